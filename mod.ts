@@ -1,6 +1,6 @@
 /**
  * plue: one tool registry for AI agents. Define a tool once; then find it, filter it, export it and
- * run it, on every runtime. Schemas are checked by TypeBox's engine, hardened, and calls have all
+ * run it, on every runtime. Schemas are checked by the default engine, hardened, and calls have all
  * layers; `@plue/tools/core` is the same with nothing wired in, and has the types of all options.
  *
  * @module

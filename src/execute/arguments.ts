@@ -53,7 +53,6 @@ const LARGE_NUMBER = /e\+?\d{3}|\d{200}/i;
  * arguments mean `{}`.
  *
  * @param reader Reads text that is not JSON. Without it, such text fails the call.
- * @returns The failure, if they cannot be parsed.
  */
 export function parseArguments(
   call: Call,

@@ -719,7 +719,6 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   }
 }
 
-/** Completes a result before it is returned. */
 type Settable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /** Returns the result, or a copy if it is frozen or may belong to another call. */

@@ -192,9 +192,6 @@ export const FAILED: unique symbol = Symbol();
 /**
  * Calls a host's function and waits for it, or for the end of the call. Its errors, even late ones,
  * are reported.
- *
- * @param doing The activity of the call, for messages.
- * @param limitMs The time limit, instead of the call's timeout.
  */
 export function callHost<T>(
   call: Call,

@@ -19,7 +19,6 @@ import {
 } from "../tool/mod.ts";
 import type { InterruptCause } from "./deadline.ts";
 
-/** The maximum length of a message from a tool, a hook or a rule, in characters. */
 const MAX_MESSAGE = 2_000;
 
 /** Details of a failure in addition to its code and message. */

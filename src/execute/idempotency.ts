@@ -55,7 +55,6 @@ export interface IdempotencySettings extends Required<Omit<IdempotencyOptions, "
   readonly kept: KeptKeys | undefined;
 }
 
-/** A running call, or the result of a completed one. */
 interface KeyOf<Result> {
   readonly fingerprint: string;
   readonly result: Result;

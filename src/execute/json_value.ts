@@ -48,8 +48,6 @@ export type JsonVerdict = JsonAccepted | JsonTooLarge | JsonRefused;
  * plain objects, as in `JSON.stringify`. Values that `JSON.stringify` would change or lose silently
  * are rejected: `NaN`, functions, symbols, `undefined` in a list, a `Map`, an `Error`.
  *
- * @param value The value. It is not changed.
- * @param limit The maximum size of its JSON, in bytes.
  * @param copies If true, the verdict contains a deep copy of the value.
  */
 export function readJson(value: unknown, limit: number, copies = false): JsonVerdict {
@@ -71,7 +69,6 @@ export function readJson(value: unknown, limit: number, copies = false): JsonVer
   }
 }
 
-/** The remaining bytes. */
 interface Budget {
   bytes: number;
 }

@@ -85,7 +85,6 @@ function noCounts(): Counts {
   };
 }
 
-/** Counts the calls of one tool. */
 class ToolStats implements CallObserver {
   readonly id: string;
   inFlight = 0;
@@ -154,7 +153,6 @@ class ToolStats implements CallObserver {
   }
 }
 
-/** Microseconds, nearly. */
 const UNITS_PER_MS = 1024;
 /** Eight buckets to each doubling, up to 2^32 units: 70 minutes. */
 const STEPS = 8;

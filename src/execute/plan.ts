@@ -68,7 +68,6 @@ export function compose(tool: Tool, host: ToolHost, kernel: CallShared): Plan {
   };
 }
 
-/** The functions of all observers of a tool's calls, by name. */
 function observersOf(tool: Tool, kernel: CallShared): Plan["observers"] {
   const observers: Plan["observers"] = {
     began: [],

@@ -39,16 +39,13 @@ import {
   within,
 } from "../tool/mod.ts";
 
-/** The maximum number of questions and steps of a call. */
 const MAX_KEYS = 64;
 /** The key of the approval question. No tool can use it. */
 const APPROVAL_KEY = "plue:approval";
 
 const KEY = /^[\w.-]{1,64}$/;
-/** The maximum number of repetitions of a question with invalid answers during the call. */
 const MAX_TRIES = 10;
 
-/** Ends a suspended call, for its layers and its tool. */
 class Suspended extends CallFailure {
   override readonly name = "AbortError";
 
@@ -186,7 +183,6 @@ export class QuestionSession {
     return untilAborted(new Promise<never>(() => {}), deadline.signal);
   }
 
-  /** Waits for running steps, so that their results are stored and not repeated. */
   async #settleSteps(): Promise<void> {
     const { clock, graceMs } = this.#call.settings;
     await undefined;

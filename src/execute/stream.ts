@@ -54,7 +54,6 @@ type QueuedEvent =
   | Unnumbered<ProgressEvent>
   | Unnumbered<OutputEvent>;
 
-/** Outputs larger than this count as several events. */
 const BYTES_OF_EVENT = 16_384;
 
 /** Runs a call with this context. `started` receives the call before it runs. */

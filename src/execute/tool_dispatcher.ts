@@ -226,17 +226,10 @@ class FullKernel extends Kernel {
 }
 
 /**
- * Runs calls of the tools in a toolset: from a model's arguments to a valid result, or a failure
- * for the model. It never rejects or throws because of a call.
- *
- * The order is always the same: find the tool, is it available, parse the arguments, make the tool
+ * `Dispatcher` with all layers of plue. The order is always the same: find the tool, is it available, parse the arguments, make the tool
  * ready, its idempotency key, the host's context, repairs, `before` hooks, schema, rules, approval, a
  * slot, transaction, run, check the result, commit or roll back, cleanups, `after` hooks, count.
- *
- * A timeout or an abort ends the call as soon as the tool stops, and at the latest after `graceMs`,
- * even if the tool ignores its signal; `acknowledged` is then false. Later output and results of
- * such a tool are dropped; its transaction is rolled back and its cleanups run without it. A tool
- * that neither waits nor returns cannot be ended: JavaScript has one thread.
+ * Of a tool that ignores its signal, the transaction is rolled back and the cleanups run without it.
  */
 export class ToolDispatcher extends Dispatcher {
   override readonly traces: boolean;
@@ -462,7 +455,6 @@ export class ToolDispatcher extends Dispatcher {
       : this.#resume(tickets, request, options, started);
   }
 
-  /** Resumes the call of a ticket. */
   async #resume(
     tickets: CallTickets,
     request: ResumedCall,

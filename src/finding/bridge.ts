@@ -72,7 +72,6 @@ const SEARCH = "search_tools";
 const DESCRIBE = "describe_tools";
 const CALL = "call_tool";
 
-/** The maximum number of tools in one search and in one description. */
 const MAX_TOOLS = 50;
 
 /** The maximum length of a query in characters: an index may send it to a provider. */
@@ -371,7 +370,6 @@ const CALL_TOOL: Tool = makeTool({
   execute: () => ToolResult.error("not_executable", `Cannot call "${CALL}": it needs its bridge`),
 } as ToolDefinition);
 
-/** Returns the target toolset of a bridge's call. */
 function behind(context: ToolContext): Toolset {
   return CallContext.callOf(context)?.toolset.bridge?.behind ??
     refuse("use a tool of a bridge", "the call must come to the bridge");
@@ -385,7 +383,6 @@ function unknown(name: string, toolset: Toolset): string {
   return `There is no tool ${JSON.stringify(clip(name))}${hint}`;
 }
 
-/** Returns the description of a tool for a model. */
 function told(tool: Tool, detail: ToolDetail): Record<string, unknown> {
   const { title, description, parameters, returns, examples, deprecated, requiresApproval } =
     describeTool(tool);
@@ -401,15 +398,12 @@ function inOrder(tools: readonly Tool[]): readonly Tool[] {
   return [...tools].sort((a, b) => a.id < b.id ? -1 : 1);
 }
 
-/** The variants for targets with deferred loading. Tools do not change. */
 const variants = new WeakMap<Tool, Tool>();
 
-/** Returns the tool with deferred loading. */
 function deferred(tool: Tool): Tool {
   return hintsOf(tool).deferLoading === undefined ? variantOf(tool, { deferLoading: true }) : tool;
 }
 
-/** Returns the search tool for targets that load its results. */
 function loadingSearch(tool: Tool): Tool {
   return variantOf(tool, { toolSearch: true }, {
     description: "Finds tools by what they do, and loads them, to be called then. Tools that are " +

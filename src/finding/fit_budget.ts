@@ -76,7 +76,6 @@ export function measureTokens(
   return { total: tokensOf(exported.tools, count), tools };
 }
 
-/** Counts the tokens of a value's JSON, or of a text. */
 function tokensOf(value: unknown, count: TokenCounter): number {
   const tokens: unknown = count(typeof value === "string" ? value : JSON.stringify(value));
   // Whole, because budgets are: an estimate may have a fraction.
@@ -294,7 +293,6 @@ export function fitBudget<const Like extends TargetLike>(
   }
 }
 
-/** Returns the candidates, and the tools that the query or the target excludes. */
 function findCandidates(
   available: readonly Tool[],
   worth: ReadonlyMap<string, number>,
@@ -348,7 +346,6 @@ interface Candidate {
   readonly pinned: boolean;
 }
 
-/** Returns the worth of each tool that fits the query. */
 function worthOf(
   available: readonly Tool[],
   fitting: readonly Tool[] | undefined,
@@ -405,7 +402,6 @@ function formsOf(
   return forms.length === 0 ? message : forms;
 }
 
-/** The variants of each tool, which all targets share. */
 const variants = new WeakMap<Tool, Map<ToolDetail, Tool>>();
 
 /** Returns the tool in less detail, for export only. */

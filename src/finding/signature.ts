@@ -119,7 +119,6 @@ class Writer {
     return [...new Set(members.slice(0, MAX_ITEMS).map(write))].join(" | ");
   }
 
-  /** The schema that a reference into `$defs` or `definitions` means. */
   #find(ref: string): unknown {
     if (ref === "#") return this.#root;
     for (const place of ["$defs", "definitions"]) {

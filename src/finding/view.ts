@@ -176,7 +176,6 @@ export function viewOf(tool: Tool, options: ViewOptions): Tool {
 
 type Args = { readonly [argument: string]: unknown };
 
-/** The changes of a view, by argument of the tool. */
 interface Change {
   readonly bind: ReadonlyMap<string, unknown>;
   readonly defaults: ReadonlyMap<string, unknown>;
@@ -189,12 +188,10 @@ function copyFor(action: string, values: Args, place: string): Args {
   return attempt(action, () => copyJson(values, `"${place}"`));
 }
 
-/** Returns the view's name of an argument; `undefined` if it is hidden. */
 function shownName(name: string, { bind, hide, rename }: Change): string | undefined {
   return bind.has(name) || hide.has(name) ? undefined : rename.get(name) ?? name;
 }
 
-/** Returns true if the view has other arguments than the tool. */
 function changesNames({ bind, hide, rename }: Change): boolean {
   return bind.size + hide.size + rename.size > 0;
 }
@@ -258,7 +255,6 @@ const RULES = [
   ...["patternProperties", "additionalProperties", "unevaluatedProperties", "examples"],
 ];
 
-/** The schema without rules over several arguments. */
 function withoutRules(schema: JsonSchemaObject): JsonSchemaObject {
   const kept = Object.fromEntries(
     Object.entries(schema).filter(([keyword]) => !RULES.includes(keyword)),
@@ -307,7 +303,6 @@ function linked(schema: JsonSchemaObject): JsonSchemaObject {
     return found;
   }
 
-  /** The schema at its new place. */
   function moved(part: JsonSchema): JsonSchema {
     const id = isObject(part) ? part[dialect === "draft-04" ? "id" : "$id"] : undefined;
     // References in an embedded document resolve to that document.
@@ -371,8 +366,6 @@ function led(args: Args, { bind, defaults, rename }: Change): Args {
 
 /**
  * Returns the issue in terms of the view. Issues of bound arguments are hidden from the caller.
- *
- * @param names The arguments of the tool.
  */
 function told(issue: Issue, change: Change, names: ReadonlySet<string>): Issue {
   if (!changesNames(change)) return issue;
@@ -405,7 +398,6 @@ function told(issue: Issue, change: Change, names: ReadonlySet<string>): Issue {
   return { path: "", keyword, expected: "other arguments", message: why };
 }
 
-/** Returns the example with the view's arguments; none if the view cannot express it. */
 function shownExample(example: ToolExample, change: Change): readonly ToolExample[] {
   if (!isObject(example.input)) return [];
   const input: Record<string, unknown> = {};

@@ -138,8 +138,6 @@ export type AdmissionAction = "register" | "update";
 /**
  * Checks a tool's schemas and its configuration.
  *
- * @param given The configuration for the tool.
- * @returns The configuration: checked, copied, frozen.
  * @throws {TypeError} If a part is invalid. The message contains the tool, the schema and the JSON
  * Pointer.
  */

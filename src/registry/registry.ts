@@ -380,7 +380,6 @@ export class Registry implements ToolHost {
     return new Toolset(this, this.#list(), selection, "tools", undefined, this.explainer);
   }
 
-  /** Rejects tools with the ids or aliases of other tools. */
   #checkNames(tools: readonly Tool[], action: AdmissionAction): void {
     const claimed = new Map<string, string>();
     for (const tool of tools) {
@@ -393,7 +392,6 @@ export class Registry implements ToolHost {
     }
   }
 
-  /** Sets a tool, or replaces the one with its id. */
   #set(entry: RegisteredTool): void {
     const { tool } = entry;
     const { id, aliases } = tool;
@@ -438,7 +436,6 @@ export class Registry implements ToolHost {
     return this.#sorted;
   }
 
-  /** Disposes of a removed tool, when its calls have ended. */
   #retire(entry: RegisteredTool): void {
     const { id, dispose } = entry.tool;
     if (dispose === undefined) return;

@@ -43,7 +43,6 @@ import {
 const MAX_SCHEMAS = 5_000;
 const MAX_DEPTH = 64;
 const MAX_VALUES = 100_000;
-/** The maximum number of characters in keys and strings together. */
 const MAX_CHARACTERS = 1_000_000;
 
 /** The maximum number of states of all patterns of a schema: some hundred milliseconds. */
@@ -53,11 +52,7 @@ export const MAX_PATTERN_STATES = 250_000;
  * Checks a schema and detects its draft. Unknown keywords, and keywords about other types of
  * values, are accepted, as JSON Schema has it.
  *
- * @param schema The schema.
- * @param what Its name in messages.
- * @param hardening The protections that it will be compiled with, if any.
  * @param budget The states that its patterns may cost together. Their cost is taken off.
- * @returns The draft.
  * @throws {TypeError} If a keyword has an invalid value, or a reference has no target or refers to
  * itself.
  * @throws {SyntaxError} If a pattern is not a regular expression.
@@ -138,7 +133,6 @@ export function checkSchema(
     if (shape === "pattern") checkPattern(value as string);
   }
 
-  /** Checks the members of a list or an object of schemas, or of lists of names. */
   function checkMembers(
     keyword: string,
     shape: KeywordShape,
@@ -160,7 +154,6 @@ export function checkSchema(
     }
   }
 
-  /** Counts a value that is not a schema, and all values in it. */
   function countData(value: unknown, depth: number): void {
     if (typeof value === "string") characters += value.length;
     count();
@@ -193,7 +186,6 @@ export function checkSchema(
     }
   }
 
-  /** Returns the possible targets of a reference. */
   function resolve({ holder, keyword, base, pointer }: Reference): readonly unknown[] {
     // Until draft-07 a $ref hides other keywords, but nothing hides a $ref.
     const ref = holder[keyword] as string;
@@ -240,7 +232,6 @@ const TYPES: ReadonlySet<unknown> = new Set(
 );
 const ANCHOR = /^[A-Za-z_][-A-Za-z0-9._]*$/;
 
-/** A rule for a value: in words, and as a check. */
 type Rule = readonly [words: string, fits: (value: unknown) => boolean];
 
 const VALUE_RULES: { readonly [Shape in KeywordShape]?: Rule } = {
@@ -287,7 +278,6 @@ function isReference(keyword: string): keyword is Reference["keyword"] {
   return keyword === "$ref" || keyword === "$dynamicRef" || keyword === "$recursiveRef";
 }
 
-/** Whether `value` is a list of strings, each once. */
 function isDifferentStrings(value: unknown): boolean {
   return Array.isArray(value) && value.every((item) => typeof item === "string") &&
     new Set(value).size === value.length;
@@ -306,9 +296,9 @@ export interface SchemaCompiler {
 }
 
 /**
- * Makes an engine of a function that compiles. Its `admit` checks schemas as TypeBox's and Ajv's
- * engines do: with the verdict of the draft's meta-schema, the bounds of a registry, and
- * references that lead somewhere.
+ * Makes an engine of a function that compiles. Its `admit` checks schemas as the engines of plue do:
+ * with the verdict of the draft's meta-schema, the bounds of a registry, and references that lead
+ * somewhere.
  *
  * @example Usage
  * ```ts

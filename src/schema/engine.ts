@@ -75,7 +75,7 @@ export function isSchemaEngine(value: unknown): value is SchemaEngine {
 /**
  * Protections against hostile schemas and values, which `hardened` passes to an engine.
  *
- * An engine uses what fits its way of compiling; TypeBox's and Ajv's use all of it.
+ * An engine uses what fits its way of compiling; both engines of plue use all of it.
  */
 export interface Hardening {
   /**
@@ -88,10 +88,7 @@ export interface Hardening {
   /** Returns the function that splits a schema, if that must be split before it is compiled. */
   splitterFor(form: NormalizedSchema): SchemaSplitter | undefined;
   /** Bounds the steps of a check; a value that takes more does not fit. */
-  boundSteps(
-    form: NormalizedSchema,
-    original?: () => NormalizedSchema,
-  ): (validator: SchemaValidator) => SchemaValidator;
+  boundSteps(form: NormalizedSchema): (validator: SchemaValidator) => SchemaValidator;
 }
 
 /** The compiled form of a pattern. */
@@ -118,7 +115,6 @@ export interface SchemaPart {
 /**
  * Splits a schema, in place, so that no part of a value is checked twice by the same part.
  *
- * @param form The schema: a copy that nothing else uses.
  * @param mark Makes the keyword that replaces a part: it must call `check`.
  */
 export type SchemaSplitter = (
@@ -192,9 +188,6 @@ export function admitSchema(
 /**
  * The validator of `schema`, compiled by `engine` on the first call.
  *
- * @param engine Compiles it.
- * @param schema A schema that the engine has admitted.
- * @param dialect Its draft; detected when it is absent.
  * @throws {SyntaxError} If the engine cannot compile it.
  */
 export function compileOnce(

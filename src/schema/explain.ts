@@ -1,7 +1,8 @@
 /**
  * Explains why an engine has rejected a value. It walks the schema itself: the sentences are the
  * same for every engine, a union is explained by its closest form, and the work is bounded. The
- * errors of the engines have none of these properties, and need as much code in a bundle.
+ * errors of the engines have none of these properties, and need as much code in a bundle. Since it
+ * has the engines' verdicts, it also checks values where no code may be generated.
  *
  * @module
  */
@@ -27,40 +28,15 @@ import {
   typeWords,
   unionIssues,
 } from "./issues.ts";
-import { detectDialect, isStructure } from "./keywords.ts";
+import { detectDialect, entriesOf, isStructure, listOf } from "./keywords.ts";
 import { type NormalizedSchema, normalizeSchema } from "./normalize.ts";
 import { compilePattern, resetSteps } from "./patterns.ts";
 
 /** The maximum number of visits of a value by a schema: some fifty milliseconds. */
 const MAX_STEPS = 60_000;
-/** The maximum length of a property's name in a path. */
 const MAX_KEY = 100;
 export type FormatTest = (format: string, value: string) => boolean;
 
-/**
- * Returns the issues of a value, at most 8. Never throws, and ends within bounded work.
- *
- * @param normalized The schema, from `normalizeSchema`.
- * @param value A value that the engine rejected.
- * @param testFormat The engine's own formats.
- * @param hardening The protections that the engine compiled the schema with, if any.
- * @returns The issues; none if nothing is found wrong.
- */
-export function explain(
-  { schema, targets }: NormalizedSchema,
-  value: unknown,
-  testFormat: FormatTest,
-  hardening?: Pick<Hardening, "compilePattern">,
-): readonly Issue[] {
-  try {
-    return explainer(targets, testFormat, hardening)(schema, value).slice(0, MAX_ISSUES);
-  } catch {
-    // A pattern is out of steps, the search is, or the value is too deep for the stack.
-    return [tooCostlyIssue()];
-  }
-}
-
-/** A visit of one value by one schema. */
 interface Visit {
   readonly path: string;
   /** The keys of an object, or the indexes of a list, that the schema has looked at. */
@@ -70,36 +46,61 @@ interface Visit {
   readonly add: (keyword: string, expected: string, verb?: string, remark?: string) => void;
 }
 
-/** The issues of a visit, and its path. */
 interface Found {
   readonly path: string;
   readonly found: readonly Issue[];
 }
 
-/** Makes the function that returns the issues of a value. It explains one value only. */
-function explainer(
-  targets: ReadonlyMap<string, JsonSchema>,
-  testFormat: FormatTest,
-  hardening: Pick<Hardening, "compilePattern"> | undefined,
-): (schema: JsonSchema, value: unknown) => readonly Issue[] {
+/** Interprets one schema: explains the engine's verdicts, and replaces it where it cannot compile. */
+export class SchemaInterpreter {
+  readonly #form: NormalizedSchema;
+  readonly #testFormat: FormatTest;
+  readonly #compilePattern: (source: string) => Pick<RegExp, "test">;
   /** The choices of each `enum`, made ready once: a list may have many items. */
-  const tests = new Map<unknown, (value: unknown) => boolean>();
-  /** The issues of the values that a schema has visited. */
-  const parts = new Map<unknown, Map<object, Found>>();
-  const patterns = new Map<string, RegExp>();
-  /** The last text that was measured, since many schemas may ask for its length. */
-  let measured = "";
-  let length = 0;
-  let steps = 0;
-  return (schema, value) => visit(schema, value, "");
+  readonly #choices: Map<unknown, (value: unknown) => boolean> = new Map();
+  readonly #patterns: Map<string, Pick<RegExp, "test">> = new Map();
+  /** The issues of the parts of the current value, by the schemas that have visited them. */
+  readonly #parts: Map<unknown, Map<object, Found>> = new Map();
+  /** The last text that was measured, since many schemas may limit its length. */
+  #measured = "";
+  #length = 0;
+  #steps = 0;
 
-  function spend(count: number): void {
-    steps += count;
-    if (steps > MAX_STEPS) throw new RangeError("Cannot explain: too much to visit");
+  constructor(
+    form: NormalizedSchema,
+    testFormat: FormatTest,
+    hardening?: Pick<Hardening, "compilePattern">,
+  ) {
+    this.#form = form;
+    this.#testFormat = testFormat;
+    this.#compilePattern = hardening?.compilePattern ?? ((source) => new RegExp(source, "u"));
+  }
+
+  /**
+   * Returns the issues of a value, at most 8, and none if it fits. Never throws, and ends within
+   * bounded work.
+   *
+   * @param maxSteps The maximum number of visits of a value by a schema.
+   */
+  issues(value: unknown, maxSteps: number = MAX_STEPS): readonly Issue[] {
+    this.#steps = maxSteps;
+    try {
+      return this.#visit(this.#form.schema, value, "").slice(0, MAX_ISSUES);
+    } catch {
+      // A pattern is out of steps, the search is, or the value is too deep for the stack.
+      return [tooCostlyIssue()];
+    } finally {
+      this.#parts.clear();
+    }
+  }
+
+  #spend(count: number): void {
+    this.#steps -= count;
+    if (this.#steps < 0) throw new RangeError("Cannot explain: too much to visit");
   }
 
   /** Returns the issues of `value`, none if it fits. Adds the checked keys to `seen`. */
-  function visit(
+  #visit(
     schema: unknown,
     value: unknown,
     path: string,
@@ -107,14 +108,16 @@ function explainer(
   ): readonly Issue[] {
     if (schema === false) return [issue(path, "false schema", "absent")];
     if (!isObject(schema)) return [];
-    spend(1);
+    this.#spend(1);
 
     // The first of these makes everything else noise.
     const { type, enum: choices } = schema;
     if (Object.hasOwn(schema, "const") && !isOneOf([schema["const"]])(value)) {
       return [issue(path, "const", quote(schema["const"]))];
     }
-    if (Array.isArray(choices) && !isChosen(choices, value)) {
+    if (
+      Array.isArray(choices) && !once(this.#choices, choices, () => isOneOf(choices))(value)
+    ) {
       const words = quoteList(choices, (more) => ` or ${more} more`);
       return [issue(path, "enum", choices.length === 1 ? words : `one of ${words}`)];
     }
@@ -130,12 +133,12 @@ function explainer(
     const add: Visit["add"] = (...issueAt) => found.push(issue(path, ...issueAt));
     const at: Visit = { path, seen, found, add };
     if (typeof value === "number") checkLimits(OF_NUMBER, schema, value, add);
-    else if (typeof value === "string") checkString(schema, value, at);
-    else if (Array.isArray(value)) checkArray(schema, value, at);
-    else if (isObject(value)) checkObject(schema, value, at);
-    checkInPlace(schema, value, at);
-    if (Array.isArray(value)) checkRest("unevaluatedItems", schema, value, at);
-    else if (isObject(value)) checkRest("unevaluatedProperties", schema, value, at);
+    else if (typeof value === "string") this.#checkString(schema, value, at);
+    else if (Array.isArray(value)) this.#checkArray(schema, value, at);
+    else if (isObject(value)) this.#checkObject(schema, value, at);
+    this.#checkInPlace(schema, value, at);
+    if (Array.isArray(value)) this.#checkRest("unevaluatedItems", schema, value, at);
+    else if (isObject(value)) this.#checkRest("unevaluatedProperties", schema, value, at);
     return found;
   }
 
@@ -143,77 +146,77 @@ function explainer(
    * Returns the issues of a part of the value. Visits it once for each schema and place: recursive
    * schemas would otherwise double the visits with each level.
    */
-  function visitPart(schema: unknown, value: unknown, path: string): readonly Issue[] {
+  #visitPart(schema: unknown, value: unknown, path: string): readonly Issue[] {
     if (!isObject(schema) || typeof value !== "object" || value === null) {
-      return visit(schema, value, path);
+      return this.#visit(schema, value, path);
     }
-    const known = once(parts, schema, () => new Map<object, Found>());
+    const known = once(this.#parts, schema, () => new Map<object, Found>());
     const before = known.get(value);
     // One object may be the value of several properties, and clipped names make equal paths.
     if (before?.path === path) return before.found;
-    const found = visit(schema, value, path);
+    const found = this.#visit(schema, value, path);
     known.set(value, { path, found });
     return found;
   }
 
   /** Visits a schema that looks at the same value; what it has looked at counts if it fits. */
-  function apply(schema: unknown, value: unknown, { path, seen }: Visit): readonly Issue[] {
+  #apply(schema: unknown, value: unknown, { path, seen }: Visit): readonly Issue[] {
     const inner = new Set<string>();
-    const found = visit(schema, value, path, inner);
+    const found = this.#visit(schema, value, path, inner);
     if (found.length === 0) { for (const key of inner) seen.add(key); }
     return found;
   }
 
-  function isChosen(choices: readonly unknown[], value: unknown): boolean {
-    return once(tests, choices, () => isOneOf(choices))(value);
+  #matches(source: string, text: string): boolean {
+    return once(this.#patterns, source, () => this.#compilePattern(source)).test(text);
   }
 
-  function matches(source: string, text: string): boolean {
-    const compile = () => hardening?.compilePattern(source) ?? new RegExp(source, "u");
-    return once(patterns, source, compile).test(text);
-  }
-
-  function checkInPlace(schema: JsonSchemaObject, value: unknown, at: Visit): void {
+  #checkInPlace(schema: JsonSchemaObject, value: unknown, at: Visit): void {
     const { path, found, add } = at;
     const { $ref: ref, allOf, not, if: condition } = schema;
-    if (typeof ref === "string") found.push(...apply(targets.get(ref) ?? false, value, at));
-    for (const part of list(allOf)) found.push(...apply(part, value, at));
+    if (typeof ref === "string") {
+      found.push(...this.#apply(this.#form.targets.get(ref) ?? false, value, at));
+    }
+    for (const part of listOf(allOf)) found.push(...this.#apply(part, value, at));
     for (const keyword of ["anyOf", "oneOf"]) {
-      const forms = list(schema[keyword]);
+      const forms = listOf(schema[keyword]);
       if (forms.length === 0) continue;
-      const results = forms.map((form) => apply(form, value, at));
+      const results = forms.map((form) => this.#apply(form, value, at));
       const fitting = results.filter((result) => result.length === 0).length;
       if (fitting === 0) found.push(...unionIssues(keyword, path, results));
       else if (keyword === "oneOf" && fitting > 1) {
         add(keyword, `exactly one of ${forms.length} forms, and fits ${fitting}`, "fit");
       }
     }
-    if (not !== undefined && visit(not, value, path).length === 0) {
+    if (not !== undefined && this.#visit(not, value, path).length === 0) {
       add("not", "what its schema rules out", "not be");
     }
     if (condition !== undefined) {
-      const fits = apply(condition, value, at).length === 0;
-      found.push(...apply(schema[fits ? "then" : "else"] ?? true, value, at));
+      const fits = this.#apply(condition, value, at).length === 0;
+      found.push(...this.#apply(schema[fits ? "then" : "else"] ?? true, value, at));
     }
   }
 
-  function checkString(schema: JsonSchemaObject, value: string, { add }: Visit): void {
+  #checkString(schema: JsonSchemaObject, value: string, { add }: Visit): void {
     const { minLength, maxLength, pattern, format } = schema;
     if (minLength !== undefined || maxLength !== undefined) {
-      if (value !== measured) [measured, length] = [value, characters(value)];
-      checkLimits(OF_LENGTH, schema, length, add, "character");
+      if (value !== this.#measured) {
+        this.#measured = value;
+        this.#length = characters(value);
+      }
+      checkLimits(OF_LENGTH, schema, this.#length, add, "character");
     }
-    if (typeof pattern === "string" && !matches(pattern, value)) {
+    if (typeof pattern === "string" && !this.#matches(pattern, value)) {
       add("pattern", `the pattern ${quote(pattern)}`, "match");
     }
     // A normalised schema with a format has a maximum length, too.
-    const isShort = maxLength === undefined || length <= Number(maxLength);
-    if (typeof format === "string" && isShort && !testFormat(format, value)) {
+    const isShort = maxLength === undefined || this.#length <= Number(maxLength);
+    if (typeof format === "string" && isShort && !this.#testFormat(format, value)) {
       add("format", `the format ${quote(format)}`, "match");
     }
   }
 
-  function checkArray(schema: JsonSchemaObject, value: readonly unknown[], at: Visit): void {
+  #checkArray(schema: JsonSchemaObject, value: readonly unknown[], at: Visit): void {
     const { path, seen, found, add } = at;
     const { prefixItems, items, contains, uniqueItems } = schema;
     checkLimits(OF_ITEMS, schema, value.length, add, "item");
@@ -222,17 +225,17 @@ function explainer(
       const remark = `: ${twins[0]} and ${twins[1]} are the same`;
       add("uniqueItems", "the same item twice", "not have", remark);
     }
-    const first = list(prefixItems);
+    const first = listOf(prefixItems);
     for (let index = 0; index < value.length && found.length < MAX_ISSUES; index++) {
       const itemSchema = index < first.length ? first[index] : items;
       if (itemSchema === undefined) break;
       seen.add(String(index));
-      found.push(...visitPart(itemSchema, value[index], `${path}/${index}`));
+      found.push(...this.#visitPart(itemSchema, value[index], `${path}/${index}`));
     }
     if (contains === undefined) return;
     let matches = 0;
     for (const [index, item] of value.entries()) {
-      if (visitPart(contains, item, `${path}/${index}`).length > 0) continue;
+      if (this.#visitPart(contains, item, `${path}/${index}`).length > 0) continue;
       matches++;
       seen.add(String(index));
     }
@@ -247,36 +250,38 @@ function explainer(
     }
   }
 
-  function checkObject(schema: JsonSchemaObject, value: JsonSchemaObject, at: Visit): void {
+  #checkObject(schema: JsonSchemaObject, value: JsonSchemaObject, at: Visit): void {
     const { path, seen, found, add } = at;
     const { properties, patternProperties, additionalProperties, propertyNames } = schema;
+    // As JSON.stringify has it, a member that is undefined is absent.
+    const has = (name: string): boolean => Object.hasOwn(value, name) && value[name] !== undefined;
     const requires = (names: unknown, keyword: string, because = ""): void => {
-      for (const name of list(names).map(String)) {
-        if (!Object.hasOwn(value, name)) add(keyword, property(name), "have", because);
+      for (const name of listOf(names).map(String)) {
+        if (!has(name)) add(keyword, property(name), "have", because);
       }
     };
     requires(schema["required"], "required");
-    const dependentRequired = members(schema["dependentRequired"]);
-    spend((list(schema["required"]).length + dependentRequired.length) / 8);
+    const dependentRequired = entriesOf(schema["dependentRequired"]);
+    this.#spend((listOf(schema["required"]).length + dependentRequired.length) / 8);
     for (const [name, needed] of dependentRequired) {
-      if (!Object.hasOwn(value, name)) continue;
+      if (!has(name)) continue;
       requires(needed, "dependentRequired", `, because it has ${quote(name)}`);
     }
-    const keys = Object.keys(value);
-    spend(keys.length / 4);
+    const keys = Object.keys(value).filter(has);
+    this.#spend(keys.length / 4);
     checkLimits(OF_PROPERTIES, schema, keys.length, add, "property");
     const known = isObject(properties) ? properties : {};
-    const byPattern = members(patternProperties);
+    const byPattern = entriesOf(patternProperties);
     for (const key of keys) {
       if (found.length >= MAX_ISSUES) return;
-      const [wrong] = propertyNames === undefined ? [] : visit(propertyNames, key, "");
+      const [wrong] = propertyNames === undefined ? [] : this.#visit(propertyNames, key, "");
       if (wrong !== undefined) {
         const remark = `: its name${wrong.message.slice("The value".length)}`;
         add("propertyNames", property(key), "not have", remark);
       }
       const schemas: unknown[] = [];
       for (const [pattern, memberSchema] of byPattern) {
-        if (matches(pattern, key)) schemas.push(memberSchema);
+        if (this.#matches(pattern, key)) schemas.push(memberSchema);
       }
       if (Object.hasOwn(known, key)) schemas.push(known[key]);
       if (schemas.length === 0 && additionalProperties === false) {
@@ -287,16 +292,15 @@ function explainer(
       }
       for (const memberSchema of schemas) {
         seen.add(key);
-        found.push(...visitPart(memberSchema, value[key], placeOf(path, key)));
+        found.push(...this.#visitPart(memberSchema, value[key], placeOf(path, key)));
       }
     }
-    for (const [name, dependent] of members(schema["dependentSchemas"])) {
-      if (Object.hasOwn(value, name)) found.push(...apply(dependent, value, at));
+    for (const [name, dependent] of entriesOf(schema["dependentSchemas"])) {
+      if (has(name)) found.push(...this.#apply(dependent, value, at));
     }
   }
 
-  /** Visits the members that no other keyword has looked at. */
-  function checkRest(
+  #checkRest(
     keyword: "unevaluatedItems" | "unevaluatedProperties",
     schema: JsonSchemaObject,
     value: object,
@@ -310,7 +314,7 @@ function explainer(
       seen.add(key);
       if (rest === false && !Array.isArray(value)) {
         add(keyword, property(key), "not have");
-      } else found.push(...visitPart(rest, member, placeOf(path, key)));
+      } else found.push(...this.#visitPart(rest, member, placeOf(path, key)));
     }
   }
 }
@@ -361,18 +365,10 @@ function placeOf(path: string, key: string): string {
 }
 
 /** Code points, not code units: JSON Schema counts characters. */
-function characters(text: string): number {
+export function characters(text: string): number {
   let count = 0;
   for (const _ of text) count++;
   return count;
-}
-
-function list(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-function members(value: unknown): [string, unknown][] {
-  return isObject(value) ? Object.entries(value) : [];
 }
 
 /** Returns true if a value is of the type that a schema names. */
@@ -434,9 +430,10 @@ export function checkWithoutEngine(schema: JsonSchema): (value: unknown) => bool
 
 /** Makes the function that returns the issues of {@linkcode checkWithoutEngine}. */
 export function explainWithoutEngine(schema: JsonSchema): (value: unknown) => readonly Issue[] {
-  const normalized = normalizeSchema(schema, detectDialect(schema), { formats: new Set() });
+  const form = normalizeSchema(schema, detectDialect(schema), { formats: new Set() });
+  const interpreter = new SchemaInterpreter(form, () => true, { compilePattern });
   return (value) => {
     resetSteps();
-    return explain(normalized, value, () => true, { compilePattern });
+    return interpreter.issues(value);
   };
 }

@@ -18,7 +18,6 @@ import {
   ROOT_URI,
 } from "./mod.ts";
 
-/** A schema and the base URI of its references. */
 interface Part {
   readonly schema: JsonSchema;
   readonly base: string;
@@ -81,7 +80,6 @@ export interface Notes {
 
 /** The maximum depth of references and `allOf`, because a schema may be recursive. */
 const MAX_PARTS = 64;
-/** The maximum depth of the initial value of an added item. */
 const MAX_DEPTH = 6;
 
 /** Converts one schema to a form. */
@@ -245,7 +243,6 @@ export class FormSchema {
     return found;
   }
 
-  /** Returns the alternatives of a value, if there are several. */
   #variantsIn(parts: readonly ObjectPart[]): Shape | undefined {
     for (const part of parts) {
       for (const keyword of ["oneOf", "anyOf"]) {
@@ -318,7 +315,6 @@ const FORM_KEYWORDS = [
   ...["oneOf", "anyOf"],
 ];
 
-/** A part with resolved references. */
 function withoutReferences({ schema, base }: ObjectPart): ObjectPart {
   const { $ref: _, $dynamicRef: __, allOf: ___, ...rest } = schema;
   return { schema: rest, base };
@@ -337,7 +333,6 @@ function numberIn(parts: readonly ObjectPart[], keyword: string): number | undef
   return parts.map(({ schema }) => schema[keyword]).find((value) => typeof value === "number");
 }
 
-/** Returns the types that all parts allow, or `undefined` if no part restricts the type. */
 function typesOf(parts: readonly ObjectPart[]): readonly string[] | undefined {
   let types: readonly string[] | undefined;
   for (const { schema } of parts) {
@@ -353,7 +348,6 @@ function typesOf(parts: readonly ObjectPart[]): readonly string[] | undefined {
   return types;
 }
 
-/** Returns the labels of choices. Texts that look like other values are quoted. */
 function labelled(values: readonly unknown[]): readonly Choice[] {
   const others = new Set(
     values.flatMap((value) => typeof value === "string" ? [] : [JSON.stringify(value)]),
@@ -379,7 +373,6 @@ function choiceIn(
   return { kind: "choice", choices: labelled(values) };
 }
 
-/** Returns the only allowed value with its title. */
 function constantIn(parts: readonly ObjectPart[]): Choice | undefined {
   const only = choiceIn(parts)?.choices;
   const [choice] = only ?? [];

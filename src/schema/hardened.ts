@@ -66,8 +66,6 @@ export function hardened(engine: SchemaEngine): SchemaEngine {
 /**
  * Has the schemas of a tool compiled by hardened engines only, whatever registry it is in: for
  * tools that come from outside.
- *
- * @returns The tool.
  */
 export function hardenTool(tool: Tool): Tool {
   const { parameters, returns, config, context } = tool;
@@ -92,14 +90,12 @@ interface Cost {
   inside: number;
 }
 
-/** The schemas that look at one place of a value. */
 interface Place extends Cost {
   readonly items: Members;
   readonly properties: Members;
   readonly names: Members;
 }
 
-/** The schemas that look at the members of a value. */
 interface Members {
   readonly all: unknown[];
   readonly named: Map<string, unknown[]>;
@@ -109,20 +105,14 @@ interface Members {
 
 /**
  * Bounds the steps of a check. A value that takes more steps does not fit.
- *
- * @param form The schema.
- * @param original Gives the schema once more, if `form` is changed later.
- * @returns Puts the bound before a validator.
  */
 export function boundSteps(
   form: NormalizedSchema,
-  original: () => NormalizedSchema = () => form,
 ): (validator: SchemaValidator) => SchemaValidator {
   const { total, costIn } = costsOf(form);
   const short = MAX_STEPS / total;
   let estimate: ((value: unknown) => boolean) | undefined;
-  const isBounded = (value: unknown): boolean =>
-    (estimate ??= estimator(original(), costIn))(value);
+  const isBounded = (value: unknown): boolean => (estimate ??= estimator(form, costIn))(value);
   return ({ check, issues }) => ({
     check(value, length = Infinity) {
       resetSteps();
@@ -147,19 +137,16 @@ interface Costs {
   readonly costIn: (schema: JsonSchemaObject) => Cost;
 }
 
-function costsOf({ schema: root, namesInherited }: NormalizedSchema): Costs {
+function costsOf({ schema: root }: NormalizedSchema): Costs {
   const schemas: JsonSchemaObject[] = [];
   let references = 1;
-  let isSlow = namesInherited;
   let isTracked = false;
   const add = (schema: unknown): void => {
     if (!isObject(schema)) return;
     schemas.push(schema);
-    const { $ref: ref, patternProperties, unevaluatedItems, unevaluatedProperties } = schema;
+    const { $ref: ref, unevaluatedItems, unevaluatedProperties } = schema;
     // A schema may check the same value once for each reference to it.
     if (typeof ref === "string") references++;
-    const names = Object.keys(patternProperties ?? {});
-    isSlow ||= names.some((name) => compilePattern(name).looks === Infinity);
     isTracked ||= (unevaluatedItems ?? unevaluatedProperties) !== undefined;
     eachSchemaIn(schema, KEYWORDS["2020-12"], add);
   };
@@ -168,8 +155,6 @@ function costsOf({ schema: root, namesInherited }: NormalizedSchema): Costs {
     const cost = costOf(schema);
     // Each schema notes what it has looked at.
     if (isTracked) cost.member += 8;
-    // The default engine explains such values instead of running generated code.
-    if (isSlow) [cost.value, cost.member] = [cost.value * 42, cost.member + 16];
     return cost;
   };
   let total = 0;
@@ -185,7 +170,6 @@ function estimator(
   form: NormalizedSchema,
   costIn: (schema: JsonSchemaObject) => Cost,
 ): (value: unknown) => boolean {
-  /** The places of one value, by the schemas that look at them. */
   const places = new Map<string, Place>();
   const parts = new Map<unknown, Cost & { readonly id: number }>();
   // A split schema checks each part of a value once. Other schemas check it each time they are
@@ -301,7 +285,6 @@ const OF_TEXT: ReadonlyMap<string, number> = new Map([
   ["format", 2],
 ]);
 
-/** Returns the measured cost of the keywords of a schema. */
 function costOf(schema: JsonSchemaObject): Cost {
   const cost = { ...NOTHING, value: 1 };
   for (const [keyword, value] of Object.entries(schema)) {

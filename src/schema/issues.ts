@@ -7,22 +7,13 @@
 
 import { clip, type Issue, isWithinEdits } from "../tool/mod.ts";
 
-/** The maximum number of names or values in a message. */
 const MAX_LISTED = 10;
-/** Longer names are not compared letter by letter. */
 const MAX_COMPARED = 40;
 
-/** The maximum length of the sentence about a union. */
 const MAX_WORDS = 300;
 
 /**
  * Makes an issue whose message reads "/city must be a string".
- *
- * @param path Where in the value, as a JSON Pointer.
- * @param keyword The keyword that failed.
- * @param expected The expected value, such as `a string`.
- * @param verb The verb between them: `be`, `have`, `not have`.
- * @param remark The end of the sentence, such as `, not a number`.
  */
 export function issue(
   path: string,
@@ -164,7 +155,6 @@ export function unionIssues(
   return [issue(path, keyword, `one of ${forms.length} forms: ${sentence}`, "fit")];
 }
 
-/** Returns the part of the message after "must". */
 function toVerb(one: Issue): string {
   return one.message.slice(one.message.indexOf(" must ") + " must ".length);
 }

@@ -212,8 +212,6 @@ const MAX_SCHEMAS = 100_000;
  * Which draft `schema` is written in: what `$schema` names; without it draft-07 if a form is used
  * that 2020-12 does not have (`definitions`, `dependencies`, a list of schemas in `items`), else 2020-12.
  *
- * @param schema The schema. It need not be a valid one.
- * @returns The draft.
  * @throws {TypeError} If `$schema` names another draft.
  */
 export function detectDialect(schema: JsonSchema): Dialect {
@@ -251,4 +249,12 @@ export function dialectOf(schema: JsonSchema, action: string): Dialect {
 
 export function isStructure(value: unknown): value is object {
   return typeof value === "object" && value !== null;
+}
+
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+export function entriesOf(value: unknown): [string, unknown][] {
+  return isObject(value) ? Object.entries(value) : [];
 }

@@ -7,6 +7,7 @@
 export * from "./check_schema.ts";
 export * from "./engine.ts";
 export * from "./explain.ts";
+export * from "./generate.ts";
 export * from "./hardened.ts";
 export * from "./issues.ts";
 export * from "./keywords.ts";

@@ -13,6 +13,7 @@ import {
   isSchema,
   KEYWORDS,
   type KeywordShape,
+  listOf,
   mapSchemasOf,
   uriOf,
 } from "./keywords.ts";
@@ -45,19 +46,9 @@ export interface NormalizedSchema {
   readonly schema: JsonSchema;
   /** The target of each `$ref` in it. */
   readonly targets: ReadonlyMap<string, JsonSchema>;
-  /**
-   * Whether checking may exhaust the stack: by following a value down without a bound, or by the
-   * mere size of the compiled code.
-   */
-  readonly mayExhaustStack: boolean;
-  /** Whether it names a property as something that every object inherits, such as `toString`. */
-  readonly namesInherited: boolean;
+  /** True if it has references. */
+  readonly hasReferences: boolean;
 }
-
-/**
- * Engines nest the code of a schema as deep as it has parts. Up to this number the stack suffices.
- */
-const MANY_SCHEMAS = 200;
 
 /**
  * The meaning of each `$dynamicAnchor` whose name several schemas have: the first one on the way that
@@ -77,15 +68,14 @@ export function normalizeSchema(
   { formats, keywords = [] }: NormalizeOptions,
 ): NormalizedSchema {
   if (typeof root === "boolean") {
-    return { schema: root, targets: new Map(), mayExhaustStack: false, namesInherited: false };
+    return { schema: root, targets: new Map(), hasReferences: false };
   }
   const kept = new Set(keywords);
   const index = new ReferenceIndex(root, dialect);
   /** The targets of references, which are rewritten after the root. */
   const pending: { readonly target: ReferenceTarget; readonly scope: Scope; name: string }[] = [];
   const targets = new Map<string, JsonSchema>();
-  let schemas = 0;
-  const found = { mayExhaustStack: false, namesInherited: false };
+  let hasReferences = false;
 
   // Every `$id` and anchor is known before the first reference is resolved.
   indexSchemas(index, root);
@@ -102,11 +92,10 @@ export function normalizeSchema(
     $schema: uriOf("2020-12"),
     ...(definitions.length > 0 && { $defs: { ...definitions } }),
   });
-  return { ...found, schema, targets };
+  return { schema, targets, hasReferences };
 
   function rewrite(source: JsonSchema, outer: string, around: Scope): JsonSchema {
     if (typeof source === "boolean") return source;
-    if (++schemas > MANY_SCHEMAS) found.mayExhaustStack = true;
     const base = index.add(source, outer);
     const scope = enter(around, source, outer);
     const schema = dialect === "2020-12" ? source : asDraft2020(source, dialect);
@@ -124,7 +113,6 @@ export function normalizeSchema(
     // Last, because it may have to join what `$ref` and `allOf` have become.
     const dynamic = schema["$dynamicRef"];
     if (typeof dynamic === "string") addDynamic(dynamic, base, scope, result);
-    found.namesInherited ||= namedProperties(result).some((name) => name in Object.prototype);
     boundFormat(result);
     return result;
   }
@@ -148,9 +136,8 @@ export function normalizeSchema(
     else result["allOf"] = [...result["allOf"] as JsonSchema[] | undefined ?? [], { $ref }];
   }
 
-  /** The reference that replaces `ref` in the rewritten schema. */
   function refer(ref: string, base: string, scope: Scope, isDynamic = false): string {
-    found.mayExhaustStack = true;
+    hasReferences = true;
     let target = index.resolve(ref, base);
     if (target === undefined) {
       throw new SyntaxError(
@@ -204,14 +191,6 @@ function shapeOf(keyword: string): KeywordShape {
   return KEYWORDS["2020-12"].get(keyword)?.shape ?? "any";
 }
 
-/** The names in the keywords that are about certain properties. */
-function namedProperties(
-  { properties, required, dependentRequired, dependentSchemas }: JsonSchemaObject,
-): readonly string[] {
-  return [properties, dependentRequired, dependentSchemas].flatMap((map) => Object.keys(map ?? {}))
-    .concat(required as string[] ?? [], ...Object.values(dependentRequired ?? {}) as string[][]);
-}
-
 /** True for a keyword that has a meaning in 2020-12, but not in `dialect`. */
 export function isLater(keyword: string, dialect: Dialect): boolean {
   return ASSERTED.has(keyword) && !KEYWORDS[dialect].has(keyword);
@@ -234,9 +213,6 @@ export const BESIDE_REF: ReadonlySet<string> = new Set(
  * and the text of its `$ref`, stay unchanged. Keywords that its draft ignores are omitted: keywords
  * of later drafts, and until draft-07 all next to a `$ref`.
  *
- * @param node The schema.
- * @param dialect The draft that it is written in.
- * @param renamed Called with each keyword that had another name.
  * @param kept A keyword that stays, even next to a `$ref`.
  * @returns The rewritten schema, or the same object if there is nothing to change.
  */
@@ -299,10 +275,6 @@ const EXCLUSIVE: { readonly [limit: string]: string | undefined } = {
   minimum: "exclusiveMinimum",
   maximum: "exclusiveMaximum",
 };
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
 
 function splitDependencies(
   value: unknown,

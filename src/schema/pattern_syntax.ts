@@ -20,7 +20,6 @@ export type PatternPart =
     readonly max: number;
   };
 
-/** How deep groups may nest. */
 const MAX_DEPTH = 100;
 
 const TOKEN = new RegExp(
@@ -34,7 +33,6 @@ const TOKEN = new RegExp(
   "gisu",
 );
 
-/** A group that is being read. */
 interface Group {
   readonly open: string;
   readonly choices: PatternPart[];

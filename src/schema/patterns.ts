@@ -13,9 +13,7 @@ import type { CheckedPattern, PatternBudget } from "./engine.ts";
 import { MAX_STEPS } from "./issues.ts";
 import { type PatternPart, readPattern } from "./pattern_syntax.ts";
 
-/** The maximum length of a pattern, in characters. */
 const MAX_LENGTH = 20_000;
-/** The maximum number of states of an automaton. */
 const MAX_STATES = 10_000;
 /** The maximum number of lookaheads and lookbehinds, each a bit of a context. */
 const MAX_LOOKS = 24;
@@ -120,7 +118,6 @@ interface State {
   readonly other?: State;
 }
 
-/** The automaton of one pattern. */
 class Machine {
   /** The first state; `undefined` if there would be too many. */
   readonly start: State | undefined;
@@ -231,7 +228,6 @@ interface Place {
   readonly turns: Map<number, Turn>;
 }
 
-/** A place in a context. */
 interface Turn {
   /** True if the pattern has matched. */
   readonly found: boolean;
@@ -240,7 +236,6 @@ interface Turn {
   readonly places: Map<number, Place>;
 }
 
-/** A search that begins at every position of a text. */
 class Search {
   readonly #start: State;
   readonly #backwards: boolean;
@@ -339,13 +334,11 @@ function isWord(text: string, at: number): boolean {
   return /\w/.test(text.charAt(at));
 }
 
-/** Returns the code point before a position. */
 function codeBefore(text: string, at: number): number | undefined {
   const pair = at > 1 ? text.codePointAt(at - 2) ?? 0 : 0;
   return pair > 0xffff ? pair : at > 0 ? text.charCodeAt(at - 1) : undefined;
 }
 
-/** The characters that a class, an escape or a letter matches. */
 interface CharacterSet {
   readonly pattern: RegExp;
   /** A bit for each ASCII character that is in it, and then one for all others, if any may be. */
@@ -355,7 +348,6 @@ interface CharacterSet {
 const BEYOND = 128;
 /** Letters, escapes and classes that match ASCII characters only. */
 const ASCII_ONLY = /^(?:\[(?!\^)(?:\\[dwtnrfv\W]|[^\\\u0080-\u{10ffff}])*\]|\\[dwtnrfv\W]|[^.])$/u;
-/** Tools have the same few classes in their patterns. */
 const COMMON = new Map<string, CharacterSet>();
 
 function characterSet(source: string): CharacterSet {
@@ -379,7 +371,6 @@ function has({ pattern, bits }: CharacterSet, code: number): boolean {
   return isIn && (code < BEYOND || pattern.test(String.fromCodePoint(code)));
 }
 
-/** The states of an automaton before the next character. */
 interface Ways {
   /** The states that take it: each character at most one of them. */
   readonly takers: readonly State[];

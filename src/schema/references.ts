@@ -147,7 +147,6 @@ export function resolveAnywhere(index: ReferenceIndex, ref: string): ReferenceTa
 /**
  * Makes the function that returns how many schemas a schema unfolds to, itself included.
  *
- * @param next The schemas that it refers to.
  * @param circle The size of a schema that refers back to itself.
  * @param maxChain The length from which on the size of a chain of schemas is Infinity.
  */
@@ -225,10 +224,7 @@ const MAX_CHAIN = 256;
 /**
  * Checks how far references lead before they come to another part of the value.
  *
- * @param references The references of a schema, each with its possible targets.
- * @param dialect The draft: until draft-07 a `$ref` hides the other keywords.
  * @param maxSchemas The maximum number of schemas that check one value.
- * @param what The name of the schema in messages.
  * @throws {TypeError} If a reference leads in a circle.
  * @throws {RangeError} If it unfolds to too many schemas.
  */

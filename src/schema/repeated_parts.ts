@@ -31,7 +31,7 @@ export function splitterFor(form: NormalizedSchema): SchemaSplitter | undefined 
 /** Returns true if a normalised schema must be split before it is compiled. */
 export function repeatsParts(form: NormalizedSchema): boolean {
   // Only references make a schema endless, and the question costs more than compiling a small one.
-  return form.mayExhaustStack &&
+  return form.hasReferences &&
     checksRepeatedly(form.schema, (schema) => [targetOf(schema, form)]);
 }
 
@@ -112,8 +112,6 @@ function targetOf({ $ref: ref }: JsonSchemaObject, { targets }: NormalizedSchema
 
 /**
  * Whether a schema checks a part of a value more than once at each level, however deep it is.
- *
- * @param referencesOf Returns the targets of a schema's references.
  */
 export function checksRepeatedly(
   root: JsonSchema,

@@ -16,9 +16,7 @@ import {
 } from "../tool/mod.ts";
 import { MAX_ISSUES } from "./engine.ts";
 
-/** The maximum length of a library's message, in characters. */
 const MAX_MESSAGE = 200;
-/** The maximum depth of a path. */
 const MAX_STEPS = 64;
 
 /** The outcome of a Standard Schema: the value that it returned, or issues. */
@@ -30,8 +28,6 @@ export type StandardOutcome =
  * Validates `value` with the library's own rules. Never throws and never rejects: a `validate` that
  * breaks is an issue, so that no value passes unchecked.
  *
- * @param schema The library's schema.
- * @param value The value. The library may change it.
  * @returns The library's value, or 1 to 8 issues; a promise if the library returns one.
  */
 export function validateStandard(

@@ -55,7 +55,6 @@ export function listOf<Item>(check: Check<Item>): Check<readonly Item[]> {
   };
 }
 
-/** The check of a list or a set of names: sorted, each once. */
 function namesOf(check: Check<string>): Check<readonly string[]> {
   const checkList = listOf(check);
   return (action, value, place) => {
@@ -357,7 +356,6 @@ function notAmong(field: string, value: string | undefined, names: readonly stri
   }`;
 }
 
-/** A list for a message: at most ten items. */
 function quoted(list: readonly string[]): string {
   const shown = list.slice(0, 10).map(describe).join(", ") || "(none)";
   return list.length > 10 ? `${shown} and ${list.length - 10} more` : shown;

@@ -106,7 +106,6 @@ function explainUnknown(id: string, exists: boolean): ToolExplanation {
   };
 }
 
-/** Returns the reason why a step removed a tool. */
 function reasonFor({ keeps, criterion, decider }: SelectionStep, tool: Tool): string {
   if (criterion !== undefined && criterion[0] !== "denyIds") {
     return reasonOfCriterion(...criterion, tool);

@@ -28,7 +28,6 @@ export interface ToolFilter {
  */
 const fixed = new WeakMap<object, ((tool: Tool) => string) | undefined>();
 
-/** The list of arguments, in messages. */
 const ARGUMENTS = '"arguments"';
 
 /** True if the results of a filter, or of a policy's `allow`, never change. */
@@ -164,7 +163,6 @@ function composed(
   return named(withItems(name, checkFilters(name, filters)), keeps, filters);
 }
 
-/** Checks the parts of a composition, and returns their names. */
 function checkFilters(name: string, filters: readonly ToolFilter[]): readonly string[] {
   checkFunctions(`compose filters with ${name}`, filters, ARGUMENTS);
   return filters.map((filter) => shownName(filter.name));

@@ -176,7 +176,6 @@ export function functionDefinitions(tools: readonly Tool[]): readonly FunctionDe
 /** Keywords whose effect on `{}` only a validation can determine. */
 const UNDECIDED = ["$ref", "$dynamicRef", "const", "enum", "oneOf", "not", "if"] as const;
 
-/** True if a schema certainly accepts `{}`. */
 function acceptsEmptyObject(schema: unknown): boolean {
   if (!isObject(schema)) return schema === true;
   const { type = "object", required = [], minProperties = 0, allOf = [], anyOf = [true] } = schema;

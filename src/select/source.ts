@@ -68,7 +68,6 @@ export function listSource(list: Iterable<Tool>): ToolSource {
  * Claims a tool's id and its aliases.
  *
  * @param claimed Receives the names: the id of the tool that has each.
- * @param taken The names that other tools have already.
  * @throws {TypeError} If another tool has one of the names.
  */
 export function claimNames(

@@ -330,7 +330,6 @@ function hasAvailabilityFunction({ isAvailable }: Tool): boolean {
   return isFunction(isAvailable);
 }
 
-/** True if every step keeps a tool. */
 function passes(tool: Tool, steps: readonly SelectionStep[]): boolean {
   return steps.every((step) => step.keeps(tool));
 }
@@ -350,7 +349,6 @@ function readBy(tools: readonly Tool[], reader: ToolReader, source: ToolSource):
   return Object.freeze(tools.map((tool) => describedFor(tool, reader, log)));
 }
 
-/** The tools by id and by alias. */
 function byName(tools: readonly Tool[]): ReadonlyMap<string, Tool> {
   const byName = new Map<string, Tool>();
   for (const tool of tools) for (const alias of tool.aliases) byName.set(alias, tool);
@@ -388,7 +386,6 @@ function isToolSource(source: object): source is ToolSource {
   return isFunction(getTool) && isFunction(isAvailable) && Array.isArray(tools);
 }
 
-/** Returns the list of a collection, or the list itself. */
 function listIn(source: ToolCollection | Iterable<Tool>): Iterable<Tool> {
   if (typeof source !== "object" || source === null || !("tools" in source)) return source;
   const tools = typeof source.tools === "function" ? source.tools() : source.tools;

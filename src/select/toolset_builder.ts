@@ -13,7 +13,6 @@ import { rejectUndefined, type Selection } from "./selection.ts";
 import { buildToolset, isToolset, type Toolset } from "./toolset.ts";
 import type { ToolCollection, ToolSource } from "./source.ts";
 
-/** The methods of a builder that add a condition. */
 interface ToolsetConditions {
   /** Keeps tools of one of these namespaces. */
   withNamespace(...names: readonly string[]): this;

@@ -24,10 +24,8 @@ export interface NameRule {
 /** OpenAI's rule for function names, `^[a-zA-Z0-9_-]{1,64}$`, which many others share. */
 export const OPENAI_NAME_RULE: NameRule = { also: "-", max: 64, separator: "__" };
 
-/** The length of a hash suffix, including its `_`. */
 const SUFFIX = 9;
 
-/** Returns true if a name may begin with its first character. */
 function beginsLegally(name: string, rule: NameRule): boolean {
   return rule.letterFirst === true ? /^[A-Za-z_]/.test(name) : name !== "";
 }

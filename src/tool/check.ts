@@ -15,7 +15,6 @@ export const MAX_TIMEOUT_MS = 2_147_483_647;
  * Checks a value, and returns the value to use.
  *
  * @param action The action that fails with an invalid value: `select tools`.
- * @param place The name of the value: `its risk`.
  * @throws {TypeError} If the value is invalid.
  */
 export type Check<T = unknown> = (action: string, value: unknown, place: string) => T;
@@ -159,7 +158,6 @@ export function refuseOthers(
  *
  * @param checks The check of each field. Other fields are rejected.
  * @param place The name of a field in messages; by default its JSON Pointer.
- * @param hint Returns a suggestion for an unknown field.
  */
 export function readFields<Checks extends { readonly [field: string]: Check }>(
   action: string,

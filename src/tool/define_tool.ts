@@ -27,19 +27,20 @@ import { atOnce } from "./hook.ts";
 import { isToolId, isToolName, parseToolId, TOOL_NAME_RULE, toolId } from "./id.ts";
 import { copyJson, type JsonSchema, type JsonSchemaObject } from "./json.ts";
 import { checkOverflow } from "./result.ts";
-import { isStandardSchema, type StandardSchema } from "./standard_schema.ts";
 import { describe } from "./text.ts";
-import type {
-  InferStandardInput,
-  InferStandardOutput,
-  SchemaInput,
-  Tool,
-  ToolDefinition,
-  ToolExample,
-  ToolExecution,
-  ToolIcon,
-  ToolReader,
-  ViewedTool,
+import {
+  type InferStandardInput,
+  type InferStandardOutput,
+  isStandardSchema,
+  type SchemaInput,
+  type StandardSchema,
+  type Tool,
+  type ToolDefinition,
+  type ToolExample,
+  type ToolExecution,
+  type ToolIcon,
+  type ToolReader,
+  type ViewedTool,
 } from "./tool.ts";
 import { checkCategory, checkRisk, deriveAnnotations, type ToolAnnotations } from "./traits.ts";
 
@@ -52,7 +53,6 @@ export const NO_PARAMETERS: JsonSchemaObject = copyJson(
 /** The tools of `defineTool`, so that a registry need not check them again. */
 const made = new WeakSet<object>();
 
-/** A tool before {@linkcode adopt}. */
 type MadeTool = Omit<Tool, "allowedRoles">;
 
 /** Returns true if `value` is a tool of this copy of plue. */
@@ -208,7 +208,6 @@ function readNames(
   return { name, namespace };
 }
 
-/** Returns the name of a field in messages. */
 function itsField(field: string): string {
   return `its ${field}`;
 }
@@ -225,7 +224,6 @@ const checkDescription = must(
   (value): value is string => isWord(value) && value.trim() !== "",
 );
 
-/** Creates the check of a list without duplicates. */
 function eachOnce(
   wanted: string,
   accepts: (item: unknown) => item is string,
@@ -249,7 +247,6 @@ function dataOf<T>(wanted: string, accepts: (value: unknown) => value is T): Che
   };
 }
 
-/** The check of a list of objects that are JSON. */
 function objectsWith<Item extends object>(
   wanted: string,
   accepts: (item: Record<string, unknown>) => boolean,
@@ -266,7 +263,6 @@ const checkSchema = must(
   (value): value is JsonSchema => typeof value === "boolean" || isObject(value),
 );
 
-/** A schema as JSON, and the library's schema that it came from. */
 interface SchemaPair {
   readonly json: JsonSchema;
   readonly standard: StandardSchema | undefined;
@@ -306,7 +302,6 @@ function toJson(
 const checkInput = schemaOf("input");
 const checkConfig: Check<JsonSchema> = (...given) => checkInput(...given).json;
 
-/** The check of each field; `satisfies` ensures that the table is complete. */
 const FIELDS = {
   // The name and the namespace are checked before the other fields: their messages name the tool.
   name: anyValue,
@@ -358,7 +353,6 @@ const FIELDS = {
   execute: checkFunction,
 } satisfies { readonly [Field in keyof ToolDefinition]-?: Check };
 
-/** Tools have more fields than definitions. */
 const TOOL_FIELDS = {
   ...FIELDS,
   id: anyValue,
@@ -371,7 +365,6 @@ const TOOL_FIELDS = {
 
 const { allowedRoles: _, ...OWN_FIELDS } = TOOL_FIELDS;
 
-/** All fields of a tool, with their defaults. */
 const BLANK = {
   ...Object.fromEntries(["id", ...Object.keys(OWN_FIELDS)].map((field) => [field, undefined])),
   aliases: EMPTY,

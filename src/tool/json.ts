@@ -211,7 +211,6 @@ function constructorName(object: object): string {
 /** Protects against values that exhaust memory. */
 const OPTIONS = { maxValues: 1_000_000, freezeTo: Infinity };
 
-/** The results of `copyJson`. */
 const copies = new WeakSet<object>();
 
 /**

@@ -16,4 +16,3 @@ export * from "./hook.ts";
 export * from "./clock.ts";
 export * from "./memo.ts";
 export * from "./id.ts";
-export * from "./standard_schema.ts";

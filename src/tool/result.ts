@@ -144,8 +144,6 @@ export interface Question extends QuestionFields {
 /**
  * Returns a question of another process as a question of the tool that calls it. The arguments there
  * are a part of the message if hooks have changed them: the person would see those of the tool only.
- *
- * @param given The arguments of the tool.
  */
 export function forwardedQuestion(
   { kind, message, schema, url, issues = [], arguments: args }: Question,

@@ -4,9 +4,7 @@
  * @module
  */
 
-/** The maximum length of a foreign text in a message, in characters. */
 const MAX_QUOTED = 60;
-/** The maximum length of a repeated error message, in characters. */
 const MAX_THROWN = 500;
 
 /** Cuts a text to `length` characters, between code points. */
@@ -102,10 +100,7 @@ const MAX_LOOKS = 1_000;
  * namespace, or with up to two different letters, and at most one in three. Pass only ids that the
  * reader may see.
  *
- * @param wanted The written text. Nothing is similar to a text that is longer than any id.
  * @param ids The candidates, of which the first 1,000 are compared.
- * @param limit The maximum number of results.
- * @returns The nearest ids, at most `limit`; often none.
  */
 export function nearIds(wanted: string, ids: Iterable<string>, limit = 3): readonly string[] {
   if (wanted.length > MAX_ID) return [];

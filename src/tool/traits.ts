@@ -101,9 +101,6 @@ export interface AnnotatedFields {
  * `read-only` makes a tool read-only, only read-only tools are non-destructive, and no tool is
  * declared closed-world. A hint that does not follow from the tool's fields is omitted, and clients
  * then assume the worst.
- *
- * @param tool The tool's fields.
- * @param said The hints of its author.
  */
 export function deriveAnnotations(
   tool: AnnotatedFields,

@@ -25,7 +25,6 @@ import {
   ASSERTED_FORMATS,
   type Dialect,
   eachSchemaIn,
-  explain,
   type Hardening,
   isMultipleOf,
   isOneOf,
@@ -35,6 +34,7 @@ import {
   normalizeSchema,
   sameItems,
   type SchemaEngine,
+  SchemaInterpreter,
   type SchemaSplitter,
   type SchemaValidator,
   vagueIssue,
@@ -49,7 +49,6 @@ import { clip, type Issue, type JsonSchema, type JsonSchemaObject } from "../../
 const SCHEMAS_PER_INSTANCE = 500;
 const MAX_MESSAGE = 200;
 const NAME = "plue:schema";
-/** The keyword for a part of a schema that was split. */
 const PART = "plue:part";
 
 /** Ajv options that would change the value, or undo what the contract of engines promises. */
@@ -215,10 +214,11 @@ function compile(instance: Instance, schema: JsonSchema, dialect: Dialect): Sche
     // A second copy, because issues are explained by the unchanged schema.
     : compileInParts(ajv, normalize(), split);
   const check = guarded(validate);
+  const interpreter = new SchemaInterpreter(normalized, test, hardening);
   const validator: SchemaValidator = {
     check,
     issues(value) {
-      const found = explain(normalized, value, test, hardening);
+      const found = interpreter.issues(value);
       return found.length > 0 ? found : ajvIssues(validate, check, value);
     },
   };
@@ -230,13 +230,14 @@ function compile(instance: Instance, schema: JsonSchema, dialect: Dialect): Sche
  * inherits: Ajv passes over `__proto__`. With patterns it looks at what the object itself has.
  */
 function nameByPattern(form: NormalizedSchema): NormalizedSchema {
-  if (form.namesInherited) rename(form.schema);
+  rename(form.schema);
   return form;
 
   function rename(schema: JsonSchema): void {
     if (typeof schema === "boolean") return;
     eachSchemaIn(schema, KEYWORDS["2020-12"], rename);
     const { properties, patternProperties } = schema;
+    if (!Object.keys(properties ?? {}).some((name) => name in Object.prototype)) return;
     const patterns: Record<string, unknown> = { ...patternProperties as JsonSchemaObject };
     const others: Record<string, unknown> = {};
     for (const [name, member] of Object.entries(properties ?? {})) {
@@ -246,12 +247,10 @@ function nameByPattern(form: NormalizedSchema): NormalizedSchema {
           ? { allOf: [patterns[pattern], member] }
           : member;}
     }
-    if (Object.keys(patterns).length === 0) return;
     Object.assign(schema, { properties: others, patternProperties: patterns });
   }
 }
 
-/** A compiled schema; after a check, what Ajv found wrong. */
 type Validate = ((value: unknown) => boolean) & Pick<ValidateFunction, "errors">;
 
 function compileWhole(ajv: Ajv2020, { schema }: NormalizedSchema): Validate {
@@ -296,7 +295,6 @@ function cannotCompile(cause: unknown): SyntaxError {
   return new SyntaxError(`Cannot compile the schema: ${reason}`, { cause });
 }
 
-/** The issues of keywords that only Ajv supports. */
 function ajvIssues(
   validate: Validate,
   check: (value: unknown) => boolean,

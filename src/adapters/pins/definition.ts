@@ -37,10 +37,8 @@ export function definitionOf(tool: Tool): JsonRecord {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
-/** The keywords whose lists are sets. */
 const SETS = ["required", "enum", "type", "anyOf", "oneOf", "allOf", "examples"] as const;
 
-/** Returns a schema with sorted sets. */
 function inOrder(schema: JsonSchema): JsonSchema {
   return mapSchema(undefined, schema, {
     leave: (node) => {
@@ -75,7 +73,6 @@ export function gravest(grades: readonly PinGrade[]): PinGrade {
   return GRADES[Math.max(0, ...grades.map((grade) => GRADES.indexOf(grade)))] as PinGrade;
 }
 
-/** The maximum number of reported differences. */
 const MAX_CHANGES = 100;
 
 type Add = (path: string, grade: PinGrade) => void;
@@ -98,7 +95,6 @@ export function differences(before: unknown, after: unknown): readonly PinChange
     .slice(0, MAX_CHANGES);
 }
 
-/** Returns the members that differ, as `[name, before, after]`. */
 function changedMembers(
   before: unknown,
   after: unknown,

@@ -55,16 +55,13 @@ export interface ToolPinsOptions {
   onHeld?(held: HeldTool): void;
 }
 
-/** An approved tool. */
 interface Pin {
   readonly digest: string;
   readonly definition: JsonRecord;
 }
 
-/** The approved tools of one import, by id. */
 type Approved = Map<string, Pin>;
 
-/** A tool that a source offers. */
 interface Offer extends Pin {
   readonly tool: Tool;
   /** True if there are findings in its texts or its name. */
@@ -132,7 +129,6 @@ class ToolPins implements ImportPins {
   readonly #options: CheckedOptions;
   /** The reports of each import's last check. */
   readonly #reported = new Map<string, ReadonlySet<string>>();
-  /** The work in progress: reads and writes run one after another. */
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(store: PinStore, options: CheckedOptions) {
@@ -162,7 +158,6 @@ class ToolPins implements ImportPins {
     });
   }
 
-  /** Approves what an import holds back. */
   #approve<Source extends string>(
     imported: ImportResult<Source>,
     key: string,
@@ -221,7 +216,6 @@ class ToolPins implements ImportPins {
     return this.#answer(imported, key, offers, tools, [...held, ...gone]);
   }
 
-  /** Hides all tools. */
   #unverified<Source extends string>(
     imported: ImportResult<Source>,
     key: string,
@@ -291,7 +285,6 @@ class ToolPins implements ImportPins {
   }
 }
 
-/** Returns the tools of an import with their digests. */
 function offersOf(imported: ImportResult): Promise<Offer[]> {
   const suspects = new Set(
     imported.warnings.filter(({ rule }) => FINDING_RULES.has(rule)).map(({ tool }) => tool),
@@ -303,7 +296,6 @@ function offersOf(imported: ImportResult): Promise<Offer[]> {
   }));
 }
 
-/** Returns the message for a tool that is offered but not approved. */
 function heldOffer(
   { tool, definition, digest, isSuspect }: Offer,
   before: Pin | undefined,
@@ -337,7 +329,6 @@ function placesOf(changes: readonly PinChange[]): string {
   return ` at ${clip(first.path, 100)}${more}`;
 }
 
-/** Creates the placeholder for a hidden tool. */
 function holdBack(id: string, held: Omit<HeldTool, "id" | "tool">): HeldTool {
   const reason = `the pins hold it back: ${held.reason}`;
   const tool = makeTool({
@@ -357,14 +348,12 @@ function nameless(definition: JsonRecord): string {
 
 const encoder = new TextEncoder();
 
-/** Returns the SHA-256 of a value's canonical JSON (RFC 8785). */
 async function digestOf(value: unknown): Promise<string> {
   const hash = await crypto.subtle.digest("SHA-256", encoder.encode(canonicalJson(value)));
   const hex = Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, "0"));
   return `sha256:${hex.join("")}`;
 }
 
-/** Returns the digest of a whole list. */
 function listDigest(approved: Approved): Promise<string> {
   return digestOf(Object.fromEntries([...approved].map(([id, { digest }]) => [id, digest])));
 }

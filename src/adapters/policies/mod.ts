@@ -82,7 +82,6 @@ const MAKE_OPA = "make an OPA policy";
 
 const OPA_CHECKS = { name: checkText, entrypoint: checkText, input: checkInput };
 
-/** A rule's decision about a tool. */
 interface Verdict {
   readonly allow?: unknown;
   readonly requiresApproval?: unknown;
@@ -162,7 +161,6 @@ export function opaPolicy(program: OpaProgram, options: OpaPolicyOptions = {}): 
   });
 }
 
-/** Returns the verdict in a result set, or `undefined` if the rule is undefined. */
 function verdictIn(results: unknown): Verdict | undefined {
   if (!Array.isArray(results)) refuse("ask OPA", `it answered ${describe(results)}`);
   if (results.length === 0) return undefined;
@@ -178,7 +176,6 @@ function verdictIn(results: unknown): Verdict | undefined {
   );
 }
 
-/** The engine's answer to a call that failed. */
 interface CedarFailure {
   readonly type: "failure";
   readonly errors: readonly { readonly message: string }[];
@@ -335,7 +332,6 @@ export function cedarPolicy(engine: CedarEngine, options: CedarPolicyOptions): T
   return Object.freeze(Object.defineProperty(policy, "revision", { value: 0 }));
 }
 
-/** The ids of the policy sets that an engine has parsed, by text. */
 interface ParsedTexts {
   readonly ids: Map<string, string>;
   /** Another copy of plue may use the same engine, and must not replace policies of this one. */

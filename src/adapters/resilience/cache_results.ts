@@ -230,13 +230,11 @@ async function findResult(
 /** The key and the generation of each tag. `invalidate` changes the generation. */
 type Generations = readonly (readonly [key: string, generation: string])[];
 
-/** The part of a result that is stored. */
 interface StoredResult extends Pick<ToolSuccess, "content" | "blocks"> {
   /** The generations of the tags at the start of its call. */
   readonly tags: Generations;
 }
 
-/** The slot for the result of a call. */
 interface Slot {
   readonly key: string;
   /** The revision of the value that is replaced. */

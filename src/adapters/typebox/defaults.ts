@@ -1,5 +1,5 @@
 /**
- * The registry and the dispatcher with TypeBox's engine and plue's search index, unless others are
+ * The registry and the dispatcher with the default engine and plue's search index, unless others are
  * passed.
  *
  * @module
@@ -115,7 +115,7 @@ export class ToolDispatcher extends CoreToolDispatcher {
    * @param source The tools that may be called: a toolset, or a registry for all of its tools. A
    * registry is followed as it changes, and compiles with its own engine.
    * @param options The layers, limits and clock. `engine` is for a toolset that was created from a
-   * list; by default TypeBox's.
+   * list; by default {@linkcode typeboxEngine}.
    * @throws {TypeError | RangeError} If an option is invalid.
    */
   constructor(source: Toolset | SelectableToolHost, options: ToolDispatcherOptions = {}) {

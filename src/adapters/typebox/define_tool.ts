@@ -100,7 +100,6 @@ type IsLiteral<Schema> = boolean extends Schema ? false
   : object extends Schema ? (keyof Schema extends never ? false : true)
   : true;
 
-/** The values that a JSON Schema accepts. */
 type InferJson<Schema, Otherwise> = IsLiteral<Schema> extends true ? NotAny<XStatic<Schema>>
   : Otherwise;
 

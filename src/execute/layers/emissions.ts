@@ -113,7 +113,6 @@ function send(call: Call, name: "metadata" | "progress", copy: () => unknown): v
   callHook(() => options[name]?.(copied as never), (error) => call.report("metadata", error));
 }
 
-/** Returns the copy of a value, or `undefined` if it cannot be sent. */
 function tryCopy<T>(call: Call, copy: () => T): T | undefined {
   try {
     return copy();
@@ -124,7 +123,6 @@ function tryCopy<T>(call: Call, copy: () => T): T | undefined {
   }
 }
 
-/** A frozen copy for the host. */
 function copyOf(call: Call, value: unknown): Pick<JsonAccepted, "value" | "bytes"> {
   const limit = maxOutputBytes(call);
   const verdict = readJson(value, limit);

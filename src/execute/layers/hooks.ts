@@ -110,7 +110,6 @@ const checkHook: Check<ToolHooks> = must(
 
 const ANSWERS: readonly string[] = ["arguments", "result", "refuse"];
 
-/** Returns the problem with the result of a `before` hook, or `undefined`. */
 function findProblem(answer: NonNullable<BeforeAnswer>): string | undefined {
   if (!isObject(answer)) return "it is not an object";
   const fields = Object.keys(answer);
@@ -124,7 +123,6 @@ function findProblem(answer: NonNullable<BeforeAnswer>): string | undefined {
     : undefined;
 }
 
-/** Fails the call if a hook failed or returned an invalid value, and reports it. */
 function failHook(
   call: Call,
   { name: given }: ToolHooks,
@@ -141,7 +139,6 @@ function failHook(
   return call.fail("denied", `${ran}${name} failed, so the ${what}`);
 }
 
-/** Checks the content of a hook's success like a tool's. */
 async function checkContent(call: Call, given: ToolSuccess): Promise<ToolResult> {
   return await toResult(call, given.content, given.blocks, given.truncated);
 }

@@ -23,9 +23,7 @@ import type { Call, Layer, Next, Outcome } from "../layer.ts";
 import type { RepairHook } from "../ports.ts";
 import { type RepairedArguments, resumptionOf } from "../suspension.ts";
 
-/** The note of a repair without a message. */
 const REPAIRED = "the arguments were repaired";
-/** The maximum number of repairs in a result. */
 const MAX_REPAIRS = 16;
 
 /** The layer of repairs. */
@@ -129,7 +127,6 @@ function isWritten(args: unknown): boolean {
   return typeof args === "string" ? !["", "null"].includes(args.trim()) : (args ?? null) !== null;
 }
 
-/** Returns the repairs, with texts of bounded length. */
 function readNotes(list: unknown): readonly ArgumentRepair[] {
   const notes = Array.isArray(list) && list.length > 0 ? list : [{}];
   return notes.slice(0, MAX_REPAIRS).map((note) => {

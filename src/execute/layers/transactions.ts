@@ -108,7 +108,6 @@ async function closeWith(
   return problem === undefined ? failed : ToolResult.error(code, `${message}; ${problem}`, rest);
 }
 
-/** True if a manager has begun a transaction. */
 function isTransaction(value: unknown): value is Transaction {
   return isObject(value);
 }

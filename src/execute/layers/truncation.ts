@@ -64,7 +64,6 @@ export function truncation(outputOverflow: OutputOverflow = "fail"): readonly La
   }];
 }
 
-/** Returns the result, or a truncated one. */
 function cutResult(call: Call, result: ToolResult): ToolResult {
   const [content, blocks] = oversized.get(call) ?? [];
   const isChosen = (call.options.outputOverflow ?? "truncate") === "truncate";
@@ -93,9 +92,6 @@ const MARKER_BYTES = 96;
 /**
  * Truncates a text to `limit` bytes of JSON, between code points, and ends it with `… [truncated:
  * 900 of 20000 bytes]`.
- *
- * @param limit At least 128.
- * @param whole The size of the whole, as text.
  */
 export function truncate(
   text: string,

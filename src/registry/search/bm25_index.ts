@@ -57,7 +57,6 @@ import {
 
 /** The influence of a field's length: b of BM25. */
 const LENGTH_SHARE = 0.6;
-/** The likeness of a synonym. */
 const SYNONYM = 0.5;
 /** The highest likeness of the word that a mistyped or unfinished one may mean. */
 const GUESS = 0.7;
@@ -69,12 +68,9 @@ const MIN_SCORE = 0.048;
 const MAX_QUERY = 8_192;
 const MAX_QUERY_WORDS = 512;
 const MAX_SENTENCES = 8;
-/** The length of a sentence in which "my" counts. */
 const MAX_CALLER_WORDS = 10;
 const MAX_FIELD_WORDS = 1_024;
-/** The size of the caches of stems and of guesses. */
 const MAX_CACHED = 4_096;
-/** The number of words that one unknown word may mean. */
 const MAX_GUESSES = 8;
 
 /** Words of the lexicon that are often written apart. */
@@ -134,7 +130,6 @@ export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
   return new WordIndex(new Vocabulary(lexicon(synonyms)), minScore);
 }
 
-/** The words of the tools. */
 class Vocabulary {
   readonly lexicon: Lexicon;
   readonly #terms = new Map<string, Term>();
@@ -313,7 +308,6 @@ function readTool(
   };
 }
 
-/** Returns a query in the terms of the visible tools. */
 function readQuery(text: string, vocabulary: Vocabulary, view: View): Query {
   const words = new Map<string, { typed: string; parts: number } & QueryWord>();
   const pairs: WordPair[] = [];
@@ -366,7 +360,6 @@ function readQuery(text: string, vocabulary: Vocabulary, view: View): Query {
   };
 }
 
-/** Returns what a word may mean, in terms of the visible tools. */
 function understand(
   word: string,
   vocabulary: Vocabulary,

@@ -126,9 +126,7 @@ export function providedIndex(source: ToolSource): ToolIndex<ToolAnswer> | undef
 /**
  * The available tools of a toolset that fit a query, best first.
  *
- * @param otherwise The limit where the options have none.
  * @param indexOf Gives an index that holds the toolset's tools, and perhaps others.
- * @returns A promise only if the index returns one.
  */
 export function findTools(
   toolset: Toolset,
@@ -236,7 +234,6 @@ export class IndexFollower {
 
 /** The constant k of reciprocal rank fusion; 60 in the paper of Cormack, Clarke and Büttcher (2009). */
 const EVENNESS = 60;
-/** The lowest limit of the search in each index. */
 const DEPTH = 100;
 
 /**

@@ -274,14 +274,12 @@ function fitOf(rankings: readonly Ranking[], slot: number): number {
   return own + SENTENCE_SHARE * (most - own);
 }
 
-/** A word of the query that follows another one. */
 interface Follower {
   readonly term: Term;
   readonly worth: number;
   parts: number;
 }
 
-/** Returns the neighbours in a query, by the term of the first word. */
 function pairsByTerm({ pairs }: Query): ReadonlyMap<Term, readonly Follower[]> {
   const found = new Map<Term, Follower[]>();
   for (const [first, second, parts] of pairs) {
@@ -320,7 +318,6 @@ function addPairs(
   }
 }
 
-/** Returns the gain of a tool for its heading and its action. */
 function gainOf({ heading, action }: Entry, query: Query): number {
   const had = heading.filter((term) => query.byTerm.has(term)).length;
   const covered = had / Math.max(1, heading.length);

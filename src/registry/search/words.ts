@@ -96,8 +96,6 @@ export function stem(word: string): string {
  * The words among `known` that begin with `word`, or are one typing error away from it (two from
  * eight letters on, none below four), with their likeness, 0 to 1; the likeliest come first. Nothing
  * is guessed for words with digits, nor for one or two Latin letters.
- *
- * @param known Words with the same first letter.
  */
 export function closeWords(word: string, known: Iterable<string>): [string, number][] {
   if (/\p{N}|^[a-z]{1,2}$/u.test(word)) return [];
@@ -118,7 +116,6 @@ export function closeWords(word: string, known: Iterable<string>): [string, numb
   return found.sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
 }
 
-/** Words that say nothing about a tool. */
 const STOP_WORDS =
   "a about all am an and any are as be by can could do does for from had has have how i if in into is it its like me my need of on or our please so some that the their them there these they this those to tool use via was we what when where which who will with would you your";
 
@@ -150,7 +147,6 @@ export function actionsOf(text: string, anywhere = false): number {
   return found;
 }
 
-/** The number of characters in which a verb is searched. */
 const MAX_ACTION_TEXT = 100;
 
 /** The lexicon, every word as its stem. */
@@ -190,7 +186,6 @@ export function lexicon(lines: readonly string[] = []): Lexicon {
   return made;
 }
 
-/** More words than a line of a lexicon has. */
 const MAX_LINE = 1_024;
 
 function stems(words: string): string[] {

@@ -10,6 +10,7 @@ import { concurrencyLimit } from "../../../../src/execute/layers/concurrency_lim
 import { emissions } from "../../../../src/execute/layers/emissions.ts";
 import { failureNotice } from "../../../../src/execute/layers/emissions.ts";
 import { hooks } from "../../../../src/execute/layers/hooks.ts";
+import { validators } from "../../../../src/execute/layers/validators.ts";
 import { hostContext } from "../../../../src/execute/layers/host_context.ts";
 import { idempotency } from "../../../../src/execute/layers/idempotency.ts";
 import { metrics } from "../../../../src/execute/metrics.ts";
@@ -18,7 +19,6 @@ import { repair } from "../../../../src/execute/layers/repair.ts";
 import { telemetry } from "../../../../src/execute/layers/telemetry.ts";
 import { transactions } from "../../../../src/execute/layers/transactions.ts";
 import { truncation } from "../../../../src/execute/layers/truncation.ts";
-import { validators } from "../../../../src/execute/layers/validators.ts";
 import type { Call, Layer, LayerFunction, Next, Outcome } from "../../../../src/execute/mod.ts";
 import { type Answer, ToolResult, type TransactionManager } from "../../../../mod.ts";
 import { describeLayer, type LayerSetup } from "../../../contract/layer_contract.ts";
