@@ -27,7 +27,7 @@ const ENTRIES: readonly Entry[] = [
   { name: "@plue/tools/layers", file: "src/execute/layers/mod.ts" },
   { name: "@plue/tools/search", file: "src/registry/search/mod.ts", limitKb: 7.15 },
   { name: "@plue/tools/formats", file: "src/formats/mod.ts", limitKb: 71.7 },
-  { name: "@plue/tools/openapi", file: "src/adapters/openapi/mod.ts", limitKb: 37.45 },
+  { name: "@plue/tools/openapi", file: "src/adapters/openapi/mod.ts", limitKb: 37.55 },
   { name: "@plue/tools/hono", file: "src/adapters/hono/mod.ts", limitKb: 79.75, packages: true },
   { name: "@plue/tools/mcp", file: "src/adapters/mcp/mod.ts", packages: true },
   { name: "@plue/tools/finding", file: "src/finding/mod.ts", limitKb: 73.35 },

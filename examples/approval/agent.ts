@@ -42,12 +42,8 @@ function model(messages: readonly unknown[]): { readonly content: readonly unkno
   if (!said.includes("tool_result")) {
     return { content: [{ type: "tool_use", id: "toolu_1", name: "erase", input: { year: 1999 } }] };
   }
-  const text = said.includes("are gone")
-    ? "Done."
-    : said.includes("was not approved")
-    ? "As you wish."
-    : `That failed: ${said}`;
-  return { content: [{ type: "text", text }] };
+  const refused = said.includes("was not approved") ? "As you wish." : `That failed: ${said}`;
+  return { content: [{ type: "text", text: said.includes("are gone") ? "Done." : refused }] };
 }
 
 const folder = process.argv[2] ?? ".agent";
@@ -71,10 +67,8 @@ async function ask({ suspended }: Turn): Promise<Record<string, Answers>> {
     for (const { key, message, arguments: args } of questions) {
       console.log(`${message} ${JSON.stringify(args)} (yes or no)`);
       const { value, done } = await lines.next();
-      if (done) {
-        console.error("No answer. Start the agent again to continue.");
-        process.exit(1);
-      }
+      // The next start continues here.
+      if (done) process.exit(1);
       given[key] = { action: value === "yes" ? "accept" : "decline" };
     }
     answers[callId] = given;

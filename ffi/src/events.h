@@ -24,7 +24,7 @@ struct plue_due {
 void plue_events_add(struct plue_due *due) PLUE_LOCKED;
 
 /* Ends it: there are no more news. Returns true if the caller is to free it, because it is neither in the
- * queue nor being told. */
+ * queue nor being reported. */
 bool plue_events_end(struct plue_due *due) PLUE_LOCKED;
 
 /* Calls `tell` now, on this thread; `due` is not in the queue, and no other thread calls its `tell`.

@@ -38,7 +38,7 @@ const struct plue_above plue_above = {
 /* Whether the child of this thread's fork() may use the library: the lock is then held across it, so
  * that the child finds everything as it should be. */
 static _Thread_local bool passes_on;
-/* Whether it had the lock for a moment: an abort meanwhile found it taken. */
+/* True if it had the lock for a moment: an abort meanwhile found it taken. */
 static _Thread_local bool had_lock;
 
 /* Whether there is a thread, a process or a runtime that the child would not have. */

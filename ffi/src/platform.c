@@ -365,7 +365,7 @@ ssize_t plue_send(int socket, const void *bytes, size_t length) {
     return sent;
 }
 
-/* Writes; where nobody reads any more, the host gets no SIGPIPE for it. */
+/* Writes; where the reader has gone, the host gets no SIGPIPE for it. */
 static void write_quietly(int descriptor, const void *bytes, size_t length) {
     sigset_t pipe;
     sigset_t pending;

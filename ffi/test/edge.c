@@ -531,7 +531,7 @@ static void test_stopped(void) {
 
 /* --------------------------------------------------------------------------- what is printed */
 
-/* Makes the standard error a pipe, and sets the options. Returns a copy of it as it was. */
+/* Makes the standard error a pipe, and sets the options. Returns a copy of the previous one. */
 static int divert_stderr(int pair[2]) {
     CHECK(pipe(pair) == 0, "no pipe");
     int kept = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 20);

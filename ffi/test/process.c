@@ -530,7 +530,7 @@ static void expect_end(int status, const char *json, void *begun) {
     *(int *)begun = 0;
 }
 
-/* Closes that descriptor, counted among those that a start opens. Returns false if there are fewer. */
+/* Closes that descriptor, counted among the descriptors of a start. Returns false if there are fewer. */
 static bool close_one(int index, bool is_killed) {
     enum { MOST = 1024 };
     bool was_open[MOST];

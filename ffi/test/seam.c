@@ -85,7 +85,7 @@ static void *list_always(void *count) {
     return NULL;
 }
 
-/* A list is copied without the lock: whoever else wants that finds it free nearly always. The list
+/* A list is copied without the lock, so another thread nearly always finds the lock free. The list
  * is replaced meanwhile. */
 static void test_listing(void) {
     enum { LISTS = 20 };
@@ -192,7 +192,7 @@ static void stream(plue_invocation_t *invocation, const char *params, void *unus
     free(text);
 }
 
-/* What a tool of the host streams and nobody reads is bounded: the tool fails, and is aborted. */
+/* The unread output of a host tool is bounded: the tool fails, and is aborted. */
 static void test_stream(void) {
     int before = atomic_load(&destroyed);
     uint64_t tool = attach_with_tool(stream);
@@ -234,7 +234,7 @@ static void note_freed(struct plue_due *due) {
     atomic_fetch_add(&freed, 1);
 }
 
-/* Another thread ends it while it is being told. */
+/* Another thread ends it while it is being reported. */
 static void *end_due(void *due) {
     plue_lock();
     CHECK(!plue_events_end(due), "freed while it is told");
@@ -247,7 +247,7 @@ static void tell_while_it_ends(struct plue_due *due, int *told) {
     ++*told;
 }
 
-/* Something that ends while a thread tells of it is freed, once. */
+/* An invocation that ends while a thread reports it is freed, once. */
 static void test_end_while_told(void) {
     struct plue_due due = {.tell = tell_while_it_ends, .free = note_freed};
     plue_lock();
@@ -375,7 +375,7 @@ static void test_mutual_replacement(void) {
 
 /* -------------------------------------------------------------------------------- odd programs */
 
-/* A line of the log for a host whose standard error nobody reads any more. */
+/* A line of the log for a host whose standard error has lost its reader. */
 static void log_to_nobody(void) {
     int pair[2];
     if (pipe(pair) != 0 || dup2(pair[1], STDERR_FILENO) < 0) {
@@ -407,7 +407,7 @@ static void submit_another(int status, const char *json, void *left) {
     }
 }
 
-/* A loop that is told of changes alone hears of events that a dispatch leaves. */
+/* An edge-triggered loop is notified of events that a dispatch leaves. */
 static void test_edge_triggered(void) {
     init_with((plue_options_t){.mode = PLUE_MODE_GUEST});
     struct epoll_event event = {.events = EPOLLIN | EPOLLET};

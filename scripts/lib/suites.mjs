@@ -23,7 +23,7 @@ const SUITES = [
   // Tools over NATS; the tests start servers of their own.
   { name: "nats", on: ["bun"], coverage: true },
   {
-    // What differs by runtime: connections, sockets, timers, streams, keys and processes.
+    // The differences between runtimes: connections, sockets, timers, streams, keys and processes.
     ...{ name: "nats, runtimes", folders: ["test/nats"], on: ["deno", "node"], together: true },
     files: /(contracts|command|keys|per_call|served_calls|start)\.process/,
   },

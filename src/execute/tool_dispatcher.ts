@@ -226,10 +226,11 @@ class FullKernel extends Kernel {
 }
 
 /**
- * `Dispatcher` with all layers of plue. The order is always the same: find the tool, is it available, parse the arguments, make the tool
- * ready, its idempotency key, the host's context, repairs, `before` hooks, schema, rules, approval, a
- * slot, transaction, run, check the result, commit or roll back, cleanups, `after` hooks, count.
- * Of a tool that ignores its signal, the transaction is rolled back and the cleanups run without it.
+ * A {@linkcode Dispatcher} with all layers of plue. The order is always the same: find the tool, is
+ * it available, parse the arguments, make the tool ready, its idempotency key, the host's context,
+ * repairs, `before` hooks, schema, rules, approval, a slot, transaction, run, check the result,
+ * commit or roll back, cleanups, `after` hooks, count. If a tool ignores its signal, its transaction
+ * is rolled back and its cleanups run without it.
  */
 export class ToolDispatcher extends Dispatcher {
   override readonly traces: boolean;

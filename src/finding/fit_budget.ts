@@ -513,7 +513,7 @@ const PINNED = 1_000_000;
  *
  * @param chosen Receives the step of each candidate.
  * @param fixed The step that is taken first, and is the only one of its candidate.
- * @returns What the chosen steps are worth together.
+ * @returns The sum of the values of the chosen steps.
  */
 function take(
   steps: readonly Step[],

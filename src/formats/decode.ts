@@ -126,7 +126,7 @@ function searchIn(names: ExportNames): string | undefined {
   return names.encodings.find((encoding) => encoding.searches === true)?.id;
 }
 
-/** @param isHinted True to name the tools with names like that of an unknown one. */
+/** @param isHinted True to suggest the tools with similar names for an unknown name. */
 export function decodeWireCall(
   wire: WireCall,
   callId: string,

@@ -77,7 +77,7 @@ export class SchemaInterpreter {
   }
 
   /**
-   * Returns the issues of a value, at most 8, and none if it fits. Never throws, and ends within
+   * Returns the issues of a value, at most 8; empty if it fits. Never throws, and ends within
    * bounded work.
    *
    * @param maxSteps The maximum number of visits of a value by a schema.

@@ -137,7 +137,7 @@ describe("plue list, show, explain and search", () => {
   });
 });
 
-/** The text for people of commands, with what stands in it, on standard output or error. */
+/** Commands with a part of their text for people, on standard output or error. */
 const PRINTED: readonly (readonly [words: readonly string[], texts: readonly RegExp[]])[] = [
   [["list", TOOLS, "--max-risk", "low"], [
     /^TOOL +RISK +CATEGORY +DESCRIPTION\ncount +safe +Counts to a number/,
@@ -228,7 +228,7 @@ describe("plue", () => {
     });
   }
 
-  it("says which tool may have been meant", async () => {
+  it("suggests the tool that was probably meant", async () => {
     const { code, stdout, stderr } = await plue(["show", "serch", "--from", TOOLS]);
     assertEquals([code, stdout], [EXIT_CODES.unknown_tool, ""]);
     assertStringIncludes(stderr, 'did you mean "search"?');

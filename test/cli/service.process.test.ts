@@ -313,7 +313,7 @@ describe("a plue service", () => {
       });
     }
 
-    it("cancels a task with a question that cannot be asked here", async () => {
+    it("cancels a task with a question that cannot be shown here", async () => {
       const module = await files.write(`asking${count++}.mjs`, text);
       await using served = await service([module], { PLUE_TOKEN: "sesame-sesame-sesame" });
       const authorization = "Bearer sesame-sesame-sesame";

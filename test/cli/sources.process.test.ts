@@ -318,7 +318,7 @@ describe("a URL", () => {
       ],
     ] as const
   ) {
-    it(`that answers with ${what} is rejected`, async () => {
+    it(`that returns ${what} is rejected`, async () => {
       await using served = await serving(respond);
       const url = source === "plue:" ? source + served.url : served.url + source;
       const { code, stderr } = await plue(["list", url]);

@@ -86,7 +86,7 @@ describe("a person at a terminal", () => {
     assertMatch(text, /"seats": 2,\s+"place": "outside",\s+"quiet": true/);
   });
 
-  it("answers one question after the other, even if the tool asks both together", async () => {
+  it("answers two questions of a tool one after the other", async () => {
     await using terminal = open(["call", "-f", ASKING, "tidy"]);
     await terminal.shown(/list[^]*No/);
     assertEquals(terminal.text().includes("erase"), false);

@@ -149,7 +149,7 @@ export function describeCallStore(
       assertGreater(await written(store.create("a.x", bytes("new"))), revision);
     });
 
-    it("takes an end that is between two milliseconds, and one that never comes", async () => {
+    it("takes an expiry between two milliseconds, and an infinite one", async () => {
       const time = at();
       const store = await made(time);
       await store.create("a", bytes("one"), { expiresAt: START + 0.5 });

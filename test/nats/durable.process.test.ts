@@ -656,7 +656,7 @@ describe("Durable calls over NATS", () => {
     const result = await running;
     assertEquals(!result.ok && [result.error.code, result.error.ran], ["aborted", "yes"]);
     await worker.close();
-    // Nothing has run, also when the call is repeated.
+    // Nothing has run, even if the call is repeated.
     const messageId = world.name;
     const waiting = { name: "build", callId: "w" };
     for (const code of ["timeout", "aborted"] as const) {

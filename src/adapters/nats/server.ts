@@ -213,7 +213,7 @@ export async function openBucket(
 /** The age at which a deletion marker is purged: by then all watches have seen it. In milliseconds. */
 export const MARKER_MS = 3_600_000;
 
-/** Purges a key of a bucket up to a revision. A purge leaves no marker, so a full bucket has room for it. */
+/** Purges a key of a bucket up to a revision. A purge leaves no marker, so it fits into a full bucket. */
 export async function purgeKey(
   connection: NatsConnection,
   bucket: string,

@@ -242,7 +242,7 @@ const CALL_FIELDS: Json = {
   callId: described("Names the call, so that it can be aborted.", ID),
   sessionId: described("The conversation of the call.", ID),
   messageId: described("The message that requested the call.", ID),
-  idempotencyKey: described("A later call with the same key gets this call's result.", ID),
+  idempotencyKey: described("A later call with this key has the same result.", ID),
 };
 
 /** The schemas of the routes. The names of tools' schemas contain a ".", so that none clash. */
@@ -267,9 +267,7 @@ const SCHEMAS: Json = {
     message: TEXT,
     "schema?": described("JSON Schema of the content of an answer."),
     "url?": described("The address to visit, for an authorization.", TEXT),
-    "arguments?": described(
-      "The arguments of the call, to be shown, or for the tool that the caller runs.",
-    ),
+    "arguments?": described("The arguments of the call."),
     "issues?": listOf(ref("Issue")),
   }),
   Answers: described("By the keys of the questions.", {
@@ -318,7 +316,7 @@ const SCHEMAS: Json = {
     target: TEXT,
     messages: described("The messages to send back, in the target's shape."),
     "suspended?": described("The calls that wait for answers.", LIST),
-    "losses?": described("The images and files in results that the target does not accept.", LIST),
+    "losses?": described("Images and files that the target does not accept.", LIST),
     calls: listOf(object({
       ...texts("callId", "wireName"),
       name: described("The tool's id; null if there is none.", { type: ["string", "null"] }),
@@ -376,11 +374,11 @@ const OPERATIONS: readonly Operation[] = [
     "200": json("A page; or, with a format, an export.", { anyOf: [ref("Page"), ref("Export")] }),
   }, {
     parameters: [
-      query("q", "The words to search for; the best match comes first."),
+      query("q", "A search; the best match is first."),
       ...PAGING,
       ...FILTERS,
-      query("format", "The target to export to, such as a provider; exports are not paged."),
-      query("losses", "Whether an export lists what the target cannot express.", oneOf("0", "1")),
+      query("format", "For an export: the target. Exports are not paged."),
+      query("losses", "For an export: with the losses.", oneOf("0", "1")),
       query("toolChoice", "For an export: auto, none, required, or the id of the tool to call."),
       query(
         "parallel",
@@ -397,8 +395,7 @@ const OPERATIONS: readonly Operation[] = [
   }, { parameters: FILTERS }],
   ["/explain", "get", "explainTools", "Whether the caller sees each tool, and why not", {
     "200": json(
-      "The explanations, without steps. Callers that may not learn of hidden tools get those of " +
-        "their own tools, and no roles and scopes.",
+      "The explanations, without steps; of hidden tools, roles and scopes only where allowed.",
       object({ roles: listOf(TEXT), scopes: listOf(TEXT), tools: LIST }),
     ),
   }, { parameters: FILTERS }],

@@ -71,7 +71,7 @@ interface FieldProps {
   readonly isItem?: boolean;
   /**
    * The number of alternatives around the value. From 1 on, the label, the description and the issues
-   * are those of the alternatives.
+   * belong to the alternatives.
    */
   readonly nesting?: number;
 }

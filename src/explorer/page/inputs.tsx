@@ -70,7 +70,7 @@ function ChoiceInput(
 
 const NUMBER = /^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 
-/** Parses the text of an input. Text that is no number stays a text, and the check reports it. */
+/** Parses the text of an input. Other text than a number stays a text, and the check reports it. */
 function valueIn(kind: Shape["kind"], typed: string): Parsed {
   if (kind === "text") return { ok: true, value: typed };
   const text = typed.trim();

@@ -112,14 +112,14 @@ export async function execute(
   return await app.request(`${BASE}/tools/${id}/execute`, execution(body, headers));
 }
 
-/** Writes out `{x*9}`, which stands for 9 times `x`. */
+/** Writes out `{x*9}`, which represents 9 times `x`. */
 export function repeated(text: string): string {
   return text.replace(/\{x\*(\d+)\}/g, (_, count) => "x".repeat(Number(count)));
 }
 
 /**
  * Compares the members that are expected. Lists must have as many items. In an expected string, `…`
- * stands for any text.
+ * represents any text.
  */
 export function assertMatches(actual: unknown, expected: unknown, at = "body"): void {
   if (typeof expected === "string" && expected.includes("…")) {

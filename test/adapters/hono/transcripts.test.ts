@@ -13,10 +13,10 @@ interface Exchange {
   /** The method and the path. */
   readonly request: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** A string is sent unchanged, any other value as JSON. `{x*9}` stands for 9 times `x`. */
+  /** A string is sent unchanged, any other value as JSON. `{x*9}` represents 9 times `x`. */
   readonly body?: unknown;
   readonly status: number;
-  /** The expected members of the body. In strings, `…` stands for any text. */
+  /** The expected members of the body. In strings, `…` represents any text. */
   readonly response?: unknown;
   /** The expected body, with no other members. */
   readonly exactly?: unknown;

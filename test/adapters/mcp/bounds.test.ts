@@ -30,7 +30,7 @@ interface Exchange {
   /** The id in the response, which then has no other members. By default, it is not compared. */
   readonly id?: unknown;
   readonly code: number;
-  /** `…` stands for any text. */
+  /** `…` represents any text. */
   readonly message: string;
   readonly data?: unknown;
 }

@@ -23,7 +23,7 @@ import results from "./cases/results.json" with { type: "json" };
 interface Step {
   readonly does: "export" | "decode" | "encode";
   readonly target: TargetName;
-  /** By default those of `call_support.ts`; `null`: without the names of an export. */
+  /** By default the tools of `call_support.ts`; `null`: without the names of an export. */
   readonly tools?: readonly ToolDefinition[] | null;
   readonly options?: ExportOptions;
   readonly response?: unknown;
