@@ -557,14 +557,16 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   /** Waits for the tool; once the call is ended from outside, for its grace period. */
   #waitForTool(output: PromiseLike<unknown>): Promise<ToolResult> {
     return new Promise((resolve) => {
-      let late: unknown;
       const wait = this.#begin((next) => {
         this.#isOver = true;
-        void this.#stop(output).then((acknowledged) => {
+        let ran: ToolRun | undefined;
+        output.then((late) => {
           // A tool that calls another process may return that nothing has run there.
-          const ran = isToolResult(late) && !late.ok && late.error.ran;
+          if (isToolResult(late) && !late.ok) ran = late.error.ran;
+        }, () => {});
+        void this.#stop(output).then((acknowledged) => {
           const failed = this.#interruption ??= this.#interrupted("running", acknowledged);
-          if (ran) completeFailure(failed, ran, this.tool);
+          if (ran !== undefined) completeFailure(failed, ran, this.tool);
           resolve(this.#pass(failed));
           next();
         });
@@ -572,7 +574,6 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
       output.then((value) => {
         this.toolState = "ended";
         if (this.#endWait(wait)) resolve(this.#endWith(value));
-        else late = value;
       }, (error) => {
         // Before the check for an interruption, so that late errors of a tool are reported.
         const failed = this.#threw(error);
