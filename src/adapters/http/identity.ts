@@ -17,6 +17,8 @@ import {
 import {
   checkFlag,
   checkText,
+  isThenable,
+  NO_LOG,
   numberFrom,
   readFields,
   refuse,
@@ -175,6 +177,23 @@ const CHECKS = { principal: checkText, expiresAt: numberFrom(0), explain: checkF
 export function checkCaller(caller: Caller): void {
   checkSelection(selectionOfCaller(caller));
   const { principal, expiresAt, explain } = caller;
+  readFields("identify the caller", { principal, expiresAt, explain }, CHECKS);
+}
+
+/**
+ * Checks a caller that `authorize` returned. A field that is a promise, such as a principal that is
+ * looked up, would name all callers alike, and its rejection would end the process.
+ *
+ * @throws {TypeError} If a field is a promise or invalid.
+ * @throws {RangeError} If a number is out of range.
+ */
+export function checkAnswered(caller: Caller): void {
+  requireCaller(caller);
+  const promised = Object.values(caller).filter(isThenable);
+  for (const value of promised) Promise.resolve(value).then(undefined, NO_LOG);
+  if (promised.length > 0) refuse("identify the caller", "a field of it is a promise: await it");
+  const { principal, expiresAt, explain } = caller;
+  if (isTextOrAbsent(principal) && expiresAt === undefined && explain === undefined) return;
   readFields("identify the caller", { principal, expiresAt, explain }, CHECKS);
 }
 
