@@ -15,9 +15,10 @@ import {
   Toolset,
 } from "../../select/mod.ts";
 import {
+  atOnce,
+  callHook,
   checkFlag,
   checkText,
-  isThenable,
   NO_LOG,
   numberFrom,
   readFields,
@@ -128,7 +129,6 @@ export class ToolsetNarrower {
  * such as a context, has to be read first.
  */
 function keyOfPlain(caller: Caller): string | undefined {
-  if (typeof caller !== "object" || caller === null) return undefined;
   for (const field in caller) if (!FIELDS.has(field)) return undefined;
   const { role, scopes, context, maxRisk } = caller;
   if (context !== undefined || !isTextOrAbsent(role) || !isTextOrAbsent(maxRisk)) return undefined;
@@ -175,9 +175,8 @@ const CHECKS = { principal: checkText, expiresAt: numberFrom(0), explain: checkF
  * @throws {RangeError} If a number is out of range.
  */
 export function checkCaller(caller: Caller): void {
+  checkAnswered(caller);
   checkSelection(selectionOfCaller(caller));
-  const { principal, expiresAt, explain } = caller;
-  readFields("identify the caller", { principal, expiresAt, explain }, CHECKS);
 }
 
 /**
@@ -189,11 +188,9 @@ export function checkCaller(caller: Caller): void {
  */
 export function checkAnswered(caller: Caller): void {
   requireCaller(caller);
-  const promised = Object.values(caller).filter(isThenable);
-  for (const value of promised) Promise.resolve(value).then(undefined, NO_LOG);
-  if (promised.length > 0) refuse("identify the caller", "a field of it is a promise: await it");
+  Object.values(caller).forEach((value) => callHook(() => value, NO_LOG));
+  Object.values(caller).forEach((value) => atOnce(value));
   const { principal, expiresAt, explain } = caller;
-  if (isTextOrAbsent(principal) && expiresAt === undefined && explain === undefined) return;
   readFields("identify the caller", { principal, expiresAt, explain }, CHECKS);
 }
 
@@ -213,7 +210,6 @@ export function requireCaller(caller: Caller): void {
  * @throws {TypeError} If `authorize` returned a value that is not a caller.
  */
 export function selectionOfCaller(caller: Caller): Selection {
-  requireCaller(caller);
   refuseOthers("identify the caller", caller, [...FIELDS]);
   const { role, scopes, context, maxRisk } = caller;
   return {

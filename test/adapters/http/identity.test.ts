@@ -35,7 +35,7 @@ describe("authorize", () => {
       const lookup = (): Caller => ({ [field]: Promise.reject(new Error("the lookup failed")) });
       const app = handler({ authorize: lookup, onError: (error) => errors.push(error) });
       assertEquals((await execute(app, "echo", { arguments: { text: "x" } })).status, 500, field);
-      assertStringIncludes(String(errors[0]), "a field of it is a promise: await it");
+      assertStringIncludes(String(errors[0]), "it is a promise, and must be given at once");
     }
     for (const caller of [{ principal: 7 }, { principal: null }, { expiresAt: NaN }]) {
       const app = handler(as(caller as unknown as Caller));
