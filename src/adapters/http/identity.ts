@@ -19,6 +19,7 @@ import {
   callHook,
   checkFlag,
   checkText,
+  isObject,
   NO_LOG,
   numberFrom,
   readFields,
@@ -188,8 +189,9 @@ export function checkCaller(caller: Caller): void {
  */
 export function checkAnswered(caller: Caller): void {
   requireCaller(caller);
-  Object.values(caller).forEach((value) => callHook(() => value, NO_LOG));
-  Object.values(caller).forEach((value) => atOnce(value));
+  const values = Object.values(caller);
+  for (const value of values) callHook(() => value, NO_LOG);
+  for (const value of values) atOnce(value);
   const { principal, expiresAt, explain } = caller;
   readFields("identify the caller", { principal, expiresAt, explain }, CHECKS);
 }
@@ -200,8 +202,9 @@ export function checkAnswered(caller: Caller): void {
  * @throws {TypeError} If it is not an object.
  */
 export function requireCaller(caller: Caller): void {
-  if (typeof caller === "object" && caller !== null) return;
-  refuse("identify the caller", "authorize must answer a caller such as {} or a Response");
+  if (!isObject(caller)) {
+    refuse("identify the caller", "authorize must answer a caller or a Response");
+  }
 }
 
 /**
