@@ -133,8 +133,6 @@ export class Toolset implements Iterable<Tool> {
   #keptByData: readonly Tool[] | undefined;
   #byName: ReadonlyMap<string, Tool> | undefined;
   #allByName: ReadonlyMap<string, Tool> | undefined;
-  /** The described members, by name. */
-  #shown: ReadonlyMap<string, Tool> | undefined;
   #ids: readonly string[] | undefined;
   /** The members that were not available at the last listing. */
   #absent: readonly Tool[] = [];
@@ -212,7 +210,7 @@ export class Toolset implements Iterable<Tool> {
   get(id: string): Tool | undefined {
     const tool = this.resolve(id);
     if (tool?.id !== id) return undefined;
-    return this.tools === this.#kept ? tool : (this.#shown ??= byName(this.tools)).get(id);
+    return this.tools === this.#kept ? tool : this.tools[this.#kept.indexOf(tool)];
   }
 
   /**
@@ -295,7 +293,7 @@ export class Toolset implements Iterable<Tool> {
       tool,
       exists: this.source.getTool(id) !== undefined,
       steps: this.#steps,
-      isMember: tool !== undefined && (this.#byName ??= byName(this.#kept)).get(id) === tool,
+      isMember: (this.#byName ??= byName(this.#kept)).get(id) === tool,
       isReplaced: tool !== undefined && this.#isReplaced(tool),
       isAvailable: tool?.isAvailable === true || this.#isAvailableInSource(tool as Tool),
     });

@@ -15,8 +15,12 @@ import {
   Toolset,
 } from "../../select/mod.ts";
 import {
+  atOnce,
+  callHook,
   checkFlag,
   checkText,
+  isObject,
+  NO_LOG,
   numberFrom,
   once,
   readFields,
@@ -140,7 +144,7 @@ function hasRights(caller: Caller, { role, scopes, maxRisk }: LastNarrowed): boo
 
 /** Returns true for an object without unknown fields and without a context, which has to be read. */
 function isPlain(caller: Caller): boolean {
-  if (typeof caller !== "object" || caller === null || caller.context !== undefined) return false;
+  if (caller.context !== undefined) return false;
   for (const field in caller) if (!FIELDS.has(field)) return false;
   return true;
 }
@@ -186,7 +190,22 @@ const CHECKS = { principal: checkText, expiresAt: numberFrom(0), explain: checkF
  * @throws {RangeError} If a number is out of range.
  */
 export function checkCaller(caller: Caller): void {
+  checkAnswered(caller);
   checkSelection(selectionOfCaller(caller));
+}
+
+/**
+ * Checks a caller that `authorize` returned. A field that is a promise, such as a principal that is
+ * looked up, would name all callers alike, and its rejection would end the process.
+ *
+ * @throws {TypeError} If a field is a promise or invalid.
+ * @throws {RangeError} If a number is out of range.
+ */
+export function checkAnswered(caller: Caller): void {
+  requireCaller(caller);
+  const values = Object.values(caller);
+  for (const value of values) callHook(() => value, NO_LOG);
+  for (const value of values) atOnce(value);
   const { principal, expiresAt, explain } = caller;
   readFields("identify the caller", { principal, expiresAt, explain }, CHECKS);
 }
@@ -197,8 +216,9 @@ export function checkCaller(caller: Caller): void {
  * @throws {TypeError} If it is not an object.
  */
 export function requireCaller(caller: Caller): void {
-  if (typeof caller === "object" && caller !== null) return;
-  refuse("identify the caller", "authorize must answer a caller such as {} or a Response");
+  if (!isObject(caller)) {
+    refuse("identify the caller", "authorize must answer a caller or a Response");
+  }
 }
 
 /**
@@ -207,7 +227,6 @@ export function requireCaller(caller: Caller): void {
  * @throws {TypeError} If `authorize` returned a value that is not a caller.
  */
 export function selectionOfCaller(caller: Caller): Selection {
-  requireCaller(caller);
   refuseOthers("identify the caller", caller, [...FIELDS]);
   const { role, scopes, context, maxRisk } = caller;
   return {

@@ -26,7 +26,7 @@ import {
   systemClock,
 } from "../../tool/mod.ts";
 import { BodyReader, requireJson } from "./body.ts";
-import { type Caller, ownerToolset, ToolsetNarrower } from "./identity.ts";
+import { type Caller, checkAnswered, ownerToolset, ToolsetNarrower } from "./identity.ts";
 import type { ServerOptions } from "./options.ts";
 import { createGuard } from "./origins.ts";
 import type { RateLimiter } from "./rate_limit.ts";
@@ -372,6 +372,7 @@ export class ToolServer {
     if (record !== undefined) record.authorizeMs = systemClock.now() - began;
     // The host may return one response many times: headers of this request must not stay on it.
     if (isResponse(caller)) return copyOf(caller);
+    checkAnswered(caller);
     if (record !== undefined) record.principal = caller.principal;
     return this.#admit(entry, caller);
   }

@@ -29,6 +29,20 @@ describe("authorize", () => {
     });
   }
 
+  it("rejects a caller with a field that is a promise, whose rejection ends no process", async () => {
+    for (const field of ["principal", "role", "scopes", "expiresAt", "explain", "callContext"]) {
+      const errors: unknown[] = [];
+      const lookup = (): Caller => ({ [field]: Promise.reject(new Error("the lookup failed")) });
+      const app = handler({ authorize: lookup, onError: (error) => errors.push(error) });
+      assertEquals((await execute(app, "echo", { arguments: { text: "x" } })).status, 500, field);
+      assertStringIncludes(String(errors[0]), "it is a promise, and must be given at once");
+    }
+    for (const caller of [{ principal: 7 }, { principal: null }, { expiresAt: NaN }]) {
+      const app = handler(as(caller as unknown as Caller));
+      assertEquals((await app.request(`${BASE}/tools`)).status, 500, JSON.stringify(caller));
+    }
+  });
+
   it("lets a caller call exactly what it sees", async () => {
     for (const caller of [{}, { role: "control" }, { maxRisk: "safe" }] satisfies Caller[]) {
       const app = handler(as(caller));
