@@ -21,7 +21,7 @@ writeFileSync(
     ROOT,
   ),
 );
-const { missing } = setup({ serving: true }).get("bun");
+const { missing } = (await setup({ serving: true })).get("bun");
 if (missing !== undefined) console.error(`Cannot bundle the command: ${missing}`);
 process.exitCode = missing === undefined
   ? await attach("bun", ["scripts/build_cli.ts", outDir])

@@ -17,7 +17,7 @@ import { dirname, join, relative, resolve } from "node:path";
 import { readOptions } from "./lib/options.mjs";
 import { ROOT } from "./lib/paths.mjs";
 import { capture } from "./lib/process.mjs";
-import { findZig } from "./lib/zig.mjs";
+import { findZig } from "./setup.mjs";
 
 /** The platforms: Zig's name of each, and npm's words for it. */
 const LINUX = { os: "linux", libc: "glibc" };
@@ -182,7 +182,7 @@ const only = options.only ?? NAMES;
 mkdirSync(out, { recursive: true });
 const script = join(out, "build", "plue-sidecar.js");
 const isNative = only.some((name) => name !== "tools");
-const zig = isNative ? findZig() : {};
+const zig = isNative ? await findZig() : {};
 if (zig.missing !== undefined) refuse(zig.missing);
 if (isNative) {
   const main = join(FFI, "sidecar", "main.ts");

@@ -17,7 +17,7 @@ function refuse(message, code = 1) {
 
 /** Runs a command on a runtime, which is installed if it is missing. */
 async function runOn(runtime, command, { serving, env } = {}) {
-  const { missing } = setup({ serving }).get(runtime);
+  const { missing } = (await setup({ serving })).get(runtime);
   if (missing !== undefined) refuse(`Cannot run: ${missing}`);
   const [program, ...args] = command;
   return await attach(program, args, { env });

@@ -3,9 +3,8 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { CHECKS, runCheck } from "./lib/checks.mjs";
+import { CHECKS, docExamples, runCheck } from "./lib/checks.mjs";
 import { coverage, WANTED } from "./lib/coverage.mjs";
-import { docExamples } from "./lib/doc_examples.mjs";
 import { readOptions } from "./lib/options.mjs";
 import { NAMES } from "./lib/runtimes.mjs";
 import { runSuite } from "./lib/run_suite.mjs";
@@ -26,7 +25,7 @@ const wanted = (name, runtime) =>
   match.length === 0 && (options.only?.includes(name) ?? true) &&
   (options.on?.includes(runtime) ?? true);
 
-const runtimes = setup();
+const runtimes = await setup();
 const folder = mkdtempSync(join(tmpdir(), "plue-"));
 const coverageFolders = [];
 

@@ -5,7 +5,6 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
-  readFileSync,
   readlinkSync,
   rmSync,
   symlinkSync,
@@ -62,22 +61,6 @@ function find(name) {
     if (version(file) !== undefined) return file;
   }
   return name === "node" ? nodeOnPath() : undefined;
-}
-
-/**
- * The runtimes in `names` that are pinned for this machine and missing: npm skips an optional
- * package that it cannot fetch.
- */
-export function lostRuntimes(names) {
-  const pinned = JSON.parse(readFileSync(join(RUNTIMES, "package-lock.json"), "utf8")).packages;
-  const { glibcVersionRuntime } = process.report.getReport().header;
-  return names.filter((name) => {
-    const packages = PLACES[name].map((place) => place.split("/").slice(0, -1).join("/"))
-      .map((place) => `node_modules/${place.replace(/\/bin$/, "")}`)
-      .filter((place) => pinned[place] !== undefined && !place.endsWith("-musl"))
-      .filter((place) => !place.endsWith("-glibc") || glibcVersionRuntime !== undefined);
-    return packages.length > 0 && !packages.some((place) => existsSync(join(RUNTIMES, place)));
-  });
 }
 
 /** Makes or changes one link. A correct link stays, because another run may use it. */
