@@ -1,14 +1,7 @@
 // The pinned runtimes: which package holds which binary on this machine. The binaries are used
 // directly, because the packages' launchers need install scripts, which are not run.
 
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readlinkSync,
-  rmSync,
-  symlinkSync,
-} from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
 import { execFileSync } from "node:child_process";
 import { delimiter, join, relative } from "node:path";
 import { BIN, ROOT, RUNTIMES } from "./paths.mjs";
