@@ -77,11 +77,8 @@ for (const [name, { folders, count, wanted }] of Object.entries(AREAS)) {
   const files = folders.flatMap((folder) => filesBelow(`src/${folder}`, ".ts"));
   const all = files.flatMap((file) => {
     const text = readFileSync(join(ROOT, file), "utf8");
-    return mutantsOf(parseAst(text, { lang: "ts" }).body, text).map((one) => ({
-      ...one,
-      file,
-      text,
-    }));
+    return mutantsOf(parseAst(text, { lang: "ts" }).body, text)
+      .map((mutant) => ({ ...mutant, file, text }));
   });
   let caught = 0;
   for (let at = 0; at < count; at++) {

@@ -1,6 +1,6 @@
 // `npm test`: all tests and checks, on every runtime, with one table at the end.
 
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CHECKS, docExamples, runCheck } from "./lib/checks.mjs";
@@ -27,14 +27,11 @@ const wanted = (name, runtime) =>
 
 const runtimes = await setup();
 const folder = mkdtempSync(join(tmpdir(), "plue-"));
-const coverageFolders = [];
 
 /** The work: a row and a column of the table, and the function that fills the cell. */
 const jobs = planRuns({ ...options, match }).map((run) => {
-  if (run.runtime !== "bun" || !run.coverage) return { ...run, run: () => runSuite(run) };
-  const coverageDir = join(folder, `coverage-${run.suite}`);
-  mkdirSync(coverageDir);
-  coverageFolders.push(coverageDir);
+  const isCounted = run.runtime === "bun" && run.coverage;
+  const coverageDir = isCounted ? join(folder, run.suite) : undefined;
   return { ...run, run: () => runSuite(run, coverageDir) };
 });
 if (wanted("doc", "deno")) {
@@ -95,7 +92,7 @@ const skips = results.flatMap(({ skips }) => skips).map((skip) => skip.split(" >
 list("Skipped", [...new Set(skips)]);
 
 if (everything || options.only?.includes("coverage")) {
-  const { percent, low } = await coverage(coverageFolders);
+  const { percent, low } = await coverage(folder);
   console.log(`\nLine coverage of src/ on Bun: ${percent.toFixed(1)} % (at least ${WANTED} %)`);
   for (const { name, percent, missed } of low) {
     console.log(`  ${percent.toFixed(1).padStart(5)} %  ${name}  ${missed}`);
@@ -141,8 +138,7 @@ console.log(
 );
 for (const name of NAMES) {
   const { version, missing } = runtimes.get(name);
-  if (missing !== undefined) console.log(`${name}: skipped, ${missing}`);
-  else console.log(`${name}: ${version}`);
+  console.log(`${name}: ${version ?? `skipped, ${missing}`}`);
 }
 
 const sum = (field) => results.reduce((total, result) => total + result[field], 0);
