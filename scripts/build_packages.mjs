@@ -97,9 +97,7 @@ async function buildTools(folder) {
  * links. Linkers read it. Two copies of the library could be loaded.
  */
 function linkText({ zig, os }) {
-  if (os === "linux") {
-    return ["libplue.so", "/* GNU ld script */\nINPUT(libplue.so.1)\n"];
-  }
+  if (os === "linux") return ["libplue.so", "/* GNU ld script */\nINPUT(libplue.so.1)\n"];
   const target = zig.replace("aarch64", "arm64");
   const symbols = readFileSync(join(FFI, "symbols.txt"), "utf8").trim().split("\n")
     .map((symbol) => `_${symbol}`).join(", ");

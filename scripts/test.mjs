@@ -61,6 +61,11 @@ function skipped({ suite, runtime }, reason) {
   return { passed: 0, failed: 0, skipped: 1, skips, ms: 0, failures: [], output: "" };
 }
 
+function counts({ passed, failed, skipped }, word = "") {
+  return `${passed}${word}` + (failed > 0 ? `, ${failed} FAILED` : "") +
+    (skipped > 0 ? `, ${skipped} skipped` : "");
+}
+
 const results = [];
 const queue = [...jobs];
 async function worker() {
@@ -68,13 +73,9 @@ async function worker() {
     const lack = runtimes.get(job.runtime)?.missing ?? await missingPackages(job);
     const result = { ...job, ...lack === undefined ? await job.run() : skipped(job, lack) };
     results.push(result);
-    const { passed, failed, ms } = result;
-    console.log(
-      `${failed > 0 ? "FAIL" : "ok  "} ${job.suite} on ${job.runtime}: ${passed} passed` +
-        (failed > 0 ? `, ${failed} failed` : "") +
-        (result.skipped > 0 ? `, ${result.skipped} skipped` : "") +
-        ` (${(ms / 1000).toFixed(1)} s)`,
-    );
+    const { failed, ms } = result;
+    const verdict = `${failed > 0 ? "FAIL" : "ok  "} ${job.suite} on ${job.runtime}`;
+    console.log(`${verdict}: ${counts(result, " passed")} (${(ms / 1000).toFixed(1)} s)`);
     if (failed > 0 && !result.show) console.log(`\n${result.output}\n`);
   }
 }
@@ -120,22 +121,11 @@ list(
 const columns = [...NAMES, "host"];
 const cell = (suite, runtime) => {
   const result = results.find((one) => one.suite === suite && one.runtime === runtime);
-  if (result === undefined) return "-";
-  return [
-    String(result.passed),
-    ...(result.failed > 0 ? [`${result.failed} FAILED`] : []),
-    ...(result.skipped > 0 ? [`${result.skipped} skipped`] : []),
-  ].join(", ");
+  return result === undefined ? "-" : counts(result);
 };
 const suites = [...new Set([...jobs, ...results].map(({ suite }) => suite))];
-console.log(
-  `\n${
-    table(
-      ["passed", ...columns],
-      suites.map((suite) => [suite, ...columns.map((column) => cell(suite, column))]),
-    )
-  }`,
-);
+const rows = suites.map((suite) => [suite, ...columns.map((column) => cell(suite, column))]);
+console.log(`\n${table(["passed", ...columns], rows)}`);
 for (const name of NAMES) {
   const { version, missing } = runtimes.get(name);
   console.log(`${name}: ${version ?? `skipped, ${missing}`}`);

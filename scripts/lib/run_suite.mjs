@@ -79,11 +79,8 @@ export async function runSuite({ runtime, files, noEval = false, together = fals
     const run = isOne ? [oneFile(folder, files)] : files;
     const [command, ...args] = COMMANDS[runtime]({ files: run, junit, noEval, coverageDir });
     const ended = await capture(command, args, { timeoutMs: RUN_LIMIT_MS });
-    return judge(
-      runtime,
-      ended,
-      runtime === "workerd" ? countWorkerd(ended.output) : countJunit(junit),
-    );
+    const count = runtime === "workerd" ? countWorkerd(ended.output) : countJunit(junit);
+    return judge(runtime, ended, count);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
