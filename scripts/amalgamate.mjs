@@ -3,7 +3,6 @@
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import process from "node:process";
 
 const FFI = join(import.meta.dirname, "..", "ffi");
 const SOURCES = join(FFI, "src");

@@ -6,23 +6,16 @@ import { join, relative, resolve } from "node:path";
 import { bundleLibrary } from "./lib/library.mjs";
 import { licencesOf } from "./lib/licences.mjs";
 import { ROOT } from "./lib/paths.mjs";
-import { attach } from "./lib/process.mjs";
+import { attach, refuse } from "./lib/process.mjs";
 import { setup } from "./setup.mjs";
 
 const outDir = resolve(process.argv[2] ?? join(ROOT, "dist"));
 rmSync(outDir, { recursive: true, force: true });
 mkdirSync(outDir, { recursive: true });
 const modules = await bundleLibrary(outDir);
-writeFileSync(
-  join(outDir, "LICENSES.txt"),
-  licencesOf(
-    "The library contains these packages.",
-    modules.map((id) => relative(ROOT, id)),
-    ROOT,
-  ),
-);
-const { missing } = setup({ serving: true }).get("bun");
-if (missing !== undefined) console.error(`Cannot bundle the command: ${missing}`);
-process.exitCode = missing === undefined
-  ? await attach("bun", ["scripts/build_cli.ts", outDir])
-  : 1;
+const files = modules.map((id) => relative(ROOT, id));
+const licences = licencesOf("The library contains these packages.", files, ROOT);
+writeFileSync(join(outDir, "LICENSES.txt"), licences);
+const { missing } = (await setup({ serving: true })).get("bun");
+if (missing !== undefined) refuse(`Cannot bundle the command: ${missing}`);
+process.exitCode = await attach("bun", ["scripts/build_cli.ts", outDir]);

@@ -7,7 +7,7 @@ import { writeFileSync } from "node:fs";
 import { basename, dirname, extname, join, posix, relative } from "node:path";
 import { pathToFileURL } from "node:url";
 import { ROOT } from "./lib/paths.mjs";
-import { capture } from "./lib/process.mjs";
+import { capture, refuse } from "./lib/process.mjs";
 import { setupPackages } from "./setup.mjs";
 
 const SITE = join(ROOT, "scripts", "site");
@@ -15,11 +15,6 @@ const PAGES = join(ROOT, "build", "site-pages");
 const OUT = join(ROOT, "build", "site");
 const readJson = (file) => JSON.parse(readFileSync(join(ROOT, file), "utf8"));
 const REPOSITORY = readJson("package.json").repository.url.replace(/^git\+|\.git$/g, "");
-
-function refuse(message) {
-  console.error(`Cannot build the site: ${message}`);
-  process.exit(1);
-}
 
 /** The pages, each with where it is on the site. */
 function pages() {
@@ -77,7 +72,7 @@ async function writeReference() {
     ...["--options", join(SITE, "typedoc.json"), "--out", join(PAGES, "api")],
     ...[...ENTRIES.keys()].map((module) => `${module}.ts`),
   ]);
-  if (code !== 0) refuse(`typedoc failed:\n${output}`);
+  if (code !== 0) refuse(`Cannot build the site: typedoc failed:\n${output}`);
   // Many headings of a page are called "Parameters", and links mean a property of that name.
   const api = join(PAGES, "api");
   for (const name of readdirSync(api, { recursive: true }).filter((name) => name.endsWith(".md"))) {
@@ -163,14 +158,12 @@ function problems() {
   const files = readdirSync(OUT, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   const found = [];
-  const ids = new Map();
-  const idsOf = (file) => {
-    if (!ids.has(file)) {
-      const text = readFileSync(file, "utf8");
-      ids.set(file, new Set([...text.matchAll(/\bid="([^"]+)"/g)].map(([, id]) => id)));
-    }
-    return ids.get(file);
-  };
+  const ids = new Map(
+    files.filter((file) => file.endsWith(".html")).map((file) => {
+      const found = readFileSync(file, "utf8").matchAll(/\bid="([^"]+)"/g);
+      return [file, new Set([...found].map(([, id]) => id))];
+    }),
+  );
   for (const file of files) {
     const name = relative(OUT, file);
     if (![".html", ".css"].includes(extname(file))) continue;
@@ -189,7 +182,7 @@ function problems() {
       if (!existsSync(target)) found.push(`${name} links to ${link}, which does not exist`);
       else if (
         url.hash !== "" && basename(name) !== "404.html" &&
-        !idsOf(target).has(decodeURIComponent(url.hash.slice(1)))
+        !ids.get(target)?.has(decodeURIComponent(url.hash.slice(1)))
       ) {
         found.push(`${name} links to ${link}, and there is no such heading`);
       }
@@ -199,7 +192,7 @@ function problems() {
 }
 
 const missing = await setupPackages("scripts/site");
-if (missing !== undefined) refuse(missing);
+if (missing !== undefined) refuse(`Cannot build the site: ${missing}`);
 rmSync(PAGES, { recursive: true, force: true });
 rmSync(OUT, { recursive: true, force: true });
 const places = pages();
@@ -213,5 +206,7 @@ for (const [page, place] of places) {
 await writeReference();
 await buildSite();
 const found = problems();
-if (found.length > 0) refuse(`${found.length} problems:\n${found.slice(0, 40).join("\n")}`);
+if (found.length > 0) {
+  refuse(`The site has ${found.length} problems:\n${found.slice(0, 40).join("\n")}`);
+}
 console.log(`Built ${relative(ROOT, OUT)}`);

@@ -16,8 +16,8 @@ import {
 import { dirname, join, relative, resolve } from "node:path";
 import { readOptions } from "./lib/options.mjs";
 import { ROOT } from "./lib/paths.mjs";
-import { capture } from "./lib/process.mjs";
-import { findZig } from "./lib/zig.mjs";
+import { capture, refuse } from "./lib/process.mjs";
+import { findZig } from "./setup.mjs";
 
 /** The platforms: Zig's name of each, and npm's words for it. */
 const LINUX = { os: "linux", libc: "glibc" };
@@ -37,18 +37,15 @@ const manifest = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
 const { scripts: _scripts, devDependencies: _devDependencies, ...published } = manifest;
 const { version, license, files } = published;
 
-function refuse(message) {
-  console.error(`Cannot build the packages: ${message}`);
-  process.exit(1);
-}
-
 async function run(command, args, options) {
   const { code, output } = await capture(command, args, options);
-  if (code !== 0) refuse(`${command} ${args.join(" ")} failed:\n${output}`);
+  if (code !== 0) {
+    refuse(`Cannot build the packages: ${command} ${args.join(" ")} failed:\n${output}`);
+  }
 }
 
-function write(path, text) {
-  writeFileSync(path, text.endsWith("\n") ? text : `${text}\n`);
+function writeManifest(folder, manifest) {
+  writeFileSync(join(folder, "package.json"), `${JSON.stringify(manifest, undefined, 2)}\n`);
 }
 
 /** Packs a folder into a tarball in `out`. */
@@ -57,19 +54,12 @@ function pack(folder) {
   return run("npm", args, { cwd: folder });
 }
 
-/** The entries of the package by their sources, such as "@plue/tools/core" by src/core.ts. */
-function entriesBySource() {
-  const { name, exports } = JSON.parse(readFileSync(join(ROOT, "deno.json"), "utf8"));
-  return new Map(
-    Object.entries(exports).map((
-      [entry, source],
-    ) => [join(ROOT, source), entry.replace(".", name)]),
-  );
-}
-
 /** The examples import sources, so that they run in a clone. In the package they import its entries. */
 function importEntries(folder) {
-  const entries = entriesBySource();
+  const { name, exports } = JSON.parse(readFileSync(join(ROOT, "deno.json"), "utf8"));
+  const entries = new Map(
+    Object.entries(exports).map(([entry, file]) => [join(ROOT, file), entry.replace(".", name)]),
+  );
   for (const file of readdirSync(folder, { recursive: true })) {
     // The manifest leaves tests out.
     if (!file.endsWith(".ts") || file.endsWith(".test.ts")) continue;
@@ -79,7 +69,9 @@ function importEntries(folder) {
       const source = join(home, path);
       if (!relative(join(ROOT, "examples"), source).startsWith("..")) return path;
       const entry = entries.get(source);
-      if (entry === undefined) refuse(`examples/${file} imports ${path}, which is not an entry`);
+      if (entry === undefined) {
+        refuse(`Cannot build: examples/${file} imports ${path}, which is not an entry`);
+      }
       return entry;
     });
     writeFileSync(join(folder, file), changed);
@@ -97,10 +89,7 @@ async function buildTools(folder) {
   const optionalDependencies = Object.fromEntries(
     Object.keys(PLATFORMS).map((name) => [`@plue/native-${name}`, version]),
   );
-  write(
-    join(folder, "package.json"),
-    JSON.stringify({ ...published, optionalDependencies }, undefined, 2),
-  );
+  writeManifest(folder, { ...published, optionalDependencies });
 }
 
 /**
@@ -108,9 +97,7 @@ async function buildTools(folder) {
  * links. Linkers read it. Two copies of the library could be loaded.
  */
 function linkText({ zig, os }) {
-  if (os === "linux") {
-    return ["libplue.so", "/* GNU ld script */\nINPUT(libplue.so.1)\n"];
-  }
+  if (os === "linux") return ["libplue.so", "/* GNU ld script */\nINPUT(libplue.so.1)\n"];
   const target = zig.replace("aarch64", "arm64");
   const symbols = readFileSync(join(FFI, "symbols.txt"), "utf8").trim().split("\n")
     .map((symbol) => `_${symbol}`).join(", ");
@@ -142,12 +129,12 @@ async function buildNative(name, folder, { script, env }) {
   ], { env });
   rmSync(join(library, isLinux ? "libplue.so" : "libplue.dylib"));
   const [link, text] = linkText(platform);
-  write(join(library, link), text);
+  writeFileSync(join(library, link), text);
   cpSync(script, join(library, "plue-sidecar.js"));
   chmodSync(join(library, "plue-sidecar.js"), 0o755);
   cpSync(join(ROOT, "LICENSE"), join(folder, "LICENSE"));
   const { os, cpu, libc } = platform;
-  write(
+  writeFileSync(
     join(folder, "README.md"),
     `# libplue for ${name}
 
@@ -155,24 +142,17 @@ The native library of [\`@plue/tools\`](https://www.npmjs.com/package/@plue/tool
 where it fits. \`npx plue native --cflags --libs\` prints how to compile and link with it.
 `,
   );
-  write(
-    join(folder, "package.json"),
-    JSON.stringify(
-      {
-        name: `@plue/native-${name}`,
-        version,
-        description: `libplue, the native library of @plue/tools, for ${name}`,
-        license,
-        // A linker needs files, not an archive.
-        preferUnplugged: true,
-        os: [os],
-        cpu: [cpu],
-        ...(libc === undefined ? {} : { libc: [libc] }),
-      },
-      undefined,
-      2,
-    ),
-  );
+  writeManifest(folder, {
+    name: `@plue/native-${name}`,
+    version,
+    description: `libplue, the native library of @plue/tools, for ${name}`,
+    license,
+    // A linker needs files, not an archive.
+    preferUnplugged: true,
+    os: [os],
+    cpu: [cpu],
+    ...(libc === undefined ? {} : { libc: [libc] }),
+  });
 }
 
 const usage = "Usage: node scripts/build_packages.mjs [--out folder] [--only name,…]";
@@ -182,8 +162,8 @@ const only = options.only ?? NAMES;
 mkdirSync(out, { recursive: true });
 const script = join(out, "build", "plue-sidecar.js");
 const isNative = only.some((name) => name !== "tools");
-const zig = isNative ? findZig() : {};
-if (zig.missing !== undefined) refuse(zig.missing);
+const zig = isNative ? await findZig() : {};
+if (zig.missing !== undefined) refuse(`Cannot build the packages: ${zig.missing}`);
 if (isNative) {
   const main = join(FFI, "sidecar", "main.ts");
   await run("bun", ["build", main, "--target=node", "--minify", `--outfile=${script}`]);
@@ -199,10 +179,8 @@ async function build(name) {
   console.log(`Built ${relative(ROOT, folder)}`);
 }
 const queue = [...only];
-async function worker() {
-  for (let name = queue.shift(); name !== undefined; name = queue.shift()) {
-    await build(name);
-  }
-}
-await Promise.all([worker(), worker()]);
+// Two at a time.
+await Promise.all([1, 2].map(async () => {
+  for (let name = queue.shift(); name !== undefined; name = queue.shift()) await build(name);
+}));
 rmSync(join(out, "build"), { recursive: true, force: true });

@@ -56,20 +56,22 @@ function ruleCell({ action, enforcement, into, uncertain }: KeywordRule): string
   return uncertain === true ? `${cell} ?` : cell;
 }
 
-/** Targets that have the same cell in every row share a column. */
-function columns(keyOf: (target: TargetInfo) => string): readonly (readonly TargetInfo[])[] {
-  const groups = new Map<string, TargetInfo[]>();
-  for (const target of TARGETS) {
-    const key = keyOf(target);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [target]);
-    else group.push(target);
-  }
-  return [...groups.values()];
+/** A table in which targets that have the same cell in every row share a column. */
+function sharedTable(
+  corner: string,
+  rows: readonly (readonly [name: string, cell: (target: TargetInfo) => string])[],
+): string {
+  const groups = sameTargets((target) => rows.map(([, cell]) => cell(target)).join("|"));
+  return tableOf(
+    [corner, ...groups.map((group) => group.map(({ id }) => `\`${id}\``).join("<br>"))],
+    rows.map(([name, cell]) => [name, ...groups.map(([first]) => cell(first))]),
+  );
 }
 
-function headOf(groups: readonly (readonly TargetInfo[])[]): readonly string[] {
-  return groups.map((group) => group.map(({ id }) => `\`${id}\``).join("<br>"));
+type Group = readonly [TargetInfo, ...TargetInfo[]];
+
+function sameTargets(keyOf: (target: TargetInfo) => string): readonly Group[] {
+  return [...Map.groupBy(TARGETS, keyOf).values()] as unknown as Group[];
 }
 
 function targetTable(): string {
@@ -99,45 +101,34 @@ function nameTable(): string {
 }
 
 function featureTable(): string {
-  const groups = columns(({ features }) => JSON.stringify(features));
-  return tableOf(
-    ["Field", ...headOf(groups)],
+  const words = { native: "yes", described: "in words", none: "–" };
+  return sharedTable(
+    "Field",
     (Object.keys(FEATURES) as Feature[]).map((feature) => [
       `${feature}: ${FEATURES[feature]}`,
-      ...groups.map((group) => {
-        const support = group[0]?.features[feature];
-        return support === "native" ? "yes" : support === "described" ? "in words" : "–";
-      }),
+      ({ features }) => words[features[feature]],
     ]),
   );
 }
 
 function keywordTable(): string {
-  const groups = columns(({ keywords, formats }) => JSON.stringify([keywords, formats]));
-  return tableOf(
-    ["Form", ...headOf(groups)],
+  return sharedTable(
+    "Form",
     (Object.keys(KEYWORD_FORMS) as KeywordForm[]).map((form) => [
       KEYWORD_FORMS[form],
-      ...groups.map((group) => {
-        const target = group[0];
-        if (target === undefined) return "";
-        const some = form === "format" && target.formats !== undefined
-          ? ` (${target.formats.length} values)`
-          : "";
-        return ruleCell(target.keywords[form]) + some;
-      }),
+      ({ keywords, formats }) =>
+        ruleCell(keywords[form]) +
+        (form === "format" && formats !== undefined ? ` (${formats.length} values)` : ""),
     ]),
   );
 }
 
 function formatList(): string {
-  const groups = columns(({ formats }) => JSON.stringify(formats ?? []))
-    .filter((group) => group[0]?.formats !== undefined);
-  return groups.map((group) =>
-    `- ${group.map(({ id }) => `\`${id}\``).join(", ")}: ${
-      group[0]?.formats?.map((format) => `\`${format}\``).join(", ")
-    }`
-  ).join("\n");
+  const code = (words: readonly string[]) => words.map((word) => `\`${word}\``).join(", ");
+  return sameTargets(({ formats }) => JSON.stringify(formats))
+    .filter(([{ formats }]) => formats !== undefined)
+    .map((group) => `- ${code(group.map(({ id }) => id))}: ${code(group[0].formats ?? [])}`)
+    .join("\n");
 }
 
 /** The kinds of files in the table, with their media types. */
@@ -159,13 +150,11 @@ function takes(id: string, types: readonly string[]): boolean {
 }
 
 function fileTable(): string {
-  const kinds = Object.entries(FILES);
-  const groups = columns(({ id }) => JSON.stringify(kinds.map(([, types]) => takes(id, types))));
-  return tableOf(
-    ["In a result", ...headOf(groups)],
-    kinds.map(([kind, types]) => [
+  return sharedTable(
+    "In a result",
+    Object.entries(FILES).map(([kind, types]) => [
       kind,
-      ...groups.map(([first]) => first !== undefined && takes(first.id, types) ? "yes" : "a text"),
+      ({ id }) => takes(id, types) ? "yes" : "a text",
     ]),
   );
 }

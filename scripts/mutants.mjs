@@ -1,10 +1,10 @@
-// `npm run mutants`: changes the sources in random places, one at a time, and counts the changes that
+// `npm run mutants`: changes the sources in some places, one at a time, and counts the changes that
 // the tests catch. The same places for a seed. Not StrykerJS, which needs a plugin for each runner.
 
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, dirname, join } from "node:path";
+import { basename, join } from "node:path";
 import { parseAst } from "rolldown/parseAst";
 import { readOptions } from "./lib/options.mjs";
 import { ROOT } from "./lib/paths.mjs";
@@ -20,85 +20,51 @@ const SWAPS = {
   ...{ "*": "/", "/": "*", "&&": "||", "||": "&&", "??": "&&" },
 };
 
-/** The changes of one node, as a function of its text: the start, the end and the new text. */
-function* changesOf(node, text) {
-  const at = ({ start, end }) => text.slice(start, end);
-  if (node.type === "BinaryExpression" || node.type === "LogicalExpression") {
-    const between = { start: node.left.end, end: node.right.start };
-    const swapped = SWAPS[node.operator];
-    // Additions of text have no opposite.
-    const isText = node.operator === "+" && /["'`]/.test(at(node));
-    if (swapped !== undefined && !isText) {
-      yield { ...between, to: at(between).replace(node.operator, swapped) };
-    }
-  } else if (node.type === "IfStatement" || node.type === "ConditionalExpression") {
-    for (const to of ["true", "false"]) yield { ...node.test, to };
-  } else if (node.type === "UnaryExpression" && node.operator === "!") {
-    yield { ...node, to: at(node.argument) };
-  } else if (node.type === "Literal" && typeof node.value === "boolean") {
-    yield { ...node, to: String(!node.value) };
-  } else if (node.type === "Literal" && typeof node.value === "number") {
-    yield { ...node, to: String(node.value + 1) };
-  } else if (node.type === "ExpressionStatement" && !node.directive) {
-    yield { ...node, to: ";" };
-  } else if (node.type === "ReturnStatement" && node.argument !== null) {
-    yield { ...node.argument, to: "undefined" };
+/** What replaces a node, or the part of it that `start` and `end` delimit. */
+function changesOf(node, text) {
+  const { type, operator, value, test, argument, left, right } = node;
+  // Additions of text have no opposite.
+  const isText = operator === "+" && /["'`]/.test(text.slice(node.start, node.end));
+  if (left && SWAPS[operator] && !isText) {
+    const [start, end] = [left.end, right.start];
+    return [{ start, end, to: text.slice(start, end).replace(operator, SWAPS[operator]) }];
   }
+  if (/^(If|Conditional)/.test(type)) return ["true", "false"].map((to) => ({ ...test, to }));
+  if (operator === "!") return [{ ...node, to: text.slice(argument.start, argument.end) }];
+  if (typeof value === "boolean") return [{ ...node, to: String(!value) }];
+  if (typeof value === "number") return [{ ...node, to: String(value + 1) }];
+  if (type === "ExpressionStatement" && !node.directive) return [{ ...node, to: ";" }];
+  if (type === "ReturnStatement" && argument !== null) return [{ ...argument, to: "undefined" }];
+  return [];
 }
 
-/** Walks code, without types. */
-function* walk(node) {
-  if (Array.isArray(node)) { for (const item of node) yield* walk(item); }
-  else if (typeof node?.type === "string") {
-    if (/^(TS.*(Declaration|Annotation|Instantiation)|Import.*)$/.test(node.type)) return;
-    yield node;
-    for (const child of Object.values(node)) if (typeof child === "object") yield* walk(child);
-  }
+/** The changes of code, without types. */
+function mutantsOf(node, text) {
+  if (/^(TS.*(Declaration|Annotation|Instantiation)|Import.*)$/.test(node?.type)) return [];
+  const own = typeof node?.type === "string" ? changesOf(node, text) : [];
+  const parts = Object.values(node ?? {}).filter((part) => typeof part === "object");
+  return [...own, ...parts.flatMap((part) => mutantsOf(part, text))];
 }
 
-function mutantsOf(file) {
-  const text = readFileSync(join(ROOT, file), "utf8");
-  return [...walk(parseAst(text, { lang: "ts" }).body)].flatMap((node) =>
-    [...changesOf(node, text)].map(({ start, end, to }) => ({ file, start, end, to, text }))
-  );
-}
-
-/** Numbers from 0 to 1 that follow from the seed (mulberry32). */
-function randomFrom(seed) {
-  let state = seed;
-  return () => {
-    state = (state + 0x6D2B79F5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
+const filesBelow = (folder, ending) =>
+  readdirSync(join(ROOT, folder), { recursive: true })
+    .filter((name) => name.endsWith(ending)).map((name) => `${folder}/${name}`).sort();
 
 const usage = "Usage: npm run mutants [-- --only area --seed number]";
 const known = { only: Object.keys(AREAS), seed: [] };
 const { options } = readOptions(process.argv.slice(2), usage, known);
 const copy = mkdtempSync(join(tmpdir(), "plue-mutants-"));
-const { stdout: listed } = await capture("git", ["ls-files", "-co", "--exclude-standard"]);
-for (const file of listed.trim().split("\n").filter((name) => existsSync(join(ROOT, name)))) {
-  cpSync(join(ROOT, file), join(copy, file));
-}
+const isOwn = (path) => !/\/(\.git|node_modules|build|coverage|dist|target)$/.test(path);
+cpSync(ROOT, copy, { recursive: true, filter: isOwn });
 symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
-
-const tests = ["unit", "adapters"].flatMap((suite) =>
-  readdirSync(join(copy, "test", suite), { recursive: true })
-    .filter((name) => name.endsWith(".test.ts")).map((name) => `./test/${suite}/${name}`)
-);
+const tests = ["./test/unit", "./test/adapters"].flatMap((name) => filesBelow(name, ".test.ts"));
 
 /** True if a test fails: of those named like the file, of its folder, or of all. */
 async function isCaught(file) {
-  const folder = `/${dirname(file).split("/")[file.startsWith("src/adapters/") ? 2 : 1]}/`;
-  const name = `/${basename(file, ".ts")}`;
-  const steps = [
-    tests.filter((test) => test.includes(folder) && test.includes(name)),
-    tests.filter((test) => test.includes(folder)),
-    tests,
-  ];
-  for (const files of steps.filter(({ length }) => length > 0)) {
+  const [, area, adapter] = file.split("/");
+  const near = tests.filter((test) => test.includes(`/${area === "adapters" ? adapter : area}/`));
+  const named = near.filter((test) => test.includes(`/${basename(file, ".ts")}`));
+  for (const files of [named, near, tests].filter(({ length }) => length > 0)) {
     const args = ["test", "--bail", "--timeout=60000", ...files];
     const { code } = await capture("bun", args, { cwd: copy, timeoutMs: 300_000 });
     if (code !== 0) return true;
@@ -108,25 +74,23 @@ async function isCaught(file) {
 
 for (const [name, { folders, count, wanted }] of Object.entries(AREAS)) {
   if (options.only?.includes(name) === false) continue;
-  const files = folders.flatMap((folder) =>
-    readdirSync(join(ROOT, "src", folder), { recursive: true }).filter((path) =>
-      path.endsWith(".ts")
-    )
-      .map((path) => `src/${folder}/${path}`)
-  ).sort();
-  const all = files.flatMap(mutantsOf);
-  const random = randomFrom(Number(options.seed?.[0] ?? 24));
+  const files = folders.flatMap((folder) => filesBelow(`src/${folder}`, ".ts"));
+  const all = files.flatMap((file) => {
+    const text = readFileSync(join(ROOT, file), "utf8");
+    return mutantsOf(parseAst(text, { lang: "ts" }).body, text)
+      .map((mutant) => ({ ...mutant, file, text }));
+  });
   let caught = 0;
-  const chosen = Array.from({ length: count }, () => all[Math.floor(random() * all.length)]);
-  for (const { file, start, end, to, text } of chosen) {
+  for (let at = 0; at < count; at++) {
+    const place = Number(options.seed?.[0] ?? 24) + Math.floor(at * all.length / count);
+    const { file, start, end, to, text } = all[place % all.length];
     writeFileSync(join(copy, file), text.slice(0, start) + to + text.slice(end));
     const isFound = await isCaught(file);
     writeFileSync(join(copy, file), text);
     if (isFound) caught++;
-    const before = text.slice(0, start).split("\n");
-    const [rest = ""] = text.slice(end).split("\n");
-    const line = `${before.at(-1).trimStart()}[${text.slice(start, end)} -> ${to}]${rest}`;
-    console.log(`${isFound ? "caught  " : "SURVIVED"} ${file}:${before.length}  ${line}`);
+    const line = text.slice(0, start).split("\n").length;
+    const change = `${text.slice(start, end)} -> ${to}`;
+    console.log(`${isFound ? "caught  " : "SURVIVED"} ${file}:${line}  ${change}`);
   }
   console.log(`${name}: ${caught} of ${count} caught, at least ${wanted} wanted, of ${all.length}`);
   if (caught < wanted) process.exitCode = 1;

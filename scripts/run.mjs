@@ -6,18 +6,13 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { readOptions } from "./lib/options.mjs";
 import { ROOT } from "./lib/paths.mjs";
-import { attach } from "./lib/process.mjs";
+import { attach, refuse } from "./lib/process.mjs";
 import { commandOn, NAMES, serveCommand } from "./lib/runtimes.mjs";
 import { setup } from "./setup.mjs";
 
-function refuse(message, code = 1) {
-  console.error(message);
-  process.exit(code);
-}
-
 /** Runs a command on a runtime, which is installed if it is missing. */
 async function runOn(runtime, command, { serving, env } = {}) {
-  const { missing } = setup({ serving }).get(runtime);
+  const { missing } = (await setup({ serving })).get(runtime);
   if (missing !== undefined) refuse(`Cannot run: ${missing}`);
   const [program, ...args] = command;
   return await attach(program, args, { env });

@@ -1,43 +1,89 @@
-// Installs pinned packages that are missing: the project's, and the runtimes in a folder of their
-// own (a deno in the project's node_modules breaks `deno task`).
+// Installs pinned packages that are missing: the project's, the runtimes in a folder of their own (a
+// deno in the project's node_modules breaks `deno task`), and those of single suites and of Zig.
 // Usage: node scripts/setup.mjs
 
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { statSync, utimesSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { keepPackages, restorePackages } from "./lib/packages.mjs";
-import { ROOT, RUNTIMES } from "./lib/paths.mjs";
+import { CACHE, ROOT, RUNTIMES } from "./lib/paths.mjs";
 import { capture } from "./lib/process.mjs";
-import { linkRuntimes, lostRuntimes, NAMES } from "./lib/runtimes.mjs";
+import { linkRuntimes, NAMES } from "./lib/runtimes.mjs";
 
-/** True if the installed packages match the lock file. */
-function isInstalled(folder, { dev }) {
+/** Installed packages, by their lock file: unpacking takes minutes, linking seconds. */
+const PACKAGES = join(CACHE, "packages");
+/** The lifetime of cached packages that nobody installs. */
+const KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
+
+/** True for a package that npm leaves out on other machines, and not on this one. */
+function isForThisMachine({ os, cpu, libc }) {
+  const { glibcVersionRuntime } = process.report.getReport().header;
+  const ownLibc = glibcVersionRuntime === undefined ? "musl" : "glibc";
+  return cpu?.includes(process.arch) && (os?.includes(process.platform) ?? true) &&
+    (libc?.includes(ownLibc) ?? true);
+}
+
+/** True if the installed packages match the lock file. npm passes over those it cannot fetch. */
+function isInstalled(folder, dev) {
   const installed = join(folder, "node_modules", ".package-lock.json");
   if (!existsSync(installed)) return false;
   const read = (file) => JSON.parse(readFileSync(file, "utf8")).packages;
   const there = read(installed);
-  return Object.entries(read(join(folder, "package-lock.json"))).every(([path, wanted]) =>
-    path === "" || there[path]?.version === wanted.version ||
-    // Packages for other machines are not installed. Installed ones must have the pinned version.
-    (there[path] === undefined &&
-      (wanted.optional || wanted.peer || wanted.devOptional || (wanted.dev && !dev)))
-  );
+  return Object.entries(read(join(folder, "package-lock.json"))).every(([path, wanted]) => {
+    if (path === "") return true;
+    if (existsSync(join(folder, path))) return there[path]?.version === wanted.version;
+    return (wanted.dev && !dev) ||
+      ((wanted.optional || wanted.peer || wanted.devOptional) && !isForThisMachine(wanted));
+  });
 }
 
-const NPM_OPTIONS = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+/** Links all files of a folder into another, or none: it may be on another disk, or read-only. */
+function link(from, to) {
+  rmSync(to, { recursive: true, force: true });
+  mkdirSync(dirname(to), { recursive: true });
+  // Hard links, because a package finds others by its real path.
+  if (spawnSync("cp", ["-al", from, to]).status === 0) return true;
+  rmSync(to, { recursive: true, force: true });
+  return false;
+}
 
-function npm(folder, args) {
-  if (restorePackages(folder, args)) return;
-  const result = spawnSync("npm", [...args, ...NPM_OPTIONS], {
-    cwd: folder,
-    stdio: ["ignore", "inherit", "inherit"],
-    shell: process.platform === "win32",
-  });
-  if (result.status !== 0) {
-    throw new Error(`Cannot install the pinned packages: npm ${args[0]} failed in ${folder}`);
+/** Adds installed packages to the cache, and removes old ones from it. */
+function keep(modules, cached) {
+  // Under another name until it is complete: another run may link it.
+  const parts = `${cached}.${process.pid}`;
+  if (!link(modules, parts)) return;
+  for (const old of readdirSync(PACKAGES).map((name) => join(PACKAGES, name))) {
+    if (Date.now() - statSync(old).mtimeMs > KEPT_MS) rmSync(old, { recursive: true, force: true });
   }
-  keepPackages(folder, args);
+  utimesSync(parts, new Date(), new Date());
+  if (existsSync(cached)) rmSync(parts, { recursive: true });
+  else renameSync(parts, cached);
+}
+
+/** Installs the packages of a folder. Returns why they are missing, or `undefined`. */
+async function install(folder, args, dev = true) {
+  if (isInstalled(folder, dev)) return undefined;
+  const modules = join(folder, "node_modules");
+  const lock = join(folder, "package-lock.json");
+  const hash = createHash("sha256")
+    .update([process.platform, process.arch, ...args].join(" "))
+    .update(readFileSync(lock));
+  const cached = join(PACKAGES, hash.digest("hex").slice(0, 32));
+  if (existsSync(cached) && link(cached, modules)) {
+    utimesSync(cached, new Date(), new Date());
+    return undefined;
+  }
+  console.log(`Installing the packages that ${lock} pins`);
+  const { code, output } = await capture("npm", [
+    ...args,
+    ...["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"],
+  ], { cwd: folder, env: { PATH: process.env.PATH }, timeoutMs: 1_200_000 });
+  if (code !== 0) return `npm cannot install the packages of ${folder}: ${output.trim()}`;
+  if (!isInstalled(folder, dev)) return `npm passed over a package of ${folder}, try again`;
+  keep(modules, cached);
+  return undefined;
 }
 
 /**
@@ -46,44 +92,55 @@ function npm(folder, args) {
  * @param options `serving`: only what `npm start` needs, which is Bun.
  * @returns For each runtime its file and version, or why it is missing.
  */
-export function setup({ serving = false } = {}) {
-  if (!isInstalled(ROOT, { dev: true })) {
-    console.log("Installing the packages that package-lock.json pins");
-    npm(ROOT, ["ci"]);
-  }
-  const names = serving ? ["bun"] : NAMES;
-  if (!isInstalled(RUNTIMES, { dev: !serving }) || lostRuntimes(names).length > 0) {
-    console.log(`Installing the pinned runtimes: ${names.join(", ")}`);
-    // Not `npm ci`: it needs the packages of other machines in the lock file too.
-    npm(RUNTIMES, ["install", "--no-save", ...(serving ? ["--omit=dev"] : [])]);
-  }
-  const lost = lostRuntimes(names);
-  if (lost.length > 0) {
-    throw new Error(`Cannot install ${lost.join(", ")}: npm passed over the package, try again`);
-  }
-  return linkRuntimes(names);
+export async function setup({ serving = false } = {}) {
+  // Not `npm ci`: it needs the packages of other machines in the lock file too.
+  const args = ["install", "--no-save", ...(serving ? ["--omit=dev"] : [])];
+  const lack = await install(ROOT, ["ci"]) ?? await install(RUNTIMES, args, !serving);
+  if (lack !== undefined) throw new Error(`Cannot install the pinned packages: ${lack}`);
+  return linkRuntimes(serving ? ["bun"] : NAMES);
 }
 
 /**
- * Installs the packages of one suite, while other work goes on. A failure is not an error, because only that suite needs
- * them.
+ * Installs the packages of one suite, while other work goes on. A failure is not an error, because
+ * only that suite needs them.
  *
  * @param name The folder, from the root.
  * @returns Why they are missing, or `undefined`.
  */
-export async function setupPackages(name) {
-  const folder = join(ROOT, name);
-  if (isInstalled(folder, { dev: true })) return undefined;
+export function setupPackages(name) {
   // Not always `npm ci`: the lock file of the site lists packages of other machines without their
   // addresses, which `npm ci` rejects.
-  const args = name === "scripts/site" ? ["install", "--no-save"] : ["ci"];
-  if (restorePackages(folder, args)) return undefined;
-  const { code, output } = await capture("npm", [...args, ...NPM_OPTIONS], { cwd: folder });
-  if (code !== 0) return `npm cannot install the packages of ${name}: ${output.trim()}`;
-  keepPackages(folder, args);
-  return undefined;
+  return install(join(ROOT, name), name === "scripts/site" ? ["install", "--no-save"] : ["ci"]);
+}
+
+/**
+ * Finds Zig 0.16, on the PATH or in `scripts/zig`, where it is installed if it is missing.
+ *
+ * @returns {Promise<{ env?: Record<string, string>, missing?: string }>} The environment with which
+ * `zig` runs it, or why there is none.
+ */
+export async function findZig() {
+  const { stdout } = spawnSync("zig", ["version"], { encoding: "utf8" });
+  if (stdout?.startsWith("0.16.")) return { env: {} };
+  if (process.platform !== "linux" || process.arch !== "x64") {
+    return { missing: "there is no zig 0.16" };
+  }
+  const lack = await setupPackages("scripts/zig");
+  if (lack !== undefined) return { missing: `there is no zig 0.16, and ${lack}` };
+  const packages = join(ROOT, "scripts", "zig", "node_modules", "@zigc");
+  const cache = join(CACHE, "zig");
+  return {
+    env: {
+      PATH: `${join(packages, "linux-x64", "bin")}:${process.env.PATH ?? ""}`,
+      ZIG_LIB_DIR: join(packages, "lib"),
+      ZIG_LOCAL_CACHE_DIR: cache,
+      ZIG_GLOBAL_CACHE_DIR: cache,
+    },
+  };
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  for (const [name, { version, missing }] of setup()) console.log(`${name}: ${version ?? missing}`);
+  for (const [name, { version, missing }] of await setup()) {
+    console.log(`${name}: ${version ?? missing}`);
+  }
 }

@@ -1,11 +1,10 @@
 // `npm test`: all tests and checks, on every runtime, with one table at the end.
 
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { CHECKS, runCheck } from "./lib/checks.mjs";
+import { CHECKS, docExamples, runCheck } from "./lib/checks.mjs";
 import { coverage, WANTED } from "./lib/coverage.mjs";
-import { docExamples } from "./lib/doc_examples.mjs";
 import { readOptions } from "./lib/options.mjs";
 import { NAMES } from "./lib/runtimes.mjs";
 import { runSuite } from "./lib/run_suite.mjs";
@@ -26,16 +25,13 @@ const wanted = (name, runtime) =>
   match.length === 0 && (options.only?.includes(name) ?? true) &&
   (options.on?.includes(runtime) ?? true);
 
-const runtimes = setup();
+const runtimes = await setup();
 const folder = mkdtempSync(join(tmpdir(), "plue-"));
-const coverageFolders = [];
 
 /** The work: a row and a column of the table, and the function that fills the cell. */
 const jobs = planRuns({ ...options, match }).map((run) => {
-  if (run.runtime !== "bun" || !run.coverage) return { ...run, run: () => runSuite(run) };
-  const coverageDir = join(folder, `coverage-${run.suite}`);
-  mkdirSync(coverageDir);
-  coverageFolders.push(coverageDir);
+  const isCounted = run.runtime === "bun" && run.coverage;
+  const coverageDir = isCounted ? join(folder, run.suite) : undefined;
   return { ...run, run: () => runSuite(run, coverageDir) };
 });
 if (wanted("doc", "deno")) {
@@ -65,6 +61,11 @@ function skipped({ suite, runtime }, reason) {
   return { passed: 0, failed: 0, skipped: 1, skips, ms: 0, failures: [], output: "" };
 }
 
+function counts({ passed, failed, skipped }, word = "") {
+  return `${passed}${word}` + (failed > 0 ? `, ${failed} FAILED` : "") +
+    (skipped > 0 ? `, ${skipped} skipped` : "");
+}
+
 const results = [];
 const queue = [...jobs];
 async function worker() {
@@ -72,13 +73,9 @@ async function worker() {
     const lack = runtimes.get(job.runtime)?.missing ?? await missingPackages(job);
     const result = { ...job, ...lack === undefined ? await job.run() : skipped(job, lack) };
     results.push(result);
-    const { passed, failed, ms } = result;
-    console.log(
-      `${failed > 0 ? "FAIL" : "ok  "} ${job.suite} on ${job.runtime}: ${passed} passed` +
-        (failed > 0 ? `, ${failed} failed` : "") +
-        (result.skipped > 0 ? `, ${result.skipped} skipped` : "") +
-        ` (${(ms / 1000).toFixed(1)} s)`,
-    );
+    const { failed, ms } = result;
+    const verdict = `${failed > 0 ? "FAIL" : "ok  "} ${job.suite} on ${job.runtime}`;
+    console.log(`${verdict}: ${counts(result, " passed")} (${(ms / 1000).toFixed(1)} s)`);
     if (failed > 0 && !result.show) console.log(`\n${result.output}\n`);
   }
 }
@@ -96,7 +93,7 @@ const skips = results.flatMap(({ skips }) => skips).map((skip) => skip.split(" >
 list("Skipped", [...new Set(skips)]);
 
 if (everything || options.only?.includes("coverage")) {
-  const { percent, low } = await coverage(coverageFolders);
+  const { percent, low } = await coverage(folder);
   console.log(`\nLine coverage of src/ on Bun: ${percent.toFixed(1)} % (at least ${WANTED} %)`);
   for (const { name, percent, missed } of low) {
     console.log(`  ${percent.toFixed(1).padStart(5)} %  ${name}  ${missed}`);
@@ -124,26 +121,14 @@ list(
 const columns = [...NAMES, "host"];
 const cell = (suite, runtime) => {
   const result = results.find((one) => one.suite === suite && one.runtime === runtime);
-  if (result === undefined) return "-";
-  return [
-    String(result.passed),
-    ...(result.failed > 0 ? [`${result.failed} FAILED`] : []),
-    ...(result.skipped > 0 ? [`${result.skipped} skipped`] : []),
-  ].join(", ");
+  return result === undefined ? "-" : counts(result);
 };
 const suites = [...new Set([...jobs, ...results].map(({ suite }) => suite))];
-console.log(
-  `\n${
-    table(
-      ["passed", ...columns],
-      suites.map((suite) => [suite, ...columns.map((column) => cell(suite, column))]),
-    )
-  }`,
-);
+const rows = suites.map((suite) => [suite, ...columns.map((column) => cell(suite, column))]);
+console.log(`\n${table(["passed", ...columns], rows)}`);
 for (const name of NAMES) {
   const { version, missing } = runtimes.get(name);
-  if (missing !== undefined) console.log(`${name}: skipped, ${missing}`);
-  else console.log(`${name}: ${version}`);
+  console.log(`${name}: ${version ?? `skipped, ${missing}`}`);
 }
 
 const sum = (field) => results.reduce((total, result) => total + result[field], 0);

@@ -5,8 +5,7 @@
  */
 
 import { join, relative, sep } from "node:path";
-
-const ROOT = join(import.meta.dirname, "../..");
+import { ROOT } from "./paths.mjs";
 
 /** A bundled entry point. Kilobytes are 1,000 bytes. */
 export interface Bundle {

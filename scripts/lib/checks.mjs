@@ -1,24 +1,63 @@
 // The checks that are not test files. Each is one program, judged by its exit code.
 
-import { existsSync } from "node:fs";
-import { join } from "node:path";
-import { docExamples } from "./doc_examples.mjs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join, relative } from "node:path";
 import { ROOT } from "./paths.mjs";
 import { capture } from "./process.mjs";
 
 const TSC = join("node_modules", "typescript", "bin", "tsc");
 const DENO_FOLDERS = ["mod.ts", "src", "test", "examples", "bench", "scripts"];
 
-const present = () => DENO_FOLDERS.filter((name) => existsSync(join(ROOT, name)));
+/** Where the examples go: inside the project, for its packages. `tsconfig.json` includes it. */
+const EXAMPLES = join(ROOT, "coverage", "doc");
+
+const FENCE = /^([ \t]*(?:\* )?)```(ts|js)\n([^]*?)^[ \t]*(?:\* ?)?```$/gm;
+
+function filesWithExamples() {
+  const below = (folder, ending) =>
+    readdirSync(join(ROOT, folder), { recursive: true }).filter((name) => name.endsWith(ending))
+      .map((name) => `${folder}/${name}`.replaceAll("\\", "/")).sort();
+  const guides = below("docs", ".md").filter((name) => !name.slice("docs/".length).includes("/"));
+  return ["mod.ts", ...below("src", ".ts"), "README.md", ...guides];
+}
+
+let written;
 
 /**
- * The checks. `quick`: `npm run check` runs it. `show`: what it prints is shown at the end. `keep`:
- * the lines to show when it fails. `packages`: the folder with the packages that only it needs.
+ * Writes the examples in guides and comments, apart from those marked with `ignore`, once in this
+ * process: each becomes a module, and one test file imports them all. Deno's own `--doc` loads and
+ * checks all sources again for each example.
+ *
+ * @returns The test file, from the project's folder.
+ */
+export function docExamples() {
+  if (written !== undefined) return written;
+  rmSync(EXAMPLES, { recursive: true, force: true });
+  mkdirSync(EXAMPLES, { recursive: true });
+  const tests = [];
+  for (const source of filesWithExamples()) {
+    const text = readFileSync(join(ROOT, source), "utf8");
+    for (const { 1: prefix, 2: language, 3: body, index } of text.matchAll(FENCE)) {
+      const line = text.slice(0, index).split("\n").length;
+      const file = `${source.replaceAll(/\W+/g, "_")}_${line}.${language}`;
+      const code = prefix.includes("*") ? body.replaceAll(/^[ \t]*\* ?/gm, "") : body;
+      // Without an import or export it would not be a module.
+      writeFileSync(join(EXAMPLES, file), `${code}export {};\n`);
+      tests.push(`test("${source}:${line}", () => import("./${file}"));`);
+    }
+  }
+  const file = join(EXAMPLES, "all.test.mjs");
+  writeFileSync(file, `import { test } from "bun:test";\n${tests.join("\n")}\n`);
+  return written = relative(ROOT, file);
+}
+
+/**
+ * The checks. `show`: what it prints is shown at the end. `keep`: the lines to show when it fails.
+ * `packages`: the folder with the packages that only it needs.
  */
 export const CHECKS = [
   {
     name: "types",
-    quick: true,
     steps() {
       docExamples();
       return ["tsconfig.json", "tsconfig.core.json"]
@@ -27,19 +66,17 @@ export const CHECKS = [
   },
   {
     name: "format",
-    quick: true,
-    steps: () => [["deno", "fmt", "--check", ...present()]],
+    steps: () => [["deno", "fmt", "--check", ...DENO_FOLDERS]],
     // Show the files, not their lines.
     keep: /^(from |error: Found)/,
   },
-  { name: "lint", quick: true, steps: () => [["deno", "lint", ...present()]] },
+  { name: "lint", steps: () => [["deno", "lint", ...DENO_FOLDERS]] },
   {
     name: "publish",
     // Still rejects exports without written types. "types" checks the rest.
-    steps: () => [[
-      ...["deno", "publish", "--dry-run", "--allow-dirty", "--no-check"],
-      "--node-modules-dir=manual",
-    ]],
+    steps: () => [
+      "deno publish --dry-run --allow-dirty --no-check --node-modules-dir=manual".split(" "),
+    ],
   },
   // True if the explorer's page equals its build.
   { name: "page", steps: () => [["bun", "scripts/build_explorer.ts", "--check"]] },
@@ -54,20 +91,17 @@ export const CHECKS = [
 
 /** Runs one check. */
 export async function runCheck({ steps, keep = /^/ }) {
-  const count = { passed: 0, failed: 0, skipped: 0, skips: [], ms: 0, printed: "" };
+  const result = { passed: 0, failed: 0, skipped: 0, ms: 0, printed: "", output: "" };
   const failures = [];
-  let shown = "";
   for (const [command, ...args] of steps()) {
     const { code, output, ms } = await capture(command, args);
-    count.ms += ms;
-    count.printed += output;
-    if (code === 0) count.passed++;
-    else {
-      count.failed++;
-      const lines = output.split("\n").filter((line) => keep.test(line)).join("\n");
-      failures.push([command, ...args].join(" "));
-      shown += `$ ${failures.at(-1)}\n${lines}\n`;
-    }
+    result.ms += ms;
+    result.printed += output;
+    result[code === 0 ? "passed" : "failed"]++;
+    if (code === 0) continue;
+    failures.push([command, ...args].join(" "));
+    const lines = output.split("\n").filter((line) => keep.test(line)).join("\n");
+    result.output += `$ ${failures.at(-1)}\n${lines}\n`;
   }
-  return { ...count, failures, output: shown };
+  return { ...result, skips: [], failures };
 }

@@ -5,6 +5,12 @@ import { constants } from "node:os";
 import { delimiter } from "node:path";
 import { BIN, ROOT } from "./paths.mjs";
 
+/** Prints an error and ends the script. */
+export function refuse(message, code = 1) {
+  console.error(message);
+  process.exit(code);
+}
+
 /**
  * The environment of all programs that the scripts run: pinned runtimes first, no colours in
  * captures.

@@ -26,12 +26,11 @@ export function countJunit(file) {
       : "passed",
   }));
   // Deno reports a group as one more case, named like the front of the names in it.
-  const groups = new Set();
-  for (const { name } of cases) {
-    for (let at = name.indexOf(" > "); at !== -1; at = name.indexOf(" > ", at + 1)) {
-      groups.add(name.slice(0, at));
-    }
-  }
+  const groups = new Set(
+    cases.flatMap(({ name }) =>
+      name.split(" > ").slice(0, -1).map((_, at, parts) => parts.slice(0, at + 1).join(" > "))
+    ),
+  );
   const count = { passed: 0, failed: 0, skipped: 0, skips: [] };
   for (const { name, state } of cases) {
     if (groups.has(name)) continue;

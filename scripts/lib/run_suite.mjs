@@ -7,6 +7,7 @@ import { pathToFileURL } from "node:url";
 import { ROOT } from "./paths.mjs";
 import { capture } from "./process.mjs";
 import { countJunit, countWorkerd, judge } from "./reports.mjs";
+import { FLAGS } from "./runtimes.mjs";
 
 /** The time that each long test of `npm run test:soak` may add: up to three times this. */
 const SOAK_MS = Number(process.env.PLUE_SOAK ?? 0) * 1_000;
@@ -17,17 +18,6 @@ const SOAK_MS = Number(process.env.PLUE_SOAK ?? 0) * 1_000;
  */
 const RUN_LIMIT_MS = 1_200_000 + 12 * SOAK_MS;
 const TEST_LIMIT_MS = 600_000 + 4 * SOAK_MS;
-
-/** The options with which Deno runs the tests: the map of `deno.json`, npm's `node_modules`. */
-const DENO_TEST = [
-  "test",
-  "--allow-all",
-  "--no-check",
-  // deno.json excludes the tests that need permissions from a plain `deno test`.
-  "--no-config",
-  "--import-map=deno.json",
-  "--node-modules-dir=manual",
-];
 
 const COMMANDS = {
   bun: ({ files, junit, coverageDir }) => [
@@ -45,17 +35,14 @@ const COMMANDS = {
       : ["--coverage", "--coverage-reporter=lcov", `--coverage-dir=${coverageDir}`]),
   ],
   deno: ({ files, junit }) => [
-    "deno",
-    ...DENO_TEST,
+    ...["deno", "test", ...FLAGS.deno],
     "--parallel",
     `--junit-path=${junit}`,
     ...files,
   ],
   node: ({ files, junit, noEval }) => [
-    "node",
+    ...["node", ...FLAGS.node],
     ...(noEval ? ["--disallow-code-generation-from-strings"] : []),
-    "--disable-warning=ExperimentalWarning",
-    "--import=./test/support/node_hook.mjs",
     "--test",
     "--test-reporter=junit",
     `--test-reporter-destination=${junit}`,
@@ -92,11 +79,8 @@ export async function runSuite({ runtime, files, noEval = false, together = fals
     const run = isOne ? [oneFile(folder, files)] : files;
     const [command, ...args] = COMMANDS[runtime]({ files: run, junit, noEval, coverageDir });
     const ended = await capture(command, args, { timeoutMs: RUN_LIMIT_MS });
-    return judge(
-      runtime,
-      ended,
-      runtime === "workerd" ? countWorkerd(ended.output) : countJunit(junit),
-    );
+    const count = runtime === "workerd" ? countWorkerd(ended.output) : countJunit(junit);
+    return judge(runtime, ended, count);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -1,15 +1,7 @@
 // The pinned runtimes: which package holds which binary on this machine. The binaries are used
 // directly, because the packages' launchers need install scripts, which are not run.
 
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  symlinkSync,
-} from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
 import { execFileSync } from "node:child_process";
 import { delimiter, join, relative } from "node:path";
 import { BIN, ROOT, RUNTIMES } from "./paths.mjs";
@@ -33,11 +25,8 @@ export const NAMES = Object.keys(PLACES);
 
 function version(file) {
   try {
-    return execFileSync(file, ["--version"], {
-      encoding: "utf8",
-      stdio: ["ignore", "pipe", "ignore"],
-    })
-      .split("\n")[0].trim();
+    const stdio = ["ignore", "pipe", "ignore"];
+    return execFileSync(file, ["--version"], { encoding: "utf8", stdio }).split("\n")[0].trim();
   } catch {
     return undefined;
   }
@@ -65,30 +54,6 @@ function find(name) {
 }
 
 /**
- * The runtimes in `names` that are pinned for this machine and missing: npm skips an optional
- * package that it cannot fetch.
- */
-export function lostRuntimes(names) {
-  const pinned = JSON.parse(readFileSync(join(RUNTIMES, "package-lock.json"), "utf8")).packages;
-  const { glibcVersionRuntime } = process.report.getReport().header;
-  return names.filter((name) => {
-    const packages = PLACES[name].map((place) => place.split("/").slice(0, -1).join("/"))
-      .map((place) => `node_modules/${place.replace(/\/bin$/, "")}`)
-      .filter((place) => pinned[place] !== undefined && !place.endsWith("-musl"))
-      .filter((place) => !place.endsWith("-glibc") || glibcVersionRuntime !== undefined);
-    return packages.length > 0 && !packages.some((place) => existsSync(join(RUNTIMES, place)));
-  });
-}
-
-/** Makes or changes one link. A correct link stays, because another run may use it. */
-function link(name, target) {
-  const path = join(BIN, name);
-  if (existsSync(path) && readlinkSync(path) === target) return;
-  rmSync(path, { force: true });
-  symlinkSync(target, path);
-}
-
-/**
  * Links the installed runtimes into `scripts/runtimes/bin`.
  *
  * @returns For each runtime the file, or why there is none.
@@ -101,32 +66,42 @@ export function linkRuntimes(names = NAMES) {
       rmSync(join(BIN, name), { force: true });
       return [name, { missing: `no ${name} for ${OS} on ${CPU}` }];
     }
-    link(name, relative(BIN, file));
+    const [path, target] = [join(BIN, name), relative(BIN, file)];
+    // A correct link stays, because another run may use it.
+    if (!existsSync(path) || readlinkSync(path) !== target) {
+      rmSync(path, { force: true });
+      symlinkSync(target, path);
+    }
     return [name, { file, version: version(file) }];
   }));
 }
 
+/** The options with which a runtime runs the TypeScript files of the repository. */
+export const FLAGS = {
+  bun: [],
+  deno: [
+    "--allow-all",
+    "--no-check",
+    // Only the import map of the configuration: with all of it, Deno would find the built package
+    // first, and exclude the tests that need permissions.
+    "--no-config",
+    `--import-map=${join(ROOT, "deno.json")}`,
+    "--node-modules-dir=manual",
+  ],
+  node: [
+    "--disable-warning=ExperimentalWarning",
+    `--import=${join(ROOT, "test", "support", "node_hook.mjs")}`,
+  ],
+};
+
 /** The command that runs a TypeScript file of the repository. `gc`: with `globalThis.gc`. */
 export function commandOn(runtime, { gc = false } = {}) {
-  switch (runtime) {
-    case "deno":
-      return [
-        ...["deno", "run", "--allow-all", "--no-check"],
-        // Only the import map of the configuration: with all of it, Deno would find the built
-        // package first.
-        ...["--no-config", `--import-map=${join(ROOT, "deno.json")}`],
-        "--node-modules-dir=manual",
-        ...(gc ? ["--v8-flags=--expose-gc"] : []),
-      ];
-    case "node":
-      return [
-        ...["node", "--disable-warning=ExperimentalWarning"],
-        `--import=${join(ROOT, "test", "support", "node_hook.mjs")}`,
-        ...(gc ? ["--expose-gc"] : []),
-      ];
-    default:
-      return ["bun"];
-  }
+  const own = runtime === "workerd" ? "bun" : runtime;
+  const more = { deno: ["--v8-flags=--expose-gc"], node: ["--expose-gc"] };
+  return [
+    ...[own, ...(own === "deno" ? ["run"] : []), ...FLAGS[own]],
+    ...(gc && more[own] || []),
+  ];
 }
 
 /**

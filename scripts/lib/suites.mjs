@@ -4,8 +4,8 @@
 // - x.process.test.ts: files, processes or sockets; it does not run in workerd
 // - x.bun.test.ts: Bun
 
-import { existsSync, readdirSync } from "node:fs";
-import { join, relative, sep } from "node:path";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
 import { ROOT } from "./paths.mjs";
 
 const ALL = ["bun", "deno", "node", "workerd"];
@@ -71,12 +71,9 @@ function groupOf(name) {
 }
 
 function filesBelow(folder) {
-  const path = join(ROOT, folder);
-  if (!existsSync(path)) return [];
-  return readdirSync(path, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith(".test.ts"))
-    .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)).split(sep).join("/"))
-    .filter((file) => !file.includes("node_modules/"))
+  return readdirSync(join(ROOT, folder), { recursive: true })
+    .map((name) => `${folder}/${name}`)
+    .filter((file) => file.endsWith(".test.ts") && !file.includes("node_modules/"))
     .sort();
 }
 

@@ -12,7 +12,7 @@ const LIMITS = [
   { folder: "test", lines: 72_880, files: 409, aim: 60_000 },
   { folder: "ffi", lines: 18_687, files: 96, aim: 15_000 },
   { folder: "examples", lines: 4_210, files: 40, aim: 6_000 },
-  { folder: "scripts", lines: 2_630, files: 28, aim: 2_000 },
+  { folder: "scripts", lines: 2_624, files: 27, aim: 2_000 },
 ];
 
 describe("the budgets of lines and files", () => {

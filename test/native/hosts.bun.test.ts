@@ -5,7 +5,7 @@ import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { findZig } from "../../scripts/lib/zig.mjs";
+import { findZig } from "../../scripts/setup.mjs";
 import { maybe } from "../support/skip.ts";
 import {
   buildPrograms,
@@ -95,10 +95,12 @@ describe("the section about valgrind and sanitizers in ffi/README.md", () => {
   }
 });
 
+const foundZig = missing === undefined ? await findZig() : {};
+
 describe("the example host", () => {
   for (const { language, file, command } of hosts) {
     const program = command.split(" ").find((word) => !word.includes("=")) ?? "";
-    const zig = language.startsWith("Zig") && missing === undefined ? findZig() : {};
+    const zig = language.startsWith("Zig") ? foundZig : {};
     const lack = missing ?? zig.missing ??
       (language.startsWith("Zig") || hasProgram(program) ? undefined : `there is no ${program}`);
 

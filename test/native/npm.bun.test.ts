@@ -18,7 +18,7 @@ import {
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import process from "node:process";
-import { findZig } from "../../scripts/lib/zig.mjs";
+import { findZig } from "../../scripts/setup.mjs";
 import { findLibplue, type Libplue } from "../../src/adapters/native/mod.ts";
 import { maybe } from "../support/skip.ts";
 import { buildPrograms, hasProgram, LONG_LIMIT_MS, PROGRAMS, ROOT, run, said } from "./support.ts";
@@ -75,7 +75,7 @@ const RUNS: { readonly [name: string]: readonly string[] | string } = {
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "plue-npm-")));
 const packages = join(folder, "packages");
 const app = join(folder, "app");
-const zig = isLinux ? findZig() : { missing: "the packages are built on Linux on x64" };
+const zig = isLinux ? await findZig() : { missing: "the packages are built on Linux on x64" };
 const lacks = zig.missing ?? buildPrograms() ??
   ["npm", "bun", "tar"].filter((name) => !hasProgram(name)).map((name) => `there is no ${name}`)[0];
 const test = maybe(lacks === undefined, lacks ?? "");
