@@ -239,9 +239,9 @@ const ID: Json = {
 
 /** The fields in the body of a call, besides the arguments. */
 const CALL_FIELDS: Json = {
-  callId: described("Names the call, so that it can be aborted.", ID),
+  callId: described("Names the call, to abort it.", ID),
   sessionId: described("The conversation of the call.", ID),
-  messageId: described("The message that requested the call.", ID),
+  messageId: described("The message with the call.", ID),
   idempotencyKey: described("A later call with this key has the same result.", ID),
 };
 
@@ -251,7 +251,7 @@ const SCHEMAS: Json = {
     ...texts("type", "title", "callId?"),
     status: { type: "integer" },
     code: described("The kind of problem, for programs.", TEXT),
-    detail: described("The problem, and the correct form.", TEXT),
+    detail: described("The problem and its correction.", TEXT),
     "issues?": listOf(ref("Issue")),
     "retryable?": described("True if the same call may succeed later.", FLAG),
     "ran?": described("Whether the tool ran.", oneOf("no", "yes", "unknown")),
@@ -419,7 +419,7 @@ const OPERATIONS: readonly Operation[] = [
       required: true,
       content: contentOf({
         "application/json": object({
-          "ticket?": described("The ticket of a call that waits. Absent for a task.", TEXT),
+          "ticket?": described("Absent for a task.", TEXT),
           "answers?": ref("Answers"),
         }),
       }),

@@ -7,8 +7,7 @@ import {
   listTargets,
   type TargetName,
 } from "../../../src/formats/mod.ts";
-import { FIXTURES } from "./cases.ts";
-import { dispatcherOf, namesFor } from "./call_support.ts";
+import { dispatcherOf, FIXTURES, namesFor } from "./cases.ts";
 
 const ROWS = FIXTURES.flatMap((fixture) => fixture.targets.map((target) => ({ target, fixture })));
 

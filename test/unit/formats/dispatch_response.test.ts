@@ -10,8 +10,7 @@ import {
   resumeTurn,
 } from "../../../src/formats/mod.ts";
 import { defineTool, ToolResult } from "../../../src/tool/mod.ts";
-import { FIXTURES } from "./cases.ts";
-import { dispatcherOf, namesFor, TOOLS } from "./call_support.ts";
+import { dispatcherOf, FIXTURES, namesFor, TOOLS } from "./cases.ts";
 
 const chat = (
   ...calls: readonly (readonly [name: string, args: string, id?: string])[]

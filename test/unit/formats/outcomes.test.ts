@@ -14,7 +14,7 @@ import {
   type ToolDefinition,
   type ToolResult,
 } from "../../../src/tool/mod.ts";
-import { namesFor, TOOLS } from "./call_support.ts";
+import { namesFor, TOOLS } from "./cases.ts";
 import calls from "./cases/calls.json" with { type: "json" };
 import exports from "./cases/exports.json" with { type: "json" };
 import results from "./cases/results.json" with { type: "json" };
@@ -23,7 +23,7 @@ import results from "./cases/results.json" with { type: "json" };
 interface Step {
   readonly does: "export" | "decode" | "encode";
   readonly target: TargetName;
-  /** By default the tools of `call_support.ts`; `null`: without the names of an export. */
+  /** By default the tools of `cases.ts`; `null`: without the names of an export. */
   readonly tools?: readonly ToolDefinition[] | null;
   readonly options?: ExportOptions;
   readonly response?: unknown;

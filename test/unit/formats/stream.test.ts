@@ -17,8 +17,7 @@ import {
 import { readPartialJson } from "../../../src/formats/stream.ts";
 import { defineTool, isObject, ToolResult } from "../../../src/tool/mod.ts";
 import { cases as lawCases } from "../../support/laws.ts";
-import { namesFor } from "./call_support.ts";
-import { PROVIDERS } from "./cases.ts";
+import { namesFor, PROVIDERS } from "./cases.ts";
 import streams from "./cases/streams.json" with { type: "json" };
 
 type Seen = readonly [id: string, name: string | undefined, args: unknown];
