@@ -1,7 +1,7 @@
 /**
  * The requests per second of the HTTP handler and the 99th percentile of its latency, relative to
  * bare Hono routes that return the same bytes: the servers in processes of their own on Bun, Deno,
- * Node and workerd, the client here. Runs on Bun. `RUNTIMES=node,bun` and `SAMPLES=execute` leave
+ * Node and workerd, the client here. The ratio is the median of the rounds. Runs on Bun. `RUNTIMES=node,bun` and `SAMPLES=execute` leave
  * out the others, `PROCESSES=1` is quicker.
  *
  * @module
@@ -15,8 +15,11 @@ import { CALL, MCP_CALL, MCP_LIST } from "./http/app.ts";
 import { load, type LoadResult } from "./http/load.ts";
 import { table } from "../scripts/lib/table.mjs";
 
-const ROUNDS = 3;
-const MS_PER_ROUND = 400;
+/** How long each request is sent before it is measured: compilers of a runtime use the other core. */
+const WARM_MS = 2_000;
+const ROUNDS = 20;
+/** A busy machine affects both bursts of a round if they are short. */
+const MS_PER_BURST = 150;
 
 const SERVE = join(import.meta.dirname, "http/serve.ts");
 const COMMANDS: Readonly<Record<string, readonly string[]>> = {
@@ -114,14 +117,13 @@ function median(values: readonly number[]): number {
 
 type Sample = ReturnType<typeof samplesFor>[number];
 
-/** Loads a handler and its bare route in turns, so that a busy machine affects both. */
+/** The handler's results and those of its bare route, in turns. */
 async function compare({ port }: Server, [, ours, bare, status]: Sample): Promise<LoadResult[][]> {
   const results: LoadResult[][] = [[], []];
-  // The first round only warms up.
-  for (let round = 0; round <= ROUNDS; round++) {
+  for (const request of [ours, bare]) await load(port, request, status, WARM_MS);
+  for (let round = 0; round < ROUNDS; round++) {
     for (const [index, request] of [ours, bare].entries()) {
-      const result = await load(port, request, status, MS_PER_ROUND);
-      if (round > 0) results[index]?.push(result);
+      results[index]?.push(await load(port, request, status, MS_PER_BURST));
     }
   }
   return results;
@@ -148,10 +150,13 @@ for (const runtime of ["bun", "deno", "node", "workerd"]) {
         const rates = [ours, bare].map((list) => median(list.map(({ perSecond }) => perSecond)));
         const late = [ours, bare].map((list) => median(list.map(({ p99Ms }) => p99Ms)));
         const list = figures.get(name) ?? [];
+        const ratios = ours.map(({ perSecond }, round) =>
+          perSecond / (bare[round]?.perSecond ?? NaN)
+        );
         list.push({
           ours: rates[0] ?? NaN,
           bare: rates[1] ?? NaN,
-          ratio: (rates[0] ?? NaN) / (rates[1] ?? NaN),
+          ratio: median(ratios),
           p99: late[0] ?? NaN,
           bareP99: late[1] ?? NaN,
         });

@@ -163,8 +163,10 @@ export function fetch(
   context?: unknown,
 ): Response | Promise<Response> {
   const { url } = request;
+  // Read for all requests, so that the handler does not pay for it alone. `has` would make Deno read
+  // all headers.
+  const app = request.headers.get("authorization") === null ? handler : authorized;
   if (url.includes("/bare/")) return bare.fetch(request);
   if (url.endsWith("/mcp")) return mcp.fetch(request, environment, context);
-  const app = request.headers.has("authorization") ? authorized : handler;
   return app.fetch(request, environment as object, context as never);
 }

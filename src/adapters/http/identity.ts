@@ -20,10 +20,10 @@ import {
   checkFlag,
   checkText,
   isObject,
+  isThenable,
   NO_LOG,
   numberFrom,
   once,
-  readFields,
   refuse,
   refuseOthers,
   type RiskLevel,
@@ -181,7 +181,9 @@ export function ownerToolset(
   return () => toolset;
 }
 
-const CHECKS = { principal: checkText, expiresAt: numberFrom(0), explain: checkFlag };
+const ACTION = "identify the caller";
+
+const checkExpiry = /* @__PURE__ */ numberFrom(0);
 
 /**
  * Checks a caller that is configured in advance.
@@ -195,19 +197,27 @@ export function checkCaller(caller: Caller): void {
 }
 
 /**
- * Checks a caller that `authorize` returned. A field that is a promise, such as a principal that is
- * looked up, would name all callers alike, and its rejection would end the process.
+ * Checks a caller that `authorize` returned. With a promise as its principal, all callers would be the
+ * same caller.
  *
  * @throws {TypeError} If a field is a promise or invalid.
  * @throws {RangeError} If a number is out of range.
  */
 export function checkAnswered(caller: Caller): void {
   requireCaller(caller);
-  const values = Object.values(caller);
-  for (const value of values) callHook(() => value, NO_LOG);
-  for (const value of values) atOnce(value);
+  for (const value of Object.values(caller)) {
+    if (isThenable(value)) refusePromises(caller);
+  }
   const { principal, expiresAt, explain } = caller;
-  readFields("identify the caller", { principal, expiresAt, explain }, CHECKS);
+  if (principal !== undefined) checkText(ACTION, principal, '"/principal"');
+  if (expiresAt !== undefined) checkExpiry(ACTION, expiresAt, '"/expiresAt"');
+  if (explain !== undefined) checkFlag(ACTION, explain, '"/explain"');
+}
+
+/** A rejection of any of the promises would end the process. */
+function refusePromises(caller: Caller): void {
+  for (const value of Object.values(caller)) callHook(() => value, NO_LOG);
+  for (const value of Object.values(caller)) atOnce(value);
 }
 
 /**
@@ -217,7 +227,7 @@ export function checkAnswered(caller: Caller): void {
  */
 export function requireCaller(caller: Caller): void {
   if (!isObject(caller)) {
-    refuse("identify the caller", "authorize must answer a caller or a Response");
+    refuse(ACTION, "authorize must return a caller or a Response");
   }
 }
 
@@ -227,7 +237,7 @@ export function requireCaller(caller: Caller): void {
  * @throws {TypeError} If `authorize` returned a value that is not a caller.
  */
 export function selectionOfCaller(caller: Caller): Selection {
-  refuseOthers("identify the caller", caller, [...FIELDS]);
+  refuseOthers(ACTION, caller, [...FIELDS]);
   const { role, scopes, context, maxRisk } = caller;
   return {
     role: role ?? null,
