@@ -20,7 +20,7 @@ const SWAPS = {
   ...{ "*": "/", "/": "*", "&&": "||", "||": "&&", "??": "&&" },
 };
 
-/** What replaces a node, or the part of it that `start` and `end` delimit. */
+/** The replacements of a node, or of the part from `start` to `end`. */
 function changesOf(node, text) {
   const { type, operator, value, test, argument, left, right } = node;
   // Additions of text have no opposite.

@@ -540,8 +540,8 @@ static int divert_stderr(int pair[2]) {
     return kept;
 }
 
-/* The host's standard error is a pipe that nobody reads: neither the tool waits for that nor anybody
- * else, and its last lines are in the message about the crash. */
+/* The host's standard error is a pipe without a reader. The tool does not wait for one, and its last
+ * lines are in the message about the crash. */
 static void test_unread_output(void) {
     int pair[2];
     int kept = divert_stderr(pair);

@@ -145,7 +145,7 @@ static void test_options(void) {
     plue_free_json(json);
     plue_shutdown();
     expect_answer("echo", "{}", "{}");
-    /* It needs no module, so a wrong name of one has no effect. */
+    /* This guest needs no module, so a wrong name of a module has no effect. */
     plue_shutdown();
     setenv("PLUE_TOOLS", "\xff", 1);
     CHECK(plue_init("{}") == 0, "%s", plue_get_last_error());

@@ -414,7 +414,7 @@ static void test_grace(void) {
 
 static void test_abort(void) {
     test_odd_reasons();
-    /* Each comes back through its tool, with the reason, and none by the end of the grace period. */
+    /* Each call ends in its tool, which returns the reason, and not at the end of the grace period. */
     for (int i = 0; i < 200; i++) {
         call_and_abort("hold", "{}", NULL, "user pressed stop");
     }

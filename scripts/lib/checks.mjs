@@ -52,8 +52,8 @@ export function docExamples() {
 }
 
 /**
- * The checks. `show`: what it prints is shown at the end. `keep`: the lines to show when it fails.
- * `packages`: the folder with the packages that only it needs.
+ * The checks. `show`: its output is printed at the end. `keep`: the lines of a failure that are
+ * printed. `packages`: the folder with packages for this check only.
  */
 export const CHECKS = [
   {

@@ -7,8 +7,8 @@
  */
 
 /**
- * The forms, in the order of the tables: the keywords of each, whatever they hold; a description,
- * where the keywords do not say it; and the replacement. That of `$ref` depends on whether references
+ * The forms, in the order of the tables: the keywords of each, with any value; a description, if the
+ * keywords are not enough; and the replacement. The replacement of `$ref` depends on whether references
  * are inlined.
  */
 const FORMS = {

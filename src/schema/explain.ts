@@ -91,6 +91,9 @@ export class SchemaInterpreter {
       return [tooCostlyIssue()];
     } finally {
       this.#parts.clear();
+      // A large text is not kept.
+      this.#measured = "";
+      this.#length = 0;
     }
   }
 

@@ -43,7 +43,7 @@ describe("plue serve --stdio", () => {
     assertEquals(errors, { 0: undefined, 1: -32_600, 2: -32_600, 3: -32_600, 4: -32_600 });
   });
 
-  it("answers for a tool with a long name outside of ASCII that there is none", async () => {
+  it("answers a call of an unknown tool with a name of 800,000 bytes", async () => {
     const errors = await errorsOf([{ method: "tools/call", name: "é".repeat(400_000) }]);
     assertEquals(errors, { 0: -32_602 });
   });

@@ -73,7 +73,7 @@ describe("a person at a terminal", () => {
     assertStringIncludes(text, '"action": "decline"');
   });
 
-  it("answers the questions of a service's tool", async () => {
+  it("asks the questions of a tool of another service", async () => {
     await using served = await service([ASKING]);
     await using terminal = open(["call", "--json", "-f", served.url, "book"]);
     const { text } = await answer(

@@ -297,3 +297,20 @@ export function describeCallStore(
     });
   });
 }
+
+/** Declares the test of a store's quota per principal. */
+export function itSharesItsSpace(
+  open: (options: { readonly maxOwnerBytes: number }) => CallStore | Promise<CallStore>,
+): void {
+  it("leaves space for others when one principal has exhausted its quota", async () => {
+    const store = await open({ maxOwnerBytes: 3_000 });
+    const add = (key: string): Promise<unknown> => store.create(key, new Uint8Array(1_000));
+    await add("t.a.1");
+    await add("key.a.1");
+    await assertRejects(() => add("t.a.2"), RangeError, "the quota of its principal is exhausted");
+    assertEquals(await store.get("t.a.2"), undefined);
+    assertEquals(typeof await add("t.b.1"), "number");
+    await store.delete("t.a.1", (await store.get("t.a.1"))?.revision ?? 0);
+    assertEquals(typeof await add("t.a.2"), "number");
+  });
+}

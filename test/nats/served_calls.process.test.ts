@@ -119,6 +119,24 @@ describe("ServedCalls", () => {
     );
   }
 
+  withServer("sends no more after a grant that is not a number", async () => {
+    let sent = 0;
+    const { call, read } = await open({
+      idempotent: true,
+      async *execute() {
+        while (++sent < 20) yield "x".repeat(1_000_000);
+      },
+    });
+    const { first, say } = call();
+    await first;
+    await read();
+    const before = sent;
+    const grants = [null, {}, { credit: "a" }, { credit: 0, granted: "b" }, { credit: -1 }];
+    for (const grant of grants) say(grant as Control);
+    await read();
+    assertEquals(sent, before);
+  });
+
   withServer("forgets a call of which no more comes", async () => {
     const { clock, call, read } = await open({ execute: () => "done" });
     const large = call("x".repeat(1_200_000), () => 1);

@@ -16,12 +16,10 @@ import {
 } from "../../select/mod.ts";
 import {
   atOnce,
-  callHook,
   checkFlag,
   checkText,
   isObject,
   isThenable,
-  NO_LOG,
   numberFrom,
   once,
   refuse,
@@ -113,18 +111,18 @@ export class ToolsetNarrower {
       toolset,
       () => new BoundedMap<string, Toolset>({ maxEntries: MAX_NARROWED }),
     );
-    const kept = key === undefined ? undefined : known.get(key);
-    if (kept !== undefined) {
-      const { role, scopes = [], maxRisk } = caller;
-      this.#last = { toolset, role, scopes: [...scopes], maxRisk, kept };
-      return kept;
-    }
-    const selection = selectionOfCaller(caller);
-    const narrow = (): Toolset => toolset.narrow(selection);
-    const checkedKey = selectionKey(selection);
-    const narrowed = checkedKey === undefined ? narrow() : known.getOrMake(checkedKey, narrow);
-    if (key !== undefined) known.set(key, narrowed);
-    return narrowed;
+    const narrow = (): Toolset => {
+      const selection = selectionOfCaller(caller);
+      const checkedKey = selectionKey(selection);
+      return checkedKey === undefined
+        ? toolset.narrow(selection)
+        : known.getOrMake(checkedKey, () => toolset.narrow(selection));
+    };
+    if (key === undefined) return narrow();
+    const kept = known.getOrMake(key, narrow);
+    const { role, scopes = [], maxRisk } = caller;
+    this.#last = { toolset, role, scopes: [...scopes], maxRisk, kept };
+    return kept;
   }
 }
 
@@ -183,8 +181,6 @@ export function ownerToolset(
 
 const ACTION = "identify the caller";
 
-const checkExpiry = /* @__PURE__ */ numberFrom(0);
-
 /**
  * Checks a caller that is configured in advance.
  *
@@ -205,30 +201,21 @@ export function checkCaller(caller: Caller): void {
  */
 export function checkAnswered(caller: Caller): void {
   requireCaller(caller);
-  for (const value of Object.values(caller)) {
-    if (isThenable(value)) refusePromises(caller);
+  const values = Object.values(caller);
+  for (const value of values) {
+    // A rejection of another field would end the process.
+    if (isThenable(value)) void Promise.allSettled(values);
+    atOnce(value);
   }
   const { principal, expiresAt, explain } = caller;
   if (principal !== undefined) checkText(ACTION, principal, '"/principal"');
-  if (expiresAt !== undefined) checkExpiry(ACTION, expiresAt, '"/expiresAt"');
+  if (expiresAt !== undefined) numberFrom(0)(ACTION, expiresAt, '"/expiresAt"');
   if (explain !== undefined) checkFlag(ACTION, explain, '"/explain"');
 }
 
-/** A rejection of any of the promises would end the process. */
-function refusePromises(caller: Caller): void {
-  for (const value of Object.values(caller)) callHook(() => value, NO_LOG);
-  for (const value of Object.values(caller)) atOnce(value);
-}
-
-/**
- * Rejects values that are not objects. Spreading `false` would make a caller of it.
- *
- * @throws {TypeError} If it is not an object.
- */
+/** Rejects values that are not objects. Spreading `false` would make a caller of it. */
 export function requireCaller(caller: Caller): void {
-  if (!isObject(caller)) {
-    refuse(ACTION, "authorize must return a caller or a Response");
-  }
+  if (!isObject(caller)) refuse(ACTION, "authorize must return a caller or a Response");
 }
 
 /**
@@ -238,9 +225,9 @@ export function requireCaller(caller: Caller): void {
  */
 export function selectionOfCaller(caller: Caller): Selection {
   refuseOthers(ACTION, caller, [...FIELDS]);
-  const { role, scopes, context, maxRisk } = caller;
+  const { role = null, scopes, context, maxRisk } = caller;
   return {
-    role: role ?? null,
+    role,
     scopes: scopes ?? [],
     ...(context === undefined ? {} : { context: ToolAvailabilityContext.from(context) }),
     ...(maxRisk === undefined ? {} : { maxRisk }),

@@ -357,24 +357,16 @@ export class ToolServer {
   ): Response | Promise<Response> {
     const { context, record } = entry;
     const began = record === undefined ? 0 : systemClock.now();
+    const identify = (caller: Caller | Response): Response | Promise<Response> => {
+      if (record !== undefined) record.authorizeMs = systemClock.now() - began;
+      // The host may return one response many times: headers of this request must not stay on it.
+      if (isResponse(caller)) return copyOf(caller);
+      checkAnswered(caller);
+      if (record !== undefined) record.principal = caller.principal;
+      return this.#admit(entry, caller);
+    };
     const caller = authorize(context.req.raw, context.env);
-    return isThenable(caller)
-      ? Promise.resolve(caller).then((known) => this.#identify(entry, known, began))
-      : this.#identify(entry, caller, began);
-  }
-
-  #identify(
-    entry: Entry,
-    caller: Caller | Response,
-    began: number,
-  ): Response | Promise<Response> {
-    const { record } = entry;
-    if (record !== undefined) record.authorizeMs = systemClock.now() - began;
-    // The host may return one response many times: headers of this request must not stay on it.
-    if (isResponse(caller)) return copyOf(caller);
-    checkAnswered(caller);
-    if (record !== undefined) record.principal = caller.principal;
-    return this.#admit(entry, caller);
+    return isThenable(caller) ? Promise.resolve(caller).then(identify) : identify(caller);
   }
 
   #admit(entry: Entry, caller: Caller): Response | Promise<Response> {

@@ -315,7 +315,9 @@ export class ServedCalls {
     const control = parseJson(part.bytes) as Control;
     if ("go" in control) return served.begin?.();
     if ("abort" in control) return this.#abort(served, String(control.abort));
-    const { granted = served.granted + control.credit } = control;
+    const granted = Number(control.granted ?? served.granted + control.credit);
+    // Also false for NaN, which would let the call send without a limit.
+    if (!(granted > served.granted)) return;
     served.credit += granted - served.granted;
     served.granted = granted;
     served.onCredit();

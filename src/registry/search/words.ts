@@ -15,11 +15,10 @@ const MAX_WORD = 48;
 const UNSPACED = String
   .raw`[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmr}\p{scx=Mymr}]`;
 const LETTER = String.raw`[\p{L}\p{M}\p{N}]`;
-const unspaced = new RegExp(UNSPACED, "u");
-const chunk = new RegExp(`(?:(?=${LETTER})${UNSPACED})+|(?:(?!${UNSPACED})${LETTER})+`, "gu");
+// Made at the first search: an engine reads long tables of Unicode for them.
+let unspaced: RegExp | undefined;
+let chunk: RegExp | undefined;
 const asciiChunk = /[a-z\d]+/gi;
-// "PRs" is one word; "HTTPServer2" is three.
-const PART = /\p{Lu}{2,}s(?!\p{L})|\p{Lu}+(?![^\p{Lu}\p{N}])|\p{Lu}?[^\p{Lu}\p{N}]+|\p{N}+/gu;
 /** Most words: nothing to split. */
 const PLAIN = /^[a-z]+$/;
 const ASCII = /^[\0-\x7f]*$/;
@@ -35,13 +34,17 @@ const MARKS = /[\u0300-\u036f\u0640\u064b-\u0655]+/g;
  */
 export function splitWords(text: string, limit: number): string[] {
   const words: string[] = [];
+  unspaced ??= new RegExp(UNSPACED, "u");
   for (const run of runs(text)) {
     if (words.length >= limit) break;
     if (PLAIN.test(run)) {
       words.push(run.slice(0, MAX_WORD));
       continue;
     }
-    const parts = run.match(PART) ?? [];
+    // "PRs" is one word; "HTTPServer2" is three.
+    const parts = run.match(
+      /\p{Lu}{2,}s(?!\p{L})|\p{Lu}+(?![^\p{Lu}\p{N}])|\p{Lu}?[^\p{Lu}\p{N}]+|\p{N}+/gu,
+    ) ?? [];
     for (const part of parts) {
       const letters = unspaced.test(part) ? Array.from(part) : [];
       if (letters.length < 2) words.push(lower(part));
@@ -68,6 +71,7 @@ function lower(word: string): string {
  * forms are usual letters (full width, ligatures), and letters have no accents.
  */
 function runs(text: string): readonly string[] {
+  chunk ??= new RegExp(`(?:(?=${LETTER})${UNSPACED})+|(?:(?!${UNSPACED})${LETTER})+`, "gu");
   const found = ASCII.test(text)
     ? text.match(asciiChunk)
     : text.normalize("NFKD").replace(MARKS, "").normalize("NFC").match(chunk);

@@ -9,7 +9,7 @@ import process from "node:process";
 import { isSuspended, ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { storedTickets } from "@plue/tools/calls";
 import { type SqliteCallStore, sqliteCallStore } from "@plue/tools/sqlite";
-import { describeCallStore } from "../../contract/call_store_contract.ts";
+import { describeCallStore, itSharesItsSpace } from "../../contract/call_store_contract.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "plue-sqlite-"));
 const opened: SqliteCallStore[] = [];
@@ -183,20 +183,7 @@ describe("sqliteCallStore()", () => {
     assertEquals(typeof await store.create("a.b.0", value), "number");
   });
 
-  it("leaves space for others when one principal has exhausted its quota", async () => {
-    const store = await open(newPath(), { maxOwnerBytes: 3_000 });
-    await store.create("t.a.1", value);
-    await store.create("key.a.1", value);
-    await assertRejects(
-      () => store.create("t.a.2", value),
-      RangeError,
-      "the quota of its principal is exhausted",
-    );
-    assertEquals(await store.get("t.a.2"), undefined);
-    assertEquals(typeof await store.create("t.b.1", value), "number");
-    await store.delete("t.a.1", (await store.get("t.a.1"))?.revision ?? 0);
-    assertEquals(typeof await store.create("t.a.2", value), "number");
-  });
+  itSharesItsSpace((options) => open(newPath(), options));
 
   it("waits while another process writes, and rejects when that takes too long", async () => {
     const path = newPath();

@@ -321,28 +321,21 @@ describe("context.ask()", () => {
   });
 
   it("suspends a call whose tool swallows the error", async () => {
-    const swallowing = (name: string, execute: NonNullable<FakeTool["execute"]>): FakeTool => ({
-      name,
-      execute,
-    });
     let more = 0;
-    const { call, reports } = fixture([
-      swallowing("returns", (_, { ask }) => ask("k", { message: "?" }).catch(() => "done")),
-      swallowing("throws", async (_, { ask }) => {
-        await ask("k", { message: "?" }).catch(() => {
-          throw new Error("Something else");
-        });
-      }),
-      swallowing("forgets", (_, { ask }) => void ask("k", { message: "?" })),
-      swallowing("goes-on", async (_, { ask, step }) => {
+    const tools: Readonly<Record<string, NonNullable<FakeTool["execute"]>>> = {
+      returns: (_, { ask }) => ask("k", { message: "?" }).catch(() => "done"),
+      throws: (_, { ask }) =>
+        ask("k", { message: "?" }).catch(() => Promise.reject(new Error("?"))),
+      forgets: (_, { ask }) => void ask("k", { message: "?" }),
+      async "goes-on"(_, { ask, step }) {
         await ask("k", { message: "?" }).catch(() => {});
         await step("more", () => more++);
         await ask("l", { message: "?" });
-      }),
-    ]);
-    for (const name of ["returns", "throws", "forgets", "goes-on"]) {
-      assertEquals(keysOf(await suspended(call(name))), ["k"], name);
-    }
+      },
+    };
+    const own = Object.entries(tools).map(([name, execute]) => ({ name, execute }));
+    const { call, reports } = fixture(own);
+    for (const name in tools) assertEquals(keysOf(await suspended(call(name))), ["k"], name);
     assertEquals(more, 0);
     // An error that the tool threw instead would be lost.
     assertEquals(reports.map(({ toolId }) => toolId), ["throws"]);

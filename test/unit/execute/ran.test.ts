@@ -28,7 +28,8 @@ const transactions: TransactionManager = {
 
 interface Row {
   readonly code: string;
-  readonly ran: "no" | "yes" | "unknown";
+  /** @default {"no"} */
+  readonly ran?: "yes" | "unknown";
   readonly name?: string;
   readonly tool?: Partial<FakeTool>;
   readonly options?: ToolDispatcherOptions;
@@ -37,32 +38,26 @@ interface Row {
 }
 
 const NO: readonly Row[] = [
-  { code: "unknown_tool", ran: "no", name: "other" },
-  { code: "unavailable", ran: "no", tool: { isAvailable: false } },
-  { code: "unavailable", ran: "no", tool: { init: fail } },
-  { code: "unavailable", ran: "no", tool: { context: { type: "string" } } },
-  { code: "invalid_arguments", ran: "no", args: "{" },
-  { code: "invalid_arguments", ran: "no", args: [] },
-  { code: "invalid_arguments", ran: "no", tool: { validate: () => "no" } },
-  { code: "threw", ran: "no", tool: { validate: fail } },
-  { code: "denied", ran: "no", options: { hooks: { before: () => ({ refuse: "no" }) } } },
-  { code: "threw", ran: "no", options: { layers: [around(fail)] } },
-  { code: "approval_required", ran: "no", tool: { requiresApproval: true } },
-  {
-    code: "denied",
-    ran: "no",
-    tool: { requiresApproval: true },
-    options: { approve: () => false },
-  },
-  { code: "transaction_failed", ran: "no", tool: { requiresTransaction: true } },
+  { code: "unknown_tool", name: "other" },
+  { code: "unavailable", tool: { isAvailable: false } },
+  { code: "unavailable", tool: { init: fail } },
+  { code: "unavailable", tool: { context: { type: "string" } } },
+  { code: "invalid_arguments", args: "{" },
+  { code: "invalid_arguments", args: [] },
+  { code: "invalid_arguments", tool: { validate: () => "no" } },
+  { code: "threw", tool: { validate: fail } },
+  { code: "denied", options: { hooks: { before: () => ({ refuse: "no" }) } } },
+  { code: "threw", options: { layers: [around(fail)] } },
+  { code: "approval_required", tool: { requiresApproval: true } },
+  { code: "denied", tool: { requiresApproval: true }, options: { approve: () => false } },
+  { code: "transaction_failed", tool: { requiresTransaction: true } },
   {
     code: "transaction_failed",
-    ran: "no",
     tool: { requiresTransaction: true },
     options: { transactions: { ...transactions, begin: fail } },
   },
-  { code: "timeout", ran: "no", context: { timeoutMs: 0 } },
-  { code: "aborted", ran: "no", context: { signal: AbortSignal.abort() } },
+  { code: "timeout", context: { timeoutMs: 0 } },
+  { code: "aborted", context: { signal: AbortSignal.abort() } },
 ];
 
 const YES: readonly Row[] = [
@@ -81,7 +76,7 @@ const YES: readonly Row[] = [
 ];
 
 describe("the failure of a call", () => {
-  for (const { code, ran, name = "t", tool, options, context, args } of [...NO, ...YES]) {
+  for (const { code, ran = "no", name = "t", tool, options, context, args } of [...NO, ...YES]) {
     const what = [tool, options, context].flatMap((one) => Object.keys(one ?? {})).join(", ");
     it(`says that the tool ${ran === "no" ? "did not run" : "ran"}: ${code} ${what}`, async () => {
       let runs = 0;
@@ -102,9 +97,8 @@ describe("the failure of a call", () => {
   }
 
   it('is "no" for a call that waited for a slot', async () => {
-    const { call } = fixture([{ name: "t", execute: never }], {
-      limits: { maxConcurrent: 1, maxQueued: 0 },
-    });
+    const limits = { maxConcurrent: 1, maxQueued: 0 };
+    const { call } = fixture([{ name: "t", execute: never }], { limits });
     void call("t");
     const result = await call("t");
     assert(!result.ok);
@@ -143,7 +137,7 @@ describe("the failure of a call", () => {
 
   for (const isGenerator of [false, true]) {
     const what = isGenerator ? "generator" : "function";
-    it(`is what an aborted ${what} returns that calls another process`, async () => {
+    it(`is the result of the other process, even if the ${what} that calls it is aborted`, async () => {
       const started = deferred();
       const execute = async (_params: unknown, { signal }: ToolContext) => {
         started.resolve();
