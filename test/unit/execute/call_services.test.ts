@@ -144,18 +144,4 @@ describe("a field that a call or its context does not have", () => {
     const call = { name: "a", callId: "c", id: "x" };
     assertEquals(outcome(await dispatcher.dispatch(call, { app: 1 } as object)), "c");
   });
-
-  it("is not a field that decodeCalls adds", async () => {
-    const { dispatcher } = fixture([{ name: "a", execute: () => 1 }]);
-    const decoded = {
-      name: "a",
-      wireName: "a",
-      namespace: "n",
-      arguments: {},
-      callId: "c",
-      raw: {},
-      problem: undefined,
-    };
-    assertEquals(outcome(await dispatcher.dispatch(decoded)), 1);
-  });
 });

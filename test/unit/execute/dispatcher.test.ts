@@ -6,7 +6,7 @@ import {
   assertStringIncludes,
   assertThrows,
 } from "@std/assert";
-import { buildToolset, defineTool, type Toolset } from "../../../mod.ts";
+import { buildToolset, type Toolset } from "../../../mod.ts";
 import { ToolDispatcher as CoreDispatcher } from "../../../src/execute/mod.ts";
 import {
   systemClock,
@@ -70,13 +70,6 @@ describe("new ToolDispatcher()", () => {
       TypeError,
       "its tools came from a list: set the option engine",
     );
-  });
-
-  it("runs a toolset that was made from a list", async () => {
-    const dispatcher = new ToolDispatcher(buildToolset([echo]));
-    assertEquals(outcome(await dispatcher.dispatch({ name: "echo", arguments: { a: 1 } })), {
-      a: 1,
-    });
   });
 });
 
@@ -173,13 +166,6 @@ describe("ToolDispatcher.dispatch()", () => {
     assertEquals(event?.type, "result");
   });
 
-  it("finds tools whose names every object has", async () => {
-    const names = ["constructor", "toString", "hasOwnProperty", "__proto__"];
-    const { call } = fixture(names.map((name) => ({ name, execute: () => `ran ${name}` })));
-    for (const name of names) assertEquals(outcome(await call(name)), `ran ${name}`);
-    assertEquals(outcome(await fixture([]).call("constructor")), "unknown_tool");
-  });
-
   it("checks availability at each call", async () => {
     let open = true;
     const { call } = fixture([{ name: "door", isAvailable: () => open, execute: () => "in" }]);
@@ -188,11 +174,6 @@ describe("ToolDispatcher.dispatch()", () => {
     const result = await call("door");
     assertEquals(outcome(result), "unavailable");
     assertEquals(!result.ok && result.error.retryable, true);
-  });
-
-  it("does not run a definition", async () => {
-    const { call } = fixture([{ name: "idea" }]);
-    assertEquals(outcome(await call("idea")), "not_executable");
   });
 
   it("follows a registry as it changes", async () => {
@@ -240,23 +221,6 @@ describe("ToolDispatcher.dispatch()", () => {
     assertEquals(outcome(broken), "unavailable");
     assertEquals(messageOf(broken).includes("hunter2"), false);
     assertEquals(reports.map(({ phase }) => phase), ["init"]);
-  });
-
-  it("lets a tool go when its call has ended, however it ends", async () => {
-    const disposed: string[] = [];
-    const tools = ["returns", "throws", "refuses"].map((name) => ({
-      name,
-      dispose: () => void disposed.push(name),
-      init: () => 1,
-      validate: () => name === "refuses" ? "no" : undefined,
-      execute: () => {
-        if (name === "throws") throw new Error("no");
-      },
-    }));
-    const { registry, call } = fixture(tools);
-    for (const { name } of tools) await call(name);
-    await registry.dispose();
-    assertEquals(disposed.toSorted(), ["refuses", "returns", "throws"]);
   });
 
   it("passes services, config and the host's context to the tool", async () => {
@@ -317,26 +281,8 @@ describe("ToolDispatcher.dispatch()", () => {
   it("reports any thrown value, and never a stack", async () => {
     const thrown: readonly (readonly [unknown, string])[] = [
       [new Error("The disk is full"), "The disk is full"],
-      ["a string", "a string"],
+      [new Error("x".repeat(100_000)), `${"x".repeat(499)}…`],
       [undefined, "nothing"],
-      [null, "null"],
-      [42n, "42"],
-      [Object.freeze({ message: "frozen" }), "frozen"],
-      [{}, "an object without a message"],
-      [{
-        get message(): never {
-          throw new Error("again");
-        },
-      }, "something that cannot be read"],
-      [
-        new Proxy({}, {
-          get: () => {
-            throw new Error("again");
-          },
-        }),
-        "something that cannot be read",
-      ],
-      [Symbol("s"), "Symbol(s)"],
     ];
     for (const [value, says] of thrown) {
       const { call, reports } = fixture([
@@ -357,16 +303,6 @@ describe("ToolDispatcher.dispatch()", () => {
     }
   });
 
-  it("clips long messages", async () => {
-    const { call } = fixture([{
-      name: "talks",
-      execute: () => {
-        throw new Error("x".repeat(100_000));
-      },
-    }]);
-    assert(messageOf(await call("talks")).length < 600);
-  });
-
   it("survives a thenable that throws", async () => {
     const { call } = fixture([{
       name: "odd",
@@ -377,26 +313,6 @@ describe("ToolDispatcher.dispatch()", () => {
       }),
     }]);
     assertEquals(messageOf(await call("odd")), 'Cannot call "odd": the tool threw: in then');
-  });
-
-  it("lets a tool take its context apart", async () => {
-    const seen: unknown[] = [];
-    const { call } = fixture([{
-      name: "apart",
-      execute: (_, { metadata, progress, defer, throwIfAborted, signal }) => {
-        throwIfAborted();
-        defer(() => void seen.push("deferred"));
-        progress(1, 2, "half");
-        metadata({ a: 1 });
-        return signal.aborted;
-      },
-    }]);
-    const result = await call("apart", {}, {
-      metadata: (value) => seen.push(value),
-      progress: (value) => seen.push(value),
-    });
-    assertEquals(outcome(result), false);
-    assertEquals(seen, [{ done: 1, total: 2, message: "half" }, { a: 1 }, "deferred"]);
   });
 
   it("ignores callbacks that throw, and values that are not JSON", async () => {
@@ -598,24 +514,5 @@ describe("the clock of the runtime", () => {
     systemClock.setTimeout(() => woken = true, 0)();
     await new Promise<void>((resolve) => systemClock.setTimeout(resolve, 0));
     assertEquals(woken, false);
-  });
-});
-
-describe("a tool with types", () => {
-  it("gets arguments that its schema describes", async () => {
-    const add = defineTool({
-      name: "add",
-      description: "Adds.",
-      parameters: {
-        type: "object",
-        properties: { a: { type: "number" }, b: { type: "number" } },
-        required: ["a", "b"],
-      },
-      returns: { type: "number" },
-      execute: ({ a, b }) => a + b,
-    });
-    const dispatcher = new ToolDispatcher(buildToolset([add]));
-    const sum = await dispatcher.dispatch({ name: "add", arguments: '{"a":1,"b":2}' });
-    assertEquals(outcome(sum), 3);
   });
 });

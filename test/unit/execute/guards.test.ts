@@ -61,32 +61,6 @@ describe("a before hook", () => {
     assertEquals(outcome(result), "denied");
     assertEquals(messageOf(result), 'Cannot call "double": not on Sundays');
   });
-
-  it("rejects when it throws or returns an invalid value", async () => {
-    const answers: readonly (() => unknown)[] = [
-      () => {
-        throw new Error("secret");
-      },
-      () => Promise.reject(new Error("secret")),
-      () => false,
-      () => ({}),
-      () => ({ refuse: 1 }),
-      () => ({ arguments: 1n }),
-    ];
-    for (const before of answers) {
-      let ran = false;
-      const { call } = fixture([{ ...DOUBLE, execute: () => void (ran = true) }], {
-        hooks: { name: "audit", before: before as never },
-      });
-      const result = await call("double", { n: 1 });
-      assertEquals(outcome(result), "denied");
-      assertEquals(
-        messageOf(result),
-        'Cannot call "double": the hook "audit" failed, so the call is refused',
-      );
-      assertEquals(ran, false);
-    }
-  });
 });
 
 describe("a call that is aborted while a guard thinks", () => {
@@ -163,38 +137,10 @@ describe("an after hook", () => {
     }).call("double", { n: 1 });
     assertEquals(outcome(spread), 2);
   });
-
-  it("withholds the result when it throws, answers nonsense or never ends", async () => {
-    const answers: readonly (() => unknown)[] = [
-      () => {
-        throw new Error("secret");
-      },
-      () => 1,
-      () => new Promise(() => {}),
-    ];
-    for (const after of answers) {
-      const { call, clock } = fixture([DOUBLE], { hooks: { after: after as never } });
-      const pending = call("double", { n: 1 });
-      if (after === answers[2]) await clock.pass(10_000);
-      const result = await pending;
-      assertEquals(outcome(result), "denied");
-      assertEquals(
-        messageOf(result),
-        'Cannot call "double": the tool has run, but a hook failed, so the result is withheld',
-      );
-    }
-  });
 });
 
 describe("approval", () => {
   const risky = { ...DOUBLE, requiresApproval: true };
-
-  it("fails the call if there is no approver", async () => {
-    let ran = false;
-    const { call } = fixture([{ ...risky, execute: () => void (ran = true) }]);
-    assertEquals(outcome(await call("double", { n: 1 })), "approval_required");
-    assertEquals(ran, false);
-  });
 
   it("is requested with validated arguments, and only if the tool requires it", async () => {
     const asked: unknown[] = [];
@@ -222,6 +168,11 @@ describe("approval", () => {
       ["yes", "denied", "it was not approved"],
       [null, "denied", "it was not approved"],
       [{ approved: 1 }, "denied", "it was not approved"],
+      [{ approved: "ask" }, "denied", "it was not approved"],
+      [{ ask: "" }, "denied", "it was not approved"],
+      [{ ask: 1 }, "denied", "it was not approved"],
+      [{}, "denied", "it was not approved"],
+      ["", "denied", "it was not approved"],
     ];
     for (const [answer, expected, says] of rows) {
       const { call } = fixture([risky], { approve: () => answer as ApprovalAnswer });

@@ -2,7 +2,7 @@ import { describe, it } from "bun:test";
 import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
 import { ToolResult } from "../../../mod.ts";
 import { fingerprintOf } from "../../../src/execute/idempotency.ts";
-import { deferred, fixture, messageOf, outcome, until } from "./support.ts";
+import { deferred, fixture, messageOf, outcome } from "./support.ts";
 
 /** A tool that counts its runs. */
 function counter(end: (run: number) => unknown = (run) => run): {
@@ -294,19 +294,6 @@ describe("an idempotency key", () => {
     await call("count", {}, KEY);
     await call("count", {}, KEY);
     assertEquals(log, ["before", "approve", "after"]);
-  });
-
-  it("holds for a call that is joined and then times out", async () => {
-    const end = deferred<number>();
-    const { tool } = counter(() => end.promise);
-    const { call, clock } = fixture([tool]);
-    const first = call("count", {}, { ...KEY, timeoutMs: 500 });
-    const second = call("count", {}, { ...KEY, timeoutMs: 50 });
-    await until(() => clock.timers.size === 2);
-    clock.advance(50);
-    assertEquals(outcome(await second), "timeout");
-    end.resolve(1);
-    assertEquals(outcome(await first), 1);
   });
 });
 

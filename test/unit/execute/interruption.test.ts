@@ -15,19 +15,6 @@ const POLITE = {
 };
 
 describe("a timeout", () => {
-  it("ends the call as soon as the tool stops", async () => {
-    const { call, clock } = fixture([POLITE], { timeoutMs: 100 });
-    const result = call("polite");
-    await clock.pass(100);
-    const settled = await result;
-    assert(!settled.ok);
-    assertEquals(settled.error.code, "timeout");
-    assertEquals(settled.error.acknowledged, true);
-    assertEquals(settled.error.retryable, true);
-    assertEquals(settled.durationMs, 100);
-    assertEquals(clock.timers.size, 0);
-  });
-
   it("ends the call after the grace period when the tool ignores it", async () => {
     const { call, clock } = fixture([RUDE], { timeoutMs: 100, graceMs: 30 });
     const result = call("rude");
@@ -154,25 +141,6 @@ describe("an abort", () => {
     assertStrictEquals(seen, reason);
   });
 
-  it("before the call means that the tool never runs", async () => {
-    let ran = false;
-    const { call } = fixture([{ name: "never", execute: () => void (ran = true) }]);
-    const result = await call("never", {}, { signal: AbortSignal.abort() });
-    assertEquals(outcome(result), "aborted");
-    assertEquals(ran, false);
-  });
-
-  it("does not wait for a tool that ignores it longer than the grace period", async () => {
-    const controller = new AbortController();
-    const { call, clock } = fixture([RUDE], { graceMs: 10 });
-    const result = call("rude", {}, { signal: controller.signal });
-    controller.abort();
-    await clock.pass(10);
-    const settled = await result;
-    assertEquals(outcome(settled), "aborted");
-    assertEquals(!settled.ok && settled.error.acknowledged, false);
-  });
-
   it("drops what comes too late", async () => {
     const controller = new AbortController();
     const heard: unknown[] = [];
@@ -292,30 +260,6 @@ describe("an abort", () => {
 });
 
 describe("the caller's signal", () => {
-  it("is let go of when the call has ended, however it ends", async () => {
-    const { call, clock } = fixture([
-      { name: "sync", execute: () => 1 },
-      { name: "asks", execute: (_, { signal }) => signal.aborted },
-      { name: "async", execute: async () => await Promise.resolve(1) },
-      {
-        name: "throws",
-        execute: async () => {
-          await Promise.resolve();
-          throw new Error("no");
-        },
-      },
-      RUDE,
-    ], { graceMs: 0 });
-    const { signal, listeners } = countingSignal();
-    for (const name of ["sync", "asks", "async", "throws"]) await call(name, {}, { signal });
-    const rude = call("rude", {}, { signal });
-    await clock.armed();
-    assertEquals(listeners(), 1);
-    clock.advance(60_000);
-    await rude;
-    assertEquals(listeners(), 0);
-  });
-
   it("has one listener for all calls that share it, and aborts them all", async () => {
     const { signal, listeners, abort } = countingSignal();
     const { dispatcher, call } = fixture([
@@ -401,30 +345,6 @@ describe("context.defer()", () => {
     assertEquals(outcome(await call("opens")), "done");
     assertEquals(log, ["third", "second", "first"]);
     assertEquals(reports.map(({ phase }) => phase), ["cleanup", "cleanup"]);
-  });
-
-  it("runs them when the tool throws, its result is rejected, or it never ends", async () => {
-    const log: string[] = [];
-    const tool = (name: string, end: () => unknown) => ({
-      name,
-      execute: (_: unknown, { defer }: { defer(cleanup: () => void): void }) => {
-        defer(() => void log.push(name));
-        return end();
-      },
-    });
-    const { call, clock } = fixture([
-      tool("throws", () => {
-        throw new Error("no");
-      }),
-      tool("refused", () => 1n),
-      tool("endless", () => new Promise(() => {})),
-    ], { graceMs: 0 });
-    await call("throws");
-    await call("refused");
-    const endless = call("endless");
-    await clock.pass(60_000);
-    await endless;
-    assertEquals(log, ["throws", "refused", "endless"]);
   });
 
   it("does not wait for ever", async () => {
@@ -520,16 +440,6 @@ describe("a generator that is none of the language's own", () => {
       assertEquals(dispatcher.metrics().inFlight, 0);
     });
   }
-});
-
-describe("a tool that throws the reason it was given", () => {
-  it("has stopped as it should, and is not reported", async () => {
-    const { call, clock, reports } = fixture([POLITE], { timeoutMs: 100 });
-    const result = call("polite");
-    await clock.pass(100);
-    assertEquals(outcome(await result), "timeout");
-    assertEquals(reports, []);
-  });
 });
 
 describe("a signal that a function gives", () => {

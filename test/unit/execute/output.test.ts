@@ -15,16 +15,9 @@ describe("the result of a call", () => {
   });
 
   it("must be JSON, and the message contains the pointer of the problem", async () => {
-    const cycle: Record<string, unknown> = {};
-    cycle["self"] = { cycle };
     const rows: readonly (readonly [unknown, string])[] = [
       [1n, "it is a bigint, which is not JSON"],
-      [() => 1, "it is a function, which is not JSON"],
-      [Number.NaN, "it is NaN, which is not JSON"],
       [{ rows: [{ id: 1n }] }, '"/rows/0/id" is a bigint, which is not JSON'],
-      [[undefined], '"/0" is undefined, which is not JSON'],
-      [new Map(), "it is an instance of Map, which is not JSON"],
-      [cycle, "deeper than 256 levels: it may contain itself"],
     ];
     for (const [value, says] of rows) {
       for (const given of [value, Promise.resolve(value), ToolResult.ok(value)]) {
@@ -138,14 +131,6 @@ describe("a result that is larger than the limit", () => {
     assert(whole.ok && whole.truncated === undefined);
   });
 
-  it("fails when the caller chose that, whatever the host did", async () => {
-    const { call } = fixture([returning("x".repeat(2_000))], {
-      ...limits,
-      outputOverflow: "truncate",
-    });
-    assertEquals(outcome(await call("give", {}, { outputOverflow: "fail" })), "output_too_large");
-  });
-
   it("fails when it is not a text, whatever the option says", async () => {
     const rows = Array.from({ length: 500 }, (_, id) => ({ id }));
     const result = await fixture([returning(rows)], limits)
@@ -234,10 +219,5 @@ describe("truncate()", () => {
     for (const limit of [128, 129, 130, 131, 132]) {
       assert(truncate("😀".repeat(1_000), limit).isWellFormed());
     }
-  });
-
-  it("contains the full size", () => {
-    const cut = truncate("x".repeat(998), 200);
-    assertEquals(cut, `${"x".repeat(102)}… [truncated: 104 of 1000 bytes]`);
   });
 });

@@ -8,7 +8,6 @@ import {
   isSuspended,
   type Question,
   type SuspendedCall,
-  ToolDispatcher,
   type ToolDispatcherOptions,
   ToolResult,
 } from "../../../mod.ts";
@@ -226,19 +225,6 @@ describe("context.ask()", () => {
     assertEquals(reports, []);
   });
 
-  it("lets a tool continue without an answer if there is no way to ask", async () => {
-    const { call } = plainFixture([{
-      name: "greet",
-      execute: (_, { ask }) =>
-        ask("name", { message: "Who?" }).then(
-          () => "asked",
-          ({ code }: { code: string }) => code,
-        ),
-    }]);
-    assertEquals(outcome(await call("greet")), "input_unavailable");
-    assertEquals((await call("greet")).ok, true);
-  });
-
   it("sends several questions together", async () => {
     const { call, dispatcher } = fixture([{
       name: "both",
@@ -252,24 +238,6 @@ describe("context.ask()", () => {
     const half = await suspended(dispatcher.resume(waiting.ticket, { b: accept(2) }));
     assertEquals(keysOf(half), ["a"]);
     assertEquals(outcome(await dispatcher.resume(half.ticket, { a: NO })), ["decline", 2]);
-  });
-
-  it("sends one question after the other, and stores the answers", async () => {
-    const { call, dispatcher } = fixture([{
-      name: "chain",
-      async execute(_, { ask }) {
-        const answers: Answer[] = [];
-        for (const key of ["a", "b", "c"]) answers.push(await ask(key, { message: key }));
-        return answers;
-      },
-    }]);
-    let waiting = await suspended(call("chain"));
-    for (const key of ["a", "b"]) {
-      assertEquals(keysOf(waiting), [key]);
-      waiting = await suspended(dispatcher.resume(waiting.ticket, { [key]: accept(key) }));
-    }
-    const result = await dispatcher.resume(waiting.ticket, { c: NO });
-    assertEquals(outcome(result), [accept("a"), accept("b"), NO]);
   });
 
   it("allows 64 questions", async () => {
@@ -865,14 +833,6 @@ describe("approval that is asked for", () => {
     assertEquals(ran.length, 1);
   });
 
-  it("is rejected without a way to ask", async () => {
-    const { tool, ran } = risky();
-    const { call } = plainFixture([tool], { approve: "ask" });
-    const result = await call("rm");
-    assertEquals([outcome(result), ran], ["approval_required", []]);
-    assertStringIncludes(messageOf(result), "it needs approval, and its caller cannot be asked");
-  });
-
   it("is up to an approver, who may choose the words", async () => {
     const { tool } = risky();
     const { call } = fixture([tool], {
@@ -884,14 +844,6 @@ describe("approval that is asked for", () => {
       (await suspended(call("rm", {}, { principal }))).questions[0]?.message;
     assertEquals(await words("bob"), 'Run the tool "rm"?');
     assertEquals(await words("eve"), "Really?");
-  });
-
-  it("is denied if the approver's answer is invalid", async () => {
-    for (const answer of ["yes", "asks", "", { ask: "" }, { ask: 1 }, { approved: "ask" }, {}]) {
-      const { tool, ran } = risky();
-      const { call } = fixture([tool], { approve: () => answer as never });
-      assertEquals([outcome(await call("rm")), ran], ["denied", []], JSON.stringify(answer));
-    }
   });
 
   it("is requested again if a hook has changed the arguments since", async () => {
@@ -947,12 +899,5 @@ describe("approval that is asked for", () => {
       policies: [{ allow: () => true, requiresApproval: () => false }],
     });
     assertEquals((await dispatcher.withToolset(sure).dispatch({ name: "rm" })).ok, true);
-  });
-
-  it("needs an approver if a policy requires it", async () => {
-    const { registry } = fixture([{ name: "rm", risk: "high", execute: () => "gone" }]);
-    const toolset = registry.select({ policies: [askAboveRisk("low")] });
-    const result = await new ToolDispatcher(toolset).dispatch({ name: "rm" });
-    assertEquals(outcome(result), "approval_required");
   });
 });

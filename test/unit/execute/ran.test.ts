@@ -161,18 +161,6 @@ describe("the failure of a call", () => {
     });
   }
 
-  it('is "no" after a timeout before the tool', async () => {
-    const { call, clock } = fixture([{ name: "t", execute: () => 1 }], {
-      timeoutMs: 100,
-      hooks: { before: never },
-    });
-    const pending = call("t");
-    await clock.pass(100);
-    const result = await pending;
-    assert(!result.ok);
-    assertEquals([result.error.code, result.error.ran], ["timeout", "no"]);
-  });
-
   it("is not a field of a success, or of a call that waits for answers", async () => {
     const { call } = fixture([{ name: "t", execute: () => 1 }]);
     assertEquals(Object.keys(await call("t")), ["ok", "content", "durationMs"]);

@@ -16,6 +16,7 @@ import {
 } from "../../../src/adapters/calls/mod.ts";
 import { ToolRegistry } from "../../../mod.ts";
 import { fixture, messageOf, outcome } from "./support.ts";
+import data from "./repair.json" with { type: "json" };
 
 const COUNT = {
   name: "count",
@@ -213,17 +214,6 @@ describe("the option repair", () => {
     assertEquals(outcome(await call("count", "{")), {});
   });
 
-  it("is bound by the time of the call", async () => {
-    const { call, clock } = fixture([COUNT], {
-      repair: () => new Promise(() => {}),
-      timeoutMs: 50,
-    });
-    const ending = call("count", { n: "x" });
-    await clock.armed();
-    clock.advance(50);
-    assertEquals(outcome(await ending), "timeout");
-  });
-
   it("works with a library's schema", async () => {
     const tool = defineTool({
       name: "zod",
@@ -294,60 +284,11 @@ describe("coerceArguments()", () => {
     { repair: coerceArguments() },
   );
 
-  for (
-    const [given, taken] of [
-      [{ int: "3" }, { int: 3 }],
-      [{ int: "-0.5" }, undefined],
-      [{ int: "3.0" }, undefined],
-      [{ int: "03" }, undefined],
-      [{ int: "9007199254740993" }, undefined],
-      [{ int: " 3" }, undefined],
-      [{ int: "12345678901234567890" }, undefined],
-      [{ number: "0.1000000000000000055" }, undefined],
-      [{ list: "[1,12345678901234567890]" }, undefined],
-      [{ list: "[1e400]" }, undefined],
-      [{ list: `[1${"0".repeat(500)}]` }, undefined],
-      [{ list: "[ 10, 1e2, 1.0, -0, 0.00e9 ]" }, { list: [10, 100, 1, 0, 0] }],
-      [{ point: '{"x":0.1000000000000000055}' }, undefined],
-      [{ point: '{"x":1e-7,"y":"\\":9007199254740993"}' }, {
-        point: { x: 1e-7, y: '":9007199254740993' },
-      }],
-      [{ point: '{"x":1,"x":2}' }, undefined],
-      [{ point: '{"x":1,"y":[{"a":1,"\\u0061":2}]}' }, undefined],
-      [{ point: '{"x":1,"y":[{"a":1},{"a":":"}]}' }, {
-        point: { x: 1, y: [{ a: 1 }, { a: ":" }] },
-      }],
-      [{ int: true }, undefined],
-      [{ number: "1.5" }, { number: 1.5 }],
-      [{ number: "1e400" }, undefined],
-      [{ number: "NaN" }, undefined],
-      [{ flag: "true" }, { flag: true }],
-      [{ flag: "yes" }, undefined],
-      [{ flag: 1 }, undefined],
-      [{ list: "[1,2]" }, { list: [1, 2] }],
-      [{ list: '["1",2]' }, { list: [1, 2] }],
-      [{ list: 7 }, { list: [7] }],
-      [{ list: "7" }, { list: [7] }],
-      [{ list: null }, undefined],
-      [{ words: "one" }, { words: ["one"] }],
-      [{ words: '["one"]' }, { words: ["one"] }],
-      [{ words: [1] }, undefined],
-      [{ grid: [1, 2] }, { grid: [[1], [2]] }],
-      [{ grid: 1 }, undefined],
-      [{ either: "3", int: "3" }, { either: "3", int: 3 }],
-      [{ maybe: "3" }, { maybe: 3 }],
-      [{ open: "3" }, undefined],
-      [{ point: '{"x":"1"}' }, { point: { x: 1 } }],
-      [{ all: "3" }, { all: 3 }],
-      [{ __proto__x: "3" }, { __proto__x: 3 }],
-      ['{"int":"3"}', { int: 3 }],
-      [JSON.stringify('{"int":3}'), { int: 3 }],
-    ] as const
-  ) {
+  for (const [given, taken] of data.coerced as [unknown, unknown][]) {
     it(`${taken ? "accepts" : "rejects"} ${JSON.stringify(given)}`, async () => {
       const result = await call("take", given);
       assertEquals(outcome(result), taken ?? "invalid_arguments");
-      if (taken !== undefined) assert((result.repaired?.length ?? 0) > 0);
+      if (taken !== null) assert((result.repaired?.length ?? 0) > 0);
     });
   }
 });

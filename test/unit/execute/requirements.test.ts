@@ -10,33 +10,29 @@ async function outcomeOf(tool: Partial<ToolDefinition>, context = {}, policies =
   const registry = new Registry({ engine: typeboxEngine(), tools: [{ ...TOOL, ...tool }] });
   const dispatcher = new Dispatcher(registry.select(policies));
   const result = await dispatcher.dispatch({ name: "act" }, context);
-  return result.ok ? result.content : [result.error.code, result.error.ran];
+  return result.ok ? result.content : [result.error.code, result.error.ran, result.error.retryable];
 }
+
+const CONTEXT = { type: "object", properties: { tenant: { type: "string" } } } as const;
+const NAMED = { context: { tenant: "a" } };
+const CAREFUL = { policies: [askAboveRisk("low")] };
 
 describe("a Dispatcher without layers", () => {
   it("runs a tool that requires nothing", async () => {
     assertEquals(await outcomeOf({}), "done");
   });
 
-  it("does not run a tool that requires approval", async () => {
-    assertEquals(await outcomeOf({ requiresApproval: true }), ["approval_required", "no"]);
-  });
-
-  it("does not run a tool for which a policy requires approval", async () => {
-    const policies = { policies: [askAboveRisk("low")] };
-    assertEquals(await outcomeOf({ risk: "high" }, {}, policies), ["approval_required", "no"]);
-  });
-
-  it("does not run a tool that requires a transaction", async () => {
-    assertEquals(await outcomeOf({ requiresTransaction: true }), ["transaction_failed", "no"]);
-  });
-
-  it("does not run a tool that declares a context", async () => {
-    const context = { type: "object", properties: { tenant: { type: "string" } } } as const;
-    assertEquals(await outcomeOf({ context }, { context: { tenant: "a" } }), ["unavailable", "no"]);
-  });
-
-  it("does not run a call with an idempotency key", async () => {
-    assertEquals(await outcomeOf({}, { idempotencyKey: "k" }), ["invalid_arguments", "no"]);
-  });
+  for (
+    const [what, code, tool, context, selection] of [
+      ["a tool that requires approval", "approval_required", { requiresApproval: true }],
+      ["a tool that a policy is careful with", "approval_required", { risk: "high" }, {}, CAREFUL],
+      ["a tool that requires a transaction", "transaction_failed", { requiresTransaction: true }],
+      ["a tool that declares a context", "unavailable", { context: CONTEXT }, NAMED],
+      ["a call with an idempotency key", "invalid_arguments", {}, { idempotencyKey: "k" }],
+    ] as const
+  ) {
+    it(`does not run ${what}`, async () => {
+      assertEquals(await outcomeOf(tool, context, selection), [code, "no", false]);
+    });
+  }
 });

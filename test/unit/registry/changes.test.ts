@@ -10,21 +10,11 @@ function describeChange({ type, tool }: ToolChange): string {
 describe("ToolChange", () => {
   const tool = fakeTool("a");
 
-  // "Factory methods: Create event args for tool added, removed, updated."
-  for (const type of ["added", "removed", "updated"] as const) {
-    it(`makes a change of type ${type}, frozen`, () => {
-      const change = ToolChange[type](tool, { timestamp: 5 });
-      assertEquals(change, { type, tool, timestamp: 5 });
-      assertStrictEquals(change.tool, tool);
-      assert(Object.isFrozen(change));
-    });
-
-    it(`contains the time when a tool was ${type} (Timestamp_IsPopulated): "DateTime.UtcNow" by default`, () => {
-      const before = Date.now();
-      const { timestamp } = ToolChange[type](tool);
-      assert(before <= timestamp && timestamp <= Date.now());
-    });
-  }
+  it("is frozen, and has the given time", () => {
+    const change = ToolChange.added(tool, { timestamp: 5 });
+    assertEquals(change, { type: "added", tool, timestamp: 5 });
+    assert(Object.isFrozen(change));
+  });
 
   it("contains the tool that an update replaced", () => {
     const previous = fakeTool("a");

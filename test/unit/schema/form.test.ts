@@ -2,6 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
 import { FormSchema, type Shape, type Variant } from "../../../src/schema/form.ts";
 import type { JsonSchema } from "../../../src/tool/mod.ts";
+import data from "./form.json" with { type: "json" };
 
 const shapeOf = (schema: JsonSchema): Shape => {
   const form = new FormSchema(schema);
@@ -25,68 +26,7 @@ function variantsOf(schema: JsonSchema): readonly Variant[] {
 }
 
 describe("FormSchema.shapeOf()", () => {
-  for (
-    const [schema, wanted] of [
-      [{ type: "string" }, { kind: "text" }],
-      [
-        { type: "string", format: "date" },
-        { kind: "text", format: "date" },
-      ],
-      [{ type: "integer" }, { kind: "number", integer: true }],
-      [{ type: "number" }, { kind: "number", integer: false }],
-      [{ type: "boolean" }, { kind: "boolean" }],
-      [{ type: "null" }, { kind: "null" }],
-      [true, { kind: "json" }],
-      [{}, { kind: "json" }],
-      [{ const: 7 }, { kind: "choice", choices: [{ label: "7", value: 7 }] }],
-      [
-        { type: "string", enum: ["a", ""] },
-        {
-          kind: "choice",
-          choices: [
-            { label: "a", value: "a" },
-            { label: '""', value: "" },
-          ],
-        },
-      ],
-      [
-        { enum: [1, "1", "one", null] },
-        {
-          kind: "choice",
-          choices: [
-            { label: "1", value: 1 },
-            { label: '"1"', value: "1" },
-            { label: "one", value: "one" },
-            { label: "null", value: null },
-          ],
-        },
-      ],
-      [
-        { oneOf: [{ const: 1, title: "One" }, { const: 2 }] },
-        {
-          kind: "choice",
-          choices: [
-            { label: "One", value: 1 },
-            { label: "2", value: 2 },
-          ],
-        },
-      ],
-      [
-        { allOf: [{ enum: [1, 2, 3] }, { enum: [2, 3, 4] }] },
-        {
-          kind: "choice",
-          choices: [
-            { label: "2", value: 2 },
-            { label: "3", value: 3 },
-          ],
-        },
-      ],
-      [
-        { allOf: [{ type: "number" }, { type: ["integer", "string"] }] },
-        { kind: "number", integer: true },
-      ],
-    ] as [JsonSchema, Shape][]
-  ) {
+  for (const [schema, wanted] of data.shapes as [JsonSchema, Shape][]) {
     it(`makes ${JSON.stringify(wanted)} of ${JSON.stringify(schema)}`, () => {
       assertEquals(shapeOf(schema), wanted);
     });

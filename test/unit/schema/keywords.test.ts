@@ -2,37 +2,17 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import { detectDialect } from "../../../src/schema/mod.ts";
 import type { JsonSchema } from "../../../src/tool/mod.ts";
+import data from "./keywords.json" with { type: "json" };
 
 describe("detectDialect()", () => {
-  const DRAFT_07: readonly JsonSchema[] = [
-    { $schema: "http://json-schema.org/draft-07/schema#" },
-    { $schema: "http://json-schema.org/draft-07/schema", $defs: {}, prefixItems: [true] },
-    { definitions: { a: { type: "string" } } },
-    { dependencies: { a: ["b"] } },
-    { properties: { list: { items: [{ type: "string" }] } } },
-    { anyOf: [true, { not: { items: [] } }] },
-    { $defs: { deep: { additionalProperties: { definitions: {} } } } },
-  ];
+  const DRAFT_07: readonly JsonSchema[] = data.draft07 as never;
   for (const schema of DRAFT_07) {
     it(`reads ${JSON.stringify(schema)} as draft-07`, () => {
       assertEquals(detectDialect(schema), "draft-07");
     });
   }
 
-  const DRAFT_2020_12: readonly JsonSchema[] = [
-    true,
-    {},
-    { $schema: "https://json-schema.org/draft/2020-12/schema", definitions: {} },
-    { items: { type: "string" }, prefixItems: [true] },
-    // Names of properties and patterns, not keywords.
-    { properties: { definitions: { type: "object" }, dependencies: true, items: false } },
-    { patternProperties: { definitions: true }, $defs: { dependencies: true } },
-    // Data, not schemas.
-    { enum: [{ definitions: {} }], const: { items: [] }, default: { dependencies: {} } },
-    { examples: [{ definitions: {} }], "x-note": { items: [] } },
-    // Not even an object, so the form is not used; `checkSchema` rejects it.
-    { definitions: null },
-  ];
+  const DRAFT_2020_12: readonly JsonSchema[] = data.draft202012 as never;
   for (const schema of DRAFT_2020_12) {
     it(`reads ${JSON.stringify(schema)} as 2020-12`, () => {
       assertEquals(detectDialect(schema), "2020-12");

@@ -1,7 +1,7 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import type { ToolHooks } from "../../../../mod.ts";
-import { fixture, outcome } from "../support.ts";
+import { fixture } from "../support.ts";
 
 /** Calls a tool with a hook that returns this, and gives what was reported. */
 async function report(part: "before" | "after", answer: unknown): Promise<string> {
@@ -9,7 +9,11 @@ async function report(part: "before" | "after", answer: unknown): Promise<string
   const hook = { name: "audit", [part]: () => answer } as ToolHooks;
   const { call, reports } = fixture([{ name: "t", execute: () => ++runs }], { hooks: hook });
   const result = await call("t");
-  assertEquals(outcome(result), "denied");
+  const outcome = part === "before"
+    ? 'the hook "audit" failed, so the call is refused'
+    : 'the tool has run, but the hook "audit" failed, so the result is withheld';
+  assert(!result.ok && result.error.code === "denied");
+  assertEquals(result.error.message, `Cannot call "t": ${outcome}`);
   assertEquals(runs, part === "after" ? 1 : 0);
   assertEquals(reports.map(({ phase }) => phase), [part]);
   const [{ error } = {}] = reports;

@@ -157,37 +157,4 @@ describe("a dispatcher without layers", () => {
     const result = await dispatcher.dispatch({ name: "t", ticket: "a.b" });
     assertEquals([outcome(result), runs], ["ticket_refused", 0]);
   });
-
-  it("fails the calls of tools that require what no layer provides", async () => {
-    let runs = 0;
-    const registry = new ToolRegistry({
-      tools: [
-        { name: "rm", requiresApproval: true },
-        { name: "drop" },
-        { name: "write", requiresTransaction: true },
-        { name: "whose", context: { type: "object" } },
-      ].map((tool) => fakeTool({ ...tool, execute: () => ++runs })),
-    });
-    const toolset = registry.select({
-      policies: [{
-        name: "careful",
-        allow: () => true,
-        requiresApproval: ({ id }) => id === "drop",
-      }],
-    });
-    const dispatcher = new Dispatcher(toolset);
-    for (
-      const [name, code] of [
-        ["rm", "approval_required"],
-        ["drop", "approval_required"],
-        ["write", "transaction_failed"],
-        ["whose", "unavailable"],
-      ] as const
-    ) {
-      const result = await dispatcher.dispatch({ name }, { context: {} });
-      assertEquals(outcome(result), code);
-      assertEquals(!result.ok && [result.error.ran, result.error.retryable], ["no", false]);
-    }
-    assertEquals(runs, 0);
-  });
 });
