@@ -95,7 +95,8 @@ async function install(folder, args, dev = true) {
 export async function setup({ serving = false } = {}) {
   // Not `npm ci`: it needs the packages of other machines in the lock file too.
   const args = ["install", "--no-save", ...(serving ? ["--omit=dev"] : [])];
-  const lack = await install(ROOT, ["ci"]) ?? await install(RUNTIMES, args, !serving);
+  const lacks = await Promise.all([install(ROOT, ["ci"]), install(RUNTIMES, args, !serving)]);
+  const lack = lacks.find((reason) => reason !== undefined);
   if (lack !== undefined) throw new Error(`Cannot install the pinned packages: ${lack}`);
   return linkRuntimes(serving ? ["bun"] : NAMES);
 }

@@ -47,12 +47,17 @@ if (jobs.length === 0) {
   process.exit(2);
 }
 
-/** Returns why the packages of a job are missing. Its suite's first job installs them. */
-const installs = new Map();
-function missingPackages({ packages }) {
-  if (packages === undefined) return undefined;
-  if (!installs.has(packages)) installs.set(packages, setupPackages(packages));
-  return installs.get(packages);
+/**
+ * Why the packages of a folder are missing, by folder. They are installed one folder after the other,
+ * while jobs run that need none.
+ */
+const lacks = new Map();
+const installed = new Set([undefined]);
+let lastInstall = Promise.resolve();
+for (const packages of new Set(jobs.flatMap(({ packages }) => packages ?? []))) {
+  lastInstall = lastInstall.then(() => setupPackages(packages))
+    .finally(() => installed.add(packages));
+  lacks.set(packages, lastInstall);
 }
 
 /** The result of a job that cannot run. */
@@ -68,9 +73,14 @@ function counts({ passed, failed, skipped }, word = "") {
 
 const results = [];
 const queue = [...jobs];
+/** Removes the first job whose packages are installed from the queue; without one, the first. */
+function nextJob() {
+  const at = queue.findIndex(({ packages }) => installed.has(packages));
+  return queue.splice(Math.max(at, 0), 1)[0];
+}
 async function worker() {
-  for (let job = queue.shift(); job !== undefined; job = queue.shift()) {
-    const lack = runtimes.get(job.runtime)?.missing ?? await missingPackages(job);
+  for (let job = nextJob(); job !== undefined; job = nextJob()) {
+    const lack = runtimes.get(job.runtime)?.missing ?? await lacks.get(job.packages);
     const result = { ...job, ...lack === undefined ? await job.run() : skipped(job, lack) };
     results.push(result);
     const { failed, ms } = result;

@@ -1,54 +1,196 @@
+// The packed package, as programs on other runtimes and TypeScript see it.
+
 import { assertEquals, assertGreater, assertMatch } from "@std/assert";
-import { afterAll, beforeAll, describe } from "bun:test";
-import {
-  chmodSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-} from "node:fs";
+import { describe } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { publint } from "publint";
-import { maybe } from "../support/skip.ts";
-import { canRun, ROOT, run } from "./run.ts";
+import manifest from "../../package.json" with { type: "json" };
+import { app, createApp, home, ROOT, run, SPECIFIERS, staged, testWith } from "./app.ts";
 
-const manifest = JSON.parse(
-  readFileSync(join(ROOT, "package.json"), "utf8"),
-) as {
+const test = testWith();
+
+/** Older Nodes and the oldest TypeScript: packages of these tests. */
+const OWN = join(import.meta.dirname, "node_modules");
+
+interface Runtime {
   readonly name: string;
-  readonly bin: { readonly plue: string };
-  readonly exports: Readonly<Record<string, unknown>>;
-  readonly peerDependencies: Readonly<Record<string, string>>;
-};
-const SPECIFIERS = Object.keys(manifest.exports).map((entry) => entry.replace(".", manifest.name));
+  readonly command: string;
+  readonly args?: readonly string[];
+}
 
-const hasNpm = canRun("npm") && canRun("node") &&
-  existsSync(join(ROOT, "node_modules/typescript/bin/tsc"));
+const NODE20: Runtime = { name: "Node 20.19", command: join(OWN, "node20/bin/node") };
+const NODE22: Runtime = { name: "Node 22", command: join(OWN, "node22/bin/node") };
+const NODE24: Runtime = { name: "Node 24", command: Bun.which("node") ?? "" };
+const NODES = [NODE20, NODE22, NODE24];
+const OTHERS: readonly Runtime[] = [
+  { name: "Bun", command: "bun" },
+  {
+    name: "Deno",
+    command: "deno",
+    args: ["run", "--allow-all", "--node-modules-dir=manual"],
+  },
+];
+const OLD_TSC = join(OWN, "typescript-5.5/bin/tsc");
+// The files of these packages need not be marked as programs.
+for (const file of [NODE20.command, NODE22.command, OLD_TSC].filter(existsSync)) {
+  chmodSync(file, 0o755);
+}
 
-const packed = mkdtempSync(join(tmpdir(), "plue-package-"));
-const staged = join(packed, "tools");
-const app = join(packed, "app");
+/** A test on one of the runtimes; `start` runs a program in the app there. */
+function testOn(
+  { name, command, args = [] }: Runtime,
+  title: string,
+  body: (start: (...words: string[]) => string) => void | Promise<void>,
+): void {
+  testWith(command, name)(
+    `${title} ${name}`,
+    () => body((...words) => run(command, [...args, ...words])),
+  );
+}
 
-/** Prints what every entry point exports, by name, as JSON. */
-const PRINT_NAMES = `
-  const names = {};
+/**
+ * Lists the exports: of a function also its name, and where it was exported first. Used here and, as
+ * text, in the app.
+ */
+function listExports(entries: { readonly [specifier: string]: object }): readonly string[] {
+  const known = new Map<unknown, string>();
+  return Object.entries(entries).flatMap(([specifier, entry]) =>
+    Object.entries(entry).map(([name, value]) => {
+      const place = `${specifier} ${name}`;
+      if (typeof value !== "function") return place;
+      if (!known.has(value)) known.set(value, place);
+      return `${place}: ${value.name}, ${known.get(value)}`;
+    })
+  );
+}
+
+const PRINT_EXPORTS = `
+  const entries = {};
   for (const specifier of ${JSON.stringify(SPECIFIERS)}) {
-    names[specifier] = Object.keys(await import(specifier)).sort();
+    entries[specifier] = await import(specifier);
   }
-  console.log(JSON.stringify(names));
+  ${listExports}
+  console.log(JSON.stringify(listExports(entries)));
 `;
 
-/** Runs the code of the README, and says on which version of a runtime. */
-const RUN_README = `
-  for (const code of README) await import("./" + code);
-  const { node, bun, deno } = process.versions;
-  console.log(deno ?? bun ?? node, "ran " + README.length);
-`;
+/** Writes the code of the README, and a module that runs it and prints the version of the runtime. */
+function writeReadme(): void {
+  const typescript = new Bun.Transpiler({ loader: "ts" });
+  const readme = readFileSync(join(home, "README.md"), "utf8");
+  const codes = [...readme.matchAll(/^```ts\n(.*?)^```/gms)].map(
+    ([, code = ""], at) => {
+      // Node 20 and 22 run no TypeScript.
+      writeFileSync(
+        join(app, `readme${at}.mjs`),
+        typescript.transformSync(code),
+      );
+      return `await import("./readme${at}.mjs");`;
+    },
+  );
+  assertGreater(codes.length, 2);
+  const version = "const { node, bun, deno } = process.versions; console.log(deno ?? bun ?? node);";
+  writeFileSync(join(app, "readme.mjs"), [...codes, version].join("\n"));
+}
+
+describe("the npm package", () => {
+  for (const runtime of [NODE24, ...OTHERS]) {
+    testOn(
+      runtime,
+      "has each export of the sources, once and under its name, on",
+      async (start) => {
+        const entries: { [specifier: string]: object } = {};
+        for (const specifier of SPECIFIERS) {
+          entries[specifier] = await import(specifier) as object;
+        }
+        writeFileSync(join(app, "exports.mjs"), PRINT_EXPORTS);
+        const expected = listExports(entries);
+        assertGreater(expected.length, 100);
+        assertEquals(JSON.parse(start("exports.mjs")).toSorted(), expected.toSorted());
+      },
+    );
+  }
+
+  for (const node of NODES) {
+    testOn(node, "runs the code of the README, by npm test, on", () => {
+      writeReadme();
+      const env = {
+        ...process.env,
+        PATH: `${dirname(node.command)}:${process.env["PATH"]}`,
+      };
+      const [version = ""] = /[\d.]+/.exec(node.name) ?? [];
+      assertMatch(
+        run("npm", ["test", "--silent"], app, env),
+        new RegExp(`^${version}\\.`),
+      );
+    });
+
+    testOn(node, "is loaded by require on", (start) => {
+      const script = `console.log(typeof require("${manifest.name}").defineTool)`;
+      assertEquals(
+        start("--input-type=commonjs", "--no-warnings", "-e", script),
+        "function\n",
+      );
+    });
+  }
+
+  for (const runtime of OTHERS) {
+    testOn(runtime, "runs the code of the README on", (start) => {
+      writeReadme();
+      assertMatch(start("readme.mjs"), /^\d+\./);
+    });
+  }
+
+  for (const runtime of [NODE20, NODE24, ...OTHERS]) {
+    testOn(
+      runtime,
+      "has the command plue, without any other package, on",
+      (start) => {
+        const alone = join(app, "../alone");
+        if (!existsSync(alone)) createApp("alone", []);
+        const tool = '{ name: "ping", description: "Answers.", execute: () => "pong" }';
+        writeFileSync(join(alone, "tools.mjs"), `export const tool = ${tool};`);
+        const program = join(alone, "node_modules", manifest.name, manifest.bin.plue);
+        assertEquals(start(program, "call", "-f", join(alone, "tools.mjs"), "ping"), "pong\n");
+      },
+    );
+  }
+
+  test("satisfies publint", async () => {
+    const { messages } = await publint({
+      pkgDir: staged,
+      strict: true,
+      pack: false,
+    });
+    assertEquals(messages, []);
+  });
+
+  test("contains bundles, guides and examples, and neither sources nor tests", () => {
+    const files = readdirSync(home, { recursive: true, encoding: "utf8" });
+    const foreign = /^(src|mod\.ts)|\.test\.|(^|\/)test\/|node_modules/;
+    assertEquals(files.filter((file) => foreign.test(file)), []);
+    const wanted = [
+      ...["dist/mod.js", "dist/mod.js.map", "dist/mod.d.ts", "dist/LICENSES.txt"],
+      ...["docs/first-tool.md", "docs/defining.md", "examples/script.ts"],
+    ];
+    assertEquals(wanted.filter((file) => !files.includes(file)), []);
+    assertMatch(readFileSync(join(home, "dist/LICENSES.txt"), "utf8"), /^typebox .*\(MIT\)$/m);
+  });
+
+  test("has examples that import the package by its name", () => {
+    const examples = join(home, "examples");
+    const files = readdirSync(examples, { recursive: true, encoding: "utf8" })
+      .filter((file) => file.endsWith(".ts"));
+    assertGreater(files.length, 10);
+    const typescript = new Bun.Transpiler({ loader: "ts" });
+    const outside = files.filter((file) =>
+      typescript.scanImports(readFileSync(join(examples, file)))
+        .some(({ path }) => path.startsWith(".") && !existsSync(join(examples, file, "..", path)))
+    );
+    assertEquals(outside, []);
+  });
+});
 
 const TYPES = `
   import { defineTool, type InferParams, type Tool } from "${manifest.name}";
@@ -74,307 +216,96 @@ const TYPES = `
   });
 `;
 
-/** The packages whose types an entry needs. */
+/** The packages whose types an entry needs. The SDK's own types name Node's. */
 const TYPED_PEERS: { readonly [specifier: string]: readonly string[] } = {
   "@plue/tools/ajv": ["ajv"],
   "@plue/tools/hono": ["hono"],
-  // The SDK's own types name Node's.
   "@plue/tools/mcp": [
-    "@modelcontextprotocol/client",
-    "@modelcontextprotocol/server",
-    "@types/node",
+    ...[
+      "@modelcontextprotocol/client",
+      "@modelcontextprotocol/server",
+      "@types/node",
+    ],
   ],
   "@plue/tools/nats": ["@nats-io/nats-core", "@types/node"],
 };
 
-/** The entries that need the same packages. */
-const GROUPS = Map.groupBy(
-  SPECIFIERS,
-  (specifier) => TYPED_PEERS[specifier]?.join(" ") ?? "",
-);
+/** The entries whose types the oldest TypeScript reads; those of peers require newer versions. */
+const OLDEST = [
+  "",
+  "/core",
+  "/layers",
+  "/formats",
+  "/finding",
+  "/frameworks",
+  "/calls",
+]
+  .map((path) => manifest.name + path);
 
-/** Builds, packs, and installs the tarball into an app that links the dependencies. */
-function install(): void {
-  run("node", [
-    "scripts/build_packages.mjs",
-    "--out",
-    packed,
-    "--only",
-    "tools",
-  ], ROOT);
-  unpack(app, [...Object.keys(manifest.peerDependencies), "typebox"]);
-  writeFileSync(join(app, "names.mjs"), PRINT_NAMES);
-  const readme = readFileSync(
-    join(app, "node_modules", manifest.name, "README.md"),
-    "utf8",
-  );
-  const typescript = new Bun.Transpiler({ loader: "ts" });
-  const codes = [...readme.matchAll(/^```ts\n(.*?)^```/gms)].map(
-    ([, code = ""], at) => {
-      // Node 20 and 22 run no TypeScript.
-      writeFileSync(
-        join(app, `readme${at}.mjs`),
-        typescript.transformSync(code),
-      );
-      return `readme${at}.mjs`;
-    },
-  );
-  writeFileSync(
-    join(app, "readme.mjs"),
-    `const README = ${JSON.stringify(codes)};${RUN_README}`,
-  );
-  writeFileSync(join(app, "types.ts"), TYPES);
-}
-
-/** Creates an app with the package and links to other packages. */
-function unpack(folder: string, packages: readonly string[]): void {
-  const tarball = readdirSync(packed).find((name) => name.endsWith(".tgz")) ??
-    "";
-  const home = join(folder, "node_modules", manifest.name);
-  mkdirSync(home, { recursive: true });
-  run("tar", [
-    "-xzf",
-    join(packed, tarball),
-    "-C",
-    home,
-    "--strip-components=1",
-  ], packed);
-  for (const name of packages) {
-    const place = join(folder, "node_modules", name);
-    // A scoped name is a folder in a folder.
-    mkdirSync(dirname(place), { recursive: true });
-    symlinkSync(join(ROOT, "node_modules", name), place);
-  }
-  writeFileSync(
-    join(folder, "package.json"),
-    JSON.stringify({
-      type: "module",
-      private: true,
-      scripts: { test: "node readme.mjs" },
-    }),
-  );
-}
-
-const TSC = join(ROOT, "node_modules/typescript/bin/tsc");
-
-/** Returns what a TypeScript compiler finds wrong in a file. */
-function typeCheck(tsc: string, folder: string, options: readonly string[], file: string): string {
-  const args = [tsc, "--noEmit", "--strict", ...options, file];
+/** Returns what a TypeScript compiler reports of a module, which imports whole entries. */
+function typeCheck(
+  folder: string,
+  module: string | readonly string[],
+  options: readonly string[],
+  tsc = join(ROOT, "node_modules/typescript/bin/tsc"),
+): string {
+  const text = typeof module === "string"
+    ? module
+    : module.map((entry, at) => `export * as entry${at} from "${entry}";`).join(
+      "\n",
+    );
+  writeFileSync(join(folder, "entries.ts"), text);
+  const args = [tsc, "--noEmit", "--strict", ...options, "entries.ts"];
   const { status, stdout, stderr } = spawnSync("node", args, { cwd: folder, encoding: "utf8" });
   return stdout + stderr + (status === 0 ? "" : `It ended with ${status}`);
 }
 
-describe("the npm package", () => {
-  const test = maybe(
-    hasNpm,
-    "npm, Node and the packages of package-lock.json are not all here",
-  );
-
-  beforeAll(() => {
-    if (hasNpm) install();
-  });
-  afterAll(() => rmSync(packed, { recursive: true, force: true }));
-
-  const runtimes: readonly (readonly [string, string, readonly string[]])[] = [
-    ["Node 24", "node", []],
-    ["Bun", "bun", []],
-    ["Deno", "deno", ["run", "--allow-all", "--node-modules-dir=manual"]],
-  ];
-  for (const [name, command, args] of runtimes) {
-    const onRuntime = maybe(hasNpm && canRun(command), `${name} is not here`);
-
-    onRuntime(`exports on ${name} what the sources export`, async () => {
-      const names = JSON.parse(
-        run(command, [...args, "names.mjs"], app),
-      ) as Record<
-        string,
-        unknown
-      >;
-      assertEquals(Object.keys(names), SPECIFIERS);
-      for (const specifier of SPECIFIERS) {
-        const source = await import(specifier) as object;
-        assertGreater(Object.keys(source).length, 0);
-        assertEquals(names[specifier], Object.keys(source).sort());
-      }
-    });
-  }
-
-  // The version, and how the code of the README is started with it.
-  const nodes = (["node20", "node22"] as const).map((name) =>
-    join(import.meta.dirname, "node_modules", name, "bin/node")
-  );
-  const hosts: readonly (readonly [string, string, string])[] = [
-    ["20.19.", nodes[0] ?? "", "Node 20.19"],
-    ["22.", nodes[1] ?? "", "Node 22"],
-    ["24.", Bun.which("node") ?? "", "Node 24"],
-  ];
-  for (const [version, node, name] of hosts) {
-    maybe(hasNpm && existsSync(node), `${name} is not here`)(
-      `runs the code of the README on ${name}, by npm test`,
-      () => {
-        chmodSync(node, 0o755);
-        const env = {
-          ...process.env,
-          PATH: `${dirname(node)}:${process.env["PATH"]}`,
-        };
-        const printed = run("npm", ["test", "--silent"], app, env).trim();
-        assertMatch(
-          printed,
-          new RegExp(`^${version.replaceAll(".", "\\.")}[\\d.]* ran [3-9]$`),
-        );
-      },
-    );
-  }
-  for (const [name, command, args] of runtimes.slice(1)) {
-    maybe(hasNpm && canRun(command), `${name} is not here`)(
-      `runs the code of the README on ${name}`,
-      () =>
-        assertMatch(
-          run(command, [...args, "readme.mjs"], app),
-          / ran [3-9]\n$/,
-        ),
-    );
-  }
-
+describe("the types of the npm package", () => {
   for (
-    const [name, command, args] of [...runtimes, [
-      "Node 20.19",
-      join(import.meta.dirname, "node_modules/node20/bin/node"),
-      [],
+    const [resolution, module] of [["nodenext", "nodenext"], [
+      "bundler",
+      "preserve",
     ]] as const
   ) {
-    maybe(hasNpm && command !== "" && canRun(command), `${name} is not here`)(
-      `has the command plue on ${name}, without any other package`,
-      () => {
-        const alone = join(packed, `alone-${name.replaceAll(" ", "-")}`);
-        const home = join(alone, "node_modules", manifest.name);
-        mkdirSync(home, { recursive: true });
-        cpSync(join(app, "node_modules", manifest.name), home, {
-          recursive: true,
-        });
-        const tool = '{ name: "ping", description: "Answers.", execute: () => "pong" }';
-        writeFileSync(join(alone, "tools.mjs"), `export const tool = ${tool};`);
-        const words = [
-          ...args,
-          join(home, manifest.bin.plue),
-          "call",
-          "-f",
-          "tools.mjs",
-          "ping",
-        ];
-        assertEquals(run(command, words, alone), "pong\n");
-      },
-    );
-  }
-
-  for (const resolution of ["nodenext", "bundler"]) {
-    test(`has types that TypeScript finds with moduleResolution "${resolution}"`, () => {
-      const module = resolution === "bundler" ? "preserve" : "nodenext";
-      const options = ["--exactOptionalPropertyTypes", "--skipLibCheck", "--target", "es2023"];
-      options.push("--lib", "esnext,dom", "--types", "", "--module", module);
-      options.push("--moduleResolution", resolution);
-      assertEquals(typeCheck(TSC, app, options, "types.ts"), "");
+    test(`are found by TypeScript with moduleResolution "${resolution}"`, () => {
+      const options = [
+        ...[
+          "--exactOptionalPropertyTypes",
+          "--skipLibCheck",
+          "--target",
+          "es2023",
+        ],
+        ...["--lib", "esnext,dom", "--types", "", "--module", module],
+        ...["--moduleResolution", resolution],
+      ];
+      assertEquals(typeCheck(app, TYPES, options), "");
     });
   }
 
-  for (const [at, [peers, specifiers]] of [...GROUPS].entries()) {
-    test(`has types that are right in themselves, with ${peers || "no peer"}`, () => {
-      const folder = join(packed, `typed-${at}`);
-      unpack(folder, peers.split(" ").filter((peer) => peer !== ""));
-      const lines = specifiers.map((specifier, at) =>
-        `export * as entry${at} from "${specifier}";`
+  const groups = Map.groupBy(SPECIFIERS, (name) => TYPED_PEERS[name]?.join(" ") ?? "");
+  for (const [at, [peers, specifiers]] of [...groups].entries()) {
+    test(`are right in themselves, with ${peers || "no peer"}`, () => {
+      const folder = createApp(
+        `typed-${at}`,
+        peers.split(" ").filter((peer) => peer !== ""),
       );
-      writeFileSync(join(folder, "entries.ts"), lines.join("\n"));
       const types = peers.includes("@types/node") ? "node" : "";
       const options = ["--target", "es2023", "--module", "nodenext", "--types", types];
-      assertEquals(typeCheck(TSC, folder, options, "entries.ts"), "");
+      assertEquals(typeCheck(folder, specifiers, options), "");
     });
   }
 
-  const oldest = join(ROOT, "test/package/node_modules/typescript-5.5/bin/tsc");
-  maybe(hasNpm && existsSync(oldest), "TypeScript 5.5 is not here")(
-    "has types that the oldest TypeScript takes",
+  testWith(OLD_TSC, "TypeScript 5.5")(
+    "are accepted by the oldest TypeScript",
     () => {
-      const folder = join(packed, "typed-oldest");
-      unpack(folder, ["@types/node"]);
-      // Other entries have types of their peers, which want newer versions.
-      const specifiers = [
-        "",
-        "/core",
-        "/layers",
-        "/formats",
-        "/finding",
-        "/frameworks",
-        "/calls",
-      ];
-      const lines = specifiers.map((path, at) =>
-        `export * as entry${at} from "${manifest.name}${path}";`
-      );
-      writeFileSync(join(folder, "entries.ts"), lines.join("\n"));
+      const folder = createApp("typed-oldest", ["@types/node"]);
       const options = ["--target", "es2022", "--lib", "esnext,dom", "--types", "node"];
-      const printed = typeCheck(oldest, folder, [...options, "--module", "nodenext"], "entries.ts");
+      options.push("--module", "nodenext");
+      const printed = typeCheck(folder, OLDEST, options, OLD_TSC);
       // Other packages may require a newer TypeScript.
-      const own = printed.split("\n").filter((line) =>
-        line.startsWith("entries.ts") || line.includes("plue/tools/")
-      );
+      const own = printed.split("\n")
+        .filter((line) => line.startsWith("entries.ts") || line.includes("plue/tools/"));
       assertEquals(own, []);
     },
   );
-
-  for (const [, node, name] of hosts) {
-    maybe(hasNpm && existsSync(node), `${name} is not here`)(
-      `is loaded by require on ${name}`,
-      () => {
-        const script = `console.log(typeof require("${manifest.name}").defineTool)`;
-        const args = ["--input-type=commonjs", "--no-warnings", "-e", script];
-        assertEquals(run(node, args, app).trim(), "function");
-      },
-    );
-  }
-
-  test("satisfies publint", async () => {
-    const { messages } = await publint({
-      pkgDir: staged,
-      strict: true,
-      pack: false,
-    });
-    assertEquals(messages, []);
-  });
-
-  test("contains bundles, guides and examples, and neither sources nor tests", () => {
-    const home = join(app, "node_modules", manifest.name);
-    const files = readdirSync(home, { recursive: true, encoding: "utf8" });
-    assertEquals(
-      files.filter((file) => /^(src|mod\.ts)|\.test\.|(^|\/)test\/|node_modules/.test(file)),
-      [],
-    );
-    const wanted = [
-      "dist/mod.js",
-      "dist/mod.js.map",
-      "dist/mod.d.ts",
-      "dist/LICENSES.txt",
-      "docs/first-tool.md",
-      "docs/defining.md",
-      "examples/script.ts",
-    ];
-    assertEquals(wanted.filter((file) => !files.includes(file)), []);
-    assertMatch(
-      readFileSync(join(home, "dist/LICENSES.txt"), "utf8"),
-      /^typebox .*\(MIT\)$/m,
-    );
-  });
-
-  test("has examples that import the package by its name", () => {
-    const examples = join(app, "node_modules", manifest.name, "examples");
-    const files = readdirSync(examples, { recursive: true, encoding: "utf8" })
-      .filter((file) => file.endsWith(".ts"));
-    assertGreater(files.length, 10);
-    const outside = files.filter((file) =>
-      new Bun.Transpiler({ loader: "ts" }).scanImports(
-        readFileSync(join(examples, file)),
-      )
-        .some(({ path }) => /^\./.test(path) && !existsSync(join(examples, file, "..", path)))
-    );
-    assertEquals(outside, []);
-  });
 });
