@@ -109,9 +109,7 @@ export async function setup({ serving = false } = {}) {
  * @returns Why they are missing, or `undefined`.
  */
 export function setupPackages(name) {
-  // Not always `npm ci`: the lock file of the site lists packages of other machines without their
-  // addresses, which `npm ci` rejects.
-  return install(join(ROOT, name), name === "scripts/site" ? ["install", "--no-save"] : ["ci"]);
+  return install(join(ROOT, name), ["ci"]);
 }
 
 /**
