@@ -13,13 +13,7 @@
  * @module
  */
 
-import {
-  Ajv2020,
-  type Format,
-  type Options,
-  type ValidateFunction,
-  type Vocabulary,
-} from "ajv/dist/2020.js";
+import { Ajv2020, type Format, type Options, type ValidateFunction } from "ajv/dist/2020.js";
 import * as Formats from "typebox/format";
 import {
   ASSERTED_FORMATS,
@@ -69,8 +63,6 @@ export interface AjvEngineOptions {
    * @default {"assert"}
    */
   readonly formats?: "assert" | "annotate";
-  /** Custom keywords, as `ajv.addVocabulary` takes them. */
-  readonly keywords?: Vocabulary;
   /** Called with each new Ajv instance, to add keywords and formats: `(ajv) => addFormats(ajv)`. */
   readonly plugins?: readonly ((ajv: Ajv2020) => unknown)[];
   /** Ajv's own options, except options that change values. */
@@ -88,7 +80,7 @@ interface Instance {
 }
 
 /**
- * Makes the engine.
+ * Creates the engine.
  *
  * @example Usage
  * ```ts
@@ -96,7 +88,7 @@ interface Instance {
  * import { ajvEngine } from "@plue/tools/ajv";
  *
  * const engine = ajvEngine({
- *   keywords: [{ keyword: "even", type: "number", validate: (on: boolean, n: number) => !on || n % 2 === 0 }],
+ *   plugins: [(ajv) => ajv.addKeyword({ keyword: "even", validate: (_: true, n: number) => n % 2 === 0 })],
  * });
  * const pairs = engine.compile({ type: "integer", even: true }, "2020-12");
  *
@@ -104,7 +96,7 @@ interface Instance {
  * assert.equal(pairs.check(3), false);
  * ```
  *
- * @param options Formats, keywords, plugins, and Ajv's own options.
+ * @param options Formats, plugins, and Ajv's own options.
  * @returns The engine.
  * @throws {TypeError} If an Ajv option is given that would change values.
  */
@@ -136,7 +128,7 @@ export function ajvEngine(options: AjvEngineOptions = {}): SchemaEngine {
 }
 
 function makeInstance(
-  { formats = "assert", keywords, plugins, ajv: own }: AjvEngineOptions,
+  { formats = "assert", plugins = [], ajv: own }: AjvEngineOptions,
   hardening: Hardening | undefined,
 ): Instance {
   const patterns = hardening && {
@@ -164,8 +156,7 @@ function makeInstance(
       ajv.addFormat(name, (value: string) => Formats.Test(name, value));
     }
   }
-  if (keywords !== undefined) ajv.addVocabulary(keywords);
-  for (const plugin of plugins ?? []) plugin(ajv);
+  for (const plugin of plugins) plugin(ajv);
   const known = new Map(formats === "assert" ? Object.entries(ajv.formats) : []);
   return {
     ajv,
@@ -243,9 +234,8 @@ function nameByPattern(form: NormalizedSchema): NormalizedSchema {
     for (const [name, member] of Object.entries(properties ?? {})) {
       const pattern = `^${name}$`;
       if (!(name in Object.prototype)) others[name] = member;
-      else {patterns[pattern] = pattern in patterns
-          ? { allOf: [patterns[pattern], member] }
-          : member;}
+      else if (pattern in patterns) patterns[pattern] = { allOf: [patterns[pattern], member] };
+      else patterns[pattern] = member;
     }
     Object.assign(schema, { properties: others, patternProperties: patterns });
   }

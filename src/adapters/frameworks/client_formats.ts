@@ -226,9 +226,7 @@ function addDelta(begun: { block: Record<string, unknown>; input: string }, delt
   }
 }
 
-/**
- * Returns the input of a call. An input that was cut off is `undefined`, and its call is rejected.
- */
+/** Returns the input of a call. The call of an input that was cut off was rejected. */
 function objectIn(text: string): Json {
   try {
     const value: unknown = JSON.parse(text);

@@ -25,6 +25,7 @@ import {
 } from "../../formats/mod.ts";
 import {
   clip,
+  defined,
   isFunction,
   isObject,
   isSuspended,
@@ -79,7 +80,7 @@ function runnable<Target extends FrameworkTarget, Context>(
   return {
     tools,
     async answer(call, signal) {
-      const more = { ...context, ...(signal === undefined ? {} : { signal }) } as Context;
+      const more = { ...context, ...defined({ signal }) } as Context;
       const turn = await dispatchResponse(target, call, { dispatcher, names, context: more });
       // One call has one result, and one message unless it is suspended.
       const result = turn.results[0] as ToolResult;
@@ -98,11 +99,8 @@ function failureOf(result: ToolResult): ToolResult {
   if (!isSuspended(result)) return result;
   const { error: { code, message }, questions } = result;
   const asked = questions.map((question) => clip(question.message, 300)).join("; ");
-  return ToolResult.error(
-    code,
-    `${message}. It waits for: ${asked}. It resumes when that is answered; do not ` +
-      "call it again",
-  );
+  const advice = "It resumes when that is answered; do not call it again";
+  return ToolResult.error(code, `${message}. It waits for: ${asked}. ${advice}`);
 }
 
 type AiSdkOutput<Version extends 6 | 7> = Version extends 6
@@ -198,10 +196,7 @@ export function toAiSdkTools<Context, Version extends 6 | 7 = 7>(
     };
     const toModelOutput: RunnableAiSdkTool["toModelOutput"] = ({ toolCallId, output }) => {
       const { blocks } = Object(output);
-      const result: ToolResult = {
-        ...ToolResult.ok(output),
-        ...(blocks === true ? { blocks } : {}),
-      };
+      const result: ToolResult = { ...ToolResult.ok(output), ...(blocks === true && { blocks }) };
       return encodeResult("ai-sdk", { callId: toolCallId, wireName: toolName }, result).output;
     };
     const runs = {
@@ -239,9 +234,9 @@ function olderOutput(output: AiSdkOutput<7>): AiSdkOutput<6> {
     value: output.value.map((part): AiSdk6ContentPart => {
       if (part.type === "text") return part;
       const { mediaType, data: { data }, filename } = part;
-      if (mediaType.startsWith("image/")) return { type: "image-data", data, mediaType };
-      const named = filename === undefined ? {} : { filename };
-      return { type: "file-data", data, mediaType, ...named };
+      return mediaType.startsWith("image/")
+        ? { type: "image-data", data, mediaType }
+        : { type: "file-data", data, mediaType, ...defined({ filename }) };
     }),
   };
 }

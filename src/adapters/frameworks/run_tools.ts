@@ -24,6 +24,7 @@ import {
   type TurnAnswers,
 } from "../../formats/mod.ts";
 import {
+  defined,
   isFunction,
   isObject,
   isSuspended,
@@ -76,15 +77,8 @@ export interface RunToolsOptions<Target extends ClientTarget, Context = unknown>
 }
 
 const FIELDS: readonly (keyof RunToolsOptions<ClientTarget>)[] = [
-  "target",
-  "tools",
-  "dispatcher",
-  "context",
-  "options",
-  "maxTurns",
-  "signal",
-  "suspended",
-  "answers",
+  ...["target", "tools", "dispatcher", "context", "options"] as const,
+  ...["maxTurns", "signal", "suspended", "answers"] as const,
 ];
 
 /** The result of a loop. */
@@ -262,13 +256,10 @@ class ToolLoop<Context> {
     this.#later = toolChoice === "required" || typeof toolChoice === "object"
       ? new Exposure(options.tools, this.#target, rest)
       : this.#first;
-    this.#context = { ...options.context, ...(signal === undefined ? {} : { signal }) } as Context;
+    this.#context = { ...options.context, ...defined({ signal }) } as Context;
     const { conversation } = request;
     if (isObject(conversation) || typeof conversation === "string") {
-      refuse(
-        ACTION,
-        "the request must not name a conversation: the loop sends all of it each time",
-      );
+      refuse(ACTION, "the request must not name a conversation: the loop sends it each time");
     }
     this.#messages = conversationOf(request, this.#format);
     this.#request = request;
@@ -311,10 +302,8 @@ class ToolLoop<Context> {
   async #resume(suspended: SuspendedTurn): Promise<Turn> {
     const { answers = {} } = this.#options;
     const { names } = this.#first.result();
-    return {
-      ...await resumeTurn(this.#target, suspended, answers, this.#callOptions(names)),
-      names,
-    };
+    const options = this.#callOptions(names);
+    return { ...await resumeTurn(this.#target, suspended, answers, options), names };
   }
 
   async #send(tools: readonly unknown[], settings: object): Promise<unknown> {
@@ -375,11 +364,11 @@ class ToolLoop<Context> {
     const run: ToolRun = {
       stop,
       messages: this.#messages,
-      ...(this.#response === undefined ? {} : { response: this.#response }),
-      ...(waiting === undefined
-        ? {}
-        : { suspended: { calls: waiting.calls, results: waiting.results } }),
-      ...(this.#losses.length === 0 ? {} : { losses: this.#losses }),
+      ...defined({
+        response: this.#response,
+        suspended: waiting && { calls: waiting.calls, results: waiting.results },
+        losses: this.#losses.length === 0 ? undefined : this.#losses,
+      }),
     };
     return { type: "run", run };
   }

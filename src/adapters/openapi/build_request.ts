@@ -81,12 +81,6 @@ interface EncodedBody {
   readonly text: string;
 }
 
-/** A piece of a path: text, or the name of a parameter. */
-interface TemplatePiece {
-  readonly text: string;
-  readonly name?: string;
-}
-
 /**
  * Builds the request of a call.
  *
@@ -150,40 +144,19 @@ export function buildRequest(
   };
 }
 
+/** A parameter in a template. A brace without its other half is text. */
+export const TEMPLATE_PARAMETER = /\{([^}]*)\}/g;
+
 function expandPath(operation: HttpOperation, valueOf: (key: string) => unknown): string {
-  let path = "";
   let last = "";
-  for (const piece of splitTemplate(operation.path)) {
-    if (piece.name === undefined) {
-      path += piece.text;
-      continue;
-    }
-    const parameter = operation.parameters.find(({ name, in: place }) =>
-      place === "path" && name === piece.name
-    );
-    if (parameter === undefined) continue;
+  const path = operation.path.replace(TEMPLATE_PARAMETER, (_braces, name: string) => {
+    const parameter = operation.parameters.find((one) => one.in === "path" && one.name === name);
+    if (parameter === undefined) return "";
     last = parameter.key;
-    path += writePath(piece.name, valueOf(last), parameter, last);
-  }
+    return writePath(name, valueOf(last), parameter, last);
+  });
   if (hasDotSegment(path)) throw new UnsendableArgument(last, 'other than "." and ".."');
   return path;
-}
-
-/** Splits a path at its `{parameters}`. A brace without its other half is text. */
-export function splitTemplate(path: string): readonly TemplatePiece[] {
-  const pieces: TemplatePiece[] = [];
-  let at = 0;
-  for (;;) {
-    const open = path.indexOf("{", at);
-    const close = open === -1 ? -1 : path.indexOf("}", open);
-    if (close === -1) {
-      pieces.push({ text: path.slice(at) });
-      return pieces;
-    }
-    pieces.push({ text: path.slice(at, open) });
-    pieces.push({ text: path.slice(open, close + 1), name: path.slice(open + 1, close) });
-    at = close + 1;
-  }
 }
 
 /** The segments "." and "..", including their percent-encoded forms. */
@@ -200,10 +173,9 @@ const NOT_IN_PATH = /[?#\\\s\p{Cc}]/u;
 /** The problem of a path template whose operation has these path parameters, if it has one. */
 export function pathProblem(path: string, parameters: ReadonlySet<string>): string | undefined {
   if (!path.startsWith("/")) return 'its path must begin with "/"';
-  const names = new Set<string>();
-  for (const { text, name } of splitTemplate(path)) {
-    if (name !== undefined) names.add(name);
-    else if (NOT_IN_PATH.test(text)) return "its path has a character that does not belong in one";
+  const names = new Set([...path.matchAll(TEMPLATE_PARAMETER)].map(([, name = ""]) => name));
+  if (NOT_IN_PATH.test(path.replace(TEMPLATE_PARAMETER, ""))) {
+    return "its path has a character that does not belong in one";
   }
   if (hasDotSegment(path)) return 'its path has a segment "." or ".."';
   for (const name of names) {

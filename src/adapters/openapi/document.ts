@@ -16,15 +16,14 @@ import {
 } from "../../formats/importer_kit.ts";
 import { fragmentSteps } from "../../schema/mod.ts";
 import { clip, isObject, pointerStep, type ToolAnnotations } from "../../tool/mod.ts";
-import { splitTemplate } from "./build_request.ts";
+import { TEMPLATE_PARAMETER } from "./build_request.ts";
 
 /** The maximum length of a chain of references; a longer chain counts as a circle. */
 const MAX_HOPS = 32;
 
-/** An object of a document, and where it stands. */
-export interface Located {
-  readonly value: JsonRecord;
-  /** A JSON Pointer. */
+/** A value of a document, and its JSON Pointer. */
+export interface Located<Value = JsonRecord> {
+  readonly value: Value;
   readonly path: string;
 }
 
@@ -53,14 +52,12 @@ export class ApiDocument {
   }
 
   /** The target of a local reference; `undefined` if it is missing or in another document. */
-  at(ref: string): { readonly value: unknown; readonly path: string } | undefined {
+  at(ref: string): Located<unknown> | undefined {
     const steps = fragmentSteps(ref);
     if (steps === undefined) return undefined;
     let value: unknown = this.root;
     for (const step of steps) {
-      if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) {
-        return undefined;
-      }
+      if (!Object.hasOwn(Object(value), step)) return undefined;
       value = (value as JsonRecord)[step];
     }
     return { value, path: steps.map(pointerStep).join("") };
@@ -68,7 +65,7 @@ export class ApiDocument {
 
   /** An object of the document. References to it are followed. */
   resolve(value: unknown, path: string): Located | undefined {
-    let at: { readonly value: unknown; readonly path: string } | undefined = { value, path };
+    let at: Located<unknown> | undefined = { value, path };
     for (let hops = 0; hops < MAX_HOPS; hops++) {
       if (at === undefined || !isObject(at.value)) return undefined;
       const ref = at.value["$ref"];
@@ -131,14 +128,8 @@ export function findOperations(
     const at = `/paths${pointerStep(path)}`;
     const item = document.resolve(paths[path], at);
     if (item === undefined) {
-      session.reject(
-        path,
-        at,
-        "$ref",
-        `Cannot import "${
-          clip(path)
-        }": it must be an object of operations, and a reference must stay in the document`,
-      );
+      const why = "it must be an object of operations, and a reference must stay in the document";
+      session.reject(path, at, "$ref", `Cannot import "${clip(path)}": ${why}`);
       continue;
     }
     for (const [method, operation] of operationsOf(item)) {
@@ -173,20 +164,14 @@ function* operationsOf(item: Located): Generator<[string, Located]> {
 export function nameOperations(
   found: readonly FoundOperation[],
 ): ReadonlyMap<FoundOperation, string> {
-  const ids = tally(found.map(({ operationId }) => operationId));
-  const words = tally(found.map(pathName));
+  const ids = Map.groupBy(found, ({ operationId }) => operationId);
+  const words = Map.groupBy(found, pathName);
   return new Map(found.map((one) => {
     const { method, path, operationId } = one;
-    if (operationId !== undefined && ids.get(operationId) === 1) return [one, operationId];
+    if (operationId !== undefined && ids.get(operationId)?.length === 1) return [one, operationId];
     const name = pathName(one);
-    return [one, words.get(name) === 1 && !ids.has(name) ? name : `${method} ${path}`];
+    return [one, words.get(name)?.length === 1 && !ids.has(name) ? name : `${method} ${path}`];
   }));
-}
-
-function tally(names: readonly (string | undefined)[]): ReadonlyMap<string | undefined, number> {
-  const counts = new Map<string | undefined, number>();
-  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
-  return counts;
 }
 
 /** `get /pets/{petId}` as `get_pets_petId`. */
@@ -260,9 +245,8 @@ export function findServer(servers: unknown, options: ServerOptions): FoundServe
     const address = filled === undefined ? undefined : baseAddress(filled, documentUrl);
     if (address === undefined) continue;
     if (isAllowed(new URL(address), options)) return { address, problem };
-    problem = `Calls may not go to "${
-      clip(address, 100)
-    }": give its host in allowedHosts, or baseUrl`;
+    const shown = clip(address, 100);
+    problem = `Calls may not go to "${shown}": give its host in allowedHosts, or baseUrl`;
   }
   return { address: undefined, problem };
 }
@@ -314,19 +298,12 @@ function numberOf(address: string): number {
 function fillIn(server: unknown): string | undefined {
   const url = textIn(server, "url");
   if (url === undefined) return undefined;
-  let address = "";
-  for (const { text, name } of splitTemplate(url)) {
-    if (name === undefined) {
-      address += text;
-      continue;
-    }
+  let isValid = true;
+  const address = url.replace(TEMPLATE_PARAMETER, (_braces, name: string) => {
     const variable = member(objectIn(server, "variables"), name);
     const value = textIn(variable, "default");
-    const allowed = listIn(variable, "enum");
-    if (value === undefined || (allowed !== undefined && !allowed.includes(value))) {
-      return undefined;
-    }
-    address += value;
-  }
-  return address;
+    isValid &&= value !== undefined && listIn(variable, "enum")?.includes(value) !== false;
+    return value ?? "";
+  });
+  return isValid ? address : undefined;
 }

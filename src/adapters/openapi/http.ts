@@ -13,7 +13,6 @@ import {
   pointerStep,
   type ToolContext,
   ToolResult,
-  type ToolRun,
 } from "../../tool/mod.ts";
 import { readText, wasNotSent } from "../http/runtime.ts";
 import { isJson, plainType } from "./request_body.ts";
@@ -92,13 +91,11 @@ export async function callOperation(
     return await readResponse(response, name, maxResponseBytes);
   } catch (cause) {
     context.throwIfAborted();
-    return ToolResult.error(
-      "threw",
-      `Cannot get a response to ${name}: ${
-        describeThrown(cause, Infinity).replaceAll(url, name).slice(0, 200)
-      }`,
-      { retryable: true, ran: wasNotSent(cause) ? "no" : "unknown" },
-    );
+    const why = describeThrown(cause, Infinity).replaceAll(url, name).slice(0, 200);
+    return ToolResult.error("threw", `Cannot get a response to ${name}: ${why}`, {
+      retryable: true,
+      ran: wasNotSent(cause) ? "no" : "unknown",
+    });
   }
 }
 
@@ -124,29 +121,34 @@ async function readResponse(
   request: string,
   maxBytes: number,
 ): Promise<ToolResult> {
-  const { status } = response;
-  if (!(status >= 200 && status <= 299)) return await readError(response, request);
+  const { status, headers } = response;
+  const isSuccess = status >= 200 && status <= 299;
   const reader = response.body?.getReader();
-  const { text, isWhole } = await readText(reader, maxBytes);
-  if (!isWhole) {
+  if (status < 200 || (status >= 300 && status < 400)) {
     await reader?.cancel();
+    return ToolResult.error(
+      "threw",
+      `The API answered ${request} with status ${status}, a redirect, which is not followed`,
+      { ran: "unknown" },
+    );
+  }
+  const { text, isWhole } = await readText(reader, isSuccess ? maxBytes : MAX_ERROR_BYTES);
+  if (!isWhole) await reader?.cancel();
+  const type = plainType(headers.get("content-type") ?? "");
+  if (!isSuccess) return failureOf(status, type, text, request);
+  if (!isWhole) {
     return ToolResult.error(
       "output_too_large",
       `The response to ${request} has more than ${maxBytes} bytes: ask for less`,
     );
   }
   if (text === "") return ToolResult.ok(null);
-  const type = mediaTypeOf(response);
   if (isJson(type)) {
     try {
       return ToolResult.ok(JSON.parse(text));
     } catch (cause) {
-      return ToolResult.error(
-        "invalid_result",
-        `The response to ${request} is not the JSON that it says it is: ${
-          describeThrown(cause, 200)
-        }`,
-      );
+      const why = describeThrown(cause, 200);
+      return ToolResult.error("invalid_result", `The response to ${request} is not JSON: ${why}`);
     }
   }
   if (type === "" || type.startsWith("text/") || type.endsWith("xml")) return ToolResult.ok(text);
@@ -156,34 +158,15 @@ async function readResponse(
   );
 }
 
-function mediaTypeOf(response: HttpResponse): string {
-  return plainType(response.headers.get("content-type") ?? "");
-}
-
-async function readError(response: HttpResponse, request: string): Promise<ToolResult> {
-  const { status } = response;
-  if (status < 200 || (status >= 300 && status < 400)) {
-    await response.body?.getReader().cancel();
-    return ToolResult.error(
-      "threw",
-      `The API answered ${request} with status ${status}, a redirect, which is not followed`,
-      { ran: "unknown" },
-    );
-  }
-  const reader = response.body?.getReader();
-  const { text: said, isWhole } = await readText(reader, MAX_ERROR_BYTES);
-  if (!isWhole) await reader?.cancel();
-  const type = mediaTypeOf(response);
+/** The failure for the status of an error, with the text of its response. */
+function failureOf(status: number, type: string, text: string, request: string): ToolResult {
   const isLegible = type === "" || isJson(type) || type.startsWith("text/");
-  const text = isLegible ? clip(said.trim(), MAX_ERROR_TEXT) : "";
+  const quoted = isLegible ? clip(text.trim(), MAX_ERROR_TEXT) : "";
+  // A rejected request did not run.
+  const ran = status < 500 || status === 501 || status === 503 ? "no" : "unknown";
   return ToolResult.error(
     CODES.get(status) ?? "threw",
-    `The API answered ${request} with status ${status}${text === "" ? "" : `: ${text}`}`,
-    { retryable: RETRYABLE.has(status), ran: hasRun(status) },
+    `The API answered ${request} with status ${status}${quoted === "" ? "" : `: ${quoted}`}`,
+    { retryable: RETRYABLE.has(status), ran },
   );
-}
-
-/** Returns whether the operation ran, by the status of an error: a rejected request did not run. */
-function hasRun(status: number): ToolRun {
-  return status < 500 || status === 501 || status === 503 ? "no" : "unknown";
 }

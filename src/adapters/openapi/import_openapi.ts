@@ -28,10 +28,12 @@ import {
   checkFunction,
   clip,
   copyJson,
+  defined,
   describeThrown,
   isListOf,
   isObject,
   isWord,
+  jsonEqual,
   type JsonSchema,
   type JsonSchemaObject,
   must,
@@ -42,18 +44,21 @@ import {
 import { type HttpOperation, pathProblem } from "./build_request.ts";
 import {
   ApiDocument,
+  baseAddress,
   credentialKeys,
   findOperations,
+  findServer,
   type FoundOperation,
+  type FoundServer,
   isSendable,
   METHOD_HINTS,
   nameOperations,
+  type ServerOptions,
 } from "./document.ts";
 import { callOperation, type CredentialSource, type HttpClient, type HttpFetch } from "./http.ts";
 import { inputOf, type ReadParameter, readParameters } from "./parameters.ts";
 import { type ReadBody, readBody, readReturns } from "./request_body.ts";
 import { type ReadContext, SchemaReader } from "./schemas.ts";
-import { baseAddress, findServer, type FoundServer, type ServerOptions } from "./document.ts";
 
 /** Options for {@linkcode importOpenApi}. */
 export interface OpenApiImportOptions extends ImportOptions, ServerOptions {
@@ -156,7 +161,7 @@ export function importOpenApi(
   return pins === undefined ? imported : pins.check(imported, namespace);
 }
 
-/** The checks of the options. The session checks the options that all sources share. */
+/** The session checks the options that all sources share. */
 const CHECKS = {
   fetch: checkFunction,
   // The message does not repeat it: it may hold a password.
@@ -187,7 +192,6 @@ function isHost(value: unknown): value is string {
   return isWord(value) && /^[^\s/?#@\\]+$/.test(value);
 }
 
-/** If an option is invalid. */
 function checkOptions(options: OpenApiImportOptions): void {
   for (const [name, check] of Object.entries(CHECKS)) {
     const value = options[name as keyof typeof CHECKS];
@@ -299,11 +303,9 @@ function importOperation(api: OpenApiImport, one: FoundOperation, wantedName: st
   };
   const context: ReadContext = { ...api, warn: (...note) => session.warn(draft, ...note) };
   if (operationId !== undefined && operationId !== wantedName) {
-    context.warn(
-      `${operation.path}/operationId`,
-      "operationId",
-      `"${clip(operationId)}" is the id of several operations; each is named after its path`,
-    );
+    const message = "is the id of several operations; each is named after its path";
+    const path = `${operation.path}/operationId`;
+    context.warn(path, "operationId", `"${clip(operationId)}" ${message}`);
   }
   const parameters = readParameters(context, item, operation);
   if (typeof parameters === "string") return fail("/parameters", "parameters", parameters);
@@ -312,11 +314,7 @@ function importOperation(api: OpenApiImport, one: FoundOperation, wantedName: st
   if (wrongPath !== undefined) return fail("", "path", wrongPath);
   const body = bodyOf(context, one, parameters);
   if (body === null) {
-    return fail(
-      "/requestBody",
-      "$ref",
-      "the reference to its body has no target in the document",
-    );
+    return fail("/requestBody", "$ref", "the reference to its body has no target in the document");
   }
   const { schema, refs } = inputOf(parameters, body);
   draft.parameters = schemas.withDefinitions(schema, refs, "input") as JsonSchemaObject;
@@ -389,11 +387,8 @@ function readDescription(
   // Selections trust this tag, so a foreign document must not give it.
   draft.tags = tags.filter((tag) => tag !== "read-only");
   if (draft.tags.length < tags.length) {
-    context.warn(
-      `${path}/tags`,
-      "tags",
-      'The tag "read-only" is left out: only the option tags gives it',
-    );
+    const message = 'The tag "read-only" is left out: only the option tags gives it';
+    context.warn(`${path}/tags`, "tags", message);
   }
   Object.assign(draft.provider, readToolHints(value));
   // The annotations of the tool's own source precede the annotations that plue derived on export.
@@ -419,16 +414,16 @@ function bindTool(
     : { address: baseAddress(baseUrl), problem: "" };
   const security = listIn(value, "security") ?? listIn(root, "security");
   const operation: HttpOperation = {
-    ...(operationId === undefined ? {} : { operationId }),
     method: method.toUpperCase(),
     path: template,
-    ...(server === undefined ? {} : { server }),
     parameters: parameters.map(({ binding }) => binding),
-    ...(body?.binding === undefined ? {} : { body: body.binding }),
-    ...(security === undefined
-      ? {}
-      : { security: security.filter(isObject) as NonNullable<HttpOperation["security"]> }),
-    ...(draft.provider.annotations === undefined ? { inferred: true } : {}),
+    ...defined({
+      operationId,
+      server,
+      body: body?.binding,
+      security: security?.filter(isObject) as HttpOperation["security"],
+      inferred: draft.provider.annotations === undefined || undefined,
+    }),
   };
   draft.provider.operation = { ...operation };
   if (client === undefined) return;
@@ -458,11 +453,8 @@ function serverOf(
   const trusted = common.address === undefined ? undefined : new URL(common.address).origin;
   const { origin } = new URL(server.address);
   if (origin !== trusted) {
-    warn(
-      path,
-      "servers",
-      `Its own server is at "${clip(origin)}", where credentials do not go: it is left out`,
-    );
+    const message = "where credentials do not go: it is left out";
+    warn(path, "servers", `Its own server is at "${clip(origin)}", ${message}`);
     return common;
   }
   if (!warned.has(origin)) {
@@ -473,45 +465,30 @@ function serverOf(
   return server;
 }
 
-/** A value, if it is one of a few words. */
-function oneOf<Word extends string>(value: unknown, ...words: readonly Word[]): Word | undefined {
-  return words.find((word) => word === value);
-}
+const isFlag = (value: unknown): boolean => typeof value === "boolean";
+const isText = (value: unknown): value is string => typeof value === "string";
+const isOneOf = (...values: readonly unknown[]) => (value: unknown): boolean =>
+  values.some((one) => jsonEqual(one, value));
 
-/** Reads each member of `x-tool-hints`, which plue's own export to OpenAPI writes. */
-const TOOL_HINTS: {
-  readonly [Hint in keyof ProviderHints]: (
-    given: unknown,
-    hint: string,
-  ) => ProviderHints[Hint] | undefined;
-} = {
-  strict: flagIn,
-  deferLoading: flagIn,
-  async: flagIn,
-  eagerInputStreaming: flagIn,
-  namespaceDescription: textIn,
-  annotations: (given, hint) => member(given, hint) === null ? null : objectIn(given, hint),
-  allowedCallers(given, hint) {
-    const callers = listIn(given, hint);
-    return isListOf(callers, isText) ? callers : undefined;
-  },
-  taskSupport: (given, hint) => oneOf(member(given, hint), "forbidden", "optional", "required"),
-  cacheControl(given, hint) {
-    const control = objectIn(given, hint);
-    const ttl = oneOf(member(control, "ttl"), "5m", "1h");
-    return member(control, "type") !== "ephemeral"
-      ? undefined
-      : { type: "ephemeral", ...(ttl === undefined ? {} : { ttl }) };
-  },
+/** The valid members of `x-tool-hints`, which plue's own export to OpenAPI writes. */
+const TOOL_HINTS: { readonly [Hint in keyof ProviderHints]: (value: unknown) => boolean } = {
+  strict: isFlag,
+  deferLoading: isFlag,
+  async: isFlag,
+  eagerInputStreaming: isFlag,
+  namespaceDescription: isText,
+  annotations: (value) => value === null || isObject(value),
+  allowedCallers: (value) => isListOf(value, isText),
+  taskSupport: isOneOf("forbidden", "optional", "required"),
+  cacheControl: isOneOf(
+    ...[{ type: "ephemeral" }, { type: "ephemeral", ttl: "5m" }, { type: "ephemeral", ttl: "1h" }],
+  ),
 };
 
-function isText(value: unknown): value is string {
-  return typeof value === "string";
-}
-
-/** The valid members of `x-tool-hints`. */
 function readToolHints(operation: unknown): ProviderHints {
   const given = objectIn(operation, "x-tool-hints");
-  const hints = Object.entries(TOOL_HINTS).map(([hint, read]) => [hint, read(given, hint)]);
-  return Object.fromEntries(hints.filter(([, value]) => value !== undefined));
+  const hints = Object.entries(TOOL_HINTS).filter(([hint, isValid]) =>
+    isValid(member(given, hint))
+  );
+  return Object.fromEntries(hints.map(([hint]) => [hint, member(given, hint)]));
 }

@@ -17,6 +17,7 @@ import {
 } from "../../formats/importer_kit.ts";
 import {
   clip,
+  defined,
   isObject,
   type JsonSchema,
   type JsonSchemaObject,
@@ -40,13 +41,13 @@ const MAX_PARAMETERS = 1_000;
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
 
-/** Headers that OpenAPI derives from the media types and the credentials. */
-const DERIVED_HEADERS: ReadonlySet<string> = new Set(["accept", "content-type", "authorization"]);
-
-/** Headers that decide where a request goes or how it is framed. No argument may set them. */
-const FIXED_HEADERS: ReadonlySet<string> = new Set(
-  ("host connection content-length cookie expect forwarded keep-alive te trailer " +
-    "transfer-encoding upgrade").split(" "),
+/**
+ * Headers that OpenAPI derives from the media types and the credentials, and headers that decide where
+ * a request goes or how it is framed. No argument may set them.
+ */
+const CLOSED_HEADERS: ReadonlySet<string> = new Set(
+  ("accept content-type authorization host connection content-length cookie expect forwarded " +
+    "keep-alive te trailer transfer-encoding upgrade").split(" "),
 );
 
 /**
@@ -59,36 +60,34 @@ export function readParameters(
   operation: Located,
 ): readonly ReadParameter[] | string {
   const found = new Map<string, Located>();
-  const given = [item, operation].reduce(
-    (sum, holder) => sum + (listIn(holder.value, "parameters")?.length ?? 0),
-    0,
+  const given = [item, operation].flatMap(({ value, path }) =>
+    (listIn(value, "parameters") ?? []).map((raw, at) => ({
+      raw,
+      path: `${path}/parameters/${at}`,
+    }))
   );
-  if (given > MAX_PARAMETERS) return `it has more than ${MAX_PARAMETERS} parameters`;
-  for (const holder of [item, operation]) {
-    for (const [index, raw] of (listIn(holder.value, "parameters") ?? []).entries()) {
-      const path = `${holder.path}/parameters/${index}`;
-      const parameter = context.document.resolve(raw, path);
-      const name = textIn(parameter?.value, "name");
-      const place = textIn(parameter?.value, "in");
-      if (parameter === undefined || name === undefined || name === "" || place === undefined) {
-        return 'a parameter must have a "name" and an "in"; references must stay in the document';
-      }
-      // The operation's own parameter replaces the one of its path.
-      found.set(`${place} ${name}`, { value: parameter.value, path });
+  if (given.length > MAX_PARAMETERS) return `it has more than ${MAX_PARAMETERS} parameters`;
+  for (const { raw, path } of given) {
+    const value = context.document.resolve(raw, path)?.value;
+    const name = textIn(value, "name");
+    const place = textIn(value, "in");
+    if (value === undefined || name === undefined || name === "" || place === undefined) {
+      return 'a parameter must have a "name" and an "in"; references must stay in the document';
     }
+    // The operation's own parameter replaces the one of its path.
+    found.set(`${place} ${name}`, { value, path });
   }
   const result: ReadParameter[] = [];
   const keys = new Set<string>();
   for (const { value, path } of found.values()) {
     const name = textIn(value, "name") ?? "";
     const required = flagIn(value, "required") === true || value["in"] === "path";
-    const problem = problemOf(context, value, name, path);
+    const hidden = hiddenReason(context, value, name);
+    const problem = hidden ?? problemOf(context, value, name, path);
     if (problem !== undefined) {
-      if (problem.skip || !required) {
-        context.warn(path, "parameters", `${problem.message}; the parameter is left out`);
-        continue;
-      }
-      return problem.message;
+      if (hidden === undefined && required) return problem;
+      context.warn(path, "parameters", `${problem}; the parameter is left out`);
+      continue;
     }
     const place = value["in"] as ParameterPlace;
     let key = keys.has(name) ? `${place}_${name}` : name;
@@ -130,43 +129,37 @@ export function inputOf(
   };
 }
 
-/** Why a parameter cannot be used; `skip`: because callers must not set it, required or not. */
+/** Why callers must not set a parameter, even a required one. */
+function hiddenReason(
+  { credentials }: ReadContext,
+  { in: place }: JsonRecord,
+  name: string,
+): string | undefined {
+  const key = place === "header" ? name.toLowerCase() : name;
+  if (credentials.has(`${place} ${key}`)) return `"${clip(name)}" is a credential`;
+  return place === "header" && (CLOSED_HEADERS.has(key) || key.startsWith("proxy-"))
+    ? `The header "${clip(name)}" cannot be set by callers`
+    : undefined;
+}
+
+/** Why a parameter cannot be sent. */
 function problemOf(
   context: ReadContext,
-  parameter: JsonRecord,
+  { in: place, style }: JsonRecord,
   name: string,
   path: string,
-): { readonly message: string; readonly skip: boolean } | undefined {
-  const place = parameter["in"];
+): string | undefined {
   const quoted = `"${clip(name)}"`;
   if (!isPlace(place)) {
-    return {
-      skip: false,
-      message: `${quoted} must be in ${Object.keys(STYLES).join(", ")}, not in ${quote(place)}`,
-    };
+    return `${quoted} must be in ${Object.keys(STYLES).join(", ")}, not in ${quote(place)}`;
   }
-  const lower = name.toLowerCase();
-  if (context.credentials.has(`${place} ${place === "header" ? lower : name}`)) {
-    return { skip: true, message: `${quoted} is a credential` };
+  if ((place === "header" || place === "cookie") && !TOKEN.test(name)) {
+    return `${quoted} cannot be the name of a ${place}`;
   }
-  if (place === "header" || place === "cookie") {
-    if (
-      place === "header" &&
-      (DERIVED_HEADERS.has(lower) || FIXED_HEADERS.has(lower) || lower.startsWith("proxy-"))
-    ) {
-      return { skip: true, message: `The header ${quoted} cannot be set by callers` };
-    }
-    if (!TOKEN.test(name)) {
-      return { skip: false, message: `${quoted} cannot be the name of a ${place}` };
-    }
-  }
-  const style = parameter["style"];
-  if (style !== undefined && !(STYLES[place] as readonly unknown[]).includes(style)) {
-    context.warn(
-      path,
-      "style",
-      `The style of ${quoted} must be ${STYLES[place].join(", ")}; "${STYLES[place][0]}" is used`,
-    );
+  const styles: readonly unknown[] = STYLES[place];
+  if (style !== undefined && !styles.includes(style)) {
+    const message = `must be ${styles.join(", ")}; "${styles[0]}" is used`;
+    context.warn(path, "style", `The style of ${quoted} ${message}`);
   }
   return undefined;
 }
@@ -176,15 +169,12 @@ function isPlace(place: unknown): place is ParameterPlace {
 }
 
 function schemaOf(context: ReadContext, parameter: JsonRecord, path: string): ReadSchema {
-  const content = objectIn(parameter, "content");
-  const type = content === undefined ? undefined : mediaTypes(content)[0];
-  const read = type === undefined
-    ? context.schemas.read(parameter["schema"], `${path}/schema`, "input")
-    : context.schemas.read(
-      member(content?.[type], "schema"),
-      `${path}/content${pointerStep(type)}/schema`,
-      "input",
-    );
+  const content = objectIn(parameter, "content") ?? {};
+  const [type] = mediaTypes(content);
+  const [holder, at] = type === undefined
+    ? [parameter, path]
+    : [content[type], `${path}/content${pointerStep(type)}`];
+  const read = context.schemas.read(member(holder, "schema"), `${at}/schema`, "input");
   return { schema: describedBy(read.schema, parameter), refs: read.refs };
 }
 
@@ -195,10 +185,6 @@ function describedBy(schema: JsonSchema, parameter: JsonRecord): JsonSchema {
   const example = parameter["example"];
   const base = schema === true ? {} : schema;
   if (!isObject(base)) return base;
-  return {
-    ...base,
-    ...(description === undefined ? {} : { description }),
-    ...(deprecated ? { deprecated } : {}),
-    ...(example === undefined || Object.hasOwn(base, "examples") ? {} : { examples: [example] }),
-  };
+  const examples = example === undefined ? base["examples"] : base["examples"] ?? [example];
+  return { ...base, ...defined({ description, deprecated: deprecated || undefined, examples }) };
 }

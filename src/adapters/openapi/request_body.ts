@@ -16,6 +16,7 @@ import {
 import { isSchema } from "../../schema/mod.ts";
 import {
   clip,
+  defined,
   isObject,
   jsonEqual,
   type JsonSchema,
@@ -112,21 +113,14 @@ export function readBody(
   const form = how?.kind === "form" || how?.kind === "multipart";
   const encoding = form ? encodingOf(entry) : undefined;
   const binding = (from: BodyBinding["from"], key?: string): BodyBinding | undefined =>
-    how === undefined ? undefined : {
-      ...how,
-      from,
-      ...(key === undefined ? {} : { key }),
-      ...(encoding === undefined ? {} : { encoding }),
-    };
+    how && { ...how, from, ...defined({ key, encoding }) };
   const flat = how === undefined || how.kind === "text"
     ? undefined
     : flattenObject(read, context.schemas);
   if (flat !== undefined && !isRequired && flat.required.size > 0) {
-    context.warn(
-      path,
-      "required",
-      "The body is optional, but has required properties: they are taken for required",
-    );
+    const message =
+      "The body is optional, but has required properties: they are taken for required";
+    context.warn(path, "required", message);
   }
   const none = { properties: new Map<string, unknown>(), required: [], refs: new Set<string>() };
   if (keys.size === 0 && how !== undefined && how.kind !== "text") {
@@ -175,13 +169,10 @@ function examplesOf(entry: unknown): readonly ToolExample[] {
   const named = Object.values(objectIn(entry, "examples") ?? {});
   return [
     ...(single === undefined ? [] : [{ input: single }]),
-    ...named.filter((example) => member(example, "value") !== undefined).map((example) => {
-      const description = textIn(example, "summary");
-      return {
-        ...(description === undefined ? {} : { description }),
-        input: member(example, "value"),
-      };
-    }),
+    ...named.filter((example) => member(example, "value") !== undefined).map((example) => ({
+      ...defined({ description: textIn(example, "summary") }),
+      input: member(example, "value"),
+    })),
   ];
 }
 

@@ -14,7 +14,7 @@ import {
 } from "../../formats/importer_kit.ts";
 import { fragment, fragmentSteps, isSchema } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
-import type { ApiDocument } from "./document.ts";
+import type { ApiDocument, Located } from "./document.ts";
 
 /**
  * The direction of values: inputs have no `readOnly` properties, outputs no `writeOnly` properties.
@@ -55,7 +55,7 @@ export class SchemaReader {
   };
   /** The name in `$defs` of each shared schema, by its pointer. */
   readonly #names = new Map<string, string>();
-  readonly #definitions = new Map<string, { readonly value: unknown; readonly path: string }>();
+  readonly #definitions = new Map<string, Located<unknown>>();
 
   constructor(
     document: ApiDocument,
@@ -147,8 +147,8 @@ export class SchemaReader {
     if (!isObject(schema)) return schema;
     // An `$id` changes the base of the references below it; `checkSchema` checks those.
     if (!this.#document.is30 && typeof schema["$id"] === "string") return schema;
-    const seen = this.#reference(this.#withoutHidden(schema, direction), refs);
-    return mapChildren(undefined, seen, (child) => this.#convert(child, direction, refs));
+    const shown = this.#reference(this.#withoutHidden(schema, direction), refs);
+    return mapChildren(undefined, shown, (child) => this.#convert(child, direction, refs));
   }
 
   /**
@@ -169,7 +169,7 @@ export class SchemaReader {
     return { ...clean, $ref: fragment(["$defs", name]) };
   }
 
-  #nameOf(target: { readonly value: unknown; readonly path: string }, ref: string): string {
+  #nameOf(target: Located<unknown>, ref: string): string {
     const known = this.#names.get(target.path);
     if (known !== undefined) return known;
     const wanted = fragmentSteps(ref)?.at(-1) || "schema";
@@ -186,14 +186,10 @@ export class SchemaReader {
     const flag = direction === "input" ? "readOnly" : "writeOnly";
     const hidden = Object.keys(properties).filter((name) => this.#has(flag, properties[name]));
     if (hidden.length === 0) return node;
-    const copy: Record<string, unknown> = { ...node };
-    const shown = { ...properties } as Record<string, unknown>;
-    for (const name of hidden) delete shown[name];
-    copy["properties"] = shown;
-    if (Array.isArray(required)) {
-      copy["required"] = required.filter((name) => !hidden.includes(name));
-    }
-    return copy;
+    const shown = without(undefined, properties, ...hidden);
+    if (!Array.isArray(required)) return { ...node, properties: shown };
+    const left = required.filter((name) => !hidden.includes(name));
+    return { ...node, properties: shown, required: left };
   }
 
   /** Whether a property, or the target of its reference, has a flag. */

@@ -4,10 +4,11 @@
  * @module
  */
 
-import { type JsonRecord, mapSchema, objectIn } from "../../formats/importer_kit.ts";
+import { type JsonRecord, mapSchema, member, objectIn } from "../../formats/importer_kit.ts";
 import type { PinChange, PinGrade } from "../../formats/mod.ts";
 import {
   canonicalJson,
+  defined,
   isObject,
   type JsonSchema,
   type JsonSchemaObject,
@@ -34,7 +35,7 @@ export function definitionOf(tool: Tool): JsonRecord {
     deprecated,
     meta,
   };
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+  return defined(fields);
 }
 
 const SETS = ["required", "enum", "type", "anyOf", "oneOf", "allOf", "examples"] as const;
@@ -49,11 +50,9 @@ function inOrder(schema: JsonSchema): JsonSchema {
       }
       const dependent = node["dependentRequired"];
       if (isObject(dependent)) {
-        changed["dependentRequired"] = Object.fromEntries(
-          Object.entries(dependent).map((
-            [name, list],
-          ) => [name, Array.isArray(list) ? sorted(list) : list]),
-        );
+        const lists = Object.entries(dependent)
+          .map(([name, list]) => [name, Array.isArray(list) ? sorted(list) : list]);
+        changed["dependentRequired"] = Object.fromEntries(lists);
       }
       return { ...node, ...changed };
     },
@@ -102,12 +101,8 @@ function changedMembers(
   const old = isObject(before) ? before : {};
   const now = isObject(after) ? after : {};
   return [...new Set([...Object.keys(old), ...Object.keys(now)])]
-    .map((name) => [name, own(old, name), own(now, name)] as const)
+    .map((name) => [name, member(old, name), member(now, name)] as const)
     .filter(([, a, b]) => !same(a, b));
-}
-
-function own(object: Record<string, unknown>, name: string): unknown {
-  return Object.hasOwn(object, name) ? object[name] : undefined;
 }
 
 function same(a: unknown, b: unknown): boolean {
@@ -129,19 +124,19 @@ function compareHints(before: unknown, after: unknown, path: string, add: Add): 
   }
 }
 
+/** `operation` is the destination of calls. The annotations were compared as hints. */
+const PROVIDER_GRADES: ReadonlyMap<string, PinGrade> = new Map([
+  ["operation", "risk_raised"],
+  ["annotations", "wording"],
+]);
+
 function compareMeta(before: unknown, after: unknown, path: string, add: Add): void {
   for (const [key, old, now] of changedMembers(before, after)) {
     const at = path + pointerStep(key);
     if (key !== "provider") add(at, "widened");
     else {
       for (const [hint] of changedMembers(old, now)) {
-        // `operation` is the destination of calls. The annotations were compared as hints.
-        const grade = hint === "operation"
-          ? "risk_raised"
-          : hint === "annotations"
-          ? "wording"
-          : "widened";
-        add(at + pointerStep(hint), grade);
+        add(at + pointerStep(hint), PROVIDER_GRADES.get(hint) ?? "widened");
       }
     }
   }

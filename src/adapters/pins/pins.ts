@@ -16,8 +16,10 @@ import type {
 import {
   callHook,
   canonicalJson,
+  type Check,
   checkFunction,
   clip,
+  defined,
   describe,
   describeThrown,
   isObject,
@@ -25,8 +27,9 @@ import {
   MAX_TIMEOUT_MS,
   NO_LOG,
   numberFrom,
+  oneOf,
+  readFields,
   refuse,
-  refuseOthers,
   systemClock,
   TIME_OVER,
   type Tool,
@@ -104,13 +107,12 @@ export function toolPins(
   store: PinStore | string = memoryStore(),
   options: ToolPinsOptions = {},
 ): ImportPins {
-  const { firstImport = "trust", storeTimeoutMs = 30_000, onHeld } = options;
-  refuseOthers(ACTION, options, ["firstImport", "storeTimeoutMs", "onHeld"]);
-  if (firstImport !== "trust" && firstImport !== "hold") {
-    refuse(ACTION, `firstImport must be "trust" or "hold", not ${describe(firstImport)}`);
-  }
-  numberFrom(1, MAX_TIMEOUT_MS)(ACTION, storeTimeoutMs, "storeTimeoutMs");
-  if (onHeld !== undefined) checkFunction(ACTION, onHeld, "onHeld");
+  const { firstImport = "trust", storeTimeoutMs = 30_000, onHeld } = readFields(
+    ACTION,
+    options,
+    CHECKS,
+    (field) => field,
+  );
   const opened = typeof store === "string" ? fileStore(store) : store;
   if (typeof opened?.load !== "function" || typeof opened.save !== "function") {
     refuse(ACTION, "the store must be the path of a file, or have load and save");
@@ -120,8 +122,21 @@ export function toolPins(
 
 const ACTION = "make pins";
 
+const CHECKS = {
+  firstImport: oneOf(["trust", "hold"] as const),
+  storeTimeoutMs: numberFrom(1, MAX_TIMEOUT_MS),
+  onHeld: checkFunction as Check<(held: HeldTool) => void>,
+};
+
 interface CheckedOptions extends Required<Omit<ToolPinsOptions, "onHeld">> {
   readonly onHeld: ToolPinsOptions["onHeld"] | undefined;
+}
+
+/** An import that is checked, and its tools. */
+interface Checked<Source extends string = string> {
+  readonly imported: ImportResult<Source>;
+  readonly key: string;
+  readonly offers: readonly Offer[];
 }
 
 class ToolPins implements ImportPins {
@@ -142,6 +157,7 @@ class ToolPins implements ImportPins {
   ): Promise<PinnedImport<Source>> {
     return this.#inTurn(async () => {
       const offers = await offersOf(imported);
+      const checked = { imported, key, offers };
       try {
         const all = await this.#load();
         let approved = all.get(key);
@@ -151,23 +167,21 @@ class ToolPins implements ImportPins {
           approved = new Map(trusted.map((offer) => [offer.tool.id, offer]));
           await this.#save(all.set(key, approved));
         }
-        return this.#judged(imported, key, offers, approved);
+        return this.#judged(checked, approved);
       } catch (error) {
-        return this.#unverified(imported, key, offers, describeThrown(error, 300));
+        return this.#unverified(checked, describeThrown(error, 300));
       }
     });
   }
 
   #approve<Source extends string>(
-    imported: ImportResult<Source>,
-    key: string,
-    offers: readonly Offer[],
+    checked: Checked<Source>,
     held: readonly HeldTool[],
     wanted: readonly (string | HeldTool)[],
   ): Promise<PinnedImport<Source>> {
     return this.#inTurn(async () => {
       const all = await this.#load();
-      const approved = all.get(key) ?? new Map<string, Pin>();
+      const approved: Approved = all.get(checked.key) ?? new Map();
       for (const one of wanted) {
         const id = typeof one === "string" ? one : one.id;
         const action = `approve ${describe(id)}`;
@@ -176,22 +190,21 @@ class ToolPins implements ImportPins {
         if (typeof one !== "string" && one.digest !== found.digest) {
           refuse(action, "it has changed again since then");
         }
-        const offer = offers.find(({ tool }) => tool.id === id);
+        const offer = checked.offers.find(({ tool }) => tool.id === id);
         if (offer === undefined) approved.delete(id);
         else approved.set(id, offer);
         if (found.formerId !== undefined) approved.delete(found.formerId);
       }
-      await this.#save(all.set(key, approved));
-      return this.#judged(imported, key, offers, approved);
+      await this.#save(all.set(checked.key, approved));
+      return this.#judged(checked, approved);
     });
   }
 
   #judged<Source extends string>(
-    imported: ImportResult<Source>,
-    key: string,
-    offers: readonly Offer[],
+    checked: Checked<Source>,
     approved: Approved,
   ): PinnedImport<Source> {
+    const { offers } = checked;
     const isApproved = ({ tool, digest }: Offer): boolean =>
       approved.get(tool.id)?.digest === digest;
     const offered = new Set(offers.map(({ tool }) => tool.id));
@@ -202,63 +215,45 @@ class ToolPins implements ImportPins {
       const formerId = before === undefined ? byContent.get(nameless(offer.definition)) : undefined;
       return heldOffer(offer, before, formerId);
     });
-    const gone = vanished.map(([id, { definition }]): HeldTool =>
+    const gone = vanished.map(([id, { definition }]) =>
       holdBack(id, {
-        kind: "vanished",
-        grade: "narrowed",
-        changes: [],
-        before: definition,
-        digest: "",
+        ...{ kind: "vanished", grade: "narrowed", changes: [], before: definition, digest: "" },
         reason: "it has vanished since it was approved",
       })
     );
     const tools = offers.filter(isApproved).map(({ tool }) => tool);
-    return this.#answer(imported, key, offers, tools, [...held, ...gone]);
+    return this.#answer(checked, tools, [...held, ...gone]);
   }
 
-  #unverified<Source extends string>(
-    imported: ImportResult<Source>,
-    key: string,
-    offers: readonly Offer[],
-    why: string,
-  ): PinnedImport<Source> {
+  #unverified<Source extends string>(checked: Checked<Source>, why: string): PinnedImport<Source> {
+    const { imported, offers } = checked;
     const message = `Nothing is let in: the pins cannot be read or kept: ${why}`;
-    const warned = {
-      ...imported,
-      warnings: Object.freeze([...imported.warnings, { path: "", rule: "pins", message }]),
-    };
+    const warnings = Object.freeze([...imported.warnings, { path: "", rule: "pins", message }]);
     const held = offers.map(({ tool, definition, digest }) =>
       holdBack(tool.id, {
-        kind: "unverified",
-        grade: "widened",
-        changes: [],
-        after: definition,
-        digest,
+        ...{ kind: "unverified", grade: "widened", changes: [], after: definition, digest },
         reason: `its pins cannot be read or kept: ${why}`,
       })
     );
-    return this.#answer(warned, key, offers, [], held);
+    return this.#answer({ ...checked, imported: { ...imported, warnings } }, [], held);
   }
 
   #answer<Source extends string>(
-    imported: ImportResult<Source>,
-    key: string,
-    offers: readonly Offer[],
+    checked: Checked<Source>,
     tools: readonly Tool[],
     held: readonly HeldTool[],
   ): PinnedImport<Source> {
-    const before = this.#reported.get(key);
+    const before = this.#reported.get(checked.key);
     const now = new Map(held.map((one) => [`${one.kind} ${one.digest} ${one.id}`, one]));
-    this.#reported.set(key, new Set(now.keys()));
+    this.#reported.set(checked.key, new Set(now.keys()));
     for (const [mark, one] of now) {
       if (before?.has(mark) !== true) callHook(() => this.#options.onHeld?.(one), NO_LOG);
     }
     return Object.freeze({
-      ...imported,
+      ...checked.imported,
       tools: Object.freeze(tools),
       held: Object.freeze(held),
-      approve: (...wanted: readonly (string | HeldTool)[]) =>
-        this.#approve(imported, key, offers, held, wanted),
+      approve: (...wanted: readonly (string | HeldTool)[]) => this.#approve(checked, held, wanted),
     });
   }
 
@@ -306,19 +301,14 @@ function heldOffer(
   if (before === undefined) grades.push("widened");
   if (isSuspect) grades.push("risk_raised");
   const grade = gravest(grades);
+  const [kind, reason] = before !== undefined
+    ? ["changed", `it has changed since it was approved (${grade}${placesOf(changes)})`] as const
+    : formerId !== undefined
+    ? ["renamed", `it is "${clip(formerId)}" under another name, which is not approved`] as const
+    : ["new", `it is new, and not approved (${grade})`] as const;
   return holdBack(tool.id, {
-    kind: before !== undefined ? "changed" : formerId !== undefined ? "renamed" : "new",
-    grade,
-    changes,
-    ...(formerId === undefined ? {} : { formerId }),
-    ...(before === undefined ? {} : { before: before.definition }),
-    after: definition,
-    digest,
-    reason: before !== undefined
-      ? `it has changed since it was approved (${grade}${placesOf(changes)})`
-      : formerId !== undefined
-      ? `it is "${clip(formerId)}" under another name, which is not approved`
-      : `it is new, and not approved (${grade})`,
+    ...{ kind, grade, changes, after: definition, digest, reason },
+    ...defined({ formerId, before: before?.definition }),
   });
 }
 

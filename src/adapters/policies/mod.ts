@@ -11,6 +11,7 @@ import {
   type Check,
   checkText,
   copyJson,
+  defined,
   describe,
   isFunction,
   isObject,
@@ -49,9 +50,7 @@ function toolFacts(tool: Tool): ToolFacts {
   return {
     ...{ id, name, risk, riskLevel: RISK_LEVELS.indexOf(risk), tags, scopes },
     ...{ requiresApproval, requiresTransaction },
-    ...(namespace === undefined ? {} : { namespace }),
-    ...(category === undefined ? {} : { category }),
-    ...(roles === undefined ? {} : { roles }),
+    ...defined({ namespace, category, roles }),
   };
 }
 
@@ -88,9 +87,7 @@ interface Verdict {
   readonly reason?: unknown;
 }
 
-const VERDICT = Object.keys(
-  { allow: 0, requiresApproval: 0, reason: 0 } satisfies Record<keyof Verdict, 0>,
-);
+const VERDICT: readonly (keyof Verdict)[] = ["allow", "requiresApproval", "reason"];
 
 /**
  * Creates a policy from a Rego rule, compiled with `opa build -t wasm`. The rule receives
@@ -152,11 +149,8 @@ export function opaPolicy(program: OpaProgram, options: OpaPolicyOptions = {}): 
       const verdict = decide(tool);
       if (verdict === undefined) return "its rule is undefined for this tool";
       const { reason } = verdict;
-      return Array.isArray(reason) && reason.length > 0
-        ? reason.join("; ")
-        : typeof reason === "string"
-        ? reason
-        : "its rule does not return true";
+      if (Array.isArray(reason) && reason.length > 0) return reason.join("; ");
+      return typeof reason === "string" ? reason : "its rule does not return true";
     },
   });
 }
@@ -170,10 +164,8 @@ function verdictIn(results: unknown): Verdict | undefined {
     refuseOthers("read the result of the rule", result, VERDICT);
     return result;
   }
-  return refuse(
-    "ask OPA",
-    `the rule must return a boolean or an object with "allow", not ${describe(result)}`,
-  );
+  const wanted = 'the rule must return a boolean or an object with "allow"';
+  return refuse("ask OPA", `${wanted}, not ${describe(result)}`);
 }
 
 interface CedarFailure {
@@ -332,35 +324,27 @@ export function cedarPolicy(engine: CedarEngine, options: CedarPolicyOptions): T
   return Object.freeze(Object.defineProperty(policy, "revision", { value: 0 }));
 }
 
-interface ParsedTexts {
-  readonly ids: Map<string, string>;
-  /** Another copy of plue may use the same engine, and must not replace policies of this one. */
-  readonly prefix: string;
-}
-
 /**
- * The engine stores parsed policies under an id and never deletes them, so each text is parsed
- * once.
+ * The ids of parsed policies by their text: the engine stores them under an id and never deletes them,
+ * so each text is parsed once.
  */
-const parsedTexts = new WeakMap<CedarEngine["preparsePolicySet"], ParsedTexts>();
+const parsedTexts = new WeakMap<CedarEngine["preparsePolicySet"], Map<string, string>>();
 
 function parsed(engine: CedarEngine, policies: CedarPolicyOptions["policies"]): string {
   const key = JSON.stringify(policies);
-  let texts = parsedTexts.get(engine.preparsePolicySet);
-  if (texts === undefined) {
-    texts = { ids: new Map(), prefix: crypto.randomUUID() };
-    parsedTexts.set(engine.preparsePolicySet, texts);
-  }
-  const known = texts.ids.get(key);
+  const ids = parsedTexts.get(engine.preparsePolicySet) ?? new Map<string, string>();
+  parsedTexts.set(engine.preparsePolicySet, ids);
+  const known = ids.get(key);
   if (known !== undefined) return known;
-  const id = `${texts.prefix}-${texts.ids.size}`;
+  // Another copy of plue may use the same engine, and must not replace policies of this one.
+  const id = crypto.randomUUID();
   const answer = engine.preparsePolicySet(id, {
     staticPolicies: typeof policies === "string" ? policies : { ...policies },
   });
   if (answer.type === "failure") {
     refuse(MAKE_CEDAR, `its policies are invalid: ${messagesOf(answer)}`);
   }
-  texts.ids.set(key, id);
+  ids.set(key, id);
   return id;
 }
 

@@ -12,7 +12,7 @@ import type {
   TraceHeaders,
   TraceParent,
 } from "../../execute/mod.ts";
-import { atOnce, type ToolResult } from "../../tool/mod.ts";
+import { atOnce, defined, type ToolResult } from "../../tool/mod.ts";
 
 export type {
   CallSpan,
@@ -144,16 +144,19 @@ export function openTelemetry<Context, Span extends OpenTelemetrySpan>(
       const parent = headers !== undefined && api.trace.getSpan(active) === undefined
         ? api.propagation.extract(active, headers, GETTER)
         : active;
+      const common: Attributes = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": tool.id,
+        "gen_ai.tool.type": "function",
+      };
       const span = tracer.startSpan(`execute_tool ${tool.id}`, {
         kind: INTERNAL,
         startTime,
         attributes: {
-          "gen_ai.operation.name": "execute_tool",
-          "gen_ai.tool.name": tool.id,
-          "gen_ai.tool.type": "function",
+          ...common,
           "gen_ai.tool.description": tool.description,
           "gen_ai.tool.call.id": callId,
-          ...(sessionId === undefined ? {} : { "gen_ai.conversation.id": sessionId }),
+          ...defined({ "gen_ai.conversation.id": sessionId }),
         },
       }, parent);
       const context = api.trace.setSpan(parent, span);
@@ -164,17 +167,12 @@ export function openTelemetry<Context, Span extends OpenTelemetrySpan>(
           // A call that waits for answers has not failed.
           const hasFailed = !result.ok && result.error.code !== "input_required";
           const failed: Attributes = hasFailed ? { "error.type": result.error.code } : {};
-          for (const [name, value] of Object.entries(failed)) {
-            span.setAttribute(name, value);
+          if (hasFailed) {
+            span.setAttribute("error.type", result.error.code);
+            span.setStatus({ code: ERROR });
           }
-          if (hasFailed) span.setStatus({ code: ERROR });
           span.end(startTime + result.durationMs);
-          durations.record(result.durationMs / 1000, {
-            "gen_ai.operation.name": "execute_tool",
-            "gen_ai.tool.name": tool.id,
-            "gen_ai.tool.type": "function",
-            ...failed,
-          });
+          durations.record(result.durationMs / 1000, { ...common, ...failed });
         },
       };
     },

@@ -378,7 +378,7 @@ describe("an imported operation", () => {
   });
 
   const ODD: readonly [string, string | undefined, string][] = [
-    ["{", "application/json", "is not the JSON that it says it is"],
+    ["{", "application/json", "is not JSON"],
     ["\u0001", "image/png", 'is of type "image/png"'],
   ];
   for (const [text, type, message] of ODD) {
