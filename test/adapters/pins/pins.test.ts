@@ -385,7 +385,10 @@ describe("toolPins()", () => {
     const [args, what] of [
       [[{}], "the store must be the path of a file, or have load and save"],
       [[null], "the store must be the path of a file"],
-      [[undefined, { firstImport: "maybe" }], 'firstImport must be one of trust, hold, not "maybe"'],
+      [
+        [undefined, { firstImport: "maybe" }],
+        'firstImport must be one of trust, hold, not "maybe"',
+      ],
       [[undefined, { storeTimeoutMs: 0 }], "storeTimeoutMs must be a number from 1"],
       [[undefined, { onHeld: 1 }], "onHeld must be a function"],
       [[undefined, { first: "hold" }], '"/first" is not one of its fields'],
