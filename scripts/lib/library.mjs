@@ -108,8 +108,8 @@ export async function bundleLibrary(dir) {
           join(ROOT, "dist", dirname(relative(dir, map))),
           resolve(dirname(map), source),
         ).replaceAll(sep, "/"),
-      // Less to read at import. Names stay as they are.
-      minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
+      // Less to parse at import. The names of functions and classes stay, for stack traces.
+      minify: { compress: true, mangle: { toplevel: false, keepNames: true }, codegen: true },
     },
     await sharedChunks(),
     [pureDeclarations()],
