@@ -249,7 +249,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     };
     const outcome = this.enter(ring);
     if (!(outcome instanceof Promise)) return end(outcome);
-    watchLater(this, wait);
+    void watchLater(this, wait);
     return new Promise((resolve) => {
       giveUp = () => resolve(end(this.#interruption ?? this.#interrupted("waiting")));
       void outcome.then((result) => resolve(end(result)));
@@ -599,7 +599,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   #begin(interrupt: Wait["interrupt"]): Wait {
     const wait = this.#wait = { isActive: true, hasEnded: false, outer: this.#wait, interrupt };
     if (this.#isEnded || this.#deadline?.cause !== undefined) this.#interruptWait();
-    else watchLater(this, wait);
+    else void watchLater(this, wait);
     return wait;
   }
 

@@ -48,15 +48,17 @@ export interface QuickWait<What> {
   watch(): void;
 }
 
-/** Watches a wait, unless it ends within a few turns. */
-export function watchLater<What>(waiter: QuickWait<What>, what: What): void {
-  let turns = TURNS_BEFORE_WATCH;
-  const look = (): void => {
+/** Watches a wait, unless it ends within a few turns of the microtask queue. */
+export async function watchLater<What>(
+  waiter: QuickWait<What>,
+  what: What,
+  turns: number = TURNS_BEFORE_WATCH,
+): Promise<void> {
+  for (let turn = 0; turn < turns; turn++) {
+    await SETTLED;
     if (!waiter.waitsFor(what)) return;
-    if (--turns > 0) void SETTLED.then(look);
-    else waiter.watch();
-  };
-  void SETTLED.then(look);
+  }
+  waiter.watch();
 }
 
 /**
@@ -79,7 +81,7 @@ export function within<T>(
     };
     // A host in JavaScript may have returned another value.
     Promise.resolve(promise).then(end(resolve), end(reject));
-    watchLater({
+    void watchLater({
       waitsFor: () => !isOver,
       watch: () => void (disarm = clock.setTimeout(() => resolve(TIME_OVER), ms)),
     }, promise);

@@ -6,7 +6,7 @@
  */
 
 import type { TraceParent } from "../../execute/mod.ts";
-import type { ToolResult } from "../../tool/mod.ts";
+import { type QuickWait, type ToolResult, watchLater } from "../../tool/mod.ts";
 import { IS_WORKERS } from "./runtime.ts";
 
 /** The identity of a call: its caller and its name. */
@@ -30,16 +30,13 @@ export interface CallClient {
  */
 const TURNS_OF_A_SHORT_CALL = 12;
 
-/** Counts turns: on all runtimes as fast as `queueMicrotask`, or faster. */
-const SETTLED = Promise.resolve();
-
 /**
  * Aborts when a client leaves. It costs almost nothing until its signal is read: Node and Deno
  * create the signal of a request on first use.
  */
-export class ClientSignal implements CallClient {
+export class ClientSignal implements CallClient, QuickWait<unknown> {
   readonly #client: CallClient;
-  #turns = TURNS_OF_A_SHORT_CALL;
+  #isLong = false;
   #hasEnded = false;
   #controller: AbortController | undefined;
   #leave: (() => void) | undefined;
@@ -53,7 +50,7 @@ export class ClientSignal implements CallClient {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      this.#wait();
+      void watchLater(this, undefined, TURNS_OF_A_SHORT_CALL);
     }
     return this.#controller.signal;
   }
@@ -65,7 +62,7 @@ export class ClientSignal implements CallClient {
 
   /** Does something if the call takes more than a few turns of the microtask queue with its signal. */
   whenLong(work: () => void): void {
-    if (this.#turns === 0) work();
+    if (this.#isLong) work();
     else this.#whenLong = work;
   }
 
@@ -75,19 +72,19 @@ export class ClientSignal implements CallClient {
     if (this.#leave !== undefined) this.#client.signal.removeEventListener("abort", this.#leave);
   }
 
+  waitsFor(): boolean {
+    return !this.#hasEnded;
+  }
+
   /** Listens to the client once the call counts as long: no runtime reports earlier that it left. */
-  #wait(): void {
-    const look = (): void => {
-      if (this.#hasEnded) return;
-      if (--this.#turns > 0) return void SETTLED.then(look);
-      this.becameLong();
-      const { signal } = this.#client;
-      this.#leave = () => this.abortWith("The client went away");
-      if (signal.aborted) this.#leave();
-      else signal.addEventListener("abort", this.#leave, { once: true });
-      this.#whenLong?.();
-    };
-    void SETTLED.then(look);
+  watch(): void {
+    this.#isLong = true;
+    this.becameLong();
+    const { signal } = this.#client;
+    this.#leave = () => this.abortWith("The client went away");
+    if (signal.aborted) this.#leave();
+    else signal.addEventListener("abort", this.#leave, { once: true });
+    this.#whenLong?.();
   }
 
   /** Is called once, when the call counts as long. */

@@ -5,6 +5,7 @@
  * @module
  */
 
+import { watchLater } from "../../tool/mod.ts";
 import { type CallClient, eventStream } from "../http/mod.ts";
 
 export interface SlowAnswerOptions {
@@ -29,7 +30,6 @@ export function streamIfSlow(
   options: SlowAnswerOptions,
 ): Promise<Response> {
   return new Promise((resolve, reject) => {
-    let turns = TURNS_OF_A_SHORT_CALL;
     let hasEnded = false;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const end = (): void => {
@@ -43,12 +43,12 @@ export function streamIfSlow(
       end();
       reject(error);
     });
-    const wait = (): void => {
-      if (hasEnded) return;
-      if (--turns > 0) return void SETTLED.then(wait);
-      timer = setTimeout(() => resolve(streamOf(work, options)), options.patienceMs);
+    const slow = (): void => resolve(streamOf(work, options));
+    const wait = {
+      waitsFor: () => !hasEnded,
+      watch: () => void (timer = setTimeout(slow, options.patienceMs)),
     };
-    wait();
+    void watchLater(wait, undefined, TURNS_OF_A_SHORT_CALL);
   });
 }
 
@@ -57,8 +57,6 @@ export function streamIfSlow(
  * timer for such calls, Deno responds in two thirds of the time.
  */
 const TURNS_OF_A_SHORT_CALL = 20;
-
-const SETTLED = Promise.resolve();
 
 function streamOf(work: Promise<Response>, options: SlowAnswerOptions): Response {
   const frames = framesOf(work);
