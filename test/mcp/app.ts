@@ -148,7 +148,7 @@ const mcp = createMcpEndpoint(registry, {
   heartbeatMs: 100,
   // Its timer counts as held until then.
   bodyTimeoutMs: 2_000,
-  maxSubscriptionsPerPrincipal: 1_024,
+  maxStreamsPerPrincipal: 1_024,
   allowedOrigins: ["https://app.example"],
   cors: true,
   authorize(request) {

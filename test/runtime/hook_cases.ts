@@ -44,7 +44,6 @@ import {
   MemoryRateLimitStore,
   type PartHooks,
   queryPages,
-  remoteKeys,
   serveFormats,
   serveListing,
   serveTurns,
@@ -243,12 +242,6 @@ async function callOpenApi(options: Parameters<typeof importOpenApi>[1]): Promis
 }
 
 const MCP_LIST = { tools: [{ name: "t", inputSchema: { type: "object" } }] };
-
-/** A token whose signature no key has made. */
-const TOKEN = "Bearer " + ["eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCJ9", "eyJleHAiOjk5OTk5OTk5OTl9", "AA"]
-  .join(".");
-
-const JWT = { issuer: "https://issuer.example", audience: "plue" };
 
 /** Runs the tool `t` for who has a good token. */
 async function requestWithToken(options: Partial<JwtAuthOptions>): Promise<string> {
@@ -458,17 +451,8 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
     return String((await mcp.fetch(new Request(URL_OF_MCP, { method: "POST" }))).status);
   },
   "BearerAuthOptions.verify": (verify) => request({ authorize: bearerAuth({ verify }) }),
-  "JwtAuthOptions.keys": (keys) => request({ authorize: jwtAuth({ ...JWT, keys }) }, WAIT, TOKEN),
   "JwtAuthOptions.now": (now) => requestWithToken({ now }),
   "JwtAuthOptions.toCaller": (toCaller) => requestWithToken({ toCaller }),
-  "RemoteKeysOptions.fetch": (fetch) =>
-    request({ authorize: withKeys({ fetch, timeoutMs: 500 }) }, WAIT, TOKEN),
-  "RemoteKeysOptions.now": (now) =>
-    request(
-      { authorize: withKeys({ now, fetch: () => Promise.resolve(Response.json({ keys: [] })) }) },
-      WAIT,
-      TOKEN,
-    ),
   "FailedLoginsOptions.clientAddress": (clientAddress) =>
     request({
       authorize: limitFailedLogins(() => ({ principal: "ann" }), {
@@ -487,7 +471,6 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
       rateLimit: { limit: 1, windowMs: 1_000, store: new MemoryRateLimitStore({ now }) },
     }),
   "ObserveOptions.access": (access) => request({ observe: { access } }),
-  "ObserveOptions.now": (now) => request({ observe: { now, access() {} } }),
   "CallTelemetry.begin": (begin) => request({ dispatch: { telemetry: { begin } } }),
   "CallSpan.run": (run) => request(traced({ run })),
   "CallSpan.end": (end) => request(traced({ end })),
@@ -742,10 +725,4 @@ function traced(
 ): Partial<ToolHandlerOptions> {
   const span = { place: undefined, run: <R>(work: () => R): R => work(), end() {}, ...broken };
   return { dispatch: { telemetry: { begin: () => span } } };
-}
-
-function withKeys(
-  options: Parameters<typeof remoteKeys>[1],
-): ToolHandlerOptions["authorize"] & object {
-  return jwtAuth({ ...JWT, keys: remoteKeys("https://issuer.example/keys", options) });
 }

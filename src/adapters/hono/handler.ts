@@ -12,7 +12,6 @@ import type { Toolset } from "../../select/mod.ts";
 import { type Check, checkFlag, checkFunction } from "../../tool/mod.ts";
 import {
   bridgeByQuery,
-  checkCount,
   checkExplorer,
   checkObject,
   checkOptions,
@@ -50,19 +49,6 @@ export interface ToolHandlerOptions extends HttpOptions {
    */
   readonly openExplain?: boolean;
   /**
-   * The maximum number of clients that follow `GET /events`. Further clients get 503.
-   *
-   * @default {1_024}
-   */
-  readonly maxEventStreams?: number;
-  /**
-   * The maximum number of one principal's clients among them; callers without a principal count as
-   * one. Not used without `authorize`.
-   *
-   * @default {a sixteenth of maxEventStreams}
-   */
-  readonly maxEventStreamsPerPrincipal?: number;
-  /**
    * The providers' formats, made by `serveFormats`, for `GET /tools?format=…`, `POST
    * /dispatch/:target` and `GET /openapi.json`. By default, these are not served.
    */
@@ -90,8 +76,6 @@ export interface ToolHandlerOptions extends HttpOptions {
 const CHECKS = {
   ...HTTP_CHECKS,
   openExplain: checkFlag,
-  maxEventStreams: checkCount,
-  maxEventStreamsPerPrincipal: checkCount,
   formats: checkObject,
   explorer: checkExplorer,
   bridge: checkFunction,
@@ -162,8 +146,6 @@ export function createToolHandler(
   checkOptions("create a tool handler", options, CHECKS);
   const server = new ToolServer(source, options, {
     everyone: { explain: options.openExplain ?? false },
-    maxStreams: options.maxEventStreams,
-    maxStreamsPerPrincipal: options.maxEventStreamsPerPrincipal,
     createDispatcher: (own) => new ToolDispatcher(source, own),
   });
   const routes = new RoutedServer(server, partsOf(options));

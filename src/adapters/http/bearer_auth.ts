@@ -49,11 +49,7 @@ const REJECTIONS: Readonly<Record<Rejection, readonly [number, ProblemCode, stri
 /** Makes the response that rejects a caller. `scopes` are the missing ones of `insufficient`. */
 export type Challenger = (why: Rejection, scopes?: readonly string[]) => Response;
 
-/**
- * Makes the responses that reject a caller.
- *
- * @throws {TypeError} If the resource is not a URL.
- */
+/** Makes the responses that reject a caller. */
 export function createChallenger({ resource }: ChallengeOptions): Challenger {
   const metadata = resource === undefined ? undefined : metadataUrl(resource);
   return (why, scopes) => {
@@ -95,27 +91,17 @@ export interface ProtectedResource {
   readonly authorizationServers: readonly string[];
   /** The scopes that a token may hold. */
   readonly scopes?: readonly string[];
-  /** The name of the resource, for people. */
-  readonly name?: string;
-  /** Where people read about it. */
-  readonly documentation?: string;
 }
 
 const RESOURCE_CHECKS = {
   resource: checkText,
   authorizationServers: checkTexts,
   scopes: checkTexts,
-  name: checkText,
-  documentation: checkText,
 } satisfies { readonly [Option in keyof ProtectedResource]-?: Check };
 
 const WELL_KNOWN = "/.well-known/oauth-protected-resource";
 
-/**
- * Returns the URL of a resource's metadata.
- *
- * @throws {TypeError} If the resource is not a URL, or has a query or a fragment.
- */
+/** Returns the URL of a resource's metadata. */
 function metadataUrl(resource: string): string {
   const { origin } = urlOf(resource);
   return origin + metadataPaths(resource)[0];
@@ -127,14 +113,10 @@ function metadataPaths(resource: string): readonly [string, ...string[]] {
   return pathname === "/" ? [WELL_KNOWN] : [WELL_KNOWN + pathname, WELL_KNOWN];
 }
 
-/**
- * The metadata, as JSON.
- *
- * @throws {TypeError} If a URL is none, there is no authorization server, or a field is unknown.
- */
+/** The metadata, as JSON. */
 function resourceMetadata(options: ProtectedResource): Record<string, unknown> {
   checkOptions("describe the resource", options, RESOURCE_CHECKS);
-  const { resource, authorizationServers, scopes, name, documentation } = options;
+  const { resource, authorizationServers, scopes } = options;
   urlOf(resource);
   if (authorizationServers.length === 0) {
     refuse("describe the resource", "it needs an authorization server");
@@ -146,8 +128,6 @@ function resourceMetadata(options: ProtectedResource): Record<string, unknown> {
     // JSON omits what is undefined.
     scopes_supported: scopes,
     bearer_methods_supported: ["header"],
-    resource_name: name,
-    resource_documentation: documentation,
   };
 }
 

@@ -6,17 +6,9 @@
 
 /** The bounds of a {@linkcode BoundedMap}. */
 export interface BoundedMapOptions<K, V> {
-  /**
-   * The maximum number of entries.
-   *
-   * @default {Infinity}
-   */
+  /** The maximum number of entries. */
   readonly maxEntries?: number;
-  /**
-   * The maximum total weight of the entries, in the unit of `weigh`.
-   *
-   * @default {Infinity}
-   */
+  /** The maximum total weight of the entries, in the unit of `weigh`. */
   readonly maxWeight?: number;
   /**
    * Returns the weight of an entry. It is called once, when the entry is set.

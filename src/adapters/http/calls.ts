@@ -198,11 +198,7 @@ async function listTasks(request: ToolRequest): Promise<Response> {
   return json(await reached(request, listed) ?? { tasks: [] });
 }
 
-/**
- * Reads the query of a page of tasks.
- *
- * @throws {RequestError} If a parameter is unknown or has a bad value.
- */
+/** Reads the query of a page of tasks. */
 function readPage(url: string): { readonly limit: number; readonly cursor?: string } {
   const { limit = 50, cursor } = readValues(new URL(url).searchParams, ["limit", "cursor"]);
   if (cursor === undefined) return { limit };

@@ -5,17 +5,18 @@
  * @module
  */
 
-import type { JWK, JWSHeaderParameters, LocalJWKSet } from "jose";
+import type { JWK, JWSHeaderParameters, LocalJWKSet, RemoteJWKSet } from "jose";
 import {
   atOnce,
   type Check,
   checkFunction,
   checkText,
   checkWord,
+  isListOf,
+  isObject,
   must,
   numberFrom,
 } from "../../tool/mod.ts";
-import { type KeySource, type NamedKey, remoteKeys } from "./remote_keys.ts";
 import {
   bearerToken,
   CHALLENGE_CHECKS,
@@ -32,11 +33,19 @@ export type JwtAlgorithm = (typeof ALGORITHMS)[number];
 /** The claims of a token whose signature and times were checked. */
 export type JwtClaims = Readonly<Record<string, unknown>>;
 
+/** A public key, with its name in tokens. */
+export interface NamedKey extends JsonWebKey {
+  readonly kid?: string;
+}
+
 /** Options for {@linkcode jwtAuth}: one of `keys`, `jwksUrl` and `secret`. */
 export interface JwtAuthOptions extends ChallengeOptions {
-  /** The issuer's public keys, or where they come from: {@linkcode remoteKeys} with options. */
-  readonly keys?: readonly NamedKey[] | KeySource;
-  /** The URL of the issuer's public keys: its `jwks_uri`. */
+  /** The issuer's public keys. If its tokens name their key, each key has that name. */
+  readonly keys?: readonly NamedKey[];
+  /**
+   * The URL of the issuer's public keys: its `jwks_uri`. Keys are fetched on first use, when they are
+   * old, and when a token names an unknown one. If a later fetch fails, the old keys stay in use.
+   */
   readonly jwksUrl?: string;
   /** A secret that the issuer shares, 32 or more characters. It is enough to make tokens. */
   readonly secret?: string;
@@ -62,27 +71,8 @@ export interface JwtAuthOptions extends ChallengeOptions {
   /** Scopes that every caller must hold. */
   readonly requiredScopes?: readonly string[];
   /**
-   * The claim that has the scopes: words in a string, or a list.
-   *
-   * @default {"scope"}
-   */
-  readonly scopeClaim?: string;
-  /**
-   * The claim that has the role: a string.
-   *
-   * @default {"role"}
-   */
-  readonly roleClaim?: string;
-  /**
-   * The claim with the principal: a string. A token without it is rejected, because callers without
-   * a principal would share their idempotency keys and their running calls.
-   *
-   * @default {"sub"}
-   */
-  readonly principalClaim?: string;
-  /**
-   * Makes the caller from the claims, instead of the options above. If the caller has no
-   * `principal`, `principalClaim` still provides it. `undefined` rejects the token.
+   * Makes the caller from the claims, where they have other names than `scope` and `role`. If the
+   * caller has no `principal`, `sub` still provides it. `undefined` rejects the token.
    */
   toCaller?(claims: JwtClaims): Caller | undefined | Promise<Caller | undefined>;
   /** Gives the time, in milliseconds since 1970. @default {Date.now} */
@@ -91,13 +81,14 @@ export interface JwtAuthOptions extends ChallengeOptions {
 
 const ACTION = "check JSON Web Tokens";
 
+const checkKeys: Check<readonly NamedKey[]> = must(
+  "a list of keys",
+  (value): value is readonly NamedKey[] => isListOf(value, isObject),
+);
+
 const CHECKS = {
   ...CHALLENGE_CHECKS,
-  keys: must(
-    "a list of keys or a function",
-    (value): value is readonly unknown[] | KeySource =>
-      Array.isArray(value) || typeof value === "function",
-  ),
+  keys: checkKeys,
   jwksUrl: checkText,
   secret: checkText,
   issuer: checkWord,
@@ -105,9 +96,6 @@ const CHECKS = {
   algorithms: checkTexts,
   clockToleranceS: numberFrom(0, 300),
   requiredScopes: checkTexts,
-  scopeClaim: checkWord,
-  roleClaim: checkWord,
-  principalClaim: checkWord,
   toCaller: checkFunction,
   now: checkFunction,
 } satisfies { readonly [Option in keyof JwtAuthOptions]-?: Check };
@@ -173,7 +161,6 @@ const TOKEN = new RegExp(
 export function jwtAuth(options: JwtAuthOptions): Authorize {
   checkOptions(ACTION, options, CHECKS);
   const { issuer, requiredScopes = [], clockToleranceS = 5, now = Date.now } = options;
-  const { scopeClaim = "scope", roleClaim = "role", principalClaim = "sub" } = options;
   const audiences = [options.audience].flat();
   const keyOf = keyFinder(options);
   const algorithms = algorithmsOf(options);
@@ -215,19 +202,16 @@ export function jwtAuth(options: JwtAuthOptions): Authorize {
     if (typeof token !== "string") return token;
     const claims = await claimsOf(token);
     if (claims === undefined) return challenger("invalid");
-    const scopes = words(own(claims, scopeClaim));
+    const scopes = words(claims["scope"]);
     if (!requiredScopes.every((scope) => scopes.includes(scope))) {
       return challenger("insufficient", requiredScopes);
     }
     const caller = options.toCaller === undefined
-      ? {
-        scopes,
-        role: text(own(claims, roleClaim)),
-      }
+      ? { scopes, role: text(claims["role"]) }
       : await options.toCaller(claims);
     // A `false` would become a caller below.
     if (caller !== undefined) requireCaller(caller);
-    const named: Caller = { principal: text(own(claims, principalClaim)), ...caller };
+    const named: Caller = { principal: text(claims["sub"]), ...caller };
     if (caller === undefined || named.principal === undefined) return challenger("invalid");
     // A stream of events ends with the token that opened it.
     return { expiresAt: (claims["exp"] as number) * 1000, ...named };
@@ -242,19 +226,23 @@ function isTokenHeader({ typ = "jwt", kid = "" }: JWSHeaderParameters): boolean 
   return /^(application\/)?(at\+)?jwt$/i.test(typ) && typeof kid === "string";
 }
 
-/** The two functions of `jose` that are used: the whole package would be six times as large. */
-type Jose = Pick<typeof import("jose"), "createLocalJWKSet" | "jwtVerify">;
+/** The functions of `jose` that are used: the whole package would be six times as large. */
+type Jose = Pick<
+  typeof import("jose"),
+  "createLocalJWKSet" | "createRemoteJWKSet" | "jwtVerify"
+>;
 
 /** Loaded with the first token: servers that check none need not install it. */
 let jose: Jose | undefined;
 
 async function loadJose(): Promise<Jose> {
   try {
-    const [{ createLocalJWKSet }, { jwtVerify }] = await Promise.all([
+    const [local, remote, verify] = await Promise.all([
       import("jose/jwks/local"),
+      import("jose/jwks/remote"),
       import("jose/jwt/verify"),
     ]);
-    return { createLocalJWKSet, jwtVerify };
+    return { ...local, ...remote, ...verify };
   } catch (cause) {
     throw new Error(`Cannot ${ACTION}: the package "jose" is not installed`, { cause });
   }
@@ -275,29 +263,45 @@ function keyFinder({ keys, jwksUrl, secret }: JwtAuthOptions): KeyFinder {
     const shared = new TextEncoder().encode(secret);
     return () => Promise.resolve(shared);
   }
-  if (jwksUrl !== undefined) return finderOf(remoteKeys(jwksUrl));
-  if (typeof keys === "function") return finderOf(keys);
+  if (jwksUrl !== undefined) return remoteKeys(jwksUrl);
   const list = keys ?? [];
   if (list.length === 0) throw refused("there are no keys");
   if (list.some(({ kty }) => kty === "oct")) throw refused("a shared secret is given as secret");
-  return finderOf(() => Promise.resolve(list));
+  let set: LocalJWKSet | undefined;
+  return (header, { createLocalJWKSet }) =>
+    (set ??= createLocalJWKSet({ keys: list as JWK[] }))(header);
 }
 
-function finderOf(source: KeySource): KeyFinder {
-  // jose keeps the keys that it has imported with each set, so a set is made once for each list.
-  const sets = new WeakMap<readonly NamedKey[], Map<string, LocalJWKSet>>();
-  return async ({ kid, ...header }, { createLocalJWKSet }) => {
-    const keys = await source(kid).catch(unavailable);
-    // A key without a name is tried if no key has the name in the token.
-    const name = keys.some((key) => key.kid === kid) ? kid : undefined;
-    const fits = (key: NamedKey): boolean => kid === undefined || key.kid === name;
-    const known = sets.get(keys) ?? new Map<string, LocalJWKSet>();
-    sets.set(keys, known);
-    const place = JSON.stringify([kid === undefined, name]);
-    const set = known.get(place) ?? createLocalJWKSet({ keys: keys.filter(fits) as JWK[] });
-    known.set(place, set);
-    return await set(header);
+/** The time after a failed fetch without another one, in milliseconds: with old keys, and without. */
+const PAUSES_MS = { withKeys: 30_000, without: 1_000 };
+
+/** Finds keys at a URL. `jose` alone would drop the old ones when a later fetch fails. */
+function remoteKeys(url: string): KeyFinder {
+  if (!isSafe(url)) throw refused(`jwksUrl must begin with https:, and is "${url}"`);
+  let remote: RemoteJWKSet | undefined;
+  let failure: unknown;
+  let failedAt = -Infinity;
+  return async (header, { createLocalJWKSet, createRemoteJWKSet }) => {
+    remote ??= createRemoteJWKSet(new URL(url));
+    const pauseMs = remote.jwks() === undefined ? PAUSES_MS.without : PAUSES_MS.withKeys;
+    // `jose` measures the age of keys with the same clock, which may go back.
+    const sinceMs = Math.abs(Date.now() - failedAt);
+    if (!remote.fresh && sinceMs >= pauseMs) {
+      await remote.reload().catch((error: unknown) => {
+        failure = error;
+        failedAt = Date.now();
+      });
+    }
+    if (remote.fresh) return await remote(header);
+    return await createLocalJWKSet(remote.jwks() ?? unavailable(failure))(header);
   };
+}
+
+function isSafe(url: string): boolean {
+  if (!URL.canParse(url)) return false;
+  const { protocol, hostname } = new URL(url);
+  return protocol === "https:" ||
+    (protocol === "http:" && /^(localhost|127\.0\.0\.1|\[::1\])$/.test(hostname));
 }
 
 function algorithmsOf({ algorithms, secret }: JwtAuthOptions): JwtAlgorithm[] {
@@ -315,7 +319,6 @@ function algorithmsOf({ algorithms, secret }: JwtAuthOptions): JwtAlgorithm[] {
 
 /** The keys are missing, so the token may be valid. The cause is logged. */
 function unavailable(cause: unknown): never {
-  if (cause instanceof ProblemError) throw cause;
   throw new ProblemError({
     status: 503,
     code: "issuer_unavailable",
@@ -327,10 +330,6 @@ function unavailable(cause: unknown): never {
 
 function refused(why: string): TypeError {
   return new TypeError(`Cannot ${ACTION}: ${why}`);
-}
-
-function own(claims: JwtClaims, name: string): unknown {
-  return Object.hasOwn(claims, name) ? claims[name] : undefined;
 }
 
 function text(value: unknown): string | undefined {

@@ -192,14 +192,7 @@ export function queryPages(
   };
 }
 
-/**
- * Makes the page of a query. A search may wait for its index.
- *
- * @param toolset The caller's tools.
- * @param listed Those of it that are available now.
- * @param exportPage Makes the page of an export; without it, there are none.
- * @throws {RequestError} If the cursor is not the `nextCursor` of a page, or the format is unknown.
- */
+/** Makes the page of a query. A search may wait for its index. */
 function makePage(
   toolset: Toolset,
   listed: readonly Tool[],

@@ -21,7 +21,6 @@ export * from "./origins.ts";
 export * from "./page.ts";
 export * from "./query.ts";
 export * from "./rate_limit.ts";
-export * from "./remote_keys.ts";
 export * from "./request.ts";
 export * from "./request_counts.ts";
 export * from "./responses.ts";

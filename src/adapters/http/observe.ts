@@ -7,14 +7,7 @@
  */
 
 import type { DispatcherMetrics, ToolMetrics, TraceParent } from "../../execute/mod.ts";
-import {
-  atOnce,
-  callHook,
-  type Check,
-  checkFlag,
-  checkFunction,
-  systemClock,
-} from "../../tool/mod.ts";
+import { callHook, type Check, checkFlag, checkFunction, systemClock } from "../../tool/mod.ts";
 import { untilRead } from "./event_stream.ts";
 import type { HttpPart } from "./handler.ts";
 import { checkOptions } from "./options.ts";
@@ -89,14 +82,11 @@ export interface ObserveOptions {
   readonly serverTiming?: boolean;
   /** Is called after the response to every request. Its errors go to the handler's log. */
   access?(entry: AccessEntry): void;
-  /** Gives the time, in milliseconds since 1970. @default {Date.now} */
-  readonly now?: () => number;
 }
 
 const CHECKS = {
   serverTiming: checkFlag,
   access: checkFunction,
-  now: checkFunction,
 } satisfies { readonly [Option in keyof ObserveOptions]-?: Check };
 
 /**
@@ -107,17 +97,13 @@ const CHECKS = {
  * @throws {TypeError} If an option is unknown or wrong.
  */
 export function observeRequests(options: ObserveOptions): HttpPart {
-  const { serverTiming = false, now = Date.now } = checkOptions(
-    "observe requests",
-    options,
-    CHECKS,
-  );
+  const { serverTiming = false } = checkOptions("observe requests", options, CHECKS);
   const access = options.access?.bind(options);
   return (server) => {
     const onError = (error: unknown): void => server.log(error);
     const around: RequestObserver = async (request, answer) => {
       if (records.has(request)) return await answer();
-      const time = timeOf(now, onError);
+      const time = systemClock.timestamp();
       // The same clock measures calls, so a request does not seem shorter than its calls.
       const began = systemClock.now();
       const record = new RequestRecord();
@@ -158,13 +144,6 @@ export function observeRequests(options: ObserveOptions): HttpPart {
     };
     return { around };
   };
-}
-
-/** Returns the time. An observer never changes the response: a clock that fails is not used. */
-function timeOf(now: () => unknown, onError: (error: unknown) => void): number {
-  let time: unknown;
-  callHook(() => time = atOnce(now()), onError);
-  return typeof time === "number" ? time : Date.now();
 }
 
 /** Returns a position that the header can express; `undefined` if telemetry uses another form. */

@@ -47,8 +47,6 @@ export function having(method: string, name: string): Check<Record<string, unkno
  * Checks options by a table. Inherited members are not checked.
  *
  * @param action The action that fails, for the message: `check tokens`.
- * @throws {TypeError} If an option is unknown or wrong.
- * @throws {RangeError} If a number is out of range.
  */
 export function checkOptions<Checks extends { readonly [option: string]: Check }>(
   action: string,
@@ -129,6 +127,20 @@ export interface ServerOptions extends GuardOptions {
    */
   readonly heartbeatMs?: number;
   /**
+   * The maximum number of clients that follow changes of tools or tasks. Further clients are
+   * rejected.
+   *
+   * @default {1_024}
+   */
+  readonly maxStreams?: number;
+  /**
+   * The maximum number of one principal's clients among them; callers without a principal count as
+   * one. Not used without `authorize`.
+   *
+   * @default {a sixteenth of maxStreams}
+   */
+  readonly maxStreamsPerPrincipal?: number;
+  /**
    * Receives the errors of responses, for the log; and the errors of tools, unless `dispatch` has
    * an `onError`. The client receives no details.
    */
@@ -147,6 +159,8 @@ export const SERVER_CHECKS: { readonly [Option in keyof ServerOptions]-?: Check 
   maxBodyBytes: checkCount,
   bodyTimeoutMs: numberFrom(1, MAX_TIMEOUT_MS),
   heartbeatMs: numberFrom(1, MAX_TIMEOUT_MS),
+  maxStreams: checkCount,
+  maxStreamsPerPrincipal: checkCount,
   onError: checkFunction,
   allowedHosts: (action, value, place) =>
     value === "any" ? value : checkTexts(action, value, place),

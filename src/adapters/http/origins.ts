@@ -6,17 +6,13 @@
  * @module
  */
 
-import { type Check, checkFlag, isListOf, must, refuse } from "../../tool/mod.ts";
-import { checkOptions, type GuardOptions } from "./options.ts";
+import { refuse } from "../../tool/mod.ts";
+import type { GuardOptions } from "./options.ts";
 import { badRequest, type Header, type Problem, problemResponse } from "./responses.ts";
 
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 
-/**
- * Makes the check of a request's `Host` and `Origin`.
- *
- * @throws {TypeError} If a host or an origin is not written as one.
- */
+/** Makes the check of a request's `Host` and `Origin`. */
 export function createGuard(options: GuardOptions): (request: Request) => Problem | undefined {
   const { allowedHosts = LOOPBACK, allowedOrigins = [] } = options;
   const hosts = allowedHosts === "any" ? undefined : new Set(allowedHosts.map(hostName));
@@ -92,21 +88,6 @@ function originOf(origin: string): string {
   );
 }
 
-/** Options for pages of the origins in `allowedOrigins`. */
-export interface CorsOptions {
-  /**
-   * True if a browser may send cookies and client certificates. Bearer tokens do not need it.
-   *
-   * @default {false}
-   */
-  readonly credentials?: boolean;
-  /**
-   * Further request headers that pages may send, in addition to the headers of the handler's
-   * routes.
-   */
-  readonly headers?: readonly string[];
-}
-
 interface Cors {
   /** The headers for every response to a request, problems too. */
   headers(request: Request): readonly Header[];
@@ -149,34 +130,20 @@ const RESPONSE_HEADERS = [
   "x-call-id",
 ];
 
-const ACTION = "serve other origins (cors)";
-
-const CHECKS = {
-  credentials: checkFlag,
-  headers: /* @__PURE__ */ must(
-    "a list of names of headers",
-    (value): value is readonly string[] =>
-      isListOf(
-        value,
-        (name): name is string => typeof name === "string" && /^[\w-]{1,64}$/.test(name),
-      ),
-  ),
-} satisfies { readonly [Option in keyof CorsOptions]-?: Check };
-
 /**
  * The part that lets pages of the handler's `allowedOrigins` read its responses. A browser first sends
  * a preflight request, with `OPTIONS`.
  *
- * @throws {TypeError} If there are no origins, or an option is unknown or wrong.
+ * @throws {TypeError} If there are no origins.
  */
-export function allowCrossOrigin(
-  options: CorsOptions = {},
-): (server: { readonly allowedOrigins: readonly string[] }) => Cors {
-  const { credentials = false, headers = [] } = checkOptions(ACTION, options, CHECKS);
+export function allowCrossOrigin(): (
+  server: { readonly allowedOrigins: readonly string[] },
+) => Cors {
   const exposed = RESPONSE_HEADERS.join(", ");
-  const requestHeaders = [...REQUEST_HEADERS, ...headers].join(", ");
   return ({ allowedOrigins }) => {
-    if (allowedOrigins.length === 0) refuse(ACTION, "it needs the origins in allowedOrigins");
+    if (allowedOrigins.length === 0) {
+      refuse("serve other origins (cors)", "it needs the origins in allowedOrigins");
+    }
     const allowed = new Set(allowedOrigins);
     return {
       headers(request) {
@@ -187,7 +154,6 @@ export function allowCrossOrigin(
           vary,
           ["access-control-allow-origin", origin],
           ["access-control-expose-headers", exposed],
-          ...(credentials ? [["access-control-allow-credentials", "true"] as const] : []),
         ];
       },
       preflight({ headers }) {
@@ -204,7 +170,7 @@ export function allowCrossOrigin(
         return new Response(null, {
           status: 204,
           headers: {
-            "access-control-allow-headers": [requestHeaders, ...names].join(", "),
+            "access-control-allow-headers": [...REQUEST_HEADERS, ...names].join(", "),
             // DELETE would end an MCP session. It is rejected, and a page may read why.
             "access-control-allow-methods": "GET, POST, DELETE",
             "access-control-max-age": "600",

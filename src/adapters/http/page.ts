@@ -100,8 +100,6 @@ export class ListCache<Value> {
   /**
    * Returns the value of a key, or makes it. A promised value is cached when it resolves, and not
    * if it rejects.
-   *
-   * @param tools A list that does not change.
    */
   of(tools: readonly Tool[], key: string, make: () => Value): Value;
   of(

@@ -145,12 +145,7 @@ const READERS: { readonly [name: string]: Reader } = {
 /** The parameters of a listing, in the order of its key. */
 const NAMES = Object.keys(READERS);
 
-/**
- * Reads the query of a listing.
- *
- * @param url The request's.
- * @throws {RequestError} If a parameter is unknown, empty, duplicate, or has an invalid value.
- */
+/** Reads the query of a listing. */
 export function readListingQuery(url: string): ListingQuery {
   return url.includes("?") ? readParameters(new URL(url).searchParams) : NO_QUERY;
 }
@@ -225,15 +220,7 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
 /** The query of a request without parameters, the most frequent case. */
 const NO_QUERY: ListingQuery = readParameters(new URLSearchParams());
 
-/**
- * Reads the query of a route that takes filters only.
- *
- * @param what The name of the route's response, for the message.
- * @param url The request's.
- * @param options `takesBridge`: true if `bridge` is allowed, too.
- * @throws {RequestError} If a parameter is unknown, empty, duplicate, not a filter, or has an
- * invalid value.
- */
+/** Reads the query of a route that takes filters only. */
 export function readFilters(
   what: string,
   url: string,
@@ -249,12 +236,7 @@ export function readFilters(
   throw new RequestError(`The query of ${what} may have ${allowed} only`);
 }
 
-/**
- * Reads the query of a route whose one parameter is `bridge`.
- *
- * @param url The request's.
- * @returns True if the tools are called through a bridge.
- */
+/** Reads the query of a route whose one parameter is `bridge`. */
 export function readBridgeQuery(url: string): boolean {
   return url.includes("?") && (readValues(new URL(url).searchParams, ["bridge"]).bridge ?? false);
 }

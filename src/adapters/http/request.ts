@@ -83,10 +83,6 @@ export interface ServerSetup {
   readonly everyone?: Caller;
   /** Returns the bridge of the callers' tools. @default {no bridge} */
   readonly bridge?: ((toolset: Toolset) => Toolset) | undefined;
-  /** The maximum number of open streams of changes. @default {1_024} */
-  readonly maxStreams?: number | undefined;
-  /** The maximum number of one principal's streams; not used without `authorize`. */
-  readonly maxStreamsPerPrincipal?: number | undefined;
   /** Creates the dispatcher if the options have none. @default {one without layers} */
   readonly createDispatcher?: (options: DispatcherOptions) => Dispatcher;
 }
@@ -168,7 +164,7 @@ export class ToolServer {
     this.#bridgeTo = setup.bridge;
     this.tasks = options.tasks;
     this.taskAfterMs = options.taskAfterMs;
-    const { maxStreams = 1_024, maxStreamsPerPrincipal = Math.ceil(maxStreams / 16) } = setup;
+    const { maxStreams = 1_024, maxStreamsPerPrincipal = Math.ceil(maxStreams / 16) } = options;
     this.maxStreams = maxStreams;
     // Without authorize, all callers are one principal.
     this.maxStreamsPerPrincipal = authorize === undefined ? Infinity : maxStreamsPerPrincipal;

@@ -4,9 +4,9 @@
  * @module
  */
 
-import { type Check, isObject, must, refuse } from "../../tool/mod.ts";
+import { type Check, checkFlag, refuse } from "../../tool/mod.ts";
 import { checkObject, SERVER_CHECKS, type ServerOptions } from "./options.ts";
-import { allowCrossOrigin, type CorsOptions } from "./origins.ts";
+import { allowCrossOrigin } from "./origins.ts";
 import { type ObserveOptions, observeRequests } from "./observe.ts";
 import type { HttpPart } from "./handler.ts";
 import { limitRate, type RateLimitOptions } from "./rate_limit.ts";
@@ -22,30 +22,22 @@ export interface HttpOptions extends ServerOptions {
   /** Traces, measures and logs requests. `GET /metrics` works without it. */
   readonly observe?: ObserveOptions;
   /**
-   * Lets pages of the origins in `allowedOrigins` read the responses. By default, browsers prevent
-   * it.
+   * Lets pages of the origins in `allowedOrigins` read the responses; browsers prevent it otherwise.
+   *
+   * @default {false}
    */
-  readonly cors?: CorsOptions | true;
+  readonly cors?: boolean;
 }
-
-const checkCors: Check<true | object> = must(
-  "true or an object",
-  (value): value is true | Record<string, unknown> => value === true || isObject(value),
-);
 
 /** The check of each option; its type keeps the table complete. */
 export const HTTP_CHECKS: { readonly [Option in keyof HttpOptions]-?: Check } = {
   ...SERVER_CHECKS,
   rateLimit: checkObject,
   observe: checkObject,
-  cors: checkCors,
+  cors: checkFlag,
 };
 
-/**
- * The parts that the options of every protocol name.
- *
- * @throws {TypeError} If an option has no effect.
- */
+/** The parts that the options of every protocol name. */
 export function sharedParts(
   { observe, cors, rateLimit, tasks, taskAfterMs }: HttpOptions,
 ): readonly HttpPart[] {
@@ -54,7 +46,7 @@ export function sharedParts(
   }
   return [
     ...(observe === undefined ? [] : [observeRequests(observe)]),
-    ...(cors === undefined ? [] : [allowCrossOrigin(cors === true ? {} : cors)]),
+    ...(cors === true ? [allowCrossOrigin()] : []),
     ...(rateLimit === undefined ? [] : [limitRate(rateLimit)]),
   ];
 }

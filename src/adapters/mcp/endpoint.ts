@@ -190,8 +190,6 @@ class McpService {
     const bridge = tools === "bridge" ? createToolBridge : tools === "all" ? undefined : tools;
     const server = this.#server = new ToolServer(source, options, {
       bridge: bridge && bridgeOnce(bridge),
-      maxStreams: options.maxSubscriptions,
-      maxStreamsPerPrincipal: options.maxSubscriptionsPerPrincipal,
       createDispatcher: (own) => new ToolDispatcher(source, own),
     });
     installParts(server, sharedParts(options));

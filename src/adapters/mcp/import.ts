@@ -165,6 +165,7 @@ export async function importMcpServer(
 
 class McpImport implements ImportedMcpServer {
   readonly #options: ImportMcpServerOptions;
+  readonly #importing: Omit<McpImportOptions, "execute">;
   readonly #transport: "http" | "stdio";
   readonly #connection: McpConnection;
   readonly #sync: RegistrySync;
@@ -181,7 +182,10 @@ class McpImport implements ImportedMcpServer {
   #isClosed = false;
 
   constructor(source: McpServerSource, options: ImportMcpServerOptions) {
-    const { namespace, registry, reconnect = {}, http, maxMessageBytes, mayAsk = false } = options;
+    const { registry, http, reconnect = {}, pins: _, signal: _signal, maxMessageBytes, ...rest } =
+      options;
+    const { mayAsk = false, onError: _onError, ...importing } = rest;
+    const { namespace } = importing;
     if (typeof namespace !== "string") refuse(ACTION, "it needs a namespace");
     const maxBytes = maxMessageBytes === undefined
       ? MAX_MESSAGE_BYTES
@@ -189,6 +193,7 @@ class McpImport implements ImportedMcpServer {
     const opener = clientOpener(source, http, maxBytes, checkFlag(ACTION, mayAsk, "mayAsk"));
     const onError = (error: unknown): void => this.#report(error);
     this.#options = options;
+    this.#importing = importing;
     this.#transport = opener.transport;
     this.#sync = new RegistrySync(registry, onError);
     this.#connection = new McpConnection(opener, reconnect, {
@@ -296,19 +301,9 @@ class McpImport implements ImportedMcpServer {
       const text = JSON.stringify(list.tools);
       const isSame = text === this.#text && this.#sync.revision === this.#revision;
       if (isNotified && isSame) return;
-      const {
-        registry: _registry,
-        http: _http,
-        reconnect: _reconnect,
-        signal: _signal,
-        maxMessageBytes: _maxMessageBytes,
-        mayAsk = false,
-        onError: _onError,
-        pins,
-        ...rest
-      } = this.#options;
+      const { pins, mayAsk = false, namespace } = this.#options;
       const imported = importTools("mcp", list, {
-        ...rest,
+        ...this.#importing,
         beside: this.#sync.others(),
         transport: this.#transport,
         execute: (name, args, context) =>
@@ -319,7 +314,7 @@ class McpImport implements ImportedMcpServer {
             asking: mayAsk ? this.#listed.get(name) : undefined,
           }, context),
       });
-      const checked = pins === undefined ? imported : await pins.check(imported, rest.namespace);
+      const checked = pins === undefined ? imported : await pins.check(imported, namespace);
       if (this.#isClosed) return;
       this.#text = text;
       this.#listed = new Map(list.tools.map((tool) => [tool.name, withoutOutput(tool)]));
@@ -383,12 +378,7 @@ class RegistrySync {
     return this.#registry?.revision;
   }
 
-  /**
-   * Takes in a new list. Unchanged tools stay the same objects.
-   *
-   * @throws {TypeError} The first time, if the registry rejects a tool; no tool is registered then.
-   * Later, rejected tools are reported, and the others are registered.
-   */
+  /** Takes in a new list. Unchanged tools stay the same objects. */
   update(listed: readonly Tool[]): void {
     const before = new Map(this.tools.map((tool) => [tool.id, tool]));
     const next = listed.map((tool) => {

@@ -47,13 +47,7 @@ interface ClientLimits {
 
 const MAX_PAGES = 64;
 
-/**
- * Makes the opener of a source's connections.
- *
- * @param maxBytes The maximum size of a message, and of a list of tools, in bytes.
- * @param mayAsk True if the client declares that the server may ask.
- * @throws {TypeError} If the source is not a server.
- */
+/** Makes the opener of a source's connections. */
 export function clientOpener(
   source: McpServerSource,
   http: StreamableHTTPClientTransportOptions | undefined,

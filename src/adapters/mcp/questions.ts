@@ -33,11 +33,7 @@ import {
 /** A question that MCP cannot express. The message gives the reason. */
 export class UnaskableError extends TypeError {}
 
-/**
- * Converts a question to an elicitation request.
- *
- * @throws {UnaskableError} If MCP has no form for the question.
- */
+/** Converts a question to an elicitation request. */
 export function requestOf(question: Question): InputRequest {
   const { key, kind, url, schema } = question;
   const message = messageOf(question);
@@ -205,7 +201,6 @@ export class CallQuestions {
    *
    * @returns `undefined` if the result of the call will carry the question; `null` if the client
    * cannot receive it.
-   * @throws {UnaskableError} If MCP has no form for the question.
    */
   async answer(question: Question, signal: AbortSignal): Promise<Answer | undefined | null> {
     const { declared, ask, responses, state } = this.#input;
@@ -244,11 +239,7 @@ export class CallQuestions {
     };
   }
 
-  /**
-   * Returns the failure of a call that needs an answer which the client cannot give.
-   *
-   * @throws {ProtocolError} If the protocol has an error for it.
-   */
+  /** Returns the failure of a call that needs an answer which the client cannot give. */
   unanswered(failure: ToolFailure): ToolFailure {
     const { error: { code }, durationMs } = failure;
     if (this.#unaskable !== undefined) {

@@ -94,19 +94,6 @@ export interface McpEndpointOptions extends HttpOptions {
    * @default {10_000}
    */
   readonly ttlMs?: number;
-  /**
-   * The maximum number of clients that follow changes of the tools. Further ones are rejected.
-   *
-   * @default {1_024}
-   */
-  readonly maxSubscriptions?: number;
-  /**
-   * The maximum number of one principal's clients among them; callers without a principal count as
-   * one. Not used without `authorize`.
-   *
-   * @default {a sixteenth of maxSubscriptions}
-   */
-  readonly maxSubscriptionsPerPrincipal?: number;
 }
 
 /** The check of each option; its type keeps the table complete. */
@@ -124,8 +111,6 @@ export const MCP_CHECKS: { readonly [Option in keyof McpEndpointOptions]-?: Chec
   ),
   pageSize: checkCount,
   ttlMs: wholeFrom(0),
-  maxSubscriptions: checkCount,
-  maxSubscriptionsPerPrincipal: checkCount,
 };
 
 export interface ServerParts {

@@ -261,12 +261,7 @@ const REJECTED_BY_USER = -1;
 export class ClientAnswers {
   readonly #waiting = new Map<string, (response: ClientResponse) => void>();
 
-  /**
-   * Asks the client of a session.
-   *
-   * @returns Its result; `undefined` if it has none.
-   * @throws The signal's reason.
-   */
+  /** Asks the client of a session. */
   async ask(
     key: SessionKey,
     request: InputRequest,

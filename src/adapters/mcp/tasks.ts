@@ -40,11 +40,7 @@ export function supportsTasks({ extensions }: ClientCapabilities): boolean {
   return isObject(extensions) && isObject(extensions[TASKS_EXTENSION]);
 }
 
-/**
- * Rejects a client that has not declared the extension.
- *
- * @throws {MissingRequiredClientCapabilityError}
- */
+/** Rejects a client that has not declared the extension. */
 export function requireTasks(declared: ClientCapabilities): void {
   if (supportsTasks(declared)) return;
   throw new MissingRequiredClientCapabilityError({ requiredCapabilities: TASKS_CAPABILITY });

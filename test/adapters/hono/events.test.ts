@@ -115,7 +115,7 @@ describe("GET /events", () => {
 
   it("rejects further clients beyond its limit, until one disconnects", async () => {
     const registry = sampleRegistry();
-    const { app, response } = await follow(registry, { maxEventStreams: 1 });
+    const { app, response } = await follow(registry, { maxStreams: 1 });
     const second = await app.request(`${BASE}/events`);
     assertEquals([second.status, second.headers.get("retry-after")], [503, "60"]);
     assertEquals((await problemOf(second)).code, "overloaded");
@@ -128,8 +128,8 @@ describe("GET /events", () => {
   it("keeps one caller from taking the places of the others", async () => {
     const registry = sampleRegistry();
     const app = createToolHandler(registry, {
-      maxEventStreams: 3,
-      maxEventStreamsPerPrincipal: 2,
+      maxStreams: 3,
+      maxStreamsPerPrincipal: 2,
       authorize: (request): Caller => {
         const principal = request.headers.get("x-who");
         return principal === null ? {} : { principal };
@@ -153,7 +153,7 @@ describe("GET /events", () => {
 
   it("leaves one caller a sixteenth of the places", async () => {
     const app = createToolHandler(sampleRegistry(), {
-      maxEventStreams: 17,
+      maxStreams: 17,
       authorize: () => ({ principal: "ann" }),
     });
     const responses = [];
@@ -163,7 +163,7 @@ describe("GET /events", () => {
   });
 
   it("follows nothing for HEAD", async () => {
-    const app = createToolHandler(sampleRegistry(), { maxEventStreams: 1 });
+    const app = createToolHandler(sampleRegistry(), { maxStreams: 1 });
     for (let n = 0; n < 3; n++) {
       assertEquals((await app.request(`${BASE}/events`, { method: "HEAD" })).status, 200);
     }
@@ -176,7 +176,7 @@ describe("GET /events", () => {
 
   it("stops following when the request is aborted", async () => {
     const registry = sampleRegistry();
-    const app = createToolHandler(registry, { maxEventStreams: 1 });
+    const app = createToolHandler(registry, { maxStreams: 1 });
     const client = new AbortController();
     const response = await app.request(`${BASE}/events`, { signal: client.signal });
     client.abort();

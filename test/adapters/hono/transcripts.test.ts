@@ -1,102 +1,91 @@
-/**
- * Runs `transcripts.json`: requests to a handler with the tools of `sampleRegistry`, and the expected
- * responses, as data.
- */
+import { describe } from "bun:test";
+import { type Tool, type ToolDefinition, ToolRegistry, ToolResult } from "@plue/tools";
+import { runByClient } from "@plue/tools/calls";
+import { toolOf } from "../../support/tool_of.ts";
+import { type NamedTools, runTranscripts } from "./transcript.ts";
+import bridge from "./transcripts/bridge.json" with { type: "json" };
+import callers from "./transcripts/callers.json" with { type: "json" };
+import calls from "./transcripts/calls.json" with { type: "json" };
+import execute from "./transcripts/execute.json" with { type: "json" };
+import formats from "./transcripts/formats.json" with { type: "json" };
+import listing from "./transcripts/listing.json" with { type: "json" };
+import requests from "./transcripts/requests.json" with { type: "json" };
 
-import { describe, it } from "bun:test";
-import { assert, assertEquals } from "@std/assert";
-import type { Caller, ToolHandlerOptions } from "@plue/tools/hono";
-import data from "./transcripts.json" with { type: "json" };
-import { assertMatches, BASE, handler, repeated } from "./support.ts";
-
-interface Exchange {
-  /** The method and the path. */
-  readonly request: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  /** A string is sent unchanged, any other value as JSON. `{x*9}` represents 9 times `x`. */
-  readonly body?: unknown;
-  readonly status: number;
-  /** The expected members of the body. In strings, `…` represents any text. */
-  readonly response?: unknown;
-  /** The expected body, with no other members. */
-  readonly exactly?: unknown;
-  /** The expected ids of the listed tools. */
-  readonly ids?: readonly string[];
-  /** Some or all tools of an explanation: what removed them, or `seen`. */
-  readonly verdicts?: Readonly<Record<string, string>>;
-  readonly allVerdicts?: Readonly<Record<string, string>>;
-  /** Headers of the response. */
-  readonly sent?: Readonly<Record<string, string>>;
-  /** Text that the response must not contain. */
-  readonly lacks?: string;
-}
-
-interface Transcript {
-  readonly title: string;
-  readonly options?: ToolHandlerOptions;
-  /** The callers, by their header `authorization`; "" is for requests without it. */
-  readonly callers?: Readonly<Record<string, Caller>>;
-  readonly exchanges: readonly Exchange[];
-}
-
-function requestOf({ request, headers, body }: Exchange): Request {
-  const [method = "", path = ""] = repeated(request).split(" ");
-  return new Request(BASE + path, {
-    method,
-    headers: { ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
-    ...(body === undefined
-      ? {}
-      : { body: repeated(typeof body === "string" ? body : JSON.stringify(body)) }),
+/** Makes a value that is JSON at the first look; each later look throws. */
+function changing(): object {
+  let looks = 0;
+  return Object.defineProperty({}, "a", {
+    enumerable: true,
+    get() {
+      if (looks++ > 0) throw new Error("Gone");
+      return 1;
+    },
   });
 }
 
-interface Explained {
-  readonly id: string;
-  readonly available: boolean;
-  readonly removedBy?: string;
-}
+/** A tool that asks before it runs. */
+const asking = (more: Partial<ToolDefinition> = {}): readonly Tool[] => [
+  toolOf("rm", async (params, { ask }) => {
+    const { path } = params as { readonly path?: string };
+    const { action } = await ask("sure", { kind: "approval", message: `Delete ${path}?` });
+    return action === "accept" ? `deleted ${path}` : "kept";
+  }, {
+    parameters: { type: "object", properties: { path: { type: "string" } } },
+    ...more,
+  }),
+];
 
-async function check(expected: Exchange, response: Response): Promise<void> {
-  const text = await response.text();
-  assertEquals(response.status, expected.status, text);
-  const body = text === "" ? undefined : JSON.parse(text);
-  if (expected.status >= 400) {
-    assertEquals(response.headers.get("content-type"), "application/problem+json");
-    assertEquals(body.status, expected.status);
-  }
-  const { exactly, ids, verdicts, allVerdicts } = expected;
-  if ("response" in expected) assertMatches(body, expected.response);
-  if ("exactly" in expected) assertEquals(body, exactly);
-  if (ids !== undefined) assertEquals(body.tools.map(({ id }: Explained) => id), ids);
-  if (verdicts !== undefined || allVerdicts !== undefined) {
-    const found = Object.fromEntries(
-      body.tools.map((
-        { id, available, removedBy }: Explained,
-      ) => [id, available ? "seen" : removedBy]),
-    );
-    if (verdicts !== undefined) assertMatches(found, verdicts);
-    if (allVerdicts !== undefined) assertEquals(found, allVerdicts);
-  }
-  for (const [name, value] of Object.entries(expected.sent ?? {})) {
-    assertEquals(response.headers.get(name), value);
-  }
-  if (expected.lacks !== undefined) assert(!text.includes(expected.lacks), text);
-}
+const NAMED: NamedTools = {
+  asking,
+  byClient: () => [
+    toolOf("locate", runByClient({ returns: { type: "number" } }), {
+      parameters: { type: "object", properties: { exact: { type: "boolean" } } },
+    }),
+  ],
+  changing: () => [toolOf("change", changing)],
+  contexts: () => [
+    toolOf("context", (_, { principal, sessionId, messageId, callId }) => [
+      ...[principal ?? null, sessionId ?? null, messageId ?? null, callId],
+    ]),
+  ],
+  counting() {
+    let runs = 0;
+    return [toolOf("count", () => ++runs)];
+  },
+  failing: () => [
+    toolOf("threw", () => {
+      throw new Error("disk on fire");
+    }),
+    toolOf("undefined", () => {
+      throw undefined;
+    }),
+    toolOf("plan"),
+    toolOf("own", () => ToolResult.error("overloaded", "Come back later")),
+    toolOf("ask", () => null, { requiresApproval: true }),
+    toolOf("cycle", () => {
+      const cycle: Record<string, unknown> = {};
+      return cycle["self"] = cycle;
+    }),
+  ],
+  readers: () =>
+    new ToolRegistry({
+      tools: [{
+        name: "echo",
+        description: ({ locale, provider }) => `In ${locale ?? "none"} for ${provider ?? "all"}.`,
+      }],
+    }).tools,
+  staffOnly: () => asking({ allowedRoles: ["admin"] }),
+  // A tool that is never available is in no toolset. Its calls fail in the same way.
+  unavailable: () => [
+    toolOf("now", () => "ran", { isAvailable: () => false }),
+    toolOf("never", () => "ran", { isAvailable: false }),
+  ],
+};
 
-describe("a handler of sample tools", () => {
-  // JSON has no narrower types.
-  for (const { title, options, callers, exchanges } of data as unknown as readonly Transcript[]) {
-    const app = handler({
-      ...options,
-      ...(callers === undefined ? {} : {
-        authorize: ({ headers }) => callers[headers.get("authorization") ?? ""] as Caller,
-      }),
-    });
-    for (const exchange of exchanges) {
-      const { request, body = "" } = exchange;
-      it(`${title}: ${request} ${JSON.stringify(body)}`.slice(0, 160), async () => {
-        await check(exchange, await app.request(requestOf(exchange)));
-      });
-    }
-  }
-});
+describe("requests that the handler reads or rejects", () => runTranscripts(requests));
+describe("GET /tools", () => runTranscripts(listing, { named: NAMED }));
+describe("POST /tools/:id/execute", () => runTranscripts(execute, { named: NAMED }));
+describe("calls that outlive their request", () => runTranscripts(calls, { named: NAMED }));
+describe("formats", () => runTranscripts(formats));
+describe("bridges", () => runTranscripts(bridge));
+describe("callers", () => runTranscripts(callers, { named: NAMED }));

@@ -1,13 +1,7 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
-import {
-  type AccessEntry,
-  createToolHandler,
-  serveFormats,
-  type ToolHandlerOptions,
-} from "@plue/tools/hono";
+import { type AccessEntry, createToolHandler, type ToolHandlerOptions } from "@plue/tools/hono";
 import { type CallTelemetry, ToolRegistry } from "@plue/tools";
-import * as formats from "@plue/tools/formats";
 import { BASE, execute, execution, sampleRegistry } from "../hono/support.ts";
 import { allEvents } from "../hono/sse.ts";
 
@@ -18,7 +12,6 @@ const STREAM = { accept: "text/event-stream" };
 function observed(options: ToolHandlerOptions = {}) {
   const entries: AccessEntry[] = [];
   const told: (() => void)[] = [];
-  let now = 1_000;
   const app = createToolHandler(sampleRegistry(), {
     openExecution: true,
     ...options,
@@ -27,7 +20,6 @@ function observed(options: ToolHandlerOptions = {}) {
         entries.push(entry);
         for (const tell of told.splice(0)) tell();
       },
-      now: () => now++,
       ...options.observe,
     },
   });
@@ -124,8 +116,8 @@ describe("the access log", () => {
     ]);
     assertEquals(entries[1]?.calls, [{ toolId: "echo", callId: "c1", outcome: "ok" }]);
     assertEquals(/sesame|secret|my-own/.test(JSON.stringify(entries)), false);
-    // The given clock ticks once per request.
-    assertEquals(entries.map(({ time }) => time), entries.map((_, index) => 1_000 + index));
+    const now = Date.now();
+    assert(entries.every(({ time }) => time <= now && time > now - 60_000));
     assert(entries.every(({ durationMs }) => durationMs >= 0));
   });
 
@@ -137,30 +129,6 @@ describe("the access log", () => {
     await allEvents(response);
     await told;
     assertEquals([entries[0]?.status, entries[0]?.calls[0]?.outcome], [200, "ok"]);
-  });
-
-  const TURN = {
-    role: "assistant",
-    tool_calls: [["a", "echo", { text: "x" }], ["b", "nope", {}], ["c", "echo", { text: 5 }]]
-      .map(([id, name, args]) => ({
-        id,
-        type: "function",
-        function: { name, arguments: JSON.stringify(args) },
-      })),
-  };
-
-  it("lists each call of a turn, including a call of an unknown tool", async () => {
-    const { app, entries } = observed({
-      formats: serveFormats(formats),
-      authorize: () => ({ principal: "ann" }),
-    });
-    await app.request(`${BASE}/dispatch/openai.chat`, execution(TURN));
-    const [{ route, principal, calls } = {}] = entries;
-    assertEquals([route, principal, calls], ["/dispatch/:target", "ann", [
-      { toolId: "echo", callId: "a", outcome: "ok" },
-      { toolId: "nope", callId: "b", outcome: "unknown_tool" },
-      { toolId: "echo", callId: "c", outcome: "invalid_arguments" },
-    ]]);
   });
 
   it("writes one entry for a stream of another handler, when it has been read", async () => {
@@ -225,8 +193,8 @@ describe("Server-Timing", () => {
     assertMatch(list.headers.get("server-timing") ?? "", /^auth;dur=[\d.]+, total;dur=[\d.]+$/);
   });
 
-  it("has a total that is not less than its parts, whatever the clock of the log returns", async () => {
-    const { app } = observed({ observe: { serverTiming: true, now: () => 0 } });
+  it("has a total that is not less than its parts", async () => {
+    const { app } = observed({ observe: { serverTiming: true } });
     const call = execution({ arguments: { text: "x" } });
     for (let n = 0; n < 50; n++) {
       const response = await app.request(`${BASE}/tools/echo/execute`, call);
@@ -357,23 +325,6 @@ describe("telemetry", () => {
       });
       const response = await execute(app, "count", {});
       assertEquals([response.status, (await response.json()).content], [200, 1]);
-    }
-  });
-});
-
-describe("a clock that fails", () => {
-  it("does not change an answer", async () => {
-    for (
-      const now of [
-        () => {
-          throw new Error("the clock is down");
-        },
-        () => "noon",
-      ]
-    ) {
-      const { app, entries } = observed({ observe: { now: now as unknown as () => number } });
-      assertEquals((await app.request(`${BASE}/tools`)).status, 200);
-      assertEquals(entries.map(({ time }) => typeof time), ["number"]);
     }
   });
 });

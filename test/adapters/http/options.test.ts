@@ -11,8 +11,6 @@ import {
   MemoryRateLimitStore,
   type MemoryRateLimitStoreOptions,
   type RateLimitOptions,
-  remoteKeys,
-  type RemoteKeysOptions,
   serveFormats,
   type ServeFormatsOptions,
   type ToolHandlerOptions,
@@ -87,16 +85,6 @@ const WRONG: readonly (readonly [what: string, make: () => unknown, words: strin
     () => new MemoryRateLimitStore({ maxKey: 1 } as MemoryRateLimitStoreOptions),
     'did you mean "maxKeys"',
   ],
-  [
-    "remoteKeys",
-    () => remoteKeys(ISSUER, { timeout: 1 } as RemoteKeysOptions),
-    'did you mean "timeoutMs"',
-  ],
-  [
-    "cors",
-    () => serve({ allowedOrigins: [ISSUER], cors: { credential: true } }),
-    'did you mean "credentials"',
-  ],
   ["observe", () => serve({ observe: { serverTimings: true } }), 'did you mean "serverTiming"'],
   [
     "dispatch: telemetry that is none",
@@ -134,9 +122,6 @@ describe("options", () => {
   it("are taken where they are right", () => {
     jwt({
       requiredScopes: ["a"],
-      scopeClaim: "scp",
-      roleClaim: "roles",
-      principalClaim: "sub",
       algorithms: ["ES256"],
       clockToleranceS: 0,
       toCaller: () => ({}),
@@ -155,8 +140,8 @@ describe("options", () => {
     logins({ header: "x-api-key", store: new MemoryRateLimitStore({ maxKeys: 1 }) });
     limiter({ ...WINDOW, keyOf: () => "", store: new MemoryRateLimitStore() });
     serve({
-      observe: { access() {}, serverTiming: true, now: () => 0 },
-      protectedResource: { ...RESOURCE, scopes: ["a"], name: "Tools", documentation: ISSUER },
+      observe: { access() {}, serverTiming: true },
+      protectedResource: { ...RESOURCE, scopes: ["a"] },
     });
   });
 });

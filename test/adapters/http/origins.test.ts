@@ -1,84 +1,21 @@
 import { describe, it } from "bun:test";
-import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { assertEquals, assertThrows } from "@std/assert";
 import type { ToolHandlerOptions } from "@plue/tools/hono";
 import { createGuard } from "../../../src/adapters/http/mod.ts";
-import { BASE, execution, handler } from "../hono/support.ts";
+import { BASE, handler } from "../hono/support.ts";
 
 const PAGE = "https://app.example.com";
 const OPEN: ToolHandlerOptions = { allowedOrigins: [PAGE], cors: true };
 
-const asks: RequestInit = {
-  method: "OPTIONS",
-  headers: { origin: PAGE, "access-control-request-method": "POST" },
-};
-
-const headersOf = (init: RequestInit): Record<string, string> =>
-  init.headers as Record<string, string> | undefined ?? {};
-
 describe("cors", () => {
-  it("is off unless asked for", async () => {
-    const app = handler({ allowedOrigins: [PAGE] });
-    const response = await app.request(`${BASE}/tools`, { headers: { origin: PAGE } });
-    assertEquals(response.headers.get("access-control-allow-origin"), null);
-    assertEquals((await app.request(`${BASE}/tools`, asks)).status, 405);
-  });
-
-  it("lets a listed page read the answers, problems too", async () => {
+  it("lets a listed page read the answer to something that broke", async () => {
     const app = handler(OPEN);
-    for (const path of ["/tools", "/tools/nope", "/tools?wrong=1"]) {
-      const response = await app.request(BASE + path, { headers: { origin: PAGE } });
-      assertEquals(response.headers.get("access-control-allow-origin"), PAGE);
-      assertStringIncludes(response.headers.get("access-control-expose-headers") ?? "", "etag");
-      assertStringIncludes(response.headers.get("vary") ?? "", "origin");
-      assertEquals(response.headers.get("access-control-allow-credentials"), null);
-    }
-  });
-
-  for (
-    const [what, url, init, status] of [
-      ["no such route", `${BASE}/nope`, {}, 404],
-      ["another method", `${BASE}/tools/echo/execute`, {}, 405],
-      ["another method of a fixed route", `${BASE}/healthz`, { method: "DELETE" }, 405],
-      ["the health of the server", `${BASE}/healthz`, {}, 200],
-      ["a plain OPTIONS", `${BASE}/tools`, { method: "OPTIONS" }, 405],
-      ["another host", "http://evil.example/tools", {}, 421],
-      ["a question for another host", "http://evil.example/tools", asks, 421],
-      ["closed execution", `${BASE}/tools/echo/execute`, execution({}), 403],
-      ["something that broke", `${BASE}/broken`, {}, 500],
-    ] as const
-  ) {
-    it(`lets a listed page, and no other, read the answer to ${what}`, async () => {
-      const app = handler(OPEN);
-      app.get("/broken", () => {
-        throw new Error("broken");
-      });
-      const ask = (origin: string) =>
-        app.request(url, { ...init, headers: { ...headersOf(init), origin } });
-      const response = await ask(PAGE);
-      assertEquals(response.status, status);
-      assertEquals(response.headers.get("access-control-allow-origin"), PAGE);
-      const names = response.headers.get("vary")?.split(",").map((name) => name.trim()) ?? [];
-      assertEquals(names.filter((name) => name === "origin").length, 1);
-      const other = await ask("https://evil.example");
-      assertEquals(other.headers.get("access-control-allow-origin"), null);
+    app.get("/broken", () => {
+      throw new Error("broken");
     });
-  }
-
-  it("accepts and exposes the headers of MCP clients, including the headers for arguments", async () => {
-    const names = "mcp-session-id, mcp-protocol-version, last-event-id, mcp-method, mcp-name";
-    const response = await handler(OPEN).request(`${BASE}/mcp`, {
-      ...asks,
-      headers: {
-        ...headersOf(asks),
-        "access-control-request-headers": `${names}, Mcp-Param-Region, x-other, mcp-param-\u00e9`,
-      },
-    });
-    assertEquals(response.status, 204);
-    const allowed = response.headers.get("access-control-allow-headers")?.split(", ") ?? [];
-    for (const name of names.split(", ")) assert(allowed.includes(name), name);
-    assertEquals(allowed.filter((name) => /^(mcp-param|x-other)/.test(name)), ["mcp-param-region"]);
-    const exposed = response.headers.get("access-control-expose-headers")?.split(", ") ?? [];
-    for (const name of ["mcp-session-id", "www-authenticate"]) assert(exposed.includes(name), name);
+    const response = await app.request(`${BASE}/broken`, { headers: { origin: PAGE } });
+    assertEquals(response.status, 500);
+    assertEquals(response.headers.get("access-control-allow-origin"), PAGE);
   });
 
   it("lets a listed page read how it was turned away", async () => {
@@ -115,92 +52,16 @@ describe("cors", () => {
     assertEquals(JSON.stringify([...constant.headers]), before);
   });
 
-  it("answers preflight requests without authorization", async () => {
-    const app = handler({ ...OPEN, authorize: () => new Response(null, { status: 401 }) });
-    const response = await app.request(`${BASE}/tools/echo/execute`, asks);
-    assertEquals(response.status, 204);
-    assertEquals(response.headers.get("access-control-allow-origin"), PAGE);
-    assertEquals(response.headers.get("access-control-allow-methods"), "GET, POST, DELETE");
-    assertStringIncludes(
-      response.headers.get("access-control-allow-headers") ?? "",
-      "authorization",
-    );
-    assertEquals(response.headers.get("access-control-max-age"), "600");
+  it("needs the origins in allowedOrigins", () => {
+    assertThrows(() => handler({ cors: true }), Error, "Cannot serve other origins (cors)");
   });
-
-  it("rejects pages of other origins", async () => {
-    const app = handler(OPEN);
-    for (const origin of ["https://evil.example", "null", `${PAGE}.evil.example`]) {
-      const response = await app.request(`${BASE}/tools`, {
-        ...asks,
-        headers: { ...asks.headers as Record<string, string>, origin },
-      });
-      assertEquals(response.status, 403);
-      assertEquals(response.headers.get("access-control-allow-origin"), null);
-    }
-  });
-
-  it("lets browsers send cookies and further headers only when told", async () => {
-    const app = handler({
-      ...OPEN,
-      cors: { credentials: true, headers: ["x-extra"] },
-    });
-    const response = await app.request(`${BASE}/tools`, asks);
-    assertEquals(response.headers.get("access-control-allow-credentials"), "true");
-    assertEquals(response.headers.get("access-control-max-age"), "600");
-    assertStringIncludes(response.headers.get("access-control-allow-headers") ?? "", "x-extra");
-  });
-
-  for (
-    const options of [
-      { cors: true },
-      { cors: { headers: ["a b"] }, allowedOrigins: [PAGE] },
-      { cors: { maxAge: 1 }, allowedOrigins: [PAGE] },
-    ] as ToolHandlerOptions[]
-  ) {
-    it(`rejects ${JSON.stringify(options)}`, () => {
-      assertThrows(() => handler(options), Error, "Cannot serve other origins (cors)");
-    });
-  }
 });
 
 describe("GET /.well-known/oauth-protected-resource", () => {
   const metadata = {
     resource: "https://tools.example.com/mcp",
     authorizationServers: ["https://issuer.example"],
-    scopes: ["tools:read"],
-    name: "Tools",
-    documentation: "https://tools.example.com/docs",
   };
-
-  it("serves the metadata to clients without a token", async () => {
-    const app = handler({
-      authorize: () => new Response(null, { status: 401 }),
-      protectedResource: metadata,
-    });
-    for (const end of ["", "/mcp"]) {
-      const response = await app.request(`${BASE}/.well-known/oauth-protected-resource${end}`);
-      assertEquals([response.status, await response.json()], [200, {
-        resource: "https://tools.example.com/mcp",
-        authorization_servers: ["https://issuer.example"],
-        scopes_supported: ["tools:read"],
-        bearer_methods_supported: ["header"],
-        resource_name: "Tools",
-        resource_documentation: "https://tools.example.com/docs",
-      }]);
-    }
-  });
-
-  it("is missing without protectedResource", async () => {
-    const response = await handler().request(`${BASE}/.well-known/oauth-protected-resource`);
-    assertEquals(response.status, 404);
-  });
-
-  it("answers to this server's hosts only", async () => {
-    const response = await handler({ protectedResource: metadata })
-      .request("http://evil.example/.well-known/oauth-protected-resource");
-    assertEquals(response.status, 421);
-  });
 
   for (
     const wrong of [

@@ -3,15 +3,11 @@ import { type Answer, defineTool, type Tool, ToolDispatcher, ToolRegistry } from
 import { runByClient, sealedTickets } from "@plue/tools/calls";
 import { createMcpEndpoint, type McpEndpoint, type McpEndpointOptions } from "@plue/tools/mcp";
 import { describe, it } from "bun:test";
-import {
-  assert,
-  assertEquals,
-  assertMatch,
-  assertRejects,
-  assertStringIncludes,
-} from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { IS_WORKERS } from "../../../src/adapters/http/mod.ts";
-import { fetchFrom, legacyRequest, messageIn, modernRequest, URL_OF_MCP } from "./support.ts";
+import { type NamedTools, runTranscripts } from "../hono/transcript.ts";
+import data from "./transcripts/asking.json" with { type: "json" };
+import { fetchFrom, legacyRequest, URL_OF_MCP } from "./support.ts";
 
 const KEY = new Uint8Array(32).fill(7);
 
@@ -33,15 +29,13 @@ function asking(execute: NonNullable<Tool["execute"]>, fields: Partial<Tool> = {
 }
 const greet = asking(async (_, { ask }) => `Hello, ${said(await ask("user", NAME))}!`);
 
-const login = asking(async (_, { ask }) =>
-  said(
-    await ask("login", {
-      kind: "authorization",
-      message: "Log in",
-      url: "https://login.example/",
-    }),
-  )
-);
+const VISIT = {
+  kind: "authorization",
+  message: "Log in",
+  url: "https://login.example/",
+} as const;
+
+const login = asking(async (_, { ask }) => said(await ask("login", VISIT)));
 
 function endpoint(
   tools: readonly Tool[],
@@ -59,342 +53,49 @@ function endpoint(
   });
 }
 
-const ALL = { elicitation: { form: {}, url: {} } };
-
-/** Calls the tool of an endpoint as a client of 2026-07-28 does. */
-async function call(
-  mcp: McpEndpoint,
-  params: Record<string, unknown> = {},
-  { capabilities = ALL as unknown, headers = {} as Record<string, string>, meta = {} } = {},
-): Promise<Called> {
-  const response = await mcp.fetch(
-    modernRequest("tools/call", {
-      name: "asks",
-      arguments: {},
-      ...params,
-      _meta: { "io.modelcontextprotocol/clientCapabilities": capabilities, ...meta },
-    }, headers),
-  );
-  return { status: response.status, ...await messageIn(response) } as Called;
-}
-
-interface Called {
-  readonly status: number;
-  readonly result?: {
-    readonly resultType: string;
-    readonly inputRequests?: Readonly<
-      Record<string, { readonly method: string; readonly params?: Record<string, unknown> }>
-    >;
-    readonly requestState?: string;
-    readonly content?: readonly { readonly text: string }[];
-    readonly isError?: boolean;
-  };
-  readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown };
-}
-
 const accept = (content: unknown) => ({ action: "accept", content });
 
+const unaskable = {
+  message: "Where?",
+  schema: { type: "object", properties: { place: { type: "object" } } },
+} as const;
+const AGE = { message: "How old?", schema: { type: "integer", minimum: 18 } } as const;
+const PLACE = {
+  type: "object",
+  properties: { latitude: { type: "number" } },
+  required: ["latitude"],
+} as const;
+
+const NAMED: NamedTools = {
+  age: () => [asking(async (_, { ask }) => said(await ask("age", AGE)))],
+  approved() {
+    let runs = 0;
+    return [
+      asking(() => `run ${++runs}`, { requiresApproval: true, parameters: { type: "object" } }),
+    ];
+  },
+  both: () => [
+    asking(async (_, { ask }) => {
+      const answers = await Promise.all([ask("user", NAME), ask("login", VISIT)]);
+      return answers.map(said).join(" ");
+    }),
+  ],
+  deep: () => [asking(async (_, { ask }) => said(await ask("deep", unaskable)))],
+  fallback: () => [
+    asking(async (_, { ask }) => said(await ask("login", VISIT).catch(() => ask("user", NAME)))),
+  ],
+  greet: () => [greet],
+  locate: () => [
+    asking(runByClient({ returns: PLACE, message: "Locate" }), {
+      parameters: { type: "object", properties: { exact: { type: "boolean" } } },
+      returns: PLACE,
+    }),
+  ],
+  login: () => [login],
+};
+
 describe("questions to clients of 2026-07-28", () => {
-  it("are the result of the call, which the client repeats with the answers", async () => {
-    const mcp = endpoint([greet]);
-    const { result: asked } = await call(mcp);
-    assertEquals(asked?.resultType, "input_required");
-    assertEquals(asked?.inputRequests?.["user"], {
-      method: "elicitation/create",
-      params: { message: NAME.message, requestedSchema: NAME.schema },
-    });
-    const { result } = await call(mcp, {
-      requestState: asked?.requestState,
-      inputResponses: { user: accept({ name: "Ann" }), other: accept({}) },
-    });
-    assertEquals(result?.resultType, "complete");
-    assertEquals(result?.content?.[0]?.text, 'Hello, {"name":"Ann"}!');
-  });
-
-  it("have a form with one field if the answer is not an object", async () => {
-    const mcp = endpoint([
-      asking(async (_, { ask }) =>
-        said(await ask("age", { message: "How old?", schema: { type: "integer", minimum: 18 } }))
-      ),
-    ]);
-    const { result: asked } = await call(mcp);
-    assertEquals(asked?.inputRequests?.["age"]?.params?.["requestedSchema"], {
-      type: "object",
-      properties: { answer: { type: "integer", minimum: 18 } },
-      required: ["answer"],
-    });
-    const reply = (answer: unknown) =>
-      call(mcp, {
-        requestState: asked?.requestState,
-        inputResponses: { age: accept({ answer }) },
-      });
-    assertEquals((await reply(42)).result?.content?.[0]?.text, "42");
-    assertEquals((await reply(7)).result?.resultType, "input_required");
-    assertEquals(
-      (await call(mcp, { inputResponses: { age: accept({ answer: 42 }) } })).result?.content?.[0]
-        ?.text,
-      "42",
-    );
-  });
-
-  it("have the arguments and the form of the result of a tool that the client runs", async () => {
-    const returns = {
-      type: "object",
-      properties: { latitude: { type: "number" } },
-      required: ["latitude"],
-    } as const;
-    const mcp = endpoint([
-      asking(runByClient({ returns, message: "Locate" }), {
-        parameters: { type: "object", properties: { exact: { type: "boolean" } } },
-        returns,
-      }),
-    ]);
-    const { result: asked } = await call(mcp, { arguments: { exact: true } });
-    assertEquals(asked?.inputRequests?.["client"]?.params, {
-      message: 'Locate\n\n{\n  "exact": true\n}',
-      requestedSchema: returns,
-    });
-    const { result } = await call(mcp, {
-      arguments: { exact: true },
-      requestState: asked?.requestState,
-      inputResponses: { client: accept({ latitude: 41.9 }) },
-    });
-    assertEquals(result?.content?.[0]?.text, '{"latitude":41.9}');
-  });
-
-  it("are the same through the SDK's server", async () => {
-    const mcp = endpoint([greet]);
-    const meta = { progressToken: 1 };
-    const { result: asked } = await call(mcp, {}, { meta });
-    assertEquals(asked?.resultType, "input_required");
-    const { result } = await call(mcp, {
-      requestState: asked?.requestState,
-      inputResponses: { user: { action: "decline" } },
-    }, { meta });
-    assertEquals(result?.content?.[0]?.text, "Hello, decline!");
-  });
-
-  it("are repeated if the answer is invalid, with the reason", async () => {
-    const mcp = endpoint([greet]);
-    const { result: asked } = await call(mcp);
-    const { result: again } = await call(mcp, {
-      requestState: asked?.requestState,
-      inputResponses: { user: accept({ name: "A" }) },
-    });
-    assertEquals(again?.resultType, "input_required");
-    assertStringIncludes(
-      String(again?.inputRequests?.["user"]?.params?.["message"]),
-      "did not fit: /name",
-    );
-    const { result } = await call(mcp, {
-      requestState: again?.requestState,
-      inputResponses: { user: accept({ name: "Al" }) },
-    });
-    assertEquals(result?.resultType, "complete");
-  });
-
-  it("are repeated if the answer is missing", async () => {
-    const mcp = endpoint([greet]);
-    const { result: asked } = await call(mcp);
-    for (const inputResponses of [{}, { other: accept({}) }, { user: 4 }]) {
-      const { result } = await call(mcp, { requestState: asked?.requestState, inputResponses });
-      assertEquals(result?.resultType, "input_required");
-    }
-  });
-
-  it("accept answers in advance", async () => {
-    const mcp = endpoint([greet]);
-    const { result } = await call(mcp, { inputResponses: { user: accept({ name: "Ann" }) } });
-    assertEquals(result?.content?.[0]?.text, 'Hello, {"name":"Ann"}!');
-  });
-
-  it("ask for approval with the arguments, and never take it in advance", async () => {
-    let ran = 0;
-    const mcp = endpoint([
-      asking(() => void ran++, {
-        requiresApproval: true,
-        parameters: { type: "object", properties: { path: { type: "string" } } },
-      }),
-    ]);
-    const args = { path: "/etc/passwd" };
-    const approval = { "plue:approval": { action: "accept" } };
-    const { result: early } = await call(mcp, { arguments: args, inputResponses: approval });
-    assertEquals(early?.resultType, "input_required");
-    const request = early?.inputRequests?.["plue:approval"];
-    assertStringIncludes(String(request?.params?.["message"]), "/etc/passwd");
-    assertEquals(ran, 0);
-    // Another call's arguments are not approved with it.
-    const { error } = await call(mcp, {
-      arguments: { path: "/" },
-      requestState: early?.requestState,
-      inputResponses: approval,
-    });
-    assertEquals(error?.code, -32602);
-    const { result: declined } = await call(mcp, {
-      arguments: args,
-      requestState: early?.requestState,
-      inputResponses: { "plue:approval": { action: "decline" } },
-    });
-    assertEquals([declined?.isError, ran], [true, 0]);
-    const { result } = await call(mcp, {
-      arguments: args,
-      requestState: early?.requestState,
-      inputResponses: approval,
-    });
-    assertEquals([result?.resultType, result?.isError, ran], ["complete", undefined, 1]);
-  });
-
-  it("send an address to visit", async () => {
-    const mcp = endpoint([login]);
-    const { result } = await call(mcp);
-    assertEquals(result?.inputRequests?.["login"], {
-      method: "elicitation/create",
-      params: { mode: "url", message: "Log in", url: "https://login.example/" },
-    });
-    const { error, status } = await call(mcp, {}, { capabilities: { elicitation: {} } });
-    assertEquals([status, error?.code], [400, -32021]);
-    assertEquals(error?.data, { requiredCapabilities: { elicitation: { url: {} } } });
-  });
-
-  it("reach a tool that falls back to another question if the client cannot receive the first", async () => {
-    const mcp = endpoint([
-      asking(async (_, { ask }) =>
-        said(
-          await ask("login", {
-            kind: "authorization",
-            message: "Log in",
-            url: "https://login.example/",
-          }).catch(() => ask("user", NAME)),
-        )
-      ),
-    ]);
-    const { result } = await call(mcp, {}, { capabilities: { elicitation: { form: {} } } });
-    assertEquals(Object.keys(result?.inputRequests ?? {}), ["user"]);
-  });
-
-  it("name every capability that the client lacks", async () => {
-    const mcp = endpoint([
-      asking(async (_, { ask }) => {
-        const visit = {
-          kind: "authorization",
-          message: "Log in",
-          url: "https://a.example/",
-        } as const;
-        const answers = await Promise.all([ask("user", NAME), ask("login", visit)]);
-        return answers.map(said).join(" ");
-      }),
-    ]);
-    const { error } = await call(mcp, {}, { capabilities: {} });
-    assertEquals(error?.data, { requiredCapabilities: { elicitation: { form: {}, url: {} } } });
-  });
-
-  for (const progressToken of [undefined, 1]) {
-    it(`name what the client must declare (progress token ${progressToken})`, async () => {
-      const meta = progressToken === undefined ? {} : { progressToken };
-      const { status, error } = await call(endpoint([greet]), {}, { capabilities: {}, meta });
-      assertEquals([status, error?.code], [400, -32021]);
-      assertEquals(error?.data, { requiredCapabilities: { elicitation: { form: {} } } });
-      const without = await call(endpoint([greet], { tickets: false }), {}, {
-        capabilities: {},
-        meta,
-      });
-      assertEquals([without.status, without.error?.code], [400, -32021]);
-    });
-  }
-
-  it("show all arguments with an approval, and do not ask where they are too long", async () => {
-    const mcp = endpoint([
-      asking(() => "done", { requiresApproval: true, parameters: { type: "object" } }),
-    ]);
-    const path = `${"x".repeat(10_000)}/../secret`;
-    const { result } = await call(mcp, { arguments: { path, other: "last" } });
-    const message = String(result?.inputRequests?.["plue:approval"]?.params?.["message"]);
-    assertMatch(message, /"path": "x{10000}\/\.\.\/secret",\n +"other": "last"/);
-    const { result: refused } = await call(mcp, { arguments: { path: "x".repeat(20_000) } });
-    assertEquals(refused?.isError, true);
-    assertStringIncludes(refused?.content?.[0]?.text ?? "", "arguments are too long to be shown");
-  });
-
-  it("name what the client must declare to approve", async () => {
-    const mcp = endpoint([asking(() => "done", { requiresApproval: true })]);
-    const { status, error } = await call(mcp, {}, { capabilities: {} });
-    assertEquals([status, error?.code], [400, -32021]);
-    assertEquals(error?.data, { requiredCapabilities: { elicitation: { form: {} } } });
-  });
-
-  it("fail for the model if MCP has no form for them, and the reason is logged", async () => {
-    const logged: string[] = [];
-    const registry = new ToolRegistry({
-      tools: [
-        asking(async (_, { ask }) =>
-          said(
-            await ask("deep", {
-              message: "Where?",
-              schema: { type: "object", properties: { place: { type: "object" } } },
-            }),
-          )
-        ),
-      ],
-    });
-    const mcp = createMcpEndpoint(registry, {
-      openExecution: true,
-      dispatch: { tickets: sealedTickets({ keys: [KEY] }) },
-      onError: (error) => void logged.push(String(error)),
-    });
-    const { result } = await call(mcp);
-    assertEquals(result?.isError, true);
-    assertStringIncludes(result?.content?.[0]?.text ?? "", "MCP supports forms of strings");
-    assertEquals(logged.length, 1);
-    assertStringIncludes(logged[0] ?? "", 'Cannot ask "deep": MCP supports forms of strings');
-  });
-
-  it("are a failure for the model where there are no tickets", async () => {
-    const { result } = await call(endpoint([greet], { tickets: false }));
-    assertEquals(result?.isError, true);
-  });
-
-  it("reject a state that was changed, or belongs to another caller", async () => {
-    const mcp = endpoint([greet], {
-      authorize: (request) => ({ principal: request.headers.get("x-who") ?? "nobody" }),
-    });
-    const of = (who: string) => ({ headers: { "x-who": who } });
-    const { result: asked } = await call(mcp, {}, of("ann"));
-    const state = asked?.requestState ?? "";
-    const inputResponses = { user: accept({ name: "Ann" }) };
-    for (
-      const [who, requestState] of [
-        ["ann", `${state}x`],
-        ["ann", state.replace("|", "")],
-        ["ann", ""],
-        ["ann", "|"],
-        ["bob", state],
-      ] as const
-    ) {
-      const { error } = await call(mcp, { requestState, inputResponses }, of(who));
-      assertEquals(error?.code, -32602, `${who}: ${requestState}`);
-      assertEquals(error?.data, { reason: "invalid_request_state" });
-    }
-    // Additional keys have no effect: the dispatcher has the keys of the questions.
-    const { result, error } = await call(mcp, {
-      requestState: `plue:approval,${state}`,
-      inputResponses: { ...inputResponses, "plue:approval": { action: "accept" } },
-    }, of("ann"));
-    assert(result?.isError === true || error !== undefined);
-    assertEquals((await call(mcp, { requestState: state, inputResponses }, of("ann"))).status, 200);
-  });
-
-  it("are the questions of a bridge's target tool", async () => {
-    const mcp = endpoint([greet], { tools: "bridge" });
-    const through = { name: "call_tool", arguments: { name: "asks", arguments: {} } };
-    const { result: asked } = await call(mcp, through);
-    assertEquals(Object.keys(asked?.inputRequests ?? {}), ["user"]);
-    const { result } = await call(mcp, {
-      ...through,
-      requestState: asked?.requestState,
-      inputResponses: { user: accept({ name: "Ann" }) },
-    });
-    assertEquals(result?.content?.[0]?.text, 'Hello, {"name":"Ann"}!');
-  });
+  runTranscripts(data, { named: NAMED, isMcp: true });
 
   it("are answered by the official client", async () => {
     const client = new Client({ name: "test", version: "1.0.0" }, {

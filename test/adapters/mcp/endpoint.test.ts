@@ -815,7 +815,7 @@ describe("clients that follow the list", () => {
     const registry = new ToolRegistry();
     const mcp = createMcpEndpoint(registry, {
       heartbeatMs: 60_000,
-      maxSubscriptions: 1,
+      maxStreams: 1,
       authorize: () => ({ expiresAt: Date.now() + 10 }),
     });
     // The next one gets in, and so nothing is left of the one before.
@@ -834,7 +834,7 @@ describe("clients that follow the list", () => {
 
   it("are bounded in number", async () => {
     const registry = new ToolRegistry();
-    const mcp = createMcpEndpoint(registry, { maxSubscriptions: 1 });
+    const mcp = createMcpEndpoint(registry, { maxStreams: 1 });
     const client = await connect(mcp);
     const first = await client.listen({ toolsListChanged: true });
     await assertRejects(() => client.listen({ toolsListChanged: true }), Error, "limit");
@@ -846,7 +846,7 @@ describe("clients that follow the list", () => {
 
   it("take no places of others", async () => {
     const mcp = createMcpEndpoint(new ToolRegistry(), {
-      maxSubscriptionsPerPrincipal: 1,
+      maxStreamsPerPrincipal: 1,
       authorize: (request) => ({ principal: request.headers.get("x-who") ?? "nobody" }),
     });
     const listen = (who: string, notifications: unknown = { toolsListChanged: true }) =>
@@ -902,7 +902,7 @@ describe("clients that follow the list", () => {
 
   it("get a stream by GET before the newest revision", async () => {
     const registry = new ToolRegistry();
-    const mcp = createMcpEndpoint(registry, { heartbeatMs: 60_000, maxSubscriptions: 1 });
+    const mcp = createMcpEndpoint(registry, { heartbeatMs: 60_000, maxStreams: 1 });
     const get = (): Promise<Response> =>
       mcp.fetch(new Request(URL_OF_MCP, { headers: { accept: "text/event-stream" } }));
     const response = await get();

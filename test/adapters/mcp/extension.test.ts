@@ -335,7 +335,7 @@ describe("McpEndpoint.notify", () => {
   });
 
   it("gives the place of a stream back when its client leaves", async () => {
-    const mcp = extended({ maxSubscriptions: 1 });
+    const mcp = extended({ maxStreams: 1 });
     for (let round = 0; round < 3; round++) {
       const stream = messagesOf(await listen(mcp, { promptsListChanged: true }));
       assertEquals((await stream.next()).value?.method, "notifications/subscriptions/acknowledged");
