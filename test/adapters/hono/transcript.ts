@@ -107,6 +107,7 @@ class Scene {
   readonly #kept = new Map<string, unknown>();
   readonly #transcript: Transcript;
   readonly #app: (request: Request) => Response | Promise<Response>;
+  readonly #isMcp: boolean;
   #now = 0;
 
   constructor(transcript: Transcript, named: NamedTools, isMcp: boolean) {
@@ -115,13 +116,14 @@ class Scene {
     this.registry = tools === undefined ? sampleRegistry() : new ToolRegistry({
       tools: typeof tools === "string" ? [...named[tools]?.() ?? []] : tools.map(madeTool),
     });
-    const options = this.#options(isMcp);
+    this.#isMcp = isMcp;
+    const options = this.#options();
     this.#app = isMcp
       ? createMcpEndpoint(this.registry, options as McpEndpointOptions).fetch
       : createToolHandler(this.registry, options).fetch;
   }
 
-  #options(isMcp: boolean): ToolHandlerOptions {
+  #options(): ToolHandlerOptions {
     const { callers, options = {}, access } = this.#transcript;
     const { formats: served, bridge, tickets, tasks, rateLimit, deny, ...rest } = options;
     const store = memoryCallStore();
@@ -135,7 +137,7 @@ class Scene {
       ...(served === undefined ? {} : {
         formats: serveFormats(formats, served === true ? {} : { ...served as object, fitBudget }),
       }),
-      ...(bridge === undefined || isMcp ? {} : {
+      ...(bridge === undefined ? {} : {
         bridge: (toolset) => createToolBridge(toolset, bridge === true ? {} : bridge as object),
       }),
       ...(tickets === undefined ? {} : {
@@ -212,7 +214,7 @@ class Scene {
       : /[/+]json/.test(type) && text !== ""
       ? JSON.parse(text)
       : undefined;
-    if (status >= 400 && type.includes("json") && era === undefined) {
+    if (status >= 400 && type.includes("json") && !this.#isMcp) {
       assertEquals(type, "application/problem+json", place);
       assertEquals(body.status, status, place);
     }

@@ -1,13 +1,13 @@
-/** Runs `bounds.json`, and the requests that are too deep or too long for a file. */
+/** The requests that are too deep or too long for a file. */
 
 import { ToolRegistry } from "@plue/tools";
 import { createMcpEndpoint } from "@plue/tools/mcp";
 import { describe, it } from "bun:test";
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import data from "./bounds.json" with { type: "json" };
+import data from "./transcripts/bounds.json" with { type: "json" };
 import { legacyRequest, messageIn, MODERN, modernRequest } from "./support.ts";
 import { toolOf } from "../../support/tool_of.ts";
-import { assertMatches, repeated } from "../hono/support.ts";
+import { runTranscripts } from "../hono/transcript.ts";
 
 let ran = 0;
 const mcp = createMcpEndpoint(
@@ -18,49 +18,8 @@ const mcp = createMcpEndpoint(
 );
 const OLD = { "mcp-protocol-version": "2025-11-25" };
 
-/** A request, and the error in its response. */
-interface Exchange {
-  readonly era: "modern" | "legacy";
-  readonly headers?: Record<string, string>;
-  /** The whole body; by default a message with `method` and `params`. */
-  readonly body?: unknown;
-  readonly method?: string;
-  readonly params?: Record<string, unknown>;
-  readonly status: number;
-  /** The id in the response, which then has no other members. By default, it is not compared. */
-  readonly id?: unknown;
-  readonly code: number;
-  /** `…` represents any text. */
-  readonly message: string;
-  readonly data?: unknown;
-}
-
-function requestOf(exchange: Exchange): Request {
-  const { era, method = "", params, headers } = exchange;
-  if (era === "modern") return modernRequest(method, params, headers);
-  return "body" in exchange
-    ? legacyRequest(repeated(JSON.stringify(exchange.body)), headers)
-    : legacyRequest({ jsonrpc: "2.0", id: 1, method, params }, headers ?? OLD);
-}
-
 describe("requests that cannot be answered", () => {
-  for (const { title, exchanges } of data) {
-    // JSON has no narrower types.
-    for (const exchange of exchanges as readonly Exchange[]) {
-      const { era, method, body, params } = exchange;
-      const what = JSON.stringify(body ?? [era, method, params]);
-      it(`${title}: ${what}`.slice(0, 140), async () => {
-        const response = await mcp.fetch(requestOf(exchange));
-        assertEquals(response.status, exchange.status);
-        const { error, ...rest } = await messageIn(response);
-        assertEquals(error?.code, exchange.code);
-        assertMatches(error?.message, exchange.message);
-        if ("data" in exchange) assertMatches(error, { data: exchange.data });
-        if ("id" in exchange) assertEquals(rest, { jsonrpc: "2.0", id: exchange.id } as object);
-        assertEquals(ran, 0);
-      });
-    }
-  }
+  runTranscripts(data, { isMcp: true });
 
   it("are rejected with a position that is cut", async () => {
     const experimental = { ["x".repeat(5_000)]: 1 };

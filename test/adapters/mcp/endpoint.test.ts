@@ -8,16 +8,9 @@ import {
 } from "@plue/tools";
 import { coerceArguments } from "@plue/tools/calls";
 import { type AccessEntry, createToolHandler } from "@plue/tools/hono";
-import { exportTools } from "@plue/tools/formats";
 import { createMcpEndpoint } from "@plue/tools/mcp";
 import { describe, it } from "bun:test";
-import {
-  assert,
-  assertEquals,
-  assertRejects,
-  assertStringIncludes,
-  assertThrows,
-} from "@std/assert";
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import {
   askModern,
   connect,
@@ -27,6 +20,8 @@ import {
   URL_OF_MCP,
 } from "./support.ts";
 import { toolOf } from "../../support/tool_of.ts";
+import { type NamedTools, runTranscripts } from "../hono/transcript.ts";
+import data from "./transcripts/endpoint.json" with { type: "json" };
 
 const summing = {
   namespace: "math",
@@ -67,24 +62,38 @@ function waiting(name = "wait"): {
   return { tool, begun: begun.promise, aborted: aborted.promise };
 }
 
-describe("createMcpEndpoint()", () => {
-  it("passes the principal to the tool", async () => {
-    const who = toolOf("who", (_, { principal }) => principal ?? null);
-    const mcp = createMcpEndpoint(new ToolRegistry({ tools: [who] }), {
-      authorize: () => ({ principal: "ann" }),
-    });
-    const { result } = await askModern(mcp, "tools/call", { name: "who", arguments: {} });
-    assertEquals(result?.["content"], [{ type: "text", text: "ann" }]);
-  });
+const DOT = { type: "image", data: "R0lGODlhAQABAAAAACw=", mimeType: "image/gif" } as const;
 
-  it("takes an alias for the tool's name", async () => {
-    const now = toolOf("now", () => "here", { namespace: "time", aliases: ["clock:then"] });
-    const mcp = createMcpEndpoint(new ToolRegistry({ tools: [now] }), { openExecution: true });
-    const { names } = exportTools([now], "mcp@2026-07-28");
-    const name = names.nameOf("time:now")?.replace("time", "clock").replace("now", "then");
-    const { result } = await askModern(mcp, "tools/call", { name, arguments: {} });
-    assertEquals(result?.["content"], [{ type: "text", text: "here" }]);
-  });
+const NAMED: NamedTools = {
+  context: () => [toolOf("who", (_, { principal }) => principal ?? null)],
+  dots: () => [
+    toolOf(
+      "made",
+      () => ToolResult.blocks([DOT], { structuredContent: { dots: 1 }, metadata: { x: 1 } }),
+    ),
+    toolOf("like", () => ({ content: [DOT] })),
+  ],
+  german: () => [
+    toolOf("one", undefined, {
+      description: ({ locale }) => locale === "de" ? "Eins." : "One.",
+    }),
+    toolOf("for-control", undefined, { description: "One.", roles: ["control"] }),
+  ],
+  wipe: () => [
+    toolOf("double", (params) => (params as { readonly n: number }).n * 2, {
+      namespace: "math",
+      description: "Doubles a number.",
+      risk: "safe",
+      parameters: { type: "object", properties: { n: { type: "number" } }, required: ["n"] },
+    }),
+    toolOf("triple", undefined, { namespace: "math" }),
+    toolOf("wipe", () => "wiped", { risk: "critical", requiresApproval: true }),
+    toolOf("audit", () => [], { roles: ["auditor"] }),
+  ],
+};
+
+describe("createMcpEndpoint()", () => {
+  runTranscripts(data, { named: NAMED, isMcp: true });
 
   for (
     const [options, error, what] of [
@@ -104,18 +113,6 @@ describe("createMcpEndpoint()", () => {
     });
   }
 
-  it("describes the server to a client", async () => {
-    const client = await connect(createMcpEndpoint(new ToolRegistry(), {
-      name: "tools",
-      version: "2.0.0",
-      title: "Tools",
-      instructions: "Use them well.",
-    }));
-    assertEquals(client.getServerVersion(), { name: "tools", version: "2.0.0", title: "Tools" });
-    assertEquals(client.getInstructions(), "Use them well.");
-    await client.close();
-  });
-
   it("responds in the era of the client", async () => {
     for (const [mode, era] of [["auto", "modern"], ["legacy", "legacy"]] as const) {
       const client = await connect(open(sum), mode);
@@ -129,163 +126,6 @@ describe("createMcpEndpoint()", () => {
       assertEquals(structuredContent, era === "modern" ? 42 : undefined);
       await client.close();
     }
-  });
-
-  it("lists and does not execute without authorize", async () => {
-    let ran = false;
-    const tool = toolOf("run", () => ran = true);
-    const client = await connect(createMcpEndpoint(new ToolRegistry({ tools: [tool] })));
-    assertEquals((await client.listTools()).tools.map(({ name }) => name), ["run"]);
-    await assertRejects(() => client.callTool({ name: "run" }), Error, "does not execute");
-    assertEquals(ran, false);
-    await client.close();
-  });
-
-  it("hides tools with roles and scopes from unknown callers", async () => {
-    const registry = new ToolRegistry({
-      tools: [
-        { name: "for-all", description: "Is for all." },
-        { name: "for-control", description: "Is for some.", roles: ["control"] },
-        { name: "for-holders", description: "Is for some.", scopes: ["x"] },
-      ],
-    });
-    const namesOf = async (mcp: ReturnType<typeof createMcpEndpoint>) => {
-      const client = await connect(mcp);
-      const { tools } = await client.listTools();
-      await client.close();
-      return tools.map(({ name }) => name);
-    };
-    assertEquals(await namesOf(createMcpEndpoint(registry)), ["for-all"]);
-    assertEquals(
-      await namesOf(createMcpEndpoint(registry, { selection: { role: "control" } })),
-      ["for-all", "for-control"],
-    );
-    assertEquals(
-      await namesOf(
-        createMcpEndpoint(registry, { authorize: () => ({ role: "control", scopes: ["x"] }) }),
-      ),
-      ["for-all", "for-control", "for-holders"],
-    );
-  });
-
-  it("states how long one caller may cache lists", async () => {
-    const mcp = createMcpEndpoint(new ToolRegistry(), { ttlMs: 1234 });
-    const { result } = await askModern(mcp, "tools/list");
-    assertEquals([result?.["ttlMs"], result?.["cacheScope"]], [1234, "private"]);
-  });
-
-  it("continues after the last tool of a page, whatever tools were added or removed", async () => {
-    const registry = new ToolRegistry({ tools: ["b", "d", "f", "h"].map(named) });
-    const mcp = createMcpEndpoint(registry, { pageSize: 2 });
-    const page = async (cursor?: unknown) => {
-      const params = cursor === undefined ? {} : { cursor };
-      const { result, error } = await askModern(mcp, "tools/list", params);
-      const tools = result?.["tools"] as { name: string }[] | undefined;
-      return { names: tools?.map(({ name }) => name), next: result?.["nextCursor"], error };
-    };
-    const first = await page();
-    assertEquals(first.names, ["b", "d"]);
-    registry.unregisterTool("d");
-    registry.registerTool(named("a"));
-    registry.registerTool(named("e"));
-    const second = await page(first.next);
-    assertEquals(second.names, ["e", "f"]);
-    assertEquals(await page(second.next), { names: ["h"], next: undefined, error: undefined });
-    for (const cursor of ["!", "", btoa("no id at all"), "x".repeat(5_000)]) {
-      assertEquals((await page(cursor)).error?.code, -32602, cursor);
-    }
-  });
-
-  it("rewrites what an earlier revision does not support, and lists every tool", async () => {
-    const errors: unknown[] = [];
-    const registry = new ToolRegistry({
-      tools: [
-        defineTool({
-          name: "bounds",
-          description: "Answers no object.",
-          parameters: {
-            type: "object",
-            properties: { any: true, none: false },
-          },
-          returns: { type: "array", items: { type: "number" } },
-          execute: () => [0, 1],
-        }),
-        { name: "set", namespace: "chain", description: "Has a name that MCP does not take." },
-        { name: "y".repeat(100), namespace: "z".repeat(100), description: "Has too long a name." },
-      ],
-    });
-    const mcp = createMcpEndpoint(registry, {
-      openExecution: true,
-      onError: (error) => void errors.push(error),
-    });
-    const numbers = { type: "array", items: { type: "number" } };
-    for (
-      const [era, properties, outputSchema, structuredContent] of [
-        ["auto", { any: true, none: false }, numbers, [0, 1]],
-        [
-          "legacy",
-          { any: {}, none: { not: {} } },
-          { type: "object", properties: { result: numbers }, required: ["result"] },
-          { result: [0, 1] },
-        ],
-      ] as const
-    ) {
-      const client = await connect(mcp, era);
-      const { tools } = await client.listTools();
-      assertEquals(tools.map(({ name }) => name).slice(0, 2), ["bounds", "chain.set"]);
-      assertEquals(tools.map(({ name }) => name.length <= 128), [true, true, true]);
-      const [bounds] = tools;
-      assertEquals(bounds?.inputSchema.properties, properties as object);
-      assertEquals(bounds?.outputSchema, outputSchema as object);
-      const result = await client.callTool({ name: "bounds" });
-      assertEquals(result.structuredContent, structuredContent);
-      assertEquals(result.content, [{ type: "text", text: "[0,1]" }]);
-      await client.close();
-    }
-    assertEquals(errors, []);
-  });
-
-  it("requires the headers of a schema, and compares them with the arguments", async () => {
-    const tool = defineTool({
-      name: "query",
-      description: "Asks a region.",
-      parameters: {
-        type: "object",
-        properties: { region: { type: "string", "x-mcp-header": "Region" } },
-      },
-      execute: ({ region }) => region ?? "nowhere",
-    });
-    const mcp = open(tool);
-    const params = { name: "query", arguments: { region: "eu" } };
-    const wrong = await mcp.fetch(
-      modernRequest("tools/call", params, { "mcp-param-region": "us" }),
-    );
-    assertEquals(wrong.status, 400);
-    assertEquals((await messageIn(wrong)).error?.code, -32020);
-    const right = await mcp.fetch(
-      modernRequest("tools/call", params, { "mcp-param-region": "eu" }),
-    );
-    assertEquals((await messageIn(right)).result?.["structuredContent"], "eu");
-  });
-
-  it("sends content unchanged, and similar values as values", async () => {
-    const image = { type: "image", data: "R0lGODlhAQABAAAAACw=", mimeType: "image/gif" } as const;
-    const content = ToolResult.blocks([image], {
-      structuredContent: { dots: 1 },
-      metadata: { x: 1 },
-    });
-    const mcp = open(
-      toolOf("made", () => content),
-      toolOf("like", () => ({ content: [image] })),
-    );
-    const client = await connect(mcp);
-    const made = await client.callTool({ name: "made" });
-    assertEquals(made.content, [image]);
-    assertEquals(made.structuredContent, { dots: 1 });
-    assertEquals(made._meta?.["x"], 1);
-    const like = await client.callTool({ name: "like" });
-    assertEquals(like.content.map(({ type }) => type), ["text"]);
-    await client.close();
   });
 
   it("names the repairs of the arguments", async () => {
@@ -434,64 +274,6 @@ describe("createMcpEndpoint()", () => {
     assertEquals(errors.map(String), ["Error: The database is gone"]);
   });
 
-  it("limits how often a caller may come", async () => {
-    const mcp = createMcpEndpoint(new ToolRegistry(), {
-      authorize: () => ({ principal: "one" }),
-      rateLimit: { limit: 1, windowMs: 60_000 },
-    });
-    const statuses = [];
-    for (let turn = 0; turn < 2; turn++) {
-      const response = await mcp.fetch(modernRequest("tools/list"));
-      await response.body?.cancel();
-      statuses.push(response.status);
-      if (turn === 1) assert(response.headers.has("retry-after"));
-    }
-    assertEquals(statuses, [200, 429]);
-  });
-
-  it("writes each call to the access log with its outcome", async () => {
-    const entries: AccessEntry[] = [];
-    const mcp = createMcpEndpoint(new ToolRegistry({ tools: [sum] }), {
-      authorize: () => ({ principal: "one" }),
-      observe: { access: (entry) => void entries.push(entry), serverTiming: true },
-    });
-    const call = (id: number, name: string, args: unknown) => ({
-      jsonrpc: "2.0",
-      id,
-      method: "tools/call",
-      params: { name, arguments: args },
-    });
-    const sent = [
-      call(1, "math.add", { a: 1, b: 2 }),
-      call(2, "math.add", {}),
-      call(3, "nope", {}),
-    ];
-    for (const message of sent) {
-      const response = await mcp.fetch(legacyRequest(message));
-      assert(response.headers.has("traceparent"));
-      assert(response.headers.has("server-timing"));
-      await response.text();
-    }
-    const params = { name: "math.add", arguments: { a: 1, b: 2 } };
-    await (await mcp.fetch(modernRequest("tools/call", params))).text();
-    await mcp.fetch(modernRequest("tools/call", params, { origin: "https://evil.example" }));
-    assertEquals(
-      entries.map(({ route, principal, status, calls }) => [
-        route,
-        principal,
-        status,
-        ...calls.map(({ toolId, outcome }) => `${toolId} ${outcome}`),
-      ]),
-      [
-        ["/mcp", "one", 200, "math:add ok"],
-        ["/mcp", "one", 200, "math:add invalid_arguments"],
-        ["/mcp", "one", 200, "nope unknown_tool"],
-        ["/mcp", "one", 200, "math:add ok"],
-        ["/mcp", undefined, 403],
-      ],
-    );
-  });
-
   it("is observed once if a handler passes requests to it", async () => {
     const entries: AccessEntry[] = [];
     const observe = { access: (entry: AccessEntry) => void entries.push(entry) };
@@ -502,52 +284,6 @@ describe("createMcpEndpoint()", () => {
     const params = { name: "math.add", arguments: { a: 1, b: 2 } };
     await (await app.fetch(modernRequest("tools/call", params))).text();
     assertEquals(entries.map(({ calls }) => calls.map(({ outcome }) => outcome)), [["ok"]]);
-  });
-
-  it("lets pages of allowed origins ask, and read every answer", async () => {
-    const origin = "https://app.example";
-    const mcp = createMcpEndpoint(new ToolRegistry(), {
-      allowedOrigins: [origin],
-      cors: true,
-      authorize: (request) =>
-        request.headers.has("authorization") ? {} : new Response(null, { status: 401 }),
-    });
-    const preflight = await mcp.fetch(
-      new Request(URL_OF_MCP, {
-        method: "OPTIONS",
-        headers: {
-          origin,
-          "access-control-request-method": "POST",
-          "access-control-request-headers": "content-type,mcp-protocol-version,mcp-param-region",
-        },
-      }),
-    );
-    assertEquals(preflight.status, 204);
-    const allowed = preflight.headers.get("access-control-allow-headers")?.split(", ") ?? [];
-    for (const name of ["authorization", "mcp-session-id", "mcp-method", "mcp-param-region"]) {
-      assert(allowed.includes(name), name);
-    }
-    const authorization = "Bearer x";
-    for (
-      const [status, request] of [
-        [200, modernRequest("tools/list", {}, { origin, authorization })],
-        [400, modernRequest("tools/list", {}, { origin, authorization, "mcp-method": "x" })],
-        [401, modernRequest("tools/list", {}, { origin })],
-        [405, new Request(URL_OF_MCP, { method: "DELETE", headers: { origin, authorization } })],
-        [415, legacyRequest("{}", { origin, authorization, "content-type": "text/plain" })],
-      ] as const
-    ) {
-      const response = await mcp.fetch(request);
-      await response.body?.cancel();
-      assertEquals(response.status, status);
-      assertEquals(response.headers.get("access-control-allow-origin"), origin);
-      const exposed = response.headers.get("access-control-expose-headers")?.split(", ") ?? [];
-      assert(exposed.includes("mcp-session-id") && exposed.includes("www-authenticate"));
-    }
-    const others = await mcp.fetch(
-      modernRequest("tools/list", {}, { origin: "https://evil.example" }),
-    );
-    assertEquals([others.status, others.headers.get("access-control-allow-origin")], [403, null]);
   });
 
   it("observes calls in the trace that the client names, whatever the telemetry does", async () => {
@@ -617,48 +353,6 @@ describe("createMcpEndpoint()", () => {
     );
   });
 
-  it("rejects an unknown argument with the name of the prototype", async () => {
-    const body = JSON.stringify({
-      jsonrpc: "2.0",
-      id: 1,
-      method: "tools/call",
-      params: { name: "math.add", arguments: 0 },
-    }).replace("0}", '{"a":1,"b":2,"__proto__":{"c":3}}}');
-    const strict = defineTool({
-      namespace: "math",
-      name: "add",
-      description: "Adds.",
-      parameters: {
-        type: "object",
-        properties: { a: { type: "number" }, b: { type: "number" } },
-        additionalProperties: false,
-      },
-      execute: () => "ran",
-    });
-    const { result } = await messageIn(await open(strict).fetch(legacyRequest(body)));
-    assertEquals(result?.["isError"], true);
-    assertStringIncludes(JSON.stringify(result), "__proto__");
-  });
-
-  it("rejects invalid hosts, origins, sizes and bodies", async () => {
-    const mcp = createMcpEndpoint(new ToolRegistry(), { maxBodyBytes: 1_000 });
-    const statusOf = async (request: Request): Promise<number> => {
-      const response = await mcp.fetch(request);
-      await response.body?.cancel();
-      return response.status;
-    };
-    assertEquals(await statusOf(new Request("http://evil.example/mcp")), 421);
-    assertEquals(
-      await statusOf(modernRequest("tools/list", {}, { origin: "https://evil.example" })),
-      403,
-    );
-    assertEquals(await statusOf(legacyRequest("x".repeat(1_001))), 413);
-    assertEquals(await statusOf(legacyRequest("{")), 400);
-    assertEquals(await statusOf(legacyRequest("{}", { "content-type": "text/plain" })), 415);
-    assertEquals(await statusOf(new Request(URL_OF_MCP, { method: "DELETE" })), 405);
-    assertEquals(await statusOf(new Request(URL_OF_MCP)), 405);
-  });
-
   it("passes the runtime's second argument to authorize", async () => {
     const seen: unknown[] = [];
     const mcp = createMcpEndpoint(new ToolRegistry(), {
@@ -712,14 +406,6 @@ describe("createMcpEndpoint()", () => {
     }
     assertEquals([errors, work.length], [[], 2]);
     await Promise.all(work);
-  });
-
-  it("sends the response of authorize", async () => {
-    const mcp = createMcpEndpoint(new ToolRegistry(), {
-      authorize: () => new Response("no", { status: 401 }),
-    });
-    const response = await mcp.fetch(modernRequest("tools/list"));
-    assertEquals([response.status, await response.text()], [401, "no"]);
   });
 });
 
@@ -867,20 +553,6 @@ describe("clients that follow the list", () => {
     const again = await get("a");
     assertEquals(again.status, 200);
     await again.body?.cancel();
-  });
-
-  it("read descriptions in their caller's language", async () => {
-    const registry = new ToolRegistry({
-      tools: [{ name: "one", description: ({ locale }) => locale === "de" ? "Eins." : "One." }],
-    });
-    const descriptions = async (locale: string): Promise<unknown> => {
-      const mcp = createMcpEndpoint(registry, { authorize: () => ({ context: { locale } }) });
-      const client = await connect(mcp);
-      const { tools } = await client.listTools();
-      await client.close();
-      return tools.map(({ description }) => description);
-    };
-    assertEquals([await descriptions("de"), await descriptions("xx")], [["Eins."], ["One."]]);
   });
 
   it("are notified when a tool becomes available, once the registry is refreshed", async () => {
