@@ -7,8 +7,8 @@
 
 import type { CallTasks, TaskOwner, TaskState } from "../../execute/durable/mod.ts";
 import type { DispatchContext, ToolCall } from "../../execute/mod.ts";
-import { type Answers, isObject, MAX_TIMEOUT_MS, ToolResult } from "../../tool/mod.ts";
-import { eventStream, frame, takeSlot, TOO_MANY_STREAMS } from "./event_stream.ts";
+import { type Answers, isObject, ToolResult } from "../../tool/mod.ts";
+import { atExpiry, followingResponse, frame } from "./event_stream.ts";
 import {
   answerResult,
   locationOf,
@@ -151,32 +151,27 @@ async function showTask(request: ToolRequest): Promise<Response> {
 
 /** The stream of a task's states. It ends with the caller's token, and when its tool is hidden. */
 function followTask(request: ToolRequest, tasks: CallTasks, { id }: TaskState): Response {
-  const { raw, server, caller: { principal, expiresAt = Infinity } } = request;
-  const release = takeSlot(request);
-  if (release === undefined) return problemResponse(TOO_MANY_STREAMS);
-  const controller = new AbortController();
-  const leftMs = Math.min(expiresAt - Date.now(), MAX_TIMEOUT_MS);
-  const timer = setTimeout(() => controller.abort(), leftMs);
-  const states = tasks.follow(id, { principal, signal: controller.signal });
-  let count = 0;
-  const { response, ended } = eventStream({
-    async next() {
-      const { value } = await states.next();
-      const isSeen = await tasks.get(id, { principal, toolset: request.toolsetNow() });
-      return value && isSeen ? frame(count++, "task", value) : undefined;
-    },
-    cancel: () => controller.abort(),
-  }, {
-    heartbeatMs: server.heartbeatMs,
-    signal: raw.signal,
-    onError: (error) => server.log(error),
+  const { caller: { principal, expiresAt } } = request;
+  return followingResponse(request, () => {
+    const controller = new AbortController();
+    const cancel = (): void => {
+      stopWaiting();
+      controller.abort();
+    };
+    const stopWaiting = atExpiry(expiresAt, () => controller.abort());
+    const states = tasks.follow(id, { principal, signal: controller.signal });
+    let count = 0;
+    return {
+      async next() {
+        const { value } = await states.next();
+        const isSeen = await tasks.get(id, { principal, toolset: request.toolsetNow() });
+        if (value && isSeen) return frame(count++, "task", value);
+        cancel();
+        return undefined;
+      },
+      cancel,
+    };
   });
-  void ended.then(() => {
-    clearTimeout(timer);
-    release();
-  });
-  request.streamsUntil(ended);
-  return response;
 }
 
 async function cancelTask(request: ToolRequest): Promise<Response> {

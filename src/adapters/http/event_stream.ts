@@ -9,7 +9,7 @@
 
 import type { Registry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
-import { once, originalOf, type Tool } from "../../tool/mod.ts";
+import { MAX_TIMEOUT_MS, once, originalOf, type Tool } from "../../tool/mod.ts";
 import type { HttpPart } from "./handler.ts";
 import type { ToolRequest, ToolServer } from "./request.ts";
 import { type Problem, problemResponse, refuseQuery, SAFE_HEADERS } from "./responses.ts";
@@ -168,12 +168,44 @@ export function takeSlot(
  * The message does not name the principals of the streams: a caller must not learn how many others
  * there are.
  */
-export const TOO_MANY_STREAMS: Problem = {
+const TOO_MANY_STREAMS: Problem = {
   status: 503,
   code: "overloaded",
   detail: "Cannot follow the tools: too many streams are open",
   headers: { "retry-after": "60" },
 };
+
+/** Streams a source that follows changes, in a slot of the caller. */
+export function followingResponse(request: ToolRequest, follow: () => FrameSource): Response {
+  const release = takeSlot(request);
+  if (release === undefined) return problemResponse(TOO_MANY_STREAMS);
+  const { raw, server } = request;
+  const source = follow();
+  const { response, ended } = eventStream(source, {
+    heartbeatMs: server.heartbeatMs,
+    signal: raw.signal,
+    onError(error) {
+      server.log(error);
+      void source.cancel();
+    },
+  });
+  void ended.then(release);
+  request.streamsUntil(ended);
+  return response;
+}
+
+/** Calls a function when a caller's token ends. Returns a function that cancels that. */
+export function atExpiry(expiresAt: number = Infinity, end: () => void): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const wait = (): void => {
+    const leftMs = expiresAt - Date.now();
+    if (leftMs === Infinity) return;
+    const pauseMs = Math.min(Math.max(leftMs, 0), MAX_TIMEOUT_MS);
+    timer = setTimeout(() => expiresAt <= Date.now() ? end() : wait(), pauseMs);
+  };
+  wait();
+  return () => clearTimeout(timer);
+}
 
 export interface ListingChange {
   readonly type: "added" | "removed" | "updated";
@@ -229,8 +261,6 @@ export interface WatchedListing {
   onStop(): void;
 }
 
-const MAX_TIMER_MS = 2_147_483_647;
-
 /** Follows one caller's list. Changes of tools that the caller does not see do not count. */
 export class ListingWatch {
   readonly #watched: WatchedListing;
@@ -241,7 +271,7 @@ export class ListingWatch {
   #hasEnded = false;
   #isOver = false;
   #wake: (() => void) | undefined;
-  #expiry: ReturnType<typeof setTimeout> | undefined;
+  readonly #stopWaiting: () => void;
   readonly #unsubscribe: (() => void) | undefined;
 
   constructor(watched: WatchedListing) {
@@ -256,7 +286,7 @@ export class ListingWatch {
       this.#hasEnded = true;
       this.#wake?.();
     });
-    this.#awaitExpiry();
+    this.#stopWaiting = atExpiry(watched.expiresAt, () => this.stop());
   }
 
   /**
@@ -265,7 +295,8 @@ export class ListingWatch {
    * @returns How it changed since the last time; nothing if the watch is over.
    */
   async changes(): Promise<readonly ListingChange[]> {
-    while (!this.#isOver && this.#leftMs() > 0) {
+    const { expiresAt = Infinity } = this.#watched;
+    while (!this.#isOver && expiresAt > Date.now()) {
       if (!this.#hasChanged) {
         if (this.#hasEnded) break;
         await new Promise<void>((resolve) => this.#wake = resolve);
@@ -284,24 +315,10 @@ export class ListingWatch {
   stop(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    clearTimeout(this.#expiry);
+    this.#stopWaiting();
     this.#unsubscribe?.();
     this.#wake?.();
     this.#watched.onStop();
-  }
-
-  #leftMs(): number {
-    return (this.#watched.expiresAt ?? Infinity) - Date.now();
-  }
-
-  /** Ends the watch when the token expires, even if the registry does not change. */
-  #awaitExpiry(): void {
-    const leftMs = this.#leftMs();
-    if (leftMs === Infinity) return;
-    this.#expiry = setTimeout(
-      () => this.#leftMs() > 0 ? this.#awaitExpiry() : this.stop(),
-      Math.min(Math.max(leftMs, 0), MAX_TIMER_MS),
-    );
   }
 }
 
@@ -322,35 +339,27 @@ function followTools(request: ToolRequest): Response {
   if (server.source instanceof Toolset) return new Response(null, { status: 204 });
   // The body of an answer to HEAD is dropped: a stream would never be closed.
   if (raw.method === "HEAD") return new Response(null, { headers: EVENT_STREAM_HEADERS });
-  const release = takeSlot(request);
-  if (release === undefined) return problemResponse(TOO_MANY_STREAMS);
-  const watch = new ListingWatch({
-    registry: server.source,
-    list: () => request.toolsetNow().available(),
-    expiresAt: caller.expiresAt,
-    onStop: release,
+  const { source: registry } = server;
+  return followingResponse(request, () => {
+    const watch = new ListingWatch({
+      registry,
+      list: () => request.toolsetNow().available(),
+      expiresAt: caller.expiresAt,
+      onStop() {},
+    });
+    let waiting: readonly ListingChange[] = [];
+    let next = 0;
+    let count = 0;
+    return {
+      async next() {
+        if (next === waiting.length) {
+          waiting = await watch.changes();
+          next = 0;
+        }
+        const change = waiting[next++];
+        return change && frame(count++, change.type, change);
+      },
+      cancel: () => watch.stop(),
+    };
   });
-  let waiting: readonly ListingChange[] = [];
-  let next = 0;
-  let count = 0;
-  const { response, ended } = eventStream({
-    async next() {
-      if (next === waiting.length) {
-        waiting = await watch.changes();
-        next = 0;
-      }
-      const change = waiting[next++];
-      return change && frame(count++, change.type, change);
-    },
-    cancel: () => watch.stop(),
-  }, {
-    heartbeatMs: server.heartbeatMs,
-    signal: raw.signal,
-    onError(error) {
-      server.log(error);
-      watch.stop();
-    },
-  });
-  request.streamsUntil(ended);
-  return response;
 }

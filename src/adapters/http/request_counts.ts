@@ -71,14 +71,8 @@ export interface MemoryRateLimitStoreOptions {
 
 interface Window {
   count: number;
+  readonly limit: number;
   readonly endsAt: number;
-}
-
-/** The windows of one owner, in the order of their beginning. */
-interface OwnerWindows {
-  readonly open: Map<string, Window>;
-  /** The windows at their limit, which are evicted last: an evicted window starts again from 0. */
-  readonly full: Map<string, Window>;
 }
 
 /**
@@ -86,11 +80,10 @@ interface OwnerWindows {
  * have equal quotas of the keys: a new key evicts a window of a principal that exceeds its quota.
  */
 export class WindowCounts {
-  /** The windows of principals with at least one window below its limit, and of the others. */
-  readonly #open = new Map<string, OwnerWindows>();
-  readonly #full = new Map<string, OwnerWindows>();
-  #size = 0;
+  /** The windows of each principal, in the order of their beginning. */
+  readonly #owners = new Map<string, Map<string, Window>>();
   readonly #maxKeys: number;
+  #size = 0;
 
   constructor(maxKeys: number = 10_000) {
     this.#maxKeys = maxKeys;
@@ -103,66 +96,40 @@ export class WindowCounts {
     { limit, windowMs }: RateLimitWindow,
     now: number,
   ): RateLimitCount {
-    const known = this.#open.get(owner) ?? this.#full.get(owner);
-    let window = known?.open.get(key) ?? known?.full.get(key);
+    let window = this.#owners.get(owner)?.get(key);
     if (window === undefined || window.endsAt <= now) {
       if (amount === 0) return { count: 0, resetMs: windowMs };
-      if (known !== undefined && window !== undefined) this.#remove(owner, known, key);
+      if (window !== undefined) this.#remove(owner, key);
       if (this.#size >= this.#maxKeys) this.#evict(now);
-      window = { count: 0, endsAt: now + windowMs };
-      const windows = this.#full.get(owner) ?? this.#open.get(owner) ??
-        { open: new Map(), full: new Map() };
+      window = { count: 0, limit, endsAt: now + windowMs };
+      once(this.#owners, owner, () => new Map()).set(key, window);
       this.#size++;
-      windows.open.set(key, window);
-      this.#place(owner, windows);
     }
     const count = window.count + amount;
     if (count <= limit) window.count = count;
-    const windows = window.count >= limit ? this.#open.get(owner) : undefined;
-    if (windows?.open.delete(key) === true) {
-      windows.full.set(key, window);
-      this.#place(owner, windows);
-    }
     return { count, resetMs: window.endsAt - now };
   }
 
-  /**
-   * Evicts an ended window of a principal whose windows are all full; otherwise a window of a
-   * principal that exceeds its quota.
-   */
+  /** Evicts a window at its limit last: an evicted window starts again from 0. */
   #evict(now: number): void {
-    const [first] = this.#full;
-    const ended = first && endedIn(first[1], now);
-    if (first !== undefined && ended !== undefined) return this.#remove(...first, ended);
-    const quota = (this.#maxKeys - 1) / (this.#open.size + this.#full.size);
-    for (const owners of [this.#open, this.#full]) {
-      for (const [owner, windows] of owners) {
-        if (windows.open.size + windows.full.size <= quota) continue;
-        const [oldest = ""] = (owners === this.#open ? windows.open : windows.full).keys();
-        return this.#remove(owner, windows, endedIn(windows, now) ?? oldest);
+    const quota = (this.#maxKeys - 1) / this.#owners.size;
+    const above = [...this.#owners].filter(([, windows]) => windows.size > quota);
+    for (const [owner, windows] of above) {
+      for (const [key, { count, limit, endsAt }] of windows) {
+        if (count < limit || endsAt <= now) return this.#remove(owner, key);
       }
     }
+    const [[owner, windows] = ["", new Map<string, Window>()]] = above;
+    const [oldest = ""] = windows.keys();
+    this.#remove(owner, oldest);
   }
 
-  #remove(owner: string, windows: OwnerWindows, key: string): void {
+  #remove(owner: string, key: string): void {
+    const windows = this.#owners.get(owner);
+    if (windows?.delete(key) !== true) return;
     this.#size--;
-    if (!windows.open.delete(key)) windows.full.delete(key);
-    this.#place(owner, windows);
+    if (windows.size === 0) this.#owners.delete(owner);
   }
-
-  /** Moves the windows of a principal to the map that fits them. */
-  #place(owner: string, windows: OwnerWindows): void {
-    const owners = windows.open.size > 0 ? this.#open : this.#full;
-    (owners === this.#open ? this.#full : this.#open).delete(owner);
-    if (windows.open.size + windows.full.size === 0) owners.delete(owner);
-    else once(owners, owner, () => windows);
-  }
-}
-
-/** Returns the oldest window at its limit, if it has ended. */
-function endedIn({ full }: OwnerWindows, now: number): string | undefined {
-  const [oldest] = full;
-  return oldest !== undefined && oldest[1].endsAt <= now ? oldest[0] : undefined;
 }
 
 /** Counts in fixed windows, in the memory of this process. The number of keys is bounded. */
