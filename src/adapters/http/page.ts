@@ -101,28 +101,20 @@ export class ListCache<Value> {
    * Returns the value of a key, or makes it. A promised value is cached when it resolves, and not
    * if it rejects.
    */
-  of(tools: readonly Tool[], key: string, make: () => Value): Value;
-  of(
+  of<Made extends Value | Promise<Value>>(
     tools: readonly Tool[],
     key: string,
-    make: () => Value | Promise<Value>,
-  ): Value | Promise<Value>;
-  of(
-    tools: readonly Tool[],
-    key: string,
-    make: () => Value | Promise<Value>,
-  ): Value | Promise<Value> {
+    make: () => Made,
+  ): Value | Made {
     let number = this.#numbers.get(tools);
     if (number === undefined) this.#numbers.set(tools, number = this.#count++);
     const name = `${number} ${key}`;
     const known = this.#values.get(name);
     if (known !== undefined) return known;
     const made = make();
-    const keep = (value: Value): Value => {
-      this.#values.set(name, value);
-      return value;
-    };
-    return made instanceof Promise ? made.then(keep) : keep(made);
+    if (made instanceof Promise) made.then((value) => this.#values.set(name, value), () => {});
+    else this.#values.set(name, made as Value);
+    return made;
   }
 }
 

@@ -59,7 +59,7 @@ import {
   ClientAnswers,
   Followers,
   type Following,
-  FollowingBus,
+  followingBus,
   followingStream,
   type McpNotify,
   nameSession,
@@ -350,7 +350,7 @@ class McpService {
         keepAliveMs: server.heartbeatMs,
         maxRequestBodySize: server.body.maxBytes,
         maxSubscriptions: release === undefined ? 0 : 1,
-        bus: new FollowingBus(
+        bus: followingBus(
           () => {
             isFollowing = true;
             return this.#follow(request, release);

@@ -134,37 +134,28 @@ export class Following {
 }
 
 /** The source of one `subscriptions/listen` stream of the SDK, which subscribes when it begins. */
-export class FollowingBus implements ServerEventBus {
-  readonly #begin: () => Following;
-  readonly #onEnd: () => void;
-  readonly #idle: () => Promise<void>;
-
-  /**
-   * @param onEnd Called when no further changes are possible.
-   * @param idle Resolves when the client waits for more events: the SDK buffers unread events
-   * without bound.
-   */
-  constructor(begin: () => Following, onEnd: () => void, idle: () => Promise<void>) {
-    this.#begin = begin;
-    this.#onEnd = onEnd;
-    this.#idle = idle;
-  }
-
-  /** Announces events to all streams of the endpoint, see {@linkcode Followers}. */
-  publish(_event: ServerEvent): void {}
-
-  subscribe(listener: (event: ServerEvent) => void): () => void {
-    const following = this.#begin();
-    void (async () => {
-      for (;;) {
-        const event = await following.next();
-        if (event === undefined) return this.#onEnd();
-        await this.#idle();
-        listener(event);
-      }
-    })();
-    return () => following.stop();
-  }
+export function followingBus(
+  begin: () => Following,
+  onEnd: () => void,
+  /** Resolves when the client waits for more: the SDK buffers unread events without bound. */
+  idle: () => Promise<void>,
+): ServerEventBus {
+  return {
+    // Followers announces events to all streams of the endpoint.
+    publish() {},
+    subscribe(listener) {
+      const following = begin();
+      void (async () => {
+        for (;;) {
+          const event = await following.next();
+          if (event === undefined) return onEnd();
+          await idle();
+          listener(event);
+        }
+      })();
+      return () => following.stop();
+    },
+  };
 }
 
 const METHODS = {

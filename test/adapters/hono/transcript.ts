@@ -94,10 +94,19 @@ interface Transcript {
   readonly access?: readonly (readonly unknown[])[];
 }
 
-/** Tools that data cannot express. */
+/** Tools by their names. */
 export type NamedTools = Readonly<Record<string, () => readonly Tool[]>>;
 
 const KEY = new Uint8Array(32).fill(1);
+
+/** What transcripts cannot express. */
+export interface Setting {
+  readonly named?: NamedTools;
+  /** True for an MCP endpoint; otherwise it is a handler. */
+  readonly isMcp?: boolean;
+  /** Further options. */
+  readonly more?: McpEndpointOptions;
+}
 
 /** What the requests of one transcript share. */
 class Scene {
@@ -110,14 +119,14 @@ class Scene {
   readonly #isMcp: boolean;
   #now = 0;
 
-  constructor(transcript: Transcript, named: NamedTools, isMcp: boolean) {
+  constructor(transcript: Transcript, { named = {}, isMcp = false, more = {} }: Setting) {
     const { tools } = transcript;
     this.#transcript = transcript;
     this.registry = tools === undefined ? sampleRegistry() : new ToolRegistry({
       tools: typeof tools === "string" ? [...named[tools]?.() ?? []] : tools.map(madeTool),
     });
     this.#isMcp = isMcp;
-    const options = this.#options();
+    const options = { ...this.#options(), ...more };
     this.#app = isMcp
       ? createMcpEndpoint(this.registry, options as McpEndpointOptions).fetch
       : createToolHandler(this.registry, options).fetch;
@@ -327,13 +336,13 @@ function messageOf(exchange: Exchange): Request {
 /** Makes a test of each transcript. */
 export function runTranscripts(
   transcripts: unknown,
-  { named = {}, isMcp = false }: { readonly named?: NamedTools; readonly isMcp?: boolean } = {},
+  setting: Setting = {},
 ): void {
   // JSON has no narrower types.
   for (const transcript of transcripts as readonly Transcript[]) {
     const { title, exchanges, logged, access } = transcript;
     it(title, async () => {
-      const scene = new Scene(transcript, named, isMcp);
+      const scene = new Scene(transcript, setting);
       for (const [index, exchange] of exchanges.entries()) {
         const what = exchange.request ?? exchange.method ?? exchange.call ?? "";
         await scene.run(exchange, `exchange ${index}, ${what}`.slice(0, 200));

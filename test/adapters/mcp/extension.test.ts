@@ -18,6 +18,8 @@ import {
   modernRequest,
   URL_OF_MCP,
 } from "./support.ts";
+import { runTranscripts } from "../hono/transcript.ts";
+import data from "./transcripts/extension.json" with { type: "json" };
 import { toolOf } from "../../support/tool_of.ts";
 
 const ping = toolOf("ping", () => "pong");
@@ -117,50 +119,15 @@ const subscribe = async (
   );
 
 describe("createMcpEndpoint({ extend })", () => {
-  for (const mode of ["auto", "legacy"] as const) {
-    it(`serves prompts and resources in addition to the tools (${mode})`, async () => {
-      const client = await connect(extended(), mode);
-      assertEquals((await client.listTools()).tools.map(({ name }) => name), ["ping"]);
-      assertEquals((await client.callTool({ name: "ping" })).content, [
-        { type: "text", text: "pong" },
-      ]);
-      assertEquals((await client.listPrompts()).prompts.map(({ name }) => name), ["greet"]);
-      assertEquals((await client.getPrompt({ name: "greet" })).messages[0]?.content, {
-        type: "text",
-        text: "Hello!",
-      });
-      assertEquals((await client.listResources()).resources.map(({ uri }) => uri), ["note://1"]);
-      const { contents: [note] } = await client.readResource({ uri: "note://1" });
-      assertEquals(note, { uri: "note://1", text: "Buy milk." });
-      await client.close();
-    });
-  }
-
-  it("announces only what exists", async () => {
-    const client = await connect(extended({ extend: () => {} }));
-    assertEquals(client.getServerCapabilities(), { tools: { listChanged: true }, logging: {} });
-    const { error } = await messageIn(
-      await extended({ extend: () => {} }).fetch(modernRequest("prompts/list")),
-    );
-    assertEquals(error?.code, -32601);
-    await client.close();
-  });
-
-  it("decides by the caller", async () => {
-    const mcp = extended({
-      authorize: (request) => ({ principal: request.headers.get("x-who") ?? "nobody" }),
+  runTranscripts(data, {
+    isMcp: true,
+    more: {
       async extend(server, { caller, request }) {
         await Promise.resolve();
-        assertEquals(request.headers.get("x-who"), caller.principal);
-        if (caller.principal === "ann") addNotes(server);
+        assertEquals(request.headers.get("authorization"), caller.principal ?? null);
+        if (caller.principal !== "bob") addNotes(server);
       },
-    });
-    const of = async (who: string): Promise<unknown> => {
-      const answer = await mcp.fetch(modernRequest("prompts/list", {}, { "x-who": who }));
-      return (await messageIn(answer)).error?.code;
-    };
-    assertEquals(await of("ann"), undefined);
-    assertEquals(await of("bob"), -32601);
+    },
   });
 
   it("is not run for tools, neither by the fast path nor by the SDK", async () => {
@@ -181,14 +148,6 @@ describe("createMcpEndpoint({ extend })", () => {
     assertEquals(runs, 0);
     await askModern(mcp, "server/discover");
     assertEquals(runs, 1);
-  });
-
-  it("lets clients cache its lists as long as the list of tools", async () => {
-    const mcp = extended({ ttlMs: 1_234 });
-    for (const method of ["prompts/list", "resources/list", "resources/templates/list"]) {
-      const { result } = await askModern(mcp, method);
-      assertEquals([result?.["ttlMs"], result?.["cacheScope"]], [1_234, "private"], method);
-    }
   });
 
   for (
@@ -231,27 +190,6 @@ describe("createMcpEndpoint({ extend })", () => {
       TypeError,
       "its option extend must be a function",
     );
-  });
-
-  it("names invalid params", async () => {
-    const mcp = extended();
-    const { error } = await askModern(mcp, "prompts/get");
-    assertEquals(error?.code, -32602);
-    assertStringIncludes(error?.message ?? "", "/params/name");
-    // Without an extension the method does not exist, whatever its params are.
-    const plain = createMcpEndpoint(new ToolRegistry());
-    assertEquals(
-      (await askModern(plain, "prompts/get")).error?.code,
-      -32601,
-    );
-  });
-
-  it("has no methods of older revisions in 2026-07-28", async () => {
-    for (const method of ["initialize", "logging/setLevel", "resources/subscribe"]) {
-      const response = await extended().fetch(modernRequest(method));
-      assertEquals(response.status, 404, method);
-      assertEquals((await messageIn(response)).error?.code, -32601, method);
-    }
   });
 });
 
