@@ -161,11 +161,7 @@ function timing({ authorizeMs, toolMs }: RequestRecord, totalMs: number): string
     .join(", ");
 }
 
-const TYPES = [
-  "application/json",
-  "text/plain",
-  "application/openmetrics-text",
-] as const;
+const TYPES = ["application/json", "text/plain"] as const;
 
 /** The part that shows the metrics of the caller's tools: `GET /metrics`. */
 export function serveMetrics(): HttpPart {
@@ -193,11 +189,13 @@ function showMetrics(
   refuseQuery(raw.url);
   const seen = tools.filter(({ id }) => toolset.has(id));
   const totals = caller.explain === true ? { queued, unknownTool } : undefined;
-  const type = chooseType(raw.headers.get("accept"), TYPES);
-  if (type !== "application/json") {
-    const { body, contentType } = metricsText({ tools: seen, totals }, type);
-    return new Response(body, {
-      headers: { "content-type": contentType, "cache-control": "no-store", ...SAFE_HEADERS },
+  if (chooseType(raw.headers.get("accept"), TYPES) === "text/plain") {
+    return new Response(metricsText(seen, totals), {
+      headers: {
+        "content-type": "text/plain; version=0.0.4; charset=utf-8",
+        "cache-control": "no-store",
+        ...SAFE_HEADERS,
+      },
     });
   }
   const sum = (field: "calls" | "failed" | "inFlight"): number =>
@@ -211,14 +209,6 @@ function showMetrics(
     tools: seen,
   });
 }
-
-/** The text formats: Prometheus, and OpenMetrics 1.0. */
-export type MetricsTextType = "text/plain" | "application/openmetrics-text";
-
-const CONTENT_TYPES = {
-  "text/plain": "text/plain; version=0.0.4; charset=utf-8",
-  "application/openmetrics-text": "application/openmetrics-text; version=1.0.0; charset=utf-8",
-} as const satisfies Record<MetricsTextType, string>;
 
 type Label = readonly [name: string, value: string];
 /** A sample of a tool. */
@@ -290,26 +280,17 @@ const FAMILIES: readonly (readonly [
   ],
 ];
 
-/** The metrics of tools, and the totals that belong to no tool if the caller may see them. */
-export interface ShownMetrics {
-  readonly tools: readonly ToolMetrics[];
-  readonly totals: Pick<DispatcherMetrics, "queued" | "unknownTool"> | undefined;
-}
-
-export function metricsText(
-  { tools, totals }: ShownMetrics,
-  type: MetricsTextType,
-): { readonly body: string; readonly contentType: string } {
-  const isOpen = type === "application/openmetrics-text";
+/** The metrics of tools in the text format of Prometheus, with the totals if there are some. */
+function metricsText(
+  tools: readonly ToolMetrics[],
+  totals: Pick<DispatcherMetrics, "queued" | "unknownTool"> | undefined,
+): string {
   const lines: string[] = [];
   const head = (name: string, type: string, help: string): void => {
-    // A counter's samples end in _total; only OpenMetrics leaves that out of its name.
-    const family = type === "counter" && !isOpen ? `${name}_total` : name;
-    lines.push(`# HELP ${family} ${help}`, `# TYPE ${family} ${type}`);
-    if (isOpen && name.endsWith("_seconds")) lines.push(`# UNIT ${family} seconds`);
+    lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`);
   };
   for (const [name, type, help, samplesOf] of FAMILIES) {
-    head(`plue_tool_${name}`, type, help);
+    head(`plue_tool_${name}${type === "counter" ? "_total" : ""}`, type, help);
     for (const tool of tools) {
       for (const [suffix, value, label] of samplesOf(tool)) {
         const more = label === undefined ? "" : `,${label[0]}="${escaped(label[1])}"`;
@@ -320,11 +301,10 @@ export function metricsText(
   if (totals !== undefined) {
     head("plue_calls_queued", "gauge", "Calls that wait for their turn.");
     lines.push(`plue_calls_queued ${totals.queued}`);
-    head("plue_calls_unknown_tool", "counter", "Calls that named no tool of their caller.");
+    head("plue_calls_unknown_tool_total", "counter", "Calls that named no tool of their caller.");
     lines.push(`plue_calls_unknown_tool_total ${totals.unknownTool}`);
   }
-  if (isOpen) lines.push("# EOF");
-  return { body: `${lines.join("\n")}\n`, contentType: CONTENT_TYPES[type] };
+  return `${lines.join("\n")}\n`;
 }
 
 function escaped(text: string): string {

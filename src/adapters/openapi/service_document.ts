@@ -448,7 +448,6 @@ const OPERATIONS: readonly Operation[] = [
   ["/metrics", "get", "getMetrics", "Metrics of the calls of the caller's tools", {
     "200": json("The metrics.", ANY, {
       "text/plain": TEXT,
-      "application/openmetrics-text": TEXT,
     }),
   }],
   ["/healthz", "get", "getHealth", "The state of the server", {

@@ -7,7 +7,6 @@ import { BASE, execute, sampleRegistry } from "./support.ts";
 const PROMETHEUS = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6," +
   "application/openmetrics-text;version=0.0.1;q=0.5," +
   "text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2";
-const OLD_PROMETHEUS = "text/plain;version=0.0.4;q=0.3,*/*;q=0.1";
 
 async function called(options: ToolHandlerOptions = {}) {
   const app = createToolHandler(sampleRegistry(), {
@@ -33,7 +32,7 @@ describe("GET /metrics", () => {
   });
 
   it("is text for Prometheus", async () => {
-    const response = await (await called())(OLD_PROMETHEUS);
+    const response = await (await called())(PROMETHEUS);
     assertEquals(response.headers.get("content-type"), "text/plain; version=0.0.4; charset=utf-8");
     const lines = (await response.text()).split("\n");
     for (
@@ -52,39 +51,20 @@ describe("GET /metrics", () => {
       lines.join("\n"),
       /plue_tool_duration_seconds\{tool="echo",quantile="0.99"\} [\d.e-]+\n/,
     );
-    assertEquals(lines.includes("# EOF"), false);
   });
 
-  it("returns OpenMetrics to clients that prefer it", async () => {
-    const response = await (await called())(PROMETHEUS);
-    assertEquals(
-      response.headers.get("content-type"),
-      "application/openmetrics-text; version=1.0.0; charset=utf-8",
-    );
-    const text = await response.text();
-    assertStringIncludes(text, "# TYPE plue_tool_calls counter\n");
-    assertStringIncludes(text, 'plue_tool_calls_total{tool="echo"} 3\n');
-    assertStringIncludes(text, "# UNIT plue_tool_duration_seconds seconds\n");
-    assert(text.endsWith("\n# EOF\n"));
+  it("keeps each metric together, described once", async () => {
+    const text = await (await (await called())(PROMETHEUS)).text();
+    const described = [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name);
+    assertEquals(new Set(described).size, described.length);
+    // Every sample stands below the description of its own metric.
+    let family = "";
+    for (const line of text.trimEnd().split("\n")) {
+      assertMatch(line, /^(# (HELP|TYPE) \S+ .+|[a-z_]+(\{[^{}]*\})? -?[\d.e+-]+)$/);
+      family = /^# TYPE (\S+) /.exec(line)?.[1]?.replace(/_total$/, "") ?? family;
+      assert(line.startsWith("#") || line.startsWith(family), line);
+    }
   });
-
-  for (const accept of [OLD_PROMETHEUS, PROMETHEUS]) {
-    it(`keeps each metric together, described once: ${accept.slice(0, 28)}`, async () => {
-      const text = await (await (await called())(accept)).text();
-      const described = [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name);
-      assertEquals(new Set(described).size, described.length);
-      for (const line of text.trimEnd().split("\n")) {
-        assertMatch(line, /^(# (HELP|TYPE|UNIT) \S+ .+|# EOF|[a-z_]+(\{[^{}]*\})? -?[\d.e+-]+)$/);
-      }
-      // Every sample stands below the description of its own metric.
-      let family = "";
-      for (const line of text.split("\n")) {
-        const type = /^# TYPE (\S+) /.exec(line)?.[1];
-        if (type !== undefined) family = type.replace(/_total$/, "");
-        else if (line !== "" && !line.startsWith("#")) assert(line.startsWith(family), line);
-      }
-    });
-  }
 
   /**
    * One dispatcher, read by its host, by a caller with fewer tools, and by a caller with `explain`.

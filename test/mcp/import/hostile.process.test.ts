@@ -1,15 +1,14 @@
 /** `importMcpServer` on real servers that are hostile or broken: programs, and servers over HTTP. */
 
-import { ToolDispatcher, ToolRegistry } from "@plue/tools";
-import { importMcpServer } from "@plue/tools/mcp";
 import { toolPins } from "@plue/tools/pins";
 import { afterEach, beforeEach, describe, it } from "bun:test";
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
+import { imported, told, until } from "./imported.ts";
 import { greeting, type RawMessage, resultOf, tool } from "../../adapters/mcp/raw_server.ts";
 
 let folder: string;
@@ -35,11 +34,6 @@ const hostile = (what: string) => ({
 
 const logged = (): readonly string[] => readFileSync(log, "utf8").split("\n");
 
-/** Waits until something holds, which another process brings about. */
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5));
-}
-
 function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -54,56 +48,42 @@ const errorOf = (work: Promise<unknown>): Promise<Error> =>
 
 describe("importMcpServer() with a program that is hostile", () => {
   it("ends a program that writes an endless line, and restarts it", async () => {
-    const registry = new ToolRegistry();
     const errors: Error[] = [];
-    await using _server = await importMcpServer(hostile("calm"), {
-      namespace: "x",
-      registry,
+    await using far = await imported(hostile("calm"), {
       maxMessageBytes: 1_048_576,
       reconnect: { firstDelayMs: 1 },
       onError: (error) => void errors.push(error as Error),
     });
-    const dispatcher = new ToolDispatcher(registry);
-    const endless = await dispatcher.dispatch({ name: "x:endless" });
-    assertEquals(endless.ok ? "ran" : endless.error.code, "unavailable");
-    assertStringIncludes(errors[0]?.message ?? "", "maximum size of 1048576 bytes");
+    assertMatch(String(told(await far.call("endless"))), /^unavailable: /);
+    assertStringIncludes(
+      errors[0]?.message ?? "",
+      "maximum size of 1048576 bytes",
+    );
     const [first] = logged().filter((line) => line.startsWith("pid")).slice(-1);
     await until(() => !isRunning(Number(first?.slice(4))));
-    const call = await dispatcher.dispatch({ name: "x:call" });
-    assertEquals(call.ok && call.content, "done");
+    assertEquals(told(await far.call("call")), "done");
   });
 
   it("reads the list at intervals if the server notifies of changes all the time", async () => {
-    const registry = new ToolRegistry();
-    await using _server = await importMcpServer(hostile("storm"), {
-      namespace: "x",
-      registry,
-    });
-    const { revision } = registry;
-    const dispatcher = new ToolDispatcher(registry);
+    await using far = await imported(hostile("storm"));
+    const { revision } = far.registry;
     const CALLS = 300;
-    for (let count = 0; count < CALLS; count++) {
-      await dispatcher.dispatch({ name: "x:call" });
-    }
+    for (let count = 0; count < CALLS; count++) await far.call("call");
     const lists = logged().filter((line) => line === "list").length;
     assert(lists < 20, `${lists} lists during ${CALLS} calls`);
-    assertEquals(registry.revision, revision);
+    assertEquals(far.registry.revision, revision);
   });
 
   it("continues to read after a flood of unsolicited messages", async () => {
-    const registry = new ToolRegistry();
-    await using _server = await importMcpServer(hostile("flood"), { namespace: "x", registry });
-    const call = await new ToolDispatcher(registry).dispatch({ name: "x:call" });
-    assertEquals(call.ok && call.content, "done");
+    await using far = await imported(hostile("flood"));
+    assertEquals(told(await far.call("call")), "done");
   });
 
   it("stops immediately when it is aborted, and ends the program", async () => {
     const caller = new AbortController();
-    const importing = importMcpServer(hostile("silent"), {
-      namespace: "x",
-      signal: caller.signal,
-    });
-    const failed = errorOf(importing);
+    const failed = errorOf(
+      imported(hostile("silent"), { signal: caller.signal }),
+    );
     await until(() => logged().includes("list"));
     const reason = new Error("Enough");
     caller.abort(reason);
@@ -120,16 +100,14 @@ describe("importMcpServer() with a program that is hostile", () => {
     ] as const
   ) {
     it(`reports that ${why}, without secrets`, async () => {
-      const { message } = await errorOf(importMcpServer(hostile(what), { namespace: "x" }));
+      const { message } = await errorOf(imported(hostile(what)));
       assertEquals(message, `Cannot import the MCP server "node": ${why}`);
     });
   }
 
   it("names the program that cannot be started", async () => {
     const command = join(folder, "nothing");
-    const { message } = await errorOf(
-      importMcpServer({ ...hostile(""), command }, { namespace: "x" }),
-    );
+    const { message } = await errorOf(imported({ ...hostile(""), command }));
     assertStringIncludes(message, `the MCP server "${command}": `);
     assertStringIncludes(message, "ENOENT");
     assertEquals(message.includes("secret-of-env"), false);
@@ -137,25 +115,20 @@ describe("importMcpServer() with a program that is hostile", () => {
 
   it("recognises a real server's tools from a file of pins", async () => {
     const pins = () => toolPins(join(folder, "pins.json"));
-    const first = await importMcpServer(hostile("calm"), {
-      namespace: "x",
-      pins: pins(),
-    });
-    assertEquals(first.tools.length, 2);
-    await first.close();
+    const first = await imported(hostile("calm"), { pins: pins() });
+    assertEquals(first.server.tools.length, 2);
+    await first.server.close();
     const text = readFileSync(join(folder, "pins.json"), "utf8");
     assertEquals(Object.keys(JSON.parse(text).imports), ["x"]);
-    const second = await importMcpServer(hostile("calm"), {
-      namespace: "x",
-      pins: pins(),
-    });
-    assertEquals([second.tools.length, second.held], [2, []]);
-    await second.close();
+    await using second = await imported(hostile("calm"), { pins: pins() });
+    assertEquals([second.server.tools.length, second.server.held], [2, []]);
   });
 });
 
 /** A server over HTTP whose calls are answered by `answer`, which may continue for ever. */
-async function serve(answer: (response: ServerResponse, message: RawMessage) => void) {
+async function serve(
+  answer: (response: ServerResponse, message: RawMessage) => void,
+) {
   const closed = Promise.withResolvers<void>();
   const server = createServer((request, response) => {
     let body = "";
@@ -214,20 +187,9 @@ describe("importMcpServer() with a server over HTTP that is hostile", () => {
         };
         more();
       });
-      const registry = new ToolRegistry();
-      await using _server = await importMcpServer(far.url, {
-        namespace: "x",
-        registry,
-        maxMessageBytes: 1_048_576,
-      });
-      const result = await new ToolDispatcher(registry).dispatch({
-        name: "x:call",
-      });
-      assertEquals(result.ok ? "ran" : result.error.code, "threw");
-      assertStringIncludes(
-        result.ok ? "" : result.error.message,
-        "it sent more than 1048576 bytes in one message",
-      );
+      await using x = await imported(far.url, { maxMessageBytes: 1_048_576 });
+      const words = /^threw: .*it sent more than 1048576 bytes in one message/;
+      assertMatch(String(told(await x.call("call"))), words);
       await far.closed;
     });
   }

@@ -1,0 +1,65 @@
+/** Imports a server into a registry, for the tests. */
+
+import { type DispatchContext, ToolDispatcher, ToolRegistry, type ToolResult } from "@plue/tools";
+import {
+  type ImportedMcpServer,
+  importMcpServer,
+  type ImportMcpServerOptions,
+  type McpServerSource,
+} from "@plue/tools/mcp";
+import { followChanges } from "../../support/changes.ts";
+
+/** An imported server, whose tools are in the namespace `x`. */
+export interface Imported extends AsyncDisposable {
+  readonly registry: ToolRegistry;
+  readonly server: ImportedMcpServer;
+  call(
+    name: string,
+    args?: object,
+    context?: DispatchContext,
+  ): Promise<ToolResult>;
+}
+
+export async function imported(
+  source: McpServerSource,
+  options: Partial<ImportMcpServerOptions> = {},
+): Promise<Imported> {
+  const registry = new ToolRegistry();
+  const server = await importMcpServer(source, {
+    namespace: "x",
+    registry,
+    ...options,
+  });
+  const dispatcher = new ToolDispatcher(registry);
+  return {
+    registry,
+    server,
+    call: (name, args = {}, context = {}) =>
+      dispatcher.dispatch({ name: `x:${name}`, arguments: args }, context),
+    [Symbol.asyncDispose]: () => server.close(),
+  };
+}
+
+/** The content of a result, or its code and message. */
+export function told(result: ToolResult): unknown {
+  return result.ok ? result.content : `${result.error.code}: ${result.error.message}`;
+}
+
+/** Waits until a registry has changed in this way. */
+export async function changed(
+  registry: ToolRegistry,
+  type: "added" | "removed" | "updated",
+): Promise<string> {
+  const changes = followChanges(registry);
+  for (;;) {
+    const change = await changes.next();
+    if (change.type === type) return change.tool.id;
+  }
+}
+
+/** Waits until something holds, which another process brings about. */
+export async function until(
+  holds: () => boolean | Promise<boolean>,
+): Promise<void> {
+  while (!await holds()) await new Promise((resolve) => setTimeout(resolve, 5));
+}
