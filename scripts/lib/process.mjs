@@ -2,8 +2,8 @@
 
 import { spawn } from "node:child_process";
 import { constants } from "node:os";
-import { delimiter } from "node:path";
-import { BIN, ROOT } from "./paths.mjs";
+import { delimiter, join } from "node:path";
+import { BIN, CACHE, ROOT } from "./paths.mjs";
 
 /** Prints an error and ends the script. */
 export function refuse(message, code = 1) {
@@ -11,13 +11,20 @@ export function refuse(message, code = 1) {
   process.exit(code);
 }
 
-/**
- * The environment of all programs that the scripts run: pinned runtimes first, no colours in
- * captures.
- */
+/** The environment of all programs that the scripts run: pinned runtimes first. */
 export function environment(more = {}) {
   return { ...process.env, PATH: `${BIN}${delimiter}${process.env.PATH ?? ""}`, ...more };
 }
+
+/**
+ * Of captured programs. Tests start Node hundreds of times: with the compiled sources from before it
+ * starts in half of the time.
+ */
+const CAPTURED = {
+  NO_COLOR: "1",
+  FORCE_COLOR: undefined,
+  NODE_COMPILE_CACHE: join(CACHE, "node"),
+};
 
 const running = new Set();
 
@@ -55,7 +62,7 @@ export function capture(command, args, { env = {}, cwd = ROOT, timeoutMs = 300_0
     const text = { stdout: "", stderr: "", output: "" };
     const child = spawn(command, args, {
       cwd,
-      env: environment({ NO_COLOR: "1", FORCE_COLOR: undefined, ...env }),
+      env: environment({ ...CAPTURED, ...env }),
       stdio: ["ignore", "pipe", "pipe"],
       detached: true,
     });

@@ -6,38 +6,53 @@ import { relative, resolve } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { ROOT } from "./paths.mjs";
 
-const CASE = /<testcase\s((?:[\w-]+="[^"]*"\s*)*)(?:\/>|>([\s\S]*?)<\/testcase>)/g;
-const ENTITIES = { lt: "<", gt: ">", quot: '"', apos: "'", amp: "&" };
+const ATTRIBUTES = '((?:[\\w-]+="[^"]*"\\s*)*)';
+const CASE = new RegExp(`<testcase\\s${ATTRIBUTES}(?:/>|>([^]*?)</testcase>)`, "g");
+const FAILURE = new RegExp(
+  `<(?:failure|error)\\s*${ATTRIBUTES}(?:/>|>([^]*?)</(?:failure|error)>)`,
+);
+const ENTITIES = { lt: "<", gt: ">", quot: '"', apos: "'", amp: "&", "#10": "\n" };
 
 function unescape(text) {
-  return text.replace(/&(lt|gt|quot|apos|amp);/g, (_, name) => ENTITIES[name]);
+  return text.replace(/&(lt|gt|quot|apos|amp|#10);/g, (_, name) => ENTITIES[name]);
 }
 
-/** Counts a JUnit file. A missing file counts as zero tests. */
+/** The value of an attribute. Node escapes twice. */
+function attribute(attributes, name) {
+  const [, value = ""] = new RegExp(`(?:^|\\s)${name}="([^"]*)"`).exec(attributes) ?? [];
+  return unescape(unescape(value));
+}
+
+/** Counts a JUnit file, and lists its failures. A missing file counts as zero tests. */
 export function countJunit(file) {
   const xml = existsSync(file) ? readFileSync(file, "utf8") : "";
-  const cases = [...xml.matchAll(CASE)].map(([, attributes, body = ""]) => ({
-    // Node escapes twice.
-    name: unescape(unescape(/(?:^|\s)name="([^"]*)"/.exec(attributes)?.[1] ?? "")),
-    state: /<(failure|error)\b/.test(body)
-      ? "failed"
-      : body.includes("<skipped")
-      ? "skipped"
-      : "passed",
-  }));
+  const cases = [...xml.matchAll(CASE)].map(([, attributes, body = ""]) => {
+    const failure = FAILURE.exec(body);
+    const reason = failure === null ? "" : stripVTControlCharacters(unescape(failure[2] ?? ""));
+    return {
+      name: attribute(attributes, "name"),
+      file: /[\w@./-]+\.test\.ts:\d+/.exec(reason)?.[0] ?? attribute(attributes, "file"),
+      reason: reason.trim(),
+      state: failure !== null ? "failed" : body.includes("<skipped") ? "skipped" : "passed",
+    };
+  });
   // Deno reports a group as one more case, named like the front of the names in it.
   const groups = new Set(
     cases.flatMap(({ name }) =>
       name.split(" > ").slice(0, -1).map((_, at, parts) => parts.slice(0, at + 1).join(" > "))
     ),
   );
-  const count = { passed: 0, failed: 0, skipped: 0, skips: [] };
-  for (const { name, state } of cases) {
-    if (groups.has(name)) continue;
+  const count = { passed: 0, failed: 0, skipped: 0, skips: [], failures: [] };
+  for (const { name, file, reason, state } of cases) {
+    // A group fails with its tests, or because of a hook of its own.
+    if (groups.has(name) && (state !== "failed" || /^\d+ test steps? failed/.test(reason))) {
+      continue;
+    }
     // Node reports a file that registered no test as one test that passed.
     if (state === "passed" && /\.test\.(ts|mjs)$/.test(name)) continue;
     count[state]++;
     if (state === "skipped") count.skips.push(name);
+    if (state === "failed") count.failures.push({ name, file, reason });
   }
   return count;
 }
@@ -48,30 +63,6 @@ export function countWorkerd(output) {
   if (line === undefined) return { passed: 0, failed: 0, skipped: 0, skips: [] };
   const { passed, failed, skipped, skips } = JSON.parse(line.slice("REPORT ".length));
   return { passed, failed, skipped, skips };
-}
-
-/** The failures in what Bun prints: the name of a file, then per test what it printed and its line. */
-function readBun(output) {
-  const [tests] = output
-    .replaceAll(
-      /^# Unhandled error between tests\n-+\n([^]*?)\n-+$/gm,
-      "$1\n(fail) outside of tests",
-    )
-    .replaceAll(/^(\(fail\) .*)\n( {2}\^ .*)$/gm, "$2\n$1")
-    // The lines of tests are repeated at the end.
-    .split(/^\d+ tests? (?:skipped|failed|todo):$/m);
-  const failures = [];
-  let file;
-  let reason = [];
-  for (const line of tests.split("\n")) {
-    const [, header, verdict, name] =
-      /^(?:(\S+\.test\.ts):|\((pass|skip|todo|fail)\) (.*?)(?: \[[\d.]+m?s\])?)$/.exec(line) ?? [];
-    if (verdict === "fail") failures.push({ name, file, reason: reason.join("\n").trim() });
-    file = header ?? file;
-    if (header === undefined && verdict === undefined) reason.push(line);
-    else reason = [];
-  }
-  return failures;
 }
 
 /** The sections of a text, each of which begins with a line that `head` matches. */
@@ -85,19 +76,8 @@ function sections(text, head) {
   return found.map(({ match, lines }) => ({ match, reason: lines.join("\n").trim() }));
 }
 
-/** The other runners print the failures once more, after everything else. */
+/** The failures of runners whose report lacks some: those of hooks on Node, and all of workerd. */
 const READERS = {
-  bun: readBun,
-  deno: (output) =>
-    sections(
-      output.split(/^ (?:ERRORS|FAILURES) $/m)[1] ?? "",
-      /^(.+) (?:=> \.\/|\(uncaught error\)$)/,
-    )
-      .map(({ match: [, name], reason }) => ({
-        name: name.replaceAll(" ... ", " > "),
-        file: /[\w@./-]+\.test\.ts:\d+/.exec(reason)?.[0],
-        reason,
-      })),
   node: (output) =>
     sections(output.split(/^✖ failing tests:$/m)[1] ?? "", /^test at (.+):\d+$/)
       .map(({ match: [, file], reason }) => {
@@ -111,7 +91,9 @@ const READERS = {
 
 /** A test that failed, in one line. */
 function title({ name, file }) {
-  return file === undefined ? name : `${name} (${relative(ROOT, resolve(ROOT, file))})`;
+  return file === undefined || file === ""
+    ? name
+    : `${name} (${relative(ROOT, resolve(ROOT, file))})`;
 }
 
 /** The failures by name, so that they are seen first, and then each with its reason. */
@@ -130,10 +112,8 @@ function describe(failures) {
  * The count, the milliseconds, `failures`: a line for each test that failed, and `output`:
  * those lines, then the reasons. A run that crashed, or in which no test ran, is a failure, too.
  */
-export function judge(runtime, { code, stdout, stderr, output, ms }, count) {
-  // Bun's own lines are apart from what tests print on the standard output.
-  const printed = runtime === "bun" ? stderr : stdout;
-  const failures = READERS[runtime](stripVTControlCharacters(printed));
+export function judge(runtime, { code, stdout, output, ms }, { failures: listed = [], ...count }) {
+  const failures = READERS[runtime]?.(stripVTControlCharacters(stdout)) ?? [...listed];
   const ran = count.passed + count.failed + count.skipped;
   const isExplained = ran > 0 && failures.length >= Math.max(count.failed, code === 0 ? 0 : 1) &&
     // For a file that ended early Node reports only a failure.
