@@ -10,48 +10,23 @@ import {
   jsonEqual,
   type JsonSchema,
   type JsonSchemaObject,
-  type JsonValue,
+  once,
   setOwn,
 } from "../tool/mod.ts";
 import { type Resolve, resolverOf } from "./transform/references.ts";
-import { eachChild, eachNode, type Trace } from "./transform/rewrite.ts";
+import { eachChild, eachNode, type Mark, type Trace } from "./transform/rewrite.ts";
 
 /**
- * The changes to undo in a value that follows the exported schema: a tree of the same form as that
- * schema. A part that is absent needs no change. A recursive schema makes a cyclic tree, which is
- * followed along the value, and therefore ends. `decodeArguments` reads it.
+ * The changes to undo in values that follow an exported schema. `decodeArguments` reads it along the
+ * value, so it ends for recursive schemas, too.
  */
 export interface ArgumentRewrite {
-  /** Values that were written as text, by that text. */
-  readonly values?: ReadonlyMap<string, JsonValue>;
-  /** The properties (as sent) in which a `null` means that the property is absent. */
-  readonly nulls?: ReadonlySet<string>;
-  /** The property keys as sent that differ from the tool's own, with the tool's own. */
-  readonly keys?: ReadonlyMap<string, string>;
-  /** The changes in each property, by its key as sent. */
-  readonly properties?: ReadonlyMap<string, ArgumentRewrite>;
-  /** The changes in properties that the schema does not declare. */
-  readonly additionalProperties?: ArgumentRewrite;
-  /** The properties (as sent) that the schema declares, where `additionalProperties` is here. */
-  readonly declared?: ReadonlySet<string>;
-  /** The changes in the first items of an array. */
-  readonly prefixItems?: readonly (ArgumentRewrite | undefined)[];
-  /** The changes in the (other) items of an array. */
-  readonly items?: ArgumentRewrite;
-  /** The branches of a union. The first that accepts the value applies. */
-  readonly choices?: readonly ArgumentChoice[];
-  /** Further changes in the same value, from `allOf` and resolved references. */
-  readonly also?: readonly ArgumentRewrite[];
-}
-
-/** One branch of a union. */
-export interface ArgumentChoice {
-  /**
-   * Whether a value (as sent) looks like this branch, judged by its type, keys and constants, down
-   * to `depth` levels; four, unless told.
-   */
-  accepts(value: unknown, depth?: number): boolean;
-  readonly rewrite: ArgumentRewrite;
+  /** The exported schema. */
+  readonly schema: JsonSchemaObject;
+  /** The changes in values of each part of it, for the parts that have, hold or refer to some. */
+  readonly marks: ReadonlyMap<unknown, Mark>;
+  /** Resolves the references in the schema. */
+  readonly resolve: Resolve;
 }
 
 /** The number of levels of a value that are compared with the branches of a union. */
@@ -60,91 +35,26 @@ const MAX_LOOK = 4;
 /** The maximum number of parts of a value that are compared with one branch. The others match. */
 const MAX_LOOKS = 10_000;
 
-type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
-
-/** Makes the tree of what must be undone in values of an exported schema. */
+/** Returns the changes to undo in values of an exported schema; `undefined` if there are none. */
 export function rewriteOf(schema: JsonSchema, trace: Trace): ArgumentRewrite | undefined {
+  if (!isObject(schema)) return undefined;
   const resolve = resolverOf(schema);
-  const concerned = concernedNodes(schema, resolve, trace);
-  if (concerned.size === 0) return undefined;
-  const made = new Map<JsonSchemaObject, Writable<ArgumentRewrite>>();
-
-  const build = (part: unknown): ArgumentRewrite | undefined => {
-    if (!isObject(part) || !concerned.has(part)) return undefined;
-    let rewrite = made.get(part);
-    if (rewrite === undefined) made.set(part, rewrite = { ...trace.markOf(part) });
-    return rewrite;
-  };
-  const fill = (part: JsonSchemaObject, rewrite: Writable<ArgumentRewrite>): void => {
-    if (Object.hasOwn(part, "$ref")) {
-      const target = build(resolve(part["$ref"]));
-      if (target !== undefined) rewrite.also = [target];
-    }
-    const properties = new Map<string, ArgumentRewrite>();
-    if (isObject(part["properties"])) {
-      for (const [key, property] of Object.entries(part["properties"])) {
-        const inner = build(property);
-        if (inner !== undefined) properties.set(key, inner);
-      }
-    }
-    if (properties.size > 0) rewrite.properties = properties;
-    const rest = build(part["additionalProperties"]);
-    if (rest !== undefined) {
-      rewrite.additionalProperties = rest;
-      rewrite.declared = new Set(
-        isObject(part["properties"]) ? Object.keys(part["properties"]) : [],
-      );
-    }
-    const items = build(part["items"]);
-    if (items !== undefined) rewrite.items = items;
-    if (Array.isArray(part["prefixItems"])) {
-      const list = part["prefixItems"].map(build);
-      if (list.some((inner) => inner !== undefined)) rewrite.prefixItems = list;
-    }
-    for (const keyword of ["anyOf", "oneOf"]) {
-      const branches = part[keyword];
-      if (!Array.isArray(branches)) continue;
-      const choices = branches.map((branch): ArgumentChoice => ({
-        accepts: (value, depth = MAX_LOOK) =>
-          looksLike(branch, value, depth, { resolve, left: MAX_LOOKS }),
-        rewrite: build(branch) ?? {},
-      }));
-      if (branches.some((branch) => concerned.has(branch))) rewrite.choices = choices;
-    }
-    if (Array.isArray(part["allOf"])) {
-      const all = part["allOf"].map(build).filter((inner) => inner !== undefined);
-      if (all.length > 0) rewrite.also = [...(rewrite.also ?? []), ...all];
-    }
-  };
-
-  const root = build(schema);
-  // Filling one adds others, which the map's iterator also visits, without recursion.
-  for (const [part, rewrite] of made) fill(part, rewrite);
-  return root;
-}
-
-/** The marked nodes, and all nodes that contain or refer to one. */
-function concernedNodes(
-  schema: JsonSchema,
-  resolve: Resolve,
-  trace: Trace,
-): ReadonlySet<unknown> {
-  const concerned = new Set<JsonSchemaObject>();
+  const marks = new Map<JsonSchemaObject, Mark>();
   const leadHere = new Map<JsonSchemaObject, JsonSchemaObject[]>();
   const lead = (to: JsonSchema | undefined, from: JsonSchemaObject): void => {
-    if (!isObject(to)) return;
-    const list = leadHere.get(to);
-    if (list === undefined) leadHere.set(to, [from]);
-    else list.push(from);
+    if (isObject(to)) once(leadHere, to, () => []).push(from);
   };
   eachNode(trace, schema, (node) => {
-    if (trace.markOf(node) !== undefined) concerned.add(node);
+    const mark = trace.markOf(node);
+    if (mark !== undefined) marks.set(node, mark);
     eachChild(node, (child) => lead(child, node));
     if (Object.hasOwn(node, "$ref")) lead(resolve(node["$ref"]), node);
   });
-  // A set's iterator also visits items that are added meanwhile.
-  for (const node of concerned) for (const from of leadHere.get(node) ?? []) concerned.add(from);
-  return concerned;
+  // A map's iterator also visits entries that are added meanwhile.
+  for (const [node] of marks) {
+    for (const from of leadHere.get(node) ?? []) if (!marks.has(from)) marks.set(from, {});
+  }
+  return marks.size === 0 ? undefined : { schema, marks, resolve };
 }
 
 interface Look {
@@ -184,17 +94,27 @@ function looksLike(schema: unknown, value: unknown, depth: number, look: Look): 
 /** The maximum depth. Deeper parts stay unchanged, and validation rejects them. */
 const MAX_DEPTH = 256;
 
-/** The rewrites that apply to one value: this one, those it includes, and the branches that fit. */
-function applying(rewrite: ArgumentRewrite, value: unknown): readonly ArgumentRewrite[] {
-  if (rewrite.also === undefined && rewrite.choices === undefined) return [rewrite];
-  const found = new Set<ArgumentRewrite>();
-  const open = [rewrite];
-  for (let at = open.pop(); at !== undefined; at = open.pop()) {
-    if (found.has(at)) continue;
-    found.add(at);
-    open.push(...(at.also ?? []));
-    const choice = at.choices?.find(({ accepts }) => accepts(value));
-    if (choice !== undefined) open.push(choice.rewrite);
+/**
+ * The parts of a schema that apply to one value: these, the parts that they include, and of each
+ * union the first branch that fits.
+ */
+function applying(
+  { marks, resolve }: ArgumentRewrite,
+  parts: readonly JsonSchemaObject[],
+  fits: (branch: unknown) => boolean,
+): readonly JsonSchemaObject[] {
+  const found = new Set(parts);
+  const add = (part: unknown): void =>
+    void (marks.has(part) && found.add(part as JsonSchemaObject));
+  // A set's iterator also visits items that are added meanwhile.
+  for (const { $ref, allOf, anyOf, oneOf } of found) {
+    add(resolve($ref));
+    if (Array.isArray(allOf)) allOf.forEach(add);
+    for (const branches of [anyOf, oneOf]) {
+      if (Array.isArray(branches) && branches.some((one) => marks.has(one))) {
+        add(branches.find(fits));
+      }
+    }
   }
   return [...found];
 }
@@ -223,36 +143,43 @@ function applying(rewrite: ArgumentRewrite, value: unknown): readonly ArgumentRe
  *
  * @param value The arguments as they came.
  * @param rewrite The changes of the export: `names.encodingOf(id)?.input`.
- * @returns The arguments for the tool.
  */
 export function decodeArguments(value: unknown, rewrite: ArgumentRewrite | undefined): unknown {
-  return rewrite === undefined ? value : decode(value, [rewrite], 0);
+  return rewrite === undefined ? value : decode(value, [rewrite.schema], rewrite, 0);
 }
 
-function decode(value: unknown, rewrites: readonly ArgumentRewrite[], depth: number): unknown {
-  if (rewrites.length === 0 || depth > MAX_DEPTH) return value;
-  const parts = rewrites.flatMap((rewrite) => applying(rewrite, value));
+function decode(
+  value: unknown,
+  schemas: readonly JsonSchemaObject[],
+  rewrite: ArgumentRewrite,
+  depth: number,
+): unknown {
+  if (schemas.length === 0 || depth > MAX_DEPTH) return value;
+  const { marks, resolve } = rewrite;
+  const parts = applying(
+    rewrite,
+    schemas,
+    (branch) => looksLike(branch, value, MAX_LOOK, { resolve, left: MAX_LOOKS }),
+  );
   if (typeof value === "string") {
-    for (const { values } of parts) {
-      const stands = values?.get(value);
-      if (stands !== undefined) return stands;
-    }
-    return value;
+    const stands = parts.map((part) => marks.get(part)?.values?.get(value));
+    return stands.find((one) => one !== undefined) ?? value;
   }
   if (Array.isArray(value)) {
-    return eachItem(value, parts, (item, own) => decode(item, own, depth + 1));
+    return eachItem(value, parts, marks, (item, own) => decode(item, own, rewrite, depth + 1));
   }
   if (!isObject(value)) return value;
+  const changes = parts.map((part) => marks.get(part) ?? {});
   const result: Record<string, unknown> = {};
   let changed = false;
   for (const key of Object.keys(value)) {
     const item = value[key];
-    if (item === null && parts.some(({ nulls }) => nulls?.has(key) === true)) {
+    if (item === null && changes.some(({ nulls }) => nulls?.has(key) === true)) {
       changed = true;
       continue;
     }
-    const inner = decode(item, propertyRewrites(parts, key), depth + 1);
-    const name = parts.find(({ keys }) => keys?.has(key))?.keys?.get(key) ?? key;
+    const inner = decode(item, schemasOf(parts, key, marks), rewrite, depth + 1);
+    const name = changes.find(({ keys }) => keys?.has(key))?.keys?.get(key) ?? key;
     if (inner !== item || name !== key) changed = true;
     setOwn(result, name, inner);
   }
@@ -261,31 +188,29 @@ function decode(value: unknown, rewrites: readonly ArgumentRewrite[], depth: num
 
 function eachItem(
   value: readonly unknown[],
-  parts: readonly ArgumentRewrite[],
-  step: (item: unknown, rewrites: readonly ArgumentRewrite[]) => unknown,
+  parts: readonly JsonSchemaObject[],
+  marks: ArgumentRewrite["marks"],
+  step: (item: unknown, schemas: readonly JsonSchemaObject[]) => unknown,
 ): readonly unknown[] {
-  let changed = false;
   const list = value.map((item, index) => {
-    const rewrites = parts.flatMap((part) => {
-      const own = index < (part.prefixItems?.length ?? 0) ? part.prefixItems?.[index] : part.items;
-      return own === undefined ? [] : [own];
-    });
-    const inner = step(item, rewrites);
-    if (inner !== item) changed = true;
-    return inner;
+    const schemas = parts.map(({ prefixItems, items }) =>
+      Array.isArray(prefixItems) && index < prefixItems.length ? prefixItems[index] : items
+    );
+    return step(item, schemas.filter((part): part is JsonSchemaObject => marks.has(part)));
   });
-  return changed ? list : value;
+  return list.some((item, index) => item !== value[index]) ? list : value;
 }
 
-function propertyRewrites(
-  parts: readonly ArgumentRewrite[],
+/** The schemas of a property, of those with something to undo. */
+function schemasOf(
+  parts: readonly JsonSchemaObject[],
   key: string,
-): readonly ArgumentRewrite[] {
-  return parts.flatMap((part) => {
-    const own = part.properties?.get(key) ??
-      (part.declared?.has(key) === true ? undefined : part.additionalProperties);
-    return own === undefined ? [] : [own];
-  });
+  marks: ArgumentRewrite["marks"],
+): readonly JsonSchemaObject[] {
+  const schemas = parts.map(({ properties, additionalProperties }) =>
+    isObject(properties) && Object.hasOwn(properties, key) ? properties[key] : additionalProperties
+  );
+  return schemas.filter((part): part is JsonSchemaObject => marks.has(part));
 }
 
 /**
@@ -294,17 +219,18 @@ function propertyRewrites(
  *
  * @param value Arguments that fit the tool's own schema.
  * @param rewrite The changes of the export: `names.encodingOf(id)?.input`.
- * @returns The arguments in the form of the exported schema.
  */
 export function encodeArguments(value: unknown, rewrite: ArgumentRewrite | undefined): unknown {
   if (rewrite === undefined) return value;
-  return encode(value, [rewrite], { depth: 0, levels: Infinity, work: { left: MAX_WRITES } });
+  const work = { left: MAX_WRITES };
+  return encode(value, [rewrite.schema], { rewrite, depth: 0, levels: Infinity, work });
 }
 
 /** The maximum number of parts of a value that are written, tries included. Others stay unchanged. */
 const MAX_WRITES = 100_000;
 
 interface Reach {
+  readonly rewrite: ArgumentRewrite;
   /** The depth of the part in the value. */
   readonly depth: number;
   /** The number of levels to write: the levels that a branch compares, or all. */
@@ -313,53 +239,36 @@ interface Reach {
   readonly work: { left: number };
 }
 
-function encode(value: unknown, rewrites: readonly ArgumentRewrite[], reach: Reach): unknown {
-  const { depth, levels, work } = reach;
-  if (rewrites.length === 0 || levels < 0 || depth > MAX_DEPTH || --work.left < 0) return value;
-  const parts = new Set(rewrites);
-  // A set's iterator also visits items that are added meanwhile.
-  for (const { also = [], choices } of parts) {
-    for (const included of also) parts.add(included);
-    if (choices === undefined) continue;
-    // Only the exported form shows which branch a value belongs to. So the first levels are written
-    // for each branch.
-    const look = { ...reach, depth: depth + 1, levels: Math.min(levels, MAX_LOOK) };
-    const choice = choices.find(({ accepts, rewrite }) =>
-      accepts(encode(value, [rewrite], look), look.levels)
-    );
-    if (choice === undefined) return value;
-    parts.add(choice.rewrite);
-  }
-  return encodeWith(value, [...parts], reach);
-}
-
-function encodeWith(value: unknown, parts: readonly ArgumentRewrite[], reach: Reach): unknown {
-  const below = { ...reach, depth: reach.depth + 1, levels: reach.levels - 1 };
+function encode(value: unknown, schemas: readonly JsonSchemaObject[], reach: Reach): unknown {
+  const { rewrite, depth, levels, work } = reach;
+  if (schemas.length === 0 || levels < 0 || depth > MAX_DEPTH || --work.left < 0) return value;
+  const { marks, resolve } = rewrite;
+  // Only the exported form shows which branch a value belongs to. So the first levels are written
+  // for each branch.
+  const look = { ...reach, depth: depth + 1, levels: Math.min(levels, MAX_LOOK) };
+  const parts = applying(rewrite, schemas, (branch) => {
+    const written = marks.has(branch) ? encode(value, [branch as JsonSchemaObject], look) : value;
+    return looksLike(branch, written, look.levels, { resolve, left: MAX_LOOKS });
+  });
+  const below = { ...reach, depth: depth + 1, levels: levels - 1 };
   if (Array.isArray(value)) {
-    return eachItem(value, parts, (item, own) => encode(item, own, below));
+    return eachItem(value, parts, marks, (item, own) => encode(item, own, below));
   }
+  const changes = parts.map((part) => marks.get(part) ?? {});
   if (!isObject(value)) {
-    for (const { values } of parts) {
-      for (const [text, stands] of values ?? []) {
-        if (jsonEqual(stands, value)) return text;
-      }
-    }
-    return value;
+    const texts = changes.flatMap(({ values = [] }) => [...values]);
+    return texts.find(([, stands]) => jsonEqual(stands, value))?.[0] ?? value;
   }
+  const names = new Map(
+    changes.flatMap(({ keys = [] }) => [...keys]).map(([sent, own]) => [own, sent]),
+  );
   const result: Record<string, unknown> = {};
   for (const key of Object.keys(value)) {
-    const name = wireKey(parts, key);
-    setOwn(result, name, encode(value[key], propertyRewrites(parts, name), below));
+    const name = names.get(key) ?? key;
+    setOwn(result, name, encode(value[key], schemasOf(parts, name, marks), below));
   }
-  for (const { nulls } of parts) {
-    for (const name of nulls ?? []) if (!Object.hasOwn(result, name)) setOwn(result, name, null);
+  for (const name of changes.flatMap(({ nulls = [] }) => [...nulls])) {
+    if (!Object.hasOwn(result, name)) setOwn(result, name, null);
   }
   return result;
-}
-
-function wireKey(parts: readonly ArgumentRewrite[], key: string): string {
-  for (const { keys } of parts) {
-    for (const [wire, own] of keys ?? []) if (own === key) return wire;
-  }
-  return key;
 }

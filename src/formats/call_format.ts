@@ -85,8 +85,6 @@ export interface MediaFile {
 
 /**
  * How a target writes the blocks of a result.
- *
- * @typeParam Block A block of the target.
  */
 export interface MediaFormat<Block = unknown> {
   /** Returns true if the answer to a call may contain files. By default, every answer may. */
@@ -103,9 +101,6 @@ export interface MediaFormat<Block = unknown> {
 
 /**
  * How one provider writes calls and takes their results.
- *
- * @typeParam Part The answer to one call.
- * @typeParam Message A message of the conversation.
  */
 export interface CallFormat<Part = unknown, Message = unknown> {
   /**

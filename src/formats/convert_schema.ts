@@ -6,7 +6,13 @@
 
 import { type ArgumentRewrite, rewriteOf } from "./argument_rewrite.ts";
 import { detectDialect } from "../schema/mod.ts";
-import { isObject, type JsonSchema, type JsonSchemaObject } from "../tool/mod.ts";
+import {
+  describeThrown,
+  isObject,
+  type JsonSchema,
+  type JsonSchemaObject,
+  once,
+} from "../tool/mod.ts";
 import { formOfKeyword, type FormSet, formsOf } from "./schema_forms.ts";
 import { ALL_FORMS, KEYWORD_FORMS, type KeywordForm } from "./form_rules.ts";
 import type { Target } from "./target.ts";
@@ -61,43 +67,6 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** A schema as every target begins with it. */
-interface Analysis {
-  /** In 2020-12. */
-  readonly schema: JsonSchema;
-  readonly forms: FormSet;
-  /** Its `$schema` names draft-07. */
-  readonly namesDraft07: boolean;
-  /** It does not name its draft, and means the same when it is read as 2020-12. */
-  readonly readsAlike: boolean;
-  /** The trace of the rewriting to 2020-12. */
-  readonly trace: Trace | undefined;
-  /** The finished conversions, by plan and by whether losses are described: a few, in a list. */
-  readonly conversions: { readonly key: object; readonly conversion: Conversion }[];
-}
-
-/** Made once per schema, for all targets. Tools are frozen, so a schema never changes. */
-const analyses = new WeakMap<JsonSchemaObject, Analysis>();
-
-function analyse(schema: JsonSchema): Analysis {
-  const there = isObject(schema) ? analyses.get(schema) : undefined;
-  if (there !== undefined) return there;
-  const dialect = detectDialect(schema);
-  const trace = dialect === "2020-12" ? undefined : new Trace();
-  const current = trace === undefined ? schema : normalizeDraft(trace, schema, dialect);
-  const namesDraft = isObject(schema) && Object.hasOwn(schema, "$schema");
-  const analysis: Analysis = {
-    schema: current,
-    forms: formsOf(current),
-    namesDraft07: dialect === "draft-07" && namesDraft,
-    readsAlike: dialect === "draft-07" && !namesDraft && readsAlike(schema),
-    trace,
-    conversions: [],
-  };
-  if (isObject(schema)) analyses.set(schema, analysis);
-  return analysis;
-}
-
 /** One step of a conversion: it replaces one form by others. */
 interface Pass extends NodePass {
   /** The pass belongs to the plans that transform this form. */
@@ -109,30 +78,24 @@ interface Pass extends NodePass {
   readonly when: "found" | "produced" | "always";
   /** The pass is skipped where the plan transforms this form and the schema uses it. */
   readonly unless?: KeywordForm;
+  /** It moves parts of the schema, which references along a path do not survive. */
+  readonly moves?: true;
+  /** A keyword that it could not replace is dropped. */
+  readonly drops?: true;
   /** Rewrites the schema as a whole, instead of each node. */
   whole?(schema: JsonSchema, context: Context): JsonSchema;
 }
 
-/** Forms whose passes move parts of the schema, which references along a path do not survive. */
-const MOVING: readonly KeywordForm[] = [
-  "root composition",
-  "allOf",
-  "anyOf with siblings",
-  "optional property",
-  "tuple",
-  "$ref elsewhere",
-];
-
 /** Passes that say the same with other forms, in their order. */
 const RESTRUCTURING: readonly Pass[] = [
-  { form: "root composition", when: "found", whole: flattenRoot },
-  { form: "$ref", when: "found", whole: inlineRefs },
-  { form: "oneOf", when: "produced", enter: oneOfToAnyOf },
-  { form: "allOf", when: "produced", whole: mergeAllOf },
+  { form: "root composition", when: "found", moves: true, drops: true, whole: flattenRoot },
+  { form: "$ref", when: "found", drops: true, whole: inlineRefs },
+  { form: "oneOf", when: "produced", drops: true, enter: oneOfToAnyOf },
+  { form: "allOf", when: "produced", moves: true, drops: true, whole: mergeAllOf },
   { form: "$ref with siblings", when: "produced", unless: "$ref", whole: wrapReferences },
-  { form: "anyOf with siblings", when: "produced", whole: distributeUnions },
-  { form: "tuple", when: "produced", leave: tuplesToLists },
-  { form: "exclusive range", when: "produced", leave: exclusiveToInclusive },
+  { form: "anyOf with siblings", when: "produced", moves: true, whole: distributeUnions },
+  { form: "tuple", when: "produced", moves: true, drops: true, leave: tuplesToLists },
+  { form: "exclusive range", when: "produced", drops: true, leave: exclusiveToInclusive },
   { form: "const", when: "produced", leave: constToEnum },
   { form: "boolean schema", when: "produced", whole: booleansToObjects },
   { form: "items missing", when: "produced", leave: addItems },
@@ -141,20 +104,19 @@ const RESTRUCTURING: readonly Pass[] = [
 /** Passes after which arguments must be decoded, in their order. They follow the dropped keywords. */
 const ENCODING: readonly Pass[] = [
   { form: "open object", when: "always", leave: closeObjects },
-  { form: "optional property", when: "always", leave: optionalToNullable },
+  { form: "optional property", when: "always", moves: true, leave: optionalToNullable },
   { form: "type list", when: "always", enter: nullToFlag },
   { form: "enum scalar", when: "always", leave: enumToText },
 ];
 
-/** Forms whose keyword may be left if its pass could not replace it. */
-const DROPPED_IF_LEFT: ReadonlySet<KeywordForm> = new Set<KeywordForm>([
-  "root composition",
-  "oneOf",
-  "allOf",
-  "tuple",
-  "exclusive range",
-  "$ref",
-]);
+const PASSES: readonly Pass[] = [...RESTRUCTURING, ...ENCODING];
+
+/** The forms whose keyword may be left if its pass could not replace it. */
+const DROPPED_IF_LEFT = new Set(PASSES.filter(({ drops }) => drops).map(({ form }) => form));
+
+function unchanged(schema: JsonSchema): Conversion {
+  return { ok: true, schema, losses: [], rewrite: undefined, uncertain: [] };
+}
 
 export class SchemaConverter {
   readonly #plan: SchemaPlan;
@@ -163,9 +125,9 @@ export class SchemaConverter {
   readonly #dropped: FormSet;
   /** The forms that are sent unchanged and reported nowhere. */
   readonly #unchanged: FormSet;
-  /** The keys under which schemas store the conversions of this plan. */
-  readonly #described: object;
-  readonly #silent: object;
+  /** The finished conversions, with what is lost in descriptions and without. */
+  readonly #described: WeakMap<JsonSchemaObject, Conversion> = new WeakMap();
+  readonly #silent: WeakMap<JsonSchemaObject, Conversion> = new WeakMap();
 
   constructor(plan: SchemaPlan) {
     this.#plan = plan;
@@ -175,8 +137,6 @@ export class SchemaConverter {
         ? "drop"
         : this.#fateOfForm(form);
     };
-    this.#described = {};
-    this.#silent = {};
     const { input, formats } = plan;
     this.#dropped = new Set(
       ALL_FORMS.filter((form) =>
@@ -197,55 +157,49 @@ export class SchemaConverter {
    * @param describe Write lost constraints into descriptions.
    */
   convert(schema: JsonSchema, describe: boolean): Conversion {
-    const key = describe ? this.#described : this.#silent;
-    try {
-      const analysis = analyse(schema);
-      const there = analysis.conversions.find((made) => made.key === key);
-      if (there !== undefined) return there.conversion;
-      const conversion = this.#asWritten(analysis, schema) ??
-        this.#rewrite(analysis, schema, describe);
-      analysis.conversions.push({ key, conversion });
-      return conversion;
-    } catch (error) {
-      // A schema too large to inline, or of an unknown dialect: the other tools are exported.
-      const message = error instanceof Error ? error.message : String(error);
-      return { ok: false, rule: "schema", message };
-    }
+    const convert = (): Conversion => {
+      try {
+        return this.#convert(schema, describe);
+      } catch (error) {
+        // A schema too large to inline, or of an unknown dialect: the other tools are exported.
+        return { ok: false, rule: "schema", message: describeThrown(error) };
+      }
+    };
+    return isObject(schema)
+      ? once(describe ? this.#described : this.#silent, schema, convert)
+      : convert();
   }
 
-  /** The conversion of a schema that needs no pass. */
-  #asWritten(analysis: Analysis, schema: JsonSchema): Conversion | undefined {
+  #convert(first: JsonSchema, describe: boolean): Conversion {
+    const trace = new Trace();
+    const dialect = detectDialect(first);
+    const schema = dialect === "2020-12" ? first : normalizeDraft(trace, first, dialect);
+    const forms = formsOf(schema);
     const { draft07, typed } = this.#plan;
-    const verbatim = draft07 === true && analysis.namesDraft07;
+    const isDraft07 = draft07 === true && dialect === "draft-07";
+    if (isDraft07 && isObject(first) && Object.hasOwn(first, "$schema")) {
+      // Such a target rejects boolean schemas in every draft, and objects mean the same.
+      const hasBooleans = this.#transforms("boolean schema") && forms.has("boolean schema");
+      return unchanged(hasBooleans ? booleansToObjects(first, { trace }) : first);
+    }
     // Strict modes require every object to be spelled out, even if it uses no rejected form.
     const spellsOut = typed === true || this.#transforms("open object");
-    if (
-      !verbatim && (spellsOut || ![...analysis.forms].every((form) => this.#unchanged.has(form)))
-    ) {
-      return undefined;
-    }
-    const written = verbatim || (draft07 === true && analysis.readsAlike)
-      ? schema
-      : analysis.schema;
-    const hasBooleans = this.#transforms("boolean schema") && analysis.forms.has("boolean schema");
-    return {
-      ok: true,
-      // Such a target rejects boolean schemas in every draft, and objects mean the same.
-      schema: verbatim && hasBooleans
-        ? booleansToObjects(written, { trace: new Trace() })
-        : written,
-      losses: [],
-      rewrite: undefined,
-      uncertain: [],
-    };
+    return !spellsOut && [...forms].every((form) => this.#unchanged.has(form))
+      ? unchanged(isDraft07 && readsAlike(first) ? first : schema)
+      : this.#rewrite(trace, first, schema, forms, describe);
   }
 
-  #rewrite(analysis: Analysis, first: JsonSchema, describe: boolean): Conversion {
+  #rewrite(
+    trace: Trace,
+    first: JsonSchema,
+    start: JsonSchema,
+    forms: FormSet,
+    describe: boolean,
+  ): Conversion {
     const { keys, typed, fallback } = this.#plan;
-    const trace = new Trace(analysis.trace);
     const context: Context = {
       trace,
-      resolve: resolverOf(analysis.schema),
+      resolve: resolverOf(start),
       report: new Report(trace),
       describe,
       // The tool can be sent without strict mode, so nothing is weakened.
@@ -253,16 +207,12 @@ export class SchemaConverter {
       keys,
       fateOf: this.#fateOf,
     };
-    const { forms } = analysis;
-    let schema = analysis.schema;
-    if (
-      forms.has("$ref elsewhere") &&
-      MOVING.some((form) => forms.has(form) && this.#transforms(form))
-    ) {
-      schema = hoistReferences(trace, schema);
-    }
-    schema = this.#run(RESTRUCTURING, schema, forms, context, analysis.schema);
-    let left = schema === analysis.schema ? forms : formsOf(schema, trace);
+    let schema = start;
+    const moves = this.#transforms("$ref elsewhere") ||
+      PASSES.some(({ moves, form }) => moves && forms.has(form) && this.#transforms(form));
+    if (moves && forms.has("$ref elsewhere")) schema = hoistReferences(trace, schema);
+    schema = this.#run(RESTRUCTURING, schema, forms, context, start);
+    let left = schema === start ? forms : formsOf(schema, trace);
     if ([...left].some((form) => this.#dropped.has(form))) {
       schema = runPass({ enter: dropKeywords }, schema, context);
       left = formsOf(schema, trace);
@@ -272,7 +222,7 @@ export class SchemaConverter {
     schema = this.#run(ENCODING, schema, left, context, schema);
     // The legal keys of a target hold whatever its rule for the form says.
     if (left.has("odd property key")) schema = renameKeys(schema, context);
-    if (schema !== analysis.schema) schema = pruneDefinitions(trace, schema);
+    if (schema !== start) schema = pruneDefinitions(trace, schema);
     const rewrite = trace.hasMarks ? rewriteOf(schema, trace) : undefined;
     const losses = context.report.losses(first);
     if (typed === true) schema = runPass({ leave: asTypedSchema }, schema, context);
@@ -300,10 +250,7 @@ export class SchemaConverter {
     return current;
   }
 
-  /**
-   * Returns the forms that the provider does not document, or a refusal if a form is left that it
-   * rejects. A form that a pass has replaced does not count as left.
-   */
+  /** The forms that the provider does not document; a refusal if one is left that it rejects. */
   #uncertainForms(forms: FormSet, left: FormSet): KeywordForm[] | Refusal {
     const found: KeywordForm[] = [];
     for (const form of ALL_FORMS) {

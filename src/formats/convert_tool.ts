@@ -4,7 +4,7 @@
  * @module
  */
 
-import { checkWithoutEngine, compileOnce, type SchemaEngine } from "../schema/mod.ts";
+import { checkWithoutEngine } from "../schema/mod.ts";
 import {
   defined,
   deriveAnnotations,
@@ -71,7 +71,7 @@ export function convertTool(
   const describe = (options.onLoss ?? "describe") === "describe";
   const strict = rules.fallback !== undefined;
   const combination = strict
-    ? rules.combinations?.find((rule) => rule.effect === "not strict" && rule.applies(hints, tool))
+    ? rules.combinations?.find((rule) => rule.effect === "not strict" && rule.applies(hints))
     : undefined;
   if (combination !== undefined) {
     return { ok: false, rule: combination.name, message: combination.message };
@@ -108,7 +108,7 @@ export function convertTool(
     returns: result.schema,
     strict,
     examples: rules.features.examples === "native"
-      ? exportExamples(tool, parameters, rewrite, options.engine, losses)
+      ? exportExamples(tool, parameters, rewrite, losses)
       : [],
     hints,
     extra: fields.extra,
@@ -175,11 +175,10 @@ function exportExamples(
   tool: Tool,
   schema: JsonSchemaObject,
   rewrite: ArgumentRewrite | undefined,
-  engine: SchemaEngine | undefined,
   losses: Loss[],
 ): readonly WireExample[] {
   if (tool.examples.length === 0) return [];
-  const fits = checkerOf(schema, engine);
+  const fits = checkerOf(schema);
   const sent: WireExample[] = [];
   for (const [index, { input: own, description }] of tool.examples.entries()) {
     const input = encodeArguments(own, rewrite);
@@ -194,18 +193,8 @@ function exportExamples(
   return sent;
 }
 
-function checkerOf(
-  schema: JsonSchemaObject,
-  engine: SchemaEngine | undefined,
-): (value: unknown) => boolean {
-  if (engine !== undefined) {
-    try {
-      const validator = compileOnce(engine, schema);
-      return (value) => validator.check(value);
-    } catch {
-      // A schema that the engine cannot compile is checked without it.
-    }
-  }
+/** The check of examples: a provider rejects the whole request for one that does not fit. */
+function checkerOf(schema: JsonSchemaObject): (value: unknown) => boolean {
   try {
     return checkWithoutEngine(schema);
   } catch {

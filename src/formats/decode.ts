@@ -19,8 +19,7 @@ export interface CallProblem {
   readonly message: string;
 }
 
-/** The fields of every decoded call. */
-export interface CallParts {
+interface CallParts {
   /** The provider's id of the call; where it gives none, `call_1`, `call_2`… by place. */
   readonly callId: string;
   /** The name that the model wrote. */
@@ -36,22 +35,16 @@ export interface CallParts {
   readonly raw: unknown;
 }
 
-/** A call of an exported tool. It can be given to a dispatcher. */
-export interface RoutedCall extends CallParts {
-  /** The id of the tool. */
-  readonly name: string;
-  readonly problem?: undefined;
-}
-
-/** A call that must not be run: its tool was not exported, or it is incomplete. */
-export interface RefusedCall extends CallParts {
-  /** Absent, so a dispatcher that gets the call anyway answers `unknown_tool`. */
-  readonly name: undefined;
-  readonly problem: CallProblem;
-}
-
-/** A call of a response. */
-export type DecodedCall = RoutedCall | RefusedCall;
+/**
+ * A call of a response. It has the id of the tool as `name`, and can be given to a dispatcher. With a
+ * `problem`, it must not be run: its tool was not exported, or it is incomplete.
+ */
+export type DecodedCall =
+  & CallParts
+  & (
+    | { readonly name: string; readonly problem?: undefined }
+    | { readonly name: undefined; readonly problem: CallProblem }
+  );
 
 const MAX_NEAR = 3;
 /** The maximum number of unknown names in one response that are compared with the tools. */
@@ -85,10 +78,6 @@ const MAX_HINTS = 16;
  * assert.equal(call?.callId, "toolu_1");
  * ```
  *
- * @param target The target that the tools were exported to.
- * @param response The parsed response.
- * @param names The names of the export.
- * @returns The calls, in their order; none if the model calls nothing.
  * @throws {RangeError} If there is no such target.
  * @throws {TypeError} If the response has another shape. The message contains the place.
  */

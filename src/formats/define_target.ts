@@ -12,12 +12,14 @@ import {
   checkText,
   checkWord,
   clip,
+  defined,
   isListOf,
   isObject,
   must,
-  readFields,
+  oneOf,
   refuse,
   refuseOthers,
+  wholeFrom,
 } from "../tool/mod.ts";
 import type { CallFormat, MediaFormat } from "./call_format.ts";
 import { KEYWORD_FORMS, type KeywordRule } from "./form_rules.ts";
@@ -59,14 +61,10 @@ import { isTarget, isTargetName } from "./targets.ts";
  * assert.equal(decodeCalls(shout, response, names)[0]?.name, "getWeather");
  * ```
  *
- * @typeParam Id Its name.
- * @typeParam Wire One tool in its shape.
  * @typeParam Tools The tools of a request; by default a list.
- * @typeParam Part The answer to one call.
  * @typeParam Message A message of the conversation; by default one answer.
  * @param definition Its rules and functions; an omitted field has a default.
- * @returns The target, frozen.
- * @throws {TypeError} If something is missing, unknown or wrong.
+ * @throws {TypeError | RangeError} If something is missing, unknown or wrong.
  */
 export function defineTarget<
   const Id extends string,
@@ -77,45 +75,31 @@ export function defineTarget<
 >(
   definition: TargetDefinition<Id, Wire, Tools, Part, Message>,
 ): Target<Id, Wire, Tools, Part, Message> {
-  const fields: { readonly [field: string]: unknown } = Object(definition);
-  const { id } = fields;
+  const { id } = Object(definition);
   const action = typeof id === "string"
     ? `define the target "${clip(id, 100)}"`
     : "define the target";
-  // Only checked fields are left, which match the type.
-  return makeTarget(
-    readRecord(action, fields, TARGET, "") as unknown as typeof definition,
-  );
+  // A copy, which cannot change after the check.
+  const fields = defined({ ...definition }) as typeof definition;
+  checkTarget(action, fields, "");
+  return makeTarget(fields);
 }
 
-/** The checks of an object's fields. The check of an optional field is in a list. */
-type Fields<Of> = {
-  readonly [Field in keyof Required<Of>]: Check | readonly [mayBeAbsent: Check];
-};
-
-function readRecord<Of>(
-  action: string,
-  object: { readonly [field: string]: unknown },
-  fields: Fields<Of>,
-  place: string,
-): Record<string, unknown> {
-  const of = place === "" ? action : `${action}: ${place}`;
-  refuseOthers(of, object, Object.keys(fields));
-  const checks: Record<string, Check> = {};
-  for (const [field, check] of Object.entries<Check | readonly [Check]>(fields)) {
-    const at = place === "" ? field : `${place}.${field}`;
-    if (typeof check !== "function") [checks[field]] = check;
-    else (checks[field] = check)(action, object[field], at);
-  }
-  return readFields(action, object, checks, (field) => place === "" ? field : `${place}.${field}`);
+/** The check of a field that may be absent. */
+function maybe(check: Check): Check {
+  return (action, value, place) => value === undefined ? value : check(action, value, place);
 }
 
 const checkObject = must("an object", isObject);
 
-/** The check of an object with these fields. It returns the object itself. */
-function record<Of>(fields: Fields<Of>): Check {
+/** The check of an object with these fields and no others. */
+function record<Of>(fields: { readonly [Field in keyof Required<Of>]: Check }): Check {
   return (action, value, place) => {
-    readRecord(action, checkObject(action, value, place), fields, place);
+    const object = checkObject(action, value, place);
+    refuseOthers(place === "" ? action : `${action}: ${place}`, object, Object.keys(fields));
+    for (const [field, check] of Object.entries<Check>(fields)) {
+      check(action, object[field], place === "" ? field : `${place}.${field}`);
+    }
     return value;
   };
 }
@@ -141,24 +125,10 @@ function tableOf(rows: object, what: string, cell: Check, all?: "all"): Check {
   };
 }
 
-function oneOf(...texts: readonly string[]): Check {
-  const quoted = texts.map((text) => `"${text}"`);
-  const wanted = `${quoted.slice(0, -1).join(", ")} or ${quoted.at(-1)}`;
-  return must(wanted, (value): value is string => texts.includes(value as string));
-}
-
-function number(wanted: string, least: number): Check {
-  return must(
-    wanted,
-    (value): value is number => Number.isInteger(value) && (value as number) >= least,
-  );
-}
-
 const checkTexts = must(
   "a list of strings",
   (value) => isListOf(value, (item) => typeof item === "string"),
 );
-const checkTrue = must("true, or absent", (value): value is true => value === true);
 const checkOtherTarget = must(
   "the name of a target, or what defineTarget made",
   (value): value is string | Target => isTargetName(value) || isTarget(value),
@@ -166,10 +136,10 @@ const checkOtherTarget = must(
 
 const nameFields = record<NameRule>({
   also: checkText,
-  max: number("a whole number of 16 or more", 16),
+  max: wholeFrom(16),
   separator: checkText,
-  letterFirst: [checkFlag],
-  case: [oneOf("upper", "lower")],
+  letterFirst: maybe(checkFlag),
+  case: maybe(oneOf(["upper", "lower"])),
 });
 
 const checkNames: Check = (action, value, place) => {
@@ -183,74 +153,66 @@ const checkNames: Check = (action, value, place) => {
 };
 
 const checkRule = record<KeywordRule>({
-  action: oneOf("keep", "drop", "transform", "reject"),
-  enforcement: oneOf("enforced", "advisory", "ignored"),
-  into: [checkText],
-  uncertain: [checkTrue],
+  action: oneOf(["keep", "drop", "transform", "reject"]),
+  enforcement: oneOf(["enforced", "advisory", "ignored"]),
+  into: maybe(checkText),
+  uncertain: maybe(checkFlag),
 });
 
 const checkExtra = record<ExtraRule>({
   source: checkWord,
-  surface: [checkWord],
-  without: [checkTexts],
+  surface: maybe(checkWord),
+  without: maybe(checkTexts),
 });
 
-const checkLimit = record<Limit>({
-  name: (action, value, place) =>
-    typeof value === "string" && Object.hasOwn(LIMITS, value)
-      ? value
-      : refuse(action, `${place} must be one of ${Object.keys(LIMITS).join(", ")}`),
-  value: number("a whole number of 0 or more", 0),
-  uncertain: [checkTrue],
-});
-
-/** The check of each field of a definition. The check of an optional field is in a list. */
-const TARGET: Fields<Target> = {
+const checkTarget = record<Target>({
   id: checkWord,
   wire: checkFunction,
   calls: record<CallFormat>({
     read: checkFunction,
     write: checkFunction,
-    gather: [checkFunction],
-    media: [record<MediaFormat>({
-      takes: [checkFunction],
+    gather: maybe(checkFunction),
+    media: maybe(record<MediaFormat>({
+      takes: maybe(checkFunction),
       text: checkFunction,
       file: checkFunction,
-    })],
-    maxCharacters: [number("a whole number of 1 or more", 1)],
-    stream: [checkFunction],
-  }),
-  title: [checkText],
-  source: [checkText],
-  names: [checkNames],
-  namespaces: [
-    record<NonNullable<Target["namespaces"]>>({ names: checkNames, tools: checkNames }),
-  ],
-  keys: [checkNames],
-  features: [tableOf(FEATURES, "field", oneOf("native", "described", "none"))],
-  extra: [(action, value, place) => value === "all" ? value : checkExtra(action, value, place)],
-  input: [tableOf(KEYWORD_FORMS, "form", checkRule)],
-  output: [
-    record<OutputRule>({
-      keywords: tableOf(KEYWORD_FORMS, "form", checkRule, "all"),
-      root: oneOf("any", "object"),
-    }),
-  ],
-  formats: [checkTexts],
-  toolSearch: [oneOf("references", "definitions")],
-  draft07: [checkTrue],
-  typed: [checkTrue],
-  limits: [listOf(checkLimit)],
-  combinations: [
-    listOf(record<CombinationRule>({
-      name: checkWord,
-      message: checkWord,
-      effect: oneOf("warn", "not strict"),
-      applies: checkFunction,
     })),
-  ],
-  strictMode: [checkOtherTarget],
-  fallback: [checkOtherTarget],
-  assemble: [checkFunction],
-  choose: [checkFunction],
-};
+    maxCharacters: maybe(wholeFrom(1)),
+    stream: maybe(checkFunction),
+  }),
+  title: maybe(checkText),
+  source: maybe(checkText),
+  names: maybe(checkNames),
+  namespaces: maybe(
+    record<NonNullable<Target["namespaces"]>>({ names: checkNames, tools: checkNames }),
+  ),
+  keys: maybe(checkNames),
+  features: maybe(tableOf(FEATURES, "field", oneOf(["native", "described", "none"]))),
+  extra: maybe((action, value, place) =>
+    value === "all" ? value : checkExtra(action, value, place)
+  ),
+  input: maybe(tableOf(KEYWORD_FORMS, "form", checkRule)),
+  output: maybe(record<OutputRule>({
+    keywords: tableOf(KEYWORD_FORMS, "form", checkRule, "all"),
+    root: oneOf(["any", "object"]),
+  })),
+  formats: maybe(checkTexts),
+  toolSearch: maybe(oneOf(["references", "definitions"])),
+  draft07: maybe(checkFlag),
+  typed: maybe(checkFlag),
+  limits: maybe(listOf(record<Limit>({
+    name: oneOf(Object.keys(LIMITS)),
+    value: wholeFrom(0),
+    uncertain: maybe(checkFlag),
+  }))),
+  combinations: maybe(listOf(record<CombinationRule>({
+    name: checkWord,
+    message: checkWord,
+    effect: oneOf(["warn", "not strict"]),
+    applies: checkFunction,
+  }))),
+  strictMode: maybe(checkOtherTarget),
+  fallback: maybe(checkOtherTarget),
+  assemble: maybe(checkFunction),
+  choose: maybe(checkFunction),
+});

@@ -16,7 +16,7 @@ import {
   ToolResult,
 } from "../tool/mod.ts";
 import { decodeArguments } from "./argument_rewrite.ts";
-import { decodeCalls, type DecodedCall, type RoutedCall } from "./decode.ts";
+import { decodeCalls, type DecodedCall } from "./decode.ts";
 import { encodeResults, type ResultLoss } from "./encode.ts";
 import type { ExportNames } from "./export_names.ts";
 import type { MessageOf, TargetLike } from "./targets.ts";
@@ -26,8 +26,6 @@ import type { MessageOf, TargetLike } from "./targets.ts";
  *
  * Contract: it gives one result for each call, in the order of the calls, and does not reject when
  * a call fails.
- *
- * @typeParam Context The context that the host adds to the calls.
  */
 export interface CallDispatcher<Context = unknown> {
   dispatchAll(
@@ -125,11 +123,6 @@ export interface TurnAnswers {
  * assert.deepEqual(messages, [{ role: "tool", tool_call_id: "call_1", content: "3" }]);
  * ```
  *
- * @typeParam Like The target.
- * @param target The target that the tools were exported to.
- * @param response The parsed response.
- * @param options The dispatcher, and the names of the export.
- * @returns The calls, their results, and the messages.
  * @throws {RangeError} If there is no such target.
  * @throws {TypeError} If the response has another shape.
  */
@@ -144,11 +137,6 @@ export async function dispatchResponse<Like extends TargetLike, Context = unknow
 /**
  * Runs the rest of a turn whose calls are decoded, such as the calls of a stream.
  *
- * @typeParam Like The target.
- * @param target The target that the tools were exported to.
- * @param calls The calls.
- * @param options The dispatcher, and the names of the export.
- * @returns The calls, their results, and the messages.
  * @throws {RangeError} If there is no such target.
  */
 export async function dispatchCalls<Like extends TargetLike, Context = unknown>(
@@ -157,7 +145,7 @@ export async function dispatchCalls<Like extends TargetLike, Context = unknown>(
   options: TurnOptions<Context>,
 ): Promise<Turn<MessageOf<Like>>> {
   const { dispatcher, names, context } = checkOptions(options);
-  const routed = calls.filter((call): call is RoutedCall => call.problem === undefined);
+  const routed = calls.filter((call) => call.problem === undefined);
   const answered = routed.length === 0 ? [] : await dispatcher.dispatchAll(
     routed.map(({ name, arguments: args, callId }) => ({
       ...{ name, arguments: args, callId },
@@ -220,11 +208,8 @@ export async function dispatchCalls<Like extends TargetLike, Context = unknown>(
  * }]);
  * ```
  *
- * @typeParam Like The target.
- * @param target The target of the turn.
  * @param turn The turn, which may have been JSON meanwhile.
  * @param answers By the ids of the calls, as `suspended` has them.
- * @param options The dispatcher, and the names of the export.
  * @returns The turn with the results that there are now: `messages` has all of them.
  * @throws {RangeError} If there is no such target.
  * @throws {TypeError} If an answer is to no question of its call, or is none. Nothing has run then.

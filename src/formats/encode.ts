@@ -39,10 +39,6 @@ import { type AnswerOf, findTarget, type MessageOf, type TargetLike } from "./ta
  * });
  * ```
  *
- * @typeParam Like The target.
- * @param target The target that the tools were exported to.
- * @param call The call, as {@linkcode decodeCalls} gave it.
- * @param result The result from the dispatcher.
  * @param names The names of the export. They are needed for tools with a result schema: some targets
  * (OpenAI Responses, older revisions of MCP) hold results to the schema that they were sent.
  * @param onLoss Called for each block of the result, such as an image, that the target does not take
@@ -100,12 +96,6 @@ export function encodeResult<Like extends TargetLike>(
  * assert.equal(encodeResults("anthropic", calls, results).length, 1);
  * ```
  *
- * @typeParam Like The target.
- * @param target The target that the tools were exported to.
- * @param calls The calls, as {@linkcode decodeCalls} gave them.
- * @param results Their results, in the same order.
- * @param names The names of the export; see {@linkcode encodeResult}.
- * @param onLoss Called for blocks that the target does not take; see {@linkcode encodeResult}.
  * @returns The messages; an empty list if there are no calls.
  * @throws {RangeError} If there is no such target.
  * @throws {TypeError} If there are not as many results as calls.
@@ -310,10 +300,7 @@ function isBase64(data: string): boolean {
   return data.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(data);
 }
 
-/**
- * Reads a block, which may be anything that a tool or a server has made. Only the type of an unknown
- * block is passed on: it may hold bytes or metadata, which are not for models to read.
- */
+/** Reads a block. Of an unknown one only the type is passed on: it may hold bytes or metadata. */
 function readBlock(block: unknown): Read {
   const { type, text, data, mimeType, resource, uri } = isObject(block) ? block : {};
   if (type === "text" && typeof text === "string") return { text };

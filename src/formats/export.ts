@@ -11,7 +11,6 @@ import { type ConvertedTool, convertTool } from "./convert_tool.ts";
 import {
   createExportNames,
   type ExportNames,
-  type ToolEncoding,
   wireAliases,
   type WireName,
   wireNames,
@@ -28,7 +27,7 @@ import {
 import { KEYWORD_FORMS } from "./form_rules.ts";
 import { RequestLimits } from "./limits.ts";
 import { hintsOf, type ProviderHints } from "./provider_hints.ts";
-import { LIMITS, type Target, type ToolView } from "./target.ts";
+import { LIMITS, type Target } from "./target.ts";
 import {
   findTarget,
   plainModeOf,
@@ -78,11 +77,12 @@ export interface ExportedPart {
   readonly wire: unknown;
 }
 
+interface SentTool extends Pick<ConvertedTool, "view" | "encoding"> {
+  readonly wire: unknown;
+}
+
 /** The tools of each export, ready to be assembled. By its names, which copies of it share. */
-const parts = new WeakMap<
-  ExportNames,
-  readonly { readonly view: ToolView; readonly wire: unknown }[]
->();
+const parts = new WeakMap<ExportNames, readonly SentTool[]>();
 
 /**
  * The tools of an export one by one, in its order.
@@ -97,10 +97,7 @@ export function partsOf(exported: ExportResult): readonly ExportedPart[] {
   throw new TypeError("Cannot take an export apart: it must be the answer of exportTools");
 }
 
-/**
- * Returns the deferred tools of an export that a search has found, in the target's shape. The model
- * has the other ones already, and providers reject a second load.
- */
+/** The deferred tools that a search has found. Providers reject a second load of the other ones. */
 export function loadFound(target: Target, names: ExportNames, ids: readonly string[]): unknown {
   const deferred = parts.get(names)?.filter(({ view }) => view.hints.deferLoading === true);
   const byId = new Map(deferred?.map((part) => [part.view.tool.id, part]));
@@ -130,11 +127,7 @@ const exported = new WeakMap<readonly Tool[], Map<string, ExportResult>>();
  * assert.deepEqual(losses, []);
  * ```
  *
- * @typeParam Like The target.
- * @param source A toolset, or a list of tools.
  * @param target The target: its name, an alias of one, or what `defineTarget` made.
- * @param options The handling of losses, and the settings of the request.
- * @returns The export.
  * @throws {RangeError} If there is no such target.
  * @throws {TypeError} If two tools have one id, an option is invalid, `toolChoice` names a tool that
  * is not sent, or `onLoss` is `throw` and a tool's input or a setting would be misrepresented.
@@ -199,15 +192,8 @@ function copyOf(value: unknown): unknown {
 function exportKey(target: object, options: ExportOptions): string {
   const of = `${numberOf(target)}`;
   if (options === DEFAULTS) return of;
-  const { onLoss, strictFallback, namespaces, path, engine } = options;
-  return [
-    of,
-    onLoss,
-    strictFallback,
-    namespaces,
-    engine === undefined ? "" : numberOf(engine),
-    path,
-  ].join(" ");
+  const { onLoss, strictFallback, namespaces, path } = options;
+  return [of, onLoss, strictFallback, namespaces, path].join(" ");
 }
 
 function listOf(source: Exportable, { toolSearch }: Target): readonly Tool[] {
@@ -236,9 +222,9 @@ class Export {
   readonly #omitsDeferred: boolean;
   readonly #limits: RequestLimits;
   readonly #warnings: ExportWarnings;
-  readonly #losses: Loss[];
-  readonly #rejected: RejectedTool[];
-  readonly #sent: ConvertedTool[];
+  readonly #losses: Loss[] = [];
+  readonly #rejected: RejectedTool[] = [];
+  readonly #sent: SentTool[] = [];
 
   constructor(list: readonly Tool[], target: Target, options: ExportOptions) {
     assertUniqueIds(list);
@@ -253,9 +239,6 @@ class Export {
     const isStrict = list.some((tool) => hintsOf(tool).strict === true);
     const { limits } = isStrict && strictMode !== undefined ? strictMode : target;
     this.#limits = new RequestLimits(limits, strictMode === undefined, this.#omitsDeferred);
-    this.#losses = [];
-    this.#rejected = [];
-    this.#sent = [];
   }
 
   run(list: readonly Tool[]): ExportResult {
@@ -263,9 +246,6 @@ class Export {
     const namespaces = this.#options.namespaces === false ? undefined : target.namespaces;
     const names = wireNames(list, target.names, namespaces);
     const entries: ProviderEntry[] = [];
-    const sent: { readonly view: ToolView; readonly wire: unknown }[] = [];
-    const encodings: ToolEncoding[] = [];
-    const tools: Tool[] = [];
     for (const tool of list) {
       const { definitions } = hintsOf(tool);
       // `wireNames` names every tool.
@@ -278,12 +258,11 @@ class Export {
         this.#warnOfTool(converted);
         this.#limits.add(converted.view);
         this.#losses.push(...converted.losses);
-        this.#sent.push(converted);
-        sent.push({ view: converted.view, wire: target.wire(converted.view) });
-        encodings.push(converted.encoding);
-        tools.push(tool);
+        const { view, encoding } = converted;
+        this.#sent.push({ view, encoding, wire: target.wire(view) });
       }
     }
+    const sent = this.#sent;
     const assembled = target.assemble(
       this.#omitsDeferred ? sent.filter(({ view }) => view.hints.deferLoading !== true) : sent,
     );
@@ -292,8 +271,8 @@ class Export {
     deepFreeze(wire);
     const exportNames = createExportNames(
       target.id,
-      encodings,
-      wireAliases(tools, target.names, namespaces),
+      sent.map(({ encoding }) => encoding),
+      wireAliases(sent.map(({ view }) => view.tool), target.names, namespaces),
     );
     parts.set(exportNames, sent);
     return Object.freeze({
@@ -369,7 +348,7 @@ class Export {
     for (const { name, effect, applies, message } of this.#target.combinations ?? []) {
       // Deferred tools need a search, which the request has.
       if (effect !== "warn" || (this.#searches && name === "deferLoading")) continue;
-      if (applies(hints, tool)) warnings.add(name, tool, message);
+      if (applies(hints)) warnings.add(name, tool, message);
     }
     if (namespace !== undefined && hints.namespaceDescription === undefined) {
       warnings.add(

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { clip, parseToolId, type Tool } from "../tool/mod.ts";
+import { clip, once, parseToolId, type Tool } from "../tool/mod.ts";
 import type { ArgumentRewrite } from "./argument_rewrite.ts";
 import { isLegalName, legalName, mapNames, type NameRule } from "../select/mod.ts";
 import { hintsOf } from "./provider_hints.ts";
@@ -68,13 +68,11 @@ export function createExportNames(
   // By namespace, then by name. The two are never joined or split.
   const byNamespace = new Map<string | undefined, Map<string, string>>();
   for (const { namespace, name, id } of encodings) {
-    const names = byNamespace.get(namespace) ?? new Map<string, string>();
-    byNamespace.set(namespace, names.set(name, id));
+    once(byNamespace, namespace, () => new Map()).set(name, id);
   }
   for (const { namespace, name, alias, id } of aliases) {
-    const names = byNamespace.get(namespace) ?? new Map<string, string>();
     // A current name wins over an alias.
-    if (!names.has(name)) byNamespace.set(namespace, names.set(name, alias));
+    once(once(byNamespace, namespace, () => new Map()), name, () => alias);
     const encoding = byId.get(id);
     if (encoding !== undefined) byAlias.set(alias, encoding);
   }
@@ -102,14 +100,13 @@ export function wireAliases(
   const made = tools.flatMap(({ id, aliases }) =>
     aliases.map((alias): WireAlias => {
       const { namespace, name } = parseToolId(alias);
-      return namespaces === undefined || namespace === undefined
-        ? { alias, id, name: legalName(alias, rule) }
+      const wire = namespaces === undefined || namespace === undefined
+        ? { name: legalName(alias, rule) }
         : {
-          alias,
-          id,
           name: legalName(name, namespaces.tools),
           namespace: legalName(namespace, namespaces.names),
         };
+      return { alias, id, ...wire };
     })
   );
   const key = ({ namespace, name }: WireAlias): string => JSON.stringify([namespace, name]);
@@ -127,10 +124,7 @@ export function wireNames(
   const result = new Map<Tool, WireName>();
   const spaces = new Map<string | undefined, Tool[]>();
   for (const tool of tools) {
-    const space = namespaces === undefined ? undefined : tool.namespace;
-    const members = spaces.get(space);
-    if (members === undefined) spaces.set(space, [tool]);
-    else members.push(tool);
+    once(spaces, namespaces && tool.namespace, () => []).push(tool);
   }
   const plain = spaces.get(undefined) ?? [];
   const wanted = sourceNames(plain, rule);
@@ -154,10 +148,7 @@ export function wireNames(
   return result;
 }
 
-/**
- * The names that imported tools had in their source, and under which they are exported if the target
- * allows them and no other tool has or could get them.
- */
+/** The names in the source, where the target allows them and no other tool has them. */
 function sourceNames(tools: readonly Tool[], rule: NameRule): ReadonlyMap<Tool, string> {
   const names = new Map<Tool, string>();
   const owners = new Map<string, number>();

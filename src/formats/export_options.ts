@@ -5,7 +5,6 @@
  * @module
  */
 
-import type { SchemaEngine } from "../schema/mod.ts";
 import { type Check, checkFlag, isObject, must, readFields, type Tool } from "../tool/mod.ts";
 import type { ExportNames } from "./export_names.ts";
 
@@ -47,11 +46,6 @@ export interface ExportOptions extends RequestSettings {
    * @default {"/tools/{id}/execute"}
    */
   readonly path?: string;
-  /**
-   * Validates examples against the schema that is sent. Examples that do not fit are omitted, because
-   * a provider rejects the whole request for one. By default, all keywords but `format` are checked.
-   */
-  readonly engine?: SchemaEngine;
 }
 
 const checkToolChoice: Check<ToolChoice> = must(
@@ -74,7 +68,6 @@ const FIELDS = {
     (value): value is string =>
       typeof value === "string" && value.startsWith("/") && value.includes("{id}"),
   ),
-  engine: (_action, value) => value,
   toolChoice: checkToolChoice,
   parallel: checkFlag,
 } satisfies { readonly [Field in keyof Required<ExportOptions>]: Check };
@@ -217,22 +210,6 @@ export interface WireSettings {
 /** Says that a target has no field for a setting. */
 export type LoseSetting = (rule: keyof RequestSettings, message: string) => void;
 
-/** A target that has fields for the settings. */
-export interface Chooses<Choose> {
-  readonly choose: Choose;
-}
-
-/** How a target writes the settings of a request. */
-export type WriteSettings = (settings: WireSettings, lose: LoseSetting) => object;
-
-/** The fields of a request, and the warnings about settings that the target does not have. */
-export interface WrittenSettings {
-  readonly fields: object;
-  readonly warnings: readonly { readonly rule: string; readonly message: string }[];
-}
-
-const NOTHING: WrittenSettings = Object.freeze({ fields: {}, warnings: Object.freeze([]) });
-
 /**
  * Writes the settings of a request in the target's fields. A request without tools has no settings,
  * because providers reject a choice without tools.
@@ -241,12 +218,12 @@ const NOTHING: WrittenSettings = Object.freeze({ fields: {}, warnings: Object.fr
  */
 export function writeSettings(
   { toolChoice, parallel }: RequestSettings,
-  target: { readonly title: string; readonly choose?: WriteSettings | undefined },
+  target: { readonly title: string; choose?(settings: WireSettings, lose: LoseSetting): object },
   names: ExportNames,
   sendsTools: boolean,
-): WrittenSettings {
-  if (toolChoice === undefined && parallel === undefined) return NOTHING;
-  const warnings: { readonly rule: string; readonly message: string }[] = [];
+): { readonly fields: object; readonly warnings: readonly ExportWarning[] } {
+  const warnings: ExportWarning[] = [];
+  if (toolChoice === undefined && parallel === undefined) return { fields: {}, warnings };
   const lose: LoseSetting = (rule, message) => {
     warnings.push(Object.freeze({ rule, message: `${target.title}: ${message}` }));
   };
@@ -258,8 +235,7 @@ export function writeSettings(
     if (toolChoice === "required") lose("toolChoice", "there is no tool that the model could call");
     return { fields: {}, warnings };
   }
-  const choose = target.choose ?? chooseNothing;
-  return { fields: choose(settings, lose), warnings };
+  return { fields: (target.choose ?? chooseNothing)(settings, lose), warnings };
 }
 
 function onWire(
@@ -279,7 +255,7 @@ function onWire(
 }
 
 /** Writes no settings, for targets without such fields. Their default behaviour is not a loss. */
-export function chooseNothing({ toolChoice, parallel }: WireSettings, lose: LoseSetting): object {
+function chooseNothing({ toolChoice, parallel }: WireSettings, lose: LoseSetting): object {
   if (toolChoice !== undefined && toolChoice !== "auto") {
     lose("toolChoice", "a request has no field for the choice of a tool");
   }

@@ -45,8 +45,6 @@ export interface ExportedWithWarnings<Tools> {
  * assert.deepEqual(warnings, ['"ping" at "/title": there is no place for "title"']);
  * assert.deepEqual(errors, []);
  * ```
- *
- * @typeParam Like The target.
  */
 export class Exposure<Like extends TargetLike> {
   /** The tools. */

@@ -173,10 +173,7 @@ export function unsure(rule: KeywordRule): KeywordRule {
   return Object.freeze({ ...rule, uncertain: true });
 }
 
-/**
- * A table with one rule for every form. `nullable` is always dropped: in JSON Schema it does not
- * accept `null`, and a model that reads it believes that it does.
- */
+/** One rule for all forms but `nullable`, which a model takes for accepting `null`. */
 function every(rule: KeywordRule): KeywordTable {
   const table: Partial<Record<KeywordForm, KeywordRule>> = {};
   for (const form of Object.keys(KEYWORD_FORMS)) table[form as KeywordForm] = rule;
@@ -300,10 +297,7 @@ export const OPENAI_RULES: KeywordTable = column(0);
 export const OPENAI_STRICT_RULES: KeywordTable = column(1);
 /** Structured outputs. Bedrock's strict mode is the same. */
 export const ANTHROPIC_STRICT_RULES: KeywordTable = column(2);
-/**
- * `parametersJsonSchema`. Google does not document it. The rules follow the documentation of
- * `responseJsonSchema`.
- */
+/** `parametersJsonSchema`, by the documentation of `responseJsonSchema`: Google has none for it. */
 export const GEMINI_RULES: KeywordTable = column(3);
 /** `parameters`: any other key than the listed ones is an error. */
 export const GEMINI_TYPED_RULES: KeywordTable = column(4);

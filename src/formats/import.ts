@@ -82,9 +82,6 @@ export function importTools<Source extends ImportSource | "auto">(
  * assert.equal(rejected[0]?.name, "broken");
  * ```
  *
- * @param source The form of the document; `auto` detects it.
- * @param document The document, as `JSON.parse` gives it.
- * @param options Namespace, risk, tags, how calls run, limits, and the options of the source.
  * @returns The tools, warnings about them, and the rejected entries with reasons.
  * @throws {TypeError | RangeError} If the source or an option is invalid. Never for the document.
  */

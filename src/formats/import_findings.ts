@@ -218,10 +218,7 @@ function latinised(text: string): string {
   return text.replace(/[^\0-\x7f]/gu, (letter) => LATIN.get(letter) ?? letter);
 }
 
-/**
- * Returns the skeleton of a name. Names have the same skeleton if they differ only in similar letters:
- * of other alphabets, in another case or width, digits for letters, `rn` for `m`.
- */
+/** The same text for names that differ only in similar letters, such as `rn` and `m`. */
 export function skeleton(name: string): string {
   return [...toLatin(name)].map((letter) => AS_LETTERS.get(letter) ?? letter).join("")
     .replaceAll("rn", "m").replaceAll("vv", "w");

@@ -50,8 +50,6 @@ export interface RejectedImport {
 
 /**
  * The result of an import.
- *
- * @typeParam Source The sources that it may be of.
  */
 export interface ImportResult<Source extends string = string> {
   /** The source of the document; `undefined` if `auto` has not detected one. */
@@ -61,8 +59,6 @@ export interface ImportResult<Source extends string = string> {
   /** Warnings about the tools and the document. At most 1,000. */
   readonly warnings: readonly ImportWarning[];
   readonly rejected: readonly RejectedImport[];
-  /** The cache lifetime and scope that an MCP server sets for its list. */
-  readonly cache?: { readonly ttlMs?: number; readonly scope?: "public" | "private" };
 }
 
 /** The facts about a tool from which its risk is decided. */

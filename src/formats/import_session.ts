@@ -125,7 +125,6 @@ export class ImportSession {
   #values: number;
   /** The sizes of the parts that were counted, so that a shared part is measured once. */
   readonly #sizes = new WeakMap<object, number>();
-  #cache: ImportResult["cache"];
 
   /** @throws {TypeError | RangeError} If an option is invalid. */
   constructor(source: string, options: ImportOptions) {
@@ -134,17 +133,7 @@ export class ImportSession {
     const { maxTools, maxValues } = checkImportOptions(options);
     this.#maxTools = maxTools;
     this.#maxValues = maxValues;
-    this.#values = this.#maxValues;
-  }
-
-  /** Narrows how long the list may be cached to the shortest time of its pages. */
-  narrowCache(page: NonNullable<ImportResult["cache"]>): void {
-    const { ttlMs = page.ttlMs, scope = page.scope } = this.#cache ?? {};
-    if (ttlMs === undefined && scope === undefined) return;
-    this.#cache = {
-      ...(ttlMs === undefined ? {} : { ttlMs: Math.min(ttlMs, page.ttlMs ?? ttlMs) }),
-      ...(scope === undefined ? {} : { scope: page.scope === "private" ? "private" : scope }),
-    };
+    this.#values = maxValues;
   }
 
   /** Counts an entry of the document. `false` if there are too many, which is reported once. */
@@ -245,10 +234,7 @@ export class ImportSession {
     return good;
   }
 
-  /**
-   * The schema, without patterns that cannot be checked in linear time or are too large together,
-   * which is a warning.
-   */
+  /** The schema without patterns that are too slow or too large to check, which is a warning. */
   #check(imported: ImportedTool, schema: JsonSchema, what: string): JsonSchema {
     const left = Math.min(this.#patternStates, MAX_PATTERN_STATES);
     const check = (checked: JsonSchema): JsonSchema => {
@@ -341,7 +327,6 @@ export class ImportSession {
       tools: Object.freeze(tools),
       warnings: Object.freeze(warnings),
       rejected: Object.freeze(this.#rejected),
-      ...(this.#cache === undefined ? {} : { cache: Object.freeze(this.#cache) }),
     });
   }
 
@@ -486,9 +471,7 @@ function withDefaults(hints: ToolAnnotations): Required<ToolAnnotations> {
   return { readOnlyHint, destructiveHint, idempotentHint, openWorldHint };
 }
 
-/**
- * The risk that follows from hints. A tool that claims both to only read and to destroy is risky.
- */
+/** The risk by the hints. A tool that claims to only read and to destroy is risky. */
 function suggestRisk(hints: ToolAnnotations): RiskLevel {
   if (hints.destructiveHint === true) return "high";
   return hints.readOnlyHint === true ? "low" : "medium";

@@ -17,27 +17,11 @@ import { flagIn, type JsonRecord, listIn, member, objectIn, textIn } from "./wir
 import { acceptNull } from "./transform/properties.ts";
 import { mapSchema, without } from "./transform/rewrite.ts";
 
-export type { ImportOptions, ImportResult } from "./import_options.ts";
+export type * from "./import_options.ts";
 export { FINDING_RULES } from "./import_findings.ts";
-export type { PinnedImport, WithPins } from "./import_options.ts";
-export {
-  HINTS,
-  type ImportedTool,
-  type Importer,
-  ImportSession,
-  readHints,
-} from "./import_session.ts";
-export {
-  flagIn,
-  type JsonRecord,
-  listIn,
-  member,
-  objectIn,
-  quote,
-  textIn,
-  wordsIn,
-} from "./wire.ts";
-export { distinct, eachNode, mapChildren, mapSchema, without } from "./transform/rewrite.ts";
+export * from "./import_session.ts";
+export * from "./wire.ts";
+export * from "./transform/rewrite.ts";
 export { definitionName } from "./transform/references.ts";
 export { normalizeOpenApi30 } from "./transform/older_dialects.ts";
 
@@ -124,11 +108,7 @@ export interface ToolPlace {
   readonly namespace: string | undefined;
 }
 
-/**
- * Reads a tool and adds it to the session, if it is not rejected.
- *
- * @param finish Reads the fields of one provider. If it returns `false`, it has rejected the tool.
- */
+/** Reads a tool and adds it. `finish` returns `false` if it has rejected the tool. */
 export function readTool(
   session: ImportSession,
   tool: JsonRecord,
@@ -203,11 +183,7 @@ function readParameters(
   return imported.parameters;
 }
 
-/**
- * The schema with `null` accepted where it has `nullable: true` and a `type`, because providers accept
- * schemas that were written for OpenAPI 3.0. The root is not changed, because arguments are
- * an object.
- */
+/** Accepts `null` below the root where it has `nullable: true`, as in schemas for OpenAPI 3.0. */
 function withNull(
   session: ImportSession,
   imported: ImportedTool,

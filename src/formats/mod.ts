@@ -28,25 +28,13 @@ export {
 } from "../select/mod.ts";
 
 // Calls and results
-export {
-  type CallParts,
-  type CallProblem,
-  decodeCalls,
-  type DecodedCall,
-  type RefusedCall,
-  type RoutedCall,
-} from "./decode.ts";
+export { type CallProblem, decodeCalls, type DecodedCall } from "./decode.ts";
 export { accumulateCalls } from "./stream.ts";
 export type * from "./stream.ts";
 export { encodeResult, encodeResults, type ResultLoss } from "./encode.ts";
 export { dispatchCalls, dispatchResponse, resumeTurn } from "./dispatch_response.ts";
 export type * from "./dispatch_response.ts";
-export {
-  type ArgumentChoice,
-  type ArgumentRewrite,
-  decodeArguments,
-  encodeArguments,
-} from "./argument_rewrite.ts";
+export { type ArgumentRewrite, decodeArguments, encodeArguments } from "./argument_rewrite.ts";
 
 // Import
 export { IMPORT_SOURCES, type ImportOptionsOf, type ImportSource, importTools } from "./import.ts";

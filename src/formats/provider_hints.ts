@@ -115,7 +115,6 @@ export interface ProviderToolDefinition {
  * assert.equal(exportTools([search], "mistral").rejected[0]?.tool, "web_search");
  * ```
  *
- * @param definition Its name, its fields, and its definitions.
  * @returns The tool, without `execute`.
  * @throws {TypeError} If there is no definition, or one is not an object.
  */

@@ -14,19 +14,9 @@ import {
   type Resolve,
   resolverOf,
 } from "./transform/references.ts";
-import {
-  eachChildIn,
-  HOLDS,
-  MAX_DEPTH,
-  requiredBy,
-  tooDeep,
-  type Trace,
-} from "./transform/rewrite.ts";
+import { eachChildIn, MAX_DEPTH, requiredBy, tooDeep, type Trace } from "./transform/rewrite.ts";
 
 export type FormSet = ReadonlySet<KeywordForm>;
-
-/** Keywords whose form depends on whether they stand at the root. */
-const COMPOSITION: ReadonlySet<string> = new Set(["anyOf", "oneOf", "allOf", "not"]);
 
 /** Parts of regular expressions that constrained decoders do not compile. */
 const COMPLEX_PATTERN = /\(\?[=!<]|\\[1-9bBk]/;
@@ -39,16 +29,20 @@ export function formOfKeyword(keyword: string, node: JsonSchemaObject, root: boo
   }
   const fixed = FORM_OF.get(keyword);
   if (fixed !== undefined) return fixed;
-  if (root && COMPOSITION.has(keyword)) return "root composition";
   switch (keyword) {
+    case "anyOf":
+    case "oneOf":
+    case "allOf":
+    case "not":
+    case "$ref":
+      return root ? "root composition" : keyword;
     case "enum":
       return root ? "root composition" : formOfValues(Array.isArray(value) ? value : []);
-    case "nullable":
-      return value === true ? "nullable" : "unknown";
-    case "const": {
+    case "const":
       if (root) return "root composition";
       return typeof value === "object" && value !== null ? "enum complex" : "const";
-    }
+    case "nullable":
+      return value === true ? "nullable" : "unknown";
     case "additionalProperties":
       return value === false ? "additionalProperties false" : "map";
     case "minItems":
@@ -57,13 +51,6 @@ export function formOfKeyword(keyword: string, node: JsonSchemaObject, root: boo
       return typeof value === "string" && COMPLEX_PATTERN.test(value)
         ? "pattern complex"
         : "pattern";
-    case "$ref":
-      return root ? "root composition" : "$ref";
-    case "anyOf":
-    case "oneOf":
-    case "allOf":
-    case "not":
-      return keyword;
     default:
       return "unknown";
   }
@@ -82,35 +69,8 @@ function formOfValues(values: readonly unknown[]): KeywordForm {
 const PLAIN_KEY = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
 /** The keywords that say something about the type of a value. */
-const SAYS_TYPE: ReadonlySet<string> = new Set([
-  "type",
-  "enum",
-  "const",
-  "$ref",
-  "anyOf",
-  "oneOf",
-  "allOf",
-  "$dynamicRef",
-]);
-
-/** The facts about a keyword that do not depend on its value. */
-interface KeywordFacts {
-  /** Its form; absent if that depends on what it holds. */
-  readonly form: KeywordForm | undefined;
-  readonly saysType: boolean;
-  readonly holds: boolean;
-}
-
-/** In one table, because every keyword of every schema is looked up. */
-const FACTS: ReadonlyMap<string, KeywordFacts> = new Map(
-  [...FORM_OF.keys(), ...SAYS_TYPE, ...HOLDS.keys()].map((keyword): [string, KeywordFacts] => {
-    const form = FORM_OF.get(keyword);
-    return [keyword, {
-      form,
-      saysType: SAYS_TYPE.has(keyword),
-      holds: HOLDS.has(keyword),
-    }];
-  }),
+const SAYS_TYPE: ReadonlySet<string> = new Set(
+  "type enum const $ref anyOf oneOf allOf $dynamicRef".split(" "),
 );
 
 export function formsOf(schema: JsonSchema, trace?: Trace): FormSet {
@@ -125,10 +85,7 @@ export function formsOf(schema: JsonSchema, trace?: Trace): FormSet {
   return finder.forms;
 }
 
-/**
- * Collects forms. It runs on every schema of every export, so it goes over the keywords of each
- * schema once.
- */
+/** Collects forms. It goes over the keywords of each schema once. */
 class FormFinder {
   readonly forms: Set<KeywordForm> = new Set();
   refers = false;
@@ -153,11 +110,9 @@ class FormFinder {
     const { forms } = this;
     let saysType = false;
     for (const keyword in node) {
-      const facts = FACTS.get(keyword);
-      forms.add(facts?.form ?? formOfKeyword(keyword, node, root));
-      if (facts === undefined) continue;
-      saysType ||= facts.saysType;
-      if (facts.holds) eachChildIn(node, keyword, this.#see);
+      forms.add(formOfKeyword(keyword, node, root));
+      saysType ||= SAYS_TYPE.has(keyword);
+      eachChildIn(node, keyword, this.#see);
       if (keyword === "$ref") this.#addReference(node, root);
       else if (root) continue;
       // A list or an object in it counts as that, and needs the keyword all the same.

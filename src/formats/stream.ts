@@ -10,8 +10,7 @@ import type { CallFormat, StreamFormat, StreamStep, WireCall } from "./call_form
 import { isWhole } from "./wire.ts";
 import { type DecodedCall, decodeWireCall, isOurs, refused } from "./decode.ts";
 import type { ExportNames } from "./export_names.ts";
-import type { Target, Unstreamed } from "./target.ts";
-import { findTarget, type TargetName, type TargetOf } from "./targets.ts";
+import { findTarget, type TargetLike } from "./targets.ts";
 
 /** Options for {@linkcode accumulateCalls}. */
 export interface AccumulateOptions {
@@ -71,11 +70,6 @@ export interface CallAccumulator {
   end(): readonly DecodedCall[];
 }
 
-/** The name of a target whose calls are streamed. */
-export type StreamTarget = {
-  [Name in TargetName]: TargetOf<Name> extends Unstreamed ? never : Name;
-}[TargetName];
-
 interface Slot {
   id: string | undefined;
   name: string;
@@ -117,15 +111,11 @@ const checkCount = wholeFrom(1);
  * assert.equal(stream.end().length, 1);
  * ```
  *
- * @param target The target that the tools were exported to.
- * @param names The names of the export.
- * @param options Bounds.
- * @returns The accumulator of the calls.
  * @throws {RangeError} If there is no such target, or a bound is not a whole number above 0.
  * @throws {TypeError} If its calls are not streamed.
  */
 export function accumulateCalls(
-  target: StreamTarget | Target,
+  target: TargetLike,
   names: ExportNames,
   options: AccumulateOptions = {},
 ): CallAccumulator {
@@ -144,7 +134,7 @@ class Accumulator implements CallAccumulator {
   #newIds = 0;
   #ended = false;
 
-  constructor(target: StreamTarget | Target, names: ExportNames, options: AccumulateOptions) {
+  constructor(target: TargetLike, names: ExportNames, options: AccumulateOptions) {
     const { maxCharacters = 4_194_304, maxCalls = 1_024 } = options;
     this.#maxCharacters = checkCount("accumulate calls", maxCharacters, "maxCharacters");
     this.#maxCalls = checkCount("accumulate calls", maxCalls, "maxCalls");

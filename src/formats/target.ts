@@ -7,7 +7,7 @@
 
 import { type NameRule, OPENAI_NAME_RULE } from "../select/mod.ts";
 import type { JsonSchema, JsonSchemaObject, Tool } from "../tool/mod.ts";
-import type { Chooses, ExportOptions, WriteSettings } from "./export_options.ts";
+import type { ExportOptions, LoseSetting, WireSettings } from "./export_options.ts";
 import type { CallFormat } from "./call_format.ts";
 import type { Importer } from "./import_session.ts";
 import { type KeywordTable, READ_BY_THE_MODEL } from "./form_rules.ts";
@@ -126,7 +126,7 @@ export interface CombinationRule {
   /** `warn`: say so. `not strict`: send the tool without strict mode. */
   readonly effect: "warn" | "not strict";
   /** Returns true if the rule applies to a tool. */
-  applies(hints: ProviderHints, tool: Tool): boolean;
+  applies(hints: ProviderHints): boolean;
 }
 
 /** The extra fields of imported tools that a target takes back: the fields of its own provider. */
@@ -141,12 +141,6 @@ export interface ExtraRule {
 
 /**
  * A target: one provider's surface, mode and version. `defineTarget` makes one.
- *
- * @typeParam Id Its name.
- * @typeParam Wire One tool in its shape.
- * @typeParam Tools The tools of a request.
- * @typeParam Part The answer to one call.
- * @typeParam Message A message of the conversation.
  */
 export interface Target<
   Id extends string = string,
@@ -154,6 +148,7 @@ export interface Target<
   Tools = unknown,
   Part = unknown,
   Message = unknown,
+  Settings extends object = object,
 > {
   readonly id: Id;
   /** The provider and the surface, for people. */
@@ -198,22 +193,17 @@ export interface Target<
   /** How its calls are read, and their results written. */
   readonly calls: CallFormat<Part, Message>;
   /** Writes the settings of a request; absent: a request has none. */
-  readonly choose?: WriteSettings | undefined;
+  choose?(settings: WireSettings, lose: LoseSetting): Settings;
 }
 
 /** A target whose request has a list of its tools. */
-export type ListTarget<Id extends string, Tool, Part, Message = Part> = Target<
-  Id,
+export type ListTarget<
+  Id extends string,
   Tool,
-  Tool[],
   Part,
-  Message
->;
-
-/** A target whose calls are not streamed. */
-export interface Unstreamed {
-  readonly calls: { readonly stream?: never };
-}
+  Message = Part,
+  Settings extends object = object,
+> = Target<Id, Tool, Tool[], Part, Message, Settings>;
 
 /**
  * The argument of `defineTarget`: a target, of which only `id`, `wire` and `calls` are required.
@@ -224,20 +214,15 @@ export type TargetDefinition<
   Tools = unknown,
   Part = unknown,
   Message = unknown,
+  Settings extends object = object,
 > =
-  & Pick<Target<Id, Wire, Tools, Part, Message>, "id" | "wire">
-  & Partial<
-    Omit<
-      Target<Id, Wire, Tools, Part, Message>,
-      "id" | "wire" | "features" | "input" | "calls"
-    >
-  >
+  & Pick<Target<Id, Wire, Tools, Part, Message, Settings>, "id" | "wire" | "calls">
+  & Partial<Omit<Target<Id, Wire, Tools, Part, Message, Settings>, "features" | "input">>
   & {
     /** The fields that it has. By default none, and `deprecated` is said in the description. */
     readonly features?: Partial<FeatureTable>;
     /** Its rules for some forms. By default the model reads all of a schema. */
     readonly input?: Partial<KeywordTable>;
-    readonly calls: CallFormat<Part, Message>;
   };
 
 /** Adds the defaults to a definition, and freezes it. It checks nothing. */
@@ -247,16 +232,12 @@ export function makeTarget<
   Part,
   Tools = Wire[],
   Message = Part,
-  Streaming extends object = object,
-  Choose extends Target["choose"] = undefined,
+  Settings extends object = object,
 >(
-  definition: TargetDefinition<Id, Wire, Tools, Part, Message> & {
-    readonly calls: Streaming;
-    readonly choose?: Choose;
-  },
-): Target<Id, Wire, Tools, Part, Message> & { readonly calls: Streaming } & Chooses<Choose> {
+  definition: TargetDefinition<Id, Wire, Tools, Part, Message, Settings>,
+): Target<Id, Wire, Tools, Part, Message, Settings> {
   const { id, input, features: fields } = definition;
-  const target: Target<Id, Wire, unknown, Part, Message> = {
+  const target: Target<Id, Wire, unknown, Part, Message, Settings> = {
     title: id,
     source: "",
     names: OPENAI_NAME_RULE,
@@ -267,9 +248,7 @@ export function makeTarget<
     input: Object.freeze({ ...READ_BY_THE_MODEL, ...input }),
   };
   // The default of `assemble` makes a list, as the default of `Tools` says.
-  return Object.freeze(target) as Target<Id, Wire, Tools, Part, Message> & {
-    readonly calls: Streaming;
-  } & Chooses<Choose>;
+  return Object.freeze(target) as Target<Id, Wire, Tools, Part, Message, Settings>;
 }
 
 /** A feature table: the fields that a target has; every description can say "deprecated". */
@@ -285,8 +264,6 @@ export function features(native: readonly Feature[] = []): FeatureTable {
 /**
  * Everything about one provider.
  *
- * @typeParam Targets Its targets.
- * @typeParam Import Its importer.
  * @typeParam Aliases Other names, each with the id of its target.
  */
 export interface Provider<

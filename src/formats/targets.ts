@@ -49,10 +49,9 @@ export type TargetOf<Like extends TargetLike> = Like extends TargetName
 export type ToolsOf<Like extends TargetLike> = ReturnType<TargetOf<Like>["assemble"]>;
 
 /** The fields of a request for its settings, by the target or its name. */
-export type RequestOf<Like extends TargetLike> = TargetOf<Like> extends {
-  readonly choose: (...settings: never[]) => infer Fields extends object;
-} ? Fields
-  : object;
+export type RequestOf<Like extends TargetLike> = ReturnType<
+  NonNullable<TargetOf<Like>["choose"]>
+>;
 
 /** The answer to one call, by the target or its name. */
 export type AnswerOf<Like extends TargetLike> = ReturnType<TargetOf<Like>["calls"]["write"]>;
@@ -133,8 +132,6 @@ export function plainModeOf(target: Target): Target {
 
 /**
  * A target's rules, as data for a page or a table.
- *
- * @typeParam Id Its id.
  */
 export interface TargetInfo<Id extends string = TargetId> extends
   Pick<

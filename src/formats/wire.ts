@@ -291,12 +291,7 @@ export type WireValue =
   | WireValue[]
   | { [key: string]: WireValue };
 
-/**
- * How a provider streams whose chunks are responses, each with whole calls.
- *
- * @param read Reads the calls of a response.
- * @param fields Fields of which a chunk with calls has at least one.
- */
+/** Streams of whole responses. A chunk with calls has at least one of the `fields`. */
 export function streamResponses(
   read: (response: unknown) => readonly WireCall[],
   fields: readonly string[],

@@ -23,7 +23,6 @@ import {
   dispatchCalls,
   dispatchResponse,
   exportTools,
-  type StreamTarget,
   type TargetName,
 } from "../../src/formats/mod.ts";
 import { buildToolset } from "../../src/select/mod.ts";
@@ -71,7 +70,7 @@ type Message = Record<string, unknown>;
 /** A provider's client. */
 interface Provider {
   readonly name: string;
-  readonly target: TargetName & StreamTarget;
+  readonly target: TargetName;
   /** How the provider streams. */
   readonly streams: "events" | "named events" | "lines" | "nothing";
   /** The field of a request with the messages. */

@@ -18,7 +18,6 @@ import {
   Exposure,
   type ResultLoss,
   resumeTurn,
-  type StreamTarget,
   type TargetName,
   targetOf,
   type TurnAnswers,
@@ -222,7 +221,7 @@ class ToolLoop<Context> {
   readonly #options: RunToolsOptions<ClientTarget, Context>;
   readonly #request: Json;
   readonly #streamed: boolean;
-  readonly #target: StreamTarget;
+  readonly #target: TargetName;
   readonly #format: ClientFormat;
   readonly #create: ReturnType<typeof createOf>;
   readonly #first: Exposure<TargetName>;
@@ -242,7 +241,7 @@ class ToolLoop<Context> {
   ) {
     refuseOthers(ACTION, options, FIELDS);
     const { dispatcher, signal, maxTurns = 20 } = options;
-    this.#target = targetOf(options.target as TargetName).id as StreamTarget;
+    this.#target = targetOf(options.target as TargetName).id;
     this.#format = clientFormat(this.#target) ??
       refuse(ACTION, `there is no client for the target "${this.#target}"`);
     if (!isFunction(dispatcher?.dispatchAll)) {

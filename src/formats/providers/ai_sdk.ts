@@ -5,26 +5,12 @@
  */
 
 import { defined, type JsonSchema, type JsonValue, setOwn } from "../../tool/mod.ts";
-import type { MediaFormat } from "../call_format.ts";
-import {
-  asObject,
-  type CallFields,
-  callFrom,
-  callReader,
-  type JsonRecord,
-  unlessEmpty,
-  type WireValue,
-} from "../wire.ts";
-import type { Chooses, WireSettings } from "../export_options.ts";
-import { type KeywordTable, READ_BY_THE_MODEL, replacing } from "../form_rules.ts";
-import { features, makeTarget, type Provider, type Target, type ToolView } from "../target.ts";
+import * as kit from "../provider_kit.ts";
 import type { ProviderHints } from "../provider_hints.ts";
 
 // Tools
 
-/**
- * The mark of the SDK's schemas. It is a registered symbol, so that all copies of the SDK agree.
- */
+/** The mark of the SDK's schemas, a registered symbol, on which all copies of the SDK agree. */
 const SCHEMA: unique symbol = Symbol.for("vercel.ai.schema") as never;
 
 /**
@@ -53,9 +39,9 @@ export interface AiSdkTool {
   inputExamples?: { input: { [key: string]: unknown } }[];
   title?: string;
   strict?: boolean;
-  metadata?: { [key: string]: WireValue };
+  metadata?: { [key: string]: kit.WireValue };
   deferLoading?: boolean;
-  providerOptions?: { [provider: string]: { [option: string]: WireValue } };
+  providerOptions?: { [provider: string]: { [option: string]: kit.WireValue } };
 }
 
 /** The tools by name. */
@@ -64,9 +50,9 @@ export interface AiSdkToolSet {
 }
 
 /** The SDK passes the schema on to a provider. */
-const KEYWORDS: KeywordTable = Object.freeze({
-  ...READ_BY_THE_MODEL,
-  ...replacing("boolean schema"),
+const KEYWORDS: kit.KeywordTable = Object.freeze({
+  ...kit.READ_BY_THE_MODEL,
+  ...kit.replacing("boolean schema"),
 });
 
 const ACCEPTS_ALL: AiSdkSchema["~standard"] = Object.freeze({
@@ -81,37 +67,12 @@ function schemaOf(schema: JsonSchema): AiSdkSchema {
     [SCHEMA]: true,
     _type: undefined,
     validate: undefined,
-    jsonSchema: asObject(schema),
+    jsonSchema: kit.asObject(schema),
   };
 }
 
 /** The SDK's types require a result schema if there is no `execute`. */
 const ANYTHING: AiSdkSchema = Object.freeze(schemaOf(true));
-
-function wire(view: ToolView): AiSdkTool {
-  const { tool, hints, returns } = view;
-  const examples = view.examples.map(({ input }) => ({ input }));
-  return {
-    description: view.description,
-    inputSchema: schemaOf(view.parameters),
-    outputSchema: returns === undefined ? ANYTHING : schemaOf(returns),
-    ...defined({
-      inputExamples: unlessEmpty(examples),
-      title: tool.title,
-      strict: hints.strict,
-    }),
-    // These are JSON with readonly types, which the SDK's types do not accept.
-    metadata: {
-      id: tool.id,
-      annotations: tool.annotations,
-      ...defined({ icons: unlessEmpty(tool.icons), meta: tool.meta }),
-    } as unknown as { [key: string]: WireValue },
-    ...defined({
-      deferLoading: hints.deferLoading,
-      providerOptions: tool.meta === undefined ? undefined : providerOptions(hints),
-    }),
-  };
-}
 
 function providerOptions(hints: ProviderHints): AiSdkTool["providerOptions"] {
   const { allowedCallers, async, cacheControl, eagerInputStreaming, deferLoading } = hints;
@@ -135,38 +96,11 @@ export interface AiSdkRequest {
   providerOptions?: { [provider: string]: { [option: string]: boolean } };
 }
 
-/** The SDK has no setting for several calls in one response, but some providers have. */
-function choose({ toolChoice, parallel }: WireSettings): AiSdkRequest {
-  return defined({
-    toolChoice: typeof toolChoice === "object"
-      ? { type: "tool" as const, toolName: toolChoice.name }
-      : toolChoice,
-    providerOptions: parallel === undefined ? undefined : {
-      openai: { parallelToolCalls: parallel },
-      mistral: { parallelToolCalls: parallel },
-      anthropic: { disableParallelToolUse: !parallel },
-    },
-  });
-}
-
 // Calls
 
-const CALL: CallFields = { id: "toolCallId", name: "toolName", input: "input" };
-
-function isCall(part: JsonRecord): boolean {
+function isCall(part: kit.JsonRecord): boolean {
   return part["type"] === "tool-call" && part["providerExecuted"] !== true;
 }
-
-/** Reads a result with `toolCalls`, a message, a list of parts, or one part. */
-const read = callReader({
-  title: "an AI SDK result",
-  lists: ["toolCalls", "content"],
-  marks: ["providerExecuted"],
-  onlyCalls: true,
-  reasonOf: (result) => result["finishReason"],
-  isCall,
-  call: (part) => callFrom(CALL, part),
-});
 
 // Results
 
@@ -192,17 +126,6 @@ export type AiSdkContentPart =
     filename?: string;
   };
 
-/** Every file: the SDK passes it on, and the package of the provider accepts or rejects it. */
-const MEDIA: MediaFormat<AiSdkContentPart> = {
-  text: (text) => ({ type: "text", text }),
-  file: ({ mimeType, data, name }) => ({
-    type: "file",
-    mediaType: mimeType,
-    data: { type: "data", data },
-    ...(name === undefined ? {} : { filename: name }),
-  }),
-};
-
 /** The message with the answers to all calls of a response. */
 export interface AiSdkToolMessage {
   role: "tool";
@@ -211,71 +134,122 @@ export interface AiSdkToolMessage {
 
 // The provider
 
-const AI_SDK:
-  & Target<"ai-sdk", AiSdkTool, AiSdkToolSet, AiSdkToolResult, AiSdkToolMessage>
-  & Chooses<typeof choose> = makeTarget({
-    id: "ai-sdk",
-    choose,
-    title: "Vercel AI SDK 7",
-    source: "ai 7.0.173, @ai-sdk/provider-utils 5.0.81; 2026-11-20",
-    features: features([
-      "title",
-      "returns",
-      "examples",
-      "annotations",
-      "icons",
-      "meta",
-      "strict",
-      "deferLoading",
-      "allowedCallers",
-      "async",
-      "cacheControl",
-      "eagerInputStreaming",
-    ]),
-    extra: "all",
-    input: KEYWORDS,
-    output: { keywords: KEYWORDS, root: "any" },
-    draft07: true,
-    wire,
-    assemble: (tools) => {
-      const set: AiSdkToolSet = {};
-      for (const { view, wire } of tools) setOwn(set, view.name, wire);
-      return set;
-    },
-    calls: {
-      read,
-      write(call, answer) {
-        const head = {
-          type: "tool-result",
-          toolCallId: call.callId,
-          toolName: call.wireName,
-        } as const;
-        if (!answer.ok) return { ...head, output: { type: "error-text", value: answer.text } };
-        const parts = answer.blocks?.parts as AiSdkContentPart[] | undefined;
-        if (parts !== undefined) return { ...head, output: { type: "content", value: parts } };
-        return answer.blocks !== undefined || typeof answer.value === "string"
-          ? { ...head, output: { type: "text", value: answer.text } }
-          : { ...head, output: { type: "json", value: answer.value } };
+const AI_SDK: kit.Target<
+  "ai-sdk",
+  AiSdkTool,
+  AiSdkToolSet,
+  AiSdkToolResult,
+  AiSdkToolMessage,
+  AiSdkRequest
+> = kit.makeTarget({
+  id: "ai-sdk",
+  title: "Vercel AI SDK 7",
+  source: "ai 7.0.173, @ai-sdk/provider-utils 5.0.81; 2026-11-20",
+  features: kit.features([
+    "title",
+    "returns",
+    "examples",
+    "annotations",
+    "icons",
+    "meta",
+    "strict",
+    "deferLoading",
+    "allowedCallers",
+    "async",
+    "cacheControl",
+    "eagerInputStreaming",
+  ]),
+  extra: "all",
+  input: KEYWORDS,
+  output: { keywords: KEYWORDS, root: "any" },
+  draft07: true,
+  wire({ tool, hints, returns, description, parameters, examples }) {
+    return {
+      description,
+      inputSchema: schemaOf(parameters),
+      outputSchema: returns === undefined ? ANYTHING : schemaOf(returns),
+      ...defined({
+        inputExamples: kit.unlessEmpty(examples.map(({ input }) => ({ input }))),
+        title: tool.title,
+        strict: hints.strict,
+      }),
+      // These are JSON with readonly types, which the SDK's types do not accept.
+      metadata: {
+        id: tool.id,
+        annotations: tool.annotations,
+        ...defined({ icons: kit.unlessEmpty(tool.icons), meta: tool.meta }),
+      } as unknown as { [key: string]: kit.WireValue },
+      ...defined({
+        deferLoading: hints.deferLoading,
+        providerOptions: tool.meta === undefined ? undefined : providerOptions(hints),
+      }),
+    };
+  },
+  assemble(tools) {
+    const set: AiSdkToolSet = {};
+    for (const { view, wire } of tools) setOwn(set, view.name, wire);
+    return set;
+  },
+  choose({ toolChoice, parallel }) {
+    const named = typeof toolChoice === "object"
+      ? { type: "tool" as const, toolName: toolChoice.name }
+      : toolChoice;
+    return defined({
+      toolChoice: named,
+      // The SDK has no setting for several calls in one response, but some providers have.
+      providerOptions: parallel === undefined ? undefined : {
+        openai: { parallelToolCalls: parallel },
+        mistral: { parallelToolCalls: parallel },
+        anthropic: { disableParallelToolUse: !parallel },
       },
-      gather: (parts) => [{ role: "tool", content: [...parts] }],
-      media: MEDIA,
-      // The part `tool-call` repeats what `tool-input-*` parts say.
-      stream() {
-        let count = 0;
-        return {
-          steps: (event) => {
-            if (event["type"] === "finish" || event["type"] === "finish-step") {
-              return [{ type: "finish", cutOff: false }];
-            }
-            return isCall(event) ? [{ type: "whole", key: `${count++}`, raw: event }] : [];
-          },
-          rebuild: () => undefined,
-        };
-      },
+    });
+  },
+  calls: {
+    // A result with `toolCalls`, a message, a list of parts, or one part.
+    read: kit.callReader({
+      title: "an AI SDK result",
+      lists: ["toolCalls", "content"],
+      marks: ["providerExecuted"],
+      onlyCalls: true,
+      reasonOf: (result) => result["finishReason"],
+      isCall,
+      call: (part) => kit.callFrom({ id: "toolCallId", name: "toolName", input: "input" }, part),
+    }),
+    write({ callId: toolCallId, wireName: toolName }, answer) {
+      const head = { type: "tool-result", toolCallId, toolName } as const;
+      if (!answer.ok) return { ...head, output: { type: "error-text", value: answer.text } };
+      const parts = answer.blocks?.parts as AiSdkContentPart[] | undefined;
+      if (parts !== undefined) return { ...head, output: { type: "content", value: parts } };
+      return answer.blocks !== undefined || typeof answer.value === "string"
+        ? { ...head, output: { type: "text", value: answer.text } }
+        : { ...head, output: { type: "json", value: answer.value } };
     },
-  });
+    gather: (parts) => [{ role: "tool", content: [...parts] }],
+    // Every file: the SDK passes it on, and the package of the provider accepts or rejects it.
+    media: {
+      text: (text) => ({ type: "text", text }),
+      file: ({ mimeType: mediaType, data, name }) => ({
+        type: "file",
+        mediaType,
+        data: { type: "data", data },
+        ...defined({ filename: name }),
+      }),
+    },
+    // The part `tool-call` repeats what `tool-input-*` parts say.
+    stream() {
+      let count = 0;
+      return {
+        steps: (event) => {
+          if (event["type"] === "finish" || event["type"] === "finish-step") {
+            return [{ type: "finish", cutOff: false }];
+          }
+          return isCall(event) ? [{ type: "whole", key: `${count++}`, raw: event }] : [];
+        },
+        rebuild: () => undefined,
+      };
+    },
+  },
+});
 
 /** The AI SDK's target. */
-export const aiSdk: Provider<typeof AI_SDK> = {
-  targets: [AI_SDK],
-};
+export const aiSdk: kit.Provider<typeof AI_SDK> = { targets: [AI_SDK] };

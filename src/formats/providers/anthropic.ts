@@ -5,51 +5,10 @@
  */
 
 import { clip, defined, isObject } from "../../tool/mod.ts";
-import type { Answer, MediaFormat, StreamedParts, StreamStep } from "../call_format.ts";
-import {
-  type CallFields,
-  callFrom,
-  callReader,
-  descriptionOf,
-  isCutOff,
-  parsed,
-  streamedCall,
-  textOf,
-  unlessEmpty,
-} from "../wire.ts";
-import type { Chooses, WireSettings } from "../export_options.ts";
-import {
-  entriesOf,
-  type Importer,
-  type ImportOptions,
-  type ImportSession,
-  type JsonRecord,
-  listIn,
-  member,
-  quote,
-  readEach,
-  readTool,
-  textIn,
-  type ToolFields,
-} from "../importer_kit.ts";
-import {
-  ANTHROPIC_STRICT_RULES,
-  type KeywordTable,
-  READ_BY_THE_MODEL,
-  REJECTED,
-  replacing,
-} from "../form_rules.ts";
+import * as kit from "../provider_kit.ts";
 import type { NameRule } from "../../select/mod.ts";
-import {
-  type CombinationRule,
-  type Feature,
-  features,
-  type ListTarget,
-  makeTarget,
-  type Provider,
-  type ToolView,
-} from "../target.ts";
 import type { ProviderHints } from "../provider_hints.ts";
+import { OPENAI_FORMATS } from "./openai.ts";
 
 // Tools
 
@@ -73,96 +32,24 @@ export interface AnthropicTool {
   eager_input_streaming?: boolean;
 }
 
-const NAMES: NameRule = { also: "-", max: 128, separator: "__" };
-
 /** A request with other property keys is rejected. */
 export const ANTHROPIC_KEYS: NameRule = { also: ".-", max: 64, separator: "_" };
 
-const FEATURES: readonly Feature[] = [
-  "examples",
-  "strict",
-  "deferLoading",
-  "allowedCallers",
-  "cacheControl",
-  "eagerInputStreaming",
-];
-
-/**
- * The schema is text for the model, but it must be valid 2020-12 with a plain object at the root.
- */
-export const ANTHROPIC_RULES: KeywordTable = Object.freeze({
-  ...READ_BY_THE_MODEL,
-  ...replacing("root composition", "odd property key"),
-  "$ref external": REJECTED,
+/** Text for the model, which must be valid 2020-12 with a plain object at the root. */
+export const ANTHROPIC_RULES: kit.KeywordTable = Object.freeze({
+  ...kit.READ_BY_THE_MODEL,
+  ...kit.replacing("root composition", "odd property key"),
+  "$ref external": kit.REJECTED,
 });
 
 /** The values of `format` that strict mode takes. */
-export const ANTHROPIC_FORMATS: readonly string[] = [
-  "date-time",
-  "time",
-  "date",
-  "duration",
-  "email",
-  "hostname",
-  "uri",
-  "ipv4",
-  "ipv6",
-  "uuid",
-];
-
-const COMBINATIONS: readonly CombinationRule[] = [
-  {
-    name: "deferLoading",
-    message: "deferred tools need a tool search tool in the request, which is not deferred",
-    effect: "warn",
-    applies: (hints) => hints.deferLoading === true,
-  },
-  {
-    name: "examples",
-    message: "older pages say that tool search and examples do not go together",
-    effect: "warn",
-    applies: (hints, tool) => hints.deferLoading === true && tool.examples.length > 0,
-  },
-  {
-    name: "cacheControl",
-    message: "the documentation is contradictory about cache_control of deferred tools",
-    effect: "warn",
-    applies: (hints) => hints.deferLoading === true && hints.cacheControl !== undefined,
-  },
-  {
-    name: "allowedCallers",
-    message: "strict mode and calls from code do not go together",
-    effect: "not strict",
-    applies: (hints) => hints.allowedCallers?.some((caller) => caller !== "direct") === true,
-  },
-];
-
-function wire(view: ToolView, strict: boolean | undefined): AnthropicTool {
-  const { deferLoading, allowedCallers, cacheControl, eagerInputStreaming } = view.hints;
-  return {
-    ...view.extra,
-    name: view.name,
-    ...descriptionOf(view),
-    // `defineTool` requires an object root.
-    input_schema: view.parameters as AnthropicTool["input_schema"],
-    ...defined({
-      strict,
-      input_examples: unlessEmpty(view.examples.map(({ input }) => input)),
-      defer_loading: deferLoading,
-      allowed_callers: allowedCallers?.map(callerOf),
-      cache_control: cacheControl && { ...cacheControl },
-      eager_input_streaming: eagerInputStreaming,
-    }),
-  };
-}
+export const ANTHROPIC_FORMATS: readonly string[] = [...OPENAI_FORMATS, "uri"];
 
 /** A caller by the names of this API: calls from code name a version of the code tool. */
 function callerOf(name: string): AnthropicCaller {
   // Importers keep the names of this API; `programmatic` is OpenAI's.
   return (name === "programmatic" ? "code_execution_20260120" : name) as AnthropicCaller;
 }
-
-// Settings
 
 /** The settings of a Messages request. */
 export interface AnthropicRequest {
@@ -172,31 +59,9 @@ export interface AnthropicRequest {
     | { type: "none" };
 }
 
-function choose({ toolChoice, parallel }: WireSettings): AnthropicRequest {
-  // Several calls in one response are the default, and `none` allows no call.
-  const one = parallel === false ? { disable_parallel_tool_use: true } : {};
-  if (toolChoice === "none") return { tool_choice: { type: "none" } };
-  if (typeof toolChoice === "object") {
-    return { tool_choice: { type: "tool", name: toolChoice.name, ...one } };
-  }
-  if (toolChoice === undefined && parallel !== false) return {};
-  return { tool_choice: { type: toolChoice === "required" ? "any" : "auto", ...one } };
-}
+// Calls and results
 
-// Calls
-
-const CALL: CallFields = { id: "id", name: "name", input: "input" };
-
-/** Reads a message, its content, or one `tool_use` block. */
-const read = callReader({
-  title: "an Anthropic message",
-  lists: ["content"],
-  reasonOf: (message) => message["stop_reason"],
-  isCall: (block) => block["type"] === "tool_use",
-  call: (block) => callFrom(CALL, block),
-});
-
-// Results
+const CALL: kit.CallFields = { id: "id", name: "name", input: "input" };
 
 /** A deferred tool that a search has found. */
 export interface AnthropicToolReference {
@@ -205,37 +70,20 @@ export interface AnthropicToolReference {
 }
 
 /** The images that the API takes. */
-export type AnthropicImageType = "image/jpeg" | "image/png" | "image/gif" | "image/webp";
+const IMAGES = ["jpeg", "png", "gif", "webp"] as const;
 
 /** A part of a result. */
 export type AnthropicContentBlock =
   | { type: "text"; text: string }
   | {
     type: "image";
-    source: { type: "base64"; media_type: AnthropicImageType; data: string };
+    source: { type: "base64"; media_type: `image/${(typeof IMAGES)[number]}`; data: string };
   }
   | {
     type: "document";
     source: { type: "base64"; media_type: "application/pdf"; data: string };
     title?: string;
   };
-
-const IMAGES: readonly string[] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
-
-const MEDIA: MediaFormat<AnthropicContentBlock> = {
-  // The answers to calls from code are texts.
-  takes: ({ raw }) => (member(member(raw, "caller"), "type") ?? "direct") === "direct",
-  text: (text) => ({ type: "text", text }),
-  file({ mimeType, data, name }) {
-    if (IMAGES.includes(mimeType)) {
-      const media_type = mimeType as AnthropicImageType;
-      return { type: "image", source: { type: "base64", media_type, data } };
-    }
-    if (mimeType !== "application/pdf") return undefined;
-    const source = { type: "base64", media_type: mimeType, data } as const;
-    return { type: "document", source, ...(name === undefined ? {} : { title: name }) };
-  },
-};
 
 /**
  * The block that answers one call: a text, the parts of a result, or the tools that a search for
@@ -255,7 +103,7 @@ export interface AnthropicToolMessage {
 }
 
 /** The references to found tools of the request; a text if there are none. */
-function contentOf(answer: Answer): AnthropicToolResult["content"] {
+function contentOf(answer: kit.Answer): AnthropicToolResult["content"] {
   // The export wrote them.
   const found = (answer.ok ? answer.found ?? [] : []) as readonly AnthropicTool[];
   if (answer.ok && answer.blocks?.parts !== undefined) {
@@ -268,14 +116,20 @@ function contentOf(answer: Answer): AnthropicToolResult["content"] {
 
 // Stream
 
-function steps(event: JsonRecord): readonly StreamStep[] {
+function steps(event: kit.JsonRecord): readonly kit.StreamStep[] {
   const key = String(event["index"]);
   const { content_block: block, delta } = event;
   switch (event["type"]) {
     case "content_block_start":
       if (!isObject(block) || block["type"] !== "tool_use") return [];
       return [
-        { type: "open", key, id: textOf(block["id"]), name: textOf(block["name"]), start: block },
+        {
+          type: "open",
+          key,
+          id: kit.textOf(block["id"]),
+          name: kit.textOf(block["name"]),
+          start: block,
+        },
         // A block that comes with its input has no deltas.
         ...(isObject(block["input"]) && Object.keys(block["input"]).length > 0
           ? [{ type: "input", key, text: JSON.stringify(block["input"]) } as const]
@@ -284,14 +138,14 @@ function steps(event: JsonRecord): readonly StreamStep[] {
     case "content_block_delta":
       // Other types of delta belong to other types of block.
       return isObject(delta) && delta["type"] === "input_json_delta"
-        ? [{ type: "text", key, text: textOf(delta["partial_json"]) ?? "" }]
+        ? [{ type: "text", key, text: kit.textOf(delta["partial_json"]) ?? "" }]
         : [];
     case "content_block_stop":
       return [{ type: "close", key }];
     case "message_delta": {
       const reason = isObject(delta) ? delta["stop_reason"] : undefined;
       if (typeof reason !== "string") return [];
-      return [{ type: "finish", cutOff: isCutOff(reason) }];
+      return [{ type: "finish", cutOff: kit.isCutOff(reason) }];
     }
     case "message_stop":
       return [{ type: "finish", cutOff: false }];
@@ -300,36 +154,32 @@ function steps(event: JsonRecord): readonly StreamStep[] {
   }
 }
 
-function rebuild(parts: StreamedParts): unknown {
-  return streamedCall(CALL, parts, parsed(parts.text), { type: "tool_use" });
-}
-
 // Import
 
-const TOOL: ToolFields = {
+const TOOL: kit.ToolFields = {
   parameters: "input_schema",
   hints: ["strict", "defer_loading", "allowed_callers", "eager_input_streaming"],
   others: ["type", "input_examples", "cache_control"],
 };
 
 function readEntry(
-  session: ImportSession,
-  tool: JsonRecord,
+  session: kit.ImportSession,
+  tool: kit.JsonRecord,
   path: string,
-  { namespace }: ImportOptions,
+  namespace: string | undefined,
 ): void {
   const { type = "custom", cache_control: cache } = tool;
   if (type !== "custom") {
     const why = "the provider runs it, and it has no schema";
-    const message = `Cannot import a tool whose type is ${quote(type)}: ${why}`;
-    return session.reject(textIn(tool, "name"), path, "type", message);
+    const message = `Cannot import a tool whose type is ${kit.quote(type)}: ${why}`;
+    return session.reject(kit.textIn(tool, "name"), path, "type", message);
   }
-  readTool(session, tool, { path, namespace }, TOOL, (imported) => {
-    const examples = listIn(tool, "input_examples");
+  kit.readTool(session, tool, { path, namespace }, TOOL, (imported) => {
+    const examples = kit.listIn(tool, "input_examples");
     if (examples !== undefined) imported.examples = examples.map((input) => ({ input }));
     if (cache === undefined || cache === null) return;
-    const cacheControl = member(cache, "type") === "ephemeral"
-      ? cacheFor(member(cache, "ttl"))
+    const cacheControl = kit.member(cache, "type") === "ephemeral"
+      ? cacheFor(kit.member(cache, "ttl"))
       : undefined;
     if (cacheControl !== undefined) imported.provider.cacheControl = cacheControl;
     else {
@@ -348,76 +198,148 @@ export function cacheFor(ttl: unknown): ProviderHints["cacheControl"] {
 
 // The provider
 
-const ANTHROPIC:
-  & ListTarget<"anthropic", AnthropicTool, AnthropicToolResult, AnthropicToolMessage>
-  & Chooses<typeof choose> = makeTarget({
-    id: "anthropic",
-    choose,
-    title: "Anthropic Messages",
-    source: "@anthropic-ai/sdk 1.11.0, define-tools page of 2026-09-26, API errors; 2026-11-20",
-    names: NAMES,
-    keys: ANTHROPIC_KEYS,
-    features: features(FEATURES),
-    extra: { source: "anthropic" },
-    input: ANTHROPIC_RULES,
-    limits: [
-      { name: "maxDeferredTools", value: 10_000 },
-      { name: "minLoadedTools", value: 1 },
-      // The API counts 4 MB of the text that it renders, which is about the length of the JSON.
-      { name: "maxToolText", value: 4_194_304, uncertain: true },
-    ],
-    toolSearch: "references",
-    combinations: COMBINATIONS,
-    strictMode: "anthropic.strict",
-    wire: (view) => wire(view, view.strict || undefined),
-    calls: {
-      read,
-      write: (call, answer) => ({
-        type: "tool_result",
-        tool_use_id: call.callId,
-        content: contentOf(answer),
-        ...(answer.ok ? {} : { is_error: true }),
-      }),
-      gather: (parts) => [{ role: "user", content: [...parts] }],
-      media: MEDIA,
-      stream: () => ({ steps, rebuild }),
-    },
-  });
+type AnthropicTarget<Id extends string> = kit.ListTarget<
+  Id,
+  AnthropicTool,
+  AnthropicToolResult,
+  AnthropicToolMessage,
+  AnthropicRequest
+>;
 
-const ANTHROPIC_STRICT:
-  & ListTarget<"anthropic.strict", AnthropicTool, AnthropicToolResult, AnthropicToolMessage>
-  & Chooses<typeof choose> = makeTarget({
-    ...ANTHROPIC,
-    id: "anthropic.strict",
-    title: "Anthropic Messages, strict",
-    source: "structured-outputs page, @anthropic-ai/sdk 1.11.0; 2026-11-20",
-    input: ANTHROPIC_STRICT_RULES,
-    formats: ANTHROPIC_FORMATS,
-    limits: [
-      ...ANTHROPIC.limits,
-      { name: "maxStrictTools", value: 20 },
-      { name: "maxOptional", value: 24 },
-      { name: "maxUnions", value: 16 },
-    ],
-    fallback: "anthropic",
-    wire: (view) => wire(view, view.strict),
-  });
+const ANTHROPIC: AnthropicTarget<"anthropic"> = kit.makeTarget({
+  id: "anthropic",
+  title: "Anthropic Messages",
+  source: "@anthropic-ai/sdk 1.11.0, define-tools page of 2026-09-26, API errors; 2026-11-20",
+  names: { also: "-", max: 128, separator: "__" },
+  keys: ANTHROPIC_KEYS,
+  features: kit.features([
+    "examples",
+    "strict",
+    "deferLoading",
+    "allowedCallers",
+    "cacheControl",
+    "eagerInputStreaming",
+  ]),
+  extra: { source: "anthropic" },
+  input: ANTHROPIC_RULES,
+  limits: [
+    { name: "maxDeferredTools", value: 10_000 },
+    { name: "minLoadedTools", value: 1 },
+    // The API counts 4 MB of the text that it renders, which is about the length of the JSON.
+    { name: "maxToolText", value: 4_194_304, uncertain: true },
+  ],
+  toolSearch: "references",
+  combinations: [
+    {
+      name: "deferLoading",
+      message: "deferred tools need a tool search tool in the request, which is not deferred",
+      effect: "warn",
+      applies: (hints) => hints.deferLoading === true,
+    },
+    {
+      name: "allowedCallers",
+      message: "strict mode and calls from code do not go together",
+      effect: "not strict",
+      applies: (hints) => hints.allowedCallers?.some((caller) => caller !== "direct") === true,
+    },
+  ],
+  strictMode: "anthropic.strict",
+  wire(view) {
+    const { deferLoading, allowedCallers, cacheControl, eagerInputStreaming } = view.hints;
+    return {
+      ...view.extra,
+      name: view.name,
+      ...kit.descriptionOf(view),
+      // `defineTool` requires an object root.
+      input_schema: view.parameters as AnthropicTool["input_schema"],
+      ...defined({
+        strict: view.strict || undefined,
+        input_examples: kit.unlessEmpty(view.examples.map(({ input }) => input)),
+        defer_loading: deferLoading,
+        allowed_callers: allowedCallers?.map(callerOf),
+        cache_control: cacheControl && { ...cacheControl },
+        eager_input_streaming: eagerInputStreaming,
+      }),
+    };
+  },
+  choose({ toolChoice, parallel }) {
+    // Several calls in one response are the default, and `none` allows no call.
+    const one = parallel === false ? { disable_parallel_tool_use: true } : {};
+    if (toolChoice === "none") return { tool_choice: { type: "none" } };
+    if (typeof toolChoice === "object") {
+      return { tool_choice: { type: "tool", name: toolChoice.name, ...one } };
+    }
+    if (toolChoice === undefined && parallel !== false) return {};
+    return { tool_choice: { type: toolChoice === "required" ? "any" : "auto", ...one } };
+  },
+  calls: {
+    // A message, its content, or one `tool_use` block.
+    read: kit.callReader({
+      title: "an Anthropic message",
+      lists: ["content"],
+      reasonOf: (message) => message["stop_reason"],
+      isCall: (block) => block["type"] === "tool_use",
+      call: (block) => kit.callFrom(CALL, block),
+    }),
+    write: (call, answer) => ({
+      type: "tool_result",
+      tool_use_id: call.callId,
+      content: contentOf(answer),
+      ...(answer.ok ? {} : { is_error: true }),
+    }),
+    gather: (parts) => [{ role: "user", content: [...parts] }],
+    media: {
+      // The answers to calls from code are texts.
+      takes: ({ raw }) => (kit.member(kit.member(raw, "caller"), "type") ?? "direct") === "direct",
+      text: (text) => ({ type: "text", text }),
+      file({ mimeType, data, name }) {
+        const isImage = kit.extensionIn(IMAGES, mimeType) !== undefined;
+        if (!isImage && mimeType !== "application/pdf") return undefined;
+        const source = { type: "base64", media_type: mimeType, data };
+        return isImage
+          ? { type: "image", source }
+          : { type: "document", source, ...defined({ title: name }) };
+      },
+    },
+    stream: () => ({
+      steps,
+      rebuild: (parts) =>
+        kit.streamedCall(CALL, parts, kit.parsed(parts.text), { type: "tool_use" }),
+    }),
+  },
+});
+
+const ANTHROPIC_STRICT: AnthropicTarget<"anthropic.strict"> = kit.makeTarget({
+  ...ANTHROPIC,
+  id: "anthropic.strict",
+  title: "Anthropic Messages, strict",
+  source: "structured-outputs page, @anthropic-ai/sdk 1.11.0; 2026-11-20",
+  input: kit.ANTHROPIC_STRICT_RULES,
+  formats: ANTHROPIC_FORMATS,
+  limits: [
+    ...ANTHROPIC.limits,
+    { name: "maxStrictTools", value: 20 },
+    { name: "maxOptional", value: 24 },
+    { name: "maxUnions", value: 16 },
+  ],
+  fallback: "anthropic",
+});
 
 /** Anthropic's targets and importer. */
-export const anthropic: Provider<
+export const anthropic: kit.Provider<
   typeof ANTHROPIC | typeof ANTHROPIC_STRICT,
-  Importer<"anthropic">
+  kit.Importer<"anthropic">
 > = {
   targets: [ANTHROPIC, ANTHROPIC_STRICT],
   importer: {
     source: "anthropic",
     looksLike: (document) =>
-      entriesOf(document, ["tools"], []).some(({ value }) =>
-        member(value, "input_schema") !== undefined
+      kit.entriesOf(document, ["tools"], []).some(({ value }) =>
+        kit.member(value, "input_schema") !== undefined
       ),
     read(session, document, options) {
-      readEach(session, entriesOf(document, ["tools"], [], session), (tool, path) => {
-        readEntry(session, tool, path, options);
+      kit.readEach(session, kit.entriesOf(document, ["tools"], [], session), (tool, path) => {
+        readEntry(session, tool, path, options.namespace);
       });
     },
   },

@@ -5,41 +5,7 @@
  */
 
 import { defined, isObject } from "../../tool/mod.ts";
-import type { Answer, MediaFile, MediaFormat, StreamedParts, StreamStep } from "../call_format.ts";
-import {
-  type CallFields,
-  callFrom,
-  callReader,
-  descriptionOf,
-  given,
-  isCutOff,
-  parsed,
-  streamedCall,
-  textOf,
-  type WireValue,
-} from "../wire.ts";
-import {
-  type Chooses,
-  loseParallel,
-  type LoseSetting,
-  type WireSettings,
-} from "../export_options.ts";
-import {
-  entriesOf,
-  type ImportedTool,
-  type Importer,
-  type ImportOptions,
-  type ImportSession,
-  type JsonRecord,
-  member,
-  objectIn,
-  readEach,
-  readTool,
-  textIn,
-  type ToolFields,
-} from "../importer_kit.ts";
-import { ANTHROPIC_STRICT_RULES, replaced, unsure } from "../form_rules.ts";
-import { features, makeTarget, type Provider, type Target, type ToolView } from "../target.ts";
+import * as kit from "../provider_kit.ts";
 import { ANTHROPIC_FORMATS, ANTHROPIC_KEYS, ANTHROPIC_RULES, cacheFor } from "./anthropic.ts";
 
 // Tools
@@ -49,7 +15,7 @@ export interface BedrockTool {
   toolSpec: {
     name: string;
     description?: string;
-    inputSchema: { json: { [keyword: string]: WireValue } };
+    inputSchema: { json: { [keyword: string]: kit.WireValue } };
     strict?: boolean;
   };
   cachePoint?: never;
@@ -59,30 +25,6 @@ export interface BedrockTool {
 export interface BedrockCachePoint {
   cachePoint: { type: "default"; ttl?: "5m" | "1h" };
   toolSpec?: never;
-}
-
-function wire(view: ToolView, strict: boolean | undefined): BedrockTool {
-  return {
-    toolSpec: {
-      ...view.extra,
-      name: view.name,
-      ...descriptionOf(view),
-      inputSchema: { json: view.parameters as { [keyword: string]: WireValue } },
-      ...defined({ strict }),
-    },
-  };
-}
-
-/** The tools, with a cache point after each tool whose hints request one. */
-function assemble(
-  tools: readonly { readonly view: ToolView; readonly wire: BedrockTool }[],
-): (BedrockTool | BedrockCachePoint)[] {
-  return tools.flatMap(({ view, wire }) => {
-    const { cacheControl } = view.hints;
-    if (cacheControl === undefined) return [wire];
-    const { ttl } = cacheControl;
-    return [wire, { cachePoint: { type: "default", ...defined({ ttl }) } }];
-  });
 }
 
 // Settings
@@ -95,34 +37,9 @@ export interface BedrockRequest {
     | { tool: { name: string } };
 }
 
-function choose({ toolChoice, parallel }: WireSettings, lose: LoseSetting): BedrockRequest {
-  loseParallel(parallel, lose);
-  if (toolChoice === "none") {
-    lose("toolChoice", "a request cannot forbid calls; send it without toolConfig");
-  }
-  if (toolChoice === undefined || toolChoice === "none") return {};
-  if (typeof toolChoice === "object") return { toolChoice: { tool: { name: toolChoice.name } } };
-  return { toolChoice: toolChoice === "auto" ? { auto: {} } : { any: {} } };
-}
-
 // Calls
 
-const CALL: CallFields = { id: "toolUseId", name: "name", input: "input" };
-
-/** Reads a response, a message, its content, or one `toolUse` block. */
-const read = callReader({
-  title: "a Bedrock Converse response",
-  messages: ["output/message", "message"],
-  lists: ["content"],
-  reasonOf: (response) => response["stopReason"],
-  // AWS runs server tools.
-  isCall: (block) =>
-    given(block, "toolUse") && textIn(block["toolUse"], "type") !== "server_tool_use",
-  call(block, at, shape) {
-    const use = shape.record(block["toolUse"], `${at}/toolUse`);
-    return { ...callFrom(CALL, use), raw: block };
-  },
-});
+const CALL: kit.CallFields = { id: "toolUseId", name: "name", input: "input" };
 
 // Results
 
@@ -130,36 +47,14 @@ const read = callReader({
 export interface BedrockToolResult {
   toolResult: {
     toolUseId: string;
-    content: ({ json: { [key: string]: WireValue } } | BedrockContentBlock)[];
+    content: ({ json: { [key: string]: kit.WireValue } } | BedrockContentBlock)[];
     status: "success" | "error";
   };
 }
 
-/** The images that the API takes. */
-export type BedrockImageFormat = "gif" | "jpeg" | "png" | "webp";
-
-/** The documents that the API takes. */
-export type BedrockDocumentFormat =
-  | "csv"
-  | "doc"
-  | "docx"
-  | "html"
-  | "md"
-  | "pdf"
-  | "txt"
-  | "xls"
-  | "xlsx";
-
-/** The videos that the API takes. */
-export type BedrockVideoFormat =
-  | "flv"
-  | "mkv"
-  | "mov"
-  | "mp4"
-  | "mpeg"
-  | "three_gp"
-  | "webm"
-  | "wmv";
+const IMAGES = ["gif", "jpeg", "png", "webp"] as const;
+const DOCUMENTS = ["csv", "doc", "docx", "html", "md", "pdf", "txt", "xls", "xlsx"] as const;
+const VIDEOS = ["flv", "mkv", "mov", "mp4", "mpeg", "three_gp", "webm", "wmv"] as const;
 
 /** Bytes, which are base64 when they are written as JSON: that is how the REST API takes them. */
 export interface BedrockBytes {
@@ -169,61 +64,18 @@ export interface BedrockBytes {
 /** A part of a result. */
 export type BedrockContentBlock =
   | { text: string }
-  | { image: { format: BedrockImageFormat; source: BedrockBytes } }
-  | { document: { format: BedrockDocumentFormat; name: string; source: BedrockBytes } }
-  | { video: { format: BedrockVideoFormat; source: BedrockBytes } };
+  | { image: { format: (typeof IMAGES)[number]; source: BedrockBytes } }
+  | { document: { format: (typeof DOCUMENTS)[number]; name: string; source: BedrockBytes } }
+  | { video: { format: (typeof VIDEOS)[number]; source: BedrockBytes } };
 
-const IMAGES: ReadonlyMap<string, BedrockImageFormat> = new Map([
-  ["image/gif", "gif"],
-  ["image/jpeg", "jpeg"],
-  ["image/png", "png"],
-  ["image/webp", "webp"],
-]);
-
-const DOCUMENTS: ReadonlyMap<string, BedrockDocumentFormat> = new Map([
-  ["application/msword", "doc"],
-  ["application/pdf", "pdf"],
-  ["application/vnd.ms-excel", "xls"],
-  ["application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xlsx"],
-  ["application/vnd.openxmlformats-officedocument.wordprocessingml.document", "docx"],
-  ["text/csv", "csv"],
-  ["text/html", "html"],
-  ["text/markdown", "md"],
-  ["text/plain", "txt"],
-]);
-
-const VIDEOS: ReadonlyMap<string, BedrockVideoFormat> = new Map([
-  ["video/3gpp", "three_gp"],
-  ["video/mp4", "mp4"],
-  ["video/mpeg", "mpeg"],
-  ["video/quicktime", "mov"],
-  ["video/webm", "webm"],
-  ["video/x-flv", "flv"],
-  ["video/x-matroska", "mkv"],
-  ["video/x-ms-wmv", "wmv"],
-]);
-
-const MEDIA: MediaFormat<BedrockContentBlock> = {
-  text: (text) => ({ text }),
-  file(file, id) {
-    const source = bytesOf(file);
-    const image = IMAGES.get(file.mimeType);
-    if (image !== undefined) return { image: { format: image, source } };
-    const video = VIDEOS.get(file.mimeType);
-    if (video !== undefined) return { video: { format: video, source } };
-    const format = DOCUMENTS.get(file.mimeType);
-    return format && { document: { format, name: nameOf(file, id), source } };
-  },
-};
-
-function bytesOf({ data }: MediaFile): BedrockBytes {
+function bytesOf({ data }: kit.MediaFile): BedrockBytes {
   const bytes = Uint8Array.from(atob(data), (character) => character.charCodeAt(0));
   Object.defineProperty(bytes, "toJSON", { value: () => data });
   return { bytes };
 }
 
 /** A name that the API takes: no other document of the conversation may have it. */
-function nameOf({ name = "" }: MediaFile, id: string): string {
+function nameOf({ name = "" }: kit.MediaFile, id: string): string {
   const plain = (text: string): string =>
     text.replace(/[^A-Za-z0-9 ()[\]-]+/g, " ").replace(/ +/g, " ").trim().slice(0, 90);
   return `${plain(name) || "document"} (${plain(id.replace(/_/g, "-"))})`;
@@ -235,50 +87,46 @@ export interface BedrockToolMessage {
   content: BedrockToolResult[];
 }
 
-function contentOf(answer: Answer): BedrockToolResult["toolResult"]["content"] {
+function contentOf(answer: kit.Answer): BedrockToolResult["toolResult"]["content"] {
   if (!answer.ok || answer.blocks !== undefined || !isObject(answer.value)) {
     const parts = answer.ok ? answer.blocks?.parts : undefined;
     return parts as BedrockContentBlock[] | undefined ?? [{ text: answer.text || "(empty)" }];
   }
   // `json` takes objects only. Its type is mutable, but the SDK does not write to it.
-  return [{ json: answer.value as { [key: string]: WireValue } }];
+  return [{ json: answer.value as { [key: string]: kit.WireValue } }];
 }
 
 // Stream
 
-function steps(event: JsonRecord): readonly StreamStep[] {
+function steps(event: kit.JsonRecord): readonly kit.StreamStep[] {
   const { contentBlockStart: start, contentBlockDelta: delta, contentBlockStop: stop } = event;
   const block = start ?? delta ?? stop;
-  const key = String(member(block, "contentBlockIndex"));
+  const key = String(kit.member(block, "contentBlockIndex"));
   if (isObject(start)) {
-    const use = objectIn(start["start"], "toolUse");
+    const use = kit.objectIn(start["start"], "toolUse");
     if (use === undefined || use["type"] === "server_tool_use") return [];
-    return [{ type: "open", key, id: textOf(use["toolUseId"]), name: textOf(use["name"]) }];
+    return [{ type: "open", key, id: kit.textOf(use["toolUseId"]), name: kit.textOf(use["name"]) }];
   }
   if (isObject(delta)) {
-    const use = objectIn(delta["delta"], "toolUse");
-    return use === undefined ? [] : [{ type: "text", key, text: textIn(use, "input") ?? "" }];
+    const use = kit.objectIn(delta["delta"], "toolUse");
+    return use === undefined ? [] : [{ type: "text", key, text: kit.textIn(use, "input") ?? "" }];
   }
   if (isObject(stop)) return [{ type: "close", key }];
   const { messageStop } = event;
   return isObject(messageStop)
-    ? [{ type: "finish", cutOff: isCutOff(messageStop["stopReason"]) }]
+    ? [{ type: "finish", cutOff: kit.isCutOff(messageStop["stopReason"]) }]
     : [];
-}
-
-function rebuild(parts: StreamedParts): unknown {
-  return { toolUse: streamedCall(CALL, parts, parsed(parts.text)) };
 }
 
 // Import
 
-const TOOL: ToolFields = { parameters: "inputSchema/json", hints: ["strict"] };
+const TOOL: kit.ToolFields = { parameters: "inputSchema/json", hints: ["strict"] };
 
 /** A cache point covers the tools before it. The last of them keeps it as a hint. */
 function readCachePoint(
-  session: ImportSession,
-  last: ImportedTool | undefined,
-  cachePoint: JsonRecord,
+  session: kit.ImportSession,
+  last: kit.ImportedTool | undefined,
+  cachePoint: kit.JsonRecord,
   path: string,
 ): void {
   const cacheControl = cachePoint["type"] === "default" ? cacheFor(cachePoint["ttl"]) : undefined;
@@ -291,59 +139,87 @@ function readCachePoint(
 }
 
 function readEntry(
-  session: ImportSession,
-  entry: JsonRecord,
+  session: kit.ImportSession,
+  entry: kit.JsonRecord,
   path: string,
-  options: ImportOptions,
-): ImportedTool | undefined {
-  const tool = objectIn(entry, "toolSpec");
+  namespace: string | undefined,
+): kit.ImportedTool | undefined {
+  const tool = kit.objectIn(entry, "toolSpec");
   if (tool === undefined) {
     const message = 'Cannot import the entry: only a "toolSpec" has a schema of its arguments';
-    session.reject(textIn(entry["systemTool"], "name"), path, "type", message);
+    session.reject(kit.textIn(entry["systemTool"], "name"), path, "type", message);
     return undefined;
   }
   const at = `${path}/toolSpec`;
-  return readTool(session, tool, { path, at, namespace: options.namespace }, TOOL);
+  return kit.readTool(session, tool, { path, at, namespace }, TOOL);
 }
 
 // The provider
 
-type BedrockTarget<Id extends string> =
-  & Target<
-    Id,
-    BedrockTool,
-    (BedrockTool | BedrockCachePoint)[],
-    BedrockToolResult,
-    BedrockToolMessage
-  >
-  & Chooses<typeof choose>;
+type BedrockTarget<Id extends string> = kit.Target<
+  Id,
+  BedrockTool,
+  (BedrockTool | BedrockCachePoint)[],
+  BedrockToolResult,
+  BedrockToolMessage,
+  BedrockRequest
+>;
 
 /** `toolConfig.tools`. Without a tool, omit `toolConfig`: an empty list is rejected. */
-const BEDROCK: BedrockTarget<"bedrock"> = makeTarget({
+const BEDROCK: BedrockTarget<"bedrock"> = kit.makeTarget({
   id: "bedrock",
-  choose,
   title: "AWS Bedrock Converse",
   source: "@aws-sdk/client-bedrock-runtime 3.1162.0, API_runtime_ToolSpecification; 2026-11-20",
   keys: ANTHROPIC_KEYS,
-  features: features(["strict", "cacheControl"]),
+  features: kit.features(["strict", "cacheControl"]),
   extra: { source: "bedrock" },
   // The rules depend on the model. Claude's are the narrowest that are known.
   input: {
     ...ANTHROPIC_RULES,
-    "root composition": unsure(replaced("root composition")),
-    "odd property key": unsure(replaced("odd property key")),
+    "root composition": kit.unsure(kit.replaced("root composition")),
+    "odd property key": kit.unsure(kit.replaced("odd property key")),
   },
-  combinations: [{
-    name: "cacheControl",
-    message: "only some models take a cache point among the tools",
-    effect: "warn",
-    applies: (hints) => hints.cacheControl !== undefined,
-  }],
   strictMode: "bedrock.strict",
-  wire: (view) => wire(view, view.strict || undefined),
-  assemble,
+  wire: (view) => ({
+    toolSpec: {
+      ...view.extra,
+      name: view.name,
+      ...kit.descriptionOf(view),
+      inputSchema: { json: view.parameters as { [keyword: string]: kit.WireValue } },
+      ...(view.strict ? { strict: true } : {}),
+    },
+  }),
+  // A cache point follows each tool whose hints request one.
+  assemble: (tools) =>
+    tools.flatMap(({ view: { hints: { cacheControl } }, wire }) => {
+      if (cacheControl === undefined) return [wire];
+      const { ttl } = cacheControl;
+      return [wire, { cachePoint: { type: "default", ...defined({ ttl }) } }];
+    }),
+  choose({ toolChoice, parallel }, lose) {
+    kit.loseParallel(parallel, lose);
+    if (toolChoice === "none") {
+      lose("toolChoice", "a request cannot forbid calls; send it without toolConfig");
+    }
+    if (toolChoice === undefined || toolChoice === "none") return {};
+    if (typeof toolChoice === "object") return { toolChoice: { tool: { name: toolChoice.name } } };
+    return { toolChoice: toolChoice === "auto" ? { auto: {} } : { any: {} } };
+  },
   calls: {
-    read,
+    // A response, a message, its content, or one `toolUse` block.
+    read: kit.callReader({
+      title: "a Bedrock Converse response",
+      messages: ["output/message", "message"],
+      lists: ["content"],
+      reasonOf: (response) => response["stopReason"],
+      // AWS runs server tools.
+      isCall: (block) =>
+        kit.given(block, "toolUse") && kit.textIn(block["toolUse"], "type") !== "server_tool_use",
+      call(block, at, shape) {
+        const use = shape.record(block["toolUse"], `${at}/toolUse`);
+        return { ...kit.callFrom(CALL, use), raw: block };
+      },
+    }),
     write: ({ callId }, answer) => ({
       toolResult: {
         toolUseId: callId,
@@ -352,38 +228,54 @@ const BEDROCK: BedrockTarget<"bedrock"> = makeTarget({
       },
     }),
     gather: (parts) => [{ role: "user", content: [...parts] }],
-    media: MEDIA,
-    stream: () => ({ steps, rebuild }),
+    media: {
+      text: (text) => ({ text }),
+      file(file, id): BedrockContentBlock | undefined {
+        const source = bytesOf(file);
+        const image = kit.extensionIn(IMAGES, file.mimeType);
+        if (image !== undefined) return { image: { format: image, source } };
+        const video = kit.extensionIn(VIDEOS, file.mimeType);
+        if (video !== undefined) return { video: { format: video, source } };
+        const format = kit.extensionIn(DOCUMENTS, file.mimeType);
+        return format && { document: { format, name: nameOf(file, id), source } };
+      },
+    },
+    stream: () => ({
+      steps,
+      rebuild: (parts) => ({ toolUse: kit.streamedCall(CALL, parts, kit.parsed(parts.text)) }),
+    }),
   },
 });
 
 /** The same with `strict: true`, for the models that have it. */
-const BEDROCK_STRICT: BedrockTarget<"bedrock.strict"> = makeTarget({
+const BEDROCK_STRICT: BedrockTarget<"bedrock.strict"> = kit.makeTarget({
   ...BEDROCK,
   id: "bedrock.strict",
   title: "AWS Bedrock Converse, strict",
   source: "structured-output page of the Bedrock guide; 2026-11-20",
-  input: ANTHROPIC_STRICT_RULES,
+  input: kit.ANTHROPIC_STRICT_RULES,
   formats: ANTHROPIC_FORMATS,
   fallback: "bedrock",
-  wire: (view) => wire(view, view.strict),
 });
 
 /** Bedrock's targets and importer. */
-export const bedrock: Provider<typeof BEDROCK | typeof BEDROCK_STRICT, Importer<"bedrock">> = {
+export const bedrock: kit.Provider<
+  typeof BEDROCK | typeof BEDROCK_STRICT,
+  kit.Importer<"bedrock">
+> = {
   targets: [BEDROCK, BEDROCK_STRICT],
   importer: {
     source: "bedrock",
     looksLike: (document) =>
-      entriesOf(document, ["tools"], ["toolConfig"]).some(({ value }) =>
-        member(value, "toolSpec") !== undefined
+      kit.entriesOf(document, ["tools"], ["toolConfig"]).some(({ value }) =>
+        kit.member(value, "toolSpec") !== undefined
       ),
     read(session, document, options) {
-      let last: ImportedTool | undefined;
-      const entries = entriesOf(document, ["tools"], ["toolConfig"], session);
-      readEach(session, entries, (entry, path) => {
+      let last: kit.ImportedTool | undefined;
+      const entries = kit.entriesOf(document, ["tools"], ["toolConfig"], session);
+      kit.readEach(session, entries, (entry, path) => {
         if (isObject(entry["cachePoint"])) readCachePoint(session, last, entry["cachePoint"], path);
-        else last = readEntry(session, entry, path, options) ?? last;
+        else last = readEntry(session, entry, path, options.namespace) ?? last;
       });
     },
   },

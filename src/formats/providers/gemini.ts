@@ -4,47 +4,8 @@
  * @module
  */
 
-import { clip, defined, isObject, type JsonSchema, type JsonValue } from "../../tool/mod.ts";
-import type { Answer, MediaFormat, WireCall } from "../call_format.ts";
-import {
-  type CallFields,
-  callFrom,
-  callReader,
-  given,
-  noCall,
-  streamResponses,
-  textOf,
-} from "../wire.ts";
-import {
-  type Chooses,
-  loseParallel,
-  type LoseSetting,
-  type WireSettings,
-} from "../export_options.ts";
-import {
-  entriesOf,
-  type FoundSchema,
-  type ImportedTool,
-  type Importer,
-  type ImportOptions,
-  type ImportSession,
-  type JsonRecord,
-  listIn,
-  member,
-  readEach,
-  readTool,
-  type ToolFields,
-} from "../importer_kit.ts";
-import { ADVISORY, GEMINI_RULES, GEMINI_TYPED_RULES } from "../form_rules.ts";
-import type { NameRule } from "../../select/mod.ts";
-import {
-  features,
-  makeTarget,
-  type OutputRule,
-  type Provider,
-  type Target,
-  type ToolView,
-} from "../target.ts";
+import { clip, defined, isObject, type JsonValue } from "../../tool/mod.ts";
+import * as kit from "../provider_kit.ts";
 import { isTypedSchema, readTypedSchema } from "../transform/older_dialects.ts";
 
 // Tools
@@ -99,54 +60,6 @@ export interface GeminiTools<Declaration> {
   functionDeclarations: Declaration[];
 }
 
-/** At most 64 characters by the protos and the API's errors; the SDK's comments say 128. */
-const NAMES: NameRule = { also: ".-", max: 64, separator: ".", letterFirst: true };
-
-/** The documented rule for property keys in the typed schema. */
-const TYPED_KEYS: NameRule = { also: "", max: 64, separator: "_", letterFirst: true };
-
-const OUTPUT: OutputRule = {
-  keywords: Object.freeze({
-    ...GEMINI_RULES,
-    "root composition": ADVISORY,
-    "map": ADVISORY,
-    "open object": ADVISORY,
-  }),
-  root: "any",
-};
-
-function wire(view: ToolView): GeminiFunction {
-  return {
-    ...view.extra,
-    name: view.name,
-    description: view.description,
-    parametersJsonSchema: view.parameters as { [keyword: string]: unknown },
-    ...defined({ responseJsonSchema: view.returns }),
-  };
-}
-
-function typedWire(view: ToolView): GeminiTypedFunction {
-  return {
-    ...view.extra,
-    name: view.name,
-    description: view.description,
-    // The transforms leave only keys that the type has.
-    parameters: view.parameters as GeminiSchema,
-    ...(view.returns === undefined ? {} : { response: asTyped(view.returns) }),
-  };
-}
-
-function asTyped(schema: JsonSchema): GeminiSchema {
-  return typeof schema === "boolean" ? {} : schema as GeminiSchema;
-}
-
-function assemble<Declaration>(
-  tools: readonly { readonly view: ToolView; readonly wire: Declaration }[],
-): GeminiTools<Declaration>[] {
-  // An entry without a function is rejected.
-  return tools.length === 0 ? [] : [{ functionDeclarations: tools.map((tool) => tool.wire) }];
-}
-
 // Settings
 
 /** The settings of a request; for Google's client in its `config`. */
@@ -156,19 +69,11 @@ export interface GeminiRequest {
   };
 }
 
-function choose({ toolChoice, parallel }: WireSettings, lose: LoseSetting): GeminiRequest {
-  loseParallel(parallel, lose);
-  if (toolChoice === undefined) return {};
-  const mode = toolChoice === "auto" ? "AUTO" : toolChoice === "none" ? "NONE" : "ANY";
-  const named = typeof toolChoice === "object" ? { allowedFunctionNames: [toolChoice.name] } : {};
-  return { toolConfig: { functionCallingConfig: { mode, ...named } } };
-}
-
 // Calls
 
-const CALL: CallFields = { id: "id", name: "name", input: "args" };
+const CALL: kit.CallFields = { id: "id", name: "name", input: "args" };
 
-const readContent = callReader({
+const readContent = kit.callReader({
   title: "a Gemini response",
   messages: ["candidates/0/content", "content"],
   lists: ["parts"],
@@ -177,26 +82,26 @@ const readContent = callReader({
   mayBeEmpty: true,
   isCall: (part) =>
     // A list of calls, as the SDK's `functionCalls` has it, has the call itself.
-    given(part, "functionCall") ||
-    (typeof part["name"] === "string" && !given(part, "functionResponse")),
+    kit.given(part, "functionCall") ||
+    (typeof part["name"] === "string" && !kit.given(part, "functionResponse")),
   call: (part, at, shape) =>
-    given(part, "functionCall")
+    kit.given(part, "functionCall")
       ? callOf(shape.record(part["functionCall"], `${at}/functionCall`))
       : callOf(part),
 });
 
 /** Reads a response, a candidate, a content, a list of parts, one part, or a live `toolCall`. */
-function read(response: unknown): readonly WireCall[] {
-  const live = listIn(member(response, "toolCall"), "functionCalls");
+function read(response: unknown): readonly kit.WireCall[] {
+  const live = kit.listIn(kit.member(response, "toolCall"), "functionCalls");
   return live === undefined
     ? readContent(response)
-    : live.map((call) => isObject(call) ? callOf(call) : noCall(call));
+    : live.map((call) => isObject(call) ? callOf(call) : kit.noCall(call));
 }
 
-function callOf(raw: JsonRecord): WireCall {
-  const parts = given(raw, "partialArgs") || raw["willContinue"] === true;
+function callOf(raw: kit.JsonRecord): kit.WireCall {
+  const parts = kit.given(raw, "partialArgs") || raw["willContinue"] === true;
   return {
-    ...callFrom(CALL, raw),
+    ...kit.callFrom(CALL, raw),
     ...(parts ? { refusal: "its arguments are streamed in parts, which is not supported" } : {}),
   };
 }
@@ -208,24 +113,9 @@ export interface GeminiInlineData {
   inlineData: { mimeType: string; data: string };
 }
 
-/** The files that Gemini 3 takes in a response. */
-const FILES: ReadonlySet<string> = new Set([
-  "image/png",
-  "image/jpeg",
-  "image/webp",
-  "application/pdf",
-]);
-
-/** Texts are in the response itself, and files are in `parts`. */
-const MEDIA: MediaFormat<GeminiInlineData | undefined> = {
-  text: () => undefined,
-  file: ({ mimeType, data }) =>
-    FILES.has(mimeType) ? { inlineData: { mimeType, data } } : undefined,
-};
-
 /** The response to a successful call, and its files. */
 function responseOf(
-  { value, text, blocks }: Answer & { readonly ok: true },
+  { value, text, blocks }: kit.Answer & { readonly ok: true },
 ): Pick<GeminiFunctionResponse["functionResponse"], "response" | "parts"> {
   const isText = blocks !== undefined && (blocks.hasText || !blocks.hasValue) ||
     hasReference(value);
@@ -251,9 +141,7 @@ export interface GeminiToolContent {
   parts: GeminiFunctionResponse[];
 }
 
-/**
- * Gemini reads `$ref` anywhere in a response as a reference to a part, and rejects the request.
- */
+/** Gemini takes `$ref` in a response for a reference to a part, and rejects the request. */
 function hasReference(value: JsonValue): boolean {
   const open: JsonValue[] = [value];
   for (let at = open.pop(); at !== undefined; at = open.pop()) {
@@ -276,13 +164,13 @@ const KNOWN: readonly string[] = ["parameters", "response"].flatMap((field) => [
 /** A list of declarations is in an entry of `tools`. */
 const DECLARATIONS = ["functionDeclarations", "function_declarations"] as const;
 
-function entries(document: unknown, session?: ImportSession): ReturnType<typeof entriesOf> {
-  return entriesOf(document, ["tools", ...DECLARATIONS], ["config"], session);
+function entries(document: unknown, session?: kit.ImportSession): ReturnType<typeof kit.entriesOf> {
+  return kit.entriesOf(document, ["tools", ...DECLARATIONS], ["config"], session);
 }
 
 function declarationsIn(entry: unknown): [string, readonly unknown[]] | undefined {
   for (const key of DECLARATIONS) {
-    const list = listIn(entry, key);
+    const list = kit.listIn(entry, key);
     if (list !== undefined) return [key, list];
   }
   return undefined;
@@ -292,18 +180,18 @@ function declarationsIn(entry: unknown): [string, readonly unknown[]] | undefine
 const MAX_ENTRIES = 100;
 
 function readDeclaration(
-  session: ImportSession,
-  tool: JsonRecord,
+  session: kit.ImportSession,
+  tool: kit.JsonRecord,
   path: string,
-  options: ImportOptions,
+  namespace: string | undefined,
 ): void {
   const { behavior } = tool;
-  const fields: ToolFields = {
+  const fields: kit.ToolFields = {
     parameters: (imported) => schemaOf(session, imported, tool, "parameters"),
     returns: (imported) => schemaOf(session, imported, tool, "response"),
     others: KNOWN,
   };
-  readTool(session, tool, { path, namespace: options.namespace }, fields, ({ provider }) => {
+  kit.readTool(session, tool, { path, namespace }, fields, ({ provider }) => {
     if (behavior === "NON_BLOCKING") provider.async = true;
     else if (behavior === "BLOCKING") provider.async = false;
   });
@@ -311,11 +199,11 @@ function readDeclaration(
 
 /** The JSON Schema of a field, translated from a typed schema if it is one. */
 function schemaOf(
-  session: ImportSession,
-  imported: ImportedTool,
-  tool: JsonRecord,
+  session: kit.ImportSession,
+  imported: kit.ImportedTool,
+  tool: kit.JsonRecord,
   field: "parameters" | "response",
-): FoundSchema {
+): kit.FoundSchema {
   for (const key of [`${field}JsonSchema`, `${field}_json_schema`]) {
     if (tool[key] !== undefined) return { schema: tool[key], path: `${imported.path}/${key}` };
   }
@@ -333,59 +221,97 @@ function schemaOf(
 
 // The provider
 
-type GeminiTarget<Id extends string, Declaration> =
-  & Target<
-    Id,
-    Declaration,
-    GeminiTools<Declaration>[],
-    GeminiFunctionResponse,
-    GeminiToolContent
-  >
-  & Chooses<typeof choose>;
+type GeminiTarget<Id extends string, Declaration> = kit.Target<
+  Id,
+  Declaration,
+  GeminiTools<Declaration>[],
+  GeminiFunctionResponse,
+  GeminiToolContent,
+  GeminiRequest
+>;
 
-const GEMINI: GeminiTarget<"gemini", GeminiFunction> = makeTarget({
+const GEMINI: GeminiTarget<"gemini", GeminiFunction> = kit.makeTarget({
   id: "gemini",
-  choose,
   title: "Gemini API, parametersJsonSchema",
   source: "@google/genai 3.1.0, generativelanguage protos 4.1.0, API errors; 2026-11-20",
-  names: NAMES,
-  features: features(["returns"]),
+  // At most 64 characters by the protos and the API's errors; the SDK's comments say 128.
+  names: { also: ".-", max: 64, separator: ".", letterFirst: true },
+  features: kit.features(["returns"]),
   extra: { source: "gemini" },
-  input: GEMINI_RULES,
-  output: OUTPUT,
+  input: kit.GEMINI_RULES,
+  output: {
+    keywords: Object.freeze({
+      ...kit.GEMINI_RULES,
+      "root composition": kit.ADVISORY,
+      "map": kit.ADVISORY,
+      "open object": kit.ADVISORY,
+    }),
+    root: "any",
+  },
   limits: [{ name: "maxTools", value: 512 }],
-  wire,
-  assemble,
+  wire: ({ extra, name, description, parameters, returns }) => ({
+    ...extra,
+    name,
+    description,
+    parametersJsonSchema: parameters as { [keyword: string]: unknown },
+    ...defined({ responseJsonSchema: returns }),
+  }),
+  // An entry without a function is rejected.
+  assemble: (tools) =>
+    tools.length === 0 ? [] : [{ functionDeclarations: tools.map(({ wire }) => wire) }],
+  choose({ toolChoice, parallel }, lose) {
+    kit.loseParallel(parallel, lose);
+    if (toolChoice === undefined) return {};
+    const mode = toolChoice === "auto" ? "AUTO" : toolChoice === "none" ? "NONE" : "ANY";
+    const allowedFunctionNames = typeof toolChoice === "object" ? [toolChoice.name] : undefined;
+    return {
+      toolConfig: { functionCallingConfig: { mode, ...defined({ allowedFunctionNames }) } },
+    };
+  },
   calls: {
     read,
     write: (call, answer) => ({
       functionResponse: {
-        ...defined({ id: textOf(member(call.raw, "id")) }),
+        ...defined({ id: kit.textOf(kit.member(call.raw, "id")) }),
         name: call.wireName,
         ...(answer.ok ? responseOf(answer) : { response: { error: answer.text } }),
       },
     }),
     gather: (parts) => [{ role: "user", parts: [...parts] }],
-    media: MEDIA,
-    stream: streamResponses(read, ["candidates", "toolCall"]),
+    // Texts are in the response itself. These are the files that Gemini 3 takes.
+    media: {
+      text: () => undefined,
+      file: ({ mimeType, data }) =>
+        kit.extensionIn(["png", "jpeg", "webp", "pdf"], mimeType) &&
+        { inlineData: { mimeType, data } },
+    },
+    stream: kit.streamResponses(read, ["candidates", "toolCall"]),
   },
 });
 
 /** The same with `parameters`, which older models and gateways want. */
-const GEMINI_TYPED: GeminiTarget<"gemini.typed", GeminiTypedFunction> = makeTarget({
+const GEMINI_TYPED: GeminiTarget<"gemini.typed", GeminiTypedFunction> = kit.makeTarget({
   ...GEMINI,
   id: "gemini.typed",
   title: "Gemini API, typed parameters",
   source: "generativelanguage protos 4.1.0, API errors; 2026-11-20",
-  keys: TYPED_KEYS,
-  input: GEMINI_TYPED_RULES,
-  output: { keywords: GEMINI_TYPED_RULES, root: "any" },
+  // The documented rule for property keys in the typed schema.
+  keys: { also: "", max: 64, separator: "_", letterFirst: true },
+  input: kit.GEMINI_TYPED_RULES,
+  output: { keywords: kit.GEMINI_TYPED_RULES, root: "any" },
   typed: true,
-  wire: typedWire,
-  assemble,
+  wire: ({ extra, name, description, parameters, returns }) => ({
+    ...extra,
+    name,
+    description,
+    // The transforms leave only keys that the type has.
+    parameters: parameters as GeminiSchema,
+    ...defined({ response: typeof returns === "boolean" ? {} : returns as GeminiSchema }),
+  }),
+  assemble: GEMINI.assemble as never,
 });
 
-const VERTEX: GeminiTarget<"vertex", GeminiFunction> = makeTarget({
+const VERTEX: GeminiTarget<"vertex", GeminiFunction> = kit.makeTarget({
   ...GEMINI,
   id: "vertex",
   title: "Vertex AI, parametersJsonSchema",
@@ -397,9 +323,9 @@ const VERTEX: GeminiTarget<"vertex", GeminiFunction> = makeTarget({
 });
 
 /** Google's targets and importer. */
-export const gemini: Provider<
+export const gemini: kit.Provider<
   typeof GEMINI | typeof GEMINI_TYPED | typeof VERTEX,
-  Importer<"gemini">
+  kit.Importer<"gemini">
 > = {
   targets: [GEMINI, GEMINI_TYPED, VERTEX],
   importer: {
@@ -408,8 +334,8 @@ export const gemini: Provider<
       declarationsIn(document) !== undefined ||
       entries(document).slice(0, MAX_ENTRIES).some(({ value }) =>
         declarationsIn(value) !== undefined ||
-        member(value, "parametersJsonSchema") !== undefined ||
-        (member(value, "type") === undefined && isTypedSchema(member(value, "parameters")))
+        kit.member(value, "parametersJsonSchema") !== undefined ||
+        (kit.member(value, "type") === undefined && isTypedSchema(kit.member(value, "parameters")))
       ),
     read(session, document, options) {
       const declarations = entries(document, session).flatMap((entry) => {
@@ -417,8 +343,8 @@ export const gemini: Provider<
         const inside = list.map((value, at) => ({ value, path: `${entry.path}/${key}/${at}` }));
         return key === "" ? entry : inside;
       });
-      readEach(session, declarations, (tool, path) => {
-        readDeclaration(session, tool, path, options);
+      kit.readEach(session, declarations, (tool, path) => {
+        readDeclaration(session, tool, path, options.namespace);
       });
     },
   },

@@ -5,23 +5,7 @@
  */
 
 import { defined, isObject } from "../../tool/mod.ts";
-import type { Answer, MediaFormat, StreamFormat, StreamStep } from "../call_format.ts";
-import {
-  type CallFields,
-  callFrom,
-  callReader,
-  given,
-  isCutOff,
-  type JsonRecord,
-  noCall,
-  parsed,
-  streamedCall,
-  textOf,
-  unlessEmpty,
-} from "../wire.ts";
-import type { Chooses, LoseSetting, WireSettings } from "../export_options.ts";
-import { READ_BY_THE_MODEL } from "../form_rules.ts";
-import { features, type ListTarget, makeTarget, type Provider } from "../target.ts";
+import * as kit from "../provider_kit.ts";
 
 // Tools
 
@@ -41,49 +25,17 @@ export interface LangChainRequest {
   tool_choice?: string;
 }
 
-function choose({ toolChoice, parallel }: WireSettings, lose: LoseSetting): LangChainRequest {
-  if (parallel === false) {
-    lose("parallel", "bindTools has no option for all providers; give the provider's own");
-  }
-  if (toolChoice === undefined) return {};
-  if (typeof toolChoice === "object") return { tool_choice: toolChoice.name };
-  return { tool_choice: toolChoice === "required" ? "any" : toolChoice };
-}
-
 // Calls
 
-const CALL: CallFields = { id: "id", name: "name", input: "args" };
+const CALL: kit.CallFields = { id: "id", name: "name", input: "args" };
 
-/** Reads an `AIMessage`, also as JSON, a list of calls, or one call. */
-const read = callReader({
-  title: "a LangChain message",
-  // A message that was written as JSON has its fields in `kwargs`.
-  messages: ["kwargs"],
-  lists: ["tool_calls"],
-  marks: ["content", "invalid_tool_calls"],
-  onlyCalls: true,
-  // LangChain completes arguments that were cut off, so they look whole.
-  reasonOf: stopReason,
-  isCall: (entry, isInList) => isInList || given(entry, "args"),
-  call: (call) => callFrom(CALL, call),
-  // They may lack a name.
-  others(message, at, shape) {
-    const list = message["invalid_tool_calls"] ?? [];
-    return shape.list(list, `${at}/invalid_tool_calls`).map((call) =>
-      isObject(call) ? callFrom(CALL, call) : noCall(call)
-    );
-  },
-});
-
-/**
- * The stop reason from the provider's package; `undefined` if it is absent.
- */
-function stopReason(message: JsonRecord): string | undefined {
+/** The stop reason from the provider's package; `undefined` if it is absent. */
+function stopReason(message: kit.JsonRecord): string | undefined {
   for (const holder of ["response_metadata", "additional_kwargs"]) {
     const fields = message[holder];
     if (!isObject(fields)) continue;
     for (const field of ["finish_reason", "stop_reason", "finishReason", "stopReason"]) {
-      const reason = textOf(fields[field]);
+      const reason = kit.textOf(fields[field]);
       if (reason !== undefined) return reason;
     }
   }
@@ -118,105 +70,133 @@ export type LangChainContentBlock =
     metadata?: { filename: string };
   };
 
-/** Every file: LangChain passes it on, and the package of the provider accepts or rejects it. */
-const MEDIA: MediaFormat<LangChainContentBlock> = {
-  text: (text) => ({ type: "text", text }),
-  file({ mimeType, data, name }) {
-    if (mimeType.startsWith("image/")) {
-      return { type: "image_url", image_url: { url: `data:${mimeType};base64,${data}` } };
-    }
-    return {
-      type: mimeType.startsWith("audio/") ? "audio" : "file",
-      source_type: "base64",
-      mime_type: mimeType,
-      data,
-      ...(name === undefined ? {} : { metadata: { filename: name } }),
-    };
-  },
-};
-
-function artifactOf(answer: Answer): Pick<LangChainToolMessage, "artifact"> {
-  if (!answer.ok || answer.blocks === undefined) return {};
-  const { hasValue, metadata } = answer.blocks;
-  const artifact = defined({ structuredContent: hasValue ? answer.value : undefined, metadata });
-  return Object.keys(artifact).length === 0 ? {} : { artifact };
-}
-
 // Stream
 
 /** How LangChain streams calls: `tool_call_chunks`, identified by their index or their id. */
-function streamToolCallChunks(): StreamFormat {
+function streamToolCallChunks(): kit.StreamFormat {
   let last = "";
   return {
     steps: (event) => {
       const kwargs = isObject(event["kwargs"]) ? event["kwargs"] : event;
       const chunks = kwargs["tool_call_chunks"];
       const found = (Array.isArray(chunks) ? chunks : []).filter(isObject).flatMap((chunk) => {
-        const id = textOf(chunk["id"]);
+        const id = kit.textOf(chunk["id"]);
         const index = chunk["index"];
         if (typeof index === "number" || typeof index === "string") last = `#${index}`;
         else if (id !== undefined) last = id;
         const key = last;
-        const steps: StreamStep[] = [{ type: "open", key, id, name: textOf(chunk["name"]) }];
+        const steps: kit.StreamStep[] = [{
+          type: "open",
+          key,
+          id,
+          name: kit.textOf(chunk["name"]),
+        }];
         if (typeof chunk["args"] === "string") {
           steps.push({ type: "text", key, text: chunk["args"] });
         }
         return steps;
       });
       const reason = stopReason(kwargs);
-      if (reason !== undefined) found.push({ type: "finish", cutOff: isCutOff(reason) });
+      if (reason !== undefined) found.push({ type: "finish", cutOff: kit.isCutOff(reason) });
       return found;
     },
-    rebuild: (parts) => streamedCall(CALL, parts, parsed(parts.text), { type: "tool_call" }),
+    rebuild: (parts) =>
+      kit.streamedCall(CALL, parts, kit.parsed(parts.text), { type: "tool_call" }),
     endsSilently: true,
   };
 }
 
 // The provider
 
-const LANGCHAIN:
-  & ListTarget<"langchain", LangChainTool, LangChainToolMessage>
-  & Chooses<typeof choose> = makeTarget({
-    choose,
-    id: "langchain",
-    title: "LangChain JS",
-    source: "@langchain/core 1.2.13; 2026-11-20",
-    features: features(["examples", "deferLoading", "allowedCallers", "cacheControl"]),
-    input: READ_BY_THE_MODEL,
-    draft07: true,
-    wire: (view) => {
-      const { deferLoading, allowedCallers, cacheControl } = view.hints;
-      const extras = defined({
-        defer_loading: deferLoading,
-        allowed_callers: allowedCallers,
-        cache_control: cacheControl,
-        input_examples: unlessEmpty(view.examples.map(({ input }) => input)),
-      });
+const LANGCHAIN: kit.ListTarget<
+  "langchain",
+  LangChainTool,
+  LangChainToolMessage,
+  LangChainToolMessage,
+  LangChainRequest
+> = kit.makeTarget({
+  id: "langchain",
+  title: "LangChain JS",
+  source: "@langchain/core 1.2.13; 2026-11-20",
+  features: kit.features(["examples", "deferLoading", "allowedCallers", "cacheControl"]),
+  draft07: true,
+  wire(view) {
+    const { deferLoading, allowedCallers, cacheControl } = view.hints;
+    const extras = defined({
+      defer_loading: deferLoading,
+      allowed_callers: allowedCallers,
+      cache_control: cacheControl,
+      input_examples: kit.unlessEmpty(view.examples.map(({ input }) => input)),
+    });
+    return {
+      name: view.name,
+      description: view.description,
+      // `defineTool` requires an object root.
+      schema: view.parameters as LangChainTool["schema"],
+      ...(Object.keys(extras).length === 0 ? {} : { extras }),
+    };
+  },
+  choose({ toolChoice, parallel }, lose) {
+    if (parallel === false) {
+      lose("parallel", "bindTools has no option for all providers; give the provider's own");
+    }
+    if (toolChoice === undefined) return {};
+    if (typeof toolChoice === "object") return { tool_choice: toolChoice.name };
+    return { tool_choice: toolChoice === "required" ? "any" : toolChoice };
+  },
+  calls: {
+    // An `AIMessage`, also as JSON, a list of calls, or one call.
+    read: kit.callReader({
+      title: "a LangChain message",
+      // A message that was written as JSON has its fields in `kwargs`.
+      messages: ["kwargs"],
+      lists: ["tool_calls"],
+      marks: ["content", "invalid_tool_calls"],
+      onlyCalls: true,
+      // LangChain completes arguments that were cut off, so they look whole.
+      reasonOf: stopReason,
+      isCall: (entry, isInList) => isInList || kit.given(entry, "args"),
+      call: (call) => kit.callFrom(CALL, call),
+      // They may lack a name.
+      others(message, at, shape) {
+        const list = message["invalid_tool_calls"] ?? [];
+        return shape.list(list, `${at}/invalid_tool_calls`).map((call) =>
+          isObject(call) ? kit.callFrom(CALL, call) : kit.noCall(call)
+        );
+      },
+    }),
+    write(call, answer) {
+      const { parts, hasValue, metadata } = answer.ok && answer.blocks || {};
+      const structuredContent = answer.ok && hasValue === true ? answer.value : undefined;
+      const artifact = defined({ structuredContent, metadata });
       return {
-        name: view.name,
-        description: view.description,
-        // `defineTool` requires an object root.
-        schema: view.parameters as LangChainTool["schema"],
-        ...(Object.keys(extras).length === 0 ? {} : { extras }),
-      };
-    },
-    calls: {
-      read,
-      write: (call, answer) => ({
         type: "tool",
         tool_call_id: call.callId,
         name: call.wireName,
-        content: (answer.ok ? answer.blocks?.parts as LangChainContentBlock[] : undefined) ??
-          answer.text,
+        content: parts as LangChainContentBlock[] | undefined ?? answer.text,
         status: answer.ok ? "success" : "error",
-        ...artifactOf(answer),
-      }),
-      media: MEDIA,
-      stream: streamToolCallChunks,
+        ...(Object.keys(artifact).length === 0 ? {} : { artifact }),
+      };
     },
-  });
+    // Every file: LangChain passes it on, and the package of the provider accepts or rejects it.
+    media: {
+      text: (text) => ({ type: "text", text }),
+      file({ mimeType, data, name }) {
+        if (mimeType.startsWith("image/")) {
+          return { type: "image_url", image_url: { url: `data:${mimeType};base64,${data}` } };
+        }
+        return {
+          type: mimeType.startsWith("audio/") ? "audio" : "file",
+          source_type: "base64",
+          mime_type: mimeType,
+          data,
+          ...(name === undefined ? {} : { metadata: { filename: name } }),
+        };
+      },
+    },
+    stream: streamToolCallChunks,
+  },
+});
 
 /** LangChain's target. */
-export const langchain: Provider<typeof LANGCHAIN> = {
-  targets: [LANGCHAIN],
-};
+export const langchain: kit.Provider<typeof LANGCHAIN> = { targets: [LANGCHAIN] };

@@ -13,36 +13,7 @@ import {
   pointerStep,
   type ToolIcon,
 } from "../../tool/mod.ts";
-import type { Answer, MediaFormat, WireCall } from "../call_format.ts";
-import { asObject, descriptionOf, given, Shape } from "../wire.ts";
-import {
-  HINTS,
-  type ImportedTool,
-  type Importer,
-  type ImportOptions,
-  type ImportSession,
-  type JsonRecord,
-  listIn,
-  member,
-  objectIn,
-  readEach,
-  readHints,
-  readTool,
-  textIn,
-  type ToolFields,
-} from "../importer_kit.ts";
-import { ADVISORY, COPIED, type KeywordTable, replacing } from "../form_rules.ts";
-import type { NameRule } from "../../select/mod.ts";
-import {
-  type Feature,
-  features,
-  type ListTarget,
-  makeTarget,
-  type Provider,
-  type ToolView,
-  type Unstreamed,
-} from "../target.ts";
-import { eachNode, locate, pathOf } from "../transform/rewrite.ts";
+import * as kit from "../provider_kit.ts";
 
 // Tools
 
@@ -70,26 +41,24 @@ export interface Mcp2025Tool extends McpTool {
   outputSchema?: { type: "object"; [keyword: string]: unknown };
 }
 
-const NAMES: NameRule = { also: ".-", max: 128, separator: "." };
-
 /** The client gets all of 2020-12, and adapts it to its model. */
-const KEYWORDS: KeywordTable = Object.freeze({
-  ...COPIED,
-  "$ref external": ADVISORY,
-  "content": ADVISORY,
-  "propertyOrdering": ADVISORY,
+const KEYWORDS: kit.KeywordTable = Object.freeze({
+  ...kit.COPIED,
+  "$ref external": kit.ADVISORY,
+  "content": kit.ADVISORY,
+  "propertyOrdering": kit.ADVISORY,
 });
 
 /** Clients of the older revisions require that each property is an object. */
-const OLDER_KEYWORDS: KeywordTable = Object.freeze({
+const OLDER_KEYWORDS: kit.KeywordTable = Object.freeze({
   ...KEYWORDS,
-  ...replacing("boolean schema"),
-  "root composition": ADVISORY,
+  ...kit.replacing("boolean schema"),
+  "root composition": kit.ADVISORY,
 });
 
-const FEATURES: readonly Feature[] = ["title", "returns", "annotations", "meta"];
+const FEATURES: readonly kit.Feature[] = ["title", "returns", "annotations", "meta"];
 
-function wire(view: ToolView, icons: boolean, execution: boolean): McpTool {
+function wire(view: kit.ToolView, icons: boolean, execution: boolean): McpTool {
   const { tool, hints } = view;
   const { execution: more, ...extra } = view.extra;
   const { taskSupport, annotations = tool.annotations } = hints;
@@ -98,9 +67,9 @@ function wire(view: ToolView, icons: boolean, execution: boolean): McpTool {
     ...extra,
     name: view.name,
     ...(hints.title === null ? {} : defined({ title: tool.title })),
-    ...descriptionOf(view),
+    ...kit.descriptionOf(view),
     inputSchema: view.parameters as McpTool["inputSchema"],
-    ...(view.returns === undefined ? {} : { outputSchema: asObject(view.returns) }),
+    ...(view.returns === undefined ? {} : { outputSchema: kit.asObject(view.returns) }),
     ...(annotations === null ? {} : { annotations: { ...annotations } }),
     ...(icons && tool.icons.length > 0
       ? { icons: tool.icons as unknown as NonNullable<McpTool["icons"]> }
@@ -114,11 +83,11 @@ function wire(view: ToolView, icons: boolean, execution: boolean): McpTool {
 
 // Calls
 
-const SHAPE = new Shape("an MCP request");
+const SHAPE = new kit.Shape("an MCP request");
 
-function callOf(value: unknown, at: string): WireCall {
+function callOf(value: unknown, at: string): kit.WireCall {
   const raw = SHAPE.record(value, at, "a request or the params of one");
-  const whole = given(raw, "method") || given(raw, "params");
+  const whole = kit.given(raw, "method") || kit.given(raw, "params");
   if (whole && raw["method"] !== "tools/call") throw SHAPE.wrong(`${at}/method`, '"tools/call"');
   const params = whole ? SHAPE.record(raw["params"], `${at}/params`) : raw;
   const id = requestId(raw);
@@ -131,7 +100,7 @@ function callOf(value: unknown, at: string): WireCall {
 }
 
 function requestId(raw: unknown): string | number | undefined {
-  const id = member(raw, "id");
+  const id = kit.member(raw, "id");
   return typeof id === "string" || typeof id === "number" ? id : undefined;
 }
 
@@ -161,7 +130,7 @@ export interface McpToolResponse {
  */
 export type McpToolAnswer = McpToolResult | McpToolResponse;
 
-function resultOf(answer: Answer, complete: boolean): McpToolResult {
+function resultOf(answer: kit.Answer, complete: boolean): McpToolResult {
   const blocks = answer.ok ? answer.blocks : undefined;
   const content: ContentBlock[] =
     blocks === undefined || blocks.hasValue && blocks.content.length === 0
@@ -181,7 +150,7 @@ function resultOf(answer: Answer, complete: boolean): McpToolResult {
 // Import
 
 /** Options for a list of an MCP server. */
-export interface McpImportOptions extends ImportOptions {
+export interface McpImportOptions extends kit.ImportOptions {
   /**
    * How the server is reached. Over HTTP, a tool with a wrong `x-mcp-header` must not be used, so
    * it is rejected. Over stdio there is a warning.
@@ -191,7 +160,7 @@ export interface McpImportOptions extends ImportOptions {
   readonly transport?: "http" | "stdio";
 }
 
-const TOOL: ToolFields = {
+const TOOL: kit.ToolFields = {
   parameters: "inputSchema",
   returns: "outputSchema",
   others: ["title", "annotations", "icons", "_meta"],
@@ -200,37 +169,36 @@ const TOOL: ToolFields = {
 
 /** True if a document looks like a list of an MCP server. */
 function looksLikeMcp(document: unknown): boolean {
-  const first = (list: readonly unknown[]): boolean => member(list[0], "inputSchema") !== undefined;
+  const first = (list: readonly unknown[]): boolean =>
+    kit.member(list[0], "inputSchema") !== undefined;
   const page = (value: unknown): boolean => first(toolsOf(value) ?? []);
   return Array.isArray(document) ? first(document) || page(document[0]) : page(document);
 }
 
 /** The tools of a page, which a JSON-RPC response has in its `result`. */
 function toolsOf(page: unknown): readonly unknown[] | undefined {
-  return listIn(objectIn(page, "result") ?? page, "tools");
+  return kit.listIn(kit.objectIn(page, "result") ?? page, "tools");
 }
 
 /** Reads the tools of a document: a list of tools, a page, or a list of pages. */
-function readMcp(session: ImportSession, document: unknown, options: McpImportOptions): void {
+function readMcp(session: kit.ImportSession, document: unknown, options: McpImportOptions): void {
   const entries = pagesOf(session, document).flatMap(({ tools, path }) =>
     tools.map((value, index) => ({ value, path: `${path}/${index}` }))
   );
-  readEach(session, entries, (tool, path) => readEntry(session, tool, path, options));
+  kit.readEach(session, entries, (tool, path) => readEntry(session, tool, path, options));
 }
 
 /** The lists of tools, each with its path in the document. */
 function pagesOf(
-  session: ImportSession,
+  session: kit.ImportSession,
   document: unknown,
 ): readonly { readonly tools: readonly unknown[]; readonly path: string }[] {
   if (Array.isArray(document) && !document.some((page) => toolsOf(page) !== undefined)) {
     return [{ tools: document, path: "" }];
   }
   const pages: { tools: readonly unknown[]; path: string }[] = [];
-  const cursors = new Set<string>();
-  let open = false;
   for (const [index, raw] of (Array.isArray(document) ? document : [document]).entries()) {
-    const inner = objectIn(raw, "result");
+    const inner = kit.objectIn(raw, "result");
     const page = inner ?? raw;
     const at = (Array.isArray(document) ? `/${index}` : "") +
       (inner === undefined ? "" : "/result");
@@ -241,47 +209,29 @@ function pagesOf(
       session.reject(undefined, at, "document", message);
       continue;
     }
-    const kind = member(page, "resultType");
+    const kind = kit.member(page, "resultType");
     if (kind !== undefined && kind !== "complete") {
       const path = `${at}/resultType`;
       session.warn(undefined, path, "resultType", "The server has not finished the list");
     }
     pages.push({ tools, path: `${at}/tools` });
-    readCache(session, page);
-    // Some servers end the list with an empty cursor.
-    const cursor = textIn(page, "nextCursor") || undefined;
-    open = cursor !== undefined && !cursors.has(cursor);
-    if (cursor === undefined) continue;
-    if (!open) {
-      const message = "The server gave the same cursor twice; what follows is not read";
-      session.warn(undefined, `${at}/nextCursor`, "nextCursor", message);
-      break;
-    }
-    cursors.add(cursor);
   }
-  if (open) {
+  const page = Array.isArray(document) ? document.at(-1) : document;
+  // Some servers end the list with an empty cursor.
+  if (kit.textIn(kit.objectIn(page, "result") ?? page, "nextCursor")) {
     const message = "There are more pages: the last one has a next cursor";
     session.warn(undefined, "", "nextCursor", message);
   }
   return pages;
 }
 
-function readCache(session: ImportSession, page: unknown): void {
-  const ttlMs = member(page, "ttlMs");
-  const scope = member(page, "cacheScope");
-  session.narrowCache({
-    ...(typeof ttlMs === "number" && ttlMs >= 0 ? { ttlMs } : {}),
-    ...(scope === "public" || scope === "private" ? { scope } : {}),
-  });
-}
-
 function readEntry(
-  session: ImportSession,
-  tool: JsonRecord,
+  session: kit.ImportSession,
+  tool: kit.JsonRecord,
   path: string,
   { namespace, transport = "http" }: McpImportOptions,
 ): void {
-  readTool(session, tool, { path, namespace }, TOOL, (imported, parameters) => {
+  kit.readTool(session, tool, { path, namespace }, TOOL, (imported, parameters) => {
     const header = wrongHeader(parameters);
     if (header !== undefined) {
       const message = `has a wrong "x-mcp-header" at "${
@@ -304,7 +254,7 @@ function readEntry(
 const FIELDS: readonly (readonly [string, (value: unknown) => boolean, string])[] = [
   ["description", (value) => typeof value === "string", "a string"],
   ["annotations", isObject, "an object"],
-  ...HINTS.map((hint) =>
+  ...kit.HINTS.map((hint) =>
     [
       `annotations/${hint}`,
       (value: unknown) => typeof value === "boolean",
@@ -314,28 +264,32 @@ const FIELDS: readonly (readonly [string, (value: unknown) => boolean, string])[
   ["title", (value) => typeof value === "string", "a string"],
   [
     "icons",
-    (value) => Array.isArray(value) && value.every((icon) => textIn(icon, "src") !== undefined),
+    (value) => Array.isArray(value) && value.every((icon) => kit.textIn(icon, "src") !== undefined),
     'a list of objects, each with a "src"',
   ],
   ["_meta", isObject, "an object"],
 ];
 
 /** Reads the fields that have the right type. Others are omitted, with a warning. */
-function readFields(session: ImportSession, imported: ImportedTool, tool: JsonRecord): void {
+function readFields(
+  session: kit.ImportSession,
+  imported: kit.ImportedTool,
+  tool: kit.JsonRecord,
+): void {
   const { provider } = imported;
   const good: Record<string, unknown> = {};
   for (const [field, accepts, wanted] of FIELDS) {
-    const value = field.split("/").reduce<unknown>(member, tool);
+    const value = field.split("/").reduce<unknown>(kit.member, tool);
     if (accepts(value)) good[field] = value;
     else if (value !== undefined) wrongField(session, imported, field, wanted);
   }
   const { annotations, icons, _meta } = good;
-  imported.description = textIn(good, "description");
+  imported.description = kit.textIn(good, "description");
   // `null` records that there were none, so that defaults are not sent back.
   provider.annotations = isObject(annotations) ? annotations : null;
-  imported.hints = readHints(annotations);
-  const title = textIn(good, "title");
-  imported.title = title ?? textIn(annotations, "title");
+  imported.hints = kit.readHints(annotations);
+  const title = kit.textIn(good, "title");
+  imported.title = title ?? kit.textIn(annotations, "title");
   if (title === undefined && imported.title !== undefined) provider.title = null;
   if (icons !== undefined) imported.icons = icons as readonly ToolIcon[];
   if (!isObject(_meta)) return;
@@ -347,7 +301,7 @@ function readFields(session: ImportSession, imported: ImportedTool, tool: JsonRe
 }
 
 /** Reads `execution`, whose other fields stay extra fields. */
-function readTaskSupport({ provider }: ImportedTool): void {
+function readTaskSupport({ provider }: kit.ImportedTool): void {
   const { execution, ...rest } = provider.extra ?? {};
   const { taskSupport, ...more } = isObject(execution) ? execution : {};
   if (taskSupport !== "forbidden" && taskSupport !== "optional" && taskSupport !== "required") {
@@ -360,8 +314,8 @@ function readTaskSupport({ provider }: ImportedTool): void {
 }
 
 function wrongField(
-  session: ImportSession,
-  imported: ImportedTool,
+  session: kit.ImportSession,
+  imported: kit.ImportedTool,
   field: string,
   wanted: string,
 ): void {
@@ -382,12 +336,12 @@ interface HeaderProblem {
  * The first wrong `x-mcp-header` in a schema of arguments. A right one is an HTTP token, is unique,
  * and stands on a string, integer or boolean that is reached through `properties` alone.
  */
-function wrongHeader(schema: JsonRecord): HeaderProblem | undefined {
+function wrongHeader(schema: kit.JsonRecord): HeaderProblem | undefined {
   const taken = new Set<string>();
   let wrong: HeaderProblem | undefined;
-  eachNode(undefined, schema, (node) => {
+  kit.eachNode(undefined, schema, (node) => {
     if (wrong !== undefined || !Object.hasOwn(node, "x-mcp-header")) return;
-    const path = pathOf(node, locate(schema));
+    const path = kit.pathOf(node, kit.locate(schema));
     const { "x-mcp-header": header, type } = node;
     const message = !/^(\/properties\/[^/]*)+$/.test(path)
       ? 'it must stand on a property that is reached through "properties" alone'
@@ -405,61 +359,61 @@ function wrongHeader(schema: JsonRecord): HeaderProblem | undefined {
 
 // The provider
 
-type McpTarget<Id extends string, Tool> = ListTarget<Id, Tool, McpToolAnswer> & Unstreamed;
-
-/** Every block is one of MCP's own. */
-const MEDIA: MediaFormat = { text: (text) => ({ type: "text", text }), file: (file) => file };
-
 /** How a revision takes results: from 2026-07-28 on, they say that they are complete. */
-function callFormat(complete: boolean): McpTarget<string, McpTool>["calls"] {
+function callFormat(complete: boolean): kit.CallFormat<McpToolAnswer, McpToolAnswer> {
   return {
     // A request, its `params`, or a list of either.
     read: (request) => SHAPE.each(request, callOf),
     write({ raw }, answer) {
       const result = resultOf(answer, complete);
       const id = requestId(raw);
-      return id !== undefined && member(raw, "method") === "tools/call"
+      return id !== undefined && kit.member(raw, "method") === "tools/call"
         ? { jsonrpc: "2.0", id, result }
         : result;
     },
-    media: MEDIA,
+    // Every block is one of MCP's own.
+    media: { text: (text) => ({ type: "text", text }), file: (file) => file },
   };
 }
 
 /** Revision 2025-06-18: no icons, no `execution`. */
-const MCP_2025_06_18: McpTarget<"mcp@2025-06-18", Mcp2025Tool> = makeTarget({
-  id: "mcp@2025-06-18",
-  title: "MCP 2025-06-18",
-  source: "modelcontextprotocol schema b0f60ba5, @modelcontextprotocol/sdk 1.32.2; 2026-11-20",
-  names: NAMES,
-  features: features(FEATURES),
-  // Only revision 2025-11-25 has `execution`.
-  extra: { source: "mcp", without: ["execution"] },
-  input: OLDER_KEYWORDS,
-  output: { keywords: OLDER_KEYWORDS, root: "object" },
-  draft07: true,
-  // Other results than objects are wrapped, so the root of a result schema is an object.
-  wire: (view) => wire(view, false, false) as Mcp2025Tool,
-  calls: callFormat(false),
-});
+const MCP_2025_06_18: kit.ListTarget<"mcp@2025-06-18", Mcp2025Tool, McpToolAnswer> = kit.makeTarget(
+  {
+    id: "mcp@2025-06-18",
+    title: "MCP 2025-06-18",
+    source: "modelcontextprotocol schema b0f60ba5, @modelcontextprotocol/sdk 1.32.2; 2026-11-20",
+    names: { also: ".-", max: 128, separator: "." },
+    features: kit.features(FEATURES),
+    // Only revision 2025-11-25 has `execution`.
+    extra: { source: "mcp", without: ["execution"] },
+    input: OLDER_KEYWORDS,
+    output: { keywords: OLDER_KEYWORDS, root: "object" },
+    draft07: true,
+    // Other results than objects are wrapped, so the root of a result schema is an object.
+    wire: (view) => wire(view, false, false) as Mcp2025Tool,
+    calls: callFormat(false),
+  },
+);
 
 /** Revision 2025-11-25: icons, and calls as tasks. */
-const MCP_2025_11_25: McpTarget<"mcp@2025-11-25", Mcp2025Tool> = makeTarget({
-  ...MCP_2025_06_18,
-  id: "mcp@2025-11-25",
-  title: "MCP 2025-11-25",
-  features: features([...FEATURES, "icons", "taskSupport"]),
-  extra: { source: "mcp" },
-  wire: (view) => wire(view, true, true) as Mcp2025Tool,
-});
+const MCP_2025_11_25: kit.ListTarget<"mcp@2025-11-25", Mcp2025Tool, McpToolAnswer> = kit.makeTarget(
+  {
+    ...MCP_2025_06_18,
+    id: "mcp@2025-11-25",
+    title: "MCP 2025-11-25",
+    features: kit.features([...FEATURES, "icons", "taskSupport"]),
+    extra: { source: "mcp" },
+    wire: (view) => wire(view, true, true) as Mcp2025Tool,
+  },
+);
 
 /** Revision 2026-07-28: any schema for the result; tasks have become an extension. */
-const MCP_2026_07_28: McpTarget<"mcp@2026-07-28", McpTool> = makeTarget({
+const MCP_2026_07_28: kit.ListTarget<"mcp@2026-07-28", McpTool, McpToolAnswer> = kit.makeTarget({
   ...MCP_2025_06_18,
   id: "mcp@2026-07-28",
   title: "MCP 2026-07-28",
   source: "modelcontextprotocol schema b0f60ba5, @modelcontextprotocol/server 2.4.0; 2026-11-20",
-  features: features([...FEATURES, "icons"]),
+  features: kit.features([...FEATURES, "icons"]),
   input: KEYWORDS,
   output: { keywords: KEYWORDS, root: "any" },
   wire: (view) => wire(view, true, false),
@@ -467,9 +421,9 @@ const MCP_2026_07_28: McpTarget<"mcp@2026-07-28", McpTool> = makeTarget({
 });
 
 /** MCP's targets and importer. */
-export const mcp: Provider<
+export const mcp: kit.Provider<
   typeof MCP_2025_06_18 | typeof MCP_2025_11_25 | typeof MCP_2026_07_28,
-  Importer<"mcp", McpImportOptions>,
+  kit.Importer<"mcp", McpImportOptions>,
   { readonly "mcp": "mcp@2026-07-28" }
 > = {
   targets: [MCP_2025_06_18, MCP_2025_11_25, MCP_2026_07_28],

@@ -15,42 +15,17 @@ import {
   pointerStep,
   setOwn,
 } from "../../tool/mod.ts";
-import {
-  entriesOf,
-  type ImportedTool,
-  type Importer,
-  type ImportOptions,
-  type ImportSession,
-  type JsonRecord,
-  listIn,
-  member,
-  objectIn,
-  quote,
-  readTool,
-  textIn,
-  type ToolFields,
-} from "../importer_kit.ts";
-import type { Limit, Provider } from "../target.ts";
+import * as kit from "../provider_kit.ts";
 import { encodeArguments, rewriteOf } from "../argument_rewrite.ts";
 import { acceptsNull } from "../transform/properties.ts";
 import { type Resolve, resolverOf } from "../transform/references.ts";
-import { copyNode, mapSchema, Trace } from "../transform/rewrite.ts";
 
 /** The values of `format` that strict mode takes. Any other is rejected. */
-export const OPENAI_FORMATS: readonly string[] = [
-  "date-time",
-  "time",
-  "date",
-  "duration",
-  "email",
-  "hostname",
-  "ipv4",
-  "ipv6",
-  "uuid",
-];
+export const OPENAI_FORMATS: readonly string[] = //
+  "date-time time date duration email hostname ipv4 ipv6 uuid".split(" ");
 
 /** The limits of Structured Outputs. */
-export const OPENAI_STRICT_LIMITS: readonly Limit[] = [
+export const OPENAI_STRICT_LIMITS: readonly kit.Limit[] = [
   { name: "maxProperties", value: 5_000 },
   { name: "maxDepth", value: 10 },
   { name: "maxCharacters", value: 120_000 },
@@ -61,7 +36,7 @@ export const OPENAI_STRICT_LIMITS: readonly Limit[] = [
 // Import
 
 /** Options for OpenAI's tools. */
-export interface OpenAiImportOptions extends ImportOptions {
+export interface OpenAiImportOptions extends kit.ImportOptions {
   /**
    * In tools with `strict: true`, take required properties that accept `null` for optional ones.
    * Strict mode writes optional properties like that, but properties that accept `null`, too. The
@@ -72,7 +47,7 @@ export interface OpenAiImportOptions extends ImportOptions {
   readonly unstrict?: boolean;
 }
 
-const TOOL: ToolFields = {
+const TOOL: kit.ToolFields = {
   parameters: "parameters",
   returns: "output_schema",
   hints: ["strict", "defer_loading", "allowed_callers", "async"],
@@ -83,20 +58,20 @@ const TOOL: ToolFields = {
 const LISTS = ["tools", "functions"] as const;
 
 function readNamespace(
-  session: ImportSession,
+  session: kit.ImportSession,
   namespace: unknown,
   path: string,
   options: OpenAiImportOptions,
 ): void {
-  const name = textIn(namespace, "name");
+  const name = kit.textIn(namespace, "name");
   const inside = options.namespace === undefined ? name : `${options.namespace}.${name}`;
-  const tools = listIn(namespace, "tools");
+  const tools = kit.listIn(namespace, "tools");
   if (name === undefined || !isToolName(inside) || tools === undefined) {
     const message = 'Cannot import the namespace: it must have a list of "tools", and a "name" ' +
       'of letters, digits, "_", "." or "-"';
     return session.reject(name, path, "namespace", message);
   }
-  const description = textIn(namespace, "description");
+  const description = kit.textIn(namespace, "description");
   for (const [index, entry] of tools.entries()) {
     const at = `${path}/tools/${index}`;
     if (index > 0 && !session.count(at)) return;
@@ -105,7 +80,7 @@ function readNamespace(
 }
 
 function readEntry(
-  session: ImportSession,
+  session: kit.ImportSession,
   entry: unknown,
   path: string,
   options: OpenAiImportOptions,
@@ -114,20 +89,20 @@ function readEntry(
   const outer = session.copy(entry, path);
   if (outer === undefined) return;
   const type = outer["type"] ?? "function";
-  const inner = objectIn(outer, "function");
+  const inner = kit.objectIn(outer, "function");
   const at = inner === undefined ? path : `${path}/function`;
   const tool = inner ?? outer;
   if (type !== "function") {
     const why = "only functions have a schema of their arguments";
-    const message = `Cannot import a tool whose type is ${quote(type)}: ${why}`;
-    return session.reject(textIn(tool, "name"), path, "type", message);
+    const message = `Cannot import a tool whose type is ${kit.quote(type)}: ${why}`;
+    return session.reject(kit.textIn(tool, "name"), path, "type", message);
   }
   const place = { path, at, namespace: options.namespace };
-  readTool(session, tool, place, TOOL, (imported, parameters) => {
+  kit.readTool(session, tool, place, TOOL, (imported, parameters) => {
     const { provider } = imported;
     for (const field of inner === undefined ? [] : Object.keys(outer)) {
       if (field === "type" || field === "function") continue;
-      const message = `${quote(field)} is unknown, and is omitted`;
+      const message = `${kit.quote(field)} is unknown, and is omitted`;
       session.warn(imported, path + pointerStep(field), field, message);
     }
     if (namespaceDescription !== undefined) provider.namespaceDescription = namespaceDescription;
@@ -144,26 +119,22 @@ function readEntry(
   });
 }
 
-/**
- * Undoes strict mode: a required property that accepts `null` becomes an optional one.
- *
- * @returns The schema, and the function that puts the nulls back; `undefined` if nothing changes.
- */
+/** Makes required properties that accept `null` optional; `writeArguments` puts the nulls back. */
 function nullableToOptional(
   strict: JsonSchemaObject,
-): Pick<ImportedTool, "parameters" | "writeArguments"> | undefined {
+): Pick<kit.ImportedTool, "parameters" | "writeArguments"> | undefined {
   // `relax` marks the strict schema in the trace.
-  const trace = new Trace();
+  const trace = new kit.Trace();
   const resolve = resolverOf(strict);
-  const schema = mapSchema(trace, strict, { leave: (node) => relax(trace, node, resolve) });
+  const schema = kit.mapSchema(trace, strict, { leave: (node) => relax(trace, node, resolve) });
   const rewrite = rewriteOf(strict, trace);
   if (schema === strict || !isObject(schema)) return undefined;
   // Only missing properties are added, so an object stays one.
-  const writeArguments = (args: JsonRecord) => encodeArguments(args, rewrite) as JsonRecord;
+  const writeArguments = (args: kit.JsonRecord) => encodeArguments(args, rewrite) as kit.JsonRecord;
   return { parameters: schema, writeArguments };
 }
 
-function relax(trace: Trace, node: JsonSchemaObject, resolve: Resolve): JsonSchemaObject {
+function relax(trace: kit.Trace, node: JsonSchemaObject, resolve: Resolve): JsonSchemaObject {
   const { properties, required } = node;
   if (!isObject(properties) || !Array.isArray(required)) return node;
   const optional = required.filter((name): name is string => {
@@ -179,19 +150,19 @@ function relax(trace: Trace, node: JsonSchemaObject, resolve: Resolve): JsonSche
   for (const name of optional) {
     setOwn(relaxed, name, withoutNull(trace, properties[name] as JsonSchemaObject));
   }
-  const copy = copyNode(trace, node);
+  const copy = kit.copyNode(trace, node);
   copy["properties"] = relaxed;
   copy["required"] = required.filter((name) => !optional.includes(name));
   return copy;
 }
 
 /** The schema without `null`, or `undefined` if `null` cannot be removed alone. */
-function withoutNull(trace: Trace, node: JsonSchemaObject): JsonSchema | undefined {
+function withoutNull(trace: kit.Trace, node: JsonSchemaObject): JsonSchema | undefined {
   const { type, anyOf, enum: values } = node;
   if (Array.isArray(type)) {
     const types = type.filter((one) => one !== "null");
     if (types.length === 0) return undefined;
-    const copy = copyNode(trace, node);
+    const copy = kit.copyNode(trace, node);
     copy["type"] = types.length === 1 ? types[0] : types;
     if (Array.isArray(values)) copy["enum"] = values.filter((value) => value !== null);
     return copy;
@@ -199,7 +170,7 @@ function withoutNull(trace: Trace, node: JsonSchemaObject): JsonSchema | undefin
   if (!Array.isArray(anyOf)) return undefined;
   const branches = anyOf.filter((branch) => !(isObject(branch) && branch["type"] === "null"));
   if (branches.length === 0 || branches.length === anyOf.length) return undefined;
-  const copy = copyNode(trace, node);
+  const copy = kit.copyNode(trace, node);
   const [only] = branches;
   if (branches.length > 1) {
     copy["anyOf"] = branches;
@@ -217,21 +188,21 @@ function withoutNull(trace: Trace, node: JsonSchemaObject): JsonSchema | undefin
 // The provider
 
 /** The importer of all of OpenAI's surfaces. */
-export const openai: Provider<never, Importer<"openai", OpenAiImportOptions>> = {
+export const openai: kit.Provider<never, kit.Importer<"openai", OpenAiImportOptions>> = {
   targets: [],
   importer: {
     source: "openai",
     looksLike(document) {
-      const [first] = entriesOf(document, LISTS, ["session"]);
-      const type = member(first?.value, "type");
+      const [first] = kit.entriesOf(document, LISTS, ["session"]);
+      const type = kit.member(first?.value, "type");
       return type === "function" || type === "namespace" ||
-        (type === undefined && member(first?.value, "parameters") !== undefined);
+        (type === undefined && kit.member(first?.value, "parameters") !== undefined);
     },
     read(session, document, options) {
-      for (const { value, path } of entriesOf(document, LISTS, ["session"], session)) {
+      for (const { value, path } of kit.entriesOf(document, LISTS, ["session"], session)) {
         if (!session.count(path)) return;
         // The tools of a namespace are read one by one, so that a bad one is rejected alone.
-        if (textIn(value, "type") === "namespace") readNamespace(session, value, path, options);
+        if (kit.textIn(value, "type") === "namespace") readNamespace(session, value, path, options);
         else readEntry(session, value, path, options);
       }
     },

@@ -6,49 +6,10 @@
  */
 
 import { defined, isObject } from "../../tool/mod.ts";
-import type { StreamedParts, StreamFormat, StreamStep, WireCall } from "../call_format.ts";
-import {
-  type CallFields,
-  callFrom,
-  callReader,
-  descriptionOf,
-  given,
-  isCutOff,
-  type JsonRecord,
-  member,
-  noCall,
-  objectIn,
-  plainText,
-  streamResponses,
-  textIn,
-  textOf,
-} from "../wire.ts";
-import {
-  ADVISORY,
-  COHERE_RULES,
-  OLLAMA_RULES,
-  OPENAI_RULES,
-  OPENAI_STRICT_RULES,
-  READ_BY_THE_MODEL,
-  replacing,
-  unsure,
-} from "../form_rules.ts";
-import {
-  type Chooses,
-  loseParallel,
-  type LoseSetting,
-  type WireSettings,
-} from "../export_options.ts";
-import type { NameRule } from "../../select/mod.ts";
-import { features, type ListTarget, makeTarget, type Provider, type ToolView } from "../target.ts";
+import * as kit from "../provider_kit.ts";
 import { OPENAI_FORMATS, OPENAI_STRICT_LIMITS } from "./openai.ts";
 
-// Tools
-
-/** A function in the `tools` of a chat request. */
-export interface OpenAiChatTool extends FunctionTool {
-  function: FunctionTool["function"] & { strict?: boolean };
-}
+// What these providers share
 
 /** A function as Chat Completions, and the providers that follow it, take it. */
 export interface FunctionTool {
@@ -60,91 +21,132 @@ export interface FunctionTool {
   };
 }
 
-/** Writes a tool as Chat Completions, and the providers that follow it, take it. */
-function functionTool(view: ToolView): FunctionTool {
+function functionTool(view: kit.ToolView): FunctionTool {
   return {
     type: "function",
     function: {
       name: view.name,
-      ...descriptionOf(view),
+      ...kit.descriptionOf(view),
       // `defineTool` requires an object root.
       parameters: view.parameters as FunctionTool["function"]["parameters"],
     },
   };
 }
 
-function wire(view: ToolView, strict: boolean | undefined): OpenAiChatTool {
-  const tool = functionTool(view);
-  return { ...tool, function: { ...view.extra, ...tool.function, ...defined({ strict }) } };
+/** The settings of a chat request. `Required` is the provider's word for at least one call. */
+interface FunctionSettings<Required> {
+  tool_choice?: "auto" | "none" | Required | { type: "function"; function: { name: string } };
+  parallel_tool_calls?: boolean;
 }
 
-// Calls
+function chooseFunction<Required extends string>(
+  required: Required,
+): (settings: kit.WireSettings) => FunctionSettings<Required> {
+  return ({ toolChoice, parallel }) => {
+    const choice = toolChoice === "required" ? required : toolChoice;
+    const name = typeof choice === "object" ? choice.name : "";
+    return defined({
+      tool_choice: typeof choice === "object"
+        ? { type: "function" as const, function: { name } }
+        : choice,
+      parallel_tool_calls: parallel,
+    });
+  };
+}
 
 /** The reason to reject a call of a custom tool. */
 export const CUSTOM_TOOL =
   "it is a call of a custom tool, which takes text, and only functions were offered";
 
-const CALL: CallFields = { id: "id", name: "name", input: "arguments" };
-const CUSTOM_CALL: CallFields = { ...CALL, input: "input" };
-
-/**
- * Makes the function that reads a whole response, a choice, a message, a list of calls, or one
- * call; as sent or as an SDK has it.
- *
- * @param title Words for the response, with an article.
- */
-function functionCallReader(title: string): (response: unknown) => readonly WireCall[] {
-  return callReader({
+/** Reads a whole response, a choice, a message, a list of calls, or one call, also of an SDK. */
+function functionCallReader(title: string): kit.CallFormat["read"] {
+  return kit.callReader({
     title,
     messages: ["choices/0/message", "message"],
     lists: ["tool_calls", "toolCalls"],
     marks: ["role"],
     onlyCalls: true,
     reasonOf: (choice) => choice["finish_reason"] ?? choice["finishReason"],
-    isCall: (entry, isInList) => isInList || given(entry, "function") || entry["type"] === "custom",
+    isCall: (entry, isInList) =>
+      isInList || kit.given(entry, "function") || entry["type"] === "custom",
     call: callOf,
   });
 }
 
-function callOf(raw: JsonRecord): WireCall {
-  if (raw["type"] === "custom" && isObject(raw["custom"])) {
-    return { ...callFrom(CUSTOM_CALL, raw["custom"], raw), refusal: CUSTOM_TOOL };
+function callOf(raw: kit.JsonRecord): kit.WireCall {
+  const fields = { id: "id", name: "name", input: "arguments" };
+  const { type, custom, function: called } = raw;
+  if (type === "custom" && isObject(custom)) {
+    return { ...kit.callFrom({ ...fields, input: "input" }, custom, raw), refusal: CUSTOM_TOOL };
   }
-  const called = raw["function"];
-  return isObject(called) ? callFrom(CALL, called, raw) : { id: textOf(raw["id"]), ...noCall(raw) };
+  return isObject(called)
+    ? kit.callFrom(fields, called, raw)
+    : { id: kit.textOf(raw["id"]), ...kit.noCall(raw) };
 }
 
-// Settings
+/**
+ * Reads the chunks of a stream. A chunk names a call by its index, and gives id and name once. Some
+ * servers leave the index out, or give every call index 0: then a new id with a name begins a call.
+ */
+function streamFunctionCalls(): kit.StreamFormat {
+  const keys = new Map<unknown, { readonly key: string; readonly id: string | undefined }>();
+  let made = 0;
+
+  function keyOf(delta: kit.JsonRecord, id: string | undefined, name: string | undefined): string {
+    const index = typeof delta["index"] === "number" ? delta["index"] : "none";
+    const open = keys.get(index);
+    const begins = open === undefined ||
+      (name !== undefined && id !== undefined && open.id !== undefined && open.id !== id);
+    const key = begins ? `${made++}` : open.key;
+    keys.set(index, { key, id: begins ? id : open.id ?? id });
+    return key;
+  }
+
+  function deltaSteps(delta: kit.JsonRecord): readonly kit.StreamStep[] {
+    const called = kit.objectIn(delta, "function");
+    const id = kit.textOf(delta["id"]);
+    const name = kit.textOf(called?.["name"]);
+    const key = keyOf(delta, id, name);
+    const steps: kit.StreamStep[] = [{ type: "open", key, id, name }];
+    const text = called?.["arguments"];
+    if (typeof text === "string") steps.push({ type: "text", key, text });
+    // Some servers send a whole call, with its arguments as an object.
+    else if (isObject(text)) steps.push({ type: "input", key, text: JSON.stringify(text) });
+    return steps;
+  }
+
+  return {
+    steps(event) {
+      // Mistral's SDK hands chunks out in `data`.
+      const chunk = isObject(event["data"]) ? event["data"] : event;
+      const choices = Array.isArray(chunk["choices"]) ? chunk["choices"] : [];
+      const choice = choices.find((one) => isObject(one) && (one["index"] ?? 0) === 0);
+      if (!isObject(choice)) return [];
+      const delta = isObject(choice["delta"]) ? choice["delta"] : {};
+      const calls = delta["tool_calls"] ?? delta["toolCalls"];
+      const found = (Array.isArray(calls) ? calls : []).filter(isObject).flatMap(deltaSteps);
+      const reason = choice["finish_reason"] ?? choice["finishReason"];
+      if (typeof reason === "string") found.push({ type: "finish", cutOff: kit.isCutOff(reason) });
+      return found;
+    },
+    rebuild: rebuildFunctionCall,
+  };
+}
+
+/** The call in the form of an unstreamed message. */
+function rebuildFunctionCall({ id, name, text }: kit.StreamedParts): unknown {
+  return { ...defined({ id }), type: "function", function: { name, arguments: text } };
+}
+
+// OpenAI
+
+/** A function in the `tools` of a chat request. */
+export interface OpenAiChatTool extends FunctionTool {
+  function: FunctionTool["function"] & { strict?: boolean };
+}
 
 /** The settings of a chat request. */
-export interface OpenAiChatRequest {
-  tool_choice?: "auto" | "none" | "required" | { type: "function"; function: { name: string } };
-  parallel_tool_calls?: boolean;
-}
-
-function choose(settings: WireSettings): OpenAiChatRequest {
-  return chooseFunction(settings, "required");
-}
-
-/** Writes the settings; `required` is the provider's word for at least one call. */
-function chooseFunction<Required extends string>(
-  { toolChoice, parallel }: WireSettings,
-  required: Required,
-): {
-  tool_choice?: "auto" | "none" | Required | { type: "function"; function: { name: string } };
-  parallel_tool_calls?: boolean;
-} {
-  return defined({
-    tool_choice: typeof toolChoice === "object"
-      ? { type: "function" as const, function: { name: toolChoice.name } }
-      : toolChoice === "required"
-      ? required
-      : toolChoice,
-    parallel_tool_calls: parallel,
-  });
-}
-
-// Results
+export interface OpenAiChatRequest extends FunctionSettings<"required"> {}
 
 /** The message that answers one call. */
 export interface OpenAiChatToolMessage {
@@ -153,110 +155,56 @@ export interface OpenAiChatToolMessage {
   content: string;
 }
 
-// Stream
+type OpenAiChat<Id extends string> = kit.ListTarget<
+  Id,
+  OpenAiChatTool,
+  OpenAiChatToolMessage,
+  OpenAiChatToolMessage,
+  OpenAiChatRequest
+>;
 
-/**
- * Reads the chunks of a stream. A chunk names a call by its index, and gives id and name once. Some
- * servers leave the index out, or give every call index 0: then a new id with a name begins a call.
- */
-function streamFunctionCalls(): StreamFormat {
-  const keys = new Map<unknown, { readonly key: string; readonly id: string | undefined }>();
-  let made = 0;
+const OPENAI_CHAT: OpenAiChat<"openai.chat"> = kit.makeTarget({
+  id: "openai.chat",
+  title: "OpenAI Chat Completions",
+  source: "openai 7.55.0, openai-openapi 2.3.0, API errors; 2026-11-20",
+  features: kit.features(["strict"]),
+  extra: { source: "openai", surface: "chat" },
+  input: kit.OPENAI_RULES,
+  limits: [
+    { name: "maxTools", value: 128 },
+    { name: "maxDescription", value: 1_024, uncertain: true },
+  ],
+  strictMode: "openai.chat.strict",
+  wire(view) {
+    const tool = functionTool(view);
+    const strict = view.strict ? { strict: true } : {};
+    return { ...tool, function: { ...view.extra, ...tool.function, ...strict } };
+  },
+  choose: chooseFunction("required"),
+  calls: {
+    read: functionCallReader("an OpenAI Chat response"),
+    write: (call, answer) => ({
+      role: "tool",
+      tool_call_id: call.callId,
+      content: kit.plainText(answer),
+    }),
+    stream: streamFunctionCalls,
+  },
+});
 
-  function keyOf(delta: JsonRecord, id: string | undefined, name: string | undefined): string {
-    const index = typeof delta["index"] === "number" ? delta["index"] : "none";
-    const open = keys.get(index);
-    const begins = open === undefined ||
-      (name !== undefined && id !== undefined && open.id !== undefined && open.id !== id);
-    if (!begins) {
-      if (open.id === undefined && id !== undefined) keys.set(index, { key: open.key, id });
-      return open.key;
-    }
-    const key = `${made++}`;
-    keys.set(index, { key, id });
-    return key;
-  }
-
-  function deltaSteps(delta: JsonRecord): readonly StreamStep[] {
-    const called = objectIn(delta, "function");
-    const id = textOf(delta["id"]);
-    const name = textOf(called?.["name"]);
-    const key = keyOf(delta, id, name);
-    const steps: StreamStep[] = [{ type: "open", key, id, name }];
-    const text = called?.["arguments"];
-    if (typeof text === "string") steps.push({ type: "text", key, text });
-    // Some servers send a whole call, with its arguments as an object.
-    else if (isObject(text)) steps.push({ type: "input", key, text: JSON.stringify(text) });
-    return steps;
-  }
-
-  function steps(event: JsonRecord): readonly StreamStep[] {
-    // Mistral's SDK hands chunks out in `data`.
-    const chunk = isObject(event["data"]) ? event["data"] : event;
-    const choices = Array.isArray(chunk["choices"]) ? chunk["choices"] : [];
-    const choice = choices.find((one) => isObject(one) && (one["index"] ?? 0) === 0);
-    if (!isObject(choice)) return [];
-    const delta = isObject(choice["delta"]) ? choice["delta"] : {};
-    const calls = delta["tool_calls"] ?? delta["toolCalls"];
-    const found = (Array.isArray(calls) ? calls : []).filter(isObject).flatMap(deltaSteps);
-    const reason = choice["finish_reason"] ?? choice["finishReason"];
-    if (typeof reason === "string") found.push({ type: "finish", cutOff: isCutOff(reason) });
-    return found;
-  }
-
-  return { steps, rebuild: rebuildFunctionCall };
-}
-
-/** The call in the form of an unstreamed message. */
-function rebuildFunctionCall({ id, name, text }: StreamedParts): unknown {
-  return { ...defined({ id }), type: "function", function: { name, arguments: text } };
-}
-
-// OpenAI
-
-const OPENAI_CHAT:
-  & ListTarget<"openai.chat", OpenAiChatTool, OpenAiChatToolMessage>
-  & Chooses<typeof choose> = makeTarget({
-    choose,
-    id: "openai.chat",
-    title: "OpenAI Chat Completions",
-    source: "openai 7.55.0, openai-openapi 2.3.0, API errors; 2026-11-20",
-    features: features(["strict"]),
-    extra: { source: "openai", surface: "chat" },
-    input: OPENAI_RULES,
-    limits: [
-      { name: "maxTools", value: 128 },
-      { name: "maxDescription", value: 1_024, uncertain: true },
-    ],
-    strictMode: "openai.chat.strict",
-    wire: (view) => wire(view, view.strict || undefined),
-    calls: {
-      read: functionCallReader("an OpenAI Chat response"),
-      write: (call, answer) => ({
-        role: "tool",
-        tool_call_id: call.callId,
-        content: plainText(answer),
-      }),
-      stream: streamFunctionCalls,
-    },
-  });
-
-const OPENAI_CHAT_STRICT:
-  & ListTarget<"openai.chat.strict", OpenAiChatTool, OpenAiChatToolMessage>
-  & Chooses<typeof choose> = makeTarget({
-    ...OPENAI_CHAT,
-    id: "openai.chat.strict",
-    title: "OpenAI Chat Completions, strict",
-    source: "structured-outputs guide, openai 7.55.0 lib/transform, API errors; 2026-11-20",
-    input: OPENAI_STRICT_RULES,
-    formats: OPENAI_FORMATS,
-    limits: [...OPENAI_CHAT.limits, ...OPENAI_STRICT_LIMITS],
-    fallback: "openai.chat",
-    wire: (view) => wire(view, view.strict),
-  });
+const OPENAI_CHAT_STRICT: OpenAiChat<"openai.chat.strict"> = kit.makeTarget({
+  ...OPENAI_CHAT,
+  id: "openai.chat.strict",
+  title: "OpenAI Chat Completions, strict",
+  source: "structured-outputs guide, openai 7.55.0 lib/transform, API errors; 2026-11-20",
+  input: kit.OPENAI_STRICT_RULES,
+  formats: OPENAI_FORMATS,
+  limits: [...OPENAI_CHAT.limits, ...OPENAI_STRICT_LIMITS],
+  fallback: "openai.chat",
+});
 
 /** The targets of Chat Completions. */
-export const openaiChat: Provider<
+export const openaiChat: kit.Provider<
   typeof OPENAI_CHAT | typeof OPENAI_CHAT_STRICT,
   never,
   { readonly "openai": "openai.chat"; readonly "openai.strict": "openai.chat.strict" }
@@ -268,54 +216,46 @@ export const openaiChat: Provider<
 // Mistral
 
 /** The message that answers one call. */
-export interface MistralToolMessage {
-  role: "tool";
-  tool_call_id: string;
+export interface MistralToolMessage extends OpenAiChatToolMessage {
   name: string;
-  content: string;
 }
 
 /** The settings of a chat request. */
-export interface MistralRequest {
-  tool_choice?: "auto" | "none" | "any" | { type: "function"; function: { name: string } };
-  parallel_tool_calls?: boolean;
-}
+export interface MistralRequest extends FunctionSettings<"any"> {}
 
-function chooseMistral(settings: WireSettings): MistralRequest {
-  return chooseFunction(settings, "any");
-}
-
-/**
- * The `tools` of a chat request. The subset of its strict mode is not documented: it is not used.
- */
-const MISTRAL:
-  & ListTarget<"mistral", FunctionTool, MistralToolMessage>
-  & Chooses<typeof chooseMistral> = makeTarget({
-    choose: chooseMistral,
-    id: "mistral",
-    title: "Mistral chat",
-    source: "@mistralai/mistralai 2.7.0, API errors; 2026-11-20",
-    // The schema is text for the model.
-    input: {
-      ...READ_BY_THE_MODEL,
-      "root composition": unsure(ADVISORY),
-      ...replacing("boolean schema"),
-    },
-    wire: functionTool,
-    calls: {
-      read: functionCallReader("a Mistral response"),
-      write: (call, answer) => ({
-        role: "tool",
-        tool_call_id: call.callId,
-        name: call.wireName,
-        content: plainText(answer),
-      }),
-      stream: streamFunctionCalls,
-    },
-  });
+/** The subset of its strict mode is not documented: it is not used. */
+const MISTRAL: kit.ListTarget<
+  "mistral",
+  FunctionTool,
+  MistralToolMessage,
+  MistralToolMessage,
+  MistralRequest
+> = kit.makeTarget({
+  id: "mistral",
+  title: "Mistral chat",
+  source: "@mistralai/mistralai 2.7.0, API errors; 2026-11-20",
+  // The schema is text for the model.
+  input: {
+    ...kit.READ_BY_THE_MODEL,
+    "root composition": kit.unsure(kit.ADVISORY),
+    ...kit.replacing("boolean schema"),
+  },
+  wire: functionTool,
+  choose: chooseFunction("any"),
+  calls: {
+    read: functionCallReader("a Mistral response"),
+    write: (call, answer) => ({
+      role: "tool",
+      tool_call_id: call.callId,
+      name: call.wireName,
+      content: kit.plainText(answer),
+    }),
+    stream: streamFunctionCalls,
+  },
+});
 
 /** Mistral's target. */
-export const mistral: Provider<typeof MISTRAL> = { targets: [MISTRAL] };
+export const mistral: kit.Provider<typeof MISTRAL> = { targets: [MISTRAL] };
 
 // Ollama
 
@@ -328,30 +268,27 @@ export interface OllamaToolMessage {
 
 const readOllama = functionCallReader("an Ollama response");
 
-const OLLAMA: ListTarget<"ollama", FunctionTool, OllamaToolMessage> = makeTarget({
+const OLLAMA: kit.ListTarget<"ollama", FunctionTool, OllamaToolMessage> = kit.makeTarget({
   id: "ollama",
   title: "Ollama chat",
   source: "ollama 0.6.4, api/types.go; 2026-11-20",
-  input: OLLAMA_RULES,
+  input: kit.OLLAMA_RULES,
   wire: functionTool,
   calls: {
     read: readOllama,
     write: (call, answer) => ({
       role: "tool",
       tool_name: call.wireName,
-      content: plainText(answer),
+      content: kit.plainText(answer),
     }),
-    stream: streamResponses(readOllama, ["message"]),
+    stream: kit.streamResponses(readOllama, ["message"]),
   },
 });
 
 /** Ollama's target. */
-export const ollama: Provider<typeof OLLAMA> = { targets: [OLLAMA] };
+export const ollama: kit.Provider<typeof OLLAMA> = { targets: [OLLAMA] };
 
 // Cohere
-
-/** Cohere does not document its rule: this is what every provider allows. */
-const COHERE_NAMES: NameRule = { also: "", max: 64, separator: "__", letterFirst: true };
 
 /** The message that answers one call. */
 export interface CohereToolMessage {
@@ -365,73 +302,73 @@ export type CohereToolContent =
   | { type: "document"; document: { data: { [key: string]: unknown } } }
   | { type: "text"; text: string };
 
-function cohereSteps(event: JsonRecord): readonly StreamStep[] {
-  const key = String(event["index"]);
-  const message = objectIn(event["delta"], "message");
-  // Each event is about one call.
-  const call = objectIn(message, "tool_calls") ?? objectIn(message, "toolCalls") ?? {};
-  const called = objectIn(call, "function");
-  const text: StreamStep = { type: "text", key, text: textIn(called, "arguments") ?? "" };
-  switch (event["type"]) {
-    case "tool-call-start":
-      return [{ type: "open", key, id: textOf(call["id"]), name: textOf(called?.["name"]) }, text];
-    case "tool-call-delta":
-      return [text];
-    case "tool-call-end":
-      return [{ type: "close", key }];
-    case "message-end": {
-      const delta = event["delta"];
-      const reason = member(delta, "finish_reason") ?? member(delta, "finishReason");
-      return [{ type: "finish", cutOff: isCutOff(reason) }];
-    }
-    default:
-      return [];
-  }
-}
-
 /** The settings of a chat request. */
 export interface CohereRequest {
   tool_choice?: "REQUIRED" | "NONE";
 }
 
-function chooseCohere({ toolChoice, parallel }: WireSettings, lose: LoseSetting): CohereRequest {
-  loseParallel(parallel, lose);
-  if (typeof toolChoice === "object") {
-    lose("toolChoice", "a request cannot choose one tool, and any is required");
+function cohereSteps(event: kit.JsonRecord): readonly kit.StreamStep[] {
+  const key = String(event["index"]);
+  const { type, delta } = event;
+  const message = kit.objectIn(delta, "message");
+  // Each event is about one call.
+  const call = kit.objectIn(message, "tool_calls") ?? kit.objectIn(message, "toolCalls") ?? {};
+  const called = kit.objectIn(call, "function");
+  const text: kit.StreamStep = { type: "text", key, text: kit.textIn(called, "arguments") ?? "" };
+  if (type === "tool-call-start") {
+    return [
+      { type: "open", key, id: kit.textOf(call["id"]), name: kit.textOf(called?.["name"]) },
+      text,
+    ];
   }
-  if (toolChoice === undefined || toolChoice === "auto") return {};
-  return { tool_choice: toolChoice === "none" ? "NONE" : "REQUIRED" };
+  if (type === "tool-call-delta") return [text];
+  if (type === "tool-call-end") return [{ type: "close", key }];
+  if (type !== "message-end") return [];
+  const reason = kit.member(delta, "finish_reason") ?? kit.member(delta, "finishReason");
+  return [{ type: "finish", cutOff: kit.isCutOff(reason) }];
 }
 
 /** The `tools` of a chat request. Strictness is `strict_tools`, for the request as a whole. */
-const COHERE:
-  & ListTarget<"cohere", FunctionTool, CohereToolMessage>
-  & Chooses<typeof chooseCohere> = makeTarget({
-    choose: chooseCohere,
-    id: "cohere",
-    title: "Cohere chat v2",
-    source: "cohere-ai 8.1.0, structured outputs page (a copy); 2026-11-20",
-    names: COHERE_NAMES,
-    input: COHERE_RULES,
-    limits: [
-      { name: "maxFields", value: 200, uncertain: true },
-      { name: "minRequired", value: 1, uncertain: true },
-    ],
-    wire: functionTool,
-    calls: {
-      read: functionCallReader("a Cohere response"),
-      write(call, answer) {
-        const data = answer.ok
-          ? answer.blocks === undefined && answer.value
-          : { error: answer.text, code: answer.error.code };
-        const content: CohereToolContent = isObject(data)
-          ? { type: "document", document: { data: { ...data } } }
-          : { type: "text", text: answer.text };
-        return { role: "tool", tool_call_id: call.callId, content: [content] };
-      },
-      stream: () => ({ steps: cohereSteps, rebuild: rebuildFunctionCall }),
+const COHERE: kit.ListTarget<
+  "cohere",
+  FunctionTool,
+  CohereToolMessage,
+  CohereToolMessage,
+  CohereRequest
+> = kit.makeTarget({
+  id: "cohere",
+  title: "Cohere chat v2",
+  source: "cohere-ai 8.1.0, structured outputs page (a copy); 2026-11-20",
+  // Cohere does not document its rule: this is what every provider allows.
+  names: { also: "", max: 64, separator: "__", letterFirst: true },
+  input: kit.COHERE_RULES,
+  limits: [
+    { name: "maxFields", value: 200, uncertain: true },
+    { name: "minRequired", value: 1, uncertain: true },
+  ],
+  wire: functionTool,
+  choose({ toolChoice, parallel }, lose) {
+    kit.loseParallel(parallel, lose);
+    if (typeof toolChoice === "object") {
+      lose("toolChoice", "a request cannot choose one tool, and any is required");
+    }
+    if (toolChoice === undefined || toolChoice === "auto") return {};
+    return { tool_choice: toolChoice === "none" ? "NONE" : "REQUIRED" };
+  },
+  calls: {
+    read: functionCallReader("a Cohere response"),
+    write(call, answer) {
+      const data = answer.ok
+        ? answer.blocks === undefined && answer.value
+        : { error: answer.text, code: answer.error.code };
+      const content: CohereToolContent = isObject(data)
+        ? { type: "document", document: { data: { ...data } } }
+        : { type: "text", text: answer.text };
+      return { role: "tool", tool_call_id: call.callId, content: [content] };
     },
-  });
+    stream: () => ({ steps: cohereSteps, rebuild: rebuildFunctionCall }),
+  },
+});
 
 /** Cohere's target. */
-export const cohere: Provider<typeof COHERE> = { targets: [COHERE] };
+export const cohere: kit.Provider<typeof COHERE> = { targets: [COHERE] };

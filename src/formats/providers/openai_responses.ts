@@ -7,40 +7,7 @@
 
 import { OPENAI_NAME_RULE } from "../../select/mod.ts";
 import { defined, isObject } from "../../tool/mod.ts";
-import type {
-  Answer,
-  MediaFormat,
-  StreamedParts,
-  StreamFormat,
-  StreamStep,
-  WireCall,
-} from "../call_format.ts";
-import {
-  asObject,
-  type CallFields,
-  callFrom,
-  callReader,
-  descriptionOf,
-  given,
-  type JsonRecord,
-  plainText,
-  streamedCall,
-  textIn,
-  textOf,
-  unlessEmpty,
-} from "../wire.ts";
-import type { Chooses, LoseSetting, WireSettings } from "../export_options.ts";
-import { OPENAI_RULES, OPENAI_STRICT_RULES, READ_BY_THE_MODEL } from "../form_rules.ts";
-import {
-  type CombinationRule,
-  type Feature,
-  features,
-  type ListTarget,
-  makeTarget,
-  type Provider,
-  type Target,
-  type ToolView,
-} from "../target.ts";
+import * as kit from "../provider_kit.ts";
 import { OPENAI_FORMATS, OPENAI_STRICT_LIMITS } from "./openai.ts";
 import { CUSTOM_TOOL } from "./openai_chat.ts";
 
@@ -89,73 +56,13 @@ export interface OpenAiRealtimeTool {
   parameters: { [keyword: string]: unknown };
 }
 
-const FEATURES: readonly Feature[] = [
-  "namespace",
-  "returns",
-  "strict",
-  "deferLoading",
-  "allowedCallers",
-  "async",
-];
-
-const COMBINATIONS: readonly CombinationRule[] = [
-  {
-    name: "deferLoading",
-    message: 'deferred tools need { type: "tool_search" } among the tools, and gpt-5.4 or later',
-    effect: "warn",
-    applies: (hints) => hints.deferLoading === true,
-  },
-  {
-    name: "toolSearch",
-    message: "a search for tools needs gpt-5.4 or later",
-    effect: "warn",
-    applies: (hints) => hints.toolSearch === true,
-  },
-  {
-    name: "allowedCallers",
-    message: 'calls from code need { type: "programmatic_tool_calling" } among the tools',
-    effect: "warn",
-    applies: (hints) => hints.allowedCallers?.some((caller) => caller !== "direct") === true,
-  },
-  {
-    name: "allowedCallers empty",
-    message: "an empty list of callers is rejected; it is omitted, and the model may call the tool",
-    effect: "warn",
-    applies: (hints) => hints.allowedCallers?.length === 0,
-  },
-  {
-    name: "async",
-    message: "asynchronous tools need GPT-6 or later",
-    effect: "warn",
-    applies: (hints) => hints.async === true,
-  },
-];
-
-function wire(view: ToolView): ResponsesWire {
-  const { deferLoading, allowedCallers = [], async, toolSearch } = view.hints;
-  if (toolSearch === true) {
-    const { description, parameters } = view;
-    return { type: "tool_search", execution: "client", description, parameters: { ...parameters } };
-  }
-  return {
-    ...functionItem(view),
-    strict: view.strict,
-    ...defined({
-      output_schema: view.returns === undefined ? undefined : asObject(view.returns),
-      defer_loading: deferLoading,
-      allowed_callers: unlessEmpty(callers(allowedCallers)),
-      async,
-    }),
-  };
-}
-
 /** The common part of Responses and Realtime. */
-function functionItem(view: ToolView): OpenAiRealtimeTool {
+function functionItem(view: kit.ToolView): OpenAiRealtimeTool {
   return {
     ...view.extra,
     type: "function",
     name: view.name,
-    ...descriptionOf(view),
+    ...kit.descriptionOf(view),
     parameters: view.parameters as { [keyword: string]: unknown },
   };
 }
@@ -166,7 +73,7 @@ function callers(names: readonly string[]): ("direct" | "programmatic")[] {
 }
 
 function assemble(
-  tools: readonly { readonly view: ToolView; readonly wire: ResponsesWire }[],
+  tools: readonly { readonly view: kit.ToolView; readonly wire: ResponsesWire }[],
 ): OpenAiResponsesTool[] {
   const list: OpenAiResponsesTool[] = [];
   const namespaces = new Map<string, OpenAiResponsesNamespace>();
@@ -204,8 +111,8 @@ export interface OpenAiResponsesRequest {
 }
 
 function choose(
-  { toolChoice, parallel }: WireSettings,
-  lose: LoseSetting,
+  { toolChoice, parallel }: kit.WireSettings,
+  lose: kit.LoseSetting,
 ): OpenAiResponsesRequest {
   const isNamed = typeof toolChoice === "object";
   const isInNamespace = isNamed && toolChoice.namespace !== undefined;
@@ -228,17 +135,12 @@ function choose(
 
 // Calls
 
-const CALL: CallFields = { id: "call_id", name: "name", input: "arguments" };
-const CUSTOM_CALL: CallFields = { ...CALL, input: "input" };
+const CALL: kit.CallFields = { id: "call_id", name: "name", input: "arguments" };
+const CUSTOM_CALL: kit.CallFields = { ...CALL, input: "input" };
 
-/**
- * Makes the function that reads a response, its event, a list of items, an item or
- * the event that carries it.
- *
- * @param title Words for the response, with an article.
- */
-function itemReader(title: string): (response: unknown) => readonly WireCall[] {
-  const read = callReader({
+/** Reads a response, its event, a list of items, an item, or the event that carries it. */
+function itemReader(title: string): (response: unknown) => readonly kit.WireCall[] {
+  const read = kit.callReader({
     title,
     messages: ["response"],
     lists: ["output"],
@@ -249,31 +151,31 @@ function itemReader(title: string): (response: unknown) => readonly WireCall[] {
     others: ({ item }) => isObject(item) && isCallItem(item) ? [callOf(item)] : [],
   });
   return (response) =>
-    textIn(response, "type") === "response.function_call_arguments.done"
+    kit.textIn(response, "type") === "response.function_call_arguments.done"
       ? read({ ...Object(response), type: "function_call" })
       : read(response);
 }
 
 /** True if an item is a call that the host runs. */
-function isCallItem(item: JsonRecord): boolean {
+function isCallItem(item: kit.JsonRecord): boolean {
   return item["type"] === "function_call" || item["type"] === "custom_tool_call" ||
     isSearch(item);
 }
 
 /** True if an item is a search for tools that the host runs. */
-function isSearch({ type, execution }: JsonRecord): boolean {
+function isSearch({ type, execution }: kit.JsonRecord): boolean {
   return type === "tool_search_call" && execution === "client";
 }
 
-function callOf(raw: JsonRecord): WireCall {
+function callOf(raw: kit.JsonRecord): kit.WireCall {
   const custom = raw["type"] === "custom_tool_call";
-  const call = callFrom(custom ? CUSTOM_CALL : CALL, raw);
+  const call = kit.callFrom(custom ? CUSTOM_CALL : CALL, raw);
   return {
     ...(isSearch(raw) ? { input: call.input, raw, name: "tool_search", searches: true } : call),
-    id: call.id ?? textOf(raw["id"]),
-    namespace: textOf(raw["namespace"]),
+    id: call.id ?? kit.textOf(raw["id"]),
+    namespace: kit.textOf(raw["namespace"]),
     // Some servers leave out the status of items; then the status of the response decides.
-    ...(given(raw, "status") ? { cutOff: raw["status"] === "incomplete" } : {}),
+    ...(kit.given(raw, "status") ? { cutOff: raw["status"] === "incomplete" } : {}),
     ...(custom ? { refusal: CUSTOM_TOOL } : {}),
   };
 }
@@ -306,45 +208,22 @@ export type OpenAiContentPart =
   | { type: "input_image"; image_url: string; detail: "auto" }
   | { type: "input_file"; filename: string; file_data: string };
 
-const IMAGES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+const IMAGES = ["png", "jpeg", "gif", "webp"] as const;
 
-/** The documents of the guide for file inputs, and the ends of their names. */
-const DOCUMENTS: ReadonlyMap<string, string> = new Map([
-  ["application/pdf", "pdf"],
-  ["application/json", "json"],
-  ["application/rtf", "rtf"],
-  ["application/msword", "doc"],
-  ["application/vnd.openxmlformats-officedocument.wordprocessingml.document", "docx"],
-  ["application/vnd.oasis.opendocument.text", "odt"],
-  ["application/vnd.ms-powerpoint", "ppt"],
-  ["application/vnd.openxmlformats-officedocument.presentationml.presentation", "pptx"],
-  ["application/vnd.ms-excel", "xls"],
-  ["application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xlsx"],
-  ["text/csv", "csv"],
-  ["text/html", "html"],
-  ["text/markdown", "md"],
-  ["text/plain", "txt"],
-  ["text/xml", "xml"],
-]);
+/** The documents of the guide for file inputs. */
+const DOCUMENTS = "csv doc docx html json md odt pdf ppt pptx rtf txt xls xlsx xml".split(" ");
 
-const MEDIA: MediaFormat<OpenAiContentPart> = {
-  text: (text) => ({ type: "input_text", text }),
-  file({ mimeType, data, name }) {
-    const url = `data:${mimeType};base64,${data}`;
-    if (IMAGES.has(mimeType)) return { type: "input_image", image_url: url, detail: "auto" };
-    const end = DOCUMENTS.get(mimeType);
-    if (end === undefined) return undefined;
-    return { type: "input_file", filename: name ?? `file.${end}`, file_data: url };
-  },
-};
+function textPart(text: string): OpenAiContentPart {
+  return { type: "input_text", text };
+}
 
 /** The output of a call. A program parses it as JSON by the schema, so a text is quoted. */
-function outputOf(answer: Answer): string | OpenAiContentPart[] {
-  if (!answer.ok) return plainText(answer);
+function outputOf(answer: kit.Answer): string | OpenAiContentPart[] {
+  if (!answer.ok) return kit.plainText(answer);
   const json = answer.typed ? JSON.stringify(answer.value) : undefined;
   const parts = answer.blocks?.parts as OpenAiContentPart[] | undefined;
   if (parts === undefined) return json ?? answer.text;
-  return json === undefined ? parts : [MEDIA.text(json), ...parts];
+  return json === undefined ? parts : [textPart(json), ...parts];
 }
 
 /** The event that answers one call. A `response.create` has to follow the last one. */
@@ -356,12 +235,12 @@ export interface OpenAiRealtimeEvent {
 // Stream
 
 /** The key of an item is its index, since some servers give it another id in each event. */
-function keyOf(event: JsonRecord): string {
+function keyOf(event: kit.JsonRecord): string {
   const index = event["output_index"];
-  return typeof index === "number" ? `#${index}` : String(textOf(event["item_id"]) ?? "");
+  return typeof index === "number" ? `#${index}` : String(kit.textOf(event["item_id"]) ?? "");
 }
 
-function steps(event: JsonRecord): readonly StreamStep[] {
+function steps(event: kit.JsonRecord): readonly kit.StreamStep[] {
   const { type, item, response } = event;
   const key = keyOf(event);
   switch (type) {
@@ -371,12 +250,12 @@ function steps(event: JsonRecord): readonly StreamStep[] {
       return [{
         type: "open",
         key,
-        id: textOf(item["call_id"]),
-        name: textOf(item["name"]),
+        id: kit.textOf(item["call_id"]),
+        name: kit.textOf(item["name"]),
         start: item,
       }];
     case "response.function_call_arguments.delta":
-      return [{ type: "text", key, text: textOf(event["delta"]) ?? "" }];
+      return [{ type: "text", key, text: kit.textOf(event["delta"]) ?? "" }];
     case "response.function_call_arguments.done":
       return typeof event["arguments"] === "string"
         ? [{ type: "input", key, text: event["arguments"] }]
@@ -398,9 +277,9 @@ function steps(event: JsonRecord): readonly StreamStep[] {
 }
 
 /** Calls in the last event, which has all items: their own events may have been missed. */
-function outputSteps(output: unknown): readonly StreamStep[] {
+function outputSteps(output: unknown): readonly kit.StreamStep[] {
   if (!Array.isArray(output)) return [];
-  return output.flatMap((item: unknown, index): readonly StreamStep[] =>
+  return output.flatMap((item: unknown, index): readonly kit.StreamStep[] =>
     isObject(item) && isCallItem(item) ? [{ type: "whole", key: `#${index}`, raw: item }] : []
   );
 }
@@ -410,42 +289,90 @@ function isComplete(type: unknown, response: unknown): boolean {
   return !isObject(response) || (response["status"] ?? "completed") === "completed";
 }
 
-function rebuild(parts: StreamedParts): unknown {
-  const call = streamedCall(CALL, parts, parts.text, { type: "function_call" });
-  return { ...call, status: "completed" };
-}
-
-const stream = (): StreamFormat => ({ steps, rebuild });
+const stream = (): kit.StreamFormat => ({
+  steps,
+  rebuild(parts) {
+    const call = kit.streamedCall(CALL, parts, parts.text, { type: "function_call" });
+    return { ...call, status: "completed" };
+  },
+});
 
 // The provider
 
-type ResponsesTarget<Id extends string> =
-  & Target<
-    Id,
-    ResponsesWire,
-    OpenAiResponsesTool[],
-    OpenAiResponsesOutput,
-    OpenAiResponsesOutput
-  >
-  & Chooses<typeof choose>;
+type ResponsesTarget<Id extends string> = kit.Target<
+  Id,
+  ResponsesWire,
+  OpenAiResponsesTool[],
+  OpenAiResponsesOutput,
+  OpenAiResponsesOutput,
+  OpenAiResponsesRequest
+>;
 
-const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = makeTarget({
+const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = kit.makeTarget({
   id: "openai.responses",
-  choose,
   title: "OpenAI Responses",
   source: "openai 7.55.0, openai-openapi 2.3.0, tool-search guide; 2026-11-20",
   namespaces: { names: OPENAI_NAME_RULE, tools: { ...OPENAI_NAME_RULE, max: 128 } },
-  features: features(FEATURES),
+  features: kit.features([
+    "namespace",
+    "returns",
+    "strict",
+    "deferLoading",
+    "allowedCallers",
+    "async",
+  ]),
   extra: { source: "openai", surface: "responses" },
-  input: OPENAI_RULES,
+  input: kit.OPENAI_RULES,
   // The model reads text results by `output_schema`.
-  output: { keywords: READ_BY_THE_MODEL, root: "any" },
+  output: { keywords: kit.READ_BY_THE_MODEL, root: "any" },
   toolSearch: "definitions",
   limits: [{ name: "maxTools", value: 128, uncertain: true }],
-  combinations: COMBINATIONS,
+  combinations: [
+    {
+      name: "deferLoading",
+      message: 'deferred tools need { type: "tool_search" } among the tools, and gpt-5.4 or later',
+      effect: "warn",
+      applies: (hints) => hints.deferLoading === true,
+    },
+    {
+      name: "allowedCallers",
+      message: 'calls from code need { type: "programmatic_tool_calling" } among the tools',
+      effect: "warn",
+      applies: (hints) => hints.allowedCallers?.some((caller) => caller !== "direct") === true,
+    },
+    {
+      name: "allowedCallers empty",
+      message:
+        "an empty list of callers is rejected; it is omitted, and the model may call the tool",
+      effect: "warn",
+      applies: (hints) => hints.allowedCallers?.length === 0,
+    },
+  ],
   strictMode: "openai.responses.strict",
-  wire,
+  wire(view) {
+    const { deferLoading, allowedCallers = [], async, toolSearch } = view.hints;
+    const { description, parameters, returns, strict } = view;
+    if (toolSearch === true) {
+      return {
+        type: "tool_search",
+        execution: "client",
+        description,
+        parameters: { ...parameters },
+      };
+    }
+    return {
+      ...functionItem(view),
+      strict,
+      ...defined({
+        output_schema: returns === undefined ? undefined : kit.asObject(returns),
+        defer_loading: deferLoading,
+        allowed_callers: kit.unlessEmpty(callers(allowedCallers)),
+        async,
+      }),
+    };
+  },
   assemble,
+  choose,
   calls: {
     read: itemReader("an OpenAI Responses response"),
     write(call, answer) {
@@ -470,46 +397,60 @@ const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = makeTarget({
         ...(isObject(raw["caller"]) ? { caller: raw["caller"] as unknown as OpenAiCaller } : {}),
       };
     },
-    media: MEDIA,
+    media: {
+      text: textPart,
+      file({ mimeType, data, name }): OpenAiContentPart | undefined {
+        const url = `data:${mimeType};base64,${data}`;
+        const isImage = kit.extensionIn(IMAGES, mimeType) !== undefined;
+        if (isImage) return { type: "input_image", image_url: url, detail: "auto" };
+        const end = kit.extensionIn(DOCUMENTS, mimeType);
+        const filename = name ?? `file.${end}`;
+        return end === undefined ? undefined : { type: "input_file", filename, file_data: url };
+      },
+    },
     maxCharacters: 10_485_760,
     stream,
   },
 });
 
-const OPENAI_RESPONSES_STRICT: ResponsesTarget<"openai.responses.strict"> = makeTarget({
+const OPENAI_RESPONSES_STRICT: ResponsesTarget<"openai.responses.strict"> = kit.makeTarget({
   ...OPENAI_RESPONSES,
   id: "openai.responses.strict",
   title: "OpenAI Responses, strict",
   source: "structured-outputs guide, openai 7.55.0 lib/transform, API errors; 2026-11-20",
-  input: OPENAI_STRICT_RULES,
+  input: kit.OPENAI_STRICT_RULES,
   formats: OPENAI_FORMATS,
   limits: [...OPENAI_RESPONSES.limits, ...OPENAI_STRICT_LIMITS],
   fallback: "openai.responses",
 });
 
 /** The `tools` of a `session.update`. There is no strict mode. */
-const OPENAI_REALTIME:
-  & ListTarget<"openai.realtime", OpenAiRealtimeTool, OpenAiRealtimeEvent>
-  & Chooses<typeof choose> = makeTarget({
-    id: "openai.realtime",
-    choose,
-    title: "OpenAI Realtime",
-    source: "openai 7.55.0; 2026-11-20",
-    extra: { source: "openai", surface: "realtime" },
-    input: OPENAI_RULES,
-    limits: [{ name: "maxTools", value: 128, uncertain: true }],
-    wire: functionItem,
-    calls: {
-      read: itemReader("an OpenAI Realtime response"),
-      write: (call, answer) => ({
-        type: "conversation.item.create",
-        item: { type: "function_call_output", call_id: call.callId, output: plainText(answer) },
-      }),
-      stream,
-    },
-  });
+const OPENAI_REALTIME: kit.ListTarget<
+  "openai.realtime",
+  OpenAiRealtimeTool,
+  OpenAiRealtimeEvent,
+  OpenAiRealtimeEvent,
+  OpenAiResponsesRequest
+> = kit.makeTarget({
+  id: "openai.realtime",
+  title: "OpenAI Realtime",
+  source: "openai 7.55.0; 2026-11-20",
+  extra: { source: "openai", surface: "realtime" },
+  input: kit.OPENAI_RULES,
+  limits: [{ name: "maxTools", value: 128, uncertain: true }],
+  wire: functionItem,
+  choose,
+  calls: {
+    read: itemReader("an OpenAI Realtime response"),
+    write: (call, answer) => ({
+      type: "conversation.item.create",
+      item: { type: "function_call_output", call_id: call.callId, output: kit.plainText(answer) },
+    }),
+    stream,
+  },
+});
 
 /** The targets of Responses and Realtime. */
-export const openaiResponses: Provider<
+export const openaiResponses: kit.Provider<
   typeof OPENAI_RESPONSES | typeof OPENAI_RESPONSES_STRICT | typeof OPENAI_REALTIME
 > = { targets: [OPENAI_RESPONSES, OPENAI_RESPONSES_STRICT, OPENAI_REALTIME] };

@@ -5,19 +5,7 @@
  */
 
 import { defined, HTTP_STATUS, type JsonSchema, type JsonValue, setOwn } from "../../tool/mod.ts";
-import type { WireCall } from "../call_format.ts";
-import { given, type JsonRecord, Shape, textOf } from "../wire.ts";
-import { COPIED, type KeywordTable, REJECTED } from "../form_rules.ts";
-import type { NameRule } from "../../select/mod.ts";
-import {
-  features,
-  HINT_FEATURES,
-  makeTarget,
-  type Provider,
-  type Target,
-  type ToolView,
-  type Unstreamed,
-} from "../target.ts";
+import * as kit from "../provider_kit.ts";
 import { rebaseReferences } from "../transform/references.ts";
 
 // Tools
@@ -62,13 +50,10 @@ export interface OpenApiPart {
   readonly schemas: { readonly [name: string]: { [keyword: string]: unknown } | boolean };
 }
 
-/** The rule for names of components, which are made of the operation's id. */
-const NAMES: NameRule = { also: ".-", max: 128, separator: "." };
-
 const TEMPLATE = "/tools/{id}/execute";
 
 /** A Schema Object is a schema of 2020-12. */
-const KEYWORDS: KeywordTable = Object.freeze({ ...COPIED, "$ref external": REJECTED });
+const KEYWORDS: kit.KeywordTable = Object.freeze({ ...kit.COPIED, "$ref external": kit.REJECTED });
 
 function component(name: string, schema: JsonSchema): { [keyword: string]: unknown } | boolean {
   // References inside the schema must start at the root of the document.
@@ -77,7 +62,7 @@ function component(name: string, schema: JsonSchema): { [keyword: string]: unkno
     | boolean;
 }
 
-function wire(view: ToolView): OpenApiPart {
+function wire(view: kit.ToolView): OpenApiPart {
   const { tool, hints, returns } = view;
   const input = `${view.name}.parameters`;
   const output = `${view.name}.returns`;
@@ -126,13 +111,13 @@ function wire(view: ToolView): OpenApiPart {
 
 // Calls
 
-const SHAPE = new Shape("an OpenAPI request");
+const SHAPE = new kit.Shape("an OpenAPI request");
 
-function callOf(value: unknown, at: string): WireCall {
+function callOf(value: unknown, at: string): kit.WireCall {
   const raw = SHAPE.record(value, at, 'an object with "path" or "operationId"');
-  const id = textOf(raw["callId"]);
+  const id = kit.textOf(raw["callId"]);
   const input = raw["body"];
-  if (given(raw, "operationId")) {
+  if (kit.given(raw, "operationId")) {
     return { id, name: SHAPE.text(raw["operationId"], `${at}/operationId`), input, raw };
   }
   const path = SHAPE.text(raw["path"], `${at}/path`);
@@ -141,8 +126,8 @@ function callOf(value: unknown, at: string): WireCall {
 }
 
 /** The id in a path, at the place where the template has `{id}`. */
-function idIn(path: string, raw: JsonRecord, at: string): string | undefined {
-  const template = given(raw, "template")
+function idIn(path: string, raw: kit.JsonRecord, at: string): string | undefined {
+  const template = kit.given(raw, "template")
     ? SHAPE.text(raw["template"], `${at}/template`)
     : TEMPLATE;
   const [before = "", after = ""] = template.split("{id}");
@@ -168,46 +153,20 @@ export interface OpenApiResponse {
 
 // The provider
 
-type OpenApiTarget =
-  & Target<"openapi@3.1", OpenApiPart, OpenApiDocument, OpenApiResponse, OpenApiResponse>
-  & Unstreamed;
-
-const CALLS: OpenApiTarget["calls"] = {
-  // `{ path, body, template? }` or `{ operationId, body }`, or a list of them.
-  read: (request) => SHAPE.each(request, callOf),
-  write(_call, answer) {
-    if (answer.ok) {
-      const { blocks, value } = answer;
-      const body = blocks === undefined || blocks.hasValue
-        ? value
-        : { content: blocks.content as unknown as JsonValue };
-      return { status: 200, headers: { "content-type": "application/json" }, body };
-    }
-    const { code, message, issues, retryable, ran } = answer.error;
-    const status = HTTP_STATUS[code];
-    return {
-      status,
-      headers: { "content-type": "application/problem+json" },
-      body: {
-        type: "about:blank",
-        status,
-        code,
-        detail: message,
-        ...(issues === undefined ? {} : { issues: issues.map((issue) => ({ ...issue })) }),
-        retryable,
-        ...(ran === undefined ? {} : { ran }),
-      },
-    };
-  },
-};
-
 /** A document. Its owner fills in `info`. */
-const OPENAPI_3_1: OpenApiTarget = makeTarget({
+const OPENAPI_3_1: kit.Target<
+  "openapi@3.1",
+  OpenApiPart,
+  OpenApiDocument,
+  OpenApiResponse,
+  OpenApiResponse
+> = kit.makeTarget({
   id: "openapi@3.1",
   title: "OpenAPI 3.1",
   source: "OpenAPI Specification 3.1.1; 2026-11-20",
-  names: NAMES,
-  features: features([
+  // Names of components are made of the operation's id.
+  names: { also: ".-", max: 128, separator: "." },
+  features: kit.features([
     "title",
     "namespace",
     "returns",
@@ -216,35 +175,49 @@ const OPENAPI_3_1: OpenApiTarget = makeTarget({
     "deprecated",
     "meta",
     "strict",
-    ...HINT_FEATURES,
+    ...kit.HINT_FEATURES,
   ]),
   extra: "all",
   input: KEYWORDS,
   output: { keywords: KEYWORDS, root: "any" },
   wire,
-  assemble: (tools) => {
+  assemble(tools) {
     const paths: OpenApiDocument["paths"] = {};
     const schemas: OpenApiDocument["components"]["schemas"] = {};
     for (const { wire } of tools) {
       setOwn(paths, wire.path, { post: wire.operation });
       for (const [name, schema] of Object.entries(wire.schemas)) setOwn(schemas, name, schema);
     }
-    return {
-      openapi: "3.1.1",
-      info: { title: "Tools", version: "1.0.0" },
-      paths,
-      components: { schemas },
-    };
+    const info = { title: "Tools", version: "1.0.0" };
+    return { openapi: "3.1.1", info, paths, components: { schemas } };
   },
-  calls: CALLS,
+  calls: {
+    // `{ path, body, template? }` or `{ operationId, body }`, or a list of them.
+    read: (request) => SHAPE.each(request, callOf),
+    write(_call, answer) {
+      if (answer.ok) {
+        const { blocks, value } = answer;
+        const body = blocks === undefined || blocks.hasValue
+          ? value
+          : { content: blocks.content as unknown as JsonValue };
+        return { status: 200, headers: { "content-type": "application/json" }, body };
+      }
+      const { code, message, issues, retryable, ran } = answer.error;
+      const status = HTTP_STATUS[code];
+      const body = {
+        ...{ type: "about:blank", status, code, detail: message },
+        ...defined({ issues: issues?.map((issue) => ({ ...issue })) }),
+        retryable,
+        ...defined({ ran }),
+      };
+      return { status, headers: { "content-type": "application/problem+json" }, body };
+    },
+  },
 });
 
 /** OpenAPI's target. */
-export const openapi: Provider<
+export const openapi: kit.Provider<
   typeof OPENAPI_3_1,
   never,
   { readonly "openapi": "openapi@3.1" }
-> = {
-  targets: [OPENAPI_3_1],
-  aliases: { "openapi": "openapi@3.1" },
-};
+> = { targets: [OPENAPI_3_1], aliases: { "openapi": "openapi@3.1" } };

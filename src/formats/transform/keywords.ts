@@ -29,10 +29,7 @@ import type { Context, Report, SchemaLoss } from "./report.ts";
 /** Every target takes a boolean as the value of these. */
 const USUAL: ReadonlySet<string> = new Set(["additionalProperties", "unevaluatedProperties"]);
 
-/**
- * Rewrites boolean schemas: `true` as `{}`, `false` as nothing where nothing means the same (a
- * property of a closed object, a branch of `anyOf`, the rest of a list), else as `{ not: {} }`.
- */
+/** Rewrites `true` as `{}`, and `false` as nothing where that means the same, or `{ not: {} }`. */
 export function booleansToObjects(root: JsonSchema, { trace }: Pick<Context, "trace">): JsonSchema {
   const result = mapSchema(trace, root, { enter: (node) => writeBooleans(trace, node) });
   return typeof result === "boolean" ? plain(trace, result) : result;
@@ -134,10 +131,7 @@ export function enumToText(
   return copy;
 }
 
-/**
- * Rewrites `exclusiveMinimum` and `exclusiveMaximum` as `minimum` and `maximum`. For integers
- * both say the same; for other numbers the bound itself is accepted, which is reported.
- */
+/** Rewrites exclusive bounds as inclusive ones, which lets in a bound of no integer. */
 export function exclusiveToInclusive(
   node: JsonSchemaObject,
   { trace, report }: Context,
@@ -182,10 +176,7 @@ function isWhole(type: unknown): boolean {
   return Array.isArray(type) && type.includes("integer") && !type.includes("number");
 }
 
-/**
- * Rewrites `prefixItems` as `items` that accept what any of them accepts. Where `items: false`
- * bounded the tuple, `maxItems` does.
- */
+/** Rewrites `prefixItems` as `items`; `maxItems` bounds a list that `items: false` bounded. */
 export function tuplesToLists(
   node: JsonSchemaObject,
   { trace, report }: Context,

@@ -39,10 +39,7 @@ const WORDS: ReadonlySet<string> = new Set(
     .split(" "),
 );
 
-/**
- * Merges the branches of each `allOf` into the schema that has it. References in a branch are
- * followed, unless they are recursive.
- */
+/** Merges the branches of each `allOf`. References are followed, unless they are recursive. */
 export function mergeAllOf(root: JsonSchema, { trace }: Pick<Context, "trace">): JsonSchema {
   return allOfMerger(trace, root)(root);
 }

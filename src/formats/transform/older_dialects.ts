@@ -54,10 +54,7 @@ export function normalizeDraft(trace: Trace, root: JsonSchema, dialect: Dialect)
   });
 }
 
-/**
- * Returns true if a schema of draft-07 has the same meaning in 2020-12. It may use `definitions`, which
- * references find by their path in both drafts.
- */
+/** True if a schema of draft-07 means the same in 2020-12, `definitions` included. */
 export function readsAlike(schema: JsonSchema): boolean {
   let alike = true;
   eachNode(undefined, schema, (node, spot) => {

@@ -145,10 +145,7 @@ export function optionalToNullable(
   return copy;
 }
 
-/**
- * Writes the type `null` as the flag `nullable`, and a list of types as a union: the form of
- * OpenAPI 3.0 and of Gemini's typed schema.
- */
+/** Writes `null` as the flag `nullable`, and a list of types as a union. */
 export function nullToFlag(
   node: JsonSchemaObject,
   context: Context,
@@ -227,10 +224,7 @@ export function describesObjects(node: JsonSchemaObject): boolean {
     (type === undefined && isObject(node["properties"]));
 }
 
-/**
- * Adds `additionalProperties: false` to every object. Other keys than the named ones cannot be
- * sent, which is reported as narrowing for each place.
- */
+/** Closes every object. Other keys cannot be sent then, which is reported for each place. */
 export function closeObjects(
   node: JsonSchemaObject,
   { trace, report }: Context,

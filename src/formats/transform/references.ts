@@ -21,10 +21,7 @@ import { changed, eachNode, mapOf, mapSchema, type Trace, without } from "./rewr
 /** Returns the target of a `$ref`; `undefined` if it is not in the schema. */
 export type Resolve = (ref: unknown) => JsonSchema | undefined;
 
-/**
- * Returns the function that resolves references in `root`: from the root, or else from the first
- * embedded document that has the target.
- */
+/** Resolves from the root, or else from the first embedded document with the target. */
 export function resolverOf(root: JsonSchema, dialect: Dialect = "2020-12"): Resolve {
   const found = new Map<string, JsonSchema | undefined>();
   let index: ReferenceIndex | undefined;
@@ -146,10 +143,7 @@ export function definitionName(ref: unknown): string | undefined {
   return steps?.length === 2 && steps[0] === "$defs" ? steps[1] : undefined;
 }
 
-/**
- * Moves the targets of all references to the root's `$defs`, so that other passes may move and change
- * the other parts. References to the root itself stay.
- */
+/** Moves the targets of references to the root's `$defs`, so that passes may move parts. */
 export function hoistReferences(trace: Trace, root: JsonSchema): JsonSchema {
   if (!isObject(root)) return root;
   const names = new Map<JsonSchema, string>();

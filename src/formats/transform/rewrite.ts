@@ -24,10 +24,7 @@ import {
   pointerStep,
 } from "../../tool/mod.ts";
 
-/**
- * The keywords that hold schemas: the keywords of 2020-12, and `additionalItems` of draft-07 for schemas
- * that are not yet rewritten. `dependencies` has no meaning in 2020-12.
- */
+/** The keywords that hold schemas. `dependencies` has no meaning in 2020-12. */
 export const HOLDS: ReadonlyMap<string, Keyword> = new Map(
   [...KEYWORDS["draft-07"], ...KEYWORDS["2020-12"]].filter(([keyword, { shape }]) =>
     holdsSchemas(shape) && keyword !== "dependencies"
@@ -170,11 +167,7 @@ export function copyNode(
   return copy;
 }
 
-/**
- * A copy of a node with other values for some keywords, and without the keywords with `undefined`.
- *
- * @param renamed The former names of renamed keywords.
- */
+/** A copy with other values; `undefined` removes a keyword. `renamed` has the former names. */
 export function changed(
   trace: Trace | undefined,
   node: JsonSchemaObject,
@@ -270,10 +263,7 @@ interface Origin {
   readonly whole?: Slot;
 }
 
-/**
- * The maximum number of steps of one trace, because references can double the work at each level.
- * The largest schema that can be registered needs a tenth of this.
- */
+/** The most steps of one trace. The largest registered schema needs a tenth of this. */
 const MAX_STEPS = 2_000_000;
 
 /**
@@ -282,24 +272,12 @@ const MAX_STEPS = 2_000_000;
  * collector more than the rewrites themselves.
  */
 export class Trace {
-  readonly #origins: Map<object, Origin>;
-  readonly #marks: Map<object, Mark>;
-  /** This trace, and the earlier ones. */
-  readonly #chain: readonly Trace[];
-  readonly #countOne: () => void;
-  #steps: number;
+  readonly #origins = new Map<object, Origin>();
+  readonly #marks = new Map<object, Mark>();
+  readonly #countOne = (): void => this.count(1);
+  #steps = 0;
   /** True if values of a node have changes to undo. */
-  hasMarks: boolean;
-
-  /** @param before The trace of the chain that made the schema with which this one begins. */
-  constructor(before?: Trace) {
-    this.#chain = before === undefined ? [this] : [this, ...before.#chain];
-    this.#origins = new Map();
-    this.#marks = new Map();
-    this.#steps = 0;
-    this.hasMarks = false;
-    this.#countOne = () => this.count(1);
-  }
+  hasMarks = false;
 
   /**
    * Counts parts of schemas that are visited, made or compared, which bounds the time for one schema.
@@ -329,11 +307,9 @@ export class Trace {
 
   /** Returns the changes to undo in values of `node` or the nodes that it replaces. */
   markOf(node: object): Mark | undefined {
-    for (let at: object | undefined = node; at !== undefined; at = this.#originOf(at)?.node) {
-      for (const trace of this.#chain) {
-        const found = trace.#marks.get(at);
-        if (found !== undefined) return found;
-      }
+    for (let at: object | undefined = node; at !== undefined; at = this.#origins.get(at)?.node) {
+      const found = this.#marks.get(at);
+      if (found !== undefined) return found;
     }
     return undefined;
   }
@@ -342,21 +318,13 @@ export class Trace {
   originOf(node: object, keyword: string): Slot {
     let at: Slot = { node, keyword };
     for (;;) {
-      const origin = this.#originOf(at.node);
+      const origin = this.#origins.get(at.node);
       if (origin === undefined) return at;
       const { step } = at;
       at = origin.whole ?? origin.moved?.get(at.keyword) ??
         { node: origin.node, keyword: at.keyword };
       if (step !== undefined && at.step === undefined) at = { ...at, step };
     }
-  }
-
-  #originOf(node: object): Origin | undefined {
-    for (const trace of this.#chain) {
-      const origin = trace.#origins.get(node);
-      if (origin !== undefined) return origin;
-    }
-    return undefined;
   }
 
   isEqual(a: unknown, b: unknown): boolean {

@@ -160,26 +160,12 @@ describe("decodeCalls()", () => {
   });
 
   it("gives calls for any JSON at all, or a TypeError that quotes nothing of it", () => {
-    const fields = [
-      ...["choices", "message", "tool_calls", "toolCalls", "function", "function_call", "type"],
-      ...["content", "candidates", "parts", "functionCall", "toolCall", "functionCalls", "output"],
-      ...[
-        "response",
-        "item",
-        "toolUse",
-        "params",
-        "method",
-        "path",
-        "operationId",
-        "body",
-        "kwargs",
-      ],
-      ...["invalid_tool_calls", "name", "id", "arguments", "args", "input", "custom", "template"],
-    ];
-    const texts = [
-      ...["secret", "tool_use", "function_call", "custom_tool_call", "custom", "tool-call"],
-      ...["tools/call", "length", "response.function_call_arguments.done"],
-    ];
+    const fields = ("choices message tool_calls toolCalls function function_call type content " +
+      "candidates parts functionCall toolCall functionCalls output response item toolUse params " +
+      "method path operationId body kwargs invalid_tool_calls name id arguments args input custom " +
+      "template").split(" ");
+    const texts = ("secret tool_use function_call custom_tool_call custom tool-call tools/call " +
+      "length response.function_call_arguments.done").split(" ");
     const { json } = fc.letrec<{ json: unknown }>((tie) => ({
       json: fc.oneof(
         { maxDepth: 6 },
@@ -301,18 +287,9 @@ describe("accumulateCalls()", () => {
   });
 
   it("never throws over events of the right types with anything in them", () => {
-    const types = [
-      "content_block_start",
-      "content_block_delta",
-      "message_delta",
-      "response.output_item.added",
-      "response.function_call_arguments.delta",
-      "response.function_call_arguments.done",
-      "response.completed",
-      "tool-call-start",
-      "tool-call-delta",
-      "message-end",
-    ];
+    const types = ("content_block_start content_block_delta message_delta tool-call-start " +
+      "tool-call-delta message-end response.output_item.added response.completed " +
+      "response.function_call_arguments.delta response.function_call_arguments.done").split(" ");
     const fields = ["index", "delta", "content_block", "item", "arguments", "choices", "response"];
     const event = fc.tuple(
       fc.constantFrom(...types),

@@ -2,12 +2,7 @@
 
 import { ToolDispatcher } from "../../../src/execute/mod.ts";
 import { typeboxEngine } from "../../../src/adapters/typebox/mod.ts";
-import {
-  type ExportNames,
-  exportTools,
-  type StreamTarget,
-  type TargetName,
-} from "../../../src/formats/mod.ts";
+import { type ExportNames, exportTools, type TargetName } from "../../../src/formats/mod.ts";
 import { buildToolset } from "../../../src/select/mod.ts";
 import { defineTool, type Tool } from "../../../src/tool/mod.ts";
 import aiSdk from "./cases/ai_sdk.json" with { type: "json" };
@@ -41,7 +36,7 @@ interface ProviderCases {
   readonly silent: readonly unknown[];
   /** A call of `city:weather` for Rome and one of `clear`, streamed. */
   readonly stream?: {
-    readonly target: StreamTarget;
+    readonly target: TargetName;
     readonly events: readonly object[];
     /** The number of events until the first complete call; `null` if only the end completes it. */
     readonly first: number | null;

@@ -1,22 +1,15 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import { typeboxEngine } from "../../../src/adapters/typebox/mod.ts";
-import { ToolDispatcher } from "../../../src/execute/mod.ts";
 import {
   accumulateCalls,
-  decodeCalls,
   defineTarget,
-  dispatchResponse,
   encodeResult,
   encodeResults,
   exportTools,
-  Exposure,
-  LIMITS,
   listTargets,
   type Target,
   targetOf,
 } from "../../../src/formats/mod.ts";
-import { buildToolset } from "../../../src/select/mod.ts";
 import { makeTool, ToolResult } from "../../../src/tool/mod.ts";
 
 const echo = makeTool({
@@ -53,14 +46,6 @@ const reshaped = defineTarget({
   },
 });
 
-const RESPONSE = {
-  choices: [{
-    message: {
-      tool_calls: [{ id: "c1", function: { name: "ECHO", arguments: '{"text":"hi"}' } }],
-    },
-  }],
-};
-
 /** The least that a target needs. */
 const least = defineTarget({
   id: "least",
@@ -92,17 +77,6 @@ describe("defineTarget()", () => {
     for (const name of sent) assert(/^GETWEATHER_[0-9A-F]{8}$/.test(name), name);
   });
 
-  it("makes a target whose calls are decoded, run and answered", async () => {
-    const { names } = exportTools([echo], shout);
-    const [call] = decodeCalls(shout, RESPONSE, names);
-    assertEquals([call?.name, call?.arguments], ["echo", { text: "hi" }]);
-    const dispatcher = new ToolDispatcher(buildToolset([echo], {}), {
-      engine: typeboxEngine({ codeGeneration: false }),
-    });
-    const { messages } = await dispatchResponse(shout, RESPONSE, { dispatcher, names });
-    assertEquals(messages, [{ role: "tool", tool_call_id: "c1", content: '{"text":"hi"}' }]);
-  });
-
   it("makes a target with shapes of its own, and their types", () => {
     const tools: { SAY: string; WITH: unknown }[] = exportTools([echo], reshaped).tools;
     assertEquals(tools, [{ SAY: "echo", WITH: echo.parameters }]);
@@ -121,10 +95,6 @@ describe("defineTarget()", () => {
     chunk({ tool_calls: [{ index: 0, function: { arguments: 'xt":"hi"}' } }] });
     const [call] = chunk({}, "tool_calls");
     assertEquals([call?.name, call?.arguments], ["echo", { text: "hi" }]);
-  });
-
-  it("makes a target for an exposure", () => {
-    assertEquals(new Exposure([echo], shout).export()[0]?.function.name, "ECHO");
   });
 
   it("keeps the strict mode of the target that it extends", () => {
@@ -166,23 +136,6 @@ describe("defineTarget()", () => {
     ]);
   });
 
-  it("changes the rules of the forms that are given, and no other", () => {
-    const untitled = defineTarget({
-      id: "untitled",
-      input: { title: { action: "drop", enforcement: "ignored" } },
-      wire: (view) => view.parameters,
-      calls: least.calls,
-    });
-    const titled = makeTool({
-      name: "titled",
-      description: "Has a title.",
-      parameters: { type: "object", title: "T", description: "D" },
-    });
-    const { losses, tools } = exportTools([titled], untitled);
-    assertEquals(tools, [{ type: "object", description: "D" }]);
-    assertEquals(losses.map(({ keyword, action }) => [keyword, action]), [["title", "dropped"]]);
-  });
-
   it("gives a target that is remembered like the others", () => {
     const list = Object.freeze([echo]);
     const first = exportTools(list, shout).names;
@@ -206,19 +159,22 @@ describe("defineTarget()", () => {
       [{ ...some, nmes: names }, '"a": "/nmes" is not one of its fields: did you mean "names"?'],
       [{ ...some, assemble: 1 }, '"a": assemble must be a function'],
       [{ ...some, names: null }, '"a": names must be an object'],
-      [{ ...some, names: { ...names, max: 3 } }, '"a": names.max must be a whole number of 16'],
-      [{ ...some, names: { ...names, case: "no" } }, 'names.case must be "upper" or "lower"'],
+      [{ ...some, names: { ...names, max: 3 } }, '"a": names.max must be a whole number, 16'],
+      [{ ...some, names: { ...names, case: "no" } }, "names.case must be one of upper, lower"],
       [{ ...some, names: { also: "", max: 64, separator: "::" } }, 'names.separator has ":"'],
       [{ ...some, keys: { ...names, also: 1 } }, '"a": keys.also must be a string'],
       [{ ...some, input: { typo: {} } }, '"a": input has no form "typo"'],
       [{ ...some, input: { allOf: "x" } }, '"a": input["allOf"] must be an object'],
       [
         { ...some, input: { allOf: { action: "keep" } } },
-        'input["allOf"].enforcement must be "enf',
+        'input["allOf"].enforcement must be one of enf',
       ],
       [{ ...some, output: { root: "any", keywords: {} } }, 'output.keywords["root composition"]'],
       [{ ...some, features: { typo: "none" } }, '"a": features has no field "typo"'],
-      [{ ...some, features: { strict: true } }, '"a": features["strict"] must be "native", "desc'],
+      [
+        { ...some, features: { strict: true } },
+        '"a": features["strict"] must be one of native, desc',
+      ],
       [{ ...some, limits: 5 }, '"a": limits must be a list'],
       [{ ...some, limits: [{ ...limit, name: "typo" }] }, '"a": limits[0].name must be one of'],
       [{ ...some, limits: [limit, { ...limit, value: "ten" }] }, "limits[1].value must be a whole"],
@@ -229,9 +185,8 @@ describe("defineTarget()", () => {
       [{ ...some, combinations: [{ name: "x" }] }, '"a": combinations[0].message must be a str'],
     ];
     for (const [definition, message] of wrong) {
-      assertThrows(() => defineTarget(definition as never), TypeError, message);
+      assertThrows(() => defineTarget(definition as never), Error, message);
     }
-    assertEquals(Object.hasOwn(LIMITS, "maxTools"), true);
   });
 
   it("takes every target of the package", () => {

@@ -26,42 +26,6 @@ const names = namesFor("openai");
 const options = { dispatcher: dispatcherOf(), names };
 
 describe("dispatchResponse()", () => {
-  for (const { targets, name, call, levels } of FIXTURES) {
-    for (const target of targets) {
-      it(`returns messages for a response of ${target}`, async () => {
-        const wrap = Object.values(levels)[0];
-        assert(wrap !== undefined);
-        const { calls, results, messages } = await dispatchResponse(
-          target,
-          wrap([call(name, { city: "Rome" }, "abcdefgh1")]),
-          { dispatcher: dispatcherOf(), names: namesFor(target) },
-        );
-        assertEquals(calls.length, 1);
-        assertEquals(results.map((result) => result.ok && result.content), [
-          { city: "Rome", celsius: 21 },
-        ]);
-        assertEquals(messages.length, 1);
-        assertStringIncludes(JSON.stringify(messages), "celsius");
-      });
-    }
-  }
-
-  it("returns the suspended calls, and results of the others", async () => {
-    const { messages, suspended, results } = await dispatchResponse(
-      "openai",
-      chat(["city__weather", '{"city":"Rome"}'], ["city__weather", '{"city":"Oslo"}']),
-      { dispatcher: asking().dispatcher, names },
-    );
-    assertEquals(
-      suspended.map(({ callId, wireName, questions }) => [
-        ...[callId, wireName],
-        ...questions.map(({ key }) => key),
-      ]),
-      [["c0", "city__weather", "plue:approval"], ["c1", "city__weather", "plue:approval"]],
-    );
-    assertEquals([messages, results.map(({ ok }) => ok)], [[], [false, false]]);
-  });
-
   it("returns a result for every call, in order", async () => {
     const { results, messages } = await dispatchResponse(
       "openai",
@@ -81,13 +45,7 @@ describe("dispatchResponse()", () => {
       "invalid_arguments",
       "threw",
     ]);
-    assertEquals(messages.map((message) => message.role === "tool" && message.tool_call_id), [
-      "c0",
-      "c1",
-      "c2",
-      "c3",
-      "c4",
-    ]);
+    assertEquals(messages.map((message) => message.tool_call_id), ["c0", "c1", "c2", "c3", "c4"]);
     assertStringIncludes(messages[2]?.content ?? "", "not JSON");
   });
 
@@ -120,15 +78,6 @@ describe("dispatchResponse()", () => {
     assertEquals(turn, { calls: [], results: [], messages: [], suspended: [], losses: [] });
   });
 
-  it("answers 129 calls: the last one with overloaded", async () => {
-    const calls = Array.from({ length: 129 }, () => ["clear", "{}"] as const);
-    const { results, messages } = await dispatchResponse("openai", chat(...calls), options);
-    assertEquals(messages.length, 129);
-    assertEquals(results.slice(0, 128).every((result) => result.ok), true);
-    const last = results[128];
-    assertEquals(last?.ok === false && last.error.code, "overloaded");
-  });
-
   it("runs calls that share an id, and answers each under it", async () => {
     const { results, messages } = await dispatchResponse(
       "openai",
@@ -139,10 +88,7 @@ describe("dispatchResponse()", () => {
       "cleared",
       { city: "Rome", celsius: 21 },
     ]);
-    assertEquals(messages.map((message) => message.role === "tool" && message.tool_call_id), [
-      "same",
-      "same",
-    ]);
+    assertEquals(messages.map((message) => message.tool_call_id), ["same", "same"]);
   });
 
   it("does not run a call that was cut off, though its tool takes no arguments", async () => {
@@ -211,23 +157,23 @@ describe("dispatchResponse()", () => {
 });
 
 describe("dispatchCalls()", () => {
-  it("rejects a call without a dispatcher", async () => {
-    await assertRejects(
-      () => dispatchCalls("openai", [], { names: namesFor("openai") } as never),
-      TypeError,
-      "Cannot dispatch the calls: the option dispatcher must be a ToolDispatcher",
-    );
-  });
-
-  it("rejects options that belong into the context", async () => {
+  it("rejects options without a dispatcher, and options that belong into the context", async () => {
     const dispatcher = { dispatchAll: () => Promise.resolve([]) };
-    const options = { dispatcher, names: namesFor("openai"), services: {} };
-    await assertRejects(
-      () => dispatchCalls("openai", [], options),
-      TypeError,
-      'Cannot dispatch the calls: "/services" is not one of its fields: what the host adds to each ' +
-        'call goes into "context"',
-    );
+    for (
+      const [options, message] of [
+        [{ names }, "the option dispatcher must be a ToolDispatcher"],
+        [
+          { dispatcher, names, services: {} },
+          '"/services" is not one of its fields: what the host ',
+        ],
+      ] as const
+    ) {
+      await assertRejects(
+        () => dispatchCalls("openai", [], options as never),
+        TypeError,
+        `Cannot dispatch the calls: ${message}`,
+      );
+    }
   });
 
   it("adds a result for a call that the dispatcher omitted", async () => {
@@ -235,12 +181,6 @@ describe("dispatchCalls()", () => {
     const call = { name: "clear", wireName: "clear", callId: "1", arguments: {}, raw: undefined };
     const { results } = await dispatchCalls("anthropic", [call], { dispatcher, names });
     assertEquals(results[0]?.ok === false && results[0].error.code, "threw");
-  });
-
-  it("returns two results for a duplicate call", async () => {
-    const call = { name: "clear", wireName: "clear", callId: "1", arguments: {}, raw: undefined };
-    const { results } = await dispatchCalls("anthropic", [call, call], options);
-    assertEquals(results.map(({ ok }) => ok), [true, true]);
   });
 });
 
@@ -276,6 +216,11 @@ describe("resumeTurn()", () => {
           dispatcher: asking(storedTickets(store)).dispatcher,
           names,
         });
+        const content = (city: string) => ({ city, celsius: 21 });
+        assertEquals(
+          wanted.results.map((result) => result.ok && result.content),
+          ["Rome", "Oslo"].slice(0, wanted.calls.length).map(content),
+        );
         assertEquals([waiting.messages, waiting.suspended.length], [[], waiting.calls.length]);
         const kept = JSON.parse(JSON.stringify(waiting));
         const ids = waiting.suspended.map(({ callId }) => callId);
@@ -345,6 +290,10 @@ describe("resumeTurn()", () => {
         ["city__weather", '{"city":"Oslo"}'],
       ),
       { dispatcher, names },
+    );
+    assertEquals(
+      turn.suspended.map(({ callId, questions: [first] }) => [callId, first?.key]),
+      [["c0", "plue:approval"], ["c2", "plue:approval"]],
     );
     assertEquals(turn.messages.length, 1);
     const half = await resumeTurn("openai", turn, { c2: YES }, { dispatcher, names });

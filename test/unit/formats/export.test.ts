@@ -203,7 +203,7 @@ describe("exportTools() to a strict mode", () => {
       };
     }
     const { tools, losses } = exportTools([tool("deep", { parameters })], "openai.strict");
-    assertEquals(tools[0]?.function.strict, false);
+    assertEquals(tools[0]?.function.strict, undefined);
     assert(losses[0]?.message.includes("at most 10 levels"), losses[0]?.message);
   });
 });

@@ -84,8 +84,8 @@ describe("exportTools(), given a schema that unfolds to more than anybody has ti
         'Cannot export "t" to gemini: Cannot rewrite the schema: it takes more than 2000000 steps',
     }]);
     // Without strict mode nothing needs merging.
-    const { tools } = exportTools([tool(parameters)], "openai.strict");
-    assertEquals(tools[0]?.function.strict, false);
+    const { names } = exportTools([tool(parameters)], "openai.strict");
+    assertEquals(names.encodings[0]?.strict, false);
   });
 
   it("reports lists of unmergeable parts that double", () => {

@@ -60,7 +60,9 @@ function exported({ target, options }: Step, tools: readonly Tool[]): unknown {
     target,
     options,
   );
-  const rewrites = names.encodings.flatMap(({ id, input }) => input ? [[id, input]] : []);
+  const rewrites = names.encodings.flatMap(({ id, input }) =>
+    input ? [[id, input.marks.get(input.schema)]] : []
+  );
   const report = ({ tool = "all", rule, message }: Record<"rule" | "message", string> & {
     readonly tool?: string;
   }) => `${tool} ${rule}: ${message}`;

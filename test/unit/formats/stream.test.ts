@@ -12,7 +12,7 @@ import {
   type CallAccumulator,
   type DecodedCall,
   encodeResult,
-  type StreamTarget,
+  type TargetName,
 } from "../../../src/formats/mod.ts";
 import { readPartialJson } from "../../../src/formats/stream.ts";
 import { defineTool, isObject, ToolResult } from "../../../src/tool/mod.ts";
@@ -27,7 +27,7 @@ const seen = (calls: readonly DecodedCall[]): readonly Seen[] =>
 /** A stream, with the calls that its events complete and all calls at its end. */
 interface Row {
   readonly title: string;
-  readonly target: StreamTarget;
+  readonly target: TargetName;
   readonly events: readonly object[];
   /** The id, the name and the arguments of each call; for a rejected one `null` and the code. */
   readonly completed: readonly unknown[];
@@ -195,9 +195,8 @@ describe("the bounds of accumulateCalls()", () => {
 describe("the use of accumulateCalls()", () => {
   it("is rejected for a target without streamed calls", () => {
     const names = namesFor("mcp");
-    const mcp = "mcp" as unknown as StreamTarget;
-    assertThrows(() => accumulateCalls(mcp, names), TypeError, "they are not streamed");
-    const none = "toString" as unknown as StreamTarget;
+    assertThrows(() => accumulateCalls("mcp", names), TypeError, "they are not streamed");
+    const none = "toString" as unknown as TargetName;
     assertThrows(() => accumulateCalls(none, names), RangeError, "Cannot find the target");
   });
 
