@@ -50,7 +50,7 @@ describe("a search of the host's, for OpenAI Responses", () => {
         "ping",
       ],
     );
-    assertEquals(warnings.map(({ rule }) => rule), ["toolSearch", "namespaceDescription"]);
+    assertEquals(warnings.map(({ rule }) => rule), ["namespaceDescription"]);
     assertEquals(losses, []);
   });
 
@@ -84,7 +84,7 @@ describe("a search of the host's, for OpenAI Responses", () => {
   it("counts only tools in the request towards its limits", () => {
     const many = Array.from({ length: 300 }, (_, n) => deferred(`tool_${n}`));
     const rules = exportTools([find, ...many], "openai.responses").warnings.map(({ rule }) => rule);
-    assertEquals(rules, ["toolSearch"]);
+    assertEquals(rules, []);
     const hosted = exportTools(many, "openai.responses").warnings.map(({ rule }) => rule);
     assertEquals(hosted.includes("maxTools"), true);
   });
