@@ -26,7 +26,6 @@ const HANDED_IN = new Set([
   "ToolPolicy",
   "PinStore",
   "CallStore",
-  "TicketSealer",
   "ToolChangeListener",
 ]);
 

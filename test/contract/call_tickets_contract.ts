@@ -122,10 +122,21 @@ export function describeCallTickets(
     return waiting;
   }
   const said = (result: ToolResult): unknown => result.ok ? result.content : result.error.code;
-  const refusal = (result: ToolResult): string => {
+  const assertRefused = (result: ToolResult, says = ""): void => {
     assertEquals(said(result), "ticket_refused");
-    return result.ok ? "" : result.error.message;
+    assertStringIncludes(result.ok ? "" : result.error.message, says);
   };
+  const storeOfNow = (): CallStore => memoryCallStore({ clock: { timestamp: () => START } });
+
+  /** A suspended call of one dispatcher, and its continuation. */
+  async function suspended(setup: Setup = {}, context?: DispatchContext) {
+    const { tool, done } = deleting();
+    const dispatcher = processes()({ tool, ...setup });
+    const { ticket, questions } = await suspend(dispatcher, context);
+    const resume = (answers: Answers = YES, own: DispatchContext = ANN): Promise<ToolResult> =>
+      dispatcher.resume(ticket, answers, own);
+    return { done, dispatcher, ticket, questions, resume };
+  }
 
   describe(`${name} as CallTickets`, () => {
     it("continue a call in another process", async () => {
@@ -173,18 +184,13 @@ export function describeCallTickets(
     });
 
     it("are rejected for another principal", async () => {
-      const { tool, done } = deleting();
-      const dispatcher = processes()({ tool, store: memoryCallStore() });
-      const { ticket } = await suspend(dispatcher);
+      const { done, resume } = await suspended({ store: memoryCallStore() });
       for (const principal of ["bob", "", undefined, "Ann"]) {
-        assertStringIncludes(
-          refusal(await dispatcher.resume(ticket, YES, { principal })),
-          "was given to another caller",
-        );
+        assertRefused(await resume(YES, { principal }), "was given to another caller");
       }
       assertEquals(done, []);
       // A thief has not used it up.
-      assertEquals(said(await dispatcher.resume(ticket, YES, ANN)), "deleted a.txt");
+      assertEquals(said(await resume()), "deleted a.txt");
     });
 
     it("are rejected with another context of the host", async () => {
@@ -203,18 +209,16 @@ export function describeCallTickets(
           }],
         ];
       for (const [own, others, same] of rows) {
-        const { tool, done } = deleting();
-        const dispatcher = processes()({ tool, store: memoryCallStore() });
-        const { ticket } = await suspend(dispatcher, { ...ANN, context: own });
+        const { done, resume } = await suspended({ store: memoryCallStore() }, {
+          ...ANN,
+          context: own,
+        });
         for (const context of others) {
-          assertStringIncludes(
-            refusal(await dispatcher.resume(ticket, YES, { ...ANN, context })),
-            "another context",
-          );
+          assertRefused(await resume(YES, { ...ANN, context }), "another context");
         }
         assertEquals(done, []);
         // It has not been used up.
-        const result = await dispatcher.resume(ticket, YES, { ...ANN, context: same });
+        const result = await resume(YES, { ...ANN, context: same });
         assertEquals(said(result), "deleted a.txt");
       }
     });
@@ -233,16 +237,14 @@ export function describeCallTickets(
       const inTenant = (tenant: string): DispatchContext => ({ ...ANN, context: { tenant } });
       const { ticket, questions } = await suspend(dispatcher, inTenant("staging"));
       const yes: Answers = { [questions[0]?.key ?? ""]: { action: "accept" } };
-      refusal(await dispatcher.resume(ticket, yes, inTenant("production")));
+      assertRefused(await dispatcher.resume(ticket, yes, inTenant("production")));
       assertEquals(tenants, []);
       assertEquals(said(await dispatcher.resume(ticket, yes, inTenant("staging"))), null);
       assertEquals(tenants, [{ tenant: "staging" }]);
     });
 
     it("are rejected for other arguments and another tool", async () => {
-      const { tool, done } = deleting();
-      const dispatcher = processes()({ tool });
-      const { ticket } = await suspend(dispatcher);
+      const { done, dispatcher, ticket } = await suspended();
       const again = (more: object): Promise<ToolResult> =>
         dispatcher.dispatch({ ticket, answers: YES, ...more }, ANN);
       for (
@@ -251,13 +253,13 @@ export function describeCallTickets(
           x: 1,
         }]
       ) {
-        assertStringIncludes(
-          refusal(await again({ name: "rm", arguments: args })),
+        assertRefused(
+          await again({ name: "rm", arguments: args }),
           "its arguments are not those that its ticket was given for",
         );
       }
-      assertStringIncludes(refusal(await again({ name: "ls" })), "for another tool");
-      assertStringIncludes(refusal(await again({ callId: "c" })), "for another call");
+      assertRefused(await again({ name: "ls" }), "for another tool");
+      assertRefused(await again({ callId: "c" }), "for another call");
       assertEquals(done, []);
       assertEquals(
         said(await again({ name: "rm", arguments: ' {"path": "a.txt"}' })),
@@ -276,8 +278,8 @@ export function describeCallTickets(
         { parameters: { type: "object", properties: { path: { type: "string" } } } },
       ];
       for (const change of changes) {
-        assertStringIncludes(
-          refusal(await start({ tool: { ...tool, ...change } }).resume(ticket, YES, ANN)),
+        assertRefused(
+          await start({ tool: { ...tool, ...change } }).resume(ticket, YES, ANN),
           "its tool has changed since it asked",
         );
       }
@@ -298,21 +300,19 @@ export function describeCallTickets(
     });
 
     it("expire", async () => {
-      const { tool, done } = deleting();
       const time = { now: START };
-      const dispatcher = processes()({ tool, time });
-      const { ticket } = await suspend(dispatcher);
+      const { done, resume } = await suspended({ time });
       time.now += 60_000;
-      assertStringIncludes(refusal(await dispatcher.resume(ticket, YES, ANN)), "has expired");
+      assertRefused(await resume(), "has expired");
       assertEquals(done, []);
       time.now -= 1;
-      assertEquals(said(await dispatcher.resume(ticket, YES, ANN)), "deleted a.txt");
+      assertEquals(said(await resume()), "deleted a.txt");
     });
 
     it("continue a call once with a store, even with two concurrent answers", async () => {
       const { tool, done } = deleting();
       const start = processes();
-      const store = memoryCallStore({ clock: { timestamp: () => START } });
+      const store = storeOfNow();
       const { ticket } = await suspend(start({ tool, store }));
       const results = await Promise.all(
         Array.from({ length: 8 }, () => start({ tool, store }).resume(ticket, YES, ANN)),
@@ -320,32 +320,26 @@ export function describeCallTickets(
       assertEquals(done, ["a.txt"]);
       assertEquals(results.filter(({ ok }) => ok).length, 1);
       for (const result of results) {
-        if (!result.ok) assertStringIncludes(refusal(result), "was used before");
+        if (!result.ok) assertRefused(result, "was used before");
       }
-      assertStringIncludes(
-        refusal(await start({ tool, store }).resume(ticket, YES, ANN)),
-        "was used before",
-      );
+      assertRefused(await start({ tool, store }).resume(ticket, YES, ANN), "was used before");
       assertEquals(done, ["a.txt"]);
     });
 
     it("cannot be used for a yes after a no, with a store", async () => {
-      const { tool, done } = deleting();
-      const store = memoryCallStore({ clock: { timestamp: () => START } });
-      const dispatcher = processes()({ tool, store });
-      const { ticket } = await suspend(dispatcher);
+      const { done, resume } = await suspended({ store: storeOfNow() });
       assertEquals(
-        said(await dispatcher.resume(ticket, { sure: { action: "decline" } }, ANN)),
+        said(await resume({ sure: { action: "decline" } })),
         "kept",
       );
-      assertStringIncludes(refusal(await dispatcher.resume(ticket, YES, ANN)), "was used before");
+      assertRefused(await resume(), "was used before");
       assertEquals(done, []);
     });
 
     it("stay good when their call ends before its tool runs, and may be tried again", async () => {
       let isOpen = false;
       const { tool, done } = deleting();
-      const store = memoryCallStore({ clock: { timestamp: () => START } });
+      const store = storeOfNow();
       const dispatcher = processes()({
         tool: { ...tool, isAvailable: () => isOpen },
         store,
@@ -362,7 +356,7 @@ export function describeCallTickets(
     it("stay good when their tool returns that it has not run", async () => {
       let isBusy = true;
       const busy = ToolResult.error("overloaded", "Another process is busy.", { ran: "no" });
-      const store = memoryCallStore({ clock: { timestamp: () => START } });
+      const store = storeOfNow();
       const tool: ToolDefinition = {
         ...deleting().tool,
         execute: async (_, { ask }) =>
@@ -373,13 +367,11 @@ export function describeCallTickets(
       assertEquals(said(await dispatcher.resume(ticket, YES, ANN)), "overloaded");
       isBusy = false;
       assertEquals(said(await dispatcher.resume(ticket, YES, ANN)), "deleted");
-      assertStringIncludes(refusal(await dispatcher.resume(ticket, YES, ANN)), "was used before");
+      assertRefused(await dispatcher.resume(ticket, YES, ANN), "was used before");
     });
 
     it("are rejected if they were changed or forged", async () => {
-      const { tool, done } = deleting();
-      const dispatcher = processes()({ tool });
-      const { ticket } = await suspend(dispatcher);
+      const { done, dispatcher, ticket } = await suspended();
       const wrong = [
         "",
         "ticket",
@@ -398,17 +390,15 @@ export function describeCallTickets(
         {},
       ];
       for (const text of wrong) {
-        const message = refusal(await dispatcher.resume(text as string, YES, ANN));
-        assertStringIncludes(message, "Cannot continue the call: its ticket ");
-        assertEquals(message.length < 120, true);
+        const result = await dispatcher.resume(text as string, YES, ANN);
+        assertRefused(result, "Cannot continue the call: its ticket ");
+        assert(!result.ok && result.error.message.length < 120);
       }
       assertEquals(done, []);
     });
 
     it("take answers to their own questions only", async () => {
-      const { tool, done } = deleting();
-      const dispatcher = processes()({ tool });
-      const { ticket } = await suspend(dispatcher);
+      const { done, resume } = await suspended();
       const wrong: [unknown, string][] = [
         [{ other: { action: "accept" } }, 'there is no question "other"'],
         [{ ...YES, "plue:approval": { action: "accept" } }, 'there is no question "plue:approval"'],
@@ -419,7 +409,7 @@ export function describeCallTickets(
         ["yes", '"answers" must be an object'],
       ];
       for (const [answers, words] of wrong) {
-        const result = await dispatcher.resume(ticket, answers as Answers, ANN);
+        const result = await resume(answers as Answers);
         assertEquals(said(result), "invalid_arguments");
         assertStringIncludes(result.ok ? "" : result.error.message, words);
       }
@@ -427,10 +417,8 @@ export function describeCallTickets(
     });
 
     it("ask again what was not answered", async () => {
-      const { tool, done } = deleting();
-      const dispatcher = processes()({ tool });
-      const { ticket, questions } = await suspend(dispatcher);
-      const again = await dispatcher.resume(ticket, {}, ANN);
+      const { done, dispatcher, questions, resume } = await suspended();
+      const again = await resume({});
       assert(isSuspended(again));
       assertEquals([again.questions, done], [questions, []]);
       assertEquals(said(await dispatcher.resume(again.ticket, YES, ANN)), "deleted a.txt");

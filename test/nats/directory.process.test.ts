@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe } from "bun:test";
+import { beforeAll, describe } from "bun:test";
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
@@ -7,21 +7,17 @@ import { remoteTools, serveTools } from "@plue/tools/nats";
 import { Directory } from "../../src/adapters/nats/directory.ts";
 import { Offers } from "../../src/adapters/nats/offers.ts";
 import { missing, SECRET, TestServer, withServer } from "./server.ts";
-import { event, linkOf, World } from "./world.ts";
+import { assertContent, event, linkOf, spyOn, useWorlds, withOwnServer } from "./world.ts";
 import { followChanges } from "../support/changes.ts";
 
 const ping: ToolDefinition = { name: "ping", description: "Answers.", execute: () => "pong" };
 
 describe("The directory of tools in NATS", () => {
-  let server: TestServer;
+  const { server, withWorld } = useWorlds();
   let watcher: Awaited<ReturnType<TestServer["connect"]>>;
   beforeAll(async () => {
-    if (missing !== undefined) return;
-    server = await TestServer.start();
-    watcher = await server.connect();
+    if (missing === undefined) watcher = await server.connect();
   });
-  afterAll(async () => await server?.stop());
-  const open = (): World => new World(server);
 
   /** The directory of a worker, with a manual clock. */
   async function offer(name: string, worker: string, tools: readonly ToolDefinition[]) {
@@ -39,8 +35,7 @@ describe("The directory of tools in NATS", () => {
     return [...directory.entries.keys()].sort();
   }
 
-  withServer("follows many changes of a registry at once", async () => {
-    await using world = new World(server);
+  withWorld("follows many changes of a registry at once", async (world) => {
     const { registry } = await world.serve([ping]);
     const { remote, connection } = await world.call();
     const select = registry.select.bind(registry);
@@ -56,46 +51,50 @@ describe("The directory of tools in NATS", () => {
     assertEquals(selections, 1);
   });
 
-  withServer("compiles no schema, and runs the inits, before its tools are offered", async () => {
-    await using world = open();
-    const registry = new ToolRegistry({ tools: [ping, { ...ping, name: "open", init: () => 1 }] });
-    const acquire = registry.acquire.bind(registry);
-    const acquired: string[] = [];
-    registry.acquire = (tool) => {
-      acquired.push(tool.id);
-      return acquire(tool);
-    };
-    const options = { secret: SECRET, name: world.name };
-    await using _served = await serveTools(registry, await server.connect(), options);
-    assertEquals(acquired, ["open"]);
-    const failing = new ToolRegistry({
-      tools: [{ ...ping, init: () => Promise.reject(new Error("no disk")) }],
-    });
-    await assertRejects(
-      async () => await serveTools(failing, await server.connect(), options),
-      Error,
-      'Tool "ping" is not ready: its init failed',
-    );
-  });
+  withWorld(
+    "compiles no schema, and runs the inits, before its tools are offered",
+    async (world) => {
+      const registry = new ToolRegistry({
+        tools: [ping, { ...ping, name: "open", init: () => 1 }],
+      });
+      const acquire = registry.acquire.bind(registry);
+      const acquired: string[] = [];
+      registry.acquire = (tool) => {
+        acquired.push(tool.id);
+        return acquire(tool);
+      };
+      const options = { secret: SECRET, name: world.name };
+      await using _served = await serveTools(registry, await server.connect(), options);
+      assertEquals(acquired, ["open"]);
+      const failing = new ToolRegistry({
+        tools: [{ ...ping, init: () => Promise.reject(new Error("no disk")) }],
+      });
+      await assertRejects(
+        async () => await serveTools(failing, await server.connect(), options),
+        Error,
+        'Tool "ping" is not ready: its init failed',
+      );
+    },
+  );
 
-  withServer("lists an older definition again when no worker serves the newer one", async () => {
-    await using world = open();
-    const tags = ["old"];
-    await world.serve([{ ...ping, tags, idempotent: true, execute: () => "old" }]);
-    const { registry, dispatcher } = await world.call();
-    const changes = followChanges(registry);
-    const newer = await world.serve([{ ...ping, execute: () => "new" }]);
-    assertEquals((await changes.next()).tool.tags, []);
-    await newer.close();
-    const { tool } = await changes.next();
-    assertEquals([tool.tags, tool.idempotent], [tags, true]);
-    const result = await dispatcher.dispatch({ name: "ping" });
-    assertEquals(result.ok && result.content, "old");
-  });
+  withWorld(
+    "lists an older definition again when no worker serves the newer one",
+    async (world) => {
+      const tags = ["old"];
+      await world.serve([{ ...ping, tags, idempotent: true, execute: () => "old" }]);
+      const { registry, dispatcher } = await world.call();
+      const changes = followChanges(registry);
+      const newer = await world.serve([{ ...ping, execute: () => "new" }]);
+      assertEquals((await changes.next()).tool.tags, []);
+      await newer.close();
+      const { tool } = await changes.next();
+      assertEquals([tool.tags, tool.idempotent], [tags, true]);
+      const result = await dispatcher.dispatch({ name: "ping" });
+      assertContent(result, "old");
+    },
+  );
 
-  withServer("has a worker with more tools than one message can list", async () => {
-    await using own = await TestServer.start({ lines: "max_payload: 65536" });
-    await using world = new World(own);
+  withOwnServer("has a worker with more tools than one message can list", async (world, own) => {
     const tools = Array.from({ length: 1_000 }, (_, index) => ({
       ...{ ...ping, namespace: "n".repeat(64), name: `${"t".repeat(60)}_${index}` },
       execute: () => index,
@@ -104,58 +103,58 @@ describe("The directory of tools in NATS", () => {
     const { dispatcher, registry } = await world.call();
     assertEquals(registry.count, tools.length);
     const { namespace, name } = tools[999] ?? ping;
-    const result = await dispatcher.dispatch({ name: `${namespace}:${name}` });
-    assertEquals(result.ok && result.content, 999);
+    assertContent(await dispatcher.dispatch({ name: `${namespace}:${name}` }), 999);
     // One more and one less are written with the part of the list that they are in.
-    const spy = await own.connect();
     let lists = 0;
-    spy.subscribe(`$KV.plue_tools.*.worker.>`, { callback: () => void lists++ });
-    await spy.flush();
+    await spyOn(own, `$KV.plue_tools.*.worker.>`, { callback: () => void lists++ });
     const changes = followChanges(registry);
     worker.registry.registerTool(ping);
     assertEquals((await changes.next()).tool.id, "ping");
     assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, true);
     assertEquals(lists, 1);
-  });
+  }, { lines: "max_payload: 65536" });
 
-  withServer("serves all tools but the one whose definition is too large", async () => {
-    await using own = await TestServer.start({ lines: "max_payload: 65536" });
-    await using world = new World(own);
-    const worker = await world.serve([ping, {
-      ...ping,
-      name: "big",
-      description: "x".repeat(70_000),
-    }]);
-    const { registry } = await world.call();
-    assertEquals(registry.ids, ["ping"]);
-    worker.registry.registerTool({ ...ping, name: "pang" });
-    const { tool } = await followChanges(registry).next();
-    assertEquals(tool.id, "pang");
-    const [error, ...others] = world.errors;
-    assertEquals(others, []);
-    assertStringIncludes(String(error), 'Cannot serve "big": its definition has 70');
-    assertStringIncludes(String(error), "the server takes 65536");
-  });
+  withOwnServer(
+    "serves all tools but the one whose definition is too large",
+    async (world) => {
+      const worker = await world.serve([ping, {
+        ...ping,
+        name: "big",
+        description: "x".repeat(70_000),
+      }]);
+      const { registry } = await world.call();
+      assertEquals(registry.ids, ["ping"]);
+      worker.registry.registerTool({ ...ping, name: "pang" });
+      const { tool } = await followChanges(registry).next();
+      assertEquals(tool.id, "pang");
+      const [error, ...others] = world.errors;
+      assertEquals(others, []);
+      assertStringIncludes(String(error), 'Cannot serve "big": its definition has 70');
+      assertStringIncludes(String(error), "the server takes 65536");
+    },
+    { lines: "max_payload: 65536" },
+  );
 
-  withServer("says which tools are not available at their workers, and when they are", async () => {
-    await using world = open();
-    const isUp = { ping: true, pang: false };
-    await world.serve([
-      { ...ping, isAvailable: () => isUp.ping },
-      { ...ping, name: "pang", isAvailable: () => isUp.pang },
-    ]);
-    const { registry, connection } = await world.call();
-    const available = (): string => registry.getAvailableTools().map(({ id }) => id).join();
-    assertEquals(available(), "ping");
-    isUp.ping = false;
-    while (available() !== "") await connection.flush();
-    isUp.pang = true;
-    while (available() !== "pang") await connection.flush();
-    assertEquals(world.errors, []);
-  });
+  withWorld(
+    "says which tools are not available at their workers, and when they are",
+    async (world) => {
+      const isUp = { ping: true, pang: false };
+      await world.serve([
+        { ...ping, isAvailable: () => isUp.ping },
+        { ...ping, name: "pang", isAvailable: () => isUp.pang },
+      ]);
+      const { registry, connection } = await world.call();
+      const available = (): string => registry.getAvailableTools().map(({ id }) => id).join();
+      assertEquals(available(), "ping");
+      isUp.ping = false;
+      while (available() !== "") await connection.flush();
+      isUp.pang = true;
+      while (available() !== "pang") await connection.flush();
+      assertEquals(world.errors, []);
+    },
+  );
 
-  withServer("writes again what others have removed", async () => {
-    await using world = open();
+  withWorld("writes again what others have removed", async (world) => {
     await world.serve([ping]);
     const before = await keysOf(world.name);
     assertEquals(before.length, 2);
@@ -196,7 +195,7 @@ describe("The directory of tools in NATS", () => {
     gone.stop();
     for (const key of [`${name}.worker.gone.0`, `${name}.tool./.gone.x`]) {
       await gone.put(key, {});
-      await gone.remove(key);
+      await gone.bucket.remove(key);
     }
     const { streams } = await jetstreamManager(watcher);
     const stored = async (): Promise<number> => {
@@ -205,7 +204,7 @@ describe("The directory of tools in NATS", () => {
       });
       return Object.keys(state.subjects ?? {}).length;
     };
-    while ((offers.directory?.markers.size ?? 0) < 2) await watcher.flush();
+    while (await stored() < 4) await watcher.flush();
     await offers.removeDead();
     assertEquals(await stored(), 4);
     clock.ms = 3_600_000;
@@ -214,8 +213,7 @@ describe("The directory of tools in NATS", () => {
     await offers.close(true);
   });
 
-  withServer("writes a definition once, so that an old worker does not seem new", async () => {
-    await using world = open();
+  withWorld("writes a definition once, so that an old worker does not seem new", async (world) => {
     const old = { ...ping, description: "Old." };
     await world.serve([old]);
     await world.serve([{ ...ping, description: "New." }]);
@@ -248,21 +246,22 @@ describe("The directory of tools in NATS", () => {
     witness.stop();
   });
 
-  withServer("is read again when the server has lost the watch of a caller", async () => {
-    await using own = await TestServer.start();
-    await using world = new World(own);
-    const { registry } = await world.serve([ping]);
-    const { registry: mine } = await world.call();
-    const { consumers } = await jetstreamManager(await own.connect());
-    for await (const { name } of consumers.list("KV_plue_tools")) {
-      await consumers.delete("KV_plue_tools", name);
-    }
-    const changes = followChanges(mine);
-    registry.registerTool({ ...ping, name: "pong" });
-    const { type, tool } = await changes.next();
-    assertEquals([type, tool.id], ["added", "pong"]);
-    assertStringIncludes(`${world.errors[0]}`, "The server does not deliver changes");
-  });
+  withOwnServer(
+    "is read again when the server has lost the watch of a caller",
+    async (world, own) => {
+      const { registry } = await world.serve([ping]);
+      const { registry: mine } = await world.call();
+      const { consumers } = await jetstreamManager(await own.connect());
+      for await (const { name } of consumers.list("KV_plue_tools")) {
+        await consumers.delete("KV_plue_tools", name);
+      }
+      const changes = followChanges(mine);
+      registry.registerTool({ ...ping, name: "pong" });
+      const { type, tool } = await changes.next();
+      assertEquals([type, tool.id], ["added", "pong"]);
+      assertStringIncludes(`${world.errors[0]}`, "The server does not deliver changes");
+    },
+  );
 
   withServer("leaves no consumer on the server", async () => {
     // Without the consumers of other tests, which the server may still remove.

@@ -16,9 +16,19 @@ import { attemptOf, natsCallStore } from "@plue/tools/nats";
 import { DurableCalls } from "../../src/adapters/nats/durable_calls.ts";
 import { ownerDigest } from "../../src/execute/durable/mod.ts";
 import { Seal } from "../../src/adapters/nats/seal.ts";
-import { SECRET, TestServer, useServer, withServer } from "./server.ts";
+import { SECRET, TestServer, withServer } from "./server.ts";
 import { followChanges } from "../support/changes.ts";
-import { endlessTool, event, linkOf, slowTool, World } from "./world.ts";
+import {
+  assertContent,
+  assertFailed,
+  endlessTool,
+  event,
+  linkOf,
+  slowTool,
+  spyOn,
+  useWorlds,
+  withOwnServer,
+} from "./world.ts";
 
 const task: ToolDefinition = {
   ...{ name: "build", description: "Builds.", execution: "task", idempotent: true },
@@ -36,11 +46,8 @@ const ownerPrefix = async (principal: string): Promise<string> =>
 const leaseMs = 1_000;
 
 describe("Durable calls over NATS", () => {
-  const server = useServer();
-  const open = (): World => new World(server);
-
-  withServer("gives the same call the same result, and runs it once", async () => {
-    await using world = open();
+  const { server, withWorld } = useWorlds();
+  withWorld("gives the same call the same result, and runs it once", async (world) => {
     let runs = 0;
     await world.serve([{ ...task, execute: () => ++runs }]);
     const [one, other] = [await world.call(), await world.call()];
@@ -61,38 +68,35 @@ describe("Durable calls over NATS", () => {
     assertEquals(runs, 3);
   });
 
-  withServer("runs calls without a message that have the same id, which counts anew", async () => {
-    await using world = open();
-    let runs = 0;
-    await world.serve([{ ...task, execute: () => ++runs }]);
-    const call = { name: "build", callId: "call_1" };
-    const context = { principal: "ann", sessionId: "s1" };
-    const results = [];
-    for (const { dispatcher } of [await world.call(), await world.call()]) {
-      results.push(await dispatcher.dispatch(call, context));
-    }
-    assertEquals(results.map((result) => result.ok && result.content), [1, 2]);
-  });
+  withWorld(
+    "runs calls without a message that have the same id, which counts anew",
+    async (world) => {
+      let runs = 0;
+      await world.serve([{ ...task, execute: () => ++runs }]);
+      const call = { name: "build", callId: "call_1" };
+      const context = { principal: "ann", sessionId: "s1" };
+      const results = [];
+      for (const { dispatcher } of [await world.call(), await world.call()]) {
+        results.push(await dispatcher.dispatch(call, context));
+      }
+      assertEquals(results.map((result) => result.ok && result.content), [1, 2]);
+    },
+  );
 
   for (const what of ["remote tools", "connection"]) {
-    withServer(`ends the wait for a call when the ${what} is closed`, async () => {
-      await using world = open();
+    withWorld(`ends the wait for a call when the ${what} is closed`, async (world) => {
       const { began, goOn, tool } = slowTool(task, "built");
       await world.serve([tool]);
       const { dispatcher, remote, connection } = await world.call();
       const running = dispatcher.dispatch({ name: "build" });
       await began.came;
       await (what === "connection" ? connection.close() : remote.close());
-      const result = await running;
-      assert(!result.ok);
-      assertEquals(result.error.code, "unavailable");
-      assertStringIncludes(result.error.message, "the call may go on");
+      assertFailed(await running, "unavailable", "the call may go on");
       goOn.come();
     });
   }
 
-  withServer("does not run a call again that was aborted, and says so", async () => {
-    await using world = open();
+  withWorld("does not run a call again that was aborted, and says so", async (world) => {
     const { began, aborted, tool, runs } = endlessTool(task);
     await world.serve([tool]);
     const { dispatcher } = await world.call();
@@ -115,17 +119,14 @@ describe("Durable calls over NATS", () => {
     const calls = new DurableCalls(link, "_INBOX");
     const { signal } = new AbortController();
     const context = { signal, throwIfAborted() {} } as never;
-    const run = () => calls.run("test./.build.digest", "build", {}, context);
+    const run = () =>
+      calls.run({ tool: "build", path: "test./.build.digest", request: {}, context });
     const waits = run();
     const manager = await jetstreamManager(connection);
     while (calls.waiting === 0) await connection.flush();
     while ((await manager.streams.info("PLUE_CALLS")).state.messages === 0);
     await manager.streams.update("PLUE_CALLS", { max_msg_size: 10 });
-    const result = await run();
-    assert(!result.ok);
-    assertEquals(result.error.code, "unavailable");
-    assertStringIncludes(result.error.message, "nothing has run");
-    assertEquals(result.error.ran, "no");
+    assertFailed(await run(), "unavailable", "nothing has run", "no");
     // The other one still waits.
     assertEquals(calls.waiting, 1);
     calls.stop();
@@ -147,9 +148,9 @@ describe("Durable calls over NATS", () => {
     globalThis.setTimeout = patched as typeof setTimeout;
     try {
       const { signal } = new AbortController();
-      const waits = calls.run("look./.build.digest", "build", {}, {
-        ...{ signal, throwIfAborted() {} },
-      } as never);
+      const context = { signal, throwIfAborted() {} } as never;
+      const path = "look./.build.digest";
+      const waits = calls.run({ tool: "build", path, request: {}, context });
       await sixth.came;
       calls.stop();
       assertEquals((await waits).ok, false);
@@ -160,43 +161,39 @@ describe("Durable calls over NATS", () => {
     assertEquals(link.errors, []);
   });
 
-  withServer("has results that a message of the server can have, and names the limit", async () => {
-    await using own = await TestServer.start({ lines: "max_payload: 131072" });
-    await using world = new World(own);
-    let size = 129_000;
-    await world.serve([{ ...task, execute: () => "x".repeat(size) }]);
-    const { dispatcher } = await world.call();
-    const result = await dispatcher.dispatch({ name: "build" });
-    assertEquals(result.ok && (result.content as string).length, size);
-    size = 131_000;
-    const large = await dispatcher.dispatch({ name: "build" });
-    assertEquals(!large.ok && [large.error.code, large.error.ran], ["output_too_large", "yes"]);
-    assertStringIncludes(large.ok ? "" : large.error.message, "max_payload of the server allows");
-  });
+  withOwnServer(
+    "has results that a message of the server can have, and names the limit",
+    async (world) => {
+      let size = 129_000;
+      await world.serve([{ ...task, execute: () => "x".repeat(size) }]);
+      const { dispatcher } = await world.call();
+      const result = await dispatcher.dispatch({ name: "build" });
+      assertEquals(result.ok && (result.content as string).length, size);
+      size = 131_000;
+      const large = await dispatcher.dispatch({ name: "build" });
+      assertFailed(large, "output_too_large", "", "yes");
+      assertStringIncludes(large.ok ? "" : large.error.message, "max_payload of the server allows");
+    },
+    { lines: "max_payload: 131072" },
+  );
 
-  withServer(
+  withOwnServer(
     "says that the server has no room for a result, or the caller's share has none",
-    async () => {
-      await using own = await TestServer.start();
+    async (world, own) => {
       await new Kvm(await own.connect()).create("plue_results", { max_bytes: 800_000 });
       const store = await natsCallStore(await own.connect(), { bucket: "plue_results" });
       for (let owner = 0; owner < 7; owner++) {
         await store.create(`a.${owner}`, new Uint8Array(95_000));
       }
-      await using world = new World(own);
       let size = 98_000;
       await world.serve([{ ...task, execute: () => "x".repeat(size) }]);
       const { dispatcher } = await world.call();
       const run = (principal: string) => dispatcher.dispatch({ name: "build" }, { principal });
       assertEquals((await run("ann")).ok, true);
-      const full = await run("bob");
-      assert(!full.ok);
-      assertEquals(full.error.code, "unavailable");
-      assertStringIncludes(full.error.message, "its result cannot be stored; it has run");
+      assertFailed(await run("bob"), "unavailable", "its result cannot be stored; it has run");
       size = 120_000;
       const large = await run("cid");
-      assert(!large.ok);
-      assertEquals(large.error.code, "output_too_large");
+      assertFailed(large, "output_too_large");
       assertStringIncludes(
         large.error.message,
         "the quota of its principal is exhausted); it has run",
@@ -206,99 +203,101 @@ describe("Durable calls over NATS", () => {
     },
   );
 
-  withServer("says that a caller's share is full, also when it is asked again", async () => {
-    await using own = await TestServer.start();
-    await new Kvm(await own.connect()).create("plue_results", { max_bytes: 800_000 });
-    await using world = new World(own);
-    let runs = 0;
-    await world.serve([{ ...task, idempotent: true, execute: () => `${++runs}`.repeat(60_000) }]);
-    const { dispatcher } = await world.call();
-    const run = (callId: string) =>
-      dispatcher.dispatch({ name: "build", callId }, { principal: "ann", messageId: callId });
-    assertEquals((await run("a")).ok, true);
-    for (
-      const expected of [
-        ["output_too_large", false, "it has run", 2],
-        // The failure is stored.
-        ["output_too_large", false, "it has run", 2],
-      ]
-    ) {
-      const result = await run("b");
-      assert(!result.ok);
-      const { code, retryable, message } = result.error;
-      assertEquals([code, retryable, message.slice(-10), runs], expected);
-    }
-    // Nothing is left for as much as a claim.
-    const store = await natsCallStore(await own.connect(), { bucket: "plue_results" });
-    const owner = await ownerDigest("ann");
-    for (let size = 30_000; size > 10; size = Math.floor(size / 2)) {
-      await store.create(`a.${owner}.${size}`, new Uint8Array(size)).catch(() => {});
-    }
-    for (let time = 0; time < 2; time++) {
-      const result = await run("c");
-      assert(!result.ok);
-      assertEquals([result.error.code, runs], ["overloaded", 2]);
-      assertStringIncludes(result.error.message, "nothing has run");
-      assertEquals(result.error.ran, "no");
-    }
-  });
+  withOwnServer(
+    "says that a caller's share is full, also when it is asked again",
+    async (world, own) => {
+      await new Kvm(await own.connect()).create("plue_results", { max_bytes: 800_000 });
+      let runs = 0;
+      await world.serve([{ ...task, idempotent: true, execute: () => `${++runs}`.repeat(60_000) }]);
+      const { dispatcher } = await world.call();
+      const run = (callId: string) =>
+        dispatcher.dispatch({ name: "build", callId }, { principal: "ann", messageId: callId });
+      assertEquals((await run("a")).ok, true);
+      for (
+        const expected of [
+          ["output_too_large", false, "it has run", 2],
+          // The failure is stored.
+          ["output_too_large", false, "it has run", 2],
+        ]
+      ) {
+        const result = await run("b");
+        assert(!result.ok);
+        const { code, retryable, message } = result.error;
+        assertEquals([code, retryable, message.slice(-10), runs], expected);
+      }
+      // Nothing is left for as much as a claim.
+      const store = await natsCallStore(await own.connect(), { bucket: "plue_results" });
+      const owner = await ownerDigest("ann");
+      for (let size = 30_000; size > 10; size = Math.floor(size / 2)) {
+        await store.create(`a.${owner}.${size}`, new Uint8Array(size)).catch(() => {});
+      }
+      for (let time = 0; time < 2; time++) {
+        const result = await run("c");
+        assert(!result.ok);
+        assertEquals([result.error.code, runs], ["overloaded", 2]);
+        assertStringIncludes(result.error.message, "nothing has run");
+        assertEquals(result.error.ran, "no");
+      }
+    },
+  );
 
-  withServer("takes no more of a caller than may wait, until others have ended", async () => {
-    await using own = await TestServer.start();
-    await using world = new World(own);
-    const { began, goOn, tool } = slowTool(task, "built");
-    await world.serve([tool], { concurrency: 1 });
-    const [one, other] = [
-      await world.call({ maxOwnerBytes: 3_072 }),
-      await world.call({ maxOwnerBytes: 3_072 }),
-    ];
-    // So long that each call has nearly 1 KiB.
-    const run = ({ dispatcher }: typeof one, name: string) =>
-      dispatcher.dispatch({ name: "build" }, { principal: name.padEnd(400, "-") });
-    const waiting = [run(one, "ann")];
-    await began.came;
-    const spy = await own.connect();
-    const manager = await jetstreamManager(spy);
-    const wait = async (count: number): Promise<void> => {
-      while ((await manager.streams.info("PLUE_CALLS")).state.messages < count);
-    };
-    waiting.push(run(one, "ann"), run(one, "ann"));
-    await wait(3);
-    for (const caller of [one, other]) {
-      const full = await run(caller, "ann");
-      assert(!full.ok);
-      const { code, ran, retryAfterMs, message } = full.error;
-      assertEquals([code, ran, retryAfterMs], ["overloaded", "no", 10_000]);
-      assertStringIncludes(message, "as many calls of its caller wait as may; nothing has run");
-    }
-    waiting.push(run(one, "bob"));
-    await wait(4);
-    goOn.come();
-    const results = await Promise.all(waiting);
-    assertEquals(results.map((result) => result.ok && result.content), Array(4).fill("built"));
-    // Completed tasks do not count.
-    const next = await run(one, "ann");
-    assertEquals(next.ok && next.content, "built");
-  });
+  withOwnServer(
+    "takes no more of a caller than may wait, until others have ended",
+    async (world, own) => {
+      const { began, goOn, tool } = slowTool(task, "built");
+      await world.serve([tool], { concurrency: 1 });
+      const [one, other] = [
+        await world.call({ maxOwnerBytes: 3_072 }),
+        await world.call({ maxOwnerBytes: 3_072 }),
+      ];
+      // So long that each call has nearly 1 KiB.
+      const run = ({ dispatcher }: typeof one, name: string) =>
+        dispatcher.dispatch({ name: "build" }, { principal: name.padEnd(400, "-") });
+      const waiting = [run(one, "ann")];
+      await began.came;
+      const spy = await own.connect();
+      const manager = await jetstreamManager(spy);
+      const wait = async (count: number): Promise<void> => {
+        while ((await manager.streams.info("PLUE_CALLS")).state.messages < count);
+      };
+      waiting.push(run(one, "ann"), run(one, "ann"));
+      await wait(3);
+      for (const caller of [one, other]) {
+        const full = await run(caller, "ann");
+        assert(!full.ok);
+        const { code, ran, retryAfterMs, message } = full.error;
+        assertEquals([code, ran, retryAfterMs], ["overloaded", "no", 10_000]);
+        assertStringIncludes(message, "as many calls of its caller wait as may; nothing has run");
+      }
+      waiting.push(run(one, "bob"));
+      await wait(4);
+      goOn.come();
+      const results = await Promise.all(waiting);
+      assertEquals(results.map((result) => result.ok && result.content), Array(4).fill("built"));
+      // Completed tasks do not count.
+      assertContent(await run(one, "ann"), "built");
+    },
+  );
 
-  withServer("uses the stream of an operator, and says what is wrong with another", async () => {
-    await using own = await TestServer.start();
-    await using world = new World(own);
-    const manager = await jetstreamManager(await own.connect());
-    const subjects = ["plue.v1.run.>"];
-    await manager.streams.add({ name: "PLUE_CALLS", subjects });
-    const error = await assertRejects(() => world.serve([task]), Error);
-    assertStringIncludes(error.message, 'it needs subjects "plue.v1.run.>"');
-    assertStringIncludes(error.message, 'retention "workqueue"');
-    await manager.streams.delete("PLUE_CALLS");
-    await manager.streams.add({
-      ...{ name: "PLUE_CALLS", subjects, max_bytes: 1_000_000 },
-      ...{ retention: RetentionPolicy.Workqueue, discard: DiscardPolicy.New },
-    });
-    await world.serve([task]);
-    const { dispatcher } = await world.call();
-    assertEquals((await dispatcher.dispatch({ name: "build" })).ok, true);
-  });
+  withOwnServer(
+    "uses the stream of an operator, and says what is wrong with another",
+    async (world, own) => {
+      const manager = await jetstreamManager(await own.connect());
+      const subjects = ["plue.v1.run.>"];
+      await manager.streams.add({ name: "PLUE_CALLS", subjects });
+      const error = await assertRejects(() => world.serve([task]), Error);
+      assertStringIncludes(error.message, 'it needs subjects "plue.v1.run.>"');
+      assertStringIncludes(error.message, 'retention "workqueue"');
+      await manager.streams.delete("PLUE_CALLS");
+      await manager.streams.add({
+        ...{ name: "PLUE_CALLS", subjects, max_bytes: 1_000_000 },
+        ...{ retention: RetentionPolicy.Workqueue, discard: DiscardPolicy.New },
+      });
+      await world.serve([task]);
+      const { dispatcher } = await world.call();
+      assertEquals((await dispatcher.dispatch({ name: "build" })).ok, true);
+    },
+  );
 
   const claimed = { holder: "x", heldUntil: 8.64e15, attempts: 1, refusals: 0 };
   for (
@@ -310,8 +309,7 @@ describe("Durable calls over NATS", () => {
       ["signed, and no record", "forged", true],
     ] as const
   ) {
-    withServer(`takes no record that is ${what}`, async () => {
-      await using world = open();
+    withWorld(`takes no record that is ${what}`, async (world) => {
       const { began, goOn, tool } = slowTool(task, "built");
       await world.serve([tool]);
       const { dispatcher } = await world.call();
@@ -326,14 +324,11 @@ describe("Durable calls over NATS", () => {
       }
       goOn.come();
       const result = await running;
-      assert(!result.ok);
-      assertEquals(result.error.code, "unavailable");
-      assertStringIncludes(result.error.message, "is damaged, or has a wrong signature");
+      assertFailed(result, "unavailable", "is damaged, or has a wrong signature");
     });
   }
 
-  withServer("streams what the tool says meanwhile", async () => {
-    await using world = open();
+  withWorld("streams what the tool says meanwhile", async (world) => {
     await world.serve([{
       ...task,
       execute(_, { metadata, progress }) {
@@ -348,8 +343,7 @@ describe("Durable calls over NATS", () => {
     assertEquals(types, ["metadata", "progress", "result"]);
   });
 
-  withServer("runs a call again whose worker has died, with a higher attempt", async () => {
-    await using world = open();
+  withWorld("runs a call again whose worker has died, with a higher attempt", async (world) => {
     const began = event();
     const attempts: (number | undefined)[] = [];
     const execute = (isFirst: boolean): NonNullable<ToolDefinition["execute"]> => (_, context) => {
@@ -363,15 +357,13 @@ describe("Durable calls over NATS", () => {
     await began.came;
     await first.kill();
     await world.serve([{ ...task, execute: execute(false) }], { leaseMs });
-    const result = await running;
-    assertEquals(result.ok && result.content, "built");
+    assertContent(await running, "built");
     const [one = 0, two = 0] = attempts;
     assertEquals(attempts.length, 2);
     assertGreater(two, one);
   });
 
-  withServer("says of a call that may not be repeated that it may have run", async () => {
-    await using world = open();
+  withWorld("says of a call that may not be repeated that it may have run", async (world) => {
     const began = event();
     const once = { ...task, idempotent: false };
     const first = await world.serve([{
@@ -386,17 +378,12 @@ describe("Durable calls over NATS", () => {
     await began.came;
     await first.kill();
     await world.serve([once], { leaseMs });
-    const result = await running;
-    assert(!result.ok);
-    assertEquals(result.error.code, "unavailable");
-    assertStringIncludes(result.error.message, "may have run");
-    assertEquals(result.error.ran, "unknown");
+    assertFailed(await running, "unavailable", "may have run", "unknown");
     // The operator reads it too: the caller may be gone.
     assertMatch(world.errors.map(String).join("\n"), /it may have run \(task "run\.\S+"\)/);
   });
 
-  withServer("runs a task later that its tool refuses, with a delay that grows", async () => {
-    await using world = open();
+  withWorld("runs a task later that its tool refuses, with a delay that grows", async (world) => {
     let runs = 0;
     await world.serve([{
       ...task,
@@ -407,24 +394,20 @@ describe("Durable calls over NATS", () => {
         return ToolResult.error("overloaded", "too many requests", details);
       },
     }]);
-    const spy = await server.connect();
     const delays: number[] = [];
-    spy.subscribe("$JS.ACK.PLUE_CALLS.>", {
+    const spy = await spyOn(server, "$JS.ACK.PLUE_CALLS.>", {
       callback(_, message) {
         const [, details] = /^-NAK (.+)$/.exec(message.string()) ?? [];
         if (details !== undefined) delays.push(JSON.parse(details).delay / 1e6);
       },
     });
-    await spy.flush();
     const { dispatcher } = await world.call();
-    const result = await dispatcher.dispatch({ name: "build" });
-    assertEquals(result.ok ? result.content : result.error, "built");
+    assertContent(await dispatcher.dispatch({ name: "build" }), "built");
     await spy.flush();
     assertEquals([runs, delays], [3, [1_000, 2_500]]);
   });
 
-  withServer("keeps the answer of a task that its worker cannot continue now", async () => {
-    await using world = open();
+  withWorld("keeps the answer of a task that its worker cannot continue now", async (world) => {
     const { began, goOn, tool: slow } = slowTool({ name: "slow", description: "Waits." });
     const ask: ToolDefinition = {
       ...task,
@@ -439,21 +422,17 @@ describe("Durable calls over NATS", () => {
     assert(isSuspended(asked));
     const waits = dispatcher.dispatch({ name: "slow" });
     await began.came;
-    const spy = await server.connect();
     let writes = 0;
-    spy.subscribe(`$KV.plue_results.${await ownerPrefix(world.name)}.>`, {
+    await spyOn(server, `$KV.plue_results.${await ownerPrefix(world.name)}.>`, {
       // The claim of the answered call, and its return to the stream.
       callback: () => void (++writes === 2 && goOn.come()),
     });
-    await spy.flush();
     const answers = { sure: { action: "accept" } } as const;
-    const result = await dispatcher.resume(asked.ticket, answers, context);
-    assertEquals(result.ok ? result.content : result.error, "accept");
+    assertContent(await dispatcher.resume(asked.ticket, answers, context), "accept");
     await waits;
   });
 
-  withServer("loses no task to the limits of its workers", async () => {
-    await using world = open();
+  withWorld("loses no task to the limits of its workers", async (world) => {
     let runs = 0;
     await world.serve([{
       ...task,
@@ -471,17 +450,14 @@ describe("Durable calls over NATS", () => {
     assertEquals(runs, 4);
   });
 
-  withServer("takes no more tasks than the limits of its calls let run", async () => {
-    await using world = open();
+  withWorld("takes no more tasks than the limits of its calls let run", async (world) => {
     await world.serve([{ ...task, execute: () => server.connect().then((one) => one.flush()) }], {
       dispatcher: { limits: { maxConcurrent: 2, maxQueued: 0 } },
     });
-    const spy = await server.connect();
     let refused = 0;
-    spy.subscribe("$JS.ACK.PLUE_CALLS.>", {
+    const spy = await spyOn(server, "$JS.ACK.PLUE_CALLS.>", {
       callback: (_, message) => void (message.string().startsWith("-NAK {") && refused++),
     });
-    await spy.flush();
     const { dispatcher } = await world.call();
     const results = await Promise.all(
       Array.from({ length: 12 }, () => dispatcher.dispatch({ name: "build" })),
@@ -490,8 +466,7 @@ describe("Durable calls over NATS", () => {
     assertEquals([results.filter(({ ok }) => !ok), refused], [[], 0]);
   });
 
-  withServer("leaves the tasks to other workers that it has no place for", async () => {
-    await using world = open();
+  withWorld("leaves the tasks to other workers that it has no place for", async (world) => {
     const { began, goOn, tool } = slowTool(task, "first");
     await world.serve([tool], { concurrency: 1 });
     const { dispatcher } = await world.call();
@@ -499,15 +474,12 @@ describe("Durable calls over NATS", () => {
     await began.came;
     const second = dispatcher.dispatch({ name: "build" }, { timeoutMs: 10_000 });
     await world.serve([{ ...task, execute: () => "second" }]);
-    const result = await second;
-    assertEquals(result.ok ? result.content : result.error, "second");
+    assertContent(await second, "second");
     goOn.come();
-    const ended = await first;
-    assertEquals(ended.ok && ended.content, "first");
+    assertContent(await first, "first");
   });
 
-  withServer("runs as many tasks of a tool at once as its concurrency says", async () => {
-    await using world = open();
+  withWorld("runs as many tasks of a tool at once as its concurrency says", async (world) => {
     const [began, goOn] = [event(), event()];
     let running = 0;
     let most = 0;
@@ -539,8 +511,7 @@ describe("Durable calls over NATS", () => {
       [{ toolConcurrency: { build: 0.5 } }, "numbers from 1 to 4096, by the ids of tools"],
     ] as const
   ) {
-    withServer(`refuses ${JSON.stringify(options)}`, async () => {
-      await using world = open();
+    withWorld(`refuses ${JSON.stringify(options)}`, async (world) => {
       const error = await assertRejects(() => world.serve([task], options), Error);
       assertStringIncludes(error.message, message);
     });
@@ -548,8 +519,7 @@ describe("Durable calls over NATS", () => {
 
   const clocks = [[-60_000, "60 s behind"], [90_000_000, "at least 3600 s ahead of"]] as const;
   for (const [ms, skew] of clocks) {
-    withServer(`passes tasks on while its clock is ${skew} the server's`, async () => {
-      await using world = open();
+    withWorld(`passes tasks on while its clock is ${skew} the server's`, async (world) => {
       const { began, goOn, tool } = slowTool(task, "built");
       const [seen, refused] = [event(), event()];
       const onError = (error: unknown): void => {
@@ -558,11 +528,9 @@ describe("Durable calls over NATS", () => {
       await world.serve([tool], { concurrency: 1, leaseMs, onError });
       const { dispatcher } = await world.call();
       let sent = 0;
-      const spy = await server.connect();
-      spy.subscribe(`plue.v1.run.${world.name}.>`, {
+      await spyOn(server, `plue.v1.run.${world.name}.>`, {
         callback: () => void (++sent === 2 && seen.come()),
       });
-      await spy.flush();
       const first = dispatcher.dispatch({ name: "build" });
       await began.came;
       const second = dispatcher.dispatch({ name: "build" });
@@ -581,8 +549,7 @@ describe("Durable calls over NATS", () => {
   }
 
   for (const refused of ["$JS.API.STREAM.INFO.PLUE_CALLS", "plue.v1.run."]) {
-    withServer(`sends a call again while no server answers "${refused}"`, async () => {
-      await using world = open();
+    withWorld(`sends a call again while no server answers "${refused}"`, async (world) => {
       await world.serve([task]);
       const { dispatcher, connection } = await world.call();
       const request = connection.request.bind(connection);
@@ -592,13 +559,12 @@ describe("Durable calls over NATS", () => {
           ? Promise.reject(new TimeoutError())
           : request(subject, ...rest);
       const result = await dispatcher.dispatch({ name: "build" });
-      assertEquals(result.ok ? result.content : result.error, "built");
+      assertContent(result, "built");
       assertEquals(world.errors.length, 1);
     });
   }
 
-  withServer("drops the result of a run that has lost its lease", async () => {
-    await using world = open();
+  withWorld("drops the result of a run that has lost its lease", async (world) => {
     const [began, goOn, late] = [event(), event(), event()];
     await world.serve([{
       ...task,
@@ -623,7 +589,7 @@ describe("Durable calls over NATS", () => {
     const result = await running;
     goOn.come();
     await late.came;
-    assertEquals(result.ok && result.content, "first");
+    assertContent(result, "first");
     const states: unknown[] = [];
     for await (const { key, value } of store.list(own)) {
       states.push((seal.unwrap(value, `plue_results.${key}`) as Kept).result.content);
@@ -631,8 +597,7 @@ describe("Durable calls over NATS", () => {
     assertEquals(states, ["first"]);
   });
 
-  withServer("waits for a worker", async () => {
-    await using world = open();
+  withWorld("waits for a worker", async (world) => {
     const first = await world.serve([task]);
     const { dispatcher } = await world.call();
     await first.close();
@@ -640,11 +605,10 @@ describe("Durable calls over NATS", () => {
     const waiting = dispatcher.dispatch({ name: "build" }, { progress: () => progress.come() });
     await world.serve([task]);
     const result = await waiting;
-    assertEquals(result.ok && result.content, "built");
+    assertContent(result, "built");
   });
 
-  withServer("aborts a call, whether it runs or waits", async () => {
-    await using world = open();
+  withWorld("aborts a call, whether it runs or waits", async (world) => {
     const { began, aborted, tool, runs } = endlessTool(task);
     const worker = await world.serve([tool]);
     const { dispatcher } = await world.call();
@@ -653,63 +617,67 @@ describe("Durable calls over NATS", () => {
     await began.came;
     abort.abort();
     await aborted.came;
-    const result = await running;
-    assertEquals(!result.ok && [result.error.code, result.error.ran], ["aborted", "yes"]);
+    assertFailed(await running, "aborted", "", "yes");
     await worker.close();
     // Nothing has run, even if the call is repeated.
     const messageId = world.name;
     const waiting = { name: "build", callId: "w" };
     for (const code of ["timeout", "aborted"] as const) {
-      const ended = await dispatcher.dispatch(waiting, { messageId, timeoutMs: 100 });
-      assertEquals(!ended.ok && [ended.error.code, ended.error.ran], [code, "no"]);
+      assertFailed(
+        await dispatcher.dispatch(waiting, { messageId, timeoutMs: 100 }),
+        code,
+        "",
+        "no",
+      );
     }
     await world.serve([task]);
     const other = await dispatcher.dispatch({ name: "build", callId: "x" });
     assertEquals([other.ok && other.content, runs()], ["built", 1]);
   });
 
-  withServer("does not say of a tool that goes on after an abort that it has stopped", async () => {
-    await using world = open();
-    const { began, goOn, tool, runs } = slowTool({ ...task, idempotent: false });
-    await world.serve([tool], { dispatcher: { graceMs: 1 } });
-    const { registry } = await world.call();
-    const dispatcher = new ToolDispatcher(registry, {
-      ...{ graceMs: 50, idempotency: { kept: storedKeys(memoryCallStore()) } },
-    });
-    const abort = new AbortController();
-    const run = (signal?: AbortSignal) =>
-      dispatcher.dispatch({ name: "build" }, { idempotencyKey: "k", signal });
-    const running = run(abort.signal);
-    await began.came;
-    abort.abort();
-    for (const result of [await running, await run()]) {
-      assert(!result.ok);
-      const { code, ran, retryable } = result.error;
-      assertEquals([code, ran, retryable, runs()], ["aborted", "unknown", false, 1]);
-    }
-    goOn.come();
-  });
+  withWorld(
+    "does not say of a tool that goes on after an abort that it has stopped",
+    async (world) => {
+      const { began, goOn, tool, runs } = slowTool({ ...task, idempotent: false });
+      await world.serve([tool], { dispatcher: { graceMs: 1 } });
+      const { registry } = await world.call();
+      const dispatcher = new ToolDispatcher(registry, {
+        ...{ graceMs: 50, idempotency: { kept: storedKeys(memoryCallStore()) } },
+      });
+      const abort = new AbortController();
+      const run = (signal?: AbortSignal) =>
+        dispatcher.dispatch({ name: "build" }, { idempotencyKey: "k", signal });
+      const running = run(abort.signal);
+      await began.came;
+      abort.abort();
+      for (const result of [await running, await run()]) {
+        assert(!result.ok);
+        const { code, ran, retryable } = result.error;
+        assertEquals([code, ran, retryable, runs()], ["aborted", "unknown", false, 1]);
+      }
+      goOn.come();
+    },
+  );
 
   withServer("counts the calls of a principal that come in one turn", async () => {
     const calls = new DurableCalls(linkOf(await server.connect()), "_INBOX");
     const abort = new AbortController();
-    const context = { signal: abort.signal, throwIfAborted: () => abort.signal.throwIfAborted() };
+    const context = { signal: abort.signal, throwIfAborted() {} } as never;
+    const call = { tool: "build", path: "turn./.build.digest", context };
     const ended = Array.from(
       { length: 2_049 },
-      (_, at) => calls.run("turn./.build.digest", "build", { arguments: { at } }, context as never),
+      (_, at) => calls.run({ ...call, request: { arguments: { at } } }),
     );
     const last = await ended[2_048];
     assert(last?.ok === false);
     assertEquals([last.error.code, last.error.ran], ["overloaded", "no"]);
     abort.abort();
     for (const result of (await Promise.all(ended)).slice(0, 2_048)) {
-      assertEquals(!result.ok && result.error.code, "aborted");
+      assertFailed(result, "aborted");
     }
   });
 
-  withServer("counts no size that a message cannot have", async () => {
-    await using own = await TestServer.start();
-    await using world = new World(own);
+  withOwnServer("counts no size that a message cannot have", async (world) => {
     await world.serve([task]);
     const { dispatcher, connection } = await world.call({ maxOwnerBytes: 65_536 });
     const owner = await ownerDigest("ann");
@@ -721,12 +689,10 @@ describe("Durable calls over NATS", () => {
       connection.publish("plue.v1.run.x./.y.d.other.0", new Uint8Array(1_000));
     }
     const result = await dispatcher.dispatch({ name: "build" }, { principal: "ann" });
-    assertEquals(result.ok && result.content, "built");
+    assertContent(result, "built");
   });
 
-  withServer("goes on when the server was away", async () => {
-    await using own = await TestServer.start();
-    await using world = new World(own);
+  withOwnServer("goes on when the server was away", async (world, own) => {
     const { began, goOn, tool } = slowTool(task, "built");
     await world.serve([tool]);
     const { dispatcher, connection } = await world.call();
@@ -735,14 +701,11 @@ describe("Durable calls over NATS", () => {
     await own.kill();
     goOn.come();
     await own.start();
-    const result = await running;
-    assertEquals(result.ok && result.content, "built");
+    assertContent(await running, "built");
     await connection.flush();
   });
 
-  withServer("goes on when the server has lost its streams and buckets", async () => {
-    await using own = await TestServer.start();
-    await using world = new World(own);
+  withOwnServer("goes on when the server has lost its streams and buckets", async (world, own) => {
     const worker = await world.serve([task]);
     const { dispatcher, registry } = await world.call();
     const store = await natsCallStore(await own.connect(), { secret: SECRET });
@@ -750,25 +713,21 @@ describe("Durable calls over NATS", () => {
     for (const name of ["PLUE_CALLS", "KV_plue_results", "KV_plue_calls", "KV_plue_tools"]) {
       await streams.delete(name);
     }
-    const result = await dispatcher.dispatch({ name: "build" });
-    assertEquals(result.ok ? result.content : result.error, "built");
+    assertContent(await dispatcher.dispatch({ name: "build" }), "built");
     assertGreater(await store.create("a.b.c", new Uint8Array(1)) ?? 0, 0);
     const changes = followChanges(registry);
     worker.registry.registerTool({ ...task, name: "later" });
     assertEquals((await changes.next()).tool.id, "later");
   });
 
-  withServer("runs nothing that was changed, or is sent again", async () => {
-    await using world = open();
+  withWorld("runs nothing that was changed, or is sent again", async (world) => {
     let runs = 0;
     await world.serve([{ ...task, execute: () => ++runs }]);
     const { dispatcher } = await world.call();
-    const spy = await server.connect();
     const seen = event<{ readonly subject: string; readonly data: Uint8Array }>();
-    spy.subscribe("plue.v1.run.>", {
+    const spy = await spyOn(server, "plue.v1.run.>", {
       callback: (_, { subject, data }) => seen.come({ subject, data: Uint8Array.from(data) }),
     });
-    await spy.flush();
     assertEquals((await dispatcher.dispatch({ name: "build" })).ok, true);
     const { subject, data } = await seen.came;
     // Sent again, and changed.
@@ -779,8 +738,7 @@ describe("Durable calls over NATS", () => {
     assertEquals(runs, 2);
   });
 
-  withServer("holds a call for longer than its lease, so that it runs once", async () => {
-    await using world = open();
+  withWorld("holds a call for longer than its lease, so that it runs once", async (world) => {
     let runs = 0;
     const goOn = event();
     const tool = {
@@ -795,29 +753,24 @@ describe("Durable calls over NATS", () => {
     await world.serve([tool], { leaseMs });
     await world.serve([tool], { leaseMs });
     const { dispatcher } = await world.call();
-    const spy = await server.connect();
     const own = await ownerPrefix(world.name);
     let writes = 0;
-    spy.subscribe(`$KV.plue_results.${own}.>`, {
+    await spyOn(server, `$KV.plue_results.${own}.>`, {
       // The claim, and four renewals, a third of a lease each.
       callback: () => void (++writes === 5 && goOn.come()),
     });
-    await spy.flush();
     const result = await dispatcher.dispatch({ name: "build" }, { principal: world.name });
     assertEquals([result.ok && result.content, runs], ["built", 1]);
   });
 
-  withServer("takes calls off the stream that cannot be run", async () => {
-    await using world = open();
+  withWorld("takes calls off the stream that cannot be run", async (world) => {
     let runs = 0;
     await world.serve([{ ...task, execute: () => ++runs }]);
     const { dispatcher } = await world.call();
-    const spy = await server.connect();
     const subject = event<string>();
-    spy.subscribe(`plue.v1.run.${world.name}.>`, {
+    const spy = await spyOn(server, `plue.v1.run.${world.name}.>`, {
       callback: (_, message) => subject.come(message.subject),
     });
-    await spy.flush();
     assertEquals((await dispatcher.dispatch({ name: "build" })).ok, true);
     const to = await subject.came;
     const seal = new Seal("test", SECRET);

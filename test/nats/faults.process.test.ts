@@ -18,19 +18,24 @@ import {
 import { z } from "zod";
 import { Sender } from "../../src/adapters/nats/protocol.ts";
 import { Seal } from "../../src/adapters/nats/seal.ts";
-import { SECRET, TestServer, useServer, withServer } from "./server.ts";
-import { endlessTool, event, slowTool, World } from "./world.ts";
+import { SECRET, TestServer, withServer } from "./server.ts";
+import {
+  assertContent,
+  assertFailed,
+  endlessTool,
+  event,
+  slowTool,
+  spyOn,
+  useWorlds,
+} from "./world.ts";
 import { followChanges } from "../support/changes.ts";
 
 const ping: ToolDefinition = { name: "ping", description: "Answers.", execute: () => "pong" };
 
 describe("Workers and callers over NATS", () => {
-  const server = useServer();
+  const { server, withWorld } = useWorlds();
 
-  const open = (): World => new World(server);
-
-  withServer("spreads calls over the workers", async () => {
-    await using world = open();
+  withWorld("spreads calls over the workers", async (world) => {
     const ran = new Set<number>();
     for (const number of [1, 2, 3]) {
       await world.serve([{ ...ping, execute: () => void ran.add(number) }]);
@@ -41,8 +46,7 @@ describe("Workers and callers over NATS", () => {
     assertEquals(ran.size, 3);
   });
 
-  withServer("says at once that no worker is there", async () => {
-    await using world = open();
+  withWorld("says at once that no worker is there", async (world) => {
     const worker = await world.serve([ping]);
     const { dispatcher } = await world.call();
     await worker.kill();
@@ -53,8 +57,7 @@ describe("Workers and callers over NATS", () => {
     assertEquals(result.error.ran, "no");
   });
 
-  withServer("connects again when the server does not deliver its messages", async () => {
-    await using world = open();
+  withWorld("connects again when the server does not deliver its messages", async (world) => {
     const { connection, worker } = await world.serve([ping]);
     const beat = event();
     const publish = connection.publish.bind(connection);
@@ -72,9 +75,7 @@ describe("Workers and callers over NATS", () => {
     assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, true);
   });
 
-  withServer("says how much room a bucket needs, and takes less", async () => {
-    await using own = await TestServer.start({ jetstream: "max_file_store: 64MB" });
-    await using world = new World(own);
+  withOwnServer("says how much room a bucket needs, and takes less", async (world, own) => {
     const task: ToolDefinition = { ...ping, execution: "task" };
     const error = await assertRejects(() => world.serve([task]), Error);
     assertStringIncludes(
@@ -84,14 +85,12 @@ describe("Workers and callers over NATS", () => {
     );
     await world.serve([task], { maxBytes: 4_194_304 });
     const { dispatcher } = await world.call({ maxBytes: 4_194_304 });
-    const result = await dispatcher.dispatch({ name: "ping" });
-    assertEquals(result.ok ? result.content : result.error, "pong");
+    assertContent(await dispatcher.dispatch({ name: "ping" }), "pong");
     const { streams } = await jetstreamManager(await own.connect());
     for await (const { config } of streams.list()) assertEquals(config.max_bytes, 4_194_304);
-  });
+  }, { jetstream: "max_file_store: 64MB" });
 
-  withServer("goes on with another worker when one is gone, and no call is lost", async () => {
-    await using world = open();
+  withWorld("goes on with another worker when one is gone, and no call is lost", async (world) => {
     const [one] = [await world.serve([ping]), await world.serve([ping])];
     const { dispatcher } = await world.call();
     await one.kill();
@@ -101,8 +100,7 @@ describe("Workers and callers over NATS", () => {
     assertEquals(results.filter((result) => !result.ok), []);
   });
 
-  withServer("repeats a call whose worker died, if its tool may be repeated", async () => {
-    await using world = open();
+  withWorld("repeats a call whose worker died, if its tool may be repeated", async (world) => {
     const began = [event(), event()];
     let runs = 0;
     const tools = (isFirst: boolean): ToolDefinition[] =>
@@ -131,8 +129,7 @@ describe("Workers and callers over NATS", () => {
     assertEquals(runs, 3);
   });
 
-  withServer("ends its calls before it stops, and takes no more", async () => {
-    await using world = open();
+  withWorld("ends its calls before it stops, and takes no more", async (world) => {
     const slow = { ...ping, name: "slow", idempotent: false };
     const { began, goOn, tool } = slowTool(slow, "done");
     const worker = await world.serve([tool]);
@@ -142,28 +139,23 @@ describe("Workers and callers over NATS", () => {
     await world.serve([{ ...slow, execute: () => "other" }]);
     while (remote.workers < 2) await connection.flush();
     const closed = worker.close();
-    const other = await dispatcher.dispatch({ name: "slow" });
-    assertEquals(other.ok ? other.content : other.error, "other");
+    assertContent(await dispatcher.dispatch({ name: "slow" }), "other");
     goOn.come();
-    const result = await running;
-    assertEquals(result.ok && result.content, "done");
+    assertContent(await running, "done");
     await closed;
   });
 
-  withServer("aborts the calls that do not end in time when it stops", async () => {
-    await using world = open();
+  withWorld("aborts the calls that do not end in time when it stops", async (world) => {
     const { began, tool } = endlessTool(ping);
     const worker = await world.serve([tool], { drainTimeoutMs: 0 });
     const { dispatcher } = await world.call();
     const running = dispatcher.dispatch({ name: "ping" });
     await began.came;
     await worker.close();
-    const result = await running;
-    assertEquals(!result.ok && result.error.code, "aborted");
+    assertFailed(await running, "aborted");
   });
 
-  withServer("follows definitions: new ones, changed ones, and those that go", async () => {
-    await using world = open();
+  withWorld("follows definitions: new ones, changed ones, and those that go", async (world) => {
     const old = await world.serve([ping]);
     const { registry, dispatcher } = await world.call();
     const changes = followChanges(registry);
@@ -176,31 +168,27 @@ describe("Workers and callers over NATS", () => {
     assertEquals(await added, "updated ping Answers better.");
     old.registry.registerTool({ ...ping, name: "pang" });
     assertEquals(await changed(), "added pang Answers.");
-    const result = await dispatcher.dispatch({ name: "ping" });
-    assertEquals(result.ok && result.content, "pong");
+    assertContent(await dispatcher.dispatch({ name: "ping" }), "pong");
     // The old definition is still served, and replaces the removed one.
     await worker.kill();
     assertEquals((await dispatcher.dispatch({ name: "pang" })).ok, true);
   });
 
-  withServer("refuses a call of a tool that is not available at its worker", async () => {
-    await using world = open();
+  withWorld("refuses a call of a tool that is not available at its worker", async (world) => {
     await world.serve([{ ...ping, isAvailable: () => false }]);
     const { dispatcher } = await world.call();
     const result = await dispatcher.dispatch({ name: "ping" });
-    assertEquals(!result.ok && result.error.code, "unavailable");
+    assertFailed(result, "unavailable");
   });
 
-  withServer("stops a call whose caller is gone", async () => {
-    await using world = open();
+  withWorld("stops a call whose caller is gone", async (world) => {
     const { began, aborted, tool } = endlessTool(ping);
     await world.serve([tool]);
     const { dispatcher, connection } = await world.call();
     const running = dispatcher.dispatch({ name: "ping" });
     await began.came;
     await connection.close();
-    const result = await running;
-    assertEquals(!result.ok && result.error.code, "unavailable");
+    assertFailed(await running, "unavailable");
     assertStringIncludes(String(await aborted.came), "The caller is gone");
   });
 
@@ -231,8 +219,7 @@ describe("Workers and callers over NATS", () => {
     const { code, retryable, ran } = lost.error;
     assertEquals([code, retryable, ran], ["unavailable", false, "unknown"]);
     // Nothing is sent now, nor kept to be sent.
-    const meanwhile = await dispatcher.dispatch({ name: "ping" });
-    assertEquals(!meanwhile.ok && meanwhile.error.code, "unavailable");
+    assertFailed(await dispatcher.dispatch({ name: "ping" }), "unavailable");
     const back = event();
     void (async () => {
       for await (const { type } of connection.status()) if (type === "reconnect") back.come();
@@ -247,20 +234,17 @@ describe("Workers and callers over NATS", () => {
     await served.close();
   });
 
-  withServer("runs nothing that is unsigned, signed by others, or sent again", async () => {
-    await using world = open();
+  withWorld("runs nothing that is unsigned, signed by others, or sent again", async (world) => {
     let runs = 0;
     const worker = await world.serve([{ ...ping, execute: () => ++runs }]);
-    const spy = await server.connect();
     const seen: { subject: string; reply: string; data: Uint8Array }[] = [];
     const heard = event();
-    spy.subscribe(`plue.v1.call.${worker.worker}.>`, {
+    const spy = await spyOn(server, `plue.v1.call.${worker.worker}.>`, {
       callback(_, { subject, reply = "", data }) {
         seen.push({ subject, reply, data: Uint8Array.from(data) });
         heard.come();
       },
     });
-    await spy.flush();
     const { dispatcher } = await world.call();
     assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, true);
     await heard.came;
@@ -291,16 +275,13 @@ describe("Workers and callers over NATS", () => {
     );
   });
 
-  withServer("takes no answers of others", async () => {
-    await using world = open();
+  withWorld("takes no answers of others", async (world) => {
     const { began, goOn, tool } = slowTool(ping, "right");
     const worker = await world.serve([tool]);
-    const spy = await server.connect();
     const inbox = event<string>();
-    spy.subscribe(`plue.v1.call.${worker.worker}.>`, {
+    const spy = await spyOn(server, `plue.v1.call.${worker.worker}.>`, {
       callback: (_, { reply = "" }) => inbox.come(reply),
     });
-    await spy.flush();
     const { dispatcher } = await world.call();
     const running = dispatcher.dispatch({ name: "ping" });
     await began.came;
@@ -308,28 +289,24 @@ describe("Workers and callers over NATS", () => {
       .send({ type: "result", result: ToolResult.ok("wrong") });
     await spy.flush();
     goOn.come();
-    const result = await running;
-    assertEquals(result.ok && result.content, "right");
+    assertContent(await running, "right");
   });
 
-  withServer("lists no definition that another hand has written", async () => {
-    await using world = open();
+  withWorld("lists no definition that another hand has written", async (world) => {
     await world.serve([ping]);
     await world.serve([{ ...ping, name: "evil" }], { secret: "another-secret-of-theirs" });
     const { registry } = await world.call();
     assertEquals(registry.ids, ["ping"]);
   });
 
-  withServer("lets a secret be replaced", async () => {
-    await using world = open();
+  withWorld("lets a secret be replaced", async (world) => {
     const next = "the-next-secret-of-the-tests";
     await world.serve([ping], { secret: [SECRET, next] });
     const { dispatcher } = await world.call({ secret: [next, SECRET] });
     assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, true);
   });
 
-  withServer("logs many forged messages a few times, with their count", async () => {
-    await using world = open();
+  withWorld("logs many forged messages a few times, with their count", async (world) => {
     const worker = await world.serve([ping]);
     const { dispatcher } = await world.call();
     const spy = await server.connect();
@@ -343,8 +320,7 @@ describe("Workers and callers over NATS", () => {
     assertStringIncludes(`${world.errors.at(-1)}`, "wrong signature, and was not run (512 of them");
   });
 
-  withServer("goes on whatever its hooks do", async () => {
-    await using world = open();
+  withWorld("goes on whatever its hooks do", async (world) => {
     let told = 0;
     const hooks = [
       () => {
@@ -424,36 +400,37 @@ describe("Workers and callers over NATS", () => {
     }
   });
 
-  withServer("gives a tool the context that it declares, and checks it on both sides", async () => {
-    await using world = open();
-    const schema = {
-      type: "object",
-      properties: { tenant: { type: "string" } },
-      required: ["tenant"],
-    } as const;
-    const tools = (["sync", "task"] as const).flatMap((execution) =>
-      [schema, z.object({ tenant: z.string() })].map((context, index) =>
-        defineTool({
-          ...{ name: `${execution}_${index}`, description: "Lists the bills." },
-          ...{ context, execution },
-          execute: (_, { context }) => context.tenant,
-        })
-      )
-    );
-    await world.serve(tools);
-    const { dispatcher } = await world.call();
-    for (const { id } of tools) {
-      const result = await dispatcher.dispatch({ name: id }, { context: { tenant: "acme" } });
-      assertEquals([id, result.ok && result.content], [id, "acme"]);
-      for (const context of [undefined, { tenant: 7 }]) {
-        const wrong = await dispatcher.dispatch({ name: id }, { context });
-        assertEquals([id, !wrong.ok && wrong.error.code], [id, "unavailable"]);
+  withWorld(
+    "gives a tool the context that it declares, and checks it on both sides",
+    async (world) => {
+      const schema = {
+        type: "object",
+        properties: { tenant: { type: "string" } },
+        required: ["tenant"],
+      } as const;
+      const tools = (["sync", "task"] as const).flatMap((execution) =>
+        [schema, z.object({ tenant: z.string() })].map((context, index) =>
+          defineTool({
+            ...{ name: `${execution}_${index}`, description: "Lists the bills." },
+            ...{ context, execution },
+            execute: (_, { context }) => context.tenant,
+          })
+        )
+      );
+      await world.serve(tools);
+      const { dispatcher } = await world.call();
+      for (const { id } of tools) {
+        const result = await dispatcher.dispatch({ name: id }, { context: { tenant: "acme" } });
+        assertEquals([id, result.ok && result.content], [id, "acme"]);
+        for (const context of [undefined, { tenant: 7 }]) {
+          const wrong = await dispatcher.dispatch({ name: id }, { context });
+          assertEquals([id, !wrong.ok && wrong.error.code], [id, "unavailable"]);
+        }
       }
-    }
-  });
+    },
+  );
 
-  withServer("calls a tool that was defined with types", async () => {
-    await using world = open();
+  withWorld("calls a tool that was defined with types", async (world) => {
     const add = defineTool({
       ...{ namespace: "m", name: "add", description: "Adds." },
       parameters: { type: "object", properties: { a: { type: "number" } }, required: ["a"] },
@@ -461,7 +438,6 @@ describe("Workers and callers over NATS", () => {
     });
     await world.serve([add]);
     const { dispatcher } = await world.call();
-    const result = await dispatcher.dispatch({ name: "m:add", arguments: { a: 1 } });
-    assertEquals(result.ok && result.content, 2);
+    assertContent(await dispatcher.dispatch({ name: "m:add", arguments: { a: 1 } }), 2);
   });
 });

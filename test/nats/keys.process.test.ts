@@ -8,8 +8,8 @@ import { natsCallStore, type NatsKeys } from "@plue/tools/nats";
 import { Link } from "../../src/adapters/nats/link.ts";
 import { Runs } from "../../src/adapters/nats/runs.ts";
 import { type Role, Seal } from "../../src/adapters/nats/seal.ts";
-import { SECRET, useServer, withServer } from "./server.ts";
-import { endlessTool, World } from "./world.ts";
+import { SECRET, withServer } from "./server.ts";
+import { assertContent, assertFailed, endlessTool, useWorlds } from "./world.ts";
 
 function createKey(): { readonly seed: string; readonly key: string } {
   const pair = nkeys.createUser();
@@ -30,7 +30,7 @@ const again: ToolDefinition = { ...ping, name: "again", idempotent: true };
 const task: ToolDefinition = { ...ping, name: "task", execution: "task" };
 
 describe("Keys of callers and workers", () => {
-  const server = useServer();
+  const { server, withWorld } = useWorlds();
 
   withServer("keep the values of workers out of the tasks of callers", async () => {
     const connection = await server.connect();
@@ -49,8 +49,7 @@ describe("Keys of callers and workers", () => {
     assertEquals(listed, ["task.ann.own"]);
   });
 
-  withServer("let callers call and workers serve, also while a key is replaced", async () => {
-    await using world = new World(server);
+  withWorld("let callers call and workers serve, also while a key is replaced", async (world) => {
     const { began, tool: stop } = endlessTool({ ...task, name: "stop" });
     const ask: ToolDefinition = {
       ...{ ...ping, name: "ask" },
@@ -62,28 +61,27 @@ describe("Keys of callers and workers", () => {
     const { dispatcher: right } = await world.call(keys(caller));
     for (const name of ["ping", "again", "task"]) {
       const result = await right.dispatch({ name });
-      assertEquals(result.ok ? result.content : result.error, "pong");
+      assertContent(result, "pong");
     }
     const result = await right.dispatch({ name: "large" });
     assertEquals(result.ok && String(result.content).length, 900_000);
-    const asked = await right.dispatch({ name: "ask" }, {
-      onQuestion: () => ({ action: "accept", content: "yes" }),
-    });
-    assertEquals(asked.ok ? asked.content : asked.error, "accept");
+    assertContent(
+      await right.dispatch({ name: "ask" }, {
+        onQuestion: () => ({ action: "accept", content: "yes" }),
+      }),
+      "accept",
+    );
     const abort = new AbortController();
     const running = right.dispatch({ name: "stop" }, { signal: abort.signal });
     await began.came;
     abort.abort();
-    const aborted = await running;
-    assertEquals(!aborted.ok && aborted.error.code, "aborted");
+    assertFailed(await running, "aborted");
     assertEquals(world.errors, []);
     // A worker that does not have the new key of the callers runs nothing for it.
-    const refused = await dispatcher.dispatch({ name: "ping" });
-    assertEquals(!refused.ok && [refused.error.code, refused.error.ran], ["unavailable", "no"]);
+    assertFailed(await dispatcher.dispatch({ name: "ping" }), "unavailable", "", "no");
   });
 
-  withServer("keep a worker from calling as a caller", async () => {
-    await using world = new World(server);
+  withWorld("keep a worker from calling as a caller", async (world) => {
     const ran: string[] = [];
     const note = (tool: ToolDefinition): ToolDefinition => ({
       ...tool,
@@ -111,8 +109,7 @@ describe("Keys of callers and workers", () => {
     assertEquals(ran, []);
   });
 
-  withServer("keep a caller from serving tools and from writing results", async () => {
-    await using world = new World(server);
+  withWorld("keep a caller from serving tools and from writing results", async (world) => {
     await world.serve([ping], keys(worker));
     const forged: ToolDefinition = { ...ping, description: "Forged.", execute: () => "forged" };
     await world.serve([forged, { ...forged, name: "more" }], {
@@ -122,7 +119,7 @@ describe("Keys of callers and workers", () => {
     const { registry, dispatcher } = await world.call(keys(caller));
     assertEquals(registry.ids, ["ping"]);
     const result = await dispatcher.dispatch({ name: "ping" });
-    assertEquals(result.ok && result.content, "pong");
+    assertContent(result, "pong");
     assertStringIncludes(String(world.errors[0]), "directory has a wrong signature");
 
     const connection = await server.connect();

@@ -5,6 +5,7 @@ import { assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { type ToolDefinition, ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { type PerCallToolsOptions, remoteToolsPerCall, serveTools } from "@plue/tools/nats";
 import { SECRET, type TestServer, useServer, withServer } from "./server.ts";
+import { assertContent } from "./world.ts";
 
 type Connection = Awaited<ReturnType<TestServer["connect"]>>;
 
@@ -68,8 +69,7 @@ describe("remoteToolsPerCall()", () => {
     await tools.refresh();
     await serve();
     await old.close();
-    const result = await new ToolDispatcher(registry).dispatch({ name: "moved" });
-    assertEquals(result.ok && result.content, "pong");
+    assertContent(await new ToolDispatcher(registry).dispatch({ name: "moved" }), "pong");
   });
 
   withServer("says what is wrong with its options", () => {

@@ -18,30 +18,33 @@ import {
 import { memoryCallStore, storedTickets } from "@plue/tools/calls";
 import type { TraceParent } from "@plue/tools/core";
 import { remoteTools, serveTools } from "@plue/tools/nats";
-import { SECRET, TestServer, useServer, withServer } from "./server.ts";
-import { endlessTool, event, slowTool, World } from "./world.ts";
+import { SECRET, TestServer, withServer } from "./server.ts";
+import {
+  assertContent,
+  assertFailed,
+  endlessTool,
+  event,
+  slowTool,
+  spyOn,
+  useWorlds,
+} from "./world.ts";
 
 const ping: ToolDefinition = { name: "ping", description: "Answers.", execute: () => "pong" };
 
 describe("Plain calls over NATS", () => {
-  const server = useServer();
+  const { server, withWorld } = useWorlds();
 
-  const open = (): World => new World(server);
-
-  withServer("runs a call once when others say that its worker is not there", async () => {
-    await using world = open();
+  withWorld("runs a call once when others say that its worker is not there", async (world) => {
     const { began, goOn, tool: pay, runs } = slowTool(ping, "paid");
     await world.serve([pay]);
     await world.serve([pay]);
-    const spy = await server.connect();
     let isFirst = true;
-    spy.subscribe("plue.v1.call.>", {
+    const spy = await spyOn(server, "plue.v1.call.>", {
       callback(_, { reply = "" }) {
         if (isFirst) spy.publish(reply, "", { headers: headers(503, "No Responders") });
         isFirst = false;
       },
     });
-    await spy.flush();
     const { dispatcher, connection } = await world.call();
     const running = dispatcher.dispatch({ name: "ping" });
     await began.came;
@@ -52,8 +55,7 @@ describe("Plain calls over NATS", () => {
     assertEquals([result.ok ? result.content : result.error, runs()], ["paid", 1]);
   });
 
-  withServer("says that it has a call before the tool begins", async () => {
-    await using world = open();
+  withWorld("says that it has a call before the tool begins", async (world) => {
     let isBegun = false;
     const worker = await world.serve([{ ...ping, execute: () => isBegun = true }]);
     const spy = await server.connect();
@@ -117,8 +119,7 @@ describe("Plain calls over NATS", () => {
     },
   );
 
-  withServer("says that a result was truncated", async () => {
-    await using world = open();
+  withWorld("says that a result was truncated", async (world) => {
     const returns = { type: "string", minLength: 500 } as const;
     await world.serve([{ ...ping, returns, execute: () => "x".repeat(500) }], {
       dispatcher: { maxOutputBytes: 200, outputOverflow: "truncate" },
@@ -128,8 +129,7 @@ describe("Plain calls over NATS", () => {
     assertEquals(result.ok && result.truncated, true);
   });
 
-  withServer("does not repeat a call that has yielded something", async () => {
-    await using world = open();
+  withWorld("does not repeat a call that has yielded something", async (world) => {
     const gone = event();
     const tool = (isFirst: boolean): ToolDefinition => ({
       ...ping,
@@ -168,8 +168,7 @@ describe("Plain calls over NATS", () => {
       [1, 1_000, 195],
     ] as const
   ) {
-    withServer(`makes few outputs of ${size} bytes before they are taken`, async () => {
-      await using world = open();
+    withWorld(`makes few outputs of ${size} bytes before they are taken`, async (world) => {
       let made = 0;
       await world.serve([ping, {
         ...ping,
@@ -191,17 +190,16 @@ describe("Plain calls over NATS", () => {
     });
   }
 
-  withServer("ignores an answer of a worker that others send again", async () => {
-    await using world = open();
+  withWorld("ignores an answer of a worker that others send again", async (world) => {
     const { began, goOn, tool } = slowTool(ping, "pong");
     await world.serve([tool]);
-    const spy = await server.connect();
     const replayed = event();
-    const answers = spy.subscribe("_INBOX.>", {
+    let isReplayed = false;
+    const spy = await spyOn(server, "_INBOX.>", {
       callback(_, { subject, data, reply = "" }) {
         // `accepted` is the first answer of a call.
-        if (!reply.startsWith("plue.v1.ctl.")) return;
-        answers.unsubscribe();
+        if (isReplayed || !reply.startsWith("plue.v1.ctl.")) return;
+        isReplayed = true;
         const copy = Uint8Array.from(data);
         void began.came.then(() => {
           for (let time = 0; time < 3; time++) spy.publish(subject, copy, { reply });
@@ -209,7 +207,6 @@ describe("Plain calls over NATS", () => {
         });
       },
     });
-    await spy.flush();
     const { dispatcher, connection } = await world.call();
     const running = dispatcher.dispatch({ name: "ping" });
     await replayed.came;
@@ -217,12 +214,11 @@ describe("Plain calls over NATS", () => {
     await connection.flush();
     goOn.come();
     const result = await running;
-    assertEquals(result.ok ? result.content : result.error, "pong");
+    assertContent(result, "pong");
   });
 
   for (const what of ["credit", "abort"]) {
-    withServer(`goes on after a message with ${what} to its worker was lost`, async () => {
-      await using world = open();
+    withWorld(`goes on after a message with ${what} to its worker was lost`, async (world) => {
       const { aborted, tool } = endlessTool({ ...ping, name: "endless" });
       await world.serve([tool, {
         ...ping,
@@ -250,8 +246,7 @@ describe("Plain calls over NATS", () => {
     });
   }
 
-  withServer("ends a call of whose answers one is lost", async () => {
-    await using world = open();
+  withWorld("ends a call of whose answers one is lost", async (world) => {
     const { connection } = await world.serve([{
       ...ping,
       async *execute() {
@@ -278,8 +273,7 @@ describe("Plain calls over NATS", () => {
 
   for (const isRegistry of [true, false]) {
     const what = isRegistry ? "registry" : "connection";
-    withServer(`says of a running call that the caller's ${what} was closed`, async () => {
-      await using world = open();
+    withWorld(`says of a running call that the caller's ${what} was closed`, async (world) => {
       const { began, goOn, tool } = slowTool(ping);
       await world.serve([tool]);
       const { dispatcher, remote, connection } = await world.call();
@@ -288,21 +282,17 @@ describe("Plain calls over NATS", () => {
       await (isRegistry ? remote : connection).close();
       const result = await called;
       goOn.come();
-      assert(!result.ok);
-      assertStringIncludes(result.error.message, "is closed; it may have run");
-      assertEquals(result.error.ran, "unknown");
+      assertFailed(result, "unavailable", "is closed; it may have run", "unknown");
     });
   }
 
-  withServer("closes a worker together with its connection", async () => {
-    await using world = open();
+  withWorld("closes a worker together with its connection", async (world) => {
     const served = await world.serve([ping]);
     await Promise.all([served.close(), served.connection.close()]);
     assertEquals(world.errors, []);
   });
 
-  withServer("tells the worker how long a call may take", async () => {
-    await using world = open();
+  withWorld("tells the worker how long a call may take", async (world) => {
     const remaining = event<number>();
     await world.serve([ping], {
       dispatcher: {
@@ -315,8 +305,7 @@ describe("Plain calls over NATS", () => {
     assert(ms > 0 && ms <= 20_000, `${ms}`);
   });
 
-  withServer("goes to a worker that has a place", async () => {
-    await using world = open();
+  withWorld("goes to a worker that has a place", async (world) => {
     const goOn = event();
     const all = event();
     let running = 0;
@@ -332,21 +321,19 @@ describe("Plain calls over NATS", () => {
     const callers = [await world.call(), await world.call()] as const;
     const calls = [0, 1, 0].map((at) => callers[at as 0 | 1].dispatcher.dispatch({ name: "ping" }));
     await all.came;
-    const fourth = await callers[0].dispatcher.dispatch({ name: "ping" });
-    assertEquals(!fourth.ok && fourth.error.code, "overloaded");
+    assertFailed(await callers[0].dispatcher.dispatch({ name: "ping" }), "overloaded");
     goOn.come();
     assertEquals((await Promise.all(calls)).map(({ ok }) => ok), [true, true, true]);
   });
 
-  withServer("does not hear a worker's old message again", async () => {
-    await using world = open();
+  withWorld("does not hear a worker's old message again", async (world) => {
     const worker = await world.serve([ping]);
     const { dispatcher, registry, connection } = await world.call();
-    const spy = await server.connect();
     const subject = `plue.v1.here.${world.name}.${worker.worker}`;
     const beat = event<Uint8Array>();
-    spy.subscribe(subject, { callback: (_, { data }) => beat.come(Uint8Array.from(data)) });
-    await spy.flush();
+    const spy = await spyOn(server, subject, {
+      callback: (_, { data }) => beat.come(Uint8Array.from(data)),
+    });
     const data = await beat.came;
     await connection.flush();
     await worker.kill();
@@ -358,8 +345,7 @@ describe("Plain calls over NATS", () => {
     assertEquals(registry.getAvailableTools().length, 0);
   });
 
-  withServer("takes a remote tool when a local one of its id is gone", async () => {
-    await using world = open();
+  withWorld("takes a remote tool when a local one of its id is gone", async (world) => {
     await world.serve([ping]);
     const registry = new ToolRegistry({ tools: [{ ...ping, description: "Local." }] });
     await world.call({ registry });
@@ -377,8 +363,7 @@ describe("Plain calls over NATS", () => {
     );
   });
 
-  withServer("says of a call that is aborted while it waits that nothing has run", async () => {
-    await using world = open();
+  withWorld("says of a call that is aborted while it waits that nothing has run", async (world) => {
     const { began, goOn, tool, runs } = slowTool(ping);
     const waits = event();
     await world.serve([tool], {
@@ -394,14 +379,12 @@ describe("Plain calls over NATS", () => {
     const second = dispatcher.dispatch({ name: "ping" }, { signal: abort.signal });
     await waits.came;
     abort.abort();
-    const result = await second;
-    assertEquals(!result.ok && [result.error.code, result.error.ran], ["aborted", "no"]);
+    assertFailed(await second, "aborted", "", "no");
     goOn.come();
     assertEquals([(await first).ok, runs()], [true, 1]);
   });
 
-  withServer("may be continued again with a ticket that met a busy worker", async () => {
-    await using world = open();
+  withWorld("may be continued again with a ticket that met a busy worker", async (world) => {
     const { began, goOn, tool: slow } = slowTool({ ...ping, name: "slow" });
     let runs = 0;
     const pay: ToolDefinition = {
@@ -432,8 +415,7 @@ describe("Plain calls over NATS", () => {
     assertEquals([await resume(), runs], [["ticket_refused", "no"], 1]);
   });
 
-  withServer("aborts with a long reason", async () => {
-    await using world = open();
+  withWorld("aborts with a long reason", async (world) => {
     const { began, aborted, tool } = endlessTool(ping);
     await world.serve([tool]);
     const { dispatcher } = await world.call();
@@ -445,10 +427,9 @@ describe("Plain calls over NATS", () => {
     assertEquals((await running).ok, false);
   });
 
-  withServer(
+  withWorld(
     "shows the arguments that a hook of the worker has changed with its question",
-    async () => {
-      await using world = open();
+    async (world) => {
       const asking: ToolDefinition = {
         ...ping,
         parameters: { type: "object", properties: { path: { type: "string" } } },
@@ -473,8 +454,7 @@ describe("Plain calls over NATS", () => {
   );
 
   for (const execution of ["sync", "task"] as const) {
-    withServer(`traces a call (${execution}) once on each side`, async () => {
-      await using world = open();
+    withWorld(`traces a call (${execution}) once on each side`, async (world) => {
       const [caller, worker] = [spansOf("a"), spansOf("b")];
       const { telemetry } = worker;
       const tool: ToolDefinition = { ...ping, execution, idempotent: true };
@@ -488,8 +468,7 @@ describe("Plain calls over NATS", () => {
     });
   }
 
-  withServer("runs a call whose telemetry fails, and says so", async () => {
-    await using world = open();
+  withWorld("runs a call whose telemetry fails, and says so", async (world) => {
     const fail = (): never => {
       throw new Error("no trace");
     };

@@ -5,8 +5,8 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { type ToolDefinition, ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { createToolHandler } from "@plue/tools/hono";
 import { remoteTools, serveTools } from "@plue/tools/nats";
-import { SECRET, TestServer, useServer, withServer } from "./server.ts";
-import { event, World } from "./world.ts";
+import { SECRET, TestServer, withServer } from "./server.ts";
+import { event, useWorlds } from "./world.ts";
 
 type Connection = Awaited<ReturnType<TestServer["connect"]>>;
 type Answer = Readonly<Record<string, unknown>>;
@@ -21,10 +21,9 @@ const statsOf = (answer: Answer): Answer => (answer["endpoints"] as readonly Ans
 const ping: ToolDefinition = { name: "ping", description: "Answers.", execute: () => "pong" };
 
 describe("A worker as a service of NATS", () => {
-  const server = useServer();
+  const { server, withWorld } = useWorlds();
 
-  withServer("answers who asks for all, for its name and for itself", async () => {
-    await using world = new World(server);
+  withWorld("answers who asks for all, for its name and for itself", async (world) => {
     const asking = await server.connect();
     const { worker } = await world.serve([ping]);
     const name = `plue-${world.name}`;

@@ -4,7 +4,16 @@
  * @module
  */
 
-import { type Tool, type ToolDefinition, ToolDispatcher, ToolRegistry } from "@plue/tools";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import {
+  type FailureCode,
+  type Tool,
+  type ToolDefinition,
+  ToolDispatcher,
+  type ToolFailure,
+  ToolRegistry,
+  type ToolResult,
+} from "@plue/tools";
 import {
   type RemoteTools,
   remoteTools,
@@ -15,7 +24,7 @@ import {
 } from "@plue/tools/nats";
 import { Link } from "../../src/adapters/nats/link.ts";
 import { Seal } from "../../src/adapters/nats/seal.ts";
-import { SECRET, type TestServer } from "./server.ts";
+import { SECRET, type ServerOptions, TestServer, useServer, withServer } from "./server.ts";
 
 type Definition = Tool | ToolDefinition;
 type Connection = Awaited<ReturnType<TestServer["connect"]>>;
@@ -155,4 +164,62 @@ export class World implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#ends.map((end) => end()));
   }
+}
+
+/** Starts a server for a `describe`, and declares tests with a world on it. */
+export function useWorlds(): {
+  readonly server: TestServer;
+  withWorld(title: string, test: (world: World) => Promise<void>): void;
+} {
+  const server = useServer();
+  return {
+    server,
+    withWorld: (title, test) =>
+      withServer(title, async () => {
+        await using world = new World(server);
+        await test(world);
+      }),
+  };
+}
+
+/** Declares a test with a world on a server of its own. */
+export function withOwnServer(
+  title: string,
+  test: (world: World, own: TestServer) => Promise<void>,
+  options?: ServerOptions,
+): void {
+  withServer(title, async () => {
+    await using own = await TestServer.start(options);
+    await using world = new World(own);
+    await test(world, own);
+  });
+}
+
+/** Returns a connection of its own that receives the messages of a subject. */
+export async function spyOn(
+  server: TestServer,
+  ...subscribed: Parameters<Connection["subscribe"]>
+): Promise<Connection> {
+  const spy = await server.connect();
+  spy.subscribe(...subscribed);
+  await spy.flush();
+  return spy;
+}
+
+/** Checks the content of a result. */
+export function assertContent(result: ToolResult, content: unknown): void {
+  assertEquals(result.ok ? result.content : result.error, content);
+}
+
+/** Checks the code of a failure, a part of its message, and whether its tool ran. */
+export function assertFailed(
+  result: ToolResult,
+  code: FailureCode,
+  says = "",
+  ran?: string,
+): asserts result is ToolFailure {
+  assert(!result.ok, JSON.stringify(result));
+  assertEquals(result.error.code, code);
+  assertStringIncludes(result.error.message, says);
+  if (ran !== undefined) assertEquals(result.error.ran, ran);
 }

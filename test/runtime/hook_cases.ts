@@ -57,10 +57,9 @@ import {
   type CallStore,
   callTasks,
   type CallTasksOptions,
-  createTickets,
   memoryCallStore,
+  sealedTickets,
   storedTickets,
-  type TicketSealer,
 } from "../../src/adapters/calls/mod.ts";
 import {
   memoryStore,
@@ -318,16 +317,6 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   "DispatchContext.progress": (progress) => call({ tool: SENDING, context: { progress } }),
   "DispatchContext.output": (output) => call({ tool: SENDING, context: { output } }),
   "DispatchContext.onQuestion": (onQuestion) => call({ tool: ASKING, context: { onQuestion } }),
-  "TicketSealer.seal": (seal) => resumed({ sealer: { ...SEALER, seal } }),
-  "TicketSealer.open": (open) => resumed({ sealer: { ...SEALER, open } }),
-  "TicketSealer.use": (use) => resumed({ sealer: { ...SEALER, use } }),
-  "TicketSealer.use()": (release) => {
-    let asked = 0;
-    return resumed({
-      sealer: { ...SEALER, use: () => Promise.resolve(release) },
-      tool: { isAvailable: () => asked++ === 0 },
-    });
-  },
   "CallStore.create": (create) => resumed({ store: { ...memoryCallStore(), create } }),
   "CallStore.update": (update) => statusOfTask({ store: { ...memoryCallStore(), update } }),
   "CallStore.list": (list) =>
@@ -613,16 +602,9 @@ const ASKING: Partial<ToolDefinition> = {
   },
 };
 
-/** Gives what it is given, so that everybody can make tickets. */
-const SEALER: TicketSealer = {
-  seal: (content) => Promise.resolve(new TextDecoder().decode(content)),
-  open: (ticket) => Promise.resolve(new TextEncoder().encode(ticket)),
-};
-
 /** Calls a tool that asks, and answers it. */
 async function resumed(
-  { sealer = SEALER, store, tickets, tool = {} }: {
-    readonly sealer?: TicketSealer;
+  { store = memoryCallStore(), tickets, tool = {} }: {
     readonly store?: CallStore;
     readonly tickets?: CallTickets;
     readonly tool?: Partial<ToolDefinition>;
@@ -631,7 +613,7 @@ async function resumed(
   const registry = new ToolRegistry({ tools: [{ ...WAIT, ...ASKING, ...tool }] });
   const dispatcher = new ToolDispatcher(registry, {
     ...SHORT,
-    tickets: tickets ?? createTickets(sealer, store === undefined ? {} : { store }),
+    tickets: tickets ?? sealedTickets({ keys: [new Uint8Array(32)], store }),
   });
   const waiting = await dispatcher.dispatch({ name: "t" });
   if (!isSuspended(waiting)) return waiting.ok ? "done" : waiting.error.code;

@@ -81,7 +81,6 @@ export function coerceArguments(): RepairHook {
   };
 }
 
-/** One walk over arguments and their schema. */
 class Coercion {
   readonly #tool: Tool;
   readonly #repairs: ArgumentRepair[];

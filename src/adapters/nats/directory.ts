@@ -6,42 +6,32 @@
  */
 
 import type { PushConsumer } from "@nats-io/jetstream";
-import type { KV, KvWatchEntry } from "@nats-io/kv";
+import type { KvWatchEntry } from "@nats-io/kv";
 import type { QueuedIterator } from "@nats-io/nats-core";
-import { isListOf, isObject, isWord, NO_LOG, systemClock } from "../../tool/mod.ts";
+import {
+  isListOf,
+  isObject,
+  isWord,
+  NO_LOG,
+  systemClock,
+  TIME_OVER,
+  within,
+} from "../../tool/mod.ts";
+import { Bucket, QUIET_MS } from "./bucket.ts";
 import type { Link } from "./link.ts";
 import { DIRECTORY, toolKey, workerKey } from "./protocol.ts";
-import {
-  checkSkew,
-  isConflict,
-  isMissing,
-  openBucket,
-  purgeKey,
-  skewOf,
-  storageProblemOf,
-} from "./server.ts";
+import { checkSkew, isMissing, skewOf, storageProblemOf } from "./server.ts";
 
-/** The delay before a failed watch is restarted, in milliseconds. */
 const AGAIN_MS = 1_000;
-/** The server may announce one entry too many: the wait for the next one, in milliseconds. */
-const QUIET_MS = 1_000;
-
+const ENDED = "The watch of the directory has ended";
 /** An entry that is missing for this time was lost with the watch, in milliseconds. */
 const BEHIND_MS = 3_000;
 
-/** An entry of the directory. */
 export interface DirectoryEntry {
   /** `undefined` for a definition that its reader does not need, or has taken over. */
   value: Record<string, unknown> | undefined;
   /** Rises with each write of the bucket. */
   readonly revision: number;
-}
-
-/** A deleted key. The server stores it until it is purged. */
-export interface DeletionMarker {
-  readonly revision: number;
-  /** The time by the server's clock, in milliseconds since 1970. */
-  readonly createdAt: number;
 }
 
 type Watch = QueuedIterator<KvWatchEntry>;
@@ -57,9 +47,7 @@ export const MAX_LISTED = 128;
 /** A part of the list of the tools that a worker serves, by their paths. */
 export interface ToolList {
   readonly worker: string;
-  /** The paths of available tools. */
   readonly up: readonly string[];
-  /** The paths of unavailable tools. */
   readonly down: readonly string[];
   /** The ids of some tools that are omitted, because their definitions are larger than a message. */
   readonly tooLarge: readonly string[];
@@ -83,20 +71,15 @@ export function listIn(
 
 /** The current entries of a registry. */
 export class Directory {
-  /** The entries by their keys. */
   readonly entries: Map<string, DirectoryEntry> = new Map();
-  /** The deletion markers by their keys. */
-  readonly markers: Map<string, DeletionMarker> = new Map();
+  readonly bucket: Bucket;
   readonly #link: Link;
   readonly #hasDefinitions: boolean;
-  readonly #kv: KV;
   readonly #onChange: (keys: ReadonlySet<string>) => void;
   readonly #changed: Set<string> = new Set();
   #stopNotifying: (() => void) | undefined;
   #watch: Watch | undefined;
-  /** The number of restarts. */
   #round = 0;
-  /** The last revision that was read. */
   #readTo = 0;
   #written = 0;
   /** The time since which an entry is missing. */
@@ -108,12 +91,12 @@ export class Directory {
 
   private constructor(
     link: Link,
-    kv: KV,
+    bucket: Bucket,
     onChange: (keys: ReadonlySet<string>) => void,
     hasDefinitions: boolean,
   ) {
     this.#link = link;
-    this.#kv = kv;
+    this.bucket = bucket;
     this.#onChange = onChange;
     this.#hasDefinitions = hasDefinitions;
   }
@@ -133,8 +116,8 @@ export class Directory {
   ): Promise<Directory> {
     const { connection, storage } = link;
     try {
-      const kv = await openBucket(connection, DIRECTORY, storage);
-      const directory = new Directory(link, kv, onChange, hasDefinitions);
+      const bucket = await Bucket.open({ connection, name: DIRECTORY, storage });
+      const directory = new Directory(link, bucket, onChange, hasDefinitions);
       await directory.#follow(directory.#round);
       // With a wrong clock, all calls would fail, and the cause would be hard to find.
       checkSkew(directory.skewMs);
@@ -175,9 +158,9 @@ export class Directory {
     this.restart();
   }
 
-  /** Writes or replaces an entry. */
   async put(key: string, value: Record<string, unknown>): Promise<void> {
-    const revision = await this.#kv.put(key, this.#link.seal.wrap(value, key)).catch((error) => {
+    const sealed = this.#link.seal.wrap(value, key);
+    const revision = await this.bucket.kv.put(key, sealed).catch((error) => {
       if (isMissing(error)) {
         // The server has lost the bucket. A restart creates it, with new revisions.
         this.#written = 0;
@@ -195,22 +178,7 @@ export class Directory {
   /** Writes an entry without waiting for the server. */
   send(key: string, value: Record<string, unknown>): void {
     const { connection, seal } = this.#link;
-    connection.publish(`$KV.${DIRECTORY}.${key}`, seal.wrap(value, key));
-  }
-
-  /** Removes an entry if it has this revision. */
-  async remove(key: string, revision?: number): Promise<void> {
-    try {
-      await this.#kv.delete(key, revision === undefined ? {} : { previousSeq: revision });
-    } catch (error) {
-      if (!isConflict(error)) throw error;
-    }
-  }
-
-  /** Purges a deletion marker. */
-  async purge(key: string, { revision }: DeletionMarker): Promise<void> {
-    await purgeKey(this.#link.connection, DIRECTORY, key, revision);
-    this.markers.delete(key);
+    connection.publish(this.bucket.subject(key), seal.wrap(value, key));
   }
 
   /** Reads all entries again: after a lost connection, another server may have others. */
@@ -242,10 +210,9 @@ export class Directory {
 
   /** Reads the entries, and then follows their changes. Resolves when the entries are read. */
   async #follow(round: number): Promise<void> {
-    const { connection, storage } = this.#link;
-    if (round > 0) await openBucket(connection, DIRECTORY, storage);
+    if (round > 0) await this.bucket.reopen();
     const before = systemClock.timestamp();
-    const watch = await this.#kv.watch({ key: `${this.#link.name}.>` });
+    const watch = await this.bucket.kv.watch({ key: `${this.#link.name}.>` });
     if (round !== this.#round) return this.#endWatch(watch);
     this.#watch = watch;
     const consumer = consumerOf(watch);
@@ -253,57 +220,42 @@ export class Directory {
     this.#skewMs = skewOf(before, created);
     this.#readTo = 0;
     const stale = new Set(this.entries.keys());
-    let isReading = true;
-    let disarm = (): void => {};
-    let onRead = (): void => {};
-    const read = new Promise<void>((resolve) => onRead = resolve);
-    const endReading = (): void => {
-      isReading = false;
-      disarm();
-      for (const key of stale) {
-        this.entries.delete(key);
-        this.#changed.add(key);
+    const changes = watch[Symbol.asyncIterator]();
+    let next = changes.next();
+    for (let isRead = count === 0; !isRead;) {
+      const change = await within(systemClock, QUIET_MS, next);
+      if (round !== this.#round) return;
+      if (change === TIME_OVER) {
+        // The server may announce one entry too many. While it is away, more may follow.
+        isRead = await consumer.info().then(() => true, () => false);
+        continue;
       }
-      // The first entries are not changes.
-      if (round === 0) this.#changed.clear();
-      else this.#notify();
-      onRead();
-    };
-    const endWhenQuiet = (): void => {
-      disarm();
-      // While the server is away, more entries may follow.
-      disarm = systemClock.setTimeout(
-        () => consumer.info().then(endReading, endWhenQuiet),
-        QUIET_MS,
-      );
-    };
-    const follow = async (): Promise<void> => {
-      let seen = 0;
-      for await (const { key, value, revision, delta, created } of watch) {
-        if (round !== this.#round) break;
-        if (value.byteLength > 0) this.markers.delete(key);
-        else this.markers.set(key, { revision, createdAt: created.getTime() });
-        const isStale = stale.delete(key);
-        // An entry that this process has written since is newer.
-        if (isStale || revision >= (this.entries.get(key)?.revision ?? 0)) {
-          this.#changed.add(key);
-          this.#take(key, value, revision);
-        }
-        this.#readTo = revision;
-        this.#behindSince = undefined;
-        if (!isReading) this.#notify();
-        else if (delta === 0 || ++seen >= count) endReading();
-        else endWhenQuiet();
-      }
-      disarm();
-      if (round === this.#round) throw new Error("The watch of the directory has ended");
-    };
-    if (count === 0) endReading();
-    const followed = follow();
-    followed.catch((error) => {
-      if (!isReading) this.#restartLater(round, error);
-    });
-    await Promise.race([read, followed]);
+      if (change.done === true) throw new Error(ENDED);
+      const { key, isUpdate, delta } = change.value;
+      this.#take(change.value, stale.delete(key));
+      isRead = isUpdate || delta === 0;
+      next = changes.next();
+    }
+    for (const key of stale) {
+      this.entries.delete(key);
+      this.#changed.add(key);
+    }
+    // The first entries are not changes.
+    if (round === 0) this.#changed.clear();
+    else this.#notify();
+    this.#followChanges(round, changes, next).catch((error) => this.#restartLater(round, error));
+  }
+
+  async #followChanges(
+    round: number,
+    changes: AsyncIterator<KvWatchEntry, void>,
+    next: Promise<IteratorResult<KvWatchEntry, void>>,
+  ): Promise<void> {
+    for (let change = await next; round === this.#round; change = await changes.next()) {
+      if (change.done === true) throw new Error(ENDED);
+      this.#take(change.value, false);
+      this.#notify();
+    }
   }
 
   /** Notifies the reader once for the changes of a turn: one deploy writes many entries. */
@@ -320,7 +272,13 @@ export class Directory {
     return this.#hasDefinitions || !key.startsWith(toolKey(`${this.#link.name}.`));
   }
 
-  #take(key: string, data: Uint8Array, revision: number): void {
+  /** @param isStale True if the entry is from an earlier watch, whose revisions do not count. */
+  #take({ key, value: data, revision }: KvWatchEntry, isStale: boolean): void {
+    this.#readTo = revision;
+    this.#behindSince = undefined;
+    // An entry that this process has written since is newer.
+    if (!isStale && revision < (this.entries.get(key)?.revision ?? 0)) return;
+    this.#changed.add(key);
     const { seal, log } = this.#link;
     if (!this.#isRead(key) && seal.accepts(data, key, "", "worker")) {
       return void this.entries.set(key, { value: undefined, revision });

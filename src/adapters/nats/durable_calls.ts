@@ -18,8 +18,9 @@ import {
 import { CallContext, failure } from "../../execute/mod.ts";
 import { MEASURED_AFTER_MS, Quotas } from "../../execute/durable/mod.ts";
 import type { Link } from "./link.ts";
-import { aborted, type CallRequest, resultOf, unavailable } from "./remote_calls.ts";
+import { aborted, adopt, type RemoteCall, unavailable } from "./remote_calls.ts";
 import {
+  AGAIN_MS,
   NEW_RUN,
   RUN_CONTROL,
   runKey,
@@ -35,19 +36,17 @@ const FIRST_LOOK_MS = 2_000;
 const LAST_LOOK_MS = 30_000;
 /** An aborted call whose tool does not stop is forgotten after this time, in milliseconds. */
 const STOPPED_MS = 60_000;
-/** The delay before an unanswered request is repeated, in milliseconds. */
-const AGAIN_MS = 1_000;
 /** The bytes of a message that its headers may take. */
 const ROOM_BYTES = 1_024;
 /** The maximum number of waiting calls of this process, and of each principal. */
 const MAX_CALLS = 16_384;
 const MAX_CALLS_OF_ONE = MAX_CALLS / 8;
 
+type DurableCall = Pick<RemoteCall, "tool" | "path" | "request" | "context">;
+
 interface WaitingCall {
   readonly context: ToolContext;
-  /** Resolves when the call has ended. */
   readonly result: Promise<ToolResult>;
-  /** Reads the result. */
   look(): void;
   end(result: ToolResult): void;
   /** Ends the wait for an aborted call, whose tool has stopped or does not start. */
@@ -56,14 +55,12 @@ interface WaitingCall {
   stop(): void;
 }
 
-/** Sends durable calls, and waits for their results. */
 export class DurableCalls {
   readonly #link: Link;
   readonly #inbox: string;
   readonly #maxOwnerBytes: number | undefined;
   readonly #subscription: Subscription;
   readonly #waiting: Map<string, WaitingCall> = new Map();
-  /** The number of waiting calls of each principal. */
   readonly #callers: Quotas<string | undefined> = new Quotas(MAX_CALLS, MAX_CALLS_OF_ONE);
   #runs: Promise<Runs> | undefined;
   #isStopped = false;
@@ -84,7 +81,6 @@ export class DurableCalls {
     });
   }
 
-  /** The number of calls that wait for their results. */
   get waiting(): number {
     return this.#waiting.size;
   }
@@ -93,30 +89,20 @@ export class DurableCalls {
    * Runs a call that survives its worker, its server and its caller. The same call of the same message
    * has the same result.
    */
-  async run(
-    path: string,
-    id: string,
-    request: CallRequest,
-    context: ToolContext,
-  ): Promise<ToolResult> {
-    const { principal } = request;
+  async run(call: DurableCall): Promise<ToolResult> {
+    const { tool, request: { principal } } = call;
     if (this.#callers.exceeded(principal, 1) !== undefined) {
-      return failure("overloaded", id, "too many calls are waiting", { ran: "no" });
+      return failure("overloaded", tool, "too many calls are waiting", { ran: "no" });
     }
     this.#callers.add(principal, 1);
     try {
-      return await this.#run(path, id, request, context);
+      return await this.#run(call);
     } finally {
       this.#callers.add(principal, -1);
     }
   }
 
-  async #run(
-    path: string,
-    id: string,
-    request: CallRequest,
-    context: ToolContext,
-  ): Promise<ToolResult> {
+  async #run({ tool: id, path, request, context }: DurableCall): Promise<ToolResult> {
     const { down, seal, log } = this.#link;
     if (down !== undefined) return unavailable(id, `${down}; nothing has run`, "no");
     const { messageId } = request;
@@ -213,7 +199,6 @@ export class DurableCalls {
     for (const call of [...this.#waiting.values()]) call.stop();
   }
 
-  /** Waits for the result in the store. */
   #wait(
     runs: Runs,
     key: string,
@@ -233,7 +218,7 @@ export class DurableCalls {
       if (this.#link.down !== undefined) return;
       runs.records.read(key).then((found) => {
         const result = found?.record.result;
-        if (result !== undefined) end(resultOf({ result }));
+        if (result !== undefined) end(adopt(result));
       }, this.#link.log);
     };
     const forget = (): void => {
@@ -315,16 +300,13 @@ export class DurableCalls {
       case "stopped":
         return call.stopped(news.ran);
       case "ended":
-        return call.end(resultOf(news));
+        return call.end(adopt(news.result));
     }
   }
 }
 
 /** Returns the result of a repeated call. Another repetition would return the same. */
 function endedBefore(result: ToolResult): ToolResult {
-  return resultOf({
-    result: result.ok || isSuspended(result)
-      ? result
-      : { ...result, error: { ...result.error, retryable: false } },
-  });
+  if (result.ok || isSuspended(result)) return adopt(result);
+  return adopt({ ...result, error: { ...result.error, retryable: false } });
 }

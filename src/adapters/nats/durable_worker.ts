@@ -6,7 +6,7 @@
  */
 
 import type { Subscription } from "@nats-io/nats-core";
-import { type Delivery, notStored, TaskEngine } from "../../execute/durable/mod.ts";
+import { type Delivery, notStored } from "../../execute/durable/mod.ts";
 import { failure, type ToolDispatcher } from "../../execute/mod.ts";
 import {
   callHook,
@@ -18,6 +18,7 @@ import {
 } from "../../tool/mod.ts";
 import { MAX_SKEW_MS } from "./protocol.ts";
 import {
+  AGAIN_MS,
   isDurable,
   NEW_RUN,
   type QueuedRun,
@@ -32,29 +33,21 @@ import { unavailable } from "./remote_calls.ts";
 import { isRefused, KEPT_MS } from "./server.ts";
 import { contextOf, type Link, requestOf } from "./link.ts";
 
-/** Settings of {@linkcode DurableWorker}. */
 export interface DurableWorkerSettings {
   readonly link: Link;
   readonly dispatcher: ToolDispatcher;
   /** The duration of a lease without renewal, in milliseconds. */
   readonly leaseMs: number;
-  /** The maximum number of concurrent calls. */
   readonly concurrency: number;
   /** The maximum number of concurrent calls of a tool, by its id. */
   readonly toolConcurrency: Readonly<Record<string, number>>;
-  /** Is called for each call that fails. */
   readonly failed: (tool: Tool, failure: ToolFailure) => void;
 }
 
-/** The maximum number of starts of a tool whose workers die. */
-const MAX_ATTEMPTS = 5;
-/** The delay of a call that cannot run now, and of a failed consumer, in milliseconds. */
-const AGAIN_MS = 1_000;
 /** The maximum delay of a call that workers reject, unless its tool names a longer one, in milliseconds. */
 const LONGEST_DELAY_MS = 8_000;
 /** The pause of a worker with a wrong clock, in milliseconds. */
 const CLOCK_PAUSE_MS = 5_000;
-/** The service with the number of the attempt. */
 const ATTEMPT = "plue:attempt";
 
 /**
@@ -74,36 +67,25 @@ export function attemptOf({ services }: Pick<ToolContext, "services">): number |
   return typeof attempt === "number" ? attempt : undefined;
 }
 
-/** A tool whose calls are fetched. */
 interface Consuming {
   tool: Tool;
   queue: RunQueue | undefined;
 }
 
-/** The stream, and the engine that runs its calls. */
-interface OpenRuns {
-  readonly runs: Runs;
-  readonly engine: TaskEngine<StoredRun>;
-}
-
-/** A call in flight. */
 interface RunningCall {
-  /** The id of its tool. */
   readonly tool: string;
-  readonly abort: AbortController;
+  readonly signal: AbortSignal;
+  abort(why: string): void;
 }
 
-/** Runs the durable calls of one worker. */
 export class DurableWorker {
   readonly #settings: DurableWorkerSettings;
-  #runs: Promise<OpenRuns> | undefined;
+  #runs: Promise<Runs> | undefined;
   /** The tools, by the path of their definition without its digest. */
   readonly #consuming: Map<string, Consuming> = new Map();
-  /** The calls in flight, by key. */
   readonly #running: Map<string, RunningCall> = new Map();
   /** Wakes the consumers that wait for a free slot. */
   #waiting: (() => void)[] = [];
-  /** The number of reconnections. */
   #round = 0;
   /** The end of a pause because of a wrong clock. */
   #pausedUntil = 0;
@@ -117,7 +99,7 @@ export class DurableWorker {
     this.#controls = link.listen(`${RUN_CONTROL}>`, ({ subject, data }) => {
       const call = this.#running.get(subject.slice(RUN_CONTROL.length));
       if (call !== undefined && link.seal.unwrap(data, subject) !== undefined) {
-        call.abort.abort(new DOMException("The call was aborted", "AbortError"));
+        call.abort("The call was aborted");
       }
     });
     link.follow({
@@ -172,9 +154,7 @@ export class DurableWorker {
     if (this.#running.size > 0) {
       const idle = new Promise<void>((resolve) => this.#onIdle = resolve);
       const disarm = systemClock.setTimeout(() => {
-        for (const { abort } of this.#running.values()) {
-          abort.abort(new DOMException("the worker stops", "AbortError"));
-        }
+        for (const { abort } of this.#running.values()) abort("the worker stops");
       }, graceMs);
       await idle;
       disarm();
@@ -182,20 +162,9 @@ export class DurableWorker {
     this.#controls.unsubscribe();
   }
 
-  #open(): Promise<OpenRuns> {
+  #open(): Promise<Runs> {
     const { link, leaseMs } = this.#settings;
-    return this.#runs ??= Runs.open(link, { leaseMs }).then((runs) => ({
-      runs,
-      engine: new TaskEngine({
-        records: runs.records,
-        maxAttempts: MAX_ATTEMPTS,
-        log: link.log,
-        retryMs: AGAIN_MS,
-        isOver: () => link.connection.isClosed(),
-        isRefused,
-        end: (record, result) => ({ ...record, holder: "", result }),
-      }),
-    }));
+    return this.#runs ??= Runs.open(link, { leaseMs });
   }
 
   /** Fetches calls of a tool until the tool is no longer offered. */
@@ -206,7 +175,7 @@ export class DurableWorker {
     while (isWanted()) {
       try {
         const round = this.#round;
-        const queue = consuming.queue = await (await this.#open()).runs.openQueue(name);
+        const queue = consuming.queue = await (await this.#open()).openQueue(name);
         while (isWanted() && round === this.#round) await this.#fetch(name, consuming, queue);
       } catch (error) {
         this.#runs = undefined;
@@ -231,7 +200,6 @@ export class DurableWorker {
     }
   }
 
-  /** Returns the number of calls of a tool that may start now. */
   #free({ id }: Tool): number {
     const { concurrency, toolConcurrency } = this.#settings;
     const most = Object.hasOwn(toolConcurrency, id) ? toolConcurrency[id] : undefined;
@@ -241,21 +209,20 @@ export class DurableWorker {
     return Math.min(free, most - own);
   }
 
-  /** Wakes the consumers that wait for a free slot. */
-  #wake(): void {
-    for (const wake of this.#waiting.splice(0)) wake();
-  }
-
   async #take(delivery: Delivery<QueuedRun>, tool: Tool): Promise<void> {
     const { log } = this.#settings.link;
     const { key, call } = delivery.task;
     if (this.#isMistimed(delivery, tool)) return;
     // A second delivery to this worker: the first one acknowledges it.
     if (this.#running.has(key)) return;
-    const abort = new AbortController();
-    this.#running.set(key, { tool: tool.id, abort });
+    const controller = new AbortController();
+    const running: RunningCall = {
+      ...{ tool: tool.id, signal: controller.signal },
+      abort: (why) => controller.abort(new DOMException(why, "AbortError")),
+    };
+    this.#running.set(key, running);
     try {
-      await this.#claimAndRun(delivery, tool, abort);
+      await this.#claimAndRun(delivery, tool, running);
     } catch (error) {
       log(error);
       if (hasNoRoom(error)) {
@@ -266,7 +233,7 @@ export class DurableWorker {
       } else callHook(() => delivery.retry(AGAIN_MS), log);
     } finally {
       this.#running.delete(key);
-      this.#wake();
+      for (const wake of this.#waiting.splice(0)) wake();
       if (this.#running.size === 0) this.#onIdle();
     }
   }
@@ -309,11 +276,11 @@ export class DurableWorker {
   async #claimAndRun(
     delivery: Delivery<QueuedRun>,
     tool: Tool,
-    abort: AbortController,
+    { signal, abort }: RunningCall,
   ): Promise<void> {
     const { link: { log }, failed } = this.#settings;
     const { key, call } = delivery.task;
-    const { runs: { records }, engine } = await this.#open();
+    const { records, engine } = await this.#open();
     let claimed: Awaited<ReturnType<typeof engine.claim>> = {};
     try {
       claimed = await engine.claim(delivery, tool, NEW_RUN);
@@ -350,12 +317,13 @@ export class DurableWorker {
       const hasRun = record.hasRun === true || (isCutOff && ran !== "no");
       return { ...record, holder: "", attempts: record.attempts - 1, refusals, hasRun };
     };
-    const result = this.#run(call, tool, lease.token, abort.signal);
+    const result = this.#settings.dispatcher.dispatch(requestOf(call, tool), {
+      ...{ ...contextOf(call), signal, services: { [ATTEMPT]: lease.token } },
+      metadata: (value) => this.#tell(call, { type: "metadata", value }),
+      progress: (progress) => this.#tell(call, { type: "progress", progress }),
+    });
     void result.then((given) => given.ok || failed(tool, given));
-    const run = {
-      result,
-      abort: () => abort.abort(new DOMException("Another worker runs the call", "AbortError")),
-    };
+    const run = { result, abort: () => abort("Another worker runs the call") };
     const isMine = await engine.keep(lease, tool.id, run, end, delivery.extend);
     if (isMine && delayMs !== undefined) return delivery.retry(delayMs);
     // Even if another run has written the result: there is one.
@@ -368,23 +336,9 @@ export class DurableWorker {
     if (acknowledged !== false) this.#tell(call, { type: "stopped", ran });
   }
 
-  /** Notifies the caller, and removes the call from the stream. */
   #finish({ task: { call }, ack }: Delivery<QueuedRun>): void {
     this.#tell(call, { type: "done" });
     ack();
-  }
-
-  async #run(
-    call: RunMessage,
-    tool: Tool,
-    attempt: number,
-    signal: AbortSignal,
-  ): Promise<ToolResult> {
-    return await this.#settings.dispatcher.dispatch(requestOf(call, tool), {
-      ...{ ...contextOf(call), signal, services: { [ATTEMPT]: attempt } },
-      metadata: (value) => this.#tell(call, { type: "metadata", value }),
-      progress: (progress) => this.#tell(call, { type: "progress", progress }),
-    });
   }
 
   #tell({ inbox }: RunMessage, news: RunNews): void {

@@ -10,19 +10,16 @@ import type { ToolList } from "./directory.ts";
 import type { Link } from "./link.ts";
 import { MAX_SKEW_MS, presenceSubject } from "./protocol.ts";
 
-/** The interval of presence messages, in milliseconds. */
 export const PRESENCE_EVERY_MS = 2_000;
 /** A worker without a presence message for this time is absent. */
 const AWAY_AFTER_MS = 6_000;
 
-/** The message that a worker sends every {@linkcode PRESENCE_EVERY_MS}. */
 export interface PresenceMessage {
   readonly worker: string;
   /** The time by its clock, in milliseconds since 1970. */
   readonly time: number;
   /** The revision of the last entry that it has written to the directory. */
   readonly revision?: number;
-  /** True if it accepts no more calls. */
   readonly isLeaving?: true;
 }
 
@@ -38,7 +35,6 @@ interface Worker {
   readonly down: Set<string>;
 }
 
-/** The workers of one registry. */
 export class Fleet {
   readonly #workers: Map<string, Worker> = new Map();
   /** The parts of the workers' lists, by their keys. */
@@ -97,13 +93,11 @@ export class Fleet {
     }
   }
 
-  /** True if a present worker serves a tool. */
   serves(path: string): boolean {
     const now = this.#clock.now();
     return this.#serving.get(path)?.some((worker) => isThere(worker, path, now)) ?? false;
   }
 
-  /** The number of present workers. */
   get size(): number {
     const now = this.#clock.now();
     return [...this.#workers.values()].filter((worker) => isThere(worker, "", now)).length;
@@ -135,7 +129,6 @@ export class Fleet {
     this.#subscription?.unsubscribe();
   }
 
-  /** True if a worker did not respond. */
   get hasLost(): boolean {
     return [...this.#workers.values()].some(({ heardAt }) => heardAt === -Infinity);
   }
@@ -163,9 +156,7 @@ export function listenForWorkers(
   hear: (message: PresenceMessage) => void,
   expect: (revision: number) => void = () => {},
 ): Subscription {
-  /** The time of the last message, by worker. */
   const last = new Map<string, number>();
-  /** The workers whose last message was late. */
   const late = new Set<string>();
   return listen(presenceSubject(name, "*"), ({ data, subject }) => {
     const id = subject.slice(presenceSubject(name, "").length);

@@ -24,8 +24,16 @@ import {
 } from "../../tool/mod.ts";
 import { readTraceParent, writeTraceParent } from "../http/mod.ts";
 import { type NatsKeys, type Role, Seal } from "./seal.ts";
-import { followStatus, STORAGE, STORAGE_OPTIONS, type StorageSettings } from "./server.ts";
+import {
+  followStatus,
+  type StatusFollower,
+  STORAGE,
+  STORAGE_OPTIONS,
+  type StorageSettings,
+} from "./server.ts";
 import { type CallMessage, checkRegistryName } from "./protocol.ts";
+
+const FORGED_LOGGED = 16;
 
 /** Options of workers and callers. */
 export interface NatsOptions {
@@ -66,7 +74,6 @@ export interface NatsOptions {
   onError?(error: unknown): void;
 }
 
-/** The checks of these options. */
 export const NATS_OPTIONS: {
   readonly [Name in keyof NatsOptions]-?: Check<Required<NatsOptions>[Name]>;
 } = {
@@ -81,24 +88,12 @@ export const NATS_OPTIONS: {
   onError: checkFunction,
 };
 
-/** The settings of a {@linkcode Link}. */
 export interface LinkSettings {
   readonly seal: Seal;
-  /** The name of the registry. */
   readonly name: string;
   readonly log: HookLog;
   /** The settings of missing streams and buckets. @default {STORAGE} */
   readonly storage?: StorageSettings;
-}
-
-/** Receives the changes of a connection's state. */
-export interface LinkFollower {
-  /** Is called when the connection was lost or closed. */
-  down?(why: string): void;
-  /** Is called after a reconnection, possibly to another server. */
-  up?(): void;
-  /** Is called when the user may not publish to a subject. */
-  forbidden?(subject: string): void;
 }
 
 /**
@@ -111,11 +106,12 @@ export class Link {
   readonly name: string;
   readonly log: HookLog;
   readonly storage: StorageSettings;
-  readonly #followers: Set<LinkFollower> = new Set();
+  readonly #followers: Set<StatusFollower> = new Set();
   readonly #unfollow: () => void;
   /** The first subscription that the server has rejected. */
   #rejected: PermissionViolationError | undefined;
   #down: string | undefined;
+  #forged = 0;
 
   constructor(
     connection: NatsConnection,
@@ -153,8 +149,7 @@ export class Link {
     for (const follower of this.#followers) follower.down?.(why);
   }
 
-  /** Calls the functions of a follower at each change of the state. */
-  follow(follower: LinkFollower): void {
+  follow(follower: StatusFollower): void {
     this.#followers.add(follower);
   }
 
@@ -164,7 +159,6 @@ export class Link {
     this.#end(why);
   }
 
-  /** Subscribes to a subject. */
   readonly listen = (subject: string, take: (message: Msg) => void): Subscription =>
     this.connection.subscribe(subject, {
       callback: (error, message) => {
@@ -174,7 +168,17 @@ export class Link {
       },
     });
 
-  /** Publishes a signed value. */
+  /**
+   * Logs a message with a wrong signature: the first few, and then one at each power of two, so that an
+   * attacker cannot flood the log.
+   */
+  logForged(what: string): void {
+    const count = ++this.#forged;
+    const isFew = count <= FORGED_LOGGED;
+    if (!isFew && (count & (count - 1)) !== 0) return;
+    this.log(new Error(isFew ? what : `${what} (${count} of them so far)`));
+  }
+
   publish(subject: string, value: unknown): void {
     callHook(() => this.connection.publish(subject, this.seal.wrap(value, subject)), this.log);
   }
@@ -231,7 +235,6 @@ export function currentTrace(
   return trace;
 }
 
-/** Returns the request of a call, for the worker's dispatcher. */
 export function requestOf(
   { callId, arguments: args, ticket, answers = {} }: CallMessage,
   { id: name }: Tool,
@@ -239,7 +242,6 @@ export function requestOf(
   return ticket === undefined ? { name, arguments: args, callId } : { name, ticket, answers };
 }
 
-/** Returns the context of a call, for the worker's dispatcher. */
 export function contextOf(call: CallMessage): DispatchContext {
   const { sessionId, messageId, principal, context, timeoutMs, trace, mute } = call;
   return {

@@ -8,22 +8,20 @@
 import type { Registry } from "../../registry/mod.ts";
 import type { Selection, Toolset } from "../../select/mod.ts";
 import { type Clock, isListOf, isWord, systemClock, type Tool } from "../../tool/mod.ts";
+import { MARKER_MS } from "./bucket.ts";
 import { Directory, listIn, MAX_LISTED } from "./directory.ts";
 import type { Link } from "./link.ts";
 import { encodeJson } from "./seal.ts";
 import { digestOfRecord, DIRECTORY, pathOf, recordOf, toolKey, workerKey } from "./protocol.ts";
-import { MARKER_MS } from "./server.ts";
 
 /** A worker without presence messages for this time is removed from the directory, in milliseconds. */
 const DEAD_AFTER_MS = 60_000;
-/** The maximum number of concurrent writes. */
 const AT_ONCE = 16;
 /** The server confirms one of this number of definitions. */
 const PUTS_TO_CONFIRM = 64;
 /** The maximum number of omitted tools that the directory names. */
 const MAX_NAMED = 16;
 
-/** The tools that a worker offers. */
 export class Offers {
   readonly #link: Link;
   readonly #registry: Registry;
@@ -33,18 +31,14 @@ export class Offers {
   #toolset: Toolset | undefined;
   /** The offered tools, by the paths of their definitions. */
   #offers: ReadonlyMap<string, Tool> = new Map();
-  /** The tools whose definitions are larger than a message. */
   #tooLarge: ReadonlySet<Tool> = new Set();
   /** The paths in each part of the list. A path stays in its part, so that few parts are rewritten. */
   #parts: readonly (readonly string[])[] = [[]];
   #directory: Directory | undefined;
-  /** The time of the last presence message of each worker. */
   readonly #heard: Map<string, number> = new Map();
   #writing: Promise<void> = Promise.resolve();
-  /** True while a write is scheduled. */
   #isDue = false;
-  /** False after the user was not allowed to. */
-  #mayPurge = true;
+  #sweptAt = -Infinity;
   #isClosed = false;
 
   constructor(
@@ -67,7 +61,6 @@ export class Offers {
     return this.#offers;
   }
 
-  /** Returns the tool of a definition. */
   at(path: string): Tool | undefined {
     const tool = this.#offers.get(path);
     // A filter or a policy of the selection may hide it now.
@@ -114,12 +107,10 @@ export class Offers {
     }).catch(this.#link.log);
   }
 
-  /** Reads the directory again: another server may have other entries. */
   restart(): void {
     this.#directory?.restart();
   }
 
-  /** The directory, once it is open. */
   get directory(): Directory | undefined {
     return this.#directory;
   }
@@ -129,7 +120,6 @@ export class Offers {
     return this.#heard.has(worker);
   }
 
-  /** Notes a presence message of a worker. */
   hear(worker: string): void {
     this.#heard.set(worker, this.#clock.now());
   }
@@ -162,21 +152,14 @@ export class Offers {
         dead.push([key, revision]);
       }
     }
-    await inTurn(dead, ([key, revision]) => this.#directory?.remove(key, revision));
+    await inTurn(dead, ([key, revision]) => this.#directory?.bucket.remove(key, revision));
     // One worker is enough.
-    if ([...there].every((worker) => own <= worker)) await this.#purgeMarkers();
-  }
-
-  async #purgeMarkers(): Promise<void> {
-    const oldest = this.#clock.timestamp() - MARKER_MS;
-    const old = [...this.#directory?.markers ?? []].filter(([, { createdAt }]) =>
-      createdAt < oldest
-    );
-    await inTurn(old, async ([key, marker]) => {
-      if (this.#mayPurge) await this.#directory?.purge(key, marker);
-    }).catch((cause) => {
-      this.#mayPurge = false;
-      const why = `the user of the connection may not purge the stream "KV_${DIRECTORY}"`;
+    const isFirst = [...there].every((worker) => own <= worker);
+    const time = this.#clock.timestamp();
+    if (!isFirst || time - this.#sweptAt < MARKER_MS) return;
+    this.#sweptAt = time;
+    await this.#directory?.bucket.sweep(time).catch((cause) => {
+      const why = `the bucket "${DIRECTORY}" cannot be swept`;
       this.#link.log(new Error(`Deleted entries of the directory stay: ${why}`, { cause }));
     });
   }
@@ -191,7 +174,7 @@ export class Offers {
     this.#directory?.stop();
     if (!isUp) return;
     const removed = this.#writing.then(() =>
-      inTurn(this.#ownKeys(), (key) => this.#directory?.remove(key))
+      inTurn(this.#ownKeys(), (key) => this.#directory?.bucket.remove(key))
     );
     // If the connection closes, no confirmation comes.
     await Promise.race([removed, this.#link.connection.closed()]);
@@ -271,7 +254,7 @@ export class Offers {
 /** Runs an operation for each element, with a few in flight. */
 async function inTurn<T>(
   all: readonly T[],
-  work: (one: T) => Promise<void> | undefined,
+  work: (one: T) => Promise<unknown> | undefined,
 ): Promise<void> {
   let at = 0;
   const take = async (): Promise<void> => {
@@ -280,7 +263,6 @@ async function inTurn<T>(
   await Promise.all(Array.from({ length: AT_ONCE }, take));
 }
 
-/** True if a part of the list is unchanged. */
 function isSame(
   one: Readonly<Record<string, unknown>> | undefined,
   other: Readonly<Record<string, readonly string[]>>,

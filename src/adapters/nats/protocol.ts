@@ -13,7 +13,7 @@ import {
   type Answers,
   canonicalJson,
   type Check,
-  type HookLog,
+  describeTool,
   isStandardSchema,
   must,
   parseToolId,
@@ -27,7 +27,6 @@ import { encodeJson, parseJson, type Seal } from "./seal.ts";
 /** The version of the protocol. Each version has its own subjects, so that several can run together. */
 const ROOT = "plue.v1";
 
-/** The bucket of the directory: definitions of tools, and lists of their workers. */
 export const DIRECTORY = "plue_tools";
 /** The default bucket of {@linkcode natsCallStore}. */
 export const CALLS_BUCKET = "plue_calls";
@@ -41,10 +40,8 @@ export const callSubject = (worker: string, path: string): string =>
 /** The subject of a caller's messages about a call. */
 export const controlSubject = (worker: string, call: string): string =>
   `${ROOT}.ctl.${worker}.${call}`;
-/** The subject of a worker's presence messages. */
 export const presenceSubject = (registry: string, worker: string): string =>
   `${ROOT}.here.${registry}.${worker}`;
-/** The subject of durable calls in their stream. */
 export const runSubject = (path: string): string => `${ROOT}.run.${path}`;
 /**
  * The subject of a principal's durable calls. The last word is the size of the call, so that the counts
@@ -55,7 +52,6 @@ export const runSubject = (path: string): string => `${ROOT}.run.${path}`;
 export const ownedRunSubject = (path: string, owner: string, size: number | "*"): string =>
   `${runSubject(path)}.${owner}.${size}`;
 
-/** Checks the name of a registry, which is a word of a subject. */
 export const checkRegistryName: Check<string> = must(
   '1 to 64 letters, digits, "_" or "-"',
   (value: unknown): value is string => typeof value === "string" && /^[\w-]{1,64}$/.test(value),
@@ -69,7 +65,6 @@ function word(text: string | undefined): string {
 /** The key of a worker's list in the directory. A dot and the number of a part follow. */
 export const workerKey = (registry: string, worker: string): string =>
   `${registry}.worker.${worker}`;
-/** The key of a definition in the directory. */
 export const toolKey = (path: string): string => path.replace(".", ".tool.");
 
 /** Returns the path of a definition: `registry.namespace.name.digest`. */
@@ -78,7 +73,6 @@ export function pathOf(registry: string, id: string, digest: string): string {
   return `${registry}.${word(namespace)}.${word(name)}.${digest}`;
 }
 
-/** Returns the id of the tool of a path. */
 export function idOfPath(path: string): string {
   const [, namespace, name] = path.split(".").map((part) => part.replaceAll("=", "."));
   return namespace === "/" ? `${name}` : `${namespace}:${name}`;
@@ -86,34 +80,11 @@ export function idOfPath(path: string): string {
 
 /** Returns the definition that a caller needs in order to list, select, validate and call a tool. */
 export function recordOf(tool: Tool): Record<string, unknown> {
-  const record = {
-    namespace: tool.namespace,
-    name: tool.name,
-    aliases: tool.aliases,
-    title: tool.title,
-    description: tool.description,
-    version: tool.version,
-    parameters: tool.parameters,
-    returns: tool.returns,
-    // A library's schema checks the context at the worker.
-    context: isStandardSchema(tool.context) ? true : tool.context,
-    category: tool.category,
-    risk: tool.risk,
-    tags: tool.tags,
-    roles: tool.roles,
-    scopes: tool.scopes,
-    requiresApproval: tool.requiresApproval,
-    annotations: tool.annotations,
-    examples: tool.examples,
-    icons: tool.icons,
-    deprecated: tool.deprecated,
-    timeoutMs: tool.timeoutMs,
-    outputOverflow: tool.outputOverflow,
-    idempotent: tool.idempotent,
-    execution: tool.execution,
-    meta: tool.meta,
-    executable: tool.execute !== undefined,
-  };
+  const { aliases, roles, scopes, outputOverflow, meta } = tool;
+  // A library's schema checks the context at the worker.
+  const context = isStandardSchema(tool.context) ? true : tool.context;
+  const { id: _id, ...described } = describeTool(tool);
+  const record = { ...described, aliases, context, roles, scopes, outputOverflow, meta };
   // JSON omits undefined fields; an empty list is the default of its field.
   const fields = Object.entries(record)
     .filter(([, value]) => !Array.isArray(value) || value.length > 0);
@@ -145,10 +116,8 @@ export const CREDIT_STEP: number = FIRST_CREDIT / 2;
 const MIN_EVENT_BYTES = FIRST_CREDIT / 64;
 /** The maximum age of a call when a worker starts it, by both clocks. */
 export const MAX_AGE_MS = 10_000;
-/** The maximum difference of two clocks, in milliseconds. */
 export const MAX_SKEW_MS = 5_000;
 
-/** A call, from its caller to a worker. */
 export interface CallMessage {
   /** The id of this attempt. A worker accepts each attempt once. */
   readonly id: string;
@@ -176,16 +145,13 @@ export interface CallMessage {
 export type Frame =
   /** The worker has a call that may not run twice, and waits for the caller's confirmation. */
   | { readonly type: "accepted" }
-  /** The worker still runs it. */
   | { readonly type: "beat" }
   /** The worker has rejected the call, and has not started it. Another worker may run it. */
   | { readonly type: "refused"; readonly why: string; readonly result?: ToolResult }
   | { readonly type: "metadata" | "output"; readonly value: unknown }
   | { readonly type: "progress"; readonly progress: ToolProgress }
-  /** The call has ended. */
   | { readonly type: "result"; readonly result: ToolResult };
 
-/** A message from the caller to the worker of a call. */
 export type Control =
   /** Confirms the call: no other worker has it. */
   | { readonly go: true }
@@ -193,7 +159,6 @@ export type Control =
   /** Grants more bytes of events. `granted` is the sum of all grants, in case one of them was lost. */
   | { readonly credit: number; readonly granted?: number };
 
-/** Returns the credit that an event uses. */
 export function creditOf(bytes: number): number {
   return Math.max(bytes, MIN_EVENT_BYTES);
 }
@@ -202,19 +167,14 @@ export function creditOf(bytes: number): number {
 const HEAD_BYTES = 5;
 /** The maximum size of a part. Servers reject messages above `max_payload`, which is 1 MiB by default. */
 const MAX_PART_BYTES = 524_288;
-/** The bytes of a message that its headers and signatures may take. */
 const ROOM_BYTES = 1_024;
-/** The maximum size of all parts of a value. */
 const MAX_TOTAL_BYTES = 67_108_864;
 /** Larger values are sent one after another. A smaller value fits into one message of every server. */
 const SMALL_BYTES = 61_440;
 /** The maximum number of unconfirmed bytes of large values. */
 const MAX_UNCONFIRMED_BYTES = 4_194_304;
-/** The number of messages with wrong signatures that are logged one by one. */
-const FORGED_LOGGED = 16;
 const MAX_SEQUENCE = 2 ** 32 - 1;
 
-/** A message with a valid signature. */
 export interface OpenedPart {
   /** The position of the message in its stream: 0, 1, 2. */
   readonly sequence: number;
@@ -234,19 +194,6 @@ export function openPart(seal: Seal, { data, subject, reply = "" }: Msg): Opened
   };
 }
 
-/**
- * Logs messages with wrong signatures: the first few, and then one at each power of two, so that an
- * attacker cannot flood the log.
- *
- * @param count The number of such messages so far.
- */
-export function logForged(log: HookLog, what: string, count: number): void {
-  const isFew = count <= FORGED_LOGGED;
-  if (!isFew && (count & (count - 1)) !== 0) return;
-  log(new Error(isFew ? what : `${what} (${count} of them so far)`));
-}
-
-/** Sends numbered values to one subject. */
 export class Sender {
   readonly #connection: NatsConnection;
   readonly #seal: Seal;
@@ -315,7 +262,6 @@ export class Outbox {
   #turn: Promise<unknown> = Promise.resolve();
   #unconfirmed = 0;
   #waiting = 0;
-  /** Ends the wait for the server. */
   #fail: (why: Error) => void = () => {};
 
   constructor(connection: NatsConnection) {
@@ -367,7 +313,6 @@ export const GAP: unique symbol = Symbol("plue.nats.gap");
 /** The result of {@linkcode Receiver.take} for a duplicate, such as a replayed message. */
 export const SEEN: unique symbol = Symbol("plue.nats.seen");
 
-/** Reassembles the values of one stream. */
 export class Receiver {
   #parts: Uint8Array[] = [];
   #bytes = 0;

@@ -6,13 +6,14 @@
 
 import { createInbox, type Msg, nuid, type Subscription } from "@nats-io/nats-core";
 import {
-  type Clock,
+  brandResult,
+  callHook,
   describeThrown,
+  isToolResult,
   systemClock,
-  type ToolContent,
   type ToolContext,
   type ToolFailure,
-  ToolResult,
+  type ToolResult,
   type ToolRun,
 } from "../../tool/mod.ts";
 import { failure } from "../../execute/mod.ts";
@@ -26,7 +27,6 @@ import {
   creditOf,
   type Frame,
   GAP,
-  logForged,
   openPart,
   Receiver,
   SEEN,
@@ -37,11 +37,19 @@ import {
 } from "./protocol.ts";
 import type { Link } from "./link.ts";
 
-/** A call without its id and time. */
 export type CallRequest = Omit<CallMessage, "id" | "time">;
 
-/** Receives an output of a generator. Calls `taken` when the output was consumed. */
-export type TakeOutput = (value: unknown, taken: () => void) => void;
+/** A call of a tool, for any worker that serves its definition. */
+export interface RemoteCall {
+  readonly tool: string;
+  readonly path: string;
+  readonly request: CallRequest;
+  /** True if the tool may run twice, so that a worker starts without a confirmation. */
+  readonly isRepeatable: boolean;
+  readonly context: ToolContext;
+  /** Receives an output of a generator. Calls `taken` when the output was consumed. */
+  output(value: unknown, taken: () => void): void;
+}
 
 /** The end of one attempt to send a call, without a result. */
 interface Miss {
@@ -49,30 +57,20 @@ interface Miss {
   readonly mayHaveRun: boolean;
   /** True if an output or metadata was passed on: a repetition would duplicate it. */
   readonly hasYielded?: boolean;
-  /** The worker's reason. */
   readonly why?: string;
   /** The result if no other worker accepts the call. */
   readonly result?: ToolResult;
 }
 
-/** A call that was sent to a worker. */
-interface RunningCall {
-  /** The id of the tool. */
-  readonly tool: string;
+interface RunningCall extends RemoteCall {
   readonly worker: string;
-  /** The subject of the call. */
   readonly subject: string;
-  readonly context: ToolContext;
-  readonly output: TakeOutput;
   readonly receiver: Receiver;
   readonly control: Sender;
   /** The ticks since the last message of the worker. */
   silence: number;
-  /** True if the tool may run twice, so that the worker starts without a confirmation. */
-  readonly isRepeatable: boolean;
   /** True if the worker has responded. */
   isAccepted: boolean;
-  /** True if an output or metadata was passed on. */
   hasYielded: boolean;
   /** The bytes of consumed events without new credit. */
   taken: number;
@@ -81,37 +79,24 @@ interface RunningCall {
   end(end: ToolResult | Miss): void;
 }
 
-/** The maximum length of the reason of an abort. */
 const MAX_REASON = 500;
 const GIVEN_UP: Control = { abort: "the caller has given up" };
-/** The maximum number of calls in flight. */
 const MAX_CALLS = 65_536;
 
-/** Sends calls, and receives their events and results. */
 export class RemoteCalls {
   readonly #link: Link;
   readonly #fleet: Fleet;
-  readonly #clock: Clock;
   readonly #lookAgain: (() => Promise<void>) | undefined;
   readonly #inbox: string;
   readonly #subscription: Subscription;
   readonly #running: Map<string, RunningCall> = new Map();
-  /** The number of answers with wrong signatures. */
-  #forged = 0;
   #stopTicking: (() => void) | undefined;
 
   /** @param lookAgain Reads the workers again if the known ones do not accept a call. */
-  constructor(
-    link: Link,
-    fleet: Fleet,
-    inbox: string,
-    lookAgain?: () => Promise<void>,
-    clock: Clock = systemClock,
-  ) {
+  constructor(link: Link, fleet: Fleet, inbox: string, lookAgain?: () => Promise<void>) {
     this.#lookAgain = lookAgain;
     this.#link = link;
     this.#fleet = fleet;
-    this.#clock = clock;
     this.#inbox = `${createInbox(inbox)}.`;
     this.#subscription = link.listen(`${this.#inbox}*`, (message) => this.#hear(message));
     link.follow({
@@ -124,14 +109,8 @@ export class RemoteCalls {
   }
 
   /** Runs a call on a worker that serves the tool. Does not end before the tool of an aborted call. */
-  async run(
-    path: string,
-    id: string,
-    request: CallRequest,
-    isRepeatable: boolean,
-    context: ToolContext,
-    output: TakeOutput,
-  ): Promise<ToolResult> {
+  async run(call: RemoteCall): Promise<ToolResult> {
+    const { tool: id, path, isRepeatable, context } = call;
     let lookAgain = this.#lookAgain;
     const tried = new Set<string>();
     let last: Miss | undefined;
@@ -152,16 +131,15 @@ export class RemoteCalls {
       }
       if (worker === undefined) {
         if (last?.result !== undefined) return afterMiss(last.result, mayHaveRun);
-        const why = tried.size === 0
-          ? "no worker is there that serves it"
-          : "no worker is there that takes it now";
+        const what = tried.size === 0 ? "serves it" : "takes it now";
         const said = last?.why === undefined ? "" : ` (${last.why})`;
-        return mayHaveRun
-          ? unavailable(id, `${why}${said}; it may have run`, "unknown")
-          : unavailable(id, `${why}${said}; nothing has run`, "no");
+        const [ran, outcome] = mayHaveRun
+          ? ["unknown", "it may have run"] as const
+          : ["no", "nothing has run"] as const;
+        return unavailable(id, `no worker is there that ${what}${said}; ${outcome}`, ran);
       }
       tried.add(worker);
-      const end = await this.#send(worker, path, id, request, isRepeatable, context, output);
+      const end = await this.#send(worker, call);
       if (!("mayHaveRun" in end)) return afterMiss(end, mayHaveRun);
       mayHaveRun ||= end.mayHaveRun;
       if (context.signal.aborted) return aborted(id, mayHaveRun ? "unknown" : "no");
@@ -189,30 +167,20 @@ export class RemoteCalls {
     this.#stopTicking?.();
   }
 
-  #send(
-    worker: string,
-    path: string,
-    tool: string,
-    request: CallRequest,
-    isRepeatable: boolean,
-    context: ToolContext,
-    output: TakeOutput,
-  ): Promise<ToolResult | Miss> {
+  #send(worker: string, remote: RemoteCall): Promise<ToolResult | Miss> {
     const id = nuid.next();
-    const subject = callSubject(worker, path);
-    const { signal } = context;
+    const { connection, seal, log } = this.#link;
+    const { request, context: { signal } } = remote;
+    const subject = callSubject(worker, remote.path);
     return new Promise((resolve) => {
       const abort = (): void => this.#say(call, { abort: reasonOf(signal) });
       const call: RunningCall = {
-        tool,
+        ...remote,
         worker,
         subject,
-        context,
-        output,
         receiver: new Receiver(),
-        control: new Sender(this.#link.connection, this.#link.seal, controlSubject(worker, id)),
+        control: new Sender(connection, seal, controlSubject(worker, id)),
         silence: 0,
-        isRepeatable,
         isAccepted: false,
         hasYielded: false,
         taken: 0,
@@ -232,10 +200,10 @@ export class RemoteCalls {
       this.#fleet.count(worker, 1);
       this.#tick();
       try {
-        const message: CallMessage = { id, time: this.#clock.timestamp(), ...request };
-        new Sender(this.#link.connection, this.#link.seal, subject, this.#inbox + id).send(message);
+        const message: CallMessage = { id, time: systemClock.timestamp(), ...request };
+        new Sender(connection, seal, subject, this.#inbox + id).send(message);
       } catch (error) {
-        this.#link.log(error);
+        log(error);
         return call.end({ mayHaveRun: false, why: describeThrown(error) });
       }
       signal.addEventListener("abort", abort, { once: true });
@@ -255,11 +223,7 @@ export class RemoteCalls {
     if (call === undefined) return this.#decline(message);
     const part = openPart(this.#link.seal, message);
     if (part === undefined) {
-      return logForged(
-        this.#link.log,
-        "An answer of a worker has a wrong signature",
-        ++this.#forged,
-      );
+      return this.#link.logForged("An answer of a worker has a wrong signature");
     }
     const frame = call.receiver.take(part);
     // A replayed message, which anyone who may publish to inboxes can send, is not a heartbeat.
@@ -275,11 +239,8 @@ export class RemoteCalls {
     const { reply } = message;
     const part = reply === undefined ? undefined : openPart(this.#link.seal, message);
     if (reply === undefined || part?.sequence !== 0 || this.#link.down !== undefined) return;
-    try {
-      new Sender(this.#link.connection, this.#link.seal, reply).send(GIVEN_UP);
-    } catch (error) {
-      this.#link.log(error);
-    }
+    const { connection, seal, log } = this.#link;
+    callHook(() => new Sender(connection, seal, reply).send(GIVEN_UP), log);
   }
 
   /** Ends the attempt at a silent worker. */
@@ -314,12 +275,11 @@ export class RemoteCalls {
         return call.output(frame.value, () => this.#taken(call, credit));
       case "refused":
         return call.end({
-          mayHaveRun: false,
-          why: frame.why,
-          ...(frame.result !== undefined && { result: resultOf({ result: frame.result }) }),
+          ...{ mayHaveRun: false, why: frame.why },
+          ...(frame.result !== undefined && { result: adopt(frame.result) }),
         });
       case "result":
-        return call.end(resultOf(frame));
+        return call.end(adopt(frame.result));
     }
   }
 
@@ -335,16 +295,12 @@ export class RemoteCalls {
   #say(call: RunningCall, control: Control): void {
     // A client buffers what it cannot send, and this message would be useless later.
     if (this.#link.down !== undefined) return;
-    try {
-      call.control.send(control);
-    } catch (error) {
-      this.#link.log(error);
-    }
+    callHook(() => call.control.send(control), this.#link.log);
   }
 
   /** Counts the ticks of silence of all calls in flight. */
   #tick(): void {
-    this.#stopTicking ??= this.#clock.setTimeout(() => {
+    this.#stopTicking ??= systemClock.setTimeout(() => {
       this.#stopTicking = undefined;
       for (const call of [...this.#running.values()]) {
         const most = call.isAccepted || call.isRepeatable ? TICKS_TO_LOSE : TICKS_TO_ACCEPT;
@@ -367,24 +323,13 @@ export function aborted(id: string, ran: ToolRun | undefined): ToolFailure {
 /** Returns a result, without the claim that nothing has run if another worker may have run the call. */
 function afterMiss(result: ToolResult, mayHaveRun: boolean): ToolResult {
   if (!mayHaveRun || result.ok || result.error.ran !== "no") return result;
-  return { ...result, error: { ...result.error, ran: "unknown" } };
+  return adopt({ ...result, error: { ...result.error, ran: "unknown" } });
 }
 
-/** Returns a worker's result in the form that a tool returns. */
-export function resultOf({ result }: { readonly result: ToolResult }): ToolResult {
-  if (result.ok) {
-    const { truncated } = result;
-    const cut = truncated === true ? { truncated } : {};
-    if (result.blocks !== true) return Object.assign(ToolResult.ok(result.content), cut);
-    const { content, ...more } = result.content as ToolContent;
-    return Object.assign(ToolResult.blocks(content, more), cut);
-  }
-  const { code, message, ...more } = result.error;
-  const { questions, ticket } = result;
-  const failed = ToolResult.error(code, message, more);
-  return questions === undefined || ticket === undefined
-    ? failed
-    : { ...failed, questions, ticket };
+/** Marks the result of a worker as one that a tool may return. */
+export function adopt(result: ToolResult): ToolResult {
+  if (!isToolResult(result)) brandResult(result);
+  return result;
 }
 
 function reasonOf({ reason }: AbortSignal): string {

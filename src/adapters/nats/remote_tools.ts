@@ -19,18 +19,11 @@ import {
   type Tool,
   within,
 } from "../../tool/mod.ts";
-import type { CallTelemetry } from "../../execute/mod.ts";
 import { Directory } from "./directory.ts";
 import { Fleet } from "./fleet.ts";
-import {
-  Link,
-  type LinkSettings,
-  NATS_OPTIONS,
-  type NatsOptions,
-  readLinkSettings,
-} from "./link.ts";
+import { Link, NATS_OPTIONS, type NatsOptions, readLinkSettings } from "./link.ts";
 import { checkServer } from "./server.ts";
-import { CallLine, Sync } from "./sync.ts";
+import { CallLine, type RemoteSettings, Sync } from "./sync.ts";
 
 /** Options for {@linkcode remoteTools}. */
 export interface RemoteToolsOptions extends NatsOptions {
@@ -72,15 +65,6 @@ const OPTIONS = {
   maxOwnerBytes: numberFrom(1_024),
   ...NATS_OPTIONS,
 };
-
-/** The settings that follow from the options. */
-interface RemoteSettings {
-  readonly registry: Registry;
-  readonly link: Required<LinkSettings>;
-  readonly inboxPrefix: string;
-  readonly maxOwnerBytes: number | undefined;
-  readonly telemetry: CallTelemetry | undefined;
-}
 
 /**
  * Reads the options.
@@ -124,23 +108,15 @@ export async function remoteTools(
   connection: NatsConnection,
   options: RemoteToolsOptions,
 ): Promise<RemoteTools> {
-  const { registry, link: settings, inboxPrefix, maxOwnerBytes, telemetry } = readOptions(
-    options,
-    { ...options },
-  );
-  const { name, log } = settings;
+  const settings = readOptions(options, { ...options });
   await checkServer(ACTION, connection);
-  const link = new Link(connection, settings);
+  const link = new Link(connection, settings.link);
   let directory: Directory | undefined;
   const fleet = new Fleet(link, systemClock, (revision) => directory?.expect(revision));
   link.follow({ up: () => directory?.restart() });
-  const line = new CallLine(link, fleet, inboxPrefix, maxOwnerBytes);
-  const sync = new Sync(name, registry, fleet, { open: () => line, done() {} }, telemetry, log);
-  const unsubscribe = registry.subscribe(({ type }) => {
-    if (type === "removed") sync.retry();
-  });
+  const line = new CallLine(link, fleet, settings);
+  const sync = new Sync(settings, fleet, { open: () => line, done() {} });
   const close = (): void => {
-    unsubscribe();
     directory?.stop();
     sync.clear();
     line.stop();
@@ -233,28 +209,17 @@ export function remoteToolsPerCall(
 ): PerCallTools {
   const { maxAgeMs = 10_000, ...given } = { ...options };
   numberFrom(0, MAX_TIMEOUT_MS)(ACTION, maxAgeMs, "maxAgeMs");
-  const { registry, link, inboxPrefix, maxOwnerBytes, telemetry } = readOptions(options, given);
-  const { name, log } = link;
+  const settings = readOptions(options, given);
   const fleet = new Fleet();
-  const sync = new Sync(
-    name,
-    registry,
-    fleet,
-    {
-      async open() {
-        const own = new Link(await connect(), link);
-        return new CallLine(own, fleet, inboxPrefix, maxOwnerBytes, () => read(own));
-      },
-      done(line) {
-        line.stop();
-        return end(line.link.connection);
-      },
+  const sync = new Sync(settings, fleet, {
+    async open() {
+      const own = new Link(await connect(), settings.link);
+      return new CallLine(own, fleet, settings, () => read(own));
     },
-    telemetry,
-    log,
-  );
-  registry.subscribe(({ type }) => {
-    if (type === "removed") sync.retry();
+    done(line) {
+      line.stop();
+      return end(line.link.connection);
+    },
   });
   let known: readonly string[] | undefined;
   let triedAt = -Infinity;
@@ -281,16 +246,15 @@ export function remoteToolsPerCall(
       triedAt = now;
       try {
         const connection = await connect();
-        await read(new Link(connection, link)).finally(() => end(connection));
+        await read(new Link(connection, settings.link)).finally(() => end(connection));
       } catch (error) {
         if (known === undefined) throw error;
-        log(error);
+        settings.link.log(error);
       }
     },
   };
 }
 
-/** Closes a connection after its last messages were sent. */
 async function end(connection: NatsConnection): Promise<void> {
   // A WebSocket with unsent bytes closes 100 ms later. A lost one is never flushed.
   if (!connection.isClosed()) {

@@ -25,6 +25,7 @@ import {
   ownerDigest,
   type QueuedTask,
   type RunRecord,
+  TaskEngine,
   type TaskQueue,
 } from "../../execute/durable/mod.ts";
 import {
@@ -41,7 +42,6 @@ import {
 import { natsCallStore } from "./call_store.ts";
 import {
   type CallMessage,
-  logForged,
   MAX_SKEW_MS,
   ownedRunSubject,
   RESULTS_BUCKET,
@@ -50,7 +50,7 @@ import {
 } from "./protocol.ts";
 import type { Link } from "./link.ts";
 import type { Seal } from "./seal.ts";
-import { KEPT_MS, openRunStream, storageProblemOf } from "./server.ts";
+import { isRefused, KEPT_MS, openRunStream, storageProblemOf } from "./server.ts";
 
 /** The quota of a principal: this part of the stream. */
 const OWNER_PART = 8;
@@ -58,20 +58,19 @@ const OWNER_PART = 8;
 const SIZE_UNIT = 1_024;
 /** The maximum number of unacknowledged calls of a tool, on all workers together. */
 const MAX_UNACKNOWLEDGED = 65_536;
+/** The maximum number of starts of a tool whose workers die. */
+const MAX_ATTEMPTS = 5;
+/** The delay before a request without an answer is repeated, in milliseconds. */
+export const AGAIN_MS = 1_000;
 /** The duration of a fetch, in milliseconds. Half of it without a heartbeat is a failure. */
 const PULL_MS = 10_000;
 
-/** A call in the stream. */
 export interface RunMessage extends CallMessage {
-  /** The key of its record in the store. */
   readonly key: string;
-  /** The subject of messages to its caller. */
   readonly inbox: string;
 }
 
-/** The state of a call. */
 export interface StoredRun extends RunRecord {
-  /** The number of times that workers have rejected it. */
   readonly refusals: number;
   /** True if its tool has run in part, and its worker has returned it. */
   readonly hasRun?: boolean;
@@ -130,7 +129,7 @@ class SealedRecords extends LeasedRecords<StoredRun> {
     this.#log = log;
   }
 
-  protected override encode(record: StoredRun, key: string): Uint8Array {
+  override encode(record: StoredRun, key: string): Uint8Array {
     return this.#seal.wrap(record, `${RESULTS_BUCKET}.${key}`);
   }
 
@@ -161,19 +160,15 @@ const DAMAGED: ToolResult = ToolResult.error(
   { ran: "unknown" },
 );
 
-/** Settings of {@linkcode Runs}. */
 export interface RunsSettings {
-  /** The duration of a worker's lease, in milliseconds. */
   readonly leaseMs?: number | undefined;
   /** The maximum size of the waiting calls of a principal, in bytes. By default, an eighth of the stream. */
   readonly maxOwnerBytes?: number | undefined;
 }
 
-/** A signed call, ready to be published. */
 export interface OwnedRun {
   readonly subject: string;
   readonly body: Uint8Array;
-  /** The digest of the principal. */
   readonly owner: string;
   readonly size: number;
 }
@@ -194,6 +189,7 @@ function bytesOf(size: number): number {
 /** The stream of durable calls, and the store of their records. */
 export class Runs {
   readonly records: LeasedRecords<StoredRun>;
+  readonly engine: TaskEngine<StoredRun>;
   readonly #link: Link;
   readonly #leaseMs: number;
   readonly #manager: JetStreamManager;
@@ -210,7 +206,12 @@ export class Runs {
     this.#link = link;
     this.#leaseMs = leaseMs;
     this.#manager = manager;
-    this.records = new SealedRecords(store, link.seal, leaseMs, link.log);
+    const records = this.records = new SealedRecords(store, link.seal, leaseMs, link.log);
+    this.engine = new TaskEngine({
+      ...{ records, maxAttempts: MAX_ATTEMPTS, log: link.log, retryMs: AGAIN_MS, isRefused },
+      isOver: () => link.connection.isClosed(),
+      end: (record, result) => ({ ...record, holder: "", result }),
+    });
     this.#maxOwnerBytes = maxOwnerBytes ?? maxBytes / OWNER_PART;
     this.#quotas = new MeasuredQuotas({
       ...{ maxBytes: this.#maxOwnerBytes, clock: systemClock, firstBytes: 0 },
@@ -282,7 +283,6 @@ export class Runs {
 
   /** Opens the queue of the calls of a tool, by the path of its definition without the digest. */
   async openQueue(tool: string): Promise<RunQueue> {
-    const { connection, seal, log } = this.#link;
     // The name of a consumer must not contain dots.
     const filter = ownedRunSubject(`${tool}.*`, "*", "*");
     const name = createHash("sha256").update(filter).digest("base64url");
@@ -294,7 +294,8 @@ export class Runs {
       max_ack_pending: MAX_UNACKNOWLEDGED,
       inactive_threshold: nanos(KEPT_MS),
     });
-    return new RunQueue(await jetstream(connection).consumers.get(RUNS_STREAM, name), seal, log);
+    const { consumers } = jetstream(this.#link.connection);
+    return new RunQueue(await consumers.get(RUNS_STREAM, name), this.#link);
   }
 }
 
@@ -305,23 +306,17 @@ export interface QueuedRun extends QueuedTask {
   readonly storedAt: number;
 }
 
-/** The calls of a tool in the stream. */
 export class RunQueue implements TaskQueue<QueuedRun> {
   readonly #consumer: Consumer;
-  readonly #seal: Seal;
-  readonly #log: HookLog;
+  readonly #link: Link;
   #messages: ConsumerMessages | undefined;
-  /** The number of calls with wrong signatures. */
-  #forged = 0;
   #isStopped = false;
 
-  constructor(consumer: Consumer, seal: Seal, log: HookLog) {
+  constructor(consumer: Consumer, link: Link) {
     this.#consumer = consumer;
-    this.#seal = seal;
-    this.#log = log;
+    this.#link = link;
   }
 
-  /** Ends the fetch in flight. */
   stop(): void {
     this.#isStopped = true;
     this.#messages?.stop();
@@ -332,24 +327,22 @@ export class RunQueue implements TaskQueue<QueuedRun> {
     this.#messages = messages;
     if (this.#isStopped) return messages.stop();
     for await (const message of messages) {
-      const call = this.#seal.unwrap(message.data, message.subject);
+      const call = this.#link.seal.unwrap(message.data, message.subject);
       if (isRunMessage(call)) {
         yield {
           task: { key: call.key, call, storedAt: message.time.getTime() },
           ack: () => message.ack(),
           retry: (ms) => message.nak(ms),
-          extend: () => callHook(() => message.working(), this.#log),
+          extend: () => callHook(() => message.working(), this.#link.log),
         };
       } else {
-        const problem = "A durable call is damaged or has a wrong signature, and was not run";
-        logForged(this.#log, problem, ++this.#forged);
+        this.#link.logForged("A durable call is damaged or has a wrong signature, and was not run");
         message.term();
       }
     }
   }
 }
 
-/** True if the value is a durable call. */
 export function isRunMessage(value: unknown): value is RunMessage {
   return isObject(value) && isWord(value["key"]) && isWord(value["inbox"]) &&
     typeof value["time"] === "number";

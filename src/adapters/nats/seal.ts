@@ -26,7 +26,6 @@ import { Buffer } from "node:buffer";
 import { nkeys } from "@nats-io/nats-core";
 import { describe, describeThrown, isListOf, isObject, isWord, refuse } from "../../tool/mod.ts";
 
-/** The two sides of a call. */
 export type Role = "caller" | "worker";
 
 /** Ed25519 keys of callers and workers, in the form of NATS (nkeys). `plue nats keys` prints a new one. */
@@ -53,10 +52,9 @@ const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /** Signs messages as one role, and checks the messages of other roles. */
 export class Seal {
-  /** The size of a message's signatures, in bytes. */
   readonly bytes: number;
+  readonly role: Role;
   readonly #secrets: readonly KeyObject[];
-  readonly #role: Role;
   readonly #keys: Readonly<Record<Role, readonly KeyObject[]>> | undefined;
   readonly #seed: KeyObject | undefined;
 
@@ -72,7 +70,7 @@ export class Seal {
     keys?: Omit<NatsKeys, "seed"> & { readonly seed?: string | undefined },
   ) {
     this.#secrets = readSecrets(action, secret);
-    this.#role = role;
+    this.role = role;
     this.bytes = MAC_BYTES + (keys === undefined ? 0 : SIGNATURE_BYTES);
     if (keys === undefined) return;
     if (!isObject(keys)) refuse(action, "keys must be an object with seed, callers and workers");
@@ -111,7 +109,7 @@ export class Seal {
     message: Uint8Array,
     subject: string,
     reply: string,
-    from: Role = this.#role === "caller" ? "worker" : "caller",
+    from: Role = this.role === "caller" ? "worker" : "caller",
   ): boolean {
     if (message.byteLength < this.bytes) return false;
     const mac = message.subarray(0, MAC_BYTES);
@@ -226,7 +224,6 @@ function decodeBase32(text: string): Uint8Array {
   return Uint8Array.from(bytes);
 }
 
-/** Encodes a value as JSON in UTF-8. */
 export function encodeJson(value: unknown): Uint8Array {
   return encoder.encode(JSON.stringify(value));
 }

@@ -86,9 +86,7 @@ export interface ServedTools extends AsyncDisposable {
 }
 
 const ACTION = "serve tools";
-/** The default of the maximum number of concurrent calls. */
 const MAX_CONCURRENT = 256;
-/** The default of the maximum number of concurrent tasks. */
 const TASKS = 64;
 const MAX_TASKS = 4_096;
 /** Callers apply their own limits of arguments and outputs, which are smaller. */
@@ -155,7 +153,7 @@ export async function serveTools(
     refuse(ACTION, "calls are approved by their callers, so dispatcher.approve cannot be given");
   }
   const settings = readLinkSettings(ACTION, "worker", read, options);
-  const { drainTimeoutMs = 30_000, leaseMs = 30_000 } = read;
+  const { drainTimeoutMs = 30_000, leaseMs = 30_000, keys } = read;
   const { maxConcurrent = TASKS } = read.dispatcher?.limits ?? {};
   // A task that the limits reject would only wait for longer.
   const { concurrency = Math.min(TASKS, maxConcurrent), toolConcurrency = {} } = read;
@@ -168,8 +166,7 @@ export async function serveTools(
   const dispatcherOptions: ToolDispatcherOptions = {
     tickets: storedTickets(
       await natsCallStore(connection, {
-        ...{ secret: options.secret, ...settings.storage },
-        ...(options.keys && { keys: options.keys }),
+        ...{ secret: options.secret, ...settings.storage, ...(keys && { keys }) },
       }),
     ),
     timeoutMs: LONGEST_CALL_MS,
@@ -184,33 +181,34 @@ export async function serveTools(
   };
   const dispatcher = read.countedBy?.withOptions(registry, dispatcherOptions) ??
     new ToolDispatcher(registry, dispatcherOptions);
-  const worker = new Worker(
-    new Link(connection, settings),
-    registry,
-    read.selection,
-    dispatcher,
-    drainTimeoutMs,
-  );
   for (const id of Object.keys(toolConcurrency)) {
     if (registry.getTool(id) !== undefined) continue;
-    settings.log(
-      new Error(`The option toolConcurrency names "${id}", and there is no such tool now`),
-    );
+    const why = `The option toolConcurrency names "${id}", and there is no such tool now`;
+    settings.log(new Error(why));
   }
-  await worker.start({ leaseMs, concurrency, toolConcurrency: { ...toolConcurrency } });
+  const worker = new Worker({
+    link: new Link(connection, settings),
+    ...{ registry, selection: read.selection, dispatcher, drainTimeoutMs, leaseMs, concurrency },
+    toolConcurrency: { ...toolConcurrency },
+  });
+  await worker.start();
   return worker;
+}
+
+interface WorkerSettings extends Omit<DurableWorkerSettings, "failed"> {
+  readonly registry: Registry;
+  readonly selection: Selection | undefined;
+  readonly drainTimeoutMs: number;
 }
 
 class Worker implements ServedTools {
   readonly worker: string = nuid.next();
+  readonly #settings: WorkerSettings;
   readonly #link: Link;
-  readonly #registry: Registry;
-  readonly #dispatcher: ToolDispatcher;
-  readonly #drainTimeoutMs: number;
   readonly #offers: Offers;
-  #calls: ServedCalls | undefined;
-  #durable: DurableWorker | undefined;
-  #service: Service | undefined;
+  readonly #calls: ServedCalls;
+  readonly #durable: DurableWorker;
+  readonly #service: Service;
   readonly #end: (() => void)[] = [];
   #stopBeating: () => void = () => {};
   /** Cancels the pending update after a change of the registry. */
@@ -220,59 +218,46 @@ class Worker implements ServedTools {
   #unheard: number | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(
-    link: Link,
-    registry: Registry,
-    selection: Selection | undefined,
-    dispatcher: ToolDispatcher,
-    drainTimeoutMs: number,
-  ) {
-    this.#link = link;
-    this.#registry = registry;
-    this.#dispatcher = dispatcher;
-    this.#drainTimeoutMs = drainTimeoutMs;
-    this.#offers = new Offers(link, registry, selection, this.worker);
-  }
-
-  get running(): number {
-    return (this.#calls?.running ?? 0) + (this.#durable?.running ?? 0);
-  }
-
-  async start(
-    tasks: Pick<DurableWorkerSettings, "leaseMs" | "concurrency" | "toolConcurrency">,
-  ): Promise<void> {
+  constructor(settings: WorkerSettings) {
     const { worker } = this;
-    const link = this.#link;
-    const dispatcher = this.#dispatcher;
+    const { link, dispatcher, registry, selection } = settings;
+    this.#settings = settings;
+    this.#link = link;
+    const offers = this.#offers = new Offers(link, registry, selection, worker);
+    const service = this.#service = new Service(link, worker, () => dispatcher.metrics());
     const failed = ({ id }: Tool, { error: { code } }: ToolFailure): void => {
-      if (code === "input_required") return;
-      if (this.#service !== undefined) this.#service.lastError = `${code}: ${id}`;
+      if (code !== "input_required") service.lastError = `${code}: ${id}`;
     };
     const presence = listenForWorkers(
       link,
-      (id) => this.#offers.knows(id),
-      ({ worker: id }) => this.#offers.hear(id),
-      (revision) => this.#offers.directory?.expect(revision),
+      (id) => offers.knows(id),
+      ({ worker: id }) => offers.hear(id),
+      (revision) => offers.directory?.expect(revision),
     );
     const own = link.listen(presenceSubject(link.name, worker), () => void (this.#unheard = 0));
     this.#end.push(() => presence.unsubscribe(), () => own.unsubscribe());
-    this.#calls = new ServedCalls({
-      ...{ link, worker, dispatcher, failed },
-      toolAt: (path) => this.#offers.at(path),
-    });
-    this.#durable = new DurableWorker({ ...tasks, link, dispatcher, failed });
-    this.#service = new Service(link, worker, () => dispatcher.metrics());
+    const toolAt = (path: string): Tool | undefined => offers.at(path);
+    this.#calls = new ServedCalls({ link, worker, dispatcher, failed, toolAt });
+    this.#durable = new DurableWorker({ ...settings, failed });
+  }
+
+  get running(): number {
+    return this.#calls.running + this.#durable.running;
+  }
+
+  async start(): Promise<void> {
+    const link = this.#link;
     try {
       await link.checkSubscriptions(ACTION);
       await this.#offers.open(ACTION);
       await this.#durable.check(this.#offers.tools.values());
-      this.#followDurable();
+      this.#durable.follow(this.#offers.tools);
     } catch (error) {
       void this.close();
       throw error;
     }
     this.#end.push(
-      this.#registry.subscribe(() => this.#followLater()),
+      this.#settings.registry.subscribe(() => this.#followLater()),
       () => this.#stopFollowing?.(),
     );
     link.follow({ up: () => this.#offers.restart() });
@@ -292,13 +277,13 @@ class Worker implements ServedTools {
     const { connection, log } = this.#link;
     for (const end of this.#end.splice(0)) end();
     this.#stopBeating();
-    this.#service?.stop();
+    this.#service.stop();
     this.#say(true);
     // Without a connection, no result can be sent.
-    const graceMs = connection.isClosed() ? 0 : this.#drainTimeoutMs;
+    const graceMs = connection.isClosed() ? 0 : this.#settings.drainTimeoutMs;
     await Promise.all([
-      this.#calls?.drain(graceMs),
-      this.#durable?.drain(graceMs),
+      this.#calls.drain(graceMs),
+      this.#durable.drain(graceMs),
       this.#offers.close(this.#link.down === undefined && !connection.isClosed()).catch(log),
     ]);
     this.#link.stop("the worker has stopped");
@@ -308,24 +293,16 @@ class Worker implements ServedTools {
   #followLater(): void {
     this.#stopFollowing ??= systemClock.setTimeout(() => {
       this.#stopFollowing = undefined;
-      this.#follow();
+      if (!this.#offers.refresh()) return;
+      this.#offers.announce();
+      this.#durable.follow(this.#offers.tools);
     }, 0);
-  }
-
-  #follow(): void {
-    if (!this.#offers.refresh()) return;
-    this.#offers.announce();
-    this.#followDurable();
-  }
-
-  #followDurable(): void {
-    this.#durable?.follow(this.#offers.tools);
   }
 
   #beat(): void {
     this.#reconnectIfStuck();
     this.#say(false);
-    this.#service?.renew();
+    this.#service.renew();
     this.#stopBeating = systemClock.setTimeout(() => {
       this.#beat();
       if (this.#link.down === undefined) this.#offers.announce();

@@ -7,6 +7,7 @@
 import type { Msg, Subscription } from "@nats-io/nats-core";
 import type { ToolDispatcher, ToolEvent } from "../../execute/mod.ts";
 import {
+  callHook,
   type Clock,
   isObject,
   NO_LOG,
@@ -23,7 +24,6 @@ import {
   FIRST_CREDIT,
   type Frame,
   GAP,
-  logForged,
   MAX_AGE_MS,
   openPart,
   Outbox,
@@ -36,7 +36,6 @@ import {
 import { contextOf, type Link, requestOf } from "./link.ts";
 import { parseJson } from "./seal.ts";
 
-/** Settings of {@linkcode ServedCalls}. */
 export interface ServedCallsSettings {
   readonly link: Link;
   /** The id of the worker, which is new for each process. */
@@ -44,9 +43,7 @@ export interface ServedCallsSettings {
   readonly dispatcher: ToolDispatcher;
   /** Returns the tool that is served at a path. */
   readonly toolAt: (path: string) => Tool | undefined;
-  /** Is called for each call that fails. */
   readonly failed: (tool: Tool, failure: ToolFailure) => void;
-  /** @default {systemClock} */
   readonly clock?: Clock;
 }
 
@@ -70,7 +67,6 @@ interface ServedCall {
   begin: (() => void) | undefined;
   /** The number of bytes of events that may be sent. */
   credit: number;
-  /** The sum of the caller's grants. */
   granted: number;
   /** Is called when the caller has granted more credit. */
   onCredit: () => void;
@@ -80,14 +76,12 @@ interface ServedCall {
   isSending: boolean;
 }
 
-/** An incomplete call. */
 interface PartialCall {
   readonly receiver: Receiver;
   /** The ticks since the last part was received. */
   silence: number;
 }
 
-/** Receives and runs the plain calls of a worker. */
 export class ServedCalls {
   readonly #settings: ServedCallsSettings;
   readonly #clock: Clock;
@@ -110,8 +104,6 @@ export class ServedCalls {
   #stopTicking: () => void = () => {};
   #isDraining = false;
   #onIdle: () => void = () => {};
-  /** The number of messages with wrong signatures. */
-  #forged = 0;
 
   constructor(settings: ServedCallsSettings) {
     this.#settings = settings;
@@ -126,7 +118,6 @@ export class ServedCalls {
     this.#tick();
   }
 
-  /** The number of calls in flight. */
   get running(): number {
     return this.#running.size;
   }
@@ -155,7 +146,6 @@ export class ServedCalls {
     if (!connection.isClosed()) await Promise.race([connection.flush().catch(NO_LOG), closed]);
   }
 
-  /** Aborts all calls. */
   abort(why: string): void {
     for (const served of [...this.#running.values()]) this.#abort(served, why);
   }
@@ -168,11 +158,11 @@ export class ServedCalls {
   }
 
   #take(message: Msg): void {
-    const { connection, seal, log } = this.#settings.link;
+    const { link } = this.#settings;
     const { subject, reply } = message;
-    const part = openPart(seal, message);
+    const part = openPart(link.seal, message);
     if (part === undefined || reply === undefined) {
-      return logForged(log, "A call has a wrong signature, and was not run", ++this.#forged);
+      return link.logForged("A call has a wrong signature, and was not run");
     }
     const { receiver } = this.#forget(reply) ?? { receiver: new Receiver() };
     const call = receiver.take(part);
@@ -180,14 +170,13 @@ export class ServedCalls {
     if (call === GAP) return;
     if (this.#partialBytes + receiver.bytes > MAX_KEPT_BYTES) {
       const why = "the worker has no room for more calls that are so large";
-      new Sender(connection, seal, reply).send({ type: "refused", why } satisfies Frame);
-      return;
+      const refused: Frame = { type: "refused", why };
+      return void new Sender(link.connection, link.seal, reply).send(refused);
     }
     this.#partial.set(reply, { receiver, silence: 0 });
     this.#partialBytes += receiver.bytes;
   }
 
-  /** Removes and returns an incomplete call. */
   #forget(reply: string): PartialCall | undefined {
     const partial = this.#partial.get(reply);
     if (partial === undefined) return undefined;
@@ -304,11 +293,9 @@ export class ServedCalls {
     if (message.data.byteLength === 0 && message.headers?.code === 503) {
       return this.#abort(served, "The caller is gone");
     }
-    const { seal, log } = this.#settings.link;
-    const part = openPart(seal, message);
-    if (part === undefined) {
-      return logForged(log, "A message to a call has a wrong signature", ++this.#forged);
-    }
+    const { link } = this.#settings;
+    const part = openPart(link.seal, message);
+    if (part === undefined) return link.logForged("A message to a call has a wrong signature");
     // A message before may be lost: this one is valid without it.
     if (part.sequence < served.nextControl) return;
     served.nextControl = part.sequence + 1;
@@ -341,12 +328,9 @@ export class ServedCalls {
         if (served.silence < TICKS_TO_BEAT && !wasStopped) continue;
         // The parts of its message are heartbeats too.
         if (served.sender.isAmid) continue;
-        try {
-          served.silence = 0;
-          served.sender.send({ type: "beat" } satisfies Frame);
-        } catch (error) {
-          this.#settings.link.log(error);
-        }
+        served.silence = 0;
+        const beat: Frame = { type: "beat" };
+        callHook(() => served.sender.send(beat), this.#settings.link.log);
       }
       for (const [reply, partial] of this.#partial) {
         if (++partial.silence > TICKS_TO_LOSE) this.#forget(reply);

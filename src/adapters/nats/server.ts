@@ -69,7 +69,6 @@ export function isRefused(error: unknown): boolean {
   return REFUSALS.includes(error.name) || isRefused(error.cause);
 }
 
-/** Describes an error, and what to do. */
 export function problemOf(error: unknown, connection: NatsConnection): string {
   if (connection.isClosed()) return "the connection to NATS is closed";
   const said = describeThrown(error);
@@ -142,15 +141,17 @@ export function checkSkew(skewMs: number): void {
   );
 }
 
-/** Follows the state of a connection. Returns a function that stops it. */
-export function followStatus(connection: NatsConnection, follower: {
+export interface StatusFollower {
   /** Is called when the connection was lost or closed. */
-  down(why: string): void;
+  down?(why: string): void;
   /** Is called after a reconnection, possibly to another server. */
-  up(): void;
+  up?(): void;
   /** Is called when the user may not publish to a subject. */
   forbidden?(subject: string): void;
-}): () => void {
+}
+
+/** Follows the state of a connection. Returns a function that stops it. */
+export function followStatus(connection: NatsConnection, follower: StatusFollower): () => void {
   let isOver = false;
   // The client's iterator has a method `stop`, which its type lacks.
   const statuses = connection.status() as AsyncIterable<Status> & { readonly stop?: () => void };
@@ -163,12 +164,12 @@ export function followStatus(connection: NatsConnection, follower: {
         if (!(error instanceof PermissionViolationError) || error.operation !== "publish") continue;
         follower.forbidden?.(error.subject);
       } else if (type === "disconnect") {
-        follower.down("the connection to NATS is lost; try it again later");
-      } else if (type === "reconnect") follower.up();
+        follower.down?.("the connection to NATS is lost; try it again later");
+      } else if (type === "reconnect") follower.up?.();
     }
   })();
   void connection.closed().then(() => {
-    if (!isOver) follower.down("the connection to NATS is closed");
+    if (!isOver) follower.down?.("the connection to NATS is closed");
   });
   return () => {
     isOver = true;
@@ -178,7 +179,6 @@ export function followStatus(connection: NatsConnection, follower: {
 
 /** Settings of a stream or bucket that a process creates. */
 export interface StorageSettings {
-  /** The number of servers in a cluster that store it. */
   readonly replicas: number;
   readonly maxBytes: number;
 }
@@ -197,7 +197,6 @@ export const KEPT_MS = 86_400_000;
 /** The time in which the server rejects a second message with the same id, in milliseconds. */
 const DUPLICATE_MS = 120_000;
 
-/** Opens a bucket, and creates it if it is missing. */
 export async function openBucket(
   connection: NatsConnection,
   name: string,
@@ -208,20 +207,6 @@ export async function openBucket(
     // Compare-and-set needs the newest value, which a follower may not have yet.
     allow_direct: false,
   });
-}
-
-/** The age at which a deletion marker is purged: by then all watches have seen it. In milliseconds. */
-export const MARKER_MS = 3_600_000;
-
-/** Purges a key of a bucket up to a revision. A purge leaves no marker, so it fits into a full bucket. */
-export async function purgeKey(
-  connection: NatsConnection,
-  bucket: string,
-  key: string,
-  revision: number,
-): Promise<void> {
-  const { streams } = await jetstreamManager(connection, { checkAPI: false });
-  await streams.purge(`KV_${bucket}`, { filter: `$KV.${bucket}.${key}`, seq: revision + 1 });
 }
 
 /**
@@ -252,7 +237,6 @@ export async function openRunStream(
   );
 }
 
-/** Returns the configuration of a stream; `undefined` if the stream is missing. */
 async function configOf(
   { streams }: JetStreamManager,
   name: string,

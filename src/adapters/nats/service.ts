@@ -20,7 +20,6 @@ const TOOLS_TO_COST = 64;
 /** The maximum cost of all answers per renewal: every user of the account can send requests. */
 const BUDGET = 1_000;
 
-/** Responds to requests for services. */
 export class Service {
   readonly #link: Link;
   readonly #worker: string;
@@ -46,7 +45,6 @@ export class Service {
     );
   }
 
-  /** Renews the budget of answers. */
   renew(): void {
     this.#budget = BUDGET;
   }

@@ -9,9 +9,9 @@ import { hardenTool } from "../../schema/mod.ts";
 import {
   type Answers,
   forwardedQuestion,
-  type HookLog,
   isSuspended,
   makeTool,
+  once,
   type Question,
   systemClock,
   type Tool,
@@ -23,24 +23,32 @@ import { CallContext, type CallTelemetry } from "../../execute/mod.ts";
 import { DurableCalls } from "./durable_calls.ts";
 import { type Directory, listIn } from "./directory.ts";
 import { type Fleet, PRESENCE_EVERY_MS } from "./fleet.ts";
-import { currentTrace, type Link } from "./link.ts";
+import { currentTrace, type Link, type LinkSettings } from "./link.ts";
 import { idOfPath, recordOf, toolKey } from "./protocol.ts";
-import { type CallRequest, RemoteCalls, type TakeOutput, unavailable } from "./remote_calls.ts";
+import { type CallRequest, type RemoteCall, RemoteCalls, unavailable } from "./remote_calls.ts";
 import { isDurable } from "./runs.ts";
 
-/** A definition of a tool that the registry does not have, as a worker has written it. */
+/** A definition of a tool in the directory. */
 interface Version {
   readonly path: string;
-  readonly revision: number;
-  readonly record: Record<string, unknown>;
+  revision: number;
+  /** The definition as a worker has written it; `undefined` while the registry has it. */
+  record: Record<string, unknown> | undefined;
 }
 
-/** A tool in the registry. */
 interface Chosen {
   readonly tool: Tool;
   readonly path: string;
-  /** The revision of its definition in the directory; -1 after the definition was removed. */
-  revision: number;
+}
+
+/** The settings that follow from the options of a caller. */
+export interface RemoteSettings {
+  readonly registry: Registry;
+  readonly link: Required<LinkSettings>;
+  readonly inboxPrefix: string;
+  /** The maximum size of the waiting tasks of a principal, in bytes. */
+  readonly maxOwnerBytes: number | undefined;
+  readonly telemetry: CallTelemetry | undefined;
 }
 
 /** Sends the plain and the durable calls of one connection. */
@@ -49,21 +57,16 @@ export class CallLine {
   readonly plain: RemoteCalls;
   readonly durable: DurableCalls;
 
-  /**
-   * @param inbox The prefix of the subjects of answers.
-   * @param maxOwnerBytes The maximum size of the waiting tasks of a principal, in bytes.
-   * @param lookAgain Reads the workers again if the known ones do not accept a call.
-   */
+  /** @param lookAgain Reads the workers again if the known ones do not accept a call. */
   constructor(
     link: Link,
     fleet: Fleet,
-    inbox: string,
-    maxOwnerBytes?: number,
+    { inboxPrefix, maxOwnerBytes }: RemoteSettings,
     lookAgain?: () => Promise<void>,
   ) {
     this.link = link;
-    this.plain = new RemoteCalls(link, fleet, inbox, lookAgain);
-    this.durable = new DurableCalls(link, inbox, maxOwnerBytes);
+    this.plain = new RemoteCalls(link, fleet, inboxPrefix, lookAgain);
+    this.durable = new DurableCalls(link, inboxPrefix, maxOwnerBytes);
     link.follow({
       forbidden(subject) {
         link.log(new Error(`The user of the connection may not publish to "${subject}"`));
@@ -71,7 +74,6 @@ export class CallLine {
     });
   }
 
-  /** Ends the calls, and not the connection. */
   stop(): void {
     this.link.stop("its registry is closed");
     this.plain.stop();
@@ -83,41 +85,32 @@ export class CallLine {
 interface CallLines {
   /** @throws {Error} If there is no connection. */
   open(): CallLine | Promise<CallLine>;
-  /** Is called when the call has ended. */
   done(line: CallLine): void | Promise<void>;
 }
 
 /** Keeps a registry's tools as the directory has them. */
 export class Sync {
-  readonly #name: string;
-  readonly #registry: Registry;
+  readonly #settings: RemoteSettings;
   readonly #fleet: Fleet;
   readonly #lines: CallLines;
-  readonly #telemetry: CallTelemetry | undefined;
-  readonly #log: HookLog;
-  /** The tools in the registry, by id. */
+  readonly #unsubscribe: () => void;
   readonly #tools: Map<string, Chosen> = new Map();
   /** The paths of definitions that the registry has rejected. They are retried when a tool is removed. */
   readonly #refused: Set<string> = new Set();
   #isPutting = false;
-  /** The other definitions of tools, by their ids. Most tools have none. */
-  readonly #others: Map<string, readonly Version[]> = new Map();
+  /** All definitions of each tool, by its id. */
+  readonly #versions: Map<string, Version[]> = new Map();
+  /** The ids of tools with several definitions. */
+  readonly #contested: Set<string> = new Set();
   #stopLooking: (() => void) | undefined;
 
-  constructor(
-    name: string,
-    registry: Registry,
-    fleet: Fleet,
-    lines: CallLines,
-    telemetry: CallTelemetry | undefined,
-    log: HookLog,
-  ) {
-    this.#name = name;
-    this.#registry = registry;
+  constructor(settings: RemoteSettings, fleet: Fleet, lines: CallLines) {
+    this.#settings = settings;
     this.#fleet = fleet;
     this.#lines = lines;
-    this.#telemetry = telemetry;
-    this.#log = log;
+    this.#unsubscribe = settings.registry.subscribe(({ type }) => {
+      if (type === "removed") this.#retry();
+    });
   }
 
   get tools(): readonly Tool[] {
@@ -126,70 +119,73 @@ export class Sync {
 
   /** Applies the entries with these keys. */
   update(keys: Iterable<string>, entries: Directory["entries"]): void {
-    const prefix = toolKey(`${this.#name}.`);
+    const { name } = this.#settings.link;
+    const prefix = toolKey(`${name}.`);
     const ids = new Set<string>();
     let isMoved = false;
     for (const key of keys) {
       const entry = entries.get(key);
       if (!key.startsWith(prefix)) {
-        this.#fleet.update(key, listIn(this.#name, key, entry?.value));
+        this.#fleet.update(key, listIn(name, key, entry?.value));
         isMoved = true;
         continue;
       }
-      const path = `${this.#name}.${key.slice(prefix.length)}`;
+      const path = `${name}.${key.slice(prefix.length)}`;
       const id = idOfPath(path);
-      const chosen = this.#tools.get(id);
-      this.#setOthers(id, this.#others.get(id)?.filter((known) => known.path !== path));
-      if (entry?.value === undefined) this.#refused.delete(path);
-      if (chosen?.path === path) chosen.revision = entry?.revision ?? -1;
-      else if (entry?.value !== undefined) {
-        const { revision, value: record } = entry;
-        this.#setOthers(id, [...this.#others.get(id) ?? [], { path, revision, record }]);
-      }
-      // The tool in the registry has the definition.
-      if (entry !== undefined) entry.value = undefined;
       ids.add(id);
+      const versions = once(this.#versions, id, () => []);
+      const at = versions.findIndex((known) => known.path === path);
+      if (entry === undefined) {
+        if (at >= 0) versions.splice(at, 1);
+        this.#refused.delete(path);
+        continue;
+      }
+      const { revision, value: record } = entry;
+      const known = versions[at];
+      if (known === undefined) {
+        if (record !== undefined) versions.push({ path, revision, record });
+      } else {
+        known.revision = revision;
+        if (this.#tools.get(id)?.path !== path) known.record = record ?? known.record;
+      }
+      entry.value = undefined;
     }
     this.#choose(ids);
-    if (isMoved) this.#choose([...this.#others.keys()]);
-  }
-
-  #setOthers(id: string, versions: readonly Version[] = []): void {
-    if (versions.length > 0) this.#others.set(id, versions);
-    else this.#others.delete(id);
+    if (isMoved) this.#choose([...this.#contested]);
   }
 
   clear(): void {
+    this.#unsubscribe();
     this.#stopLooking?.();
-    this.#others.clear();
+    this.#versions.clear();
+    this.#contested.clear();
     for (const id of [...this.#tools.keys()]) this.#remove(id);
   }
 
   /** Registers the newest definition of each of these tools that a worker serves. */
   #choose(ids: Iterable<string>): void {
     for (const id of ids) {
-      const rank = ({ path, revision }: Omit<Version, "record">): number =>
+      const versions = this.#versions.get(id) ?? [];
+      const rank = ({ path, revision }: Version): number =>
         revision + (this.#fleet.serves(path) ? Number.MAX_SAFE_INTEGER / 2 : 0);
-      const chosen = this.#tools.get(id);
-      let newest: Version | undefined;
-      for (const other of this.#others.get(id) ?? []) {
-        if (newest === undefined || rank(other) > rank(newest)) newest = other;
-      }
-      if (chosen !== undefined && chosen.revision >= 0) {
-        if (newest !== undefined && rank(newest) > rank(chosen)) this.#put(id, newest);
-      } else if (newest !== undefined) this.#put(id, newest);
-      else this.#remove(id);
+      const [newest] = [...versions].sort((a, b) => rank(b) - rank(a));
+      if (versions.length > 1) this.#contested.add(id);
+      else this.#contested.delete(id);
+      if (newest === undefined) {
+        this.#versions.delete(id);
+        this.#remove(id);
+      } else if (newest.path !== this.#tools.get(id)?.path) this.#put(id, newest);
     }
     // While old and new workers run side by side, the new ones may end.
-    if (this.#others.size === 0) return;
+    if (this.#contested.size === 0) return;
     this.#stopLooking ??= systemClock.setTimeout(() => {
       this.#stopLooking = undefined;
-      this.#choose([...this.#others.keys()]);
+      this.#choose([...this.#contested]);
     }, PRESENCE_EVERY_MS);
   }
 
   #put(id: string, version: Version): void {
-    const { path, revision, record } = version;
+    const { path, record = {} } = version;
     if (this.#refused.has(path)) return;
     this.#isPutting = true;
     const { executable, ...fields } = record;
@@ -204,29 +200,27 @@ export class Sync {
           this.#execute(id, path, isRepeatable, params, context),
       }),
     };
-    const registry = this.#registry;
+    const { registry, link: { log } } = this.#settings;
     const before = this.#tools.get(id);
     try {
       const remote = hardenTool(makeTool(definition));
       const tool = before !== undefined && registry.getTool(id) === before.tool
         ? registry.updateTool(remote)
         : registry.registerTool(remote);
-      this.#tools.set(id, { path, revision, tool });
-      const others = this.#others.get(id)?.filter((other) => other !== version) ?? [];
-      const replaced = before !== undefined && before.revision >= 0
-        ? [{ path: before.path, revision: before.revision, record: recordOf(before.tool) }]
-        : [];
-      this.#setOthers(id, [...others, ...replaced]);
+      this.#tools.set(id, { path, tool });
+      const replaced = this.#versions.get(id)?.find((known) => known.path === before?.path);
+      if (before !== undefined && replaced !== undefined) replaced.record = recordOf(before.tool);
+      version.record = undefined;
     } catch (error) {
       this.#refused.add(path);
-      this.#log(error);
+      log(error);
     } finally {
       this.#isPutting = false;
     }
   }
 
   /** Registers rejected definitions again: the tool with the same id may have been removed. */
-  retry(): void {
+  #retry(): void {
     if (this.#isPutting || this.#refused.size === 0) return;
     const refused = [...this.#refused].map(idOfPath);
     this.#refused.clear();
@@ -237,7 +231,8 @@ export class Sync {
   #remove(id: string): void {
     const tool = this.#tools.get(id)?.tool;
     this.#tools.delete(id);
-    if (this.#registry.getTool(id) === tool) this.#registry.unregisterTool(id);
+    const { registry } = this.#settings;
+    if (registry.getTool(id) === tool) registry.unregisterTool(id);
   }
 
   /** Runs a call on a worker, and forwards the worker's questions. */
@@ -248,10 +243,9 @@ export class Sync {
     params: unknown,
     context: ToolContext,
   ): AsyncGenerator<unknown, unknown, void> {
+    const { telemetry, link } = this.#settings;
     const { tool } = this.#tools.get(id) ?? {};
-    if (tool === undefined) {
-      return unavailable(id, "it is gone", "no");
-    }
+    if (tool === undefined) return unavailable(id, "it is gone", "no");
     const { callId, principal, sessionId, messageId } = context;
     const who = { callId, principal, sessionId, messageId, context: context.context };
     let request: CallRequest = { ...who, arguments: params };
@@ -260,26 +254,21 @@ export class Sync {
       let end: ToolResult | undefined;
       // A step, so that a continued call resumes with the worker's ticket.
       const step = context.step(`plue.remote.${round}`, async () => {
-        const call = { ...request, trace: currentTrace(this.#telemetry, this.#log) };
+        const traced = { ...request, trace: currentTrace(telemetry, link.log) };
         let line: CallLine;
         try {
           line = await this.#lines.open();
         } catch (error) {
-          this.#log(error);
+          link.log(error);
           end = unavailable(id, "there is no connection to NATS; nothing has run", "no");
           throw ENDED;
         }
         try {
+          const call = { tool: id, path, isRepeatable, context, output: output.push };
+          const timeoutMs = CallContext.callOf(context)?.deadline.remainingMs;
           end = isDurable(tool)
-            ? await line.durable.run(path, id, call, context)
-            : await line.plain.run(
-              path,
-              id,
-              { ...call, timeoutMs: CallContext.callOf(context)?.deadline.remainingMs },
-              isRepeatable,
-              context,
-              output.push,
-            );
+            ? await line.durable.run({ ...call, request: traced })
+            : await line.plain.run({ ...call, request: { ...traced, timeoutMs } });
         } finally {
           await this.#lines.done(line);
         }
@@ -304,7 +293,6 @@ export class Sync {
 /** Ends a step without recording it, because the call has ended. */
 const ENDED = new Error("The call has ended");
 
-/** Forwards the questions of a worker. */
 async function answersOf(
   questions: readonly Question[],
   given: unknown,
@@ -327,7 +315,7 @@ class Outputs {
   #isClosed = false;
   #wake: () => void = () => {};
 
-  readonly push: TakeOutput = (value, taken) => {
+  readonly push: RemoteCall["output"] = (value, taken) => {
     this.#waiting.push([value, taken]);
     this.#wake();
   };

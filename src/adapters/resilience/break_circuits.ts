@@ -63,11 +63,9 @@ const BROKEN: readonly FailureCode[] = [
 ];
 
 interface Circuit {
-  /** Failures in a row. */
   failures: number;
   /** The time at which an open circuit admits a call, by the dispatcher's clock. */
   triesAt: number;
-  /** The call that tries the tool again. */
   trial: Call | undefined;
 }
 

@@ -10,7 +10,7 @@ import {
   MAX_STORED_BYTES,
   memoryCallStore,
   ownerDigest,
-  type StoredValue,
+  StoredRecords,
 } from "../../execute/durable/mod.ts";
 import { type Call, type CallInfo, CallView, type Layer } from "../../execute/mod.ts";
 import {
@@ -233,22 +233,27 @@ type Generations = readonly (readonly [key: string, generation: string])[];
 interface StoredResult extends Pick<ToolSuccess, "content" | "blocks"> {
   /** The generations of the tags at the start of its call. */
   readonly tags: Generations;
+  readonly expiresAt: number;
+}
+
+interface Generation {
+  readonly generation: string;
+  readonly expiresAt: number;
 }
 
 interface Slot {
   readonly key: string;
-  /** The revision of the value that is replaced. */
   readonly revision: number | undefined;
   readonly tags: Generations;
 }
 
-const ENCODER = new TextEncoder();
-
 class StoredResults {
-  readonly #store: CallStore;
+  readonly #results: StoredRecords<StoredResult>;
+  readonly #generations: StoredRecords<Generation>;
 
   constructor(store: CallStore) {
-    this.#store = store;
+    this.#results = new StoredRecords(store, ({ expiresAt }) => expiresAt);
+    this.#generations = new StoredRecords(store, ({ expiresAt }) => expiresAt);
   }
 
   /**
@@ -261,15 +266,14 @@ class StoredResults {
     names: readonly string[],
     maxBytes: number,
   ): Promise<StoredResult | Slot> {
-    const stored = await this.#store.get(key);
+    const stored = await this.#results.store.get(key);
     // Before the tool runs, so that a result that is invalidated meanwhile is not returned later.
     const tags = await Promise.all(names.map(async (name) => {
       const tag = await tagKey(name);
-      const generation = await this.#store.get(tag);
-      return [tag, generation === undefined ? "" : textOf(generation)] as const;
+      return [tag, (await this.#generations.read(tag))?.record.generation ?? ""] as const;
     }));
     if (stored !== undefined && stored.value.byteLength <= maxBytes) {
-      const result: StoredResult = JSON.parse(textOf(stored));
+      const result = this.#results.decode(stored.value, key);
       if (jsonEqual(result.tags, tags)) return result;
     }
     return { key, revision: stored?.revision, tags };
@@ -281,37 +285,17 @@ class StoredResults {
     { content, blocks }: ToolSuccess,
     expiresAt: number,
   ): Promise<void> {
-    const result = { content, blocks, tags };
-    const value = ENCODER.encode(JSON.stringify(result));
-    if (value.byteLength <= MAX_STORED_BYTES) await this.#write(key, value, revision, expiresAt);
+    const result: StoredResult = { content, ...(blocks && { blocks }), tags, expiresAt };
+    const { byteLength } = this.#results.encode(result, key);
+    if (byteLength <= MAX_STORED_BYTES) await this.#results.write(key, result, revision);
   }
 
-  /** Changes the generation of a tag. */
   async invalidate(name: string, expiresAt: number): Promise<void> {
-    const key = await tagKey(name);
-    const value = ENCODER.encode(crypto.randomUUID());
-    for (;;) {
-      const revision = (await this.#store.get(key))?.revision;
-      if (await this.#write(key, value, revision, expiresAt) !== undefined) return;
-    }
-  }
-
-  #write(
-    key: string,
-    value: Uint8Array,
-    revision: number | undefined,
-    expiresAt: number,
-  ): Promise<number | undefined> {
-    return revision === undefined
-      ? this.#store.create(key, value, { expiresAt })
-      : this.#store.update(key, value, revision, { expiresAt });
+    const changed = { generation: crypto.randomUUID(), expiresAt };
+    await this.#generations.change(await tagKey(name), () => changed);
   }
 }
 
 async function tagKey(name: string): Promise<string> {
   return `tag.shared.${await ownerDigest(name)}`;
-}
-
-function textOf({ value }: StoredValue): string {
-  return new TextDecoder().decode(value);
 }

@@ -10,41 +10,27 @@ import {
   type CallStore,
   checkStored,
   checkStoreKey,
+  ENTRY_BYTES,
+  ownerOf,
   quotaExhausted,
+  STORE_LIMITS,
   type StoredEntry,
+  storeFailure,
+  type StoreLimits,
+  type StoreOptions,
 } from "../../execute/durable/mod.ts";
 import {
+  checkFlag,
   checkWord,
   describeThrown,
   numberFrom,
+  readFields,
   refuse,
-  refuseOthers,
-  type RegistryClock,
   systemClock,
 } from "../../tool/mod.ts";
 
 /** Options for {@linkcode sqliteCallStore}. */
-export interface SqliteCallStoreOptions {
-  /**
-   * The maximum size of the file, in bytes. Further writes reject.
-   *
-   * @default {1_073_741_824}
-   */
-  readonly maxBytes?: number;
-  /**
-   * The quota of one principal, in bytes. The second word of a key names the principal. Each entry
-   * adds 128 bytes.
-   *
-   * @default {maxBytes / 8}
-   */
-  readonly maxOwnerBytes?: number;
-  /**
-   * The maximum time to wait for another process's lock, in milliseconds. After it the call
-   * rejects.
-   *
-   * @default {5_000}
-   */
-  readonly lockTimeoutMs?: number;
+export interface SqliteCallStoreOptions extends StoreLimits {
   /**
    * If true, a write resolves only after it is on the disk. If false, writes survive a crash of the
    * process, but the last moments before a power failure may be lost.
@@ -52,8 +38,6 @@ export interface SqliteCallStoreOptions {
    * @default {false}
    */
   readonly syncsEachWrite?: boolean;
-  /** The clock. */
-  readonly clock?: Pick<RegistryClock, "timestamp">;
 }
 
 /** A {@linkcode CallStore} in a file. */
@@ -64,8 +48,8 @@ export interface SqliteCallStore extends CallStore, Disposable {
 
 const ACTION = "open the store";
 const VERSION = 1;
-/** The size of an entry in addition to its key and value, in bytes. */
-const ENTRY_BYTES = 128;
+/** The maximum time to wait for another process's lock, in milliseconds. */
+const LOCK_MS = 5_000;
 /** The interval between attempts on a file that another process has locked, in milliseconds. */
 const RETRY_MS = 5;
 /** The number of writes after which expired entries are deleted. */
@@ -93,6 +77,8 @@ const SCHEMA = `
   end;
   pragma user_version = ${VERSION};
 `;
+
+const CHECKS = { ...STORE_LIMITS, maxBytes: numberFrom(65_536), syncsEachWrite: checkFlag };
 
 interface Row {
   readonly revision: number;
@@ -123,22 +109,9 @@ export async function sqliteCallStore(
   path: string,
   options: SqliteCallStoreOptions = {},
 ): Promise<SqliteCallStore> {
-  refuseOthers(ACTION, options, [
-    "maxBytes",
-    "maxOwnerBytes",
-    "lockTimeoutMs",
-    "syncsEachWrite",
-    "clock",
-  ]);
+  const read = readFields(ACTION, options, CHECKS);
+  const { maxBytes = 2 ** 30, maxOwnerBytes = maxBytes / 8, clock = systemClock } = read;
   checkWord(ACTION, path, "its path");
-  const maxBytes = numberFrom(65_536)(ACTION, options.maxBytes ?? 2 ** 30, "maxBytes");
-  const maxOwnerBytes = numberFrom(1)(
-    ACTION,
-    options.maxOwnerBytes ?? maxBytes / 8,
-    "maxOwnerBytes",
-  );
-  const lockTimeoutMs = numberFrom(0)(ACTION, options.lockTimeoutMs ?? 5_000, "lockTimeoutMs");
-  const { syncsEachWrite = false, clock = systemClock } = options;
   const sqlite = await import("node:sqlite").catch((cause) =>
     refuse(ACTION, "this runtime has no node:sqlite; Node has it from version 22.13 on", cause)
   );
@@ -151,8 +124,8 @@ export async function sqliteCallStore(
     const file = resolve(path);
     await (await open(file, "a", 0o600)).close();
     const opened = db = new sqlite.DatabaseSync(file);
-    const lock = new FileLock(lockTimeoutMs);
-    await lock.whenFree(() => prepare(opened, syncsEachWrite));
+    const lock = new FileLock();
+    await lock.whenFree(() => prepare(opened, read.syncsEachWrite));
     const pageSize = numberIn(opened, "page_size");
     opened.exec(`pragma max_page_count = ${Math.floor(maxBytes / pageSize)}`);
     return new SqliteStore(opened, { maxOwnerBytes, lock, clock });
@@ -163,11 +136,9 @@ export async function sqliteCallStore(
   }
 }
 
-/** A file that is not a store of this version. */
 class OtherVersion extends Error {}
 
-/** Creates the tables of a new file. */
-function prepare(db: DatabaseSync, syncsEachWrite: boolean): void {
+function prepare(db: DatabaseSync, syncsEachWrite = false): void {
   db.exec(`
     pragma busy_timeout = 0;
     pragma journal_mode = wal;
@@ -191,10 +162,8 @@ function numberIn(db: DatabaseSync, pragma: string): number {
   return Number(Object.values(db.prepare(`pragma ${pragma}`).get() ?? {})[0]);
 }
 
-interface Settings {
-  readonly maxOwnerBytes: number;
+interface Settings extends Required<Pick<StoreLimits, "maxOwnerBytes" | "clock">> {
   readonly lock: FileLock;
-  readonly clock: Pick<RegistryClock, "timestamp">;
 }
 
 class SqliteStore implements SqliteCallStore {
@@ -215,7 +184,11 @@ class SqliteStore implements SqliteCallStore {
     return row && entryOf(row);
   }
 
-  async create(key: string, value: Uint8Array, settings: Given = {}): Promise<number | undefined> {
+  async create(
+    key: string,
+    value: Uint8Array,
+    settings: StoreOptions = {},
+  ): Promise<number | undefined> {
     checkStored(key, value);
     return await this.#write((now) => {
       this.#statements.expire.run(key, now);
@@ -227,7 +200,7 @@ class SqliteStore implements SqliteCallStore {
     key: string,
     value: Uint8Array,
     revision: number,
-    settings: Given = {},
+    settings: StoreOptions = {},
   ): Promise<number | undefined> {
     checkStored(key, value);
     return await this.#write((now) => {
@@ -287,22 +260,19 @@ class SqliteStore implements SqliteCallStore {
     try {
       return await this.#settings.lock.whenFree(work);
     } catch (cause) {
-      if (cause instanceof RangeError) throw cause;
-      throw new Error(`Cannot use the store of calls: ${problemOf(cause)}`, { cause });
+      throw storeFailure(problemOf(cause), cause);
     }
   }
 
-  #insert(key: string, value: Uint8Array, { expiresAt = null }: Given): number | undefined {
-    const owner = key.split(".", 2)[1] ?? "";
-    const ends = expiresAt === null
+  #insert(key: string, value: Uint8Array, { expiresAt }: StoreOptions): number | undefined {
+    const owner = ownerOf(key);
+    const ends = expiresAt === undefined
       ? null
       : Math.min(Math.ceil(expiresAt), Number.MAX_SAFE_INTEGER);
     const row = this.#statements.insert.get(key, owner, value, ends) as Row | undefined;
     if (row === undefined) return undefined;
     const { bytes } = this.#statements.owner.get(owner) as { readonly bytes: number };
-    if (bytes > this.#settings.maxOwnerBytes) {
-      throw quotaExhausted();
-    }
+    if (bytes > this.#settings.maxOwnerBytes) throw quotaExhausted();
     return row.revision;
   }
 
@@ -331,10 +301,6 @@ function prepareStatements(db: DatabaseSync) {
   } satisfies Readonly<Record<string, StatementSync>>;
 }
 
-interface Given {
-  readonly expiresAt?: number | null;
-}
-
 function entryOf({ key, value, revision, expires }: Row): StoredEntry {
   // A copy, because some runtimes return an empty or a shared array.
   const entry = { key, value: new Uint8Array(value), revision };
@@ -354,17 +320,12 @@ function rollBack(db: DatabaseSync): void {
  * it is off. Of the calls that wait here only one retries, because each attempt takes time.
  */
 class FileLock {
-  readonly #timeoutMs: number;
   /** Settles when the retrying call has ended. */
   #trying: Promise<void> | undefined;
 
-  constructor(timeoutMs: number) {
-    this.#timeoutMs = timeoutMs;
-  }
-
   /** Runs a function when no other process has locked the file. Rejects after a timeout. */
   async whenFree<T>(work: () => T): Promise<T> {
-    const end = systemClock.now() + this.#timeoutMs;
+    const end = systemClock.now() + LOCK_MS;
     while (this.#trying !== undefined) await this.#trying;
     let ended: (() => void) | undefined;
     try {

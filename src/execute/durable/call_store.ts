@@ -4,7 +4,15 @@
  * @module
  */
 
-import { checkPort, isObject, refuse } from "../../tool/mod.ts";
+import {
+  anyValue,
+  type Check,
+  checkPort,
+  isObject,
+  numberFrom,
+  refuse,
+  type RegistryClock,
+} from "../../tool/mod.ts";
 
 /** A value in a store. */
 export interface StoredValue {
@@ -104,4 +112,58 @@ export function checkStored(key: string, value: Uint8Array): void {
       `Cannot store a value: it has ${value.byteLength} bytes, and ${MAX_STORED_BYTES} are allowed`,
     );
   }
+}
+
+/** The limits of a store, and its clock. */
+export interface StoreLimits {
+  /**
+   * The maximum size of the store, in bytes. Further writes reject. Entries are never evicted, since a
+   * used ticket that is forgotten could be used again.
+   *
+   * @default {1_073_741_824, and 67_108_864 in memory}
+   */
+  readonly maxBytes?: number;
+  /**
+   * The quota of one principal, in bytes. The second word of a key names the principal. Each entry
+   * adds 128 bytes.
+   *
+   * @default {maxBytes / 8}
+   */
+  readonly maxOwnerBytes?: number;
+  /** The clock. */
+  readonly clock?: Pick<RegistryClock, "timestamp">;
+}
+
+/** The checks of these options. */
+export const STORE_LIMITS: {
+  readonly [Name in keyof StoreLimits]-?: Check<Required<StoreLimits>[Name]>;
+} = {
+  maxBytes: numberFrom(1),
+  maxOwnerBytes: numberFrom(1),
+  clock: anyValue as Check<Pick<RegistryClock, "timestamp">>,
+};
+
+/** The size of an entry in addition to its key and value, in bytes. */
+export const ENTRY_BYTES = 128;
+
+/** Returns the size of an entry that counts for the quota of its principal. */
+export function entryWeight(key: string, bytes: number): number {
+  return ENTRY_BYTES + key.length + bytes;
+}
+
+/** Returns the word of a key that names the principal. */
+export function ownerOf(key: string): string {
+  return key.split(".", 2)[1] ?? "";
+}
+
+/** Returns the error of an operation. Errors of a caller stay as they are: a `RangeError` names a limit. */
+export function storeFailure(problem: string, cause?: unknown): Error {
+  return cause instanceof RangeError
+    ? cause
+    : new Error(`Cannot use the store of calls: ${problem}`, { cause });
+}
+
+/** The error of a write that exceeds the quota of its principal. */
+export function quotaExhausted(): RangeError {
+  return new RangeError("Cannot store a value: the quota of its principal is exhausted");
 }

@@ -4,43 +4,26 @@
  * @module
  */
 
-import { numberFrom, refuseOthers, type RegistryClock, systemClock } from "../../tool/mod.ts";
+import { readFields, systemClock } from "../../tool/mod.ts";
 import {
   type CallStore,
   checkStored,
   checkStoreKey,
+  entryWeight,
+  ownerOf,
+  quotaExhausted,
+  STORE_LIMITS,
   type StoredValue,
+  type StoreLimits,
   type StoreOptions,
 } from "./call_store.ts";
-import { quotaExhausted, Quotas } from "./quotas.ts";
-
-/** Options for {@linkcode memoryCallStore}. */
-export interface MemoryCallStoreOptions {
-  /**
-   * The maximum size of all entries, in bytes, with 128 bytes per entry added. Further writes
-   * reject. Entries are never evicted, since a used ticket that is forgotten could be used again.
-   *
-   * @default {67_108_864}
-   */
-  readonly maxBytes?: number;
-  /**
-   * The quota of one principal, in bytes. The second word of a key names the principal.
-   *
-   * @default {maxBytes / 8}
-   */
-  readonly maxOwnerBytes?: number;
-  /** The clock. */
-  readonly clock?: Pick<RegistryClock, "timestamp">;
-}
+import { Quotas } from "./quotas.ts";
 
 interface Entry extends StoredValue {
   readonly owner: string;
   readonly weight: number;
 }
 
-const ACTION = "make a store in memory";
-/** The size of an entry in addition to its key and value, in bytes. */
-const ENTRY_BYTES = 128;
 /** The shortest time between two looks at all entries, in milliseconds. */
 const SWEEP_MS = 1_000;
 
@@ -62,12 +45,12 @@ const SWEEP_MS = 1_000;
  * @throws {TypeError} If an option is unknown.
  * @throws {RangeError} If a number is out of range.
  */
-export function memoryCallStore(options: MemoryCallStoreOptions = {}): CallStore {
-  refuseOthers(ACTION, options, ["maxBytes", "maxOwnerBytes", "clock"]);
-  const positive = numberFrom(1);
-  const maxBytes = positive(ACTION, options.maxBytes ?? 67_108_864, "maxBytes");
-  const maxOwnerBytes = positive(ACTION, options.maxOwnerBytes ?? maxBytes / 8, "maxOwnerBytes");
-  const { clock = systemClock } = options;
+export function memoryCallStore(options: StoreLimits = {}): CallStore {
+  const { maxBytes = 67_108_864, maxOwnerBytes = maxBytes / 8, clock = systemClock } = readFields(
+    "make a store in memory",
+    options,
+    STORE_LIMITS,
+  );
   const entries = new Map<string, Entry>();
   const quotas = new Quotas<string>(maxBytes, maxOwnerBytes);
   let revisions = 0;
@@ -106,8 +89,8 @@ export function memoryCallStore(options: MemoryCallStoreOptions = {}): CallStore
     { expiresAt }: StoreOptions,
     before: Entry | undefined,
   ): number {
-    const owner = key.split(".", 2)[1] ?? "";
-    const weight = ENTRY_BYTES + key.length + value.byteLength;
+    const owner = ownerOf(key);
+    const weight = entryWeight(key, value.byteLength);
     const more = weight - (before?.weight ?? 0);
     const exceeded = quotas.exceeded(owner, more);
     if (exceeded === "total") throw new RangeError("Cannot store a value: the store is full");

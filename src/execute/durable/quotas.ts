@@ -19,7 +19,6 @@ export class Quotas<Owner> {
     this.#maxOfOne = maxOfOne;
   }
 
-  /** Returns the amount that a principal uses. */
   usedBy(owner: Owner): number {
     return this.#used.get(owner) ?? 0;
   }
@@ -39,14 +38,7 @@ export class Quotas<Owner> {
   }
 }
 
-/** The error of a write that exceeds the quota of its principal in a store. */
-export function quotaExhausted(): RangeError {
-  return new RangeError("Cannot store a value: the quota of its principal is exhausted");
-}
-
-/** Settings of {@linkcode MeasuredQuotas}. */
 export interface MeasuredQuotasSettings {
-  /** The quota of a principal, in bytes. */
   readonly maxBytes: number;
   readonly clock: Pick<RegistryClock, "timestamp">;
   /** The bytes that may be written before the first measurement. By default, a small part of the quota. */
@@ -55,7 +47,6 @@ export interface MeasuredQuotasSettings {
   measure(owner: string, bytes: number): Promise<number | undefined>;
 }
 
-/** The state of a principal in this process. */
 interface Share {
   /** The bytes that may be written before the next measurement. */
   left: number;
@@ -63,9 +54,7 @@ interface Share {
   free: number;
   /** The bytes of writes in flight, which a measurement may not include. */
   pending: number;
-  /** The time of the last measurement. */
   at: number;
-  /** The measurement in flight. */
   measuring: Promise<number | undefined> | undefined;
 }
 
@@ -75,7 +64,6 @@ const MOST = 128;
 const LEAST = 1_024;
 /** The minimum time between two measurements of a full quota, in milliseconds. */
 export const MEASURED_AFTER_MS = 10_000;
-/** The maximum number of principals with a state. */
 const MAX_OWNERS = 10_000;
 
 /**
@@ -147,7 +135,6 @@ export class MeasuredQuotas {
     }
   }
 
-  /** Subtracts the bytes that a principal has deleted. */
   give(owner: string, bytes: number): void {
     const share = this.#shares.get(owner);
     if (share !== undefined) share.free += bytes;

@@ -8,7 +8,6 @@ import type { Clock } from "../../tool/mod.ts";
 import type { CallStore } from "./call_store.ts";
 import { base64url } from "./digest.ts";
 
-/** A record with its revision in the store. */
 export interface RevisedRecord<R> {
   readonly record: R;
   readonly revision: number;
@@ -31,7 +30,7 @@ export class StoredRecords<R> {
     this.#expiresAt = expiresAt;
   }
 
-  protected encode(record: R, _key: string): Uint8Array {
+  encode(record: R, _key: string): Uint8Array {
     return ENCODER.encode(JSON.stringify(record));
   }
 
@@ -106,7 +105,6 @@ export class LeasedRecords<R extends LeasedRecord> extends StoredRecords<R> {
     this.leaseMs = leaseMs;
   }
 
-  /** Returns the fields of a new lease. */
   newLease(): LeasedRecord {
     return { holder: newId(), heldUntil: this.clock.timestamp() + this.leaseMs };
   }
@@ -147,7 +145,6 @@ export class Lease<R extends LeasedRecord> {
   #turn: Promise<unknown> = Promise.resolve();
   #disarm: () => void = () => {};
 
-  /** The last known state of the record. */
   get record(): R {
     return this.#known.record;
   }

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { NO_LOG, numberFrom, refuseOthers, ToolResult } from "../../tool/mod.ts";
+import { NO_LOG, numberFrom, readFields, ToolResult } from "../../tool/mod.ts";
 import type { KeptKeys } from "../ports.ts";
 import { type CallStore, checkStore } from "./call_store.ts";
 import { digestOf, ownerDigest } from "./digest.ts";
@@ -60,8 +60,7 @@ interface StoredKey extends LeasedRecord {
 export function storedKeys(store: CallStore, options: StoredKeysOptions = {}): KeptKeys {
   const action = "keep keys";
   checkStore(action, store);
-  refuseOthers(action, options, ["leaseMs"]);
-  const leaseMs = numberFrom(1)(action, options.leaseMs ?? 30_000, "leaseMs");
+  const { leaseMs = 30_000 } = readFields(action, options, { leaseMs: numberFrom(1) });
   return {
     async claim({ principal, scope, fingerprint, idempotent, windowMs, clock }) {
       const key = `key.${await ownerDigest(principal)}.${await digestOf(scope)}`;

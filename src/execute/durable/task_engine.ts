@@ -16,11 +16,8 @@ import { failure } from "../failures.ts";
 import type { DispatchContext, ToolProgress } from "../request.ts";
 import type { Lease, LeasedRecord, LeasedRecords } from "./records.ts";
 
-/** The record of a task. */
 export interface RunRecord extends LeasedRecord {
-  /** The number of starts of its tool. */
   readonly attempts: number;
-  /** Its result, after its end. */
   readonly result?: ToolResult;
   /** Its questions. While it has some, it waits for answers, and not for a process. */
   readonly questions?: unknown;
@@ -41,13 +38,11 @@ export interface TaskQueue<Task extends QueuedTask> {
   fetch(most: number): AsyncIterable<Delivery<Task>>;
 }
 
-/** A task in a queue. */
 export interface QueuedTask {
   /** The key of its record. */
   readonly key: string;
 }
 
-/** A delivered task. */
 export interface Delivery<Task extends QueuedTask = QueuedTask> {
   readonly task: Task;
   /** Removes the task from the queue. */
@@ -58,14 +53,12 @@ export interface Delivery<Task extends QueuedTask = QueuedTask> {
   extend(): void;
 }
 
-/** A run of a tool in this process. */
 export interface ToolProcess {
   /** Resolves with the result. Never rejects. */
   readonly result: Promise<ToolResult>;
   abort(): void;
 }
 
-/** Settings of {@linkcode TaskEngine}. */
 export interface TaskEngineSettings<R extends RunRecord> {
   readonly records: LeasedRecords<R>;
   /** The maximum number of starts of the tool of a task. */
@@ -81,7 +74,6 @@ export interface TaskEngineSettings<R extends RunRecord> {
   end(record: R, result: ToolResult): R;
 }
 
-/** Runs the tasks of queues. */
 export class TaskEngine<R extends RunRecord> {
   readonly #settings: TaskEngineSettings<R>;
 
@@ -94,7 +86,6 @@ export class TaskEngine<R extends RunRecord> {
     return idempotent && attempts < this.#settings.maxAttempts;
   }
 
-  /** True if the process that runs a task has died. */
   isLost(record: R): boolean {
     return record.holder !== "" && record.result === undefined &&
       !this.#settings.records.isHeld(record);
@@ -196,17 +187,14 @@ export function notStored(tool: string, what: string, ran: ToolRun): ToolFailure
   return failure("unavailable", tool, `its result cannot be stored; ${what}`, { ran });
 }
 
-/** A call that runs in this process, and may be a task. */
 export interface Run extends ToolProcess {
   result: Promise<ToolResult>;
   progress: ToolProgress | undefined;
-  /** Called when there is progress. */
   changed: () => void;
   /** Detaches the call from the caller's request. */
   detach(): void;
 }
 
-/** Runs a call with a separate signal. */
 export function beginRun(
   context: DispatchContext,
   dispatch: (context: DispatchContext) => Promise<ToolResult>,

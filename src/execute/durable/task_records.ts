@@ -56,15 +56,23 @@ export interface TaskRecord extends Omit<TaskState, "pollMs">, RunRecord {
   readonly questions?: readonly Question[];
 }
 
+export interface NewTask {
+  readonly owner: string;
+  readonly id: string;
+  readonly tool: Tool;
+  readonly call: ToolCall;
+  readonly context: DispatchContext;
+  /** False if another process cannot run the call. */
+  readonly isRepeatable?: boolean;
+}
+
 /** The last millisecond that an id can represent, in the year 2527. */
 const END_OF_TIME = 2 ** 44 - 1;
 const ID = /^[0-9a-f]{11}[\w-]{22}$/;
 
 /** Times in milliseconds. */
 interface TaskTimes {
-  /** The lifetime of a record after its last change. */
   readonly ttlMs: number;
-  /** The duration of a lease. */
   readonly leaseMs: number;
   /** The interval at which changes of other processes are read. */
   readonly pollMs: number;
@@ -94,15 +102,10 @@ export class TaskRecords extends LeasedRecords<TaskRecord> {
     return age.toString(16).padStart(11, "0") + newId();
   }
 
-  /** Stores the record of a new call, with a lease of this process. */
-  async make(
-    owner: string,
-    id: string,
-    tool: Tool,
-    call: ToolCall,
-    context: DispatchContext,
-    isRepeatable = true,
-  ): Promise<Lease<TaskRecord>> {
+  /** Stores the record of a new task, with a lease of this process. */
+  async make({ owner, id, tool, call, context, isRepeatable = true }: NewTask): Promise<
+    Lease<TaskRecord>
+  > {
     const { principal = null, sessionId, messageId, idempotencyKey } = context;
     const now = this.clock.timestamp();
     const record: TaskRecord = {

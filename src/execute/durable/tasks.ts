@@ -6,16 +6,18 @@
 
 import {
   type Answers,
+  anyValue,
   atOnce,
   callHook,
+  type Check,
   checkFunction,
   clip,
   type Clock,
   isSuspended,
   NO_LOG,
   numberFrom,
+  readFields,
   refuse,
-  refuseOthers,
   systemClock,
   TIME_OVER,
   type Tool,
@@ -35,6 +37,7 @@ import {
   hasEnded,
   isSeen,
   keyOf,
+  type NewTask,
   type TaskRecord,
   TaskRecords,
   type TaskState,
@@ -126,7 +129,6 @@ export interface TaskList {
   readonly nextCursor?: string;
 }
 
-/** The questions of a task, and the answers so far. */
 type Asked = Pick<TaskRecord, "ticket" | "questions" | "answers">;
 
 /** The maximum number of starts of a tool whose processes die. */
@@ -136,6 +138,14 @@ const MAX_ENDINGS = 10;
 /** The maximum size of a page's records, in bytes. */
 const MAX_PAGE_BYTES = 4_194_304;
 const CURSOR = /^[\w-]{1,64}$/;
+const ACTION = "make tasks";
+
+const CHECKS = {
+  ...{ store: anyValue, clock: anyValue as Check<Clock>, onError: checkFunction },
+  ...{ ttlMs: numberFrom(1), leaseMs: numberFrom(1), pollMs: numberFrom(1) },
+  maxRunning: numberFrom(1),
+  callContext: checkFunction as Check<NonNullable<CallTasksOptions["callContext"]>>,
+};
 
 /**
  * Runs calls as tasks. A task continues after the end of its request, and writes its progress into
@@ -183,29 +193,20 @@ export class CallTasks {
   readonly #running: Quotas<string>;
   readonly #log: (error: unknown) => void;
   readonly #callContext: CallTasksOptions["callContext"];
-  /** By key. */
   readonly #runs: Map<string, Run> = new Map();
 
   /** @ignore Use {@linkcode callTasks}. */
   constructor(options: CallTasksOptions) {
-    const action = "make tasks";
-    const names = ["ttlMs", "leaseMs", "pollMs", "maxRunning"] as const;
-    checkStore(action, options?.store);
-    refuseOthers(action, options, ["store", "callContext", "onError", "clock", ...names]);
-    const positive = numberFrom(1);
-    const [ttlMs, leaseMs, pollMs, maxRunning] = [86_400_000, 30_000, 1_000, 64].map(
-      (otherwise, index) => {
-        const name = names[index] as typeof names[number];
-        return positive(action, options[name] ?? otherwise, name);
-      },
-    ) as [number, number, number, number];
+    checkStore(ACTION, options?.store);
+    const { ttlMs = 86_400_000, leaseMs = 30_000, pollMs = 1_000, ...read } = readFields(
+      ...[ACTION, { ...options }, CHECKS] as const,
+    );
     this.#store = options.store;
-    this.#clock = options.clock ?? systemClock;
+    this.#clock = read.clock ?? systemClock;
     this.#records = new TaskRecords(options.store, this.#clock, { ttlMs, leaseMs, pollMs });
     this.#leaseMs = leaseMs;
-    this.#running = new Quotas(Infinity, maxRunning);
-    checkFunction(action, options.callContext ?? NO_LOG, "callContext");
-    this.#callContext = options.callContext;
+    this.#running = new Quotas(Infinity, read.maxRunning ?? 64);
+    this.#callContext = read.callContext;
     this.#log = (error) => callHook(() => options.onError?.(error), NO_LOG);
     this.#engine = new TaskEngine({
       records: this.#records,
@@ -229,25 +230,16 @@ export class CallTasks {
     call: ToolCall,
     context: DispatchContext = {},
   ): Promise<TaskState | ToolFailure> {
-    const [tool, led] = findTool(dispatcher, call);
     const owner = await ownerDigest(context.principal);
-    const refused = this.#refuse(tool, led, owner);
-    if (refused !== undefined || tool === undefined) return refused as ToolFailure;
-    const args = readJson(led.arguments ?? {}, dispatcher.maxArgumentBytes, true);
-    if (args.kind !== "json") {
-      const why = "its arguments are not JSON, or too large";
-      return failure("invalid_arguments", tool.id, why, NOT_RUN);
-    }
+    const admitted = this.#admit(dispatcher, call, owner);
+    if ("error" in admitted) return admitted;
+    const { tool } = admitted;
     try {
-      const id = this.#records.newId();
-      return await this.#hold(
-        owner,
-        [id, tool, { ...led, arguments: args.value }, context],
-        (record) => {
-          const request = { name: led.name, arguments: record.arguments, callId: record.callId };
-          return beginRun(context, (own) => dispatcher.dispatch(request, own));
-        },
-      );
+      const task = { ...admitted, owner, id: this.#records.newId(), context };
+      return await this.#hold(task, ({ arguments: args, callId }) => {
+        const request = { name: admitted.call.name, arguments: args, callId };
+        return beginRun(context, (own) => dispatcher.dispatch(request, own));
+      });
     } catch (error) {
       this.#log(error);
       const why = "its task cannot be kept now; nothing has run";
@@ -268,7 +260,7 @@ export class CallTasks {
     context: DispatchContext,
     { afterMs }: { readonly afterMs: number },
   ): Promise<ToolResult | TaskState> {
-    const [tool, led] = findTool(dispatcher, call);
+    const [tool] = findTool(dispatcher, call);
     if (tool?.execution === "task" && !("ticket" in call)) {
       return await this.start(dispatcher, call, context);
     }
@@ -287,13 +279,11 @@ export class CallTasks {
       return result;
     }
     try {
-      const args = readJson(led.arguments ?? {}, dispatcher.maxArgumentBytes, true);
-      if (this.#refuse(tool, led, owner) !== undefined || args.kind !== "json") {
-        return await run.result;
-      }
-      const named = { ...led, arguments: args.value };
+      const admitted = this.#admit(dispatcher, call, owner);
+      if ("error" in admitted) return await run.result;
       // The earlier answers of a resumed call are in its ticket, so no other process can resume it.
-      return await this.#hold(owner, [id, tool, named, context, !isResumed], () => run);
+      const task = { ...admitted, owner, id, context, isRepeatable: !isResumed };
+      return await this.#hold(task, () => run);
     } catch (error) {
       // Without a record the call stays what it was.
       this.#log(error);
@@ -302,21 +292,12 @@ export class CallTasks {
   }
 
   /** Stores the record of a call, and keeps it up to date while the call runs. */
-  async #hold(
-    owner: string,
-    call: readonly [
-      id: string,
-      tool: Tool,
-      call: ToolCall,
-      context: DispatchContext,
-      isRepeatable?: boolean,
-    ],
-    begin: (record: TaskRecord) => Run,
-  ): Promise<TaskState> {
+  async #hold(task: NewTask, begin: (record: TaskRecord) => Run): Promise<TaskState> {
     // It counts as running while its record is written.
+    const { owner } = task;
     this.#running.add(owner, 1);
     try {
-      const lease = await this.#records.make(owner, ...call);
+      const lease = await this.#records.make(task);
       this.#keep(lease, begin(lease.record));
       return this.#records.shown(lease.record);
     } finally {
@@ -546,18 +527,26 @@ export class CallTasks {
     return await dispatcher.dispatch(call, { ...own, ...(context !== undefined && { context }) });
   }
 
-  /** Returns the reason why a call is not started as a task, if there is one. */
-  #refuse(tool: Tool | undefined, call: ToolCall, owner: string): ToolFailure | undefined {
+  /** Returns the tool and the call of a new task, or the reason why it is not started. */
+  #admit(
+    dispatcher: ToolDispatcher,
+    given: ToolCall,
+    owner: string,
+  ): Pick<NewTask, "tool" | "call"> | ToolFailure {
+    const [tool, call] = findTool(dispatcher, given);
     if (tool === undefined) return unknownTool(clip(String(call.name)));
     if (tool.execution === "sync") {
       return failure("not_executable", tool.id, "it does not run as a task", NOT_RUN);
     }
-    return this.#running.exceeded(owner, 1) === undefined ? undefined : failure(
-      "overloaded",
-      tool.id,
-      `${this.#running.usedBy(owner)} tasks of its caller are running; try again later`,
-      NOT_RUN,
-    );
+    if (this.#running.exceeded(owner, 1) !== undefined) {
+      const count = this.#running.usedBy(owner);
+      const why = `${count} tasks of its caller are running; try again later`;
+      return failure("overloaded", tool.id, why, NOT_RUN);
+    }
+    const args = readJson(call.arguments ?? {}, dispatcher.maxArgumentBytes, true);
+    if (args.kind === "json") return { tool, call: { ...call, arguments: args.value } };
+    const why = "its arguments are not JSON, or too large";
+    return failure("invalid_arguments", tool.id, why, NOT_RUN);
   }
 
   /**

@@ -6,13 +6,13 @@
 
 import {
   type Answers,
+  anyValue,
   canonicalJson,
   clip,
   describe,
   isObject,
   numberFrom,
-  refuse,
-  refuseOthers,
+  readFields,
   type ToolFailure,
   ToolResult,
 } from "../../tool/mod.ts";
@@ -28,31 +28,17 @@ import type {
 } from "../suspension.ts";
 import { MAX_MEMORY_BYTES, readAnswer } from "../question_session.ts";
 import { type CallStore, checkStore } from "./call_store.ts";
-import { base64url, contextDigest, definitionDigest, ownerDigest } from "./digest.ts";
+import { contextDigest, definitionDigest, ownerDigest } from "./digest.ts";
+import { newId } from "./records.ts";
 
 /** The reason why a ticket cannot be opened. */
-export type UnopenedTicket = "damaged" | "unknown_key" | "gone";
+type UnopenedTicket = "damaged" | "unknown_key" | "gone";
 
-/** The properties of a sealed ticket. */
-export interface TicketLabel {
-  /** The id of the ticket: 22 letters, digits, `_` and `-`. */
-  readonly id: string;
-  /** The digest of the principal: 43 letters, digits, `_` and `-`. */
-  readonly owner: string;
-  /** Milliseconds since 1970. */
-  readonly expiresAt: number;
-}
-
-/**
- * Encrypts and authenticates the content of tickets.
- *
- * Contract:
- * - `open` returns exactly the bytes of a text from `seal`, and never throws for any text of a
- *   caller may send.
- * - Both may reject if a dependency is unreachable.
- */
+/** Stores the content of tickets, or encrypts and authenticates it. */
 export interface TicketSealer {
-  seal(content: Uint8Array, label: TicketLabel): Promise<string>;
+  /** @param id A new id: 22 letters, digits, `_` and `-`. */
+  seal(content: Uint8Array, id: string, owner: string, expiresAt: number): Promise<string>;
+  /** Returns exactly the bytes of a text from `seal`. Never throws for any text that a caller may send. */
   open(ticket: string): Promise<Uint8Array | UnopenedTicket>;
   /**
    * Replaces a stored content by `used`. Of several concurrent calls one succeeds, and receives a
@@ -83,7 +69,6 @@ interface TicketContent {
   readonly expiresAt: number;
   readonly principal: string | null;
   readonly tool: string;
-  /** The digest of the tool's definition. */
   readonly definition: string;
   /** The digest of the host's context; `undefined` without a context, or if it is not JSON. */
   readonly context?: string | undefined;
@@ -93,7 +78,6 @@ interface TicketContent {
   readonly sessionId?: string | undefined;
   readonly messageId?: string | undefined;
   readonly idempotencyKey?: string | undefined;
-  /** The keys of the open questions. */
   readonly questions: readonly string[];
   readonly memory: CallMemory;
   /** The call was resumed: its arguments and answers are deleted. */
@@ -109,6 +93,8 @@ const MAX_TICKET = 750_000;
 /** The maximum lifetime of a ticket: a hundred years. */
 const MAX_TTL_MS = 3_153_600_000_000;
 
+const CHECKS = { ttlMs: numberFrom(1, MAX_TTL_MS), store: anyValue };
+
 const UNOPENED: Readonly<Record<UnopenedTicket, string>> = {
   damaged: "its ticket is damaged, or was not made here",
   unknown_key: "its ticket was sealed with a key that is not known here",
@@ -120,13 +106,12 @@ const USED = "its ticket was used before";
 /** Creates tickets with a sealer. */
 export function createTickets(sealer: TicketSealer, options: TicketOptions = {}): CallTickets {
   const action = "make tickets";
-  refuseOthers(action, options, ["ttlMs", "store"]);
+  const { ttlMs = 86_400_000 } = readFields(action, options, CHECKS);
   const { store } = options;
   if (store !== undefined) checkStore(action, store);
-  const ttlMs = numberFrom(1, MAX_TTL_MS)(action, options.ttlMs ?? 86_400_000, "ttlMs");
   return {
     async suspend(call) {
-      const id = base64url(crypto.getRandomValues(new Uint8Array(16)));
+      const id = newId();
       const expiresAt = call.now + ttlMs;
       const content = bytesOf(await contentOf(call, id, expiresAt));
       if (content.byteLength > MAX_CONTENT) {
@@ -135,9 +120,7 @@ export function createTickets(sealer: TicketSealer, options: TicketOptions = {})
         return failure("input_unavailable", call.tool.id, why);
       }
       const { tool, questions, context: { principal } } = call;
-      const label = { id, owner: await ownerDigest(principal), expiresAt };
-      const ticket: unknown = await sealer.seal(content, label);
-      if (typeof ticket !== "string") refuse(action, "its sealer answered no text");
+      const ticket = await sealer.seal(content, id, await ownerDigest(principal), expiresAt);
       const count = questions.length === 1 ? "an answer" : `${questions.length} answers`;
       const why = `it waits for ${count}: ${questions.map(({ message }) => message).join("; ")}`;
       return { ...failure("input_required", tool.id, why), questions, ticket };
@@ -199,7 +182,7 @@ export function storedTickets(
   checkStore("make tickets", store);
   const place = (ticket: string): string => `ticket.${ticket}`;
   return createTickets({
-    async seal(content, { id, owner, expiresAt }) {
+    async seal(content, id, owner, expiresAt) {
       const ticket = `${owner}.${id}`;
       await store.create(place(ticket), content, { expiresAt });
       return ticket;

@@ -176,7 +176,11 @@ describe("storedKeys()", () => {
   it("rejects an invalid store, and an invalid lease", () => {
     assertThrows(() => storedKeys({} as CallStore), TypeError, "store must have a get function");
     const store = memoryCallStore();
-    assertThrows(() => storedKeys(store, { leaseMs: 0 }), RangeError, "leaseMs must be a number");
+    assertThrows(
+      () => storedKeys(store, { leaseMs: 0 }),
+      RangeError,
+      '"/leaseMs" must be a number',
+    );
   });
 
   it("does not run a call again because its result is too large to keep", async () => {

@@ -46,8 +46,18 @@ interface Process {
   readonly tasks: CallTasks;
   readonly errors: unknown[];
   start(name: string, context?: DispatchContext): Promise<TaskState>;
+  /** Starts a task, and returns it once it has questions. */
+  asking(name: string, context?: DispatchContext): Promise<TaskState>;
   /** The task once it has that status. */
   when(id: string, status: TaskState["status"]): Promise<TaskState>;
+  /** The outcome of a task that ends with that status. */
+  ended(id: string, status: TaskState["status"]): Promise<unknown>;
+}
+
+function clockAt(ms: number): FakeClock {
+  const clock = new FakeClock();
+  clock.advance(ms);
+  return clock;
 }
 
 function processOf(
@@ -67,12 +77,8 @@ function processOf(
   const errors: unknown[] = [];
   const onError = (error: unknown): void => void errors.push(error);
   const tasks = callTasks({ onError, ...options, store, clock });
-  return {
-    clock,
-    store,
-    dispatcher,
-    tasks,
-    errors,
+  const process: Process = {
+    ...{ clock, store, dispatcher, tasks, errors },
     async start(name, context = ANN) {
       const task = await tasks.start(dispatcher, { name, arguments: { n: 1 } }, context);
       assert("id" in task, JSON.stringify(task));
@@ -84,7 +90,14 @@ function processOf(
       }
       throw new Error(`The task is not ${status}`);
     },
+    asking: async (name, context) =>
+      await process.when((await process.start(name, context)).id, "input_required"),
+    async ended(id, status) {
+      const { result } = await process.when(id, status);
+      return result && outcome(result);
+    },
   };
+  return process;
 }
 
 const DOUBLE: FakeTool = { name: "double", execute: (args) => ({ got: args }) };
@@ -120,15 +133,14 @@ describe("callTasks().start()", () => {
   });
 
   it("keeps why a call failed", async () => {
-    const { start, when } = processOf([{
+    const { start, ended } = processOf([{
       name: "fail",
       execute() {
         throw new Error("No luck");
       },
     }]);
     const { id } = await start("fail");
-    const { result } = await when(id, "failed");
-    assertEquals(result && outcome(result), "threw");
+    assertEquals(await ended(id, "failed"), "threw");
   });
 
   it("gives the reason why a call does not become a task", async () => {
@@ -191,9 +203,8 @@ describe("callTasks().start()", () => {
 
 describe("a task", () => {
   it("is found by its principal only", async () => {
-    const { start, tasks, dispatcher, when } = processOf([{ ...DOUBLE, requiresApproval: true }]);
-    const { id } = await start("double");
-    await when(id, "input_required");
+    const { tasks, dispatcher, asking } = processOf([{ ...DOUBLE, requiresApproval: true }]);
+    const { id } = await asking("double");
     for (const principal of ["bob", undefined, ""]) {
       assertEquals(await tasks.get(id, { principal }), undefined);
       assertEquals(await tasks.cancel(id, { principal }), undefined);
@@ -208,13 +219,12 @@ describe("a task", () => {
   });
 
   it("is not found by a principal that does not see its tool any more", async () => {
-    const { tasks, dispatcher, start, when } = processOf([{
+    const { tasks, dispatcher, when, asking } = processOf([{
       name: "secret",
       requiresApproval: true,
       execute: () => "found",
     }, DOUBLE]);
-    const { id } = await start("secret");
-    await when(id, "input_required");
+    const { id } = await asking("secret");
     const toolset = dispatcher.toolset.narrow({ denyIds: ["secret"] });
     const demoted = { ...ANN, toolset };
     assertEquals(await tasks.get(id, demoted), undefined);
@@ -231,12 +241,11 @@ describe("a task", () => {
   });
 
   it("keeps waiting when its answers are too large together, or invalid", async () => {
-    const { tasks, dispatcher, start, when } = processOf([{
+    const { tasks, dispatcher, when, asking } = processOf([{
       name: "two",
       execute: (_, { ask }) => Promise.all(["a", "b"].map((key) => ask(key, { message: "?" }))),
     }]);
-    const { id } = await start("two");
-    await when(id, "input_required");
+    const { id } = await asking("two");
     const large = { action: "accept", content: "x".repeat(60_000) } as const;
     const answer = await tasks.answer(dispatcher, id, { a: large, b: large }, ANN);
     assertEquals(codeOf(answer), "invalid_arguments");
@@ -255,13 +264,12 @@ describe("a task", () => {
 
   it("asks, and resumes with the answer, once", async () => {
     let ran = 0;
-    const { start, when, tasks, dispatcher } = processOf([{
+    const { tasks, dispatcher, asking, ended } = processOf([{
       name: "rm",
       requiresApproval: true,
       execute: () => ++ran,
     }]);
-    const { id } = await start("rm");
-    const { questions } = await when(id, "input_required");
+    const { id, questions } = await asking("rm");
     assertEquals(questions?.map(({ key, message }) => [key, message]), [
       ["plue:approval", 'Run the tool "rm"?'],
     ]);
@@ -273,20 +281,18 @@ describe("a task", () => {
       [1, 2].map(() => tasks.answer(dispatcher, id, answers, ANN)),
     );
     assertEquals(both.map(codeOf).toSorted(), ["ticket_refused", "working"]);
-    const { result } = await when(id, "completed");
-    assertEquals([result && outcome(result), ran], [1, 1]);
+    assertEquals([await ended(id, "completed"), ran], [1, 1]);
     assertEquals(codeOf(await tasks.answer(dispatcher, id, answers, ANN)), "ticket_refused");
   });
 
   it("fails when its question is declined, and does not run", async () => {
     let ran = 0;
-    const { start, when, tasks, dispatcher } = processOf([{
+    const { when, tasks, dispatcher, asking } = processOf([{
       name: "rm",
       requiresApproval: true,
       execute: () => ++ran,
     }]);
-    const { id } = await start("rm");
-    await when(id, "input_required");
+    const { id } = await asking("rm");
     await tasks.answer(dispatcher, id, { "plue:approval": { action: "decline" } }, ANN);
     const { result } = await when(id, "failed");
     assertEquals([result && outcome(result), ran], ["denied", 0]);
@@ -294,7 +300,7 @@ describe("a task", () => {
 
   it("keeps an answer, and waits, until the other questions are answered", async () => {
     let ran = 0;
-    const { start, when, tasks, dispatcher, store, clock } = processOf([{
+    const { tasks, dispatcher, store, clock, asking } = processOf([{
       name: "two",
       async execute(_, { ask }) {
         ran++;
@@ -305,8 +311,7 @@ describe("a task", () => {
         return [a, b];
       },
     }]);
-    const { id } = await start("two");
-    await when(id, "input_required");
+    const { id } = await asking("two");
     const one: Answer = { action: "accept", content: 1 };
     const partly = await tasks.answer(dispatcher, id, { a: one }, ANN);
     assert(partly !== undefined && "id" in partly);
@@ -328,13 +333,12 @@ describe("a task", () => {
 
   it("keeps the answers that came before when the last one could not be used", async () => {
     let isOpen = true;
-    const { start, when, tasks, dispatcher } = processOf([{
+    const { when, tasks, dispatcher, asking } = processOf([{
       name: "two",
       isAvailable: () => isOpen,
       execute: (_, { ask }) => Promise.all(["a", "b"].map((key) => ask(key, { message: key }))),
     }]);
-    const { id } = await start("two");
-    await when(id, "input_required");
+    const { id } = await asking("two");
     await tasks.answer(dispatcher, id, { a: YES }, ANN);
     isOpen = false;
     await tasks.answer(dispatcher, id, { b: { action: "decline" } }, ANN);
@@ -380,13 +384,12 @@ describe("a task", () => {
 
   it("can be answered again when the answer could not be used", async () => {
     let isOpen = true;
-    const { start, when, tasks, dispatcher } = processOf([{
+    const { when, tasks, dispatcher, asking } = processOf([{
       ...DOUBLE,
       isAvailable: () => isOpen,
       requiresApproval: true,
     }]);
-    const { id } = await start("double");
-    await when(id, "input_required");
+    const { id } = await asking("double");
     isOpen = false;
     await tasks.answer(dispatcher, id, { "plue:approval": YES }, ANN);
     await when(id, "input_required");
@@ -396,15 +399,14 @@ describe("a task", () => {
   });
 
   it("fails with an answer that its tool has used, since the ticket is used too", async () => {
-    const { start, when, tasks, dispatcher } = processOf([{
+    const { when, tasks, dispatcher, asking } = processOf([{
       name: "busy",
       async execute(_, { ask }) {
         await ask("sure", { message: "Sure?" });
         return ToolResult.error("unavailable", "The upstream is away", { retryable: true });
       },
     }]);
-    const { id } = await start("busy");
-    await when(id, "input_required");
+    const { id } = await asking("busy");
     await tasks.answer(dispatcher, id, { sure: YES }, ANN);
     const { result } = await when(id, "failed");
     assertEquals(result && outcome(result), "unavailable");
@@ -467,8 +469,7 @@ describe("a task", () => {
     const dead = processOf([HANG], { clock });
     const { id } = await dead.start("hang");
     // A clock that stands still renews nothing.
-    const later = new FakeClock();
-    later.advance(30_001);
+    const later = clockAt(30_001);
     const store = dead.store;
     const alive = processOf([HANG], { store, clock: later });
     const state = await alive.tasks.get(id, ANN);
@@ -487,15 +488,14 @@ describe("a task", () => {
 
   it("rejects an answer with another context of the host, and keeps waiting", async () => {
     const tenants: unknown[] = [];
-    const { dispatcher, tasks, start, when } = processOf([{
+    const { dispatcher, tasks, when, asking } = processOf([{
       name: "wipe",
       requiresApproval: true,
       context: { type: "object", required: ["tenant"] },
       execute: (_, { context }) => void tenants.push(context),
     }]);
     const inTenant = (tenant: string): DispatchContext => ({ ...ANN, context: { tenant } });
-    const { id } = await start("wipe", inTenant("staging"));
-    const { questions } = await when(id, "input_required");
+    const { id, questions } = await asking("wipe", inTenant("staging"));
     const yes = { [questions?.[0]?.key ?? ""]: YES };
     for (const context of [inTenant("production"), ANN]) {
       const refused = await tasks.answer(dispatcher, id, yes, context);
@@ -518,23 +518,24 @@ describe("a task", () => {
       idempotent: true,
       execute: (_, { principal, callId }) => [++ran, principal, callId],
     };
-    const later = new FakeClock();
-    later.advance(30_001);
+    const later = clockAt(30_001);
     const others = [1, 2, 3].map(() => processOf([tool], { store: dead.store, clock: later }));
     assertEquals((await others[0]?.tasks.get(id, ANN))?.status, "working");
     const taken = await Promise.all(
       others.map(({ tasks, dispatcher }) => tasks.recover(dispatcher)),
     );
     assertEquals(taken.toSorted(), [0, 0, 1]);
-    const { result } = await (others[taken.indexOf(1)] as Process).when(id, "completed");
-    assertEquals(result && outcome(result), [1, "ann", id]);
+    assertEquals(await (others[taken.indexOf(1)] as Process).ended(id, "completed"), [
+      1,
+      "ann",
+      id,
+    ]);
 
     const killer = processOf([{ ...HANG, idempotent: true }]);
     const next = await killer.start("hang");
     const attempts: number[] = [];
     for (let turn = 1; turn <= 4; turn++) {
-      const clock = new FakeClock();
-      clock.advance(turn * 30_001);
+      const clock = clockAt(turn * 30_001);
       const process = processOf([{ ...HANG, idempotent: true }], { store: killer.store, clock });
       attempts.push(await process.tasks.recover(process.dispatcher));
       if (turn === 4) assertEquals((await process.tasks.get(next.id, ANN))?.status, "failed");
@@ -571,8 +572,7 @@ describe("a task", () => {
       const dead = processOf(tools);
       const { id } = await dead.start("hang", { ...ANN, context: { tenant: "acme" } });
       const plain = await dead.start("plain");
-      const clock = new FakeClock();
-      clock.advance(30_001);
+      const clock = clockAt(30_001);
       const asked: unknown[] = [];
       const alive = processOf(tools.map((tool) => ({ ...tool, execute: again })), {
         ...{ store: dead.store, clock },
@@ -605,8 +605,7 @@ describe("a task", () => {
     const task = await dead.tasks.start(keyed, { name: "hang" }, context);
     assert("id" in task);
     while (await keyOf(store) === undefined) await new Promise((wake) => setTimeout(wake, 0));
-    const later = new FakeClock();
-    later.advance(30_001);
+    const later = clockAt(30_001);
     const alive = processOf([{ name: "hang", idempotent: true, execute: () => "done" }], {
       store,
       clock: later,
@@ -621,8 +620,7 @@ describe("a task", () => {
     const work = deferred<string>();
     const slow = processOf([{ name: "job", idempotent: true, execute: () => work.promise }]);
     const { id } = await slow.start("job");
-    const later = new FakeClock();
-    later.advance(30_001);
+    const later = clockAt(30_001);
     const fast = processOf([{ name: "job", idempotent: true, execute: () => "fast" }], {
       store: slow.store,
       clock: later,
@@ -766,7 +764,7 @@ describe("callTasks().run()", () => {
   it("returns a task for a resumed call, even if its tool always runs as a task", async () => {
     for (const execution of ["either", "task"] as const) {
       const work = deferred<string>();
-      const { tasks, dispatcher, when, clock } = processOf([{
+      const { tasks, dispatcher, clock, ended } = processOf([{
         name: "slow",
         execution,
         async execute(_, { ask }) {
@@ -782,8 +780,7 @@ describe("callTasks().run()", () => {
       const task = await running;
       assert("id" in task);
       work.resolve("done");
-      const { result } = await when(task.id, "completed");
-      assertEquals(result && outcome(result), "accept done");
+      assertEquals(await ended(task.id, "completed"), "accept done");
     }
   });
 
@@ -799,8 +796,7 @@ describe("callTasks().run()", () => {
     await first.clock.pass(100);
     const task = await running;
     assert("id" in task);
-    const clock = new FakeClock();
-    clock.advance(30_101);
+    const clock = clockAt(30_101);
     const second = processOf([slow], { store: first.store, clock });
     assertEquals(await second.tasks.recover(second.dispatcher), 1);
     assertEquals(ids, [task.callId, task.callId]);
@@ -822,8 +818,7 @@ describe("callTasks().run()", () => {
     await clock.pass(100);
     const task = await running;
     assert("id" in task);
-    const later = new FakeClock();
-    later.advance(30_101);
+    const later = clockAt(30_101);
     const other = processOf([DOUBLE], { store, clock: later });
     assertEquals(await other.tasks.recover(other.dispatcher), 0);
     assertEquals((await other.tasks.get(task.id, ANN))?.status, "failed");
