@@ -354,15 +354,6 @@ describe("Plain calls over NATS", () => {
     assertEquals(registry.getTool("ping")?.description, "Answers.");
   });
 
-  withServer("refuses a server whose messages are too small", async () => {
-    await using own = await TestServer.start({ lines: "max_payload: 1024" });
-    await assertRejects(
-      async () => await serveTools(new ToolRegistry(), await own.connect(), { secret: SECRET }),
-      Error,
-      "max_payload of the server is 1024 bytes, and 65536 or more are needed",
-    );
-  });
-
   withWorld("says of a call that is aborted while it waits that nothing has run", async (world) => {
     const { began, goOn, tool, runs } = slowTool(ping);
     const waits = event();
