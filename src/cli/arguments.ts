@@ -1,8 +1,6 @@
 /**
  * The arguments of a tool, read from flags that follow from its schema: `--path notes.md`,
  * `--opts.depth 2`, `--tags a --tags b`, `--no-recursive`, `--data @file.json`.
- *
- * @module
  */
 
 import { parseArgs } from "node:util";
@@ -23,7 +21,6 @@ import { parsedJson, usageError } from "./terminal.ts";
 /** Reads the file that an argument names by `@file`; `-` is standard input. */
 export type ReadFile = (path: string) => Promise<string>;
 
-/** A flag of a tool, for help and completion. */
 export interface ToolFlag {
   /** Without the dashes: `opts.depth`. */
   readonly name: string;
@@ -41,7 +38,6 @@ const MAX_FLAG_LEVELS = 4;
 /** The maximum number of flags in help: a recursive schema has many. */
 const MAX_FLAGS = 200;
 
-/** The flags of a tool, in the order of its schema. */
 export function flagsOf(tool: Tool): readonly ToolFlag[] {
   const flags: ToolFlag[] = [];
   const walk = (place: Argument, path: readonly string[], isNeeded: boolean): void => {
@@ -72,7 +68,6 @@ function flagOf(place: Argument, name: string, isRequired: boolean): ToolFlag {
   };
 }
 
-/** A value that a person enters. */
 export interface AskedField {
   /** The name of the property; absent: the value is the whole content. */
   readonly name: string | undefined;
@@ -106,7 +101,7 @@ export async function readArguments(
 ): Promise<Record<string, unknown>> {
   const root = rootOf(tool.parameters);
   const found = new Map<string, FoundFlag>();
-  const options: Record<string, { type: "string" | "boolean"; multiple: true }> = {};
+  const options: WordOptions = {};
   const isOwnJson = root.find("json") !== undefined;
   for (const word of words) {
     const [, name, value] = /^--([^=]+)(=.*)?$/s.exec(word) ?? [];
@@ -139,25 +134,18 @@ export async function readArguments(
   return args;
 }
 
-/** The words of a command line, taken apart by Node's rules. */
-function parseWords(
-  tool: Tool,
-  words: readonly string[],
-  options: Record<string, { type: "string" | "boolean"; multiple: true }>,
-) {
+type WordOptions = Record<string, { type: "string" | "boolean"; multiple: true }>;
+
+/** Parses the words of a command line by Node's rules. */
+function parseWords(tool: Tool, words: readonly string[], options: WordOptions) {
   try {
-    return parseArgs({
-      args: [...words],
-      options,
-      allowPositionals: true,
-      tokens: true,
-    });
-  } catch (error) {
-    const why = describeThrown(error);
+    return parseArgs({ args: [...words], options, allowPositionals: true, tokens: true });
+  } catch (cause) {
+    const why = describeThrown(cause);
     const hint = why.includes("'--json")
       ? "; behind the id it is the arguments, and before it, it prints the result as JSON"
       : "";
-    throw usageError(`Cannot call "${tool.id}": ${why}${hint}`, { cause: error });
+    throw usageError(`Cannot call "${tool.id}": ${why}${hint}`, { cause });
   }
 }
 
@@ -182,32 +170,25 @@ function findFlag(tool: Tool, root: Argument, word: string): FoundFlag {
   }
   const flags = flagsOf(tool).map(({ name }) => name);
   const near = nearIds(word, flags).map((name) => `--${name}`);
+  const all = clip(flags.map((name) => `--${name}`).join(", "), 500);
   const hint = near.length > 0
     ? `did you mean ${near.join(" or ")}?`
-    : flags.length > 0
-    ? `it has ${clip(flags.map((name) => `--${name}`).join(", "), 500)}`
-    : "it takes no arguments";
-  throw usageError(
-    `Cannot call "${tool.id}": there is no flag --${clip(word)}; ${hint}${
-      near.length > 0 ? "" : "; plue's own flags stand before the tool's id"
-    }`,
-  );
+    : `${all === "" ? "it takes no arguments" : `it has ${all}`}; ` +
+      "plue's own flags stand before the tool's id";
+  throw usageError(`Cannot call "${tool.id}": there is no flag --${clip(word)}; ${hint}`);
 }
 
-/** Reads an object of arguments: JSON, `@file` or `-`. */
 async function readObject(word: string, readFile: ReadFile): Promise<object> {
   const isFile = word.startsWith("@") || word === "-";
   let value: unknown;
   try {
     value = JSON.parse(isFile ? await readFile(word.replace(/^@/, "")) : word);
   } catch (cause) {
+    const forms = "flags such as --name value, a JSON object, @file.json, or - for standard input";
     throw usageError(
       isFile
         ? `Cannot read the arguments in "${clip(word)}": ${describeThrown(cause)}`
-        : `Cannot read ${
-          describe(word)
-        }: arguments are flags such as --name value, a JSON object, ` +
-          "@file.json, or - for standard input",
+        : `Cannot read ${describe(word)}: arguments are ${forms}`,
       { cause },
     );
   }
@@ -276,7 +257,6 @@ export class Argument {
     return this.#notes.find((notes) => notes.default !== undefined)?.default;
   }
 
-  /** Returns true if a flag needs no value. */
   get isSwitch(): boolean {
     return this.#shapes.every(({ kind }) => kind === "boolean" || kind === "null") &&
       this.types.includes("boolean");
@@ -326,18 +306,16 @@ export class Argument {
     return below && { path: [step, ...below.path], place: below.place };
   }
 
-  /** Reads a word, or the file that it names. */
   async read(word: string, flag: string, readFile: ReadFile): Promise<unknown> {
     if (word.startsWith("@@")) return this.convert(word.slice(1));
     if (!word.startsWith("@")) return this.convert(word);
     try {
       return this.convert(await readFile(word.slice(1)));
     } catch (cause) {
-      throw usageError(
-        `Cannot read the file of ${flag}: ${describeThrown(cause)}; a value that begins with "@" ` +
-          'is written "@@…"',
-        { cause },
-      );
+      const hint = 'a value that begins with "@" is written "@@…"';
+      throw usageError(`Cannot read the file of ${flag}: ${describeThrown(cause)}; ${hint}`, {
+        cause,
+      });
     }
   }
 

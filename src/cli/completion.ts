@@ -1,25 +1,17 @@
 /**
- * `plue completion`: scripts for bash, zsh and fish, and the candidates for them. The scripts are
- * short, and no shell expands a candidate: the names of flags come from foreign schemas.
- *
- * @module
+ * `plue completion`: scripts for bash, zsh and fish, and the candidates for them. No shell expands a
+ * candidate: the names of flags come from foreign schemas.
  */
 
-import type { Command, Option } from "commander";
-import { cleanText, RISK_LEVELS } from "../tool/mod.ts";
+import type { Command } from "commander";
+import { cleanText, RISK_LEVELS, type Tool } from "../tool/mod.ts";
 import { flagsOf } from "./arguments.ts";
 import { targetNames } from "./export.ts";
-import { toolsFrom } from "./selection.ts";
+import { type Flags, toolsFrom } from "./selection.ts";
 import { isHere } from "./sources/mod.ts";
 import { type CommandIo, usageError } from "./terminal.ts";
 
-/** The shells that have a script. */
-export const SHELLS = ["bash", "zsh", "fish"] as const;
-
-/** A shell that has a script. */
-export type Shell = (typeof SHELLS)[number];
-
-const SCRIPTS: Readonly<Record<Shell, string>> = {
+const SCRIPTS = {
   bash: `# plue completion for bash: source <(plue completion bash)
 _plue() {
   local line
@@ -44,7 +36,9 @@ if [[ "\${funcstack[1]}" = _plue ]]; then _plue; else compdef _plue plue; fi`,
 complete -c plue -a '(plue complete fish -- (commandline -cp) 2>/dev/null)'`,
 };
 
-/** The script of a shell. */
+type Shell = keyof typeof SCRIPTS;
+const SHELLS = Object.keys(SCRIPTS) as Shell[];
+
 export function completionScript(shell: string): string {
   return SCRIPTS[shellOf(shell)];
 }
@@ -55,13 +49,11 @@ function shellOf(name: string): Shell {
   throw usageError(`Cannot complete for this shell: it must be one of ${SHELLS.join(", ")}`);
 }
 
-/** One candidate. */
 interface Candidate {
   readonly value: string;
   readonly description?: string | undefined;
 }
 
-/** Subcommands that only programs call. */
 const HIDDEN: ReadonlySet<string> = new Set(["complete", "probe"]);
 
 /** The characters without a meaning in any shell. */
@@ -113,99 +105,51 @@ async function candidates(
     return name !== undefined ? [] : program.commands.filter((one) => !HIDDEN.has(one.name()))
       .map((one) => ({ value: one.name(), description: one.description() }));
   }
-  const { from, positionals, awaiting, after } = readWords(command, rest);
-  if (after !== undefined) return await argumentsOfCall(after, rest, from, current, io);
-  const [option, before] = current.startsWith("--") && current.includes("=")
-    ? [optionOf(command, current.split("=")[0] ?? ""), `${current.split("=")[0]}=`]
-    : [awaiting, ""];
+  // The value of a flag follows it, or "=".
+  const before = current.slice(0, current.indexOf("=") + 1);
+  const flag = before === "" ? rest.at(-1) : before.slice(0, -1);
+  const option = command.options.find(({ long, short, required }) =>
+    required && flag !== undefined && (flag === long || flag === short)
+  );
+  const isCut = option !== undefined && before === "";
+  const { operands: [id] } = command.parseOptions(isCut ? rest.slice(0, -1) : rest);
+  const flags = command.opts<Flags>();
+  if (name === "call" && id !== undefined) {
+    const tool = (await harmlessTools(flags, io)).find((one) => one.id === id);
+    return tool === undefined ? [] : argumentsOf(tool, flag, before);
+  }
   if (option !== undefined) {
-    return valuesOf(option).map((value) => ({ value: before + value }));
+    const values = option.long === "--max-risk"
+      ? RISK_LEVELS
+      : option.long === "--to"
+      ? targetNames()
+      : option.argChoices ?? [];
+    return values.map((value) => ({ value: before + value }));
   }
   if (current.startsWith("-")) {
-    return command.options.filter(({ long }) => long !== undefined)
-      .map(({ long, description }) => ({ value: long ?? "", description }));
+    return command.options.map(({ long, description }) => ({ value: long ?? "", description }));
   }
-  if (command.name() === "completion") return SHELLS.map((value) => ({ value }));
-  const takesTool = command.registeredArguments[0]?.name() === "tool" && positionals === 0;
-  if (!takesTool) return [];
-  if (!isHarmless(from, io)) return [];
-  await using loaded = await toolsFrom([], { from }, io);
-  return loaded.registry.tools.map(({ id, title, description }) => ({
+  if (name === "completion") return SHELLS.map((value) => ({ value }));
+  if (command.registeredArguments[0]?.name() !== "tool" || id !== undefined) return [];
+  return (await harmlessTools(flags, io)).map(({ id, title, description }) => ({
     value: id,
     description: title ?? description,
   }));
 }
 
-/** Whether a half written line may be loaded: it must start no command, and reach no other host. */
-function isHarmless(from: readonly string[], { env }: CommandIo): boolean {
-  const sources = from.length > 0 ? from : [env["PLUE_TOOLS"] ?? ""];
-  return sources.every(isHere);
+/** Loads tools for a half written line, unless that would start a command or reach another host. */
+async function harmlessTools({ from }: Flags, io: CommandIo): Promise<readonly Tool[]> {
+  const sources = from ?? [io.env["PLUE_TOOLS"] ?? ""];
+  if (!sources.every(isHere)) return [];
+  await using loaded = await toolsFrom([], { from: sources }, io);
+  return loaded.registry.tools;
 }
 
-/** The words of a subcommand, as far as completion needs them. */
-interface ReadWords {
-  readonly from: readonly string[];
-  readonly positionals: number;
-  /** The option whose value comes next. */
-  readonly awaiting: Option | undefined;
-  /** The tool's id, and where its arguments begin. */
-  readonly after: { readonly id: string; readonly at: number } | undefined;
-}
-
-function readWords(command: Command, words: readonly string[]): ReadWords {
-  const from: string[] = [];
-  let positionals = 0;
-  let awaiting: Option | undefined;
-  for (const [at, word] of words.entries()) {
-    if (awaiting !== undefined) {
-      if (awaiting.long === "--from") from.push(word);
-      awaiting = undefined;
-      continue;
-    }
-    const [flag = "", ...value] = word.split("=");
-    const option = word.startsWith("-") ? optionOf(command, flag) : undefined;
-    if (option === undefined && !word.startsWith("-")) {
-      positionals++;
-      if (command.name() === "call") {
-        return { from, positionals, awaiting: undefined, after: { id: word, at: at + 1 } };
-      }
-    } else if (option?.required === true) {
-      if (value.length === 0) awaiting = option;
-      else if (option.long === "--from") from.push(value.join("="));
-    }
-  }
-  return { from, positionals, awaiting, after: undefined };
-}
-
-function optionOf(command: Command, flag: string): Option | undefined {
-  return command.options.find(({ long, short }) => flag === long || flag === short);
-}
-
-/** The values of an option that are known. */
-function valuesOf({ long }: Option): readonly string[] {
-  if (long === "--max-risk") return RISK_LEVELS;
-  return long === "--to" ? targetNames() : [];
-}
-
-/** The flags of a tool, and their values. */
-async function argumentsOfCall(
-  { id, at }: { readonly id: string; readonly at: number },
-  words: readonly string[],
-  from: readonly string[],
-  current: string,
-  io: CommandIo,
-): Promise<readonly Candidate[]> {
-  if (!isHarmless(from, io)) return [];
-  await using loaded = await toolsFrom([], { from }, io);
-  const tool = loaded.registry.select().resolve(id);
-  if (tool === undefined) return [];
+/** The flags of a tool, or the values of the flag before the cursor. */
+function argumentsOf(tool: Tool, flag: string | undefined, before: string): readonly Candidate[] {
   const flags = flagsOf(tool);
-  const last = words.length > at ? words.at(-1) : undefined;
-  const [written, before] = current.includes("=")
-    ? [current.split("=")[0], `${current.split("=")[0]}=`]
-    : [last, ""];
-  const flag = flags.find(({ name, isSwitch }) => `--${name}` === written && !isSwitch);
-  if (flag !== undefined) return flag.values.map((value) => ({ value: before + value }));
+  const found = flags.find(({ name, isSwitch }) => `--${name}` === flag && !isSwitch);
+  if (found !== undefined) return found.values.map((value) => ({ value: before + value }));
   return [
     ...flags.flatMap(({ name, isSwitch, description }) => [
       { value: `--${name}`, description },

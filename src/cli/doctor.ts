@@ -1,8 +1,6 @@
 /**
- * `plue doctor` and `plue native`: the installed parts, a call through each of them, and the flags to
- * compile and link with libplue.
- *
- * @module
+ * `plue doctor` and `plue native`: the installed parts with a call through each, and the flags for
+ * libplue.
  */
 
 import process from "node:process";
@@ -16,11 +14,18 @@ import { findLibplue, findOrCompileLibplue } from "../adapters/native/find_libpl
 import { ToolDispatcher, ToolRegistry } from "../adapters/typebox/mod.ts";
 import { describeThrown, type ToolDefinition } from "../tool/mod.ts";
 import { readNats } from "./nats.ts";
-import { type Diagnosis, EXIT, type Terminal, VERSION } from "./terminal.ts";
+import {
+  broken,
+  type Diagnosis,
+  EXIT,
+  missing,
+  type Terminal,
+  VERSION,
+  works,
+} from "./terminal.ts";
 
 const run = promisify(execFile);
 
-/** The timeout of the check of one part, in milliseconds. */
 const CHECK_MS = 30_000;
 
 /** The runtimes, the options with which each runs a script, and the oldest that will do. */
@@ -30,7 +35,6 @@ const RUNTIMES: readonly (readonly [name: string, args: readonly string[], oldes
   ["deno", ["run", "--allow-all", "--node-modules-dir=manual", "--no-config"], "2.0"],
 ];
 
-/** The tool that is called. */
 const ECHO: ToolDefinition = {
   name: "echo",
   description: "Answers what it is given.",
@@ -41,9 +45,7 @@ const ECHO: ToolDefinition = {
 const PARAMS = '{"text":"hello"}';
 
 /**
- * Looks at everything, and prints a table.
- *
- * @param flags With `nats`, only that is looked at.
+ * @param flags With `nats`, only that is checked.
  * @returns The exit code: 1 if something that is installed does not work.
  */
 export async function doctor(
@@ -53,7 +55,7 @@ export async function doctor(
   const { signal, env } = terminal.io;
   const nats = await readNats("diagnose NATS", env, flags.nats);
   const found: readonly Diagnosis[] = [
-    { part: "plue", state: "works", detail: `${VERSION} on ${runtimeName()}` },
+    works("plue", `${VERSION} on ${runtimeName()}`),
     ...flags.nats === undefined ? await lookHere(signal) : [],
     ...nats === undefined ? [] : await (await import("./nats_admin.ts")).diagnoseNats(nats, signal),
   ];
@@ -83,7 +85,6 @@ export async function probe(library: string | undefined, terminal: Terminal): Pr
   return result.ok ? EXIT.ok : EXIT.failed;
 }
 
-/** Looks at what is installed. */
 async function lookHere(signal: AbortSignal): Promise<readonly Diagnosis[]> {
   const runtimes = await Promise.all(RUNTIMES.map((runtime) => lookAtRuntime(...runtime, signal)));
   const host = RUNTIMES.find(([name], at) => name !== "node" && runtimes[at]?.state === "works");
@@ -109,10 +110,10 @@ async function lookAtRuntime(
     const { stdout } = await run(part, ["--version"], { signal, timeout: CHECK_MS });
     version = /\d+\.\d+\.\d+/.exec(stdout)?.[0] ?? "?";
   } catch {
-    return { part, state: "missing", detail: "not on the PATH" };
+    return missing(part, "not on the PATH");
   }
   if (version.localeCompare(oldest, "en", { numeric: true }) < 0) {
-    return { part, state: "broken", detail: `${version} is older than ${oldest}` };
+    return broken(part, `${version} is older than ${oldest}`);
   }
   return await tried(part, `${version}, a call works`, part, [...args, PROGRAM, "probe"], signal);
 }
@@ -122,38 +123,38 @@ async function lookAtLibrary(
   host: (typeof RUNTIMES)[number] | undefined,
   signal: AbortSignal,
 ): Promise<readonly Diagnosis[]> {
-  let library: string;
-  let sidecar: string | undefined;
+  let found: ReturnType<typeof findLibplue>;
   try {
-    ({ library, sidecar } = findLibplue());
+    found = findLibplue();
   } catch (error) {
-    return [{ part: "libplue", state: "missing", detail: describeThrown(error) }];
+    return [missing("libplue", describeThrown(error))];
   }
-  const found = { part: "libplue", state: "works", detail: library } as const;
+  const { library, sidecar } = found;
+  return [works("libplue", library), await lookAtSidecar(library, sidecar, host, signal)];
+}
+
+async function lookAtSidecar(
+  library: string,
+  sidecar: string | undefined,
+  host: (typeof RUNTIMES)[number] | undefined,
+  signal: AbortSignal,
+): Promise<Diagnosis> {
+  const part = "sidecar";
   if (sidecar === undefined) {
-    const detail = 'run "npm run build:native", or build one with your tools (ffi/README.md)';
-    return [found, { part: "sidecar", state: "missing", detail }];
+    return missing(
+      part,
+      'run "npm run build:native", or build one with your tools (ffi/README.md)',
+    );
   }
-  if (host === undefined) {
-    const detail = `${sidecar}, not tried: that takes Bun or Deno`;
-    return [found, { part: "sidecar", state: "missing", detail }];
-  }
+  if (host === undefined) return missing(part, `${sidecar}, not tried: that takes Bun or Deno`);
+  const [command, args] = host;
   const folder = await mkdtemp(join(tmpdir(), "plue-doctor-"));
+  const tools = join(folder, "tools.mjs");
   try {
-    const tools = join(folder, "tools.mjs");
     await writeFile(tools, toolsModule());
-    const [command, args] = host;
-    return [
-      found,
-      await tried(
-        "sidecar",
-        `${sidecar}, a call through libplue works`,
-        command,
-        [...args, PROGRAM, "probe", library],
-        signal,
-        { PLUE_TOOLS: tools },
-      ),
-    ];
+    const words = [...args, PROGRAM, "probe", library];
+    const detail = `${sidecar}, a call through libplue works`;
+    return await tried(part, detail, command, words, signal, { PLUE_TOOLS: tools });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -171,7 +172,6 @@ function toolsModule(): string {
   ].join("\n");
 }
 
-/** Runs a probe. */
 async function tried(
   part: string,
   detail: string,
@@ -186,18 +186,18 @@ async function tried(
       timeout: CHECK_MS,
       env: { ...process.env, ...env },
     });
-    if (stdout.trim() === PARAMS) return { part, state: "works", detail };
-    return { part, state: "broken", detail: `a call answered ${stdout.trim().slice(0, 200)}` };
+    return stdout.trim() === PARAMS
+      ? works(part, detail)
+      : broken(part, `a call answered ${stdout.trim().slice(0, 200)}`);
   } catch (error) {
     signal.throwIfAborted();
     const { stderr = "" } = error as { readonly stderr?: string };
     const [line = ""] = stderr.trim().split("\n").slice(-1);
-    return { part, state: "broken", detail: line === "" ? describeThrown(error) : line };
+    return broken(part, line || describeThrown(error));
   }
 }
 
-/** The flags of `plue native`. */
-export interface NativeFlags {
+interface NativeFlags {
   readonly cflags?: boolean;
   readonly libs?: boolean;
   readonly static?: boolean;
@@ -207,27 +207,19 @@ export interface NativeFlags {
 /**
  * Prints the flags for a compiler, or where libplue is. Compiles it where npm has installed none.
  *
- * @returns The exit code.
  * @throws {Error} If there is no libplue for the platform.
  */
 export function native(
-  { cflags, libs, static: isStatic, target }: NativeFlags,
+  { cflags = false, libs = false, static: isStatic = false, target }: NativeFlags,
   terminal: Terminal,
-): number {
+): void {
   const found = target === undefined
     ? findOrCompileLibplue((line) => terminal.note(line))
     : findLibplue({ target });
   const words = [
-    ...cflags === true ? found.cflags : [],
-    ...libs === true ? (isStatic === true ? found.staticLibs : found.libs) : [],
+    ...cflags ? found.cflags : [],
+    ...libs ? (isStatic ? found.staticLibs : found.libs) : [],
   ];
-  const { library, archive, sidecar } = found;
-  terminal.printResult(
-    found,
-    () =>
-      cflags === true || libs === true
-        ? words.join(" ")
-        : [library, archive, sidecar].filter((path) => path !== undefined).join("\n"),
-  );
-  return EXIT.ok;
+  const files = [found.library, found.archive, found.sidecar].filter((path) => path !== undefined);
+  terminal.printResult(found, () => cflags || libs ? words.join(" ") : files.join("\n"));
 }

@@ -1,8 +1,6 @@
 /**
  * `plue export`, `plue import` and `plue check`: tools in a provider's shape, with the losses, tools
  * of documents as definitions, and the problems of a toolset before a model sees it.
- *
- * @module
  */
 
 import { writeFile } from "node:fs/promises";
@@ -22,29 +20,23 @@ import { flagsOf } from "./arguments.ts";
 import { type Flags, toolsFrom } from "./selection.ts";
 import { counted, EXIT, type Terminal, usageError } from "./terminal.ts";
 
-/** The flags of `plue export`. */
-export interface ExportFlags extends Flags {
+interface ExportFlags extends Flags {
   readonly to: string;
   readonly losses?: boolean;
   readonly toolChoice?: string;
   readonly parallel?: "true" | "false";
 }
 
-/** The names of all targets. */
 export function targetNames(): readonly string[] {
   return listTargets().flatMap(({ id, aliases }) => [id, ...aliases]).sort();
 }
 
-/** Reads the name of a target. */
-export function targetOf(name: string): TargetName {
+function targetOf(name: string): TargetName {
   if (isTargetName(name)) return name;
   const names = targetNames();
-  const near = nearIds(name, names);
-  throw usageError(
-    `Cannot export to "${clip(name)}": ${
-      near.length > 0 ? `did you mean ${near.join(" or ")}?` : `the targets are ${names.join(", ")}`
-    }`,
-  );
+  const near = nearIds(name, names).join(" or ");
+  const hint = near === "" ? `the targets are ${names.join(", ")}` : `did you mean ${near}?`;
+  throw usageError(`Cannot export to "${clip(name)}": ${hint}`);
 }
 
 /**
@@ -61,29 +53,22 @@ export async function exportTo(
   await using loaded = await toolsFrom(sources, flags, terminal.io);
   const { toolset } = loaded;
   const settings = settingsOf(flags, toolset);
-  const exported = exportTools(toolset, target, settings);
+  const { request, ...exported } = exportTools(toolset, target, settings);
   const { tools, losses, rejected, warnings, names } = exported;
-  const request = settings && { request: exported.request };
+  const sent = { tools, ...(settings && { request }) };
   for (const { message } of warnings) terminal.warn(message);
-  for (const { tool, message } of rejected) {
-    terminal.reject(`${tool}: ${message}`);
-  }
-  if (terminal.isJson) {
+  for (const { tool, message } of rejected) terminal.reject(`${tool}: ${message}`);
+  if (flags.losses !== true) {
+    terminal.printJson(settings ? sent : tools);
+    if (!terminal.isJson && losses.length > 0) {
+      terminal.note(`${counted(losses.length, "loss")}; --losses shows them`);
+    }
+  } else if (terminal.isJson) {
     const wire = Object.fromEntries(toolset.ids.map((id) => [id, names.nameOf(id)]));
-    terminal.printJson(
-      flags.losses === true
-        ? { tools, ...request, losses, rejected, warnings, names: wire }
-        : request
-        ? { tools, ...request }
-        : tools,
-    );
-  } else if (flags.losses === true) {
-    if (losses.length > 0) terminal.print(lossTable(terminal, losses));
-    else terminal.note(`Nothing is lost on the way to ${target}`);
-  } else {
-    terminal.printJson(request ? { tools, ...request } : tools);
-    if (losses.length > 0) terminal.note(`${counted(losses.length, "loss")}; --losses shows them`);
-  }
+    terminal.printJson({ ...sent, losses, rejected, warnings, names: wire });
+  } else if (losses.length > 0) {
+    terminal.print(lossTable(terminal, losses));
+  } else terminal.note(`Nothing is lost on the way to ${target}`);
   return rejected.length > 0 ? EXIT.failed : EXIT.ok;
 }
 
@@ -160,22 +145,16 @@ export async function importFrom(
   return rejected.length > 0 ? EXIT.failed : EXIT.ok;
 }
 
-/** Returns the fields of a definition, from the description of a tool. */
-const NOT_DEFINED = new Set(["id", "executable"]);
-
 /** Definitions as a module or, by the file's name, as JSON. */
 function definitionsText(
   file: string,
   sources: readonly string[],
   tools: readonly Tool[],
 ): string {
-  const definitions = tools.map((tool) =>
-    Object.fromEntries(
-      Object.entries(describeTool(tool)).filter(([name, value]) =>
-        !NOT_DEFINED.has(name) && value !== undefined
-      ),
-    )
-  );
+  const definitions = tools.map((tool) => ({
+    ...describeTool(tool),
+    ...{ id: undefined, executable: undefined },
+  }));
   const json = JSON.stringify(definitions, null, 2);
   if (file.endsWith(".json")) return `${json}\n`;
   // In an object literal, this key alone would set the prototype.
@@ -191,8 +170,7 @@ function definitionsText(
   ].join("\n");
 }
 
-/** One thing that should be mended. */
-export interface CheckProblem {
+interface CheckProblem {
   /** An error makes the check fail, a warning only with `--strict`. */
   readonly level: "error" | "warning";
   readonly tool: string;
@@ -251,17 +229,14 @@ export async function check(
         ["together", ...tokens.map(({ total }) => String(total))],
       ],
     ));
-    const errors = problems.filter(({ level }) => level === "error").length;
-    terminal.note(
-      `${counted(errors, "error")}, ${counted(problems.length - errors, "warning")} in ${
-        counted(tools.length, "tool")
-      }`,
-    );
+    const errors = counted(problems.filter(isError).length, "error");
+    const warnings = counted(problems.filter((one) => !isError(one)).length, "warning");
+    terminal.note(`${errors}, ${warnings} in ${counted(tools.length, "tool")}`);
   }
-  return problems.some(({ level }) => level === "error" || flags.strict === true)
-    ? EXIT.failed
-    : EXIT.ok;
+  return problems.some((one) => isError(one) || flags.strict === true) ? EXIT.failed : EXIT.ok;
 }
+
+const isError = ({ level }: CheckProblem): boolean => level === "error";
 
 function error(tool: string, rule: string, message: string): CheckProblem {
   return { level: "error", tool, rule, message };
@@ -278,20 +253,22 @@ function checkTexts(tools: readonly Tool[]): readonly CheckProblem[] {
   return tools.flatMap((tool) => {
     const { id, description } = tool;
     const other = alike.get(id);
-    return [
-      ...textFindings(describeTool(tool), clean).map(({ rule, path, message }) =>
-        error(id, rule, `${path}: ${message}`)
-      ),
-      ...(other === undefined
-        ? []
-        : [error(id, "name", `Its name looks like that of "${other}", or becomes the same`)]),
-      ...(description.length < SHORT_DESCRIPTION
-        ? [warning(id, "description", "Its description does not explain when to use it")]
-        : []),
-      ...flagsOf(tool).filter((flag) => flag.description === "").map(({ name }) =>
-        warning(id, "description", `Its argument "${name}" has no description`)
-      ),
-    ];
+    const problems = textFindings(describeTool(tool), clean).map(({ rule, path, message }) =>
+      error(id, rule, `${path}: ${message}`)
+    );
+    if (other !== undefined) {
+      problems.push(
+        error(id, "name", `Its name looks like that of "${other}", or becomes the same`),
+      );
+    }
+    const warn = (message: string): void => void problems.push(warning(id, "description", message));
+    if (description.length < SHORT_DESCRIPTION) {
+      warn("Its description does not explain when to use it");
+    }
+    for (const flag of flagsOf(tool)) {
+      if (flag.description === "") warn(`Its argument "${flag.name}" has no description`);
+    }
+    return problems;
   });
 }
 

@@ -1,8 +1,4 @@
-/**
- * The program `plue`: the command, with this process around it.
- *
- * @module
- */
+/** The program `plue`: the command, with this process around it. */
 
 import { Console } from "node:console";
 import process from "node:process";

@@ -1,22 +1,8 @@
 /**
- * The connection to NATS of `plue serve`, `plue doctor` and `plue nats`. Secrets are variables, because
- * other users can read command lines.
- *
- * | variable | meaning |
- * |---|---|
- * | `PLUE_NATS` | the servers, as `--nats`: `nats://host:4222`, several are separated by commas |
- * | `PLUE_NATS_SECRET` | the secret of all callers and workers; of several, separated by spaces, the first signs |
- * | `PLUE_NATS_SEED` | the seed of this process's key, which signs as a worker or as a caller |
- * | `PLUE_NATS_CALLERS` | the public keys of all callers, separated by spaces |
- * | `PLUE_NATS_WORKERS` | the public keys of all workers |
- * | `PLUE_NATS_CREDS` | a file with the user's credentials, or with its seed |
- * | `PLUE_NATS_REPLICAS` | the number of servers that store each missing stream or bucket: 1 to 5 |
- * | `PLUE_NATS_MAX_BYTES` | the maximum size of each of these, in bytes |
- *
- * @module
+ * The connection to NATS of `plue serve`, `plue doctor` and `plue nats`. Its settings are the variables
+ * `PLUE_NATS…` (`docs/scale.md`), because other users can read command lines.
  */
 
-import { Buffer } from "node:buffer";
 import { readFile } from "node:fs/promises";
 import process from "node:process";
 import {
@@ -29,19 +15,14 @@ import {
   nkeys,
 } from "@nats-io/transport-node";
 import type { NatsKeys } from "../adapters/nats/mod.ts";
-import { describeThrown, systemClock } from "../tool/mod.ts";
+import { describeThrown } from "../tool/mod.ts";
 import { type CommandIo, usageError } from "./terminal.ts";
 
-/** Settings of the connection to NATS. */
 export interface NatsSettings {
   /** The servers, without credentials. */
   readonly shown: string;
-  /** The secrets of callers and workers, if they are set. */
   readonly secret: readonly string[] | undefined;
-  /** The keys of callers and workers, if they are set. */
   readonly keys: NatsKeys | undefined;
-  /** The settings of missing streams and buckets. */
-  readonly storage: { readonly replicas?: number; readonly maxBytes?: number };
   readonly connection: ConnectionOptions;
 }
 
@@ -77,30 +58,25 @@ export async function readNats(
       (url.username !== "" || url.password === "");
     return isServer ? url : wrong(`${name} ${WANTED}`);
   });
-  const users = urls.filter(({ username }) => username !== "");
+  const [first, ...others] = urls.filter(({ username }) => username !== "");
   if (
-    users.some(({ username, password }) =>
-      username !== users[0]?.username || password !== users[0]?.password
+    others.some(({ username, password }) =>
+      username !== first?.username || password !== first.password
     )
   ) {
     wrong(`${name} must have the same user for all servers`);
   }
   const file = env["PLUE_NATS_CREDS"]?.trim() || undefined;
-  if (file !== undefined && users.length > 0) {
+  if (file !== undefined && first !== undefined) {
     wrong(`${name} has a user, and PLUE_NATS_CREDS is set: leave one of them out`);
   }
-  const user = users[0] && {
-    name: decoded(users[0].username) ?? wrong(`${name} ${WANTED}`),
-    pass: decoded(users[0].password) ?? wrong(`${name} ${WANTED}`),
-  };
+  const [user, pass] = [first?.username, first?.password].map((part = "") =>
+    decoded(part) ?? wrong(`${name} ${WANTED}`)
+  );
   return {
     shown: urls.map(({ protocol, host }) => `${protocol}//${host}`).join(","),
     secret: secretsIn(action, env),
     keys: keysIn(action, env),
-    storage: {
-      ...numberIn(action, env, "PLUE_NATS_REPLICAS", "replicas", 1, 5),
-      ...numberIn(action, env, "PLUE_NATS_MAX_BYTES", "maxBytes", 1_048_576),
-    },
     connection: {
       name: "plue",
       servers: urls.map(({ host }) => host),
@@ -109,17 +85,13 @@ export async function readNats(
       pingInterval: PING_MS,
       ...(urls.some(({ protocol }) => protocol === "tls:") && { tls: {} }),
       // A user without a password is a token, as in other clients of NATS.
-      ...(user && (user.pass === "" ? { token: user.name } : { user: user.name, pass: user.pass })),
+      ...(user && (pass ? { user, pass } : { token: user })),
       ...(file !== undefined && { authenticator: await credentialsIn(action, file) }),
     },
   };
 }
 
-/**
- * Connects.
- *
- * @throws {CommandError} If the connection fails, with the cause.
- */
+/** @throws {CommandError} If the connection fails, with the cause. */
 export async function connectNats(
   action: string,
   settings: NatsSettings,
@@ -188,29 +160,37 @@ function decoded(text: string): string | undefined {
   }
 }
 
+/** Reads the words of a variable. They may be secrets, so the message does not show them. */
+function wordsIn(
+  action: string,
+  text: string | undefined,
+  form: RegExp,
+  rule: string,
+): readonly string[] {
+  const words = text?.split(/\s+/).filter(Boolean) ?? [];
+  if (words.every((word) => form.test(word))) return words;
+  throw usageError(`Cannot ${action}: ${rule}`);
+}
+
 function secretsIn(action: string, env: CommandIo["env"]): readonly string[] | undefined {
-  const secrets = env["PLUE_NATS_SECRET"]?.split(/\s+/).filter(Boolean) ?? [];
-  if (secrets.length === 0) return undefined;
-  if (secrets.every((one) => /^[\x21-\x7e]{16,1024}$/.test(one))) return secrets;
-  // The message must not show it.
-  throw usageError(
-    `Cannot ${action}: PLUE_NATS_SECRET must be 16 to 1024 visible ASCII characters, with spaces ` +
-      "between several secrets",
+  const secrets = wordsIn(
+    action,
+    env["PLUE_NATS_SECRET"],
+    /^[\x21-\x7e]{16,1024}$/,
+    "PLUE_NATS_SECRET must be 16 to 1024 visible ASCII characters, with spaces between several " +
+      "secrets",
   );
+  return secrets.length === 0 ? undefined : secrets;
 }
 
 /** Reads the keys: either all three variables are set, or no variable. */
 function keysIn(action: string, env: CommandIo["env"]): NatsKeys | undefined {
-  const read = (variable: string, form: RegExp, what: string): readonly string[] => {
-    const words = env[variable]?.split(/\s+/).filter(Boolean) ?? [];
-    if (words.every((word) => form.test(word))) return words;
-    // The message must not show it.
-    throw usageError(`Cannot ${action}: ${variable} must be ${what}; "plue nats keys" prints both`);
-  };
+  const read = (name: string, form: RegExp, what: string): readonly string[] =>
+    wordsIn(action, env[name], form, `${name} must be ${what}; "plue nats keys" prints both`);
+  const keys = "public keys (U…) with spaces between them";
   const [seed, ...seeds] = read("PLUE_NATS_SEED", /^SU[A-Z2-7]{56}$/, "the seed of a key (SU…)");
-  const [callers, workers] = ["PLUE_NATS_CALLERS", "PLUE_NATS_WORKERS"].map((variable) =>
-    read(variable, /^U[A-Z2-7]{55}$/, "public keys (U…) with spaces between them")
-  ) as [readonly string[], readonly string[]];
+  const callers = read("PLUE_NATS_CALLERS", /^U[A-Z2-7]{55}$/, keys);
+  const workers = read("PLUE_NATS_WORKERS", /^U[A-Z2-7]{55}$/, keys);
   if (seed === undefined && callers.length + workers.length === 0) return undefined;
   if (seed !== undefined && seeds.length === 0 && callers.length > 0 && workers.length > 0) {
     return { seed, callers, workers };
@@ -219,22 +199,6 @@ function keysIn(action: string, env: CommandIo["env"]): NatsKeys | undefined {
     `Cannot ${action}: set all of PLUE_NATS_SEED (one seed), PLUE_NATS_CALLERS and ` +
       "PLUE_NATS_WORKERS, or none",
   );
-}
-
-function numberIn<Name extends string>(
-  action: string,
-  env: CommandIo["env"],
-  variable: string,
-  name: Name,
-  least: number,
-  most: number = Number.MAX_SAFE_INTEGER,
-): { readonly [name in Name]?: number } {
-  const text = env[variable]?.trim() ?? "";
-  if (text === "") return {};
-  const value = /^\d{1,16}$/.test(text) ? Number(text) : NaN;
-  if (value >= least && value <= most) return { [name]: value } as { [name in Name]: number };
-  const range = most === Number.MAX_SAFE_INTEGER ? `${least} or more` : `${least} to ${most}`;
-  throw usageError(`Cannot ${action}: ${variable} must be a whole number, ${range}`);
 }
 
 /** The JWT of a user and its seed in a file of credentials. */
@@ -249,14 +213,9 @@ async function credentialsIn(action: string, file: string): Promise<Authenticato
       throw new Error("it has no JWT and seed of a user, and is not a seed alone");
     }
     const bytes = new TextEncoder().encode(seed);
-    const user = nkeys.fromSeed(bytes).getPublicKey();
-    if (jwt === undefined) return nkeyAuthenticator(bytes);
-    const { sub, exp } = JSON.parse(String(Buffer.from(jwt.split(".")[1] ?? "", "base64url")));
-    if (sub !== user) throw new Error("its seed is not that of its user");
-    if (exp * 1_000 < systemClock.timestamp()) {
-      throw new Error(`it has expired on ${new Date(exp * 1_000).toISOString()}`);
-    }
-    return credsAuthenticator(text);
+    // Throws if the seed is damaged. The server checks everything else.
+    nkeys.fromSeed(bytes);
+    return jwt === undefined ? nkeyAuthenticator(bytes) : credsAuthenticator(text);
   } catch (cause) {
     throw usageError(
       `Cannot ${action}: PLUE_NATS_CREDS is ${JSON.stringify(file)}, and cannot be used: ` +

@@ -1,9 +1,4 @@
-/**
- * The administration of NATS: `plue nats init`, `plue nats keys`, and the rows of `plue doctor` for the
- * server, the permissions of its user, clocks, workers and tasks.
- *
- * @module
- */
+/** `plue nats init`, `plue nats keys`, and the rows of `plue doctor` for NATS. */
 
 import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import { type NatsConnection, nkeys } from "@nats-io/transport-node";
@@ -28,46 +23,55 @@ import {
 import { describeThrown, isObject, systemClock } from "../tool/mod.ts";
 import { connectNats, type NatsSettings, readNats } from "./nats.ts";
 import {
-  CommandError,
+  broken,
   counted,
   type Diagnosis,
-  EXIT,
+  missing,
   type Terminal,
   usageError,
+  works,
 } from "./terminal.ts";
 
 const ACTION = "diagnose NATS";
 /** The registry name that `plue serve` uses. */
 const REGISTRY = "default";
-/** The maximum number of tools that a row names. */
 const MAX_NAMED = 10;
 
-/** The flags of `plue nats init`. */
-export interface NatsFlags {
+interface NatsFlags {
   readonly nats?: string;
   readonly replicas?: number;
   readonly maxBytes?: number;
 }
 
-/** Creates the streams and buckets that workers and callers need, and prints a table of them. */
-async function initNats(
-  { nats, ...flags }: NatsFlags,
+export async function nats(
+  action: "init" | "keys",
+  flags: NatsFlags,
   terminal: Terminal,
-): Promise<number> {
+): Promise<void> {
+  if (action === "init") return await createAll(flags, terminal);
+  const pair = nkeys.createUser();
+  const seed = new TextDecoder().decode(pair.getSeed());
+  const publicKey = pair.getPublicKey();
+  terminal.printResult(
+    { seed, publicKey },
+    () => `seed        ${seed}\npublic key  ${publicKey}`,
+  );
+}
+
+/** Creates the streams and buckets that workers and callers need, and prints a table of them. */
+async function createAll(
+  { nats, replicas, maxBytes }: NatsFlags,
+  terminal: Terminal,
+): Promise<void> {
   const action = "create the streams";
   const settings = await readNats(action, terminal.io.env, nats);
   if (settings === undefined) throw usageError(`Cannot ${action}: give --nats, or set PLUE_NATS`);
   const connection = await connectNats(action, settings);
   try {
     await checkServer(action, connection);
-    const { replicas, maxBytes } = { ...settings.storage, ...flags };
     const streams = await createStreams(connection, {
-      ...(replicas !== undefined && {
-        replicas: STORAGE_OPTIONS.replicas(action, replicas, "--replicas"),
-      }),
-      ...(maxBytes !== undefined && {
-        maxBytes: STORAGE_OPTIONS.maxBytes(action, maxBytes, "--max-bytes"),
-      }),
+      ...(replicas && { replicas: STORAGE_OPTIONS.replicas(action, replicas, "--replicas") }),
+      ...(maxBytes && { maxBytes: STORAGE_OPTIONS.maxBytes(action, maxBytes, "--max-bytes") }),
     });
     terminal.printResult(streams, () =>
       terminal.table(
@@ -76,36 +80,12 @@ async function initNats(
           ...[name, state, String(more.replicas), String(more.maxBytes)],
         ]),
       ));
-    return EXIT.ok;
   } catch (cause) {
     throw usageError(describeThrown(cause, 2_000), { cause });
   } finally {
     await connection.close();
   }
 }
-
-/** Runs `plue nats init` or `plue nats keys`. */
-export async function nats(
-  action: string,
-  flags: NatsFlags,
-  terminal: Terminal,
-): Promise<number> {
-  if (action === "init") return await initNats(flags, terminal);
-  createKeys(terminal);
-  return EXIT.ok;
-}
-
-/** Prints a new seed and its public key. */
-function createKeys(terminal: Terminal): void {
-  const pair = nkeys.createUser();
-  const seed = new TextDecoder().decode(pair.getSeed());
-  const keys = { seed, publicKey: pair.getPublicKey() };
-  terminal.printResult(keys, () => `seed        ${keys.seed}\npublic key  ${keys.publicKey}`);
-}
-
-const works = (part: string, detail: string): Diagnosis => ({ part, state: "works", detail });
-const missing = (part: string, detail: string): Diagnosis => ({ part, state: "missing", detail });
-const broken = (part: string, detail: string): Diagnosis => ({ part, state: "broken", detail });
 
 /** Checks everything that a worker and a caller need. Runs no tool, and leaves nothing on the server. */
 export async function diagnoseNats(
@@ -159,27 +139,39 @@ async function diagnose(
   ];
 }
 
-function megabytes(bytes: number): string {
-  return `${(bytes / 1e6).toFixed(1)} MB`;
-}
+const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
+
+/** The rows for the user's rights: the subjects that calling and serving need. */
+const RIGHTS: readonly {
+  readonly part: string;
+  readonly what: string;
+  readonly publish: readonly string[];
+  readonly subscribe: readonly string[];
+}[] = [{
+  part: "nats caller",
+  what: "call tools",
+  publish: ["plue.v1.call.doctor.a.b.c.d", "plue.v1.ctl.doctor.a"],
+  subscribe: [presenceSubject("doctor", "*")],
+}, {
+  part: "nats worker",
+  what: "offer tools",
+  publish: [presenceSubject("doctor", "doctor")],
+  subscribe: ["plue.v1.call.doctor.>", "plue.v1.ctl.doctor.*", "plue.v1.stop.>"],
+}];
 
 /** Checks the rights of the connection's user. The server reports denied operations as errors. */
 async function diagnoseRights(connection: NatsConnection): Promise<readonly Diagnosis[]> {
   const refused: string[] = [];
+  const refuse = (error: unknown): void => void refused.push(describeThrown(error, 200));
   void (async () => {
     for await (const status of connection.status()) {
-      if (status.type === "error") refused.push(describeThrown(status.error, 200));
+      if (status.type === "error") refuse(status.error);
     }
   })();
   const rows: Diagnosis[] = [];
-  for (const [part, what, publish, subscribe] of RIGHTS) {
-    const subscriptions = subscribe.map((subject) =>
-      connection.subscribe(subject, {
-        callback: (error) => {
-          if (error !== null) refused.push(describeThrown(error, 200));
-        },
-      })
-    );
+  for (const { part, what, publish, subscribe } of RIGHTS) {
+    const callback = (error: Error | null): void => void (error && refuse(error));
+    const subscriptions = subscribe.map((subject) => connection.subscribe(subject, { callback }));
     for (const subject of publish) connection.publish(subject);
     // The server's refusals come before its answer to this, and their status one turn later.
     await connection.flush();
@@ -195,26 +187,6 @@ async function diagnoseRights(connection: NatsConnection): Promise<readonly Diag
   return rows;
 }
 
-/** The subjects that a user needs, in order to call and in order to serve. */
-const RIGHTS: readonly (readonly [
-  part: string,
-  what: string,
-  publish: readonly string[],
-  subscribe: readonly string[],
-])[] = [
-  [
-    ...["nats caller", "call tools"] as const,
-    ["plue.v1.call.doctor.a.b.c.d", "plue.v1.ctl.doctor.a"],
-    [presenceSubject("doctor", "*")],
-  ],
-  [
-    ...["nats worker", "offer tools"] as const,
-    [presenceSubject("doctor", "doctor")],
-    ["plue.v1.call.doctor.>", "plue.v1.ctl.doctor.*", "plue.v1.stop.>"],
-  ],
-];
-
-/** Describes the difference of two clocks. */
 function clockRow(part: string, skewMs: number, other: string, begin: string): Diagnosis {
   const seconds = Math.abs(skewMs / 1_000).toFixed(1);
   const detail = `${begin}${seconds} s ${skewMs > 0 ? "ahead of" : "behind"} ${other}`;
@@ -223,7 +195,6 @@ function clockRow(part: string, skewMs: number, other: string, begin: string): D
     : broken(part, `${detail}; calls are refused above ${MAX_SKEW_MS / 1_000} s: set both`);
 }
 
-/** Counts the tasks in the stream. */
 async function diagnoseTasks(
   connection: NatsConnection,
   { streams, consumers }: JetStreamManager,
@@ -279,44 +250,48 @@ async function diagnoseWorkers(
     const why = reason(error);
     return [broken(/clock/.test(why) ? clock : part, why)];
   }
-  const { entries, skewMs } = directory;
   const workers = new Map<string, ToolList[]>();
-  for (const [key, { value }] of entries) {
+  for (const [key, { value }] of directory.entries) {
     const list = listIn(REGISTRY, key, value);
     if (list !== undefined) workers.set(list.worker, [...workers.get(list.worker) ?? [], list]);
   }
   const heard = await listen(connection, seal, [...workers.keys()]);
   directory.stop();
-  const rows = [...workers].map(([id, lists]): Diagnosis => {
-    const skewMs = heard.get(id);
-    const tools = lists.flatMap(({ up, down }) => [...up, ...down]).map(idOfPath).sort();
-    const has = `"${id}": ${counted(tools.length, "tool")}${named(tools)}`;
-    if (skewMs === undefined) {
-      return missing(part, `${has}; sends no presence: it has ended, or is cut off`);
-    }
-    const tooLarge = lists.flatMap((list) => list.tooLarge);
-    return tooLarge.length > 0
-      ? broken(
-        part,
-        `${has}; max_payload is too small for the definitions of others${named(tooLarge)}`,
-      )
-      : clockRow(part, skewMs, "this machine's", `${has}; its clock is `);
-  });
   const [problem] = problems;
-  if (problem !== undefined) {
-    rows.push(broken(
+  const rows = [
+    ...Array.from(workers, ([id, lists]) => workerRow(part, id, lists, heard.get(id))),
+    ...(problem === undefined ? [] : [broken(
       part,
       `${counted(problems.length, "problem")}, such as: ${problem}; have all processes the same ` +
         "PLUE_NATS_SECRET, PLUE_NATS_CALLERS and PLUE_NATS_WORKERS?",
-    ));
-  }
+    )]),
+  ];
   return [
-    clockRow(clock, skewMs, "that of the server", "this machine's clock is "),
+    clockRow(clock, directory.skewMs, "that of the server", "this machine's clock is "),
     ...rows.length > 0 ? rows : [missing(part, "none is there")],
   ];
 }
 
-/** Returns the first of some tools, in brackets. */
+/** @param skewMs How far the worker's clock is ahead; `undefined` if it sends no presence. */
+function workerRow(
+  part: string,
+  id: string,
+  lists: readonly ToolList[],
+  skewMs: number | undefined,
+): Diagnosis {
+  const tools = lists.flatMap(({ up, down }) => [...up, ...down]).map(idOfPath).sort();
+  const has = `"${id}": ${counted(tools.length, "tool")}${named(tools)}`;
+  if (skewMs === undefined) {
+    return missing(part, `${has}; sends no presence: it has ended, or is cut off`);
+  }
+  const tooLarge = lists.flatMap((list) => list.tooLarge);
+  if (tooLarge.length === 0) {
+    return clockRow(part, skewMs, "this machine's", `${has}; its clock is `);
+  }
+  const why = "max_payload is too small for the definitions of others";
+  return broken(part, `${has}; ${why}${named(tooLarge)}`);
+}
+
 function named(tools: readonly string[]): string {
   if (tools.length === 0) return "";
   return ` (${tools.slice(0, MAX_NAMED).join(", ")}${tools.length > MAX_NAMED ? ", …" : ""})`;
@@ -353,6 +328,5 @@ async function listen(
 
 /** Returns an error's reason, without the action that failed. */
 function reason(error: unknown): string {
-  const said = error instanceof CommandError ? error.message : describeThrown(error, 1_000);
-  return said.replace(/^Cannot [^:]*: /, "");
+  return describeThrown(error, 1_000).replace(/^Cannot [^:]*: /, "");
 }

@@ -1,8 +1,6 @@
 /**
  * The command `plue`: its subcommands, their flags, and their help. The code of a subcommand is
  * loaded when it runs.
- *
- * @module
  */
 
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
@@ -44,7 +42,6 @@ export async function runCommand(words: readonly string[], io: CommandIo): Promi
   }
 }
 
-/** Makes the program. Its actions pass their exit code to `end`. */
 export function createProgram(io: CommandIo, end: (code: number | void) => void): Command {
   const program = new Command("plue")
     .description("One tool registry for AI agents: serve, find, call, export and check tools.")
@@ -74,7 +71,7 @@ ${exitCodesHelp()}`,
   const add = (
     usage: string,
     description: string,
-    load: () => Promise<(...args: never[]) => Promise<number | void> | number>,
+    load: () => Promise<(...args: never[]) => Promise<number | void> | void>,
     ...examples: readonly string[]
   ): Command =>
     program.command(usage).description(description)
@@ -262,7 +259,6 @@ function examplesHelp(examples: readonly string[]): string {
   return `\nExamples:\n${examples.map((line) => `  $ ${line}`).join("\n")}`;
 }
 
-/** Reads a number of an option. */
 function wholeNumber(text: string): number {
   if (/^[1-9]\d{0,9}$/.test(text)) return Number(text);
   throw new InvalidArgumentError("It must be a whole number above 0.");

@@ -1,8 +1,4 @@
-/**
- * The flags that select tools, and the toolset of their selection.
- *
- * @module
- */
+/** The flags that select tools, and the toolset of their selection. */
 
 import { type Command, InvalidArgumentError, Option } from "commander";
 import {
@@ -29,13 +25,11 @@ export interface Flags extends ToolReader {
   readonly [flag: string]: unknown;
 }
 
-/** An option that may be given several times. */
 export function repeated(flags: string, description: string): Option {
   return new Option(flags, description)
     .argParser((value: string, before: readonly string[] = []) => [...before, value]);
 }
 
-/** Adds the flags that name sources. */
 export function withSources(command: Command): Command {
   return command
     .addOption(repeated("-f, --from <source>", "where the tools are; PLUE_TOOLS if it is absent"))
@@ -45,7 +39,6 @@ export function withSources(command: Command): Command {
 
 const OPTIONS = Object.entries(VOCABULARY) as [VocabularyName, { flag: string; text: string }][];
 
-/** Adds the flags that narrow what is seen. */
 export function withSelection(command: Command): Command {
   for (const [name, { flag, text }] of OPTIONS) {
     const { shape, check } = valueKind(name);
@@ -69,7 +62,6 @@ export function withSelection(command: Command): Command {
   return command;
 }
 
-/** The selection of the flags. */
 export function selectionOf(flags: Flags): Selection {
   const values = OPTIONS.map(([name, { flag }]) => [name, flags[new Option(flag).attributeName()]]);
   return selectionFrom(Object.fromEntries(values)) ?? {};

@@ -1,8 +1,4 @@
-/**
- * `plue list`, `plue show`, `plue explain`, `plue search`: what there is, and who sees it.
- *
- * @module
- */
+/** `plue list`, `plue show`, `plue explain`, `plue search`. */
 
 import type { Registry, ToolHit } from "../registry/mod.ts";
 import { searchToolsetAsync } from "../registry/search/mod.ts";
@@ -10,10 +6,8 @@ import type { Toolset } from "../select/mod.ts";
 import { cleanText, describeTool, nearIds, type Tool } from "../tool/mod.ts";
 import { flagsOf } from "./arguments.ts";
 import { type Flags, toolsFrom } from "./selection.ts";
-import { explainRemotely } from "./sources/service.ts";
 import { CommandError, counted, EXIT_CODES, RISK_STYLES, type Terminal } from "./terminal.ts";
 
-/** Prints the tools that a caller sees, as a table. */
 export async function list(
   sources: readonly string[],
   flags: Flags,
@@ -26,39 +20,40 @@ export async function list(
   }
   if (terminal.isJson) return terminal.printJson({ tools: tools.map(describeTool) });
   const all = loaded.registry.count;
-  if (tools.length > 0) terminal.print(toolTable(terminal, tools));
+  if (tools.length > 0) {
+    terminal.print(terminal.table(
+      ["TOOL", "RISK", "CATEGORY", "DESCRIPTION"],
+      tools.map((tool) => [tool.id, tool.risk, tool.category ?? "", tool.description]),
+      { RISK: RISK_STYLES },
+    ));
+  }
   if (tools.length < all || all === 0) {
     const hint = all > 0 ? '; "plue explain TOOL" says why one is missing' : "";
     terminal.note(`${tools.length} of ${counted(all, "tool")}${hint}`);
   }
 }
 
-function toolTable(terminal: Terminal, tools: readonly Tool[]): string {
-  return terminal.table(
-    ["TOOL", "RISK", "CATEGORY", "DESCRIPTION"],
-    tools.map((tool) => [tool.id, tool.risk, tool.category ?? "", tool.description]),
-    { RISK: RISK_STYLES },
-  );
-}
-
-/** Prints one tool: its description, and its flags. */
 export async function show(id: string, flags: Flags, terminal: Terminal): Promise<void> {
   await using loaded = await toolsFrom([], flags, terminal.io);
   const tool = findTool(loaded.registry, loaded.toolset, id);
   terminal.printResult(describeTool(tool), () => toolText(terminal, tool));
 }
 
-/** Writes a tool for people: its description, and its flags. */
 export function toolText(terminal: Terminal, tool: Tool): string {
-  const facts: readonly (readonly [string, string | undefined])[] = [
-    ["category", tool.category],
-    ["tags", tool.tags.join(", ") || undefined],
-    ["roles", tool.roles?.join(", ")],
-    ["scopes", tool.scopes.join(", ") || undefined],
-    ["needs", needsOf(tool).join(", ") || undefined],
-    ["deprecated", tool.deprecated === false ? undefined : String(tool.deprecated)],
-    ["returns", tool.returns === undefined ? undefined : JSON.stringify(tool.returns)],
+  const needs = [
+    ...(tool.requiresApproval ? ["approval"] : []),
+    ...(tool.requiresTransaction ? ["a transaction"] : []),
+    ...(tool.execute === undefined ? ["an execute function: it is a definition only"] : []),
   ];
+  const facts = {
+    category: tool.category,
+    tags: tool.tags.join(", "),
+    roles: tool.roles?.join(", "),
+    scopes: tool.scopes.join(", "),
+    needs: needs.join(", "),
+    deprecated: tool.deprecated && String(tool.deprecated),
+    returns: JSON.stringify(tool.returns),
+  };
   const flags = flagsOf(tool);
   return [
     terminal.paint("bold", tool.id) + (tool.title === undefined ? "" : `  ${clean(tool.title)}`),
@@ -66,8 +61,8 @@ export function toolText(terminal: Terminal, tool: Tool): string {
     clean(tool.description),
     "",
     `  ${"risk".padEnd(10)}  ${terminal.paint(RISK_STYLES[tool.risk], tool.risk)}`,
-    ...facts.flatMap(([name, value]) =>
-      value === undefined ? [] : [`  ${name.padEnd(10)}  ${clean(value)}`]
+    ...Object.entries(facts).flatMap(([name, value]) =>
+      value ? [`  ${name.padEnd(10)}  ${clean(value)}`] : []
     ),
     ...(flags.length === 0 ? [] : [
       "",
@@ -93,37 +88,18 @@ function clean(text: string): string {
   return cleanText(text, 10_000);
 }
 
-function needsOf(tool: Tool): readonly string[] {
-  return [
-    ...(tool.requiresApproval ? ["approval"] : []),
-    ...(tool.requiresTransaction ? ["a transaction"] : []),
-    ...(tool.execute === undefined ? ["an execute function: it is a definition only"] : []),
-  ];
-}
-
-/** Says why a caller sees a tool, or does not. */
 export async function explain(id: string, flags: Flags, terminal: Terminal): Promise<void> {
   await using loaded = await toolsFrom([], flags, terminal.io);
-  if (!loaded.registry.hasTool(id)) {
-    for (const service of loaded.services) {
-      const answer = await explainRemotely(service, id, terminal.io.signal);
-      if (answer !== undefined) return printExplanation(answer, terminal);
-    }
-    throw unknownTool(id, loaded.registry.ids);
-  }
-  printExplanation(loaded.toolset.explain(id), terminal);
-}
-
-function printExplanation(answer: ReturnType<Toolset["explain"]>, terminal: Terminal): void {
-  const line = ({ step, name, passed, reason }: typeof answer.steps[number]): string => {
+  if (!loaded.registry.hasTool(id)) throw unknownTool(id, loaded.registry.ids);
+  const explanation = loaded.toolset.explain(id);
+  const lines = explanation.steps.map(({ step, name, passed, reason }) => {
     const mark = passed ? terminal.paint("green", "passed") : terminal.paint("red", "failed");
     const what = name === undefined ? step : `${step} ${name}`;
     return `  ${mark}  ${clean(what)}${reason === undefined ? "" : `: ${clean(reason)}`}`;
-  };
-  terminal.printResult(answer, () => [clean(answer.reason), ...answer.steps.map(line)].join("\n"));
+  });
+  terminal.printResult(explanation, () => [clean(explanation.reason), ...lines].join("\n"));
 }
 
-/** Prints the tools that serve a question, best first. */
 export async function search(
   words: readonly string[],
   flags: Flags & { readonly limit?: number },
@@ -131,27 +107,21 @@ export async function search(
 ): Promise<void> {
   await using loaded = await toolsFrom([], flags, terminal.io);
   const { limit } = flags;
-  const found = await searchToolsetAsync(
-    loaded.toolset,
-    words.join(" "),
-    limit === undefined ? {} : { limit },
-  );
-  const scores = new Map<string, ToolHit>(found.hits.map((hit) => [hit.id, hit]));
+  const options = limit === undefined ? {} : { limit };
+  const found = await searchToolsetAsync(loaded.toolset, words.join(" "), options);
+  const hits = new Map<string, ToolHit>(found.hits.map((hit) => [hit.id, hit]));
   if (terminal.isJson) {
-    const tools = found.map((tool) => ({ ...describeTool(tool), hit: scores.get(tool.id) }));
+    const tools = found.map((tool) => ({ ...describeTool(tool), hit: hits.get(tool.id) }));
     return terminal.printJson({ tools });
   }
   if (found.length === 0) return terminal.note("No tool serves this question");
-  terminal.print(
-    terminal.table(
-      ["SCORE", "TOOL", "RISK", "DESCRIPTION"],
-      found.map((tool) => [
-        (scores.get(tool.id)?.score ?? 0).toFixed(2),
-        ...[tool.id, tool.risk, tool.description],
-      ]),
-      { RISK: RISK_STYLES },
-    ),
-  );
+  terminal.print(terminal.table(
+    ["SCORE", "TOOL", "RISK", "DESCRIPTION"],
+    found.map(({ id, risk, description }) => [
+      ...[(hits.get(id)?.score ?? 0).toFixed(2), id, risk, description],
+    ]),
+    { RISK: RISK_STYLES },
+  ));
 }
 
 /** Finds a tool that the caller sees, by its id or an earlier one, as its reader sees it. */
@@ -168,8 +138,6 @@ function unknownTool(id: string, ids: Iterable<string>, isHidden = false): Comma
     : near.length > 0
     ? `did you mean ${near.join(" or ")}?`
     : '"plue list" shows all tools';
-  return new CommandError(
-    `Cannot find the tool "${cleanText(id, 100)}": ${hint}`,
-    EXIT_CODES.unknown_tool,
-  );
+  const message = `Cannot find the tool "${cleanText(id, 100)}": ${hint}`;
+  return new CommandError(message, EXIT_CODES.unknown_tool);
 }

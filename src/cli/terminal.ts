@@ -1,8 +1,6 @@
 /**
  * The input and output of the command: results on standard output, everything else on standard
  * error, colours and widths on terminals only.
- *
- * @module
  */
 
 import Table from "cli-table3";
@@ -10,10 +8,8 @@ import type { Readable, Writable } from "node:stream";
 import { styleText } from "node:util";
 import { cleanText, type FailureCode } from "../tool/mod.ts";
 
-/** A stream that may be a terminal. */
 export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
 
-/** The surroundings of one run of the command. */
 export interface CommandIo {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: Readable & { readonly isTTY?: boolean };
@@ -28,7 +24,6 @@ export interface CommandIo {
 /** Exit codes besides the codes of failed calls. */
 export const EXIT = { ok: 0, failed: 1, usage: 2 } as const;
 
-/** Ends the command with a message and an exit code. */
 export class CommandError extends Error {
   override readonly name = "CommandError";
   readonly exitCode: number;
@@ -52,9 +47,13 @@ export interface Diagnosis {
   readonly detail: string;
 }
 
+type MakeDiagnosis = (part: string, detail: string) => Diagnosis;
+export const works: MakeDiagnosis = (part, detail) => ({ part, state: "works", detail });
+export const missing: MakeDiagnosis = (part, detail) => ({ part, state: "missing", detail });
+export const broken: MakeDiagnosis = (part, detail) => ({ part, state: "broken", detail });
+
 type Style = "bold" | "dim" | "red" | "yellow" | "green" | "cyan" | "magenta";
 
-/** The colours of risks. */
 export const RISK_STYLES = {
   safe: "green",
   low: "green",
@@ -77,7 +76,6 @@ const GAP = 2;
 /** Writes for people, or JSON for programs. */
 export class Terminal {
   readonly io: CommandIo;
-  /** True if results are JSON. */
   readonly isJson: boolean;
 
   constructor(io: CommandIo, isJson = false) {
@@ -85,7 +83,6 @@ export class Terminal {
     this.isJson = isJson;
   }
 
-  /** True if there is a person to ask. */
   get canAsk(): boolean {
     return this.io.stdin.isTTY === true && this.io.stderr.isTTY === true;
   }
@@ -122,12 +119,10 @@ export class Terminal {
     this.note(`${this.paint("yellow", "warning", this.io.stderr)}: ${cleanText(text, 2_000)}`);
   }
 
-  /** Writes that a tool is rejected, with the reason. */
   reject(text: string): void {
     this.note(`${this.paint("red", "rejected", this.io.stderr)} ${cleanText(text, 1_000)}`);
   }
 
-  /** Colours a text if the stream shows colours. */
   paint(style: Style, text: string, stream: Output = this.io.stdout): string {
     return showsColours(stream, this.io.env)
       ? styleText(style, text, { validateStream: false })
@@ -191,7 +186,6 @@ function showsColours(stream: Output, { NO_COLOR, FORCE_COLOR, TERM }: CommandIo
   return stream.isTTY === true && TERM !== "dumb";
 }
 
-/** A text as the cell of a table. */
 function oneLine(text: string): string {
   return cleanText(text, 10_000).replaceAll(/\s+/g, " ").trim();
 }
@@ -216,7 +210,6 @@ export const EXIT_CODES = {
   aborted: 130,
 } as const satisfies Record<FailureCode, number>;
 
-/** The table of exit codes, for `--help`. */
 export function exitCodesHelp(): string {
   const rows: readonly (readonly [number, string])[] = [
     [0, "success"],
@@ -227,5 +220,4 @@ export function exitCodesHelp(): string {
   return rows.map(([code, name]) => `  ${String(code).padStart(3)}  ${name}`).join("\n");
 }
 
-/** As `package.json` has it. */
 export const VERSION = "0.1.0";

@@ -169,14 +169,10 @@ for (const [name, command, ...args] of RUNTIMES) {
     test("is interrupted by Ctrl-C, at a question and during a call", async () => {
       const call = (tool: string) =>
         openTerminal([command, ...args, COMMAND, "call", "-f", TOOLS, tool], { NO_COLOR: "1" });
-      for (
-        const [tool, shown] of [["launch", /Run the tool "launch"[^]*No/], [
-          "wait",
-          /waiting/,
-        ]] as const
-      ) {
+      const shown = { launch: /Run the tool "launch"[^]*No/, wait: /waiting/ };
+      for (const [tool, text] of Object.entries(shown)) {
         await using terminal = call(tool);
-        await terminal.shown(shown);
+        await terminal.shown(text);
         terminal.type(CTRL_C);
         assertEquals(await terminal.ended, 130);
       }
@@ -191,12 +187,10 @@ for (const [name, command, ...args] of RUNTIMES) {
         readonly state: string;
         readonly detail: string;
       }[];
-      assertEquals(found.slice(0, 4).map(({ part, state }) => [part, state]), [
-        ["plue", "works"],
-        ["node", "works"],
-        ["bun", "works"],
-        ["deno", "works"],
-      ]);
+      assertEquals(
+        found.slice(0, 4).map(({ part, state }) => `${part} ${state}`),
+        ["plue works", "node works", "bun works", "deno works"],
+      );
     });
   });
 }

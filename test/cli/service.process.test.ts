@@ -21,13 +21,20 @@ const files = folder();
 
 /** The environment of a command without a terminal. */
 const quiet: CommandIo = {
-  env: {},
-  stdin: Readable.from([]),
-  stdout: new Writable(),
-  stderr: new Writable(),
-  signal: new AbortController().signal,
-  interrupt() {},
+  ...{ env: {}, stdin: Readable.from([]), stdout: new Writable(), stderr: new Writable() },
+  ...{ signal: new AbortController().signal, interrupt() {} },
 };
+
+/** Serves the tools of a module until it has printed something. */
+async function serveUntil(module: string, printed: string) {
+  const controller = new AbortController();
+  return await plue(["serve", module, "--port", "0", "--no-watch"], {
+    controller,
+    heard: (text) => void (text.includes(printed) && controller.abort()),
+  });
+}
+
+const JSON_TYPE = { "content-type": "application/json" };
 
 describe("plue serve", () => {
   it("serves tools of medium risk or less, over HTTP and MCP", async () => {
@@ -51,7 +58,7 @@ describe("plue serve", () => {
     assertEquals(tools.map(({ id }: { id: string }) => id).toSorted(), ids);
     const response = await fetch(`${served.url}/tools/call_tool/execute?bridge=1`, {
       method: "POST",
-      headers: { "content-type": "application/json", accept: "application/json" },
+      headers: { ...JSON_TYPE, accept: "application/json" },
       body: JSON.stringify({ arguments: { name: "search", arguments: { query: "hills" } } }),
     });
     assertEquals((await response.json()).content, { query: "hills" });
@@ -70,11 +77,8 @@ describe("plue serve", () => {
     await using other = await serving(() => new Response());
     const { port } = new URL(other.url);
     const { code, stderr } = await plue(["serve", TOOLS, "--no-watch"], { env: { PORT: port } });
-    assertEquals([code, stderr], [
-      2,
-      `Cannot serve on 127.0.0.1, port ${port}: the port is in use; choose another one with ` +
-      "--port or PORT\n",
-    ]);
+    const why = "the port is in use; choose another one with --port or PORT";
+    assertEquals([code, stderr], [2, `Cannot serve on 127.0.0.1, port ${port}: ${why}\n`]);
   });
 
   it("serves what the flags select, within what the module lets anyone have", async () => {
@@ -89,18 +93,13 @@ describe("plue serve", () => {
     const module = await files.write(
       "gated.mjs",
       `import { existsSync } from "node:fs";
-      export const gated = {
-        name: "gated", description: "Waits.", isAvailable: () => existsSync(${
-        JSON.stringify(gate)
-      }),
-      };`,
+      const isAvailable = () => existsSync(${JSON.stringify(gate)});
+      export const gated = { name: "gated", description: "Waits.", isAvailable };`,
     );
     await using served = await service([module]);
     const registry = new ToolRegistry();
-    await using _client = await importMcpServer(`${served.url}/mcp`, {
-      namespace: "far",
-      registry,
-    });
+    const options = { namespace: "far", registry };
+    await using _client = await importMcpServer(`${served.url}/mcp`, options);
     const added = new Promise<string>((resolve) => {
       registry.subscribe(({ type, tool }) => type === "added" && resolve(tool.id));
     });
@@ -158,15 +157,9 @@ describe("plue serve", () => {
         const none = () => {};
         export const transactions = { begin: none, commit: none, rollback: none, ${recover} };`,
       );
-    const controller = new AbortController();
-    const served = await plue(
-      ["serve", await define("undone.mjs", "recover: () => 2"), "--port", "0", "--no-watch"],
-      { controller, heard: (text) => void (text.includes("mcpServers") && controller.abort()) },
-    );
-    assertEquals([served.code, served.stderr], [
-      0,
-      "Rolled back 2 transactions of an earlier run\n",
-    ]);
+    const undone = await define("undone.mjs", "recover: () => 2");
+    const { code, stderr } = await serveUntil(undone, "mcpServers");
+    assertEquals([code, stderr], [0, "Rolled back 2 transactions of an earlier run\n"]);
     const stuck = await define("stuck.mjs", 'recover() { throw new Error("Cannot roll back") }');
     const refused = await plue(["serve", stuck, "--port", "0", "--no-watch"]);
     assertEquals([refused.code, refused.stdout, refused.stderr], [1, "", "Cannot roll back\n"]);
@@ -179,11 +172,7 @@ describe("plue serve", () => {
         name: "tool" + index, description: "A tool.", risk: "safe",
       }));`,
     );
-    const controller = new AbortController();
-    const { stdout } = await plue(["serve", module, "--port", "0", "--no-watch"], {
-      controller,
-      heard: () => controller.abort(),
-    });
+    const { stdout } = await serveUntil(module, "");
     assertEquals(stdout.match(/^ {2}tool\d+ /gm)?.length, 20);
     assertMatch(stdout, /^ {2}and 30 more: http:/m);
   });
@@ -203,7 +192,7 @@ describe("plue serve", () => {
     });
     const response = await fetch(`${await heard.promise}/tools/echo/execute`, {
       method: "POST",
-      headers: { "content-type": "application/json" },
+      headers: JSON_TYPE,
       body: JSON.stringify({ arguments: { path: "\u001b]0;PWN\u0007\u202e" } }),
     });
     await response.text();
@@ -335,12 +324,6 @@ describe("a plue service", () => {
         assertStringIncludes(refused.stderr, "Call it on a terminal, where you are asked");
       }
     });
-  });
-
-  it("explains why it does not show a tool", async () => {
-    await using served = await service([TOOLS]);
-    const { stdout } = await plue(["explain", "-f", served.url, "launch"]);
-    assertStringIncludes(stdout, "risk high is above the limit medium");
   });
 
   it("requires its token, which no message shows", async () => {

@@ -5,6 +5,7 @@ import process from "node:process";
 import { listen, readSettings, urlOf } from "../../src/cli/serve/settings.ts";
 import { CommandError } from "../../src/cli/terminal.ts";
 import { maybe } from "../support/skip.ts";
+import rows from "./commands.json" with { type: "json" };
 
 const read = (environment: Record<string, string> = {}) => readSettings(environment);
 
@@ -44,25 +45,7 @@ describe("readSettings()", () => {
     assertEquals(read({ PORT: "", HOST: " ", PLUE_MAX_RISK: "" }), read());
   });
 
-  for (
-    const [name, value, wanted] of [
-      ["PORT", "abc", "a whole number from 0 to 65535"],
-      ["PORT", "99999", "a whole number from 0 to 65535"],
-      ["PORT", "-1", "a whole number from 0 to 65535"],
-      ["PORT", "80.5", "a whole number from 0 to 65535"],
-      ["PORT", "0x50", "a whole number from 0 to 65535"],
-      ["HOST", "a b", "a host name or an address"],
-      ["HOST", "http://localhost", "a host name or an address"],
-      ["HOST", "127.999.0.1", "a host name or an address"],
-      ["HOST", "127.0.0.01", "a host name or an address"],
-      ["HOST", "127.1", "a host name or an address"],
-      ["HOST", "127.0.0.1.", "a host name or an address"],
-      ["HOST", "127.0.0.1.5", "a host name or an address"],
-      ["PLUE_MAX_RISK", "Low", "one of safe, low, medium, high, critical"],
-      ["PLUE_MAX_RISK", "toString", "one of safe, low, medium, high, critical"],
-      ["PLUE_ROLE", "a b", "a role's name"],
-    ] as const
-  ) {
+  for (const [name, value, wanted] of rows.settings as [string, string, string][]) {
     it(`rejects ${name}=${value} with its name, its value and the valid form`, () => {
       const error = assertThrows(() => read({ [name]: value }), CommandError);
       assertEquals(

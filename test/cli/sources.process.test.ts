@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
+import data from "./commands.json" with { type: "json" };
 import { elsewhere, folder, idsIn, listing, plue, serving } from "./support.ts";
 
 const TOOLS = join(import.meta.dirname, "tools.mjs");
@@ -27,49 +28,25 @@ const EMPTY = 'openapi: 3.1.0\ninfo: { title: a, version: "1" }\npaths: {}\n';
 
 const files = folder();
 
+/** Sources that are rejected, as words or as the texts of files, and a part of the message. */
+const rows: readonly (readonly [readonly string[] | Record<string, string>, string])[] = data
+  .sources as never;
+
 /** A module with a plain definition. */
 const define = (name: string): string =>
   `export const ${name} = { name: "${name}", description: "A tool.", execute: () => "ran" };\n`;
 
 const anchors = Array.from({ length: 6_000 }, (_, i) => `x-a${i}: &a${i} 1\nx-b${i}: *a${i}\n`);
-const credentials = 'go into --header "authorization: Basic';
-
-/** Sources that are rejected: words, or the texts of files, and a part of the message. */
-const REJECTED:
-  readonly (readonly [sources: readonly string[] | Record<string, string>, string])[] = [
-    [{ "empty.mjs": "export const x = 1;" }, "it must export a ToolRegistry"],
-    [
-      { "wrong.mjs": `${define("a")}export const selection = ["a"];` },
-      "its export selection must be an object",
-    ],
-    [{
-      "first.mjs": `${define("a")}export const selection = {};`,
-      "second.mjs": `${define("b")}export const selection = {};`,
-    }, "both export selection"],
-    [[TOOLS, `module:${TOOLS}?again`], "Cannot "],
-    [{ "wrong.json": "{" }, "as JSON"],
-    [{ "wrong.yaml": "a: [" }, "as YAML"],
-    [{ "many.yaml": EMPTY + anchors.join("") }, "more than 10000 anchors and aliases"],
-    [{ "other.json": '{"a": 1}' }, 'other.json": it is neither an OpenAPI document nor'],
-    [{ "old.json": '{"swagger": "2.0"}' }, "it is Swagger 2.0: convert it to OpenAPI 3 first"],
-    [["https://ann:hunter2@127.0.0.1/api.json?key=s3cret"], credentials],
-    [["http://ann:hunter2@127.0.0.1/mcp"], credentials],
-    [["https://ann:s3'cret@x.example/api.json"], credentials],
-    [['https://ann:s3"cret@x.example/api.json'], credentials],
-    [["https://ann:s3@cret@x.example/api.json"], credentials],
-    [["plue:http://127.0.0.1:1/?key=s3cret"], "the address of a plue service has no query"],
-    [
-      ["no-such-server --token s3cret"],
-      'Cannot import the MCP server "no-such-server": it ended with exit code 127',
-    ],
-  ];
-
 describe("plue list", () => {
-  for (const [sources, said] of REJECTED) {
-    const names = Array.isArray(sources) ? sources : Object.keys(sources);
-    it(`rejects ${names.join(" ").replaceAll(TOOLS, "tools.mjs")}, and shows no secret`, async () => {
-      const words = Array.isArray(sources) ? sources : await Promise.all(
-        Object.entries(sources).map(([name, text]) => files.write(name, text)),
+  for (const [given, said] of rows) {
+    const names = Array.isArray(given) ? given : Object.keys(given);
+    it(`rejects ${names.join(" ")}, and shows no secret`, async () => {
+      const words = await Promise.all(
+        Object.entries(given).map(([name, text]: [string, string]) => {
+          const full = text.replace("$TOOLS", TOOLS).replace("$EMPTY", EMPTY)
+            .replace("$ANCHORS", () => anchors.join(""));
+          return Array.isArray(given) ? full : files.write(name, full);
+        }),
       );
       const { code, stderr } = await plue(["list", ...words]);
       assertEquals([code, stderr.match(/ann:|hunter2|cret/)], [2, null]);

@@ -1,8 +1,4 @@
-/**
- * Runs the command in this process, and returns its output and exit code.
- *
- * @module
- */
+/** Runs the command in this process, and returns its output and exit code. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { writeFile } from "node:fs/promises";

@@ -1,6 +1,5 @@
 // The errors at the start if NATS cannot be used: of the command, of the doctor, and of programs.
 
-import { jetstreamManager } from "@nats-io/jetstream";
 import { once } from "node:events";
 import { createServer, type Server } from "node:net";
 import process from "node:process";
@@ -133,29 +132,6 @@ describe("The start with NATS", () => {
     await works(user("sesame3", token));
   });
 
-  withServer("makes streams and buckets as the environment says", async () => {
-    await says([
-      { PLUE_NATS: plain.url, PLUE_NATS_REPLICAS: "6" },
-      /PLUE_NATS_REPLICAS must be a whole number, 1 to 5/,
-    ]);
-    await says([
-      { PLUE_NATS: plain.url, PLUE_NATS_MAX_BYTES: "1e9" },
-      /PLUE_NATS_MAX_BYTES must be a whole number, 1048576 or more/,
-    ]);
-    const own = await start();
-    const storage = { PLUE_NATS_MAX_BYTES: "4194304", PLUE_NATS_REPLICAS: "1" };
-    await using program = startProgram(
-      process.execPath,
-      [...PLUE, "serve", "--no-watch", "--port", "0"],
-      { ...options.env, ...storage, PLUE_NATS: own.url },
-    );
-    await program.printed(/mcpServers/);
-    const { streams } = await jetstreamManager(await own.connect());
-    const sizes: number[] = [];
-    for await (const { config } of streams.list()) sizes.push(config.max_bytes);
-    assertEquals(new Set(sizes), new Set([4_194_304]));
-  });
-
   withServer("says what is wrong with a file of credentials", async () => {
     const { lines, files: creds } = decentralised();
     const keys = withKeys();
@@ -165,16 +141,10 @@ describe("The start with NATS", () => {
       PLUE_NATS_CREDS: await files.write("user.creds", text),
     });
     const refused = /NATS at nats:\S+ refuses the credentials in PLUE_NATS_CREDS/;
-    await says([
-      await file(creds.expired, jwts),
-      /user\.creds", and cannot be used: it has expired on 2023-11-14T/,
-    ]);
-    await says([
-      await file(creds.otherSeed, jwts),
-      /cannot be used: its seed is not that of its user/,
-    ]);
-    await says([await file(creds.wrongSeed, jwts), /cannot be used: nkeys: /]);
-    await says([await file(creds.otherAccount, jwts), refused]);
+    await says([await file(creds.wrongSeed, jwts), /user\.creds", and cannot be used: nkeys: /]);
+    for (const text of [creds.expired, creds.otherSeed, creds.otherAccount]) {
+      await says([await file(text, jwts), refused]);
+    }
     await says([await file(keys.other, seeds), refused]);
     await works(await file(creds.right, jwts));
     await works(await file(`${keys.right}\n`, seeds));

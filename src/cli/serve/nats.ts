@@ -1,8 +1,6 @@
 /**
  * `plue serve --nats`: with a source, a worker; without one, an edge, which serves the tools of the
  * workers and shares its stored state with other edges.
- *
- * @module
  */
 
 import {
@@ -22,13 +20,11 @@ import { CommandError, counted, usageError } from "../terminal.ts";
 import type { SharedState } from "./state.ts";
 
 /** A worker or an edge. */
-export interface NatsService extends AsyncDisposable {
-  /** A line for the banner. */
+interface NatsService extends AsyncDisposable {
   readonly about: string;
 }
 
-/** An edge. */
-export interface NatsEdge extends NatsService {
+interface NatsEdge extends NatsService {
   /** The stored state that all edges share. */
   readonly state: SharedState;
 }
@@ -45,8 +41,7 @@ export async function openEdge(
 ): Promise<NatsEdge> {
   return await open(settings, log, async (connection, options) => {
     const { secret, keys } = options;
-    const sealed = { secret, ...(keys && { keys }), ...settings.storage };
-    const store = await natsCallStore(connection, sealed);
+    const store = await natsCallStore(connection, { secret, ...(keys && { keys }) });
     const remote = await remoteTools(connection, { registry, ...options });
     return {
       end: () => remote.close(),
@@ -99,8 +94,8 @@ async function open<T extends Begun>(
   const secret = wantedSecret(ACTION, settings);
   const connection = await connectNats(ACTION, settings);
   try {
-    const { keys, storage } = settings;
-    const options = { secret, onError: log, ...storage, ...(keys !== undefined && { keys }) };
+    const { keys } = settings;
+    const options = { secret, onError: log, ...(keys && { keys }) };
     const begun = await begin(connection, options);
     void logStatus(connection, settings.shown, log);
     return {
@@ -120,7 +115,6 @@ async function open<T extends Begun>(
   }
 }
 
-/** Logs losses of the connection and reconnections. */
 async function logStatus(
   connection: Awaited<ReturnType<typeof connectNats>>,
   shown: string,

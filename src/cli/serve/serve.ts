@@ -1,9 +1,6 @@
-/**
- * `plue serve`: the tools over HTTP and MCP, until Ctrl-C.
- *
- * @module
- */
+/** `plue serve`: the tools over HTTP and MCP, until Ctrl-C. */
 
+import { once } from "node:events";
 import * as formats from "../../formats/mod.ts";
 import {
   type Authorize,
@@ -16,7 +13,7 @@ import { createMcpEndpoint } from "../../adapters/mcp/mod.ts";
 import { ToolDispatcher, type ToolRegistry } from "../../adapters/typebox/mod.ts";
 import { createToolBridge, fitBudget } from "../../finding/mod.ts";
 import type { Selection, ToolPolicy, Toolset } from "../../select/mod.ts";
-import { cleanText, describeThrown } from "../../tool/mod.ts";
+import { cleanText, describeThrown, type Tool } from "../../tool/mod.ts";
 import { flagsOf } from "../arguments.ts";
 import { readNats } from "../nats.ts";
 import { type Flags, selectionOf, toolsFrom } from "../selection.ts";
@@ -34,8 +31,7 @@ import { openState, type ServeState } from "./state.ts";
 import { serveStdio } from "./stdio.ts";
 import { supervise, Supervised } from "./watch.ts";
 
-/** The flags of `plue serve`. */
-export interface ServeFlags extends Flags {
+interface ServeFlags extends Flags {
   readonly port?: string;
   readonly host?: string;
   readonly stdio?: boolean;
@@ -45,11 +41,6 @@ export interface ServeFlags extends Flags {
   readonly watch: boolean;
 }
 
-/**
- * Serves tools until it is interrupted.
- *
- * @returns The exit code.
- */
 export async function serve(
   sources: readonly string[],
   flags: ServeFlags,
@@ -70,19 +61,21 @@ export async function serve(
   const service = nats && await import("./nats.ts");
   await using edge = isEdge ? await service?.openEdge(loaded.registry, nats, log) : undefined;
   using state = await openState(flags.state, edge?.state ?? loaded.state, terminal);
-  const access = await accessOf(loaded, flags, settings, state, terminal, log);
-  const { selection } = access;
+  const { maxRisk, role } = settings;
+  // A worker offers these. The edges check the roles and scopes of callers.
+  const offered = { ...selectionOf(flags), maxRisk, role, ...withinSelection(loaded) };
+  const selection = { ...offered, role: role ?? null, scopes: offered.scopes ?? [] };
+  await recover(loaded, selection, terminal);
+  const isRemote = flags.stdio !== true && settings.token !== undefined;
+  const access = accessOf(loaded, selection, settings, isRemote, state, log);
   // This runs before an earlier process stops, so that a reload leaves no gap.
-  const offered = workerSelection(loaded, flags, settings);
   await using worker = nats === undefined || isEdge
     ? undefined
     : await service?.openWorker(loaded, offered, nats, access.dispatcher, log);
   const mcp = createMcpEndpoint(loaded.registry, {
     ...access,
-    tasks: state.tasks,
+    ...{ tasks: state.tasks, name: "plue", version: VERSION },
     ...(flags.bridge === true ? { tools: "bridge" as const } : {}),
-    name: "plue",
-    version: VERSION,
   });
   using _followed = followAvailability(loaded);
   if (flags.stdio === true) {
@@ -111,24 +104,21 @@ export async function serve(
   const served = (): Toolset => loaded.registry.select(selection);
   // A task of a tool that is no longer served must not run again.
   state.recover(() => access.dispatcher.withToolset(served()), io.signal);
-  const toolset = served();
   const url = urlOf(settings.host, server.port);
-  const { count } = loaded.registry;
+  const tools = served().available();
   if (supervised?.isReload === true) {
-    terminal.note(`Loaded again: ${toolset.available().length} of ${counted(count, "tool")}`);
-  } else if (terminal.isJson) {
-    terminal.printJson({
-      ...{ url, mcp: `${url}/mcp`, tools: toolset.available().map(({ id }) => id) },
-      ...(nats && { nats: nats.shown, isEdge }),
-    });
+    terminal.note(`Loaded again: ${tools.length} of ${counted(loaded.registry.count, "tool")}`);
   } else {
-    const origin = loaded.sources.length > 0 ? loaded.sources : ["the tools of workers"];
-    terminal.print(
-      banner(origin, url, settings, toolset, count, terminal, (edge ?? worker)?.about),
+    terminal.printResult(
+      {
+        ...{ url, mcp: `${url}/mcp`, tools: tools.map(({ id }) => id) },
+        ...(nats && { nats: nats.shown, isEdge }),
+      },
+      () => banner(loaded, url, settings, tools, terminal, (edge ?? worker)?.about),
     );
   }
 
-  await aborted(io.signal);
+  if (!io.signal.aborted) await once(io.signal, "abort");
   // Closing the connections aborts their calls, which stop their commands and roll back.
   await server.close();
   return EXIT.ok;
@@ -144,16 +134,6 @@ function followAvailability({ registry }: LoadedTools): Disposable {
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-/** The tools that a worker offers. The edges check the roles and scopes of callers. */
-function workerSelection(
-  loaded: LoadedTools,
-  flags: ServeFlags,
-  { maxRisk, role }: ServeSettings,
-): Selection {
-  return { ...selectionOf(flags), maxRisk, role, ...withinSelection(loaded) };
-}
-
-/** The maximum number of failed logins of an address. */
 const FAILED_LOGINS = { limit: 10, windowMs: 60_000, clientAddress } as const;
 
 /**
@@ -168,34 +148,22 @@ function withFailuresLimited(authorize: Authorize, { logins }: ServeState): Auth
   };
 }
 
-/** The rights of callers, both over HTTP and over MCP. */
-async function accessOf(
-  loaded: LoadedTools,
-  flags: ServeFlags,
-  settings: ServeSettings,
+function accessOf(
+  { registry, dispatch }: LoadedTools,
+  selection: Selection,
+  { token = "", role, isLoopback, host }: ServeSettings,
+  isRemote: boolean,
   state: ServeState,
-  terminal: Terminal,
   log: (error: unknown) => void,
 ) {
-  const { registry } = loaded;
-  const selection: Selection = {
-    ...selectionOf(flags),
-    maxRisk: settings.maxRisk,
-    scopes: selectionOf(flags).scopes ?? [],
-    role: settings.role ?? null,
-    ...withinSelection(loaded),
-  };
-  await recover(loaded, selection, terminal);
-  const isRemote = flags.stdio !== true && settings.token !== undefined;
+  const principal = { ...(role === undefined ? {} : { role }), explain: true };
   return {
     selection,
-    allowedHosts: settings.isLoopback
-      ? ["localhost", "127.0.0.1", "[::1]", hostOf(settings.host)]
-      : "any" as const,
+    allowedHosts: isLoopback ? ["localhost", "127.0.0.1", "[::1]", hostOf(host)] : "any" as const,
     dispatcher: new ToolDispatcher(registry, {
       onError: ({ error }) => log(error),
       ...state.dispatch,
-      ...loaded.dispatch,
+      ...dispatch,
     }),
     onError: log,
     // Without a token only loopback is served (the settings see to it), and the handler checks Host
@@ -203,12 +171,7 @@ async function accessOf(
     ...(isRemote
       ? {
         authorize: withFailuresLimited(
-          bearerAuth({
-            tokens: new Map([[
-              settings.token ?? "",
-              { ...(settings.role === undefined ? {} : { role: settings.role }), explain: true },
-            ]]),
-          }),
+          bearerAuth({ tokens: new Map([[token, principal]]) }),
           state,
         ),
       }
@@ -225,15 +188,11 @@ function logText(error: unknown): string {
   return cleanText(text ?? describeThrown(error), 20_000);
 }
 
-/** Returns the module's policy for all callers, if it has one. */
-function withinSelection(loaded: LoadedTools): Pick<Selection, "policies"> {
-  return Object.keys(loaded.selection).length === 0 ? {} : { policies: [withinModule(loaded)] };
-}
-
-/** Keeps the tools that the module lets anyone have. */
-function withinModule({ registry, selection }: LoadedTools): ToolPolicy {
+/** Returns a policy that keeps the tools that the module lets anyone have. */
+function withinSelection({ registry, selection }: LoadedTools): Pick<Selection, "policies"> {
+  if (Object.keys(selection).length === 0) return {};
   const revision = (): Toolset => registry.select(selection);
-  return {
+  const policy: ToolPolicy = {
     name: "module",
     allow: (tool) => !!tool && revision().has(tool.id),
     requiresApproval: (tool) => revision().requiresApproval(tool),
@@ -241,11 +200,7 @@ function withinModule({ registry, selection }: LoadedTools): ToolPolicy {
     // The same toolset for as long as it has the same tools.
     revision,
   };
-}
-
-/** A transaction manager that can roll back transactions of a process that died. */
-interface Recoverable {
-  recover?(): unknown;
+  return { policies: [policy] };
 }
 
 /** A server that may change something first rolls back the open transactions of an earlier run. */
@@ -254,7 +209,7 @@ async function recover(
   selection: Selection,
   terminal: Terminal,
 ): Promise<void> {
-  const { recover } = (dispatch.transactions ?? {}) as Recoverable;
+  const { recover } = (dispatch.transactions ?? {}) as { recover?(): unknown };
   const isNeeded = registry.select(selection).tools.some((tool) => tool.requiresTransaction);
   if (!isNeeded || typeof recover !== "function") return;
   try {
@@ -268,40 +223,32 @@ async function recover(
   }
 }
 
-/** Resolves at Ctrl-C. */
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
-}
-
 /**
- * The sources, the address, the tools that are served, and one command to try.
+ * Describes the sources, the address and the tools, with one command to try.
  *
- * @param sources The sources on the command line.
- * @param url The address of the server.
- * @param toolset The toolset of callers.
- * @param total The number of tools in the registry.
  * @param nats The role of the server in NATS.
  */
-export function banner(
-  sources: readonly string[],
+function banner(
+  { sources, registry }: LoadedTools,
   url: string,
-  settings: ServeSettings,
-  toolset: Toolset,
-  total: number,
+  { maxRisk, role, token }: ServeSettings,
+  tools: readonly Tool[],
   terminal: Terminal,
   nats?: string,
 ): string {
-  const tools = toolset.available();
-  const { maxRisk } = settings;
-  const role = settings.role === undefined ? "" : `, for role "${settings.role}"`;
-  const more = tools.length < total ? "; --max-risk and --role say which" : "";
+  const from = sources.length > 0 ? sources.join(", ") : "the tools of workers";
+  const forRole = role === undefined ? "" : `, for role "${role}"`;
+  const more = tools.length < registry.count ? "; --max-risk and --role say which" : "";
+  // Clients and shells fill in the token, which is not printed.
+  const headers = token !== undefined && { headers: { Authorization: "Bearer ${PLUE_TOKEN}" } };
+  const client = { type: "http", url: `${url}/mcp`, ...headers };
+  const curl = `curl -s${token === undefined ? "" : ' -H "authorization: Bearer $PLUE_TOKEN"'}`;
   return [
-    `plue serves ${sources.join(", ")} on ${terminal.paint("bold", url)}`,
+    `plue serves ${from} on ${terminal.paint("bold", url)}`,
     "",
-    `${tools.length} of ${counted(total, "tool")}, up to risk "${maxRisk}"${role}${more}:`,
+    `${tools.length} of ${
+      counted(registry.count, "tool")
+    }, up to risk "${maxRisk}"${forRole}${more}:`,
     ...tools.length === 0 ? [] : [
       terminal.table(
         ["TOOL", "RISK", "DESCRIPTION"],
@@ -311,54 +258,29 @@ export function banner(
     ],
     ...tools.length > MAX_SHOWN ? [`  and ${tools.length - MAX_SHOWN} more: ${url}/`] : [],
     "",
-    settings.token === undefined
+    token === undefined
       ? "Every program on this machine may call them."
       : "Callers must present the token in PLUE_TOKEN.",
     ...nats === undefined ? [] : [`${nats}.`],
     `Look at them, and call them, on ${url}/ in a browser. Or try:`,
-    `  ${example(url, settings, toolset)}`,
+    `  ${curl} ${example(url, tools)}`,
     "",
     "MCP clients get the same tools, with this in their configuration:",
-    `  ${mcpClient(url, settings)}`,
+    `  "mcpServers": { "plue": ${JSON.stringify(client)} }`,
   ].join("\n");
 }
 
 /** The maximum number of listed tools, so that the address stays on the screen. */
 const MAX_SHOWN = 20;
 
-/** The entry for the configuration of an MCP client. */
-function mcpClient(url: string, settings: ServeSettings): string {
-  const entry = {
-    type: "http",
-    url: `${url}/mcp`,
-    // Clients fill in the variable; the token itself is not printed.
-    ...(settings.token === undefined ? {} : {
-      headers: { Authorization: "Bearer ${PLUE_TOKEN}" },
-    }),
-  };
-  return `"mcpServers": { "plue": ${JSON.stringify(entry)} }`;
-}
-
-/** A command that works when it is pasted, with a tool that is served. */
-function example(url: string, settings: ServeSettings, toolset: Toolset): string {
-  // Double quotes: the shell that it is pasted into fills in the token, which is not printed.
-  const token = settings.token === undefined ? "" : ' -H "authorization: Bearer $PLUE_TOKEN"';
-  const found = toolset.available().map((tool) => [tool.id, exampleOf(tool)] as const)
-    .find(([, input]) => input !== undefined);
-  if (found === undefined) return `curl -s${token} ${url}/tools`;
-  const [id, input] = found;
-  const body = JSON.stringify({ arguments: input }).replaceAll("'", "'\\''");
-  return `curl -s${token} -H "content-type: application/json" ` +
-    `-d '${body}' ${url}/tools/${id}/execute`;
-}
-
-/**
- * Returns arguments for a call that changes nothing: an example of the tool's, or `{}` if it needs
- * none.
- */
-function exampleOf(tool: ReturnType<Toolset["available"]>[number]): unknown {
-  if (tool.annotations.readOnlyHint !== true || tool.requiresApproval) return undefined;
-  const [example] = tool.examples;
-  if (example !== undefined) return example.input;
-  return flagsOf(tool).some(({ isRequired }) => isRequired) ? undefined : {};
+/** The arguments of curl for a call that changes nothing, or else for the list of tools. */
+function example(url: string, tools: readonly Tool[]): string {
+  for (const tool of tools) {
+    if (tool.annotations.readOnlyHint !== true || tool.requiresApproval) continue;
+    const [example] = tool.examples;
+    if (example === undefined && flagsOf(tool).some(({ isRequired }) => isRequired)) continue;
+    const body = JSON.stringify({ arguments: example?.input ?? {} }).replaceAll("'", "'\\''");
+    return `-H "content-type: application/json" -d '${body}' ${url}/tools/${tool.id}/execute`;
+  }
+  return `${url}/tools`;
 }

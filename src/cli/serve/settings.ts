@@ -1,9 +1,6 @@
 /**
- * The settings of `plue serve`, which are flags or else environment variables, and the HTTP server
- * that listens at their address on Bun, Deno and Node. `PLUE_TOKEN`, what callers must present as a
- * bearer token, has no flag, because other users see command lines. `../nats.ts` reads `PLUE_NATS`.
- *
- * @module
+ * The settings of `plue serve`, and the HTTP server that listens at their address on Bun, Deno and
+ * Node. `PLUE_TOKEN` has no flag, because other users see command lines.
  */
 
 import type { Socket } from "node:net";
@@ -11,7 +8,6 @@ import process from "node:process";
 import { isRiskLevel, RISK_LEVELS, type RiskLevel } from "../../tool/mod.ts";
 import { usageError } from "../terminal.ts";
 
-/** The settings of a server. */
 export interface ServeSettings {
   readonly port: number;
   readonly host: string;
@@ -56,14 +52,11 @@ const SETTINGS = {
   ],
 } as const satisfies Readonly<Record<string, Setting>>;
 
-/** The values of the flags. */
-export type SettingsFlags = { readonly [Name in keyof typeof SETTINGS]?: string };
+type SettingsFlags = { readonly [Name in keyof typeof SETTINGS]?: string };
 
 /**
- * Reads the settings. An empty variable counts as unset.
+ * Reads the settings: the flags, or else the variables. An empty variable counts as unset.
  *
- * @param environment The variables.
- * @param flags The flags, which come first.
  * @throws {CommandError} If a value cannot be used. The message is one line.
  */
 export function readSettings(
@@ -133,20 +126,15 @@ function bareHost(host: string): string {
   return host.startsWith("[") && host.endsWith("]") ? host.slice(1, -1) : host;
 }
 
-/** A server that listens. */
-export interface Listening {
+interface Listening {
   readonly port: number;
   /** Closes all connections, which aborts their calls. */
   close(): Promise<void>;
 }
 
 /** Responds to requests; `server` is the runtime's own second argument. */
-export type FetchHandler = (
-  request: Request,
-  server?: unknown,
-) => Response | Promise<Response>;
+type FetchHandler = (request: Request, server?: unknown) => Response | Promise<Response>;
 
-/** The part of Deno that is used. */
 interface DenoServe {
   serve(
     options: { hostname: string; port: number; signal: AbortSignal; onListen(): void },

@@ -1,8 +1,4 @@
-/**
- * The stored state of a server: calls that wait, tasks, idempotency keys, failed logins.
- *
- * @module
- */
+/** The stored state of a server: calls that wait, tasks, idempotency keys, failed logins. */
 
 import { lstat, mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -21,7 +17,6 @@ import type { ToolDispatcher, ToolDispatcherOptions } from "../../execute/mod.ts
 import { cleanText, describeThrown } from "../../tool/mod.ts";
 import { CommandError, EXIT, type Terminal } from "../terminal.ts";
 
-/** The stored state of a server. */
 export interface ServeState extends Disposable {
   readonly dispatch: Pick<ToolDispatcherOptions, "tickets" | "idempotency">;
   readonly tasks: CallTasks;
@@ -30,7 +25,6 @@ export interface ServeState extends Disposable {
   recover(dispatcher: () => ToolDispatcher, signal: AbortSignal): void;
 }
 
-/** The state that several servers share. */
 export interface SharedState {
   readonly store: CallStore;
   readonly logins: RateLimitStore;

@@ -1,8 +1,6 @@
 /**
  * `plue serve --stdio`: an MCP server on standard input and output. Each message becomes a request
  * to the endpoint of HTTP clients, so that both respond in the same way.
- *
- * @module
  */
 
 import { Buffer } from "node:buffer";
@@ -30,9 +28,9 @@ const INTERNAL_ERROR = -32_603;
  * @returns The exit code.
  */
 export async function serveStdio(
-  endpoint: Pick<McpEndpoint, "fetch">,
+  endpoint: Endpoint,
   schemaOf: SchemaOf,
-  io: Pick<CommandIo, "stdin" | "stdout" | "stderr" | "signal">,
+  io: CommandIo,
 ): Promise<number> {
   const connection = new Connection(endpoint, schemaOf, io);
   const lines = createInterface({ input: io.stdin, crlfDelay: Infinity });
@@ -54,26 +52,20 @@ export async function serveStdio(
   return EXIT.ok;
 }
 
-/** Returns the schema of a tool's arguments. */
-export type SchemaOf = (name: string) => JsonSchema | undefined;
+type Endpoint = Pick<McpEndpoint, "fetch">;
+type SchemaOf = (name: string) => JsonSchema | undefined;
 
-/** One client. */
 class Connection {
-  readonly #endpoint: Pick<McpEndpoint, "fetch">;
+  readonly #endpoint: Endpoint;
   readonly #schemaOf: SchemaOf;
   readonly #io: Pick<CommandIo, "stdout" | "stderr">;
-  /** The running requests, by their ids. */
   readonly #running = new Map<unknown, AbortController>();
   readonly #streams = new Set<AbortController>();
   /** The headers of older clients after `initialize`. */
   #session: Readonly<Record<string, string>> = {};
   isBeginning = false;
 
-  constructor(
-    endpoint: Pick<McpEndpoint, "fetch">,
-    schemaOf: SchemaOf,
-    io: Pick<CommandIo, "stdout" | "stderr">,
-  ) {
+  constructor(endpoint: Endpoint, schemaOf: SchemaOf, io: Pick<CommandIo, "stdout" | "stderr">) {
     this.#endpoint = endpoint;
     this.#schemaOf = schemaOf;
     this.#io = io;
@@ -101,7 +93,8 @@ class Connection {
     if (method === "subscriptions/listen") this.#streams.add(controller);
     try {
       const response = await this.#post(method, params, line, controller.signal);
-      if (method === "initialize") this.#begin(response);
+      const session = response.headers.get("mcp-session-id");
+      if (this.isBeginning && session !== null) this.#session = { "mcp-session-id": session };
       await this.#answer(response, id, controller.signal);
       if (method === "notifications/initialized") void this.#follow();
     } catch (error) {
@@ -141,27 +134,20 @@ class Connection {
         ...(method === "tools/call" ? argumentHeaders(this.#schemaOf(String(name)), args) : {}),
       }
       : this.#session;
-    return await this.#endpoint.fetch(
-      new Request(ADDRESS, {
-        method: "POST",
-        headers: {
-          host: "localhost",
-          "content-type": "application/json",
-          accept: "application/json, text/event-stream",
-          ...headers,
-        },
-        body,
-        signal,
-      }),
-    );
+    return await this.#fetch({ method: "POST", body, signal }, {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      ...headers,
+    });
+  }
+
+  async #fetch(request: RequestInit, headers: Readonly<Record<string, string>>): Promise<Response> {
+    const all = { host: "localhost", ...headers };
+    return await this.#endpoint.fetch(new Request(ADDRESS, { ...request, headers: all }));
   }
 
   /** Writes the messages of a response, which are JSON or events. */
-  async #answer(
-    response: Response,
-    id: unknown,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #answer(response: Response, id: unknown, signal: AbortSignal): Promise<void> {
     const type = response.headers.get("content-type") ?? "";
     if (type.startsWith("text/event-stream") && response.body !== null) {
       return await this.#pump(response.body, signal);
@@ -185,24 +171,14 @@ class Connection {
     }
   }
 
-  /** Remembers the session of an older client. */
-  #begin(response: Response): void {
-    const session = response.headers.get("mcp-session-id");
-    if (session !== null) this.#session = { "mcp-session-id": session };
-  }
-
   /** Follows the changes of the list for an older client, through the endpoint's `GET` stream. */
   async #follow(): Promise<void> {
     const controller = new AbortController();
     this.#streams.add(controller);
     const { signal } = controller;
     try {
-      const response = await this.#endpoint.fetch(
-        new Request(ADDRESS, {
-          headers: { host: "localhost", accept: "text/event-stream", ...this.#session },
-          signal,
-        }),
-      );
+      const headers = { accept: "text/event-stream", ...this.#session };
+      const response = await this.#fetch({ signal }, headers);
       if (response.ok && response.body !== null) await this.#pump(response.body, signal);
     } catch {
       // The tools work without notifications.

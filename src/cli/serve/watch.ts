@@ -1,8 +1,6 @@
 /**
  * Serves in a child process, which is replaced when a file of its tools changes. The new process
  * loads the tools before the old one stops, so a file with an error changes nothing.
- *
- * @module
  */
 
 import { type ChildProcess, spawn } from "node:child_process";
@@ -14,17 +12,28 @@ import { type CommandIo, EXIT, type Terminal } from "../terminal.ts";
 /** Marks a child process: `first`, or `again` for one that replaces another. */
 const VARIABLE = "PLUE_SUPERVISED";
 
-/** The messages between the processes. */
 type Message =
   | { readonly type: "loaded"; readonly files: readonly string[] }
   | { readonly type: "listen"; readonly port?: number | undefined }
   | { readonly type: "listening"; readonly port: number }
   | { readonly type: "stop" };
 
+/** Resolves with the first message of a type. */
+function messageOf<Type extends Message["type"]>(
+  sender: Pick<ChildProcess, "on">,
+  type: Type,
+): Promise<Message & { readonly type: Type }> {
+  return new Promise((resolve) =>
+    sender.on("message", (message: Message) => {
+      if (message.type === type) resolve(message as Message & { readonly type: Type });
+    })
+  );
+}
+
 /** The child's side. */
 export class Supervised {
   readonly isReload: boolean;
-  readonly #told: Promise<number | undefined>;
+  readonly #listen: Promise<{ readonly port?: number | undefined }>;
 
   private constructor(io: CommandIo, isReload: boolean) {
     this.isReload = isReload;
@@ -33,12 +42,9 @@ export class Supervised {
     };
     // The supervisor was killed.
     process.on("disconnect", stop);
-    this.#told = new Promise((resolve) => {
-      process.on("message", (message: Message) => {
-        if (message.type === "listen") resolve(message.port);
-        else if (message.type === "stop") stop();
-      });
-    });
+    const sender = process as unknown as ChildProcess;
+    void messageOf(sender, "stop").then(stop);
+    this.#listen = messageOf(sender, "listen");
   }
 
   /** The mark of this process; `undefined` without a parent. */
@@ -52,47 +58,31 @@ export class Supervised {
   /** Reports that the tools are loaded, and waits for the port, if it is fixed. */
   async loaded(files: readonly string[]): Promise<number | undefined> {
     process.send?.({ type: "loaded", files: withImports(files) } satisfies Message);
-    return await this.#told;
+    return (await this.#listen).port;
   }
 
-  /** Reports that it is listening. */
   listening(port: number): void {
     process.send?.({ type: "listening", port } satisfies Message);
   }
 }
 
-/** The supervisor's side of one child. */
-class Server {
-  readonly loaded: Promise<readonly string[]>;
-  readonly listening: Promise<number>;
-  readonly ended: Promise<number>;
-  readonly #child: ChildProcess;
-
-  constructor(isReload: boolean) {
-    const child = spawn(process.execPath, [...process.execArgv, ...process.argv.slice(1)], {
-      stdio: ["inherit", "inherit", "inherit", "ipc"],
-      env: { ...process.env, [VARIABLE]: isReload ? "again" : "first" },
-    });
-    this.#child = child;
-    this.loaded = new Promise((resolve) => {
-      child.on("message", (message: Message) => {
-        if (message.type === "loaded") resolve(message.files);
-      });
-    });
-    this.listening = new Promise((resolve) => {
-      child.on("message", (message: Message) => {
-        if (message.type === "listening") resolve(message.port);
-      });
-    });
-    this.ended = new Promise((resolve) => {
+/** Starts a process that serves, and returns the supervisor's side of it. */
+function startServer(isReload: boolean) {
+  const child = spawn(process.execPath, [...process.execArgv, ...process.argv.slice(1)], {
+    stdio: ["inherit", "inherit", "inherit", "ipc"],
+    env: { ...process.env, [VARIABLE]: isReload ? "again" : "first" },
+  });
+  return {
+    loaded: messageOf(child, "loaded"),
+    listening: messageOf(child, "listening"),
+    ended: new Promise<number>((resolve) => {
       child.on("error", () => resolve(EXIT.failed));
       child.on("exit", (code) => resolve(code ?? EXIT.failed));
-    });
-  }
-
-  tell(message: Message): void {
-    if (this.#child.connected) this.#child.send(message);
-  }
+    }),
+    tell(message: Message): void {
+      if (child.connected) child.send(message);
+    },
+  };
 }
 
 /**
@@ -102,22 +92,22 @@ class Server {
  */
 export async function supervise(terminal: Terminal): Promise<number> {
   const { signal } = terminal.io;
-  let server = new Server(false);
+  let server = startServer(false);
   const stop = (): void => server.tell({ type: "stop" });
   if (signal.aborted) stop();
   else signal.addEventListener("abort", stop, { once: true });
 
-  let files = await either(server.loaded, server.ended);
-  if (typeof files === "number") return files;
-  let changes = new Changes(files);
+  const first = await Promise.race([server.loaded, server.ended]);
+  if (typeof first === "number") return first;
+  let changes = new Changes(first.files);
   server.tell({ type: "listen" });
-  const port = await Promise.race([server.listening, server.ended.then(() => undefined)]);
-  while (port !== undefined && !signal.aborted) {
-    const ended = await either(changes.next(), server.ended);
+  const bound = await Promise.race([server.listening, server.ended]);
+  while (typeof bound !== "number" && !signal.aborted) {
+    const ended = await Promise.race([changes.next(), server.ended]);
     if (typeof ended === "number" || signal.aborted) break;
-    const next = new Server(true);
-    files = await either(next.loaded, next.ended);
-    if (typeof files === "number") {
+    const next = startServer(true);
+    const loaded = await Promise.race([next.loaded, next.ended]);
+    if (typeof loaded === "number") {
       terminal.note("The change could not be loaded: the tools before it are still served");
       continue;
     }
@@ -125,18 +115,13 @@ export async function supervise(terminal: Terminal): Promise<number> {
     await server.ended;
     server = next;
     changes.close();
-    changes = new Changes(files);
-    server.tell({ type: "listen", port });
+    changes = new Changes(loaded.files);
+    server.tell({ type: "listen", port: bound.port });
     if (signal.aborted) stop();
   }
   const code = await server.ended;
   changes.close();
   return code;
-}
-
-/** Resolves with the first of two promises. */
-function either<Value>(value: Promise<Value>, ended: Promise<number>): Promise<Value | number> {
-  return Promise.race([value, ended]);
 }
 
 /** Several changes together count as one: an editor writes a file in steps. */
@@ -162,7 +147,6 @@ class Changes {
     );
   }
 
-  /** Waits for a change since the last one. */
   async next(): Promise<undefined> {
     if (!this.#hasChanged) await new Promise<void>((resolve) => this.#tell = resolve);
     this.#hasChanged = false;
@@ -185,15 +169,6 @@ class Changes {
 const RELATIVE_IMPORT = /(?:\bfrom|\bimport)\s*\(?\s*["'](\.{1,2}\/[^"'\n]+)["']/g;
 const CODE = /\.[cm]?[jt]sx?$/;
 
-/** Returns the files that a specifier may mean: TypeScript names the compiled file. */
-const SPELLINGS: readonly (readonly [string, string])[] = [
-  [".js", ".ts"],
-  [".mjs", ".mts"],
-  [".jsx", ".tsx"],
-  ["", ".ts"],
-  ["", ".js"],
-];
-
 /**
  * Returns the files, and the files that they import by a relative path. The modules are only read:
  * text that looks like an import is watched without harm.
@@ -207,9 +182,10 @@ export function withImports(files: readonly string[]): readonly string[] {
     if (!CODE.test(file)) continue;
     for (const [, specifier = ""] of readFileSync(file, "utf8").matchAll(RELATIVE_IMPORT)) {
       const path = join(dirname(file), specifier.replace(/[?#].*$/, ""));
-      const places = SPELLINGS.filter(([end]) => end === "" || extname(path) === end)
-        .map(([end, other]) => path.slice(0, path.length - end.length) + other);
-      waiting.push(...[path, ...places].filter((place) => extname(place) !== "").slice(0, 4));
+      // TypeScript names the compiled file, or none.
+      const source = path.replace(/js(x?)$/, "ts$1");
+      const names = [path, source, `${path}.ts`, `${path}.js`];
+      waiting.push(...names.filter((name) => extname(name) !== ""));
     }
   }
   return [...found];

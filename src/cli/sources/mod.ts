@@ -1,8 +1,6 @@
 /**
  * Sources of tools: a module, an MCP server, an OpenAPI document, a list of tools in a provider's
  * format, a plue service. Each is recognised by its form, or by a prefix: `mcp:my-server`.
- *
- * @module
  */
 
 import { existsSync } from "node:fs";
@@ -15,10 +13,9 @@ import { importMcpServer, type McpServerSource } from "../../adapters/mcp/mod.ts
 import { importToolsModule, registryIn } from "../../adapters/native/tools_module.ts";
 import { importOpenApi } from "../../adapters/openapi/mod.ts";
 import { ToolRegistry } from "../../adapters/typebox/mod.ts";
-import type { Registry } from "../../registry/mod.ts";
-import type { ToolDispatcherOptions } from "../../execute/mod.ts";
+import type { Registry, RegistryErrorReport } from "../../registry/mod.ts";
+import type { ToolDispatcherOptions, TransactionManager } from "../../execute/mod.ts";
 import { type ImportResult, importTools } from "../../formats/mod.ts";
-import type { RegistryErrorReport } from "../../registry/mod.ts";
 import type { Selection } from "../../select/mod.ts";
 import {
   cleanText,
@@ -30,15 +27,14 @@ import {
   type ToolReader,
 } from "../../tool/mod.ts";
 import { type CommandIo, usageError } from "../terminal.ts";
-import { fetchText, readService, type ServiceAddress } from "./service.ts";
+import { fetchText, readService } from "./service.ts";
 
-/** Options for {@linkcode loadTools}. */
-export interface SourceOptions {
+interface SourceOptions {
   /** Headers for the only source over HTTP. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** The address of the API of an OpenAPI document, instead of the address in the document. */
   readonly baseUrl?: string | undefined;
-  /** The reader of the descriptions. A service receives it, because it returns one text. */
+  /** The reader of the descriptions, for a service. */
   readonly reader?: ToolReader | undefined;
   /** True if no sources are allowed: the tools come another way. */
   readonly mayBeNone?: boolean | undefined;
@@ -55,15 +51,10 @@ export interface LoadedTools extends AsyncDisposable {
   readonly selection: Selection;
   /** The module's folder for persistent state. */
   readonly state: string | undefined;
-  /** The files to watch for changes of the tools. */
   readonly files: readonly string[];
-  /** The services among the sources. */
-  readonly services: readonly ServiceAddress[];
-  /** The warnings and rejections of imports. */
   readonly imports: readonly ImportResult[];
 }
 
-/** How each kind of source is loaded. */
 const KINDS = {
   module: loadModule,
   mcp: loadMcp,
@@ -75,29 +66,36 @@ type Kind = keyof typeof KINDS;
 
 /** A source in its written form: `files=mcp:npx -y some-server`. */
 interface SourceName {
-  /** The namespace of imported tools. */
   readonly namespace: string | undefined;
   readonly kind: Kind | undefined;
   readonly place: string;
 }
 
+/** The exports of a module besides its tools. */
+interface ModuleSettings {
+  transactions?: TransactionManager;
+  dispatch?: ToolDispatcherOptions;
+  selection?: Selection;
+  state?: string;
+}
+
 /** The tools and settings that are loaded so far. */
-interface Loading {
+class Loading {
   readonly io: CommandIo;
   readonly options: SourceOptions;
   registry: Registry | undefined;
-  /** The settings of the modules, each with the module that exports it. */
-  readonly settings: Map<ModuleSetting, { readonly value: unknown; readonly place: string }>;
-  readonly tools: Tool[];
-  readonly servers: ((registry: Registry) => Promise<AsyncDisposable>)[];
-  readonly files: string[];
-  readonly services: ServiceAddress[];
-  readonly imports: ImportResult[];
-}
+  readonly settings: ModuleSettings = {};
+  readonly origins = new Map<string, string>();
+  readonly tools: Tool[] = [];
+  readonly servers: ((registry: Registry) => Promise<AsyncDisposable>)[] = [];
+  readonly files: string[] = [];
+  readonly imports: ImportResult[] = [];
 
-/** The exports of a module besides its tools. */
-const MODULE_SETTINGS = ["transactions", "dispatch", "selection", "state"] as const;
-type ModuleSetting = (typeof MODULE_SETTINGS)[number];
+  constructor(io: CommandIo, options: SourceOptions) {
+    this.io = io;
+    this.options = options;
+  }
+}
 
 /**
  * Loads the tools of sources into one registry.
@@ -121,27 +119,20 @@ export async function loadTools(
       "Cannot send --header to several sources: a credential is for one of them only",
     );
   }
-  const state: Loading = {
-    ...{ io, options, registry: undefined, settings: new Map() },
-    ...{ tools: [], servers: [], files: [], services: [], imports: [] },
-  };
+  const state = new Loading(io, options);
   for (const source of named) {
     try {
       await load(readName(source), state);
-    } catch (error) {
+    } catch (cause) {
       io.signal.throwIfAborted();
-      const message = describeThrown(error, 2_000);
-      throw usageError(
-        withoutCredentials(
-          message.startsWith("Cannot ") ? message : `Cannot use "${source}": ${message}`,
-        ),
-        { cause: error },
-      );
+      const why = describeThrown(cause, 2_000);
+      const message = why.startsWith("Cannot ") ? why : `Cannot use "${source}": ${why}`;
+      throw usageError(withoutCredentials(message), { cause });
     }
   }
+  const { files, imports, settings } = state;
+  const { transactions, dispatch, selection = {} } = settings;
   const registry = state.registry ?? new ToolRegistry({ onError: warner(io) });
-  const setting = (name: ModuleSetting): unknown => state.settings.get(name)?.value;
-  const transactions = setting("transactions");
   const servers: AsyncDisposable[] = [];
   const close = async (): Promise<void> => {
     await Promise.allSettled(servers.map((server) => server[Symbol.asyncDispose]()));
@@ -150,23 +141,20 @@ export async function loadTools(
   try {
     registry.registerTools(state.tools);
     for (const connect of state.servers) servers.push(await connect(registry));
-  } catch (error) {
+  } catch (cause) {
     await close().catch(() => {});
     io.signal.throwIfAborted();
-    throw usageError(`${describeThrown(error, 2_000)}${takenHint(error, state)}`, { cause: error });
+    const why = describeThrown(cause, 2_000);
+    const isImported = imports.length + state.servers.length > 0;
+    const hint = isImported && /already|taken/.test(why)
+      ? "; give an imported source a namespace of its own: other=…"
+      : "";
+    throw usageError(why + hint, { cause });
   }
   return {
     sources: named.map(withoutCredentials),
-    registry,
-    files: state.files,
-    services: state.services,
-    imports: state.imports,
-    dispatch: {
-      ...(transactions === undefined ? {} : { transactions } as ToolDispatcherOptions),
-      ...setting("dispatch") as ToolDispatcherOptions | undefined,
-    },
-    selection: setting("selection") as Selection | undefined ?? {},
-    state: setting("state") as string | undefined,
+    ...{ registry, files, imports, selection, state: settings.state },
+    dispatch: { ...(transactions && { transactions }), ...dispatch },
     [Symbol.asyncDispose]: close,
   };
 }
@@ -180,14 +168,6 @@ function warner({ stderr }: CommandIo): (report: RegistryErrorReport) => void {
     told.add(what);
     stderr.write(`warning: ${what}: ${cleanText(describeThrown(error), 1_000)}\n`);
   };
-}
-
-/** Returns an instruction for two sources with equal tool names. */
-function takenHint(error: unknown, { imports, servers }: Loading): string {
-  const isTaken = /already|taken/.test(describeThrown(error));
-  return isTaken && imports.length + servers.length > 0
-    ? "; give an imported source a namespace of its own: other=…"
-    : "";
 }
 
 /** Removes possible credentials from the URLs in a text: user, password, query and fragment. */
@@ -214,27 +194,24 @@ function isUrl(place: string): boolean {
 
 /** Returns true if a source is a module, a document or a service on this machine. */
 export function isHere(source: string): boolean {
-  const { kind, place } = readName(source);
-  if (isUrl(place)) return URL.canParse(place) && isLoopback(place);
-  return kind !== "mcp" && (kind !== undefined || !/\s/.test(place) || existsSync(place));
+  const name = readName(source);
+  const { place } = name;
+  return isUrl(place) ? URL.canParse(place) && isLoopback(place) : recognise(name) !== "mcp";
 }
 
 async function load(name: SourceName, state: Loading): Promise<void> {
   const { place } = name;
-  if (isUrl(place)) {
-    const { username, password } = new URL(place);
-    if (username !== "" || password !== "") {
-      // The URL is not repeated: a password may have any character.
-      throw usageError(
-        'Cannot use a URL with a user and a password: they go into --header "authorization: Basic …"',
-      );
-    }
+  const { username, password } = isUrl(place) ? new URL(place) : { username: "", password: "" };
+  if (username !== "" || password !== "") {
+    // The URL is not repeated: a password may have any character.
+    throw usageError(
+      'Cannot use a URL with a user and a password: they go into --header "authorization: Basic …"',
+    );
   }
-  const kind = name.kind ?? await recognise(name, state);
-  if (kind !== "loaded") await KINDS[kind](name, state);
+  const kind = recognise(name) ?? (await addService(place, state) ? undefined : "mcp");
+  if (kind !== undefined) await KINDS[kind](name, state);
 }
 
-/** The names of sources that are documents. */
 const DOCUMENT = /\.(?:json|ya?ml)(?:[?#].*)?$/i;
 
 function isLoopback(place: string): boolean {
@@ -243,19 +220,17 @@ function isLoopback(place: string): boolean {
 }
 
 /**
- * Determines the kind of a source. A service has to be loaded, because only its tools identify it.
+ * Returns the kind of a source by its form; `undefined` for a URL that may be a service, which only
+ * its tools identify.
  */
-async function recognise(name: SourceName, state: Loading): Promise<Kind | "loaded"> {
-  const { place } = name;
+function recognise({ kind, place }: SourceName): Kind | undefined {
+  if (kind !== undefined) return kind;
   if (place === "-" || DOCUMENT.test(place)) return "tools";
-  if (isUrl(place)) {
-    const { pathname, search } = new URL(place);
-    // The address of a service has no query. The risks and tags of a service are trusted, so a
-    // service on another host must be declared: plue:https://…
-    if (/\/mcp\/?$/.test(pathname) || search !== "" || !isLoopback(place)) return "mcp";
-    return await addService(place, state) ? "loaded" : "mcp";
-  }
-  return /\s/.test(place) && !existsSync(place) ? "mcp" : "module";
+  if (!isUrl(place)) return /\s/.test(place) && !existsSync(place) ? "mcp" : "module";
+  const { pathname, search } = new URL(place);
+  // The address of a service has no query. The risks and tags of a service are trusted, so a
+  // service on another host must be declared: plue:https://…
+  return /\/mcp\/?$/.test(pathname) || search !== "" || !isLoopback(place) ? "mcp" : undefined;
 }
 
 async function loadModule({ namespace, place }: SourceName, state: Loading): Promise<void> {
@@ -265,33 +240,29 @@ async function loadModule({ namespace, place }: SourceName, state: Loading): Pro
   const exports = await importToolsModule(place).catch((error: Error) => {
     const { code } = (error.cause ?? {}) as { readonly code?: unknown };
     if (code !== "ERR_UNKNOWN_FILE_EXTENSION") throw error;
+    const what = "this Node does not read TypeScript";
     throw usageError(
-      `Cannot load "${place}": this Node does not read TypeScript; use Node 22.18 or later, Bun or ` +
-        "Deno, or compile it",
+      `Cannot load "${place}": ${what}; use Node 22.18 or later, Bun or Deno, or compile it`,
       { cause: error },
     );
   });
   if (!URL.canParse(place)) state.files.push(resolve(place));
   readSettings(place, exports, state);
   const registry = registryIn(exports);
-  if (registry === undefined) {
-    const tools = Object.values(exports).flat().filter(isToolLike);
-    if (tools.length === 0) {
-      throw usageError(
-        `Cannot use the tools of "${place}": it must export a ToolRegistry, as "registry" or by ` +
-          "default, or tools",
-      );
-    }
-    // A tool that is exported by name and by default is one tool.
-    state.tools.push(...new Set(tools));
-    return;
-  }
-  if (state.registry !== undefined) {
+  if (registry !== undefined && state.registry !== undefined) {
     throw usageError(
       `Cannot use "${place}" beside another module with a registry: export its tools as a list`,
     );
   }
-  state.registry = registry;
+  state.registry ??= registry;
+  if (registry !== undefined) return;
+  const tools = Object.values(exports).flat().filter(isToolLike);
+  if (tools.length === 0) {
+    const wanted = 'it must export a ToolRegistry, as "registry" or by default, or tools';
+    throw usageError(`Cannot use the tools of "${place}": ${wanted}`);
+  }
+  // A tool that is exported by name and by default is one tool.
+  state.tools.push(...new Set(tools));
 }
 
 /**
@@ -301,23 +272,23 @@ async function loadModule({ namespace, place }: SourceName, state: Loading): Pro
 function readSettings(
   place: string,
   exports: Readonly<Record<string, unknown>>,
-  { settings }: Loading,
+  { settings, origins }: Loading,
 ): void {
-  for (const name of MODULE_SETTINGS) {
+  for (const name of ["transactions", "dispatch", "selection", "state"] as const) {
     const value = exports[name];
     if (value === undefined || isToolLike(value)) continue;
-    const isRight = name === "state" ? isWord(value) : isObject(value);
-    if (!isRight) {
-      const wanted = name === "state" ? "a folder" : "an object";
-      throw usageError(`Cannot use "${place}": its export ${name} must be ${wanted}`);
-    }
-    const other = settings.get(name);
+    const [wanted, isRight] = name === "state"
+      ? ["a folder", isWord(value)]
+      : ["an object", isObject(value)];
+    if (!isRight) throw usageError(`Cannot use "${place}": its export ${name} must be ${wanted}`);
+    const other = origins.get(name);
     if (other !== undefined) {
       throw usageError(
-        `Cannot use "${place}" and "${other.place}": both export ${name}, which applies to all tools`,
+        `Cannot use "${place}" and "${other}": both export ${name}, which applies to all tools`,
       );
     }
-    settings.set(name, { value, place });
+    origins.set(name, place);
+    Object.assign(settings, { [name]: value });
   }
 }
 
@@ -374,7 +345,6 @@ async function addService(place: string, state: Loading): Promise<boolean> {
   const tools = await readService(service, state.io.signal, state.options.reader);
   if (tools === undefined) return false;
   state.tools.push(...tools);
-  state.services.push(service);
   return true;
 }
 
@@ -389,24 +359,21 @@ async function loadDocument({ namespace, place, kind }: SourceName, state: Loadi
     ? importOpenApi(document, {
       namespace: namespace ?? "api",
       fetch: (url, request) => fetch(url, request),
-      ...(isUrl(place) ? { documentUrl: place } : {}),
-      ...(baseUrl === undefined ? {} : { baseUrl }),
-      ...(headers === undefined ? {} : {
+      ...(isUrl(place) && { documentUrl: place }),
+      ...(baseUrl !== undefined && { baseUrl }),
+      ...(headers && {
         authorize({ server = "" }) {
-          if (originOf(server) === originOf(named)) return { headers };
-          throw usageError(
-            `Cannot send --header to "${originOf(server)}", which the document names: give it in ` +
-              "--base-url",
-          );
+          const origin = originOf(server);
+          if (origin === originOf(named)) return { headers };
+          const why = "which the document names: give it in --base-url";
+          throw usageError(`Cannot send --header to "${origin}", ${why}`);
         },
       }),
     })
     : importTools("auto", document, namespace === undefined ? {} : { namespace });
   if (imported.source === undefined && !isOpenApi) {
-    throw usageError(
-      `Cannot use "${place}": it is neither an OpenAPI document nor a list of tools in the shape of ` +
-        "one provider",
-    );
+    const wanted = "an OpenAPI document nor a list of tools in the shape of one provider";
+    throw usageError(`Cannot use "${place}": it is neither ${wanted}`);
   }
   const [rejected] = imported.rejected;
   if (imported.tools.length === 0 && rejected !== undefined) throw usageError(rejected.message);
@@ -421,10 +388,7 @@ function originOf(address: string | undefined): string | undefined {
 async function readPlace(place: string, { io, options }: Loading): Promise<string> {
   if (place === "-") return await text(io.stdin);
   if (!isUrl(place)) return await readFile(place, "utf8");
-  const { response, text: read } = await fetchText(place, {
-    headers: options.headers ?? {},
-    signal: io.signal,
-  });
+  const { response, text: read } = await fetchText(place, options.headers ?? {}, io.signal);
   if (!response.ok) throw usageError(`Cannot read ${place}: it answered ${response.status}`);
   return read;
 }
@@ -444,8 +408,8 @@ function parseDocument(place: string, text: string): unknown {
 const MAX_ANCHORS = 10_000;
 
 /**
- * Parses YAML, without the parser's warnings, which quote the document. The parser detects duplicate
- * keys in quadratic time, so the last one is used, as in JSON.
+ * Parses YAML without warnings, which quote the document. The parser detects duplicate keys in
+ * quadratic time, so the last one is used, as in JSON.
  */
 function parseYaml(text: string): unknown {
   const document = readYaml(text, { uniqueKeys: false, logLevel: "error" });

@@ -1,15 +1,10 @@
-/**
- * A plue service as a source: its tools, as its caller sees them, whose calls it runs.
- *
- * @module
- */
+/** A plue service as a source: its tools, as its caller sees them, whose calls it runs. */
 
 import { type EventSourceMessage, EventSourceParserStream } from "eventsource-parser/stream";
 import { messagesOf } from "../../adapters/mcp/connection.ts";
 import { boundedText, wasNotSent } from "../../adapters/http/runtime.ts";
 import { cleanTexts } from "../../formats/import_findings.ts";
 import { hardenTool } from "../../schema/mod.ts";
-import type { ToolExplanation } from "../../select/mod.ts";
 import {
   type Answer,
   forwardedQuestion,
@@ -31,27 +26,21 @@ import type { TaskState } from "../../execute/durable/mod.ts";
 import type { ToolEvent, ToolProgress } from "../../execute/mod.ts";
 import { parsedJson, usageError } from "../terminal.ts";
 
-/** The address of a service, and the headers for it. */
 export interface ServiceAddress {
   /** Without a query, and without a `/` at its end. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The number of tools on a page of a listing, and the maximum number of pages. */
 const PAGE = 1_000;
 const MAX_PAGES = 64;
 
 /** The bound on what a source answers, in bytes: descriptions of large APIs have 40 million. */
 const MAX_ANSWER = 64 * 1_024 * 1_024;
 
-/** The time within which a source must respond, in milliseconds. */
 const ANSWER_MS = 30_000;
 
 const MAX_REDIRECTS = 5;
-
-/** Fields of a listed tool that are not fields of its definition, or that the service handles. */
-const NOT_DEFINED = ["id", "executable", "requiresApproval", "requiresTransaction"];
 
 /**
  * Lists the tools of a service.
@@ -86,36 +75,16 @@ export async function readService(
 }
 
 /**
- * Returns a service's explanation why its caller does not see a tool; `undefined` if it gives none.
- */
-export async function explainRemotely(
-  service: ServiceAddress,
-  id: string,
-  signal: AbortSignal,
-): Promise<ToolExplanation | undefined> {
-  const path = `/tools/${encodeURIComponent(id)}/explain`;
-  const answer = await readJson(service, path, signal).catch(() => undefined);
-  return isObject(answer) && Array.isArray(answer["steps"])
-    ? answer as unknown as ToolExplanation
-    : undefined;
-}
-
-interface TextRequest {
-  /** Are sent to the origin of the URL, and to no other that it redirects to. */
-  readonly headers: Readonly<Record<string, string>>;
-  readonly signal: AbortSignal;
-  /** The maximum number of redirects. @default {5} */
-  readonly maxRedirects?: number;
-}
-
-/**
  * Fetches a text of at most 64 MiB, within 30 seconds.
  *
+ * @param headers Are sent to the origin of the URL, and to no other that it redirects to.
  * @throws {CommandError} If nothing answers, or not within these bounds.
  */
 export async function fetchText(
   url: string,
-  { headers, signal, maxRedirects = MAX_REDIRECTS }: TextRequest,
+  headers: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+  maxRedirects: number = MAX_REDIRECTS,
 ): Promise<{ readonly response: Response; readonly text: string }> {
   const late = AbortSignal.timeout(ANSWER_MS);
   try {
@@ -149,42 +118,32 @@ function isRedirect({ status }: Response): boolean {
   return [301, 302, 303, 307, 308].includes(status);
 }
 
-/** Reads JSON; `undefined` where there is none. */
 async function readJson(
   { url, headers }: ServiceAddress,
   path: string,
   signal: AbortSignal,
 ): Promise<unknown> {
-  const { response, text } = await fetchText(url + path, {
-    headers: { accept: "application/json", ...headers },
-    maxRedirects: 0,
-    signal,
-  });
+  const all = { accept: "application/json", ...headers };
+  const { response, text } = await fetchText(url + path, all, signal, 0);
   const type = response.headers.get("content-type") ?? "";
   const body = /\bjson\b/.test(type) ? parsedJson(text) : undefined;
   if (response.ok) return body;
+  const { code, detail } = isObject(body) ? body : {};
   // A problem of plue's own has a code; any other server just has no such route.
-  if (isObject(body) && typeof body["code"] === "string" && typeof body["detail"] === "string") {
-    if (body["code"] === "not_found") return undefined;
-    const hint = response.status === 401 ? '; give a token with --header "authorization: …"' : "";
-    throw usageError(`Cannot use the service ${url}: ${body["detail"]}${hint}`);
-  }
-  return undefined;
+  const isProblem = typeof code === "string" && typeof detail === "string";
+  if (!isProblem || code === "not_found") return undefined;
+  const hint = response.status === 401 ? '; give a token with --header "authorization: …"' : "";
+  throw usageError(`Cannot use the service ${url}: ${detail}${hint}`);
 }
 
-/** A tool that the service runs. */
 function remoteTool(service: ServiceAddress, described: unknown): Tool {
-  const fields = Object.fromEntries(
-    Object.entries(isObject(described) ? described : {})
-      .filter(([name]) => !NOT_DEFINED.includes(name)),
-  );
+  const { id, executable, requiresApproval: _, requiresTransaction: __, ...fields } =
+    isObject(described) ? described : {};
   // The service's owner is trusted, and still its texts are read by people and models.
   if (hasTexts(fields)) cleanTexts(fields);
-  const { id } = (described ?? {}) as { readonly id?: unknown };
-  const isExecutable = isObject(described) && described["executable"] !== false;
   return hardenTool(makeTool({
     ...fields as unknown as ToolDefinition,
-    ...(isExecutable && {
+    ...(isObject(described) && executable !== false && {
       execute: (params: unknown, context: ToolContext) =>
         callRemotely(service, String(id), params, context),
     }),
@@ -198,7 +157,6 @@ function hasTexts(fields: Record<string, unknown>): boolean {
     isListOf(tags, (tag) => typeof tag === "string") && isObject(parameters) && isObject(returns);
 }
 
-/** The outcome of a call at the service. */
 type Outcome = ToolResult | Waiting;
 
 /** It waits for answers: a call with a ticket, or a task. */
@@ -286,7 +244,7 @@ async function* run(
       ? parsedJson(await boundedText(response.body, MAX_PROBLEM) ?? "")
       : undefined;
     if (!isObject(task)) return yield* readEvents(response, context);
-    const place = `/calls/${encodeURIComponent(String(task["id"]))}`;
+    const place = pathOf(String(task["id"]));
     started(place);
     return yield* readEvents(await send(service, place, { signal }), context);
   } catch (error) {
@@ -322,7 +280,7 @@ async function* readEvents(
       const { id, progress, questions, result } = JSON.parse(data) as TaskState;
       if (progress !== undefined) reportProgress(progress, context);
       if (result !== undefined) return outcomeOf(result, id);
-      if (questions !== undefined) return { questions, path: `/calls/${encodeURIComponent(id)}` };
+      if (questions !== undefined) return { questions, path: pathOf(id) };
       continue;
     }
     const event = JSON.parse(data) as ToolEvent;
@@ -336,6 +294,10 @@ async function* readEvents(
   });
 }
 
+function pathOf(callId: string): string {
+  return `/calls/${encodeURIComponent(callId)}`;
+}
+
 function reportProgress({ done, total, message }: ToolProgress, context: ToolContext): void {
   context.progress(done, total, message);
 }
@@ -343,25 +305,20 @@ function reportProgress({ done, total, message }: ToolProgress, context: ToolCon
 function outcomeOf(result: ToolResult, id: string): Outcome {
   if (isSuspended(result)) {
     const { questions, ticket } = result;
-    return { questions, ticket, path: `/calls/${encodeURIComponent(id)}` };
+    return { questions, ticket, path: pathOf(id) };
   }
   if (result.ok) return result;
   const { code, message, ...more } = result.error;
   return ToolResult.error(code, message, more);
 }
 
-/** The maximum size of a problem, in bytes. */
 const MAX_PROBLEM = 1_048_576;
 
 /** The failure of a call that did not begin. */
 async function refusal(response: Response): Promise<ToolResult> {
   const text = await boundedText(response.body, MAX_PROBLEM).catch(() => undefined);
   const problem = parsedJson(text ?? "");
-  const { code, detail, ran } = (problem ?? {}) as {
-    readonly code?: unknown;
-    readonly detail?: unknown;
-    readonly ran?: unknown;
-  };
+  const { code, detail, ran } = isObject(problem) ? problem : {};
   // A gateway that lost the service's answer has no code.
   const otherwise = response.status < 500 || isFailureCode(code) ? "no" : "unknown";
   return ToolResult.error(
