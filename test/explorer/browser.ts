@@ -1,8 +1,6 @@
 /**
  * Drives the page in Chromium. Every page that is opened notes what it must not do: break its
  * Content-Security-Policy, ask another host, or throw.
- *
- * @module
  */
 
 import { accessSync, constants, readFileSync } from "node:fs";

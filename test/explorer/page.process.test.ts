@@ -52,6 +52,21 @@ async function look(
   }
 }
 
+/** Does something with the page while the service has a tool of its own. */
+async function having(
+  tool: ToolDefinition,
+  input: unknown,
+  use: (page: Page) => Promise<void>,
+  service: RunningService = open,
+): Promise<void> {
+  service.registry.registerTool(tool);
+  try {
+    await look(tryPath(tool.name, input), use, { service });
+  } finally {
+    service.registry.unregisterTool(tool.name);
+  }
+}
+
 const tryPath = (id: string, input?: unknown): string =>
   `#/tool/${encodeURIComponent(id)}/try` +
   (input === undefined ? "" : `?arguments=${encodeURIComponent(JSON.stringify(input))}`);
@@ -62,7 +77,14 @@ const tab = (page: Page, name: string): Locator =>
 const field = (page: Page, name: string): Locator => page.getByLabel(name, { exact: true });
 const button = (page: Page, name: string): Locator =>
   page.getByRole("button", { name, exact: true });
+const result = (page: Page): Locator => page.getByRole("region", { name: "Result" });
 const editor = (page: Page): Locator => page.getByLabel("The same as JSON");
+
+/** Runs the tool, and waits for a status of the call. */
+async function run(page: Page, status?: string): Promise<void> {
+  await button(page, "Run").click();
+  if (status !== undefined) await says(page.locator(".status"), status);
+}
 
 /** The arguments, as the editor shows them. */
 async function argumentsOf(page: Page): Promise<unknown> {
@@ -253,14 +275,14 @@ describe("the form of a tool", () => {
       // The tool's own rule is known to the service only.
       await message.fill("with a stop.");
       assertEquals(await message.getAttribute("aria-invalid"), "false");
-      await button(page, "Run").click();
+      await run(page);
       await says(page.locator(".call .wrong"), "must not end with a full stop");
       await says(page.locator(".status"), "failed: invalid_arguments");
     }));
 
   test("reports a missing required field when the tool is run", () =>
     look(tryPath("git:commit"), async (page) => {
-      await button(page, "Run").click();
+      await run(page);
       await says(page.locator(".field .wrong"), "This must be given");
       assertEquals(await field(page, "message").getAttribute("aria-invalid"), "true");
     }));
@@ -309,15 +331,14 @@ describe("the form of a tool", () => {
 describe("a call", () => {
   test("shows its result as a tree, as text and as a table", () =>
     look(tryPath("files:search", { pattern: "*" }), async (page) => {
-      await button(page, "Run").click();
-      await says(page.locator(".status"), "succeeded");
-      const result = page.getByRole("region", { name: "Result" });
-      await says(result.locator("summary").first(), "[4]");
+      await run(page, "succeeded");
+      const shown = result(page);
+      await says(shown.locator("summary").first(), "[4]");
       await button(page, "Table").click();
-      assertEquals(await result.locator("th").allTextContents(), ["path", "bytes", "pattern"]);
-      assertEquals(await result.locator("tbody tr").count(), 4);
+      assertEquals(await shown.locator("th").allTextContents(), ["path", "bytes", "pattern"]);
+      assertEquals(await shown.locator("tbody tr").count(), 4);
       await button(page, "Text").click();
-      assertEquals((JSON.parse((await result.textContent()) ?? "") as unknown[])[3], {
+      assertEquals((JSON.parse((await shown.textContent()) ?? "") as unknown[])[3], {
         path: "mod.ts",
         bytes: 4_800,
         pattern: "*",
@@ -326,7 +347,7 @@ describe("a call", () => {
 
   test("shows a picture", () =>
     look(tryPath("shape:draw", { shape: { kind: "circle", radius: 1 } }), async (page) => {
-      await button(page, "Run").click();
+      await run(page);
       const image = page.getByAltText("Image 1 of the result");
       await image.waitFor();
       assertEquals(await image.evaluate((own: HTMLImageElement) => own.naturalWidth), 480);
@@ -334,7 +355,7 @@ describe("a call", () => {
 
   test("shows progress and output while it runs", () =>
     look(tryPath("report:build", { title: "Q3" }), async (page) => {
-      await button(page, "Run").click();
+      await run(page);
       for (const done of [1, 2, 3]) {
         await open.waits();
         await says(page.getByRole("log"), `Chapter ${done} of Q3 is written`);
@@ -347,42 +368,37 @@ describe("a call", () => {
       }
       await says(page.locator(".status"), "succeeded");
       await says(page.getByRole("log"), '{"pages":12}');
-      await says(page.getByRole("region", { name: "Result" }), "chapters");
+      await says(result(page), "chapters");
     }));
 
   test("draws what is streamed quickly in few steps, and keeps the last of it", async () => {
-    open.registry.registerTool(defineTool({
+    const flood: ToolDefinition = {
       name: "flood",
       description: "Streams two thousand values at once.",
       async *execute() {
         for (let value = 1; value <= 2_000; value++) yield { value };
         return "done";
       },
-    }));
-    try {
-      await look(tryPath("flood"), async (page) => {
-        await page.evaluate(() => {
-          const counts = globalThis as unknown as { drawn: number };
-          counts.drawn = 0;
-          new MutationObserver(() => counts.drawn++)
-            .observe(document.body, { childList: true, subtree: true });
-        });
-        await button(page, "Run").click();
-        await says(page.locator(".status"), "succeeded");
-        await says(page.getByRole("log"), "1500 earlier values are not shown");
-        await says(page.getByRole("log"), '{"value":2000}');
-        const drawn = await page.evaluate(() => (globalThis as unknown as { drawn: number }).drawn);
-        assertGreater(1_000, drawn);
+    };
+    await having(flood, undefined, async (page) => {
+      await page.evaluate(() => {
+        const counts = globalThis as unknown as { drawn: number };
+        counts.drawn = 0;
+        new MutationObserver(() => counts.drawn++)
+          .observe(document.body, { childList: true, subtree: true });
       });
-    } finally {
-      open.registry.unregisterTool("flood");
-    }
+      await run(page, "succeeded");
+      await says(page.getByRole("log"), "1500 earlier values are not shown");
+      await says(page.getByRole("log"), '{"value":2000}');
+      const drawn = await page.evaluate(() => (globalThis as unknown as { drawn: number }).drawn);
+      assertGreater(1_000, drawn);
+    });
   });
 
   test("is aborted", () =>
     look(tryPath("report:build"), async (page) => {
       const before = open.aborted;
-      await button(page, "Run").click();
+      await run(page);
       await open.waits();
       await button(page, "Abort").click();
       await says(page.locator(".status"), "failed: aborted");
@@ -422,21 +438,6 @@ describe("a call", () => {
 });
 
 describe("a call that asks", () => {
-  /** Does something with the page while the service has a tool of its own. */
-  async function having(
-    tool: ToolDefinition,
-    input: unknown,
-    use: (page: Page) => Promise<void>,
-    service: RunningService = open,
-  ): Promise<void> {
-    service.registry.registerTool(defineTool(tool as Parameters<typeof defineTool>[0]));
-    try {
-      await look(tryPath(tool.name, input), use, { service });
-    } finally {
-      service.registry.unregisterTool(tool.name);
-    }
-  }
-
   const PUBLISH: ToolDefinition = {
     name: "publish",
     description: "Publishes a branch.",
@@ -462,7 +463,7 @@ describe("a call that asks", () => {
 
   test("shows the service's question, with the call's arguments", () =>
     look(tryPath("deploy:release", { version: "1.2.3" }), async (page) => {
-      await button(page, "Run").click();
+      await run(page);
       const question = page.locator(".question");
       await says(question, "deploy:release");
       await says(question, '"1.2.3"');
@@ -471,7 +472,7 @@ describe("a call that asks", () => {
 
   test("are scrolled to and have the focus, which is on no button", () =>
     look(tryPath("deploy:release", { version: "1.2.3" }), async (page) => {
-      await button(page, "Run").click();
+      await run(page);
       const question = page.locator(".question");
       await question.waitFor();
       const bottom = await question.evaluate((element) => element.getBoundingClientRect().bottom);
@@ -497,21 +498,20 @@ describe("a call that asks", () => {
     await asked.getByRole("button", { name: "Approve" }).click();
     await field(page, "name").selectOption("next");
     await button(page, "Answer").click();
-    await says(page.getByRole("region", { name: "Result" }), "published next");
+    await says(result(page), "published next");
   }
 
   test("shows its questions, and resumes with the answers", () =>
     having(PUBLISH, { message: "m" }, async (page) => {
-      await button(page, "Run").click();
+      await run(page);
       await publish(page);
     }));
 
   test("is a task, which is followed, answered and cancelled", () =>
     having({ ...PUBLISH, execution: "task" }, { message: "m" }, async (page) => {
-      await button(page, "Run").click();
+      await run(page);
       await publish(page);
-      await button(page, "Run").click();
-      await says(page.locator(".status"), "waits for an answer");
+      await run(page, "waits for an answer");
       await button(page, "Do not continue this call").click();
       await says(page.locator(".status"), "failed: aborted");
     }));
@@ -537,57 +537,53 @@ describe("a call that asks", () => {
     }, closed);
   });
 
-  test("asks again for an invalid answer, with the reason", () =>
-    having(
-      {
-        name: "guess",
-        description: "Wants a word that only it knows.",
-        async execute(_, { ask }) {
-          const schema = { type: "string", pattern: "^plue$" } as const;
-          const answer = await ask<string>("word", { message: "Which word?", schema });
-          return answer.action === "accept" ? `It was ${answer.content}` : "kept";
-        },
+  test("asks again for an invalid answer, with the reason", async () => {
+    const guess: ToolDefinition = {
+      name: "guess",
+      description: "Wants a word that only it knows.",
+      async execute(_, { ask }) {
+        const schema = { type: "string", pattern: "^plue$" } as const;
+        const answer = await ask<string>("word", { message: "Which word?", schema });
+        return answer.action === "accept" ? `It was ${answer.content}` : "kept";
       },
-      {},
-      async (page) => {
-        await button(page, "Run").click();
-        await page.getByRole("textbox", { name: "answer" }).fill("blue");
-        await button(page, "Answer").click();
-        await says(page.locator(".question .wrong"), "pattern");
-        await page.getByRole("textbox", { name: "answer" }).fill("plue");
-        await button(page, "Answer").click();
-        await says(page.getByRole("region", { name: "Result" }), "It was plue");
-      },
-    ));
+    };
+    await having(guess, {}, async (page) => {
+      await run(page);
+      const input = page.getByRole("textbox", { name: "answer" });
+      await input.fill("blue");
+      await button(page, "Answer").click();
+      await says(page.locator(".question .wrong"), "pattern");
+      await input.fill("plue");
+      await button(page, "Answer").click();
+      await says(result(page), "It was plue");
+    });
+  });
 
   test("is declined, and left", () =>
     look(tryPath("deploy:release", { version: "1.2.3" }), async (page) => {
-      await button(page, "Run").click();
+      await run(page);
       await button(page, "Decline").click();
       await says(page.locator(".status"), "failed: denied");
-      await button(page, "Run").click();
+      await run(page);
       await button(page, "Do not continue this call").click();
       await says(page.locator(".status"), "failed: aborted");
     }));
 
-  test("links to the address of an authorization", () =>
-    having(
-      {
-        name: "mail",
-        description: "Reads mail.",
-        async execute(_, { ask }) {
-          const url = "https://login.example/start";
-          return (await ask("login", { kind: "authorization", message: "Sign in", url })).action;
-        },
-      },
-      {},
-      async (page) => {
-        await button(page, "Run").click();
-        await says(page.locator(".question a"), "https://login.example/start");
-        await button(page, "Done").click();
-        await says(page.getByRole("region", { name: "Result" }), "accept");
-      },
-    ));
+  test("links to the address of an authorization", async () => {
+    const url = "https://login.example/start";
+    const mail: ToolDefinition = {
+      name: "mail",
+      description: "Reads mail.",
+      execute: async (_, { ask }) =>
+        (await ask("login", { kind: "authorization", message: "Sign in", url })).action,
+    };
+    await having(mail, {}, async (page) => {
+      await run(page);
+      await says(page.locator(".question a"), url);
+      await button(page, "Done").click();
+      await says(result(page), "accept");
+    });
+  });
 
   test("links to web addresses only, even if a service returns others", () =>
     look(tryPath("git:commit", { message: "m" }), async (page) => {
@@ -601,7 +597,7 @@ describe("a call that asks", () => {
           contentType: "text/event-stream",
           body: `event: result\ndata: ${JSON.stringify({ type: "result", result })}\n\n`,
         }));
-      await button(page, "Run").click();
+      await run(page);
       await page.locator(".question").waitFor();
       assertEquals(await page.locator(".question a").count(), 0);
     }));
@@ -705,7 +701,7 @@ describe("the targets", () => {
 describe("the calls", () => {
   test("are listed, opened again, and cancelled", () =>
     look(tryPath("report:build", { title: "Long" }), async (page) => {
-      await button(page, "Run").click();
+      await run(page);
       await open.waits();
       await tab(page, "Calls").click();
       const call = page.locator(".history > li").first();
@@ -720,8 +716,7 @@ describe("the calls", () => {
 
   test("are counted and measured by the service", () =>
     look(tryPath("git:commit", { message: "counted" }), async (page) => {
-      await button(page, "Run").click();
-      await says(page.locator(".status"), "succeeded");
+      await run(page, "succeeded");
       await tab(page, "Calls").click();
       const row = page.locator("table tr", { hasText: "git:commit" });
       await row.waitFor();
@@ -823,27 +818,20 @@ describe("the page", () => {
   test("shows what tools say as text", async () => {
     const evil =
       `<img src=x onerror="globalThis.ran = true"><script>globalThis.ran = true</script>`;
-    open.registry.registerTool(
-      defineTool({
-        name: "evil",
-        title: evil,
-        description: evil,
-        parameters: { type: "object", title: evil, properties: { [evil]: { description: evil } } },
-        execute: () => ({ [evil]: evil, list: [{ [evil]: evil }] }),
-      }),
-    );
-    try {
-      await look(tryPath("evil"), async (page) => {
-        await button(page, "Run").click();
-        await says(page.locator(".status"), "succeeded");
-        await button(page, "Table").click();
-        await button(page, "Targets").click();
-        await says(page.locator(".shapes"), "globalThis.ran");
-        assertEquals(await page.evaluate(() => "ran" in globalThis), false);
-      });
-    } finally {
-      open.registry.unregisterTool("evil");
-    }
+    const tool: ToolDefinition = {
+      name: "evil",
+      title: evil,
+      description: evil,
+      parameters: { type: "object", title: evil, properties: { [evil]: { description: evil } } },
+      execute: () => ({ [evil]: evil, list: [{ [evil]: evil }] }),
+    };
+    await having(tool, undefined, async (page) => {
+      await run(page, "succeeded");
+      await button(page, "Table").click();
+      await button(page, "Targets").click();
+      await says(page.locator(".shapes"), "globalThis.ran");
+      assertEquals(await page.evaluate(() => "ran" in globalThis), false);
+    });
   });
 
   // Only the contrast depends on the colours.
@@ -853,12 +841,10 @@ describe("the page", () => {
         tryPath("files:search", { pattern: "" }),
         async (page) => {
           await button(page, "Add options").click();
-          await button(page, "Run").click();
-          await says(page.locator(".status"), "failed");
+          await run(page, "failed");
           assertEquals(await axe(page, rules), []);
           await field(page, "pattern").fill("*");
-          await button(page, "Run").click();
-          await says(page.locator(".status"), "succeeded");
+          await run(page, "succeeded");
           assertEquals(await axe(page, rules), []);
           await button(page, "Targets").click();
           await says(page.locator(".shapes"), "Losses in");
@@ -888,8 +874,8 @@ describe("the page", () => {
 
   test("works where its service is mounted below a path", () =>
     look(`api/tools-of-mine${tryPath("git:commit", { message: "from below" })}`, async (page) => {
-      await button(page, "Run").click();
-      await says(page.getByRole("region", { name: "Result" }), "from below");
+      await run(page);
+      await says(result(page), "from below");
       assertStringIncludes(
         await page.locator(".samples pre").textContent() ?? "",
         "/api/tools-of-mine/tools/git%3Acommit/execute",
@@ -910,8 +896,7 @@ describe("the page", () => {
         await fits();
         await page.locator("a.tool", { hasText: "files:search" }).click();
         await field(page, "pattern").fill("x".repeat(100));
-        await button(page, "Run").click();
-        await says(page.locator(".status"), "succeeded");
+        await run(page, "succeeded");
         await fits();
         assertEquals(await page.locator("nav.tools").isVisible(), false);
         await button(page, "Targets").click();

@@ -1,8 +1,4 @@
-/**
- * Takes the pictures of the page that the README shows: `node test/explorer/screenshots.ts`.
- *
- * @module
- */
+/** Takes the pictures of the page that the README shows: `node test/explorer/screenshots.ts`. */
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

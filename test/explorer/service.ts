@@ -1,8 +1,4 @@
-/**
- * A service with a tool for everything that the page shows, for its tests and its pictures.
- *
- * @module
- */
+/** A service with a tool for everything that the page shows, for its tests and its pictures. */
 
 import type { AddressInfo } from "node:net";
 import { serve } from "@hono/node-server";

@@ -1,8 +1,6 @@
 /**
  * Requests to the service of this page, with the token that the user entered. The token is stored
  * only in this module's memory.
- *
- * @module
  */
 
 import { batch, signal } from "@preact/signals";
@@ -15,7 +13,6 @@ export const BASE: string = location.origin + location.pathname.replace(/\/*$/, 
 /** The token to send, or an empty string. */
 export const token = signal("");
 
-/** The number of tokens that were entered. */
 export const sessions = signal(0);
 
 /**
@@ -24,7 +21,6 @@ export const sessions = signal(0);
  */
 export const isRefused = signal(false);
 
-/** Sets the token for all further requests. */
 export function signIn(given: string): void {
   batch(() => {
     isRefused.value = false;
@@ -33,7 +29,6 @@ export function signIn(given: string): void {
   });
 }
 
-/** A problem response of the service. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
@@ -46,21 +41,17 @@ export class ApiError extends Error {
     this.body = body;
   }
 
-  /** The issues with the arguments, if they caused the problem. */
   get issues(): readonly Issue[] {
     return Array.isArray(this.body["issues"]) ? (this.body["issues"] as readonly Issue[]) : [];
   }
 }
 
-/** Returns the message of an error. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
-/** Options of a request. */
-export interface RequestOptions {
+interface RequestOptions {
   readonly method?: string;
-  /** A value to send as JSON. */
   readonly body?: unknown;
   readonly accept?: string;
   readonly signal?: AbortSignal;
@@ -73,18 +64,16 @@ export interface RequestOptions {
  * @throws {ApiError} If the service returns a problem.
  */
 export async function send(path: string, options: RequestOptions = {}): Promise<Response> {
-  const { method = "GET", body, accept, signal: abort } = options;
+  const { method = "GET", body, accept, signal = null } = options;
   if (isRefused.peek()) throw new ApiError(401, { detail: "The service requires a token" });
   const response = await fetch(BASE + path, {
-    method,
+    ...{ method, signal, credentials: "omit" },
     headers: {
       ...(accept === undefined ? {} : { accept }),
       ...(body === undefined ? {} : { "content-type": "application/json" }),
       ...(token.peek() === "" ? {} : { authorization: `Bearer ${token.peek()}` }),
     },
-    credentials: "omit",
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    ...(abort === undefined ? {} : { signal: abort }),
   });
   if (response.status === 401) isRefused.value = true;
   if (response.ok) return response;
@@ -97,7 +86,6 @@ export async function ask<Answer>(path: string, options?: RequestOptions): Promi
   return (await (await send(path, options)).json()) as Answer;
 }
 
-/** An event of a stream: its name and its JSON data. */
 export interface StreamEvent {
   readonly event: string;
   readonly data: unknown;
@@ -107,7 +95,7 @@ export interface StreamEvent {
 export async function* eventsOf(response: Response): AsyncGenerator<readonly StreamEvent[]> {
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   if (reader === undefined) return;
-  let waiting: StreamEvent[] = [];
+  const waiting: StreamEvent[] = [];
   const parser = createParser({
     onEvent: ({ event = "message", data }) => {
       waiting.push({ event, data: JSON.parse(data) as unknown });
@@ -118,9 +106,7 @@ export async function* eventsOf(response: Response): AsyncGenerator<readonly Str
       const { done, value } = await reader.read();
       if (done) return;
       parser.feed(value);
-      const ready = waiting;
-      waiting = [];
-      if (ready.length > 0) yield ready;
+      if (waiting.length > 0) yield waiting.splice(0);
     }
   } finally {
     void reader.cancel();

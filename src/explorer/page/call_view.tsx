@@ -1,8 +1,4 @@
-/**
- * One call: its progress, its questions, its streamed values and its result.
- *
- * @module
- */
+/** One call: its progress, its questions, its streamed values and its result. */
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -13,7 +9,6 @@ import { Form } from "./form.tsx";
 import { Button, Coloured, Head, milliseconds, Segments, Tree } from "./parts.tsx";
 import { imagesIn, tableOf, textOf } from "./json_views.ts";
 
-/** The text and the tone of each status. */
 const STATUS = {
   running: ["running", "warn"],
   waiting: ["waits for an answer", "warn"],
@@ -21,7 +16,6 @@ const STATUS = {
   failed: ["failed", "bad"],
 } as const satisfies Record<PageCall["status"], readonly string[]>;
 
-/** The state of a call, as text. */
 export function Status({ call }: { readonly call: PageCall }): JSX.Element {
   const { status, durationMs, failure } = call;
   const [text, tone] = STATUS[status];
@@ -33,7 +27,6 @@ export function Status({ call }: { readonly call: PageCall }): JSX.Element {
   );
 }
 
-/** A running or completed call. */
 export function CallView({ call }: { readonly call: PageCall }): JSX.Element {
   const { status, failure, questions, streamed, dropped } = call;
   return (
@@ -42,9 +35,7 @@ export function CallView({ call }: { readonly call: PageCall }): JSX.Element {
         <h2>Result</h2>
         <Status call={call} />
         {status === "running" && (
-          <Button kind="danger" onClick={() => void abort(call)}>
-            Abort
-          </Button>
+          <Button kind="danger" onClick={() => void abort(call)}>Abort</Button>
         )}
       </div>
       {status === "running" && <Progress call={call} />}
@@ -90,10 +81,7 @@ function Progress({ call: { progress } }: { readonly call: PageCall }): JSX.Elem
 
 type View = "tree" | "text" | "table" | "image";
 
-function Result({
-  content,
-  isCut,
-}: {
+function Result({ content, isCut }: {
   readonly content: unknown;
   readonly isCut: boolean;
 }): JSX.Element {
@@ -114,7 +102,9 @@ function Result({
       {isCut && <p class="wrong">The content was cut to the limit of the service.</p>}
       <div class="result" tabIndex={0} role="region" aria-label="Result">
         {view === "tree" && <Tree value={content} />}
-        {view === "text" && <pre> <Text content={content} /></pre>}
+        {view === "text" && (
+          <pre>{typeof content === "string" ? content : <Coloured text={textOf(content)} />}</pre>
+        )}
         {view === "table" && table !== undefined && (
           <table>
             <Head columns={table.columns} />
@@ -141,16 +131,7 @@ function Result({
   );
 }
 
-function Text({ content }: { readonly content: unknown }): JSX.Element {
-  const text = textOf(content);
-  return typeof content === "string" ? <>{text}</> : <Coloured text={text} />;
-}
-
-/** The questions of a call, and inputs for the answers. */
-function Questions({
-  call,
-  questions,
-}: {
+function Questions({ call, questions }: {
   readonly call: PageCall;
   readonly questions: readonly Question[];
 }): JSX.Element {
@@ -165,9 +146,7 @@ function Questions({
   const give = (key: string, own: Answer): void => {
     const next = { ...answers, [key]: own };
     setAnswers(next);
-    if (questions.every((question) => Object.hasOwn(next, question.key))) {
-      void answer(call, next);
-    }
+    if (questions.every(({ key }) => Object.hasOwn(next, key))) void answer(call, next);
   };
   return (
     <div class="questions stack" ref={section} tabIndex={-1} role="group" aria-label="Questions">
@@ -195,10 +174,7 @@ function Questions({
   );
 }
 
-function AskOne({
-  question,
-  onAnswer,
-}: {
+function AskOne({ question, onAnswer }: {
   readonly question: Question;
   readonly onAnswer: (answer: Answer) => void;
 }): JSX.Element {
@@ -206,15 +182,14 @@ function AskOne({
   const schema = useMemo(() => new FormSchema(question.schema ?? {}), [question.schema]);
   const [content, setContent] = useState<unknown>(() => schema.initial(schema.root));
   const takesContent = kind === "input" && question.schema !== undefined;
+  const accept = (): void => onAnswer({ action: "accept", ...(takesContent && { content }) });
   return (
     <fieldset class="question box stack warn tint plain">
       <legend>{message}</legend>
       {question.arguments !== undefined && <Tree value={question.arguments} name="arguments" />}
       {kind === "authorization" && url !== undefined && isWebAddress(url) && (
         <p>
-          <a href={url} target="_blank" rel="noopener noreferrer">
-            {url}
-          </a>
+          <a href={url} target="_blank" rel="noopener noreferrer">{url}</a>
         </p>
       )}
       {takesContent && (
@@ -223,19 +198,11 @@ function AskOne({
       {!takesContent &&
         issues.map((issue) => <p key={issue.message} class="wrong">{issue.message}</p>)}
       <div class="row">
-        <Button
-          kind="main"
-          onClick={() =>
-            onAnswer(takesContent ? { action: "accept", content } : { action: "accept" })}
-        >
+        <Button kind="main" onClick={accept}>
           {kind === "approval" ? "Approve" : kind === "authorization" ? "Done" : "Answer"}
         </Button>
-        <Button kind="danger" onClick={() => onAnswer({ action: "decline" })}>
-          Decline
-        </Button>
-        <Button kind="quiet" onClick={() => onAnswer({ action: "cancel" })}>
-          Cancel
-        </Button>
+        <Button kind="danger" onClick={() => onAnswer({ action: "decline" })}>Decline</Button>
+        <Button kind="quiet" onClick={() => onAnswer({ action: "cancel" })}>Cancel</Button>
       </div>
     </fieldset>
   );

@@ -1,30 +1,23 @@
-/**
- * The calls of this page: running, suspended and completed.
- *
- * @module
- */
+/** The calls of this page: running, suspended and completed. */
 
 import { signal } from "@preact/signals";
 import type { TaskState } from "../../execute/durable/mod.ts";
-import type { DispatcherMetrics } from "../../execute/mod.ts";
+import type { DispatcherMetrics, ToolProgress } from "../../execute/mod.ts";
 import { type Answer, isObject, type Issue, type Question } from "../../tool/mod.ts";
 import { ApiError, ask, eventsOf, newCallId, send, type StreamEvent } from "./api.ts";
 
-/** A call of this page. */
 export interface PageCall {
   readonly callId: string;
   readonly tool: string;
   readonly arguments: unknown;
   readonly startedAt: number;
   readonly status: "running" | "waiting" | "ok" | "failed";
-  readonly progress?: { readonly done: number; readonly total?: number; readonly message?: string };
+  readonly progress?: ToolProgress;
   /** Streamed output and metadata, in order. The oldest values are evicted. */
   readonly streamed: readonly { readonly type: string; readonly value: unknown }[];
-  /** The number of evicted values. */
   readonly dropped: number;
   readonly questions?: readonly Question[];
   readonly ticket?: string;
-  /** The id of the call's task. */
   readonly task?: string;
   readonly content?: unknown;
   readonly truncated?: boolean;
@@ -42,10 +35,8 @@ export const calls = signal<readonly PageCall[]>([]);
 const MAX_CALLS = 100;
 const MAX_STREAMED = 500;
 
-/** Functions that stop reading the streams of running calls. */
 const readers = new Map<string, AbortController>();
 
-/** Returns the newest call of a tool. */
 export function lastCallOf(tool: string): PageCall | undefined {
   return calls.value.find((call) => call.tool === tool);
 }
@@ -59,7 +50,6 @@ function change(
   );
 }
 
-/** Returns true if a call has not ended. */
 export function isOpen({ status }: PageCall): boolean {
   return status === "running" || status === "waiting";
 }
@@ -71,7 +61,6 @@ function add(
   calls.value = [begun, ...calls.value].filter((one, index) => index < MAX_CALLS || isOpen(one));
 }
 
-/** Runs a tool. */
 export async function run(tool: string, input: unknown): Promise<void> {
   const callId = newCallId();
   add({ callId, tool, arguments: input, startedAt: Date.now() });
@@ -79,7 +68,6 @@ export async function run(tool: string, input: unknown): Promise<void> {
   await follow(callId, path, { arguments: input, callId });
 }
 
-/** Resumes a suspended call. */
 export async function answer(
   { callId, ticket, task }: PageCall,
   answers: Readonly<Record<string, Answer>>,
@@ -120,7 +108,6 @@ export async function findTasks(): Promise<void> {
   }
 }
 
-/** Follows a task until it ends. */
 async function followTask(callId: string, task: string, signal: AbortSignal): Promise<void> {
   const response = await send(taskPath(task), { accept: "text/event-stream", signal });
   for await (const events of eventsOf(response)) {
@@ -130,8 +117,8 @@ async function followTask(callId: string, task: string, signal: AbortSignal): Pr
     const { status, progress, questions, result } = data as unknown as TaskState;
     if (result !== undefined) return end(callId, result);
     change(callId, {
-      ...(progress === undefined ? {} : { progress }),
-      ...(questions === undefined ? {} : { questions }),
+      ...(progress && { progress }),
+      ...(questions && { questions }),
       status: status === "input_required" ? "waiting" : "running",
     });
   }
@@ -148,10 +135,7 @@ async function follow(callId: string, path: string, body: unknown): Promise<void
   const { signal } = reader;
   await telling(callId, async () => {
     const response = await send(path, {
-      method: "POST",
-      body,
-      accept: "text/event-stream",
-      signal,
+      ...{ method: "POST", body, accept: "text/event-stream", signal },
     });
     if (response.headers.get("content-type")?.startsWith("text/event-stream") !== true) {
       const answered: unknown = await response.json();
@@ -180,9 +164,9 @@ async function telling(
   try {
     await work();
   } catch (error) {
-    if (error instanceof ApiError) return fail(callId, error.code, error.message, error.issues);
-    if (signal?.aborted === true) return fail(callId, "aborted", "The call was aborted");
-    fail(callId, "network", `The service cannot be reached: ${String(error)}`);
+    if (error instanceof ApiError) fail(callId, error.code, error.message, error.issues);
+    else if (signal?.aborted === true) fail(callId, "aborted", "The call was aborted");
+    else fail(callId, "network", `The service cannot be reached: ${String(error)}`);
   }
 }
 
@@ -199,12 +183,11 @@ function note(callId: string, events: readonly StreamEvent[]): void {
     return {
       streamed: all.slice(over),
       dropped: dropped + over,
-      ...(step === undefined ? {} : { progress: step as NonNullable<PageCall["progress"]> }),
+      ...(step === undefined ? {} : { progress: step as ToolProgress }),
     };
   });
 }
 
-/** Stores a result from a stream or from a response body. */
 function end(callId: string, result: unknown): void {
   if (!isObject(result)) return fail(callId, "network", "The service answered no result");
   const { durationMs, questions, ticket, ok, content, truncated } = result;
@@ -216,19 +199,13 @@ function end(callId: string, result: unknown): void {
     return change(callId, { ...timed, status: "ok", content, truncated: truncated === true });
   }
   const { code, message, issues } = isObject(result["error"]) ? result["error"] : {};
-  fail(callId, String(code), String(message), Array.isArray(issues) ? issues : [], timed);
+  fail(callId, String(code), String(message), Array.isArray(issues) ? issues : []);
+  change(callId, timed);
 }
 
-function fail(
-  callId: string,
-  code: string,
-  message: string,
-  issues: readonly Issue[] = [],
-  timed: Pick<PageCall, "durationMs"> = {},
-): void {
+function fail(callId: string, code: string, message: string, issues: readonly Issue[] = []): void {
   change(callId, ({ startedAt }) => ({
     durationMs: Date.now() - startedAt,
-    ...timed,
     status: "failed",
     failure: { code, message, issues },
   }));
@@ -238,7 +215,7 @@ function fail(
  * The response of `GET /metrics`. Figures without a tool are only for callers with access to
  * explanations.
  */
-export type Figures =
+type Figures =
   & Omit<DispatcherMetrics, "queued" | "unknownTool">
   & Partial<Pick<DispatcherMetrics, "queued">>;
 
@@ -246,7 +223,6 @@ export type Figures =
 export const samples = signal<readonly Figures[]>([]);
 const MAX_SAMPLES = 60;
 
-/** Loads a measurement. */
 export async function measure(): Promise<void> {
   const figures = await ask<Figures>("metrics", { accept: "application/json" });
   samples.value = [...samples.value, figures].slice(-MAX_SAMPLES);

@@ -1,19 +1,14 @@
-/**
- * The calls of this page, and the metrics of the service.
- *
- * @module
- */
+/** The calls of this page, and the metrics of the service. */
 
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { abort, calls, findTasks, isOpen, measure, samples } from "./calls.ts";
 import { CallView, Status } from "./call_view.tsx";
 import { Button, Head, milliseconds, useLoaded } from "./parts.tsx";
-import { hrefOf } from "./route.ts";
+import { hrefOfCall } from "./route.ts";
 
 const EVERY_MS = 5_000;
 
-/** The list of calls. */
 export function Calls(): JSX.Element {
   const [round, setRound] = useState(0);
   const ended = calls.value.filter((call) => !isOpen(call)).length;
@@ -52,16 +47,7 @@ function History(): JSX.Element {
             <time dateTime={new Date(call.startedAt).toISOString()}>
               {new Date(call.startedAt).toLocaleTimeString()}
             </time>
-            <a
-              href={hrefOf({
-                page: "tool",
-                id: call.tool,
-                view: "try",
-                ...(call.arguments === undefined
-                  ? {}
-                  : { arguments: JSON.stringify(call.arguments) }),
-              })}
-            >
+            <a href={hrefOfCall(call.tool, call.arguments)}>
               <code>{call.tool}</code>
             </a>
             <Status call={call} />
@@ -136,18 +122,15 @@ function Metrics(): JSX.Element {
                   <td>
                     {failed}{" "}
                     <span class="about">
-                      {Object.entries(errors)
-                        .map(([code, count]) => `${code} ${count}`)
-                        .join(", ")}
+                      {Object.entries(errors).map((error) => error.join(" ")).join(", ")}
                     </span>
                   </td>
                   <td class="number">{inFlight}</td>
-                  <td>
-                    <Bar value={duration?.p50Ms} most={slowest} />
-                  </td>
-                  <td>
-                    <Bar value={duration?.p95Ms} most={slowest} />
-                  </td>
+                  {[duration?.p50Ms, duration?.p95Ms].map((value, index) => (
+                    <td key={index}>
+                      <Bar value={value} most={slowest} />
+                    </td>
+                  ))}
                 </tr>
               ))}
             </tbody>
@@ -158,10 +141,7 @@ function Metrics(): JSX.Element {
   );
 }
 
-function Bar({
-  value,
-  most,
-}: {
+function Bar({ value, most }: {
   readonly value: number | undefined;
   readonly most: number;
 }): JSX.Element {
@@ -179,11 +159,7 @@ function Bar({
 const WIDTH = 160;
 const HEIGHT = 32;
 
-/** A number and its growth since the page was opened. */
-function Figure({
-  field,
-  name,
-}: {
+function Figure({ field, name }: {
   readonly field: typeof FIGURES[number][0];
   readonly name: string;
 }): JSX.Element {
@@ -191,12 +167,10 @@ function Figure({
   const value = values.at(-1);
   const least = Math.min(...values);
   const span = Math.max(1, Math.max(...values) - least);
-  const points = values.map(
-    (one, index) =>
-      `${(WIDTH * index) / Math.max(1, values.length - 1)},${
-        HEIGHT - 2 - ((HEIGHT - 4) * (one - least)) / span
-      }`,
-  );
+  const points = values.map((one, index) => {
+    const x = (WIDTH * index) / Math.max(1, values.length - 1);
+    return `${x},${HEIGHT - 2 - ((HEIGHT - 4) * (one - least)) / span}`;
+  });
   return (
     <span class="box figure">
       <strong>{value}</strong> {name}

@@ -1,7 +1,5 @@
 /**
  * The form of a schema. Each input shows and replaces one value; issues are shown below the input.
- *
- * @module
  */
 
 import type { JSX } from "preact";
@@ -15,42 +13,26 @@ import { Button } from "./parts.tsx";
 type Element = JSX.Element;
 type Path = readonly (string | number)[];
 
-/** The shared state of a form's inputs. */
 interface FormState {
   readonly schema: FormSchema;
-  readonly issues: ReadonlyMap<string, readonly Issue[]>;
+  readonly issues: readonly Issue[];
   /** Replaces the value at a path; `undefined` removes it. */
   readonly set: (path: Path, value: unknown) => void;
-  /** The variants that the user chose, by path. */
   readonly chosen: ReadonlyMap<string, number>;
   readonly choose: (pointer: string, index: number) => void;
 }
 
-/** A form for a value. */
-export function Form({
-  schema,
-  value,
-  issues,
-  onChange,
-  name,
-}: {
+export function Form({ schema, value, issues, onChange, name }: {
   readonly schema: FormSchema;
   readonly value: unknown;
   readonly issues: readonly Issue[];
   readonly onChange: (value: unknown) => void;
-  /** The label of the value. */
   readonly name: string;
 }): Element {
   const [chosen, setChosen] = useState<ReadonlyMap<string, number>>(new Map());
-  const byPath = new Map<string, Issue[]>();
-  for (const issue of issues) {
-    byPath.set(issue.path, [...(byPath.get(issue.path) ?? []), issue]);
-  }
   const state: FormState = {
-    schema,
-    issues: byPath,
+    ...{ schema, issues, chosen },
     set: (path, member) => onChange(withMember(value, path, member)),
-    chosen,
     choose: (pointer, index) => setChosen(new Map([...chosen, [pointer, index]])),
   };
   return (
@@ -86,16 +68,15 @@ function isGroup(shape: Shape, nesting: number): shape is GroupShape {
     shape.kind === "variants" && nesting <= MAX_NESTING;
 }
 
-/** Returns the messages of a value's issues. */
 function messagesOf({ state: { issues }, path, value, required }: FieldProps): readonly string[] {
+  const [own, parent] = [path, path.slice(0, -1)].map(pointerOf);
   // A missing property is an issue of the object; the user looks for it here.
-  const parent = path.length === 0 ? [] : (issues.get(pointerOf(path.slice(0, -1))) ?? []);
-  return required && value === undefined && parent.some(({ keyword }) => keyword === "required")
-    ? ["This must be given"]
-    : (issues.get(pointerOf(path)) ?? []).map(({ message }) => message);
+  const isMissing = required && value === undefined && path.length > 0 &&
+    issues.some(({ path, keyword }) => path === parent && keyword === "required");
+  if (isMissing) return ["This must be given"];
+  return issues.filter(({ path }) => path === own).map(({ message }) => message);
 }
 
-/** One field: its label, its description, its input and its issues. */
 function Field(props: FieldProps): Element | null {
   const { state, place, path, value, name, required, isItem = false, nesting = 0 } = props;
   const id = useId();
@@ -112,7 +93,15 @@ function Field(props: FieldProps): Element | null {
     ...(messages.length > 0 ? [`${id}-wrong`] : []),
   ].join(" ") || undefined;
   const isInAlternative = nesting > 0;
-  const members = isGroup(shape, nesting) && isThere && <GroupField {...props} shape={shape} />;
+  const members = isGroup(shape, nesting) && isThere && (
+    <div class="stack">
+      {shape.kind === "object"
+        ? <ObjectField {...props} shape={shape} />
+        : shape.kind === "list"
+        ? <ListField {...props} shape={shape} />
+        : <VariantsField {...props} shape={shape} />}
+    </div>
+  );
   if (isInAlternative && (members || shape.kind === "null")) return members || null;
 
   const input = (
@@ -202,26 +191,12 @@ function Field(props: FieldProps): Element | null {
   );
 }
 
-/** The inputs for an object, a list, or a value with several alternatives. */
-function GroupField({ shape, ...props }: FieldProps & { readonly shape: GroupShape }): Element {
-  return (
-    <div class="stack">
-      {shape.kind === "object"
-        ? <ObjectField {...props} shape={shape} />
-        : shape.kind === "list"
-        ? <ListField {...props} shape={shape} />
-        : <VariantsField {...props} shape={shape} />}
-    </div>
-  );
-}
-
 /**
  * The maximum number of fields for a list or an object, because each is laid out at every key
  * press.
  */
 const MAX_SHOWN = 50;
 
-/** A note that there are parts without a field. */
 function More({ count }: { readonly count: number }): Element | null {
   return count > 0 ? <p class="faint">{count} more are in the JSON</p> : null;
 }
@@ -270,9 +245,7 @@ function ObjectField({
             onInput={(event) => setAdded(event.currentTarget.value)}
             onKeyDown={(event) => event.key === "Enter" && add()}
           />
-          <Button kind="quiet" disabled={added === "" || isTaken} onClick={add}>
-            + Add
-          </Button>
+          <Button kind="quiet" disabled={added === "" || isTaken} onClick={add}>+ Add</Button>
         </div>
       )}
     </>
@@ -288,6 +261,9 @@ function ListField({
 }: FieldProps & { readonly shape: ListShape }): Element {
   const list = Array.isArray(value) ? value : [];
   const next = first[list.length] ?? rest;
+  /** Sets an item to the initial value of its schema, or removes it. */
+  const set = (index: number, place?: Place): void =>
+    state.set([...path, index], place && state.schema.initial(place));
   const moveUp = (index: number): void => {
     const moved = [...list];
     moved.splice(index - 1, 0, ...moved.splice(index, 1));
@@ -315,11 +291,7 @@ function ListField({
             >
               ↑
             </Button>
-            <Button
-              kind="quiet"
-              label={`Remove ${name} ${index + 1}`}
-              onClick={() => state.set([...path, index], undefined)}
-            >
+            <Button kind="quiet" label={`Remove ${name} ${index + 1}`} onClick={() => set(index)}>
               ×
             </Button>
           </div>
@@ -330,7 +302,7 @@ function ListField({
         <Button
           kind="quiet"
           label={`Add an item to ${name}`}
-          onClick={() => state.set([...path, list.length], state.schema.initial(next))}
+          onClick={() => set(list.length, next)}
         >
           + Add an item
         </Button>

@@ -1,15 +1,10 @@
-/**
- * The inputs of a form: a list of choices, or typed text that is read as a value.
- *
- * @module
- */
+/** The inputs of a form: a list of choices, or typed text that is read as a value. */
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { Choice, Shape } from "../../schema/form.ts";
 import { isRounded, parse, type Parsed } from "./json_views.ts";
 
-/** Properties of an input. */
 interface InputProps {
   /** The id of the element, and its label for screen readers. */
   readonly attributes: {
@@ -23,13 +18,12 @@ interface InputProps {
   readonly onChange: (value: unknown) => void;
 }
 
-const BOOLEANS: readonly Choice[] = [
-  { label: "true", value: true },
-  { label: "false", value: false },
-];
-const NULLS: readonly Choice[] = [{ label: "null", value: null }];
+function choices(...values: readonly unknown[]): readonly Choice[] {
+  return values.map((value) => ({ label: String(value), value }));
+}
+const BOOLEANS = choices(true, false);
+const NULLS = choices(null);
 
-/** The input for a scalar value, and for any value as JSON. */
 export function Input({ shape, ...input }: InputProps & { readonly shape: Shape }): JSX.Element {
   switch (shape.kind) {
     case "choice":
@@ -80,7 +74,6 @@ function valueIn(kind: Shape["kind"], typed: string): Parsed {
   return { ok: true, value: isNumber ? Number(text) : text };
 }
 
-/** Returns the text of a value. */
 function textIn(kind: Shape["kind"], value: unknown): string {
   if (value === undefined || value === null && kind === "number") return "";
   const isPlain = typeof value === "string" && (kind === "text" || kind === "number");

@@ -1,16 +1,18 @@
 /**
  * The views of JSON: lines with their JSON Pointers, tokens for highlighting, tables, images, text.
- *
- * @module
  */
 
 import { isObject, pointerStep } from "../../tool/mod.ts";
 
-/** A line of indented JSON. */
-export interface JsonLine {
+interface JsonLine {
   readonly text: string;
   /** The JSON Pointer of the value that begins in the line; `undefined` for a closing bracket. */
   readonly pointer?: string;
+}
+
+/** Returns the members of an object or the items of a list; none of another value. */
+export function membersOf(value: unknown): readonly (readonly [name: string, value: unknown])[] {
+  return typeof value === "object" && value !== null ? Object.entries(value) : [];
 }
 
 /** Writes a value as `JSON.stringify(value, null, 2)` does, line by line. */
@@ -27,11 +29,7 @@ export function jsonLines(value: unknown): readonly JsonLine[] {
     after: string,
   ): void {
     const isList = Array.isArray(part);
-    const entries = isList
-      ? part.map((item, index): [string, unknown] => [String(index), item])
-      : isObject(part)
-      ? Object.entries(part).filter(([, item]) => item !== undefined)
-      : [];
+    const entries = membersOf(part).filter(([, item]) => isList || item !== undefined);
     if (entries.length === 0) {
       lines.push({ text: `${indent}${before}${JSON.stringify(part)}${after}`, pointer });
       return;
@@ -50,12 +48,8 @@ export function jsonLines(value: unknown): readonly JsonLine[] {
   }
 }
 
-/** The kind of a JSON token. */
-export type WordKind = "key" | "string" | "number" | "word" | "plain";
-
-/** A token of JSON text and its kind. */
-export interface Word {
-  readonly kind: WordKind;
+interface Word {
+  readonly kind: "key" | "string" | "number" | "word" | "plain";
   readonly text: string;
 }
 
@@ -71,9 +65,7 @@ export function wordsOf(text: string): readonly Word[] {
   let end = 0;
   for (const match of text.matchAll(WORDS)) {
     const [all, quoted, colon, number] = match;
-    if (match.index > end) {
-      words.push({ kind: "plain", text: text.slice(end, match.index) });
-    }
+    if (match.index > end) words.push({ kind: "plain", text: text.slice(end, match.index) });
     if (quoted !== undefined) {
       words.push({ kind: colon === undefined ? "string" : "key", text: quoted });
       if (colon !== undefined) words.push({ kind: "plain", text: colon });
@@ -86,7 +78,6 @@ export function wordsOf(text: string): readonly Word[] {
   return words;
 }
 
-/** The value of JSON text, or an error message. */
 export type Parsed = { readonly ok: true; readonly value: unknown } | {
   readonly ok: false;
   readonly message: string;
@@ -96,13 +87,11 @@ export type Parsed = { readonly ok: true; readonly value: unknown } | {
 export function parse(text: string): Parsed {
   try {
     const value: unknown = JSON.parse(text);
-    const rounded = wordsOf(text).find((word) => word.kind === "number" && isRounded(word.text));
-    return rounded === undefined ? { ok: true, value } : {
-      ok: false,
-      message: `${rounded.text} has more digits than a number keeps: ${
-        Number(rounded.text)
-      } is left`,
-    };
+    const rounded = wordsOf(text).find(({ kind, text }) => kind === "number" && isRounded(text));
+    if (rounded === undefined) return { ok: true, value };
+    const digits = rounded.text;
+    const message = `${digits} has more digits than a number keeps: ${Number(digits)} is left`;
+    return { ok: false, message };
   } catch (error) {
     return { ok: false, message: error instanceof Error ? error.message : String(error) };
   }
@@ -140,16 +129,13 @@ export function withMember(
   );
 }
 
-/** Returns a path as a JSON Pointer. */
 export function pointerOf(path: readonly (string | number)[]): string {
   return path.map(pointerStep).join("");
 }
 
-/** A list of objects as a table. */
 export interface Table {
   readonly columns: readonly string[];
   readonly rows: readonly (readonly unknown[])[];
-  /** The total number of rows. */
   readonly total: number;
 }
 
@@ -163,9 +149,7 @@ const MAX_COLUMNS = 30;
 export function tableOf(value: unknown): Table | undefined {
   // A result is often an object with one list.
   const list = Array.isArray(value) ? value : isObject(value) ? onlyListIn(value) : undefined;
-  if (list === undefined || list.length === 0 || !list.every(isObject)) {
-    return undefined;
-  }
+  if (list === undefined || list.length === 0 || !list.every(isObject)) return undefined;
   const shown = list.slice(0, MAX_ROWS) as readonly Record<string, unknown>[];
   const columns = [...new Set(shown.flatMap((row) => Object.keys(row)))].slice(0, MAX_COLUMNS);
   if (columns.length === 0) return undefined;
@@ -184,8 +168,6 @@ function onlyListIn(value: Record<string, unknown>): readonly unknown[] | undefi
 const MAX_IMAGES = 20;
 const MAX_IMAGE_DEPTH = 5;
 const DATA_URL = /^data:image\/(png|jpeg|gif|webp|avif|svg\+xml);base64,[A-Za-z0-9+/=\s]*$/;
-const IMAGE_TYPE = /^image\/(png|jpeg|gif|webp|avif|svg\+xml)$/;
-const BASE64 = /^[A-Za-z0-9+/=\s]+$/;
 
 /** Returns the images in a result as data URLs, from blocks of MCP content and from strings. */
 export function imagesIn(value: unknown): readonly string[] {
@@ -196,22 +178,13 @@ export function imagesIn(value: unknown): readonly string[] {
   function look(part: unknown, depth: number): void {
     if (found.length >= MAX_IMAGES || depth > MAX_IMAGE_DEPTH) return;
     if (typeof part === "string") {
-      if (part.startsWith("data:image/") && DATA_URL.test(part)) {
-        found.push(part);
-      }
-    } else if (Array.isArray(part)) {
-      for (const item of part) look(item, depth + 1);
-    } else if (isObject(part)) {
-      const { data, mimeType } = part;
-      if (
-        typeof data === "string" &&
-        typeof mimeType === "string" &&
-        IMAGE_TYPE.test(mimeType) &&
-        BASE64.test(data)
-      ) {
-        found.push(`data:${mimeType};base64,${data}`);
-      } else for (const item of Object.values(part)) look(item, depth + 1);
+      if (part.startsWith("data:image/") && DATA_URL.test(part)) found.push(part);
+      return;
     }
+    const { data, mimeType } = isObject(part) ? part : {};
+    const image = `data:${mimeType};base64,${data}`;
+    if (typeof data === "string" && DATA_URL.test(image)) found.push(image);
+    else for (const [, item] of membersOf(part)) look(item, depth + 1);
   }
 }
 

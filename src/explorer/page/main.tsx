@@ -1,8 +1,4 @@
-/**
- * The page: its header, the list of tools and the main view.
- *
- * @module
- */
+/** The page: its header, the list of tools and the main view. */
 
 import { effect, signal } from "@preact/signals";
 import { Fragment, type JSX, render } from "preact";
@@ -67,13 +63,9 @@ function App(): JSX.Element {
   const waiting = calls.value.filter(({ status }) => status === "waiting").length;
   return (
     <>
-      <a class="skip" href="#main" onClick={skip}>
-        Skip to the content
-      </a>
+      <a class="skip" href="#main" onClick={skip}>Skip to the content</a>
       <header class="row">
-        <a class="brand" href="#/">
-          plue
-        </a>
+        <a class="brand" href="#/">plue</a>
         <nav class="row grow" aria-label="Pages">
           {PAGES.map(([page, name]) => (
             <a
@@ -123,9 +115,7 @@ function App(): JSX.Element {
           ))}
         </dl>
         <form method="dialog">
-          <button class="button main" type="submit">
-            Close
-          </button>
+          <button class="button main" type="submit">Close</button>
         </form>
       </dialog>
     </>
@@ -175,9 +165,7 @@ function ToolPage({ shown }: { readonly shown: Route & { readonly page: "tool" }
   const absent = unavailable.value.find((one) => one.id === id);
   return (
     <main id="main" tabIndex={-1} class="tool-page">
-      <a class="back" href="#/">
-        ← Tools
-      </a>
+      <a class="back" href="#/">← Tools</a>
       {tool === undefined
         ? (
           <>
@@ -276,9 +264,7 @@ function TokenForm({ onDone }: { readonly onDone: () => void }): JSX.Element {
         </p>
       )}
       <div class="row">
-        <button class="button main" type="submit">
-          Use it
-        </button>
+        <button class="button main" type="submit">Use it</button>
         <Button onClick={onDone}>Close</Button>
       </div>
     </form>

@@ -1,18 +1,13 @@
-/**
- * Small components that several views share.
- *
- * @module
- */
+/** Small components that several views share. */
 
 import type { ComponentChildren, JSX, RefObject } from "preact";
 import { type Inputs, useEffect, useRef, useState } from "preact/hooks";
-import { isObject, type RiskLevel } from "../../tool/mod.ts";
+import type { RiskLevel } from "../../tool/mod.ts";
 import { messageOf } from "./api.ts";
-import { type JsonLine, jsonLines, wordsOf } from "./json_views.ts";
+import { jsonLines, membersOf, wordsOf } from "./json_views.ts";
 
 type Element = JSX.Element;
 
-/** The risk of a tool, as a word in its colour. */
 export function Risk({ level }: { readonly level: RiskLevel }): Element {
   return (
     <span class={`badge ${TONES[level]}`}>{level === "critical" ? <b>{level}</b> : level}</span>
@@ -27,7 +22,6 @@ const TONES = {
   critical: "bad",
 } as const satisfies Record<RiskLevel, string>;
 
-/** A button. */
 export function Button({
   children,
   onClick,
@@ -62,13 +56,7 @@ export function Button({
   );
 }
 
-/** A group of buttons, of which one is chosen. */
-export function Segments<Value extends string>({
-  label,
-  values,
-  value,
-  onChange,
-}: {
+export function Segments<Value extends string>({ label, values, value, onChange }: {
   readonly label: string;
   readonly values: readonly (readonly [Value, string])[];
   readonly value: Value;
@@ -93,7 +81,6 @@ export function Segments<Value extends string>({
 /** Highlighting longer texts would slow down typing. */
 const MAX_COLOURED = 50_000;
 
-/** Highlighted JSON. */
 export function Coloured({ text }: { readonly text: string }): Element {
   if (text.length > MAX_COLOURED) return <>{text}</>;
   return (
@@ -105,19 +92,13 @@ export function Coloured({ text }: { readonly text: string }): Element {
   );
 }
 
-/** A remark on a value in JSON. */
 export interface Mark {
   readonly pointer: string;
   readonly grade: string;
   readonly message: string;
 }
 
-/** JSON with remarks below their lines. */
-export function MarkedJson({
-  value,
-  marks,
-  label,
-}: {
+export function MarkedJson({ value, marks, label }: {
   readonly value: unknown;
   readonly marks: readonly Mark[];
   readonly label: string;
@@ -133,21 +114,19 @@ export function MarkedJson({
     }
     at.set(pointer, [...(at.get(pointer) ?? []), mark]);
   }
-  const marksOf = ({ pointer }: JsonLine): readonly Mark[] =>
-    pointer === undefined ? [] : (at.get(pointer) ?? []);
   return (
     <Block label={label}>
-      {lines.map((line, index) => {
-        const own = marksOf(line);
+      {lines.map(({ text, pointer = "none" }, index) => {
+        const own = at.get(pointer) ?? [];
         return (
           <span key={index}>
             <span class={own.length > 0 ? "warn tint plain" : undefined}>
-              <Coloured text={line.text} />
+              <Coloured text={text} />
               {"\n"}
             </span>
-            {own.map((mark, place) => (
-              <span key={place} class={mark.grade === "lost" ? "mark bad" : "mark warn"}>
-                {`${" ".repeat(line.text.search(/\S/))}▲ ${mark.grade}: ${mark.message}\n`}
+            {own.map(({ grade, message }, place) => (
+              <span key={place} class={grade === "lost" ? "mark bad" : "mark warn"}>
+                {`${" ".repeat(text.search(/\S/))}▲ ${grade}: ${message}\n`}
               </span>
             ))}
           </span>
@@ -157,15 +136,10 @@ export function MarkedJson({
   );
 }
 
-/** The number of members that are shown at first. */
 const MEMBERS = 100;
 
 /** A value as a tree. Branches are rendered when they are opened. */
-export function Tree({
-  value,
-  name,
-  depth = 0,
-}: {
+export function Tree({ value, name, depth = 0 }: {
   readonly value: unknown;
   readonly name?: string;
   readonly depth?: number;
@@ -173,12 +147,8 @@ export function Tree({
   const [isOpen, setOpen] = useState(depth < 2);
   const [count, setCount] = useState(MEMBERS);
   const key = name === undefined ? null : <span class="json-key">{name}:</span>;
-  const entries = Array.isArray(value)
-    ? value.map((item, index): [string, unknown] => [String(index), item])
-    : isObject(value)
-    ? Object.entries(value)
-    : undefined;
-  if (entries === undefined || entries.length === 0) {
+  const entries = membersOf(value);
+  if (entries.length === 0) {
     return (
       <div class="leaf">
         {key} <Coloured text={JSON.stringify(value) ?? ""} />
@@ -212,10 +182,7 @@ export function Tree({
 }
 
 /** A button that copies a text. If the browser does not allow it, the user selects the text. */
-export function Copy({
-  text,
-  children,
-}: {
+export function Copy({ text, children }: {
   readonly text: string;
   readonly children: ComponentChildren;
 }): Element {
@@ -230,17 +197,17 @@ export function Copy({
   };
   return (
     <>
-      <Button kind="quiet" onClick={() => void copy()}>
-        {children}
-      </Button>
-      <span class="faint" role="status">
-        {said}
-      </span>
+      <Button kind="quiet" onClick={() => void copy()}>{children}</Button>
+      <span class="faint" role="status">{said}</span>
     </>
   );
 }
 
-/** Returns a time in the user's format. */
+/** Returns a number of things: `1 tool`, `2 tools`. */
+export function counted(count: number, thing: string): string {
+  return `${count} ${thing}${count === 1 ? "" : "s"}`;
+}
+
 export function milliseconds(value: number): string {
   if (value >= 10_000) return `${(value / 1_000).toFixed(1)} s`;
   return value >= 100 ? `${Math.round(value)} ms` : `${Number(value.toPrecision(2))} ms`;

@@ -1,13 +1,10 @@
 /**
  * The route of the page, stored in the fragment of its address. The fragment is not sent to the
  * service.
- *
- * @module
  */
 
 import { effect, signal } from "@preact/signals";
 
-/** A route. */
 export type Route =
   | { readonly page: "tools" | "why" | "calls" }
   | {
@@ -18,7 +15,6 @@ export type Route =
     readonly arguments?: string;
   };
 
-/** The views of one tool, with their titles. */
 export const VIEWS = [["try", "Try"], ["targets", "Targets"], ["schema", "Schema"]] as const;
 
 /** Parses a fragment. An unknown fragment is the list of tools. */
@@ -27,34 +23,30 @@ export function readRoute(hash: string): Route {
   const [page, id, named = "try"] = path.split("/");
   const view = VIEWS.find(([name]) => name === named)?.[0];
   if (page === "why" || page === "calls") return { page };
-  if (page !== "tool" || id === undefined || view === undefined) {
-    return { page: "tools" };
-  }
+  if (page !== "tool" || id === undefined || view === undefined) return { page: "tools" };
   const given = new URLSearchParams(query).get("arguments");
   try {
-    return {
-      page,
-      id: decodeURIComponent(id),
-      view,
-      ...(given === null ? {} : { arguments: given }),
-    };
+    const own = { page, id: decodeURIComponent(id), view } as const;
+    return given === null ? own : { ...own, arguments: given };
   } catch {
     return { page: "tools" };
   }
 }
 
-/** Returns the fragment of a route. */
 export function hrefOf(route: Route): string {
-  if (route.page !== "tool") {
-    return route.page === "tools" ? "#/" : `#/${route.page}`;
-  }
-  const query = route.arguments === undefined
-    ? ""
-    : `?${new URLSearchParams({ arguments: route.arguments })}`;
-  return `#/tool/${encodeURIComponent(route.id)}/${route.view}${query}`;
+  if (route.page === "tools") return "#/";
+  if (route.page !== "tool") return `#/${route.page}`;
+  const path = `#/tool/${encodeURIComponent(route.id)}/${route.view}`;
+  const given = route.arguments;
+  return given === undefined ? path : `${path}?${new URLSearchParams({ arguments: given })}`;
 }
 
-/** The current route. */
+/** Returns the fragment that opens a call with its arguments. */
+export function hrefOfCall(id: string, input: unknown): string {
+  const given = input === undefined ? {} : { arguments: JSON.stringify(input) };
+  return hrefOf({ page: "tool", id, view: "try", ...given });
+}
+
 export const route = signal<Route>(readRoute(location.hash));
 
 addEventListener("hashchange", () => (route.value = readRoute(location.hash)));

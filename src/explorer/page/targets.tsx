@@ -1,8 +1,6 @@
 /**
  * One tool in the format of every provider, side by side, with its tokens. Losses are marked in the
  * tool's own schema.
- *
- * @module
  */
 
 import { signal } from "@preact/signals";
@@ -11,7 +9,7 @@ import { useEffect, useState } from "preact/hooks";
 import { countTokens } from "../../finding/mod.ts";
 import type { ExportWarning, Loss, RejectedTool } from "../../formats/mod.ts";
 import { ask, messageOf } from "./api.ts";
-import { Block, Coloured, Head, type Mark, MarkedJson } from "./parts.tsx";
+import { Block, Coloured, counted, Head, type Mark, MarkedJson } from "./parts.tsx";
 import type { ListedTool } from "./tools.tsx";
 
 /** The targets, inserted by the build. */
@@ -28,10 +26,8 @@ interface Export {
 /** An export with its tokens, or the reason why there is none. */
 type Exported = (Export & { readonly tokens: number }) | { readonly error: string };
 
-/** The compared targets. */
 const chosen = signal<readonly string[]>(["openai.chat.strict", "anthropic", "gemini"]);
 
-/** The exports of the tool, by target. */
 export function Targets({ tool }: { readonly tool: ListedTool }): JSX.Element {
   const [exports, setExports] = useState<ReadonlyMap<string, Exported>>(new Map());
   useEffect(() => {
@@ -39,9 +35,7 @@ export function Targets({ tool }: { readonly tool: ListedTool }): JSX.Element {
     setExports(new Map());
     for (const { id } of TARGETS) {
       void exportTo(id, tool.id, abort.signal).then((found) => {
-        if (!abort.signal.aborted) {
-          setExports((known) => new Map([...known, [id, found]]));
-        }
+        if (!abort.signal.aborted) setExports((known) => new Map([...known, [id, found]]));
       });
     }
     return () => abort.abort();
@@ -110,9 +104,7 @@ function Summary({ exported }: { readonly exported: Exported | undefined }): JSX
         {[
           ...rejected.map(() => "refused"),
           ...(widened > 0 ? [`${widened} accept more`] : []),
-          ...(warnings.length > 0
-            ? [`${warnings.length} ${warnings.length === 1 ? "warning" : "warnings"}`]
-            : []),
+          ...(warnings.length > 0 ? [counted(warnings.length, "warning")] : []),
         ].join(", ")}
       </td>
     </>
@@ -125,11 +117,7 @@ function markOf({ side, path, grade, message }: Loss): Mark {
   return { pointer: start + path, grade, message };
 }
 
-function Shape({
-  tool,
-  title,
-  exported,
-}: {
+function Shape({ tool, title, exported }: {
   readonly tool: ListedTool;
   readonly title: string;
   readonly exported: Exported | undefined;

@@ -1,42 +1,21 @@
-/**
- * The caller's tools and their changes, and the list of them with its search and filters.
- *
- * @module
- */
+/** The caller's tools and their changes, and the list of them with its search and filters. */
 
 import { computed, effect, signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { RISK_LEVELS, type RiskLevel, type ToolExample } from "../../tool/mod.ts";
+import type { ToolExplanation } from "../../select/mod.ts";
+import { RISK_LEVELS, type RiskLevel, type Tool } from "../../tool/mod.ts";
 import { ApiError, ask, eventsOf, messageOf, send, sessions } from "./api.ts";
-import { Risk, useGrowing } from "./parts.tsx";
+import { counted, Risk, useGrowing } from "./parts.tsx";
 import { hrefOf, route } from "./route.ts";
 
 /** A tool in the service's listing: the fields that the page shows. */
-export interface ListedTool {
-  readonly id: string;
-  readonly namespace?: string;
-  readonly title?: string;
-  readonly description: string;
-  readonly parameters: Readonly<Record<string, unknown>> | boolean;
-  readonly returns?: Readonly<Record<string, unknown>> | boolean;
-  readonly category?: string;
-  readonly risk: RiskLevel;
-  readonly tags: readonly string[];
-  readonly examples?: readonly ToolExample[];
-  readonly deprecated?: boolean | string;
-  readonly requiresApproval?: boolean;
-  readonly executable: boolean;
-}
+export type ListedTool =
+  & Pick<Tool, "id" | "description" | "parameters" | "risk" | "tags">
+  & Partial<Pick<Tool, "namespace" | "title" | "returns" | "category">>
+  & Partial<Pick<Tool, "examples" | "deprecated" | "requiresApproval">>
+  & { readonly executable: boolean };
 
-/** The explanation of a tool's visibility. */
-export interface Explained {
-  readonly id: string;
-  readonly risk: RiskLevel;
-  readonly selected: boolean;
-  readonly available: boolean;
-  readonly removedBy?: string;
-  readonly reason: string;
-}
+export type Explained = Omit<ToolExplanation, "steps"> & { readonly risk: RiskLevel };
 
 /** The response of `GET /explain`. */
 export interface Explanations {
@@ -45,59 +24,65 @@ export interface Explanations {
   readonly tools: readonly Explained[];
 }
 
-/** The state of the listing. */
-export type Loading = "loading" | "ready" | { readonly error: string };
-
 /** The tools that are available, by id, in order. */
 export const tools = signal<ReadonlyMap<string, ListedTool>>(new Map());
 /** The caller's tools that are not available now. */
 export const unavailable = signal<readonly Explained[]>([]);
-export const loading = signal<Loading>("loading");
+export const loading = signal<"loading" | "ready" | { readonly error: string }>("loading");
 /** True if the page receives changes of the tools. */
 const isLive = signal(false);
 /** The number of times that the tools were loaded, for dependent views. */
 export const revision = signal(0);
 
-/** The search query. */
 const query = signal("");
-/** The active filters; empty for all tools. */
-const filters = signal({ namespace: "", category: "", risk: "", tag: "" });
 /** The results of the service's search, best first. */
 const hits = signal<readonly string[]>([]);
 
-/** The choices of the filters. */
-const filterValues = computed(() => {
-  const all = [...tools.value.values()];
-  const sorted = (values: readonly (string | undefined)[]): readonly string[] =>
-    [...new Set(values.filter((value) => value !== undefined))].sort();
-  return {
-    namespace: sorted(all.map((tool) => tool.namespace)),
-    category: sorted(all.map((tool) => tool.category)),
-    tag: sorted(all.flatMap((tool) => tool.tags)),
-  };
-});
+/** The filters, each with a tool's values. */
+const FILTERS = {
+  namespace: ({ namespace = "" }: ListedTool) => [namespace],
+  category: ({ category = "" }: ListedTool) => [category],
+  risk: ({ risk }: ListedTool) => [risk],
+  tag: ({ tags }: ListedTool) => tags,
+} as const satisfies Record<string, (tool: ListedTool) => readonly string[]>;
+type FilterName = keyof typeof FILTERS;
+const FILTER_NAMES = Object.keys(FILTERS) as FilterName[];
+
+/** The chosen value of each filter. */
+const filters = signal<{ readonly [Name in FilterName]?: string }>({});
+
+function passes(tool: ListedTool, name: FilterName): boolean {
+  const wanted = filters.value[name];
+  const values: readonly string[] = FILTERS[name](tool);
+  return !wanted || values.includes(wanted);
+}
+
+const filterValues = computed(() =>
+  FILTER_NAMES.map((name) => {
+    const found = new Set([...tools.value.values()].flatMap<string>(FILTERS[name]));
+    const values = name === "risk" ? RISK_LEVELS : [...found].filter(Boolean).sort();
+    return { name, values };
+  })
+);
 
 /** The listed tools: search results first, then tools that contain the query. */
 const shown = computed<readonly ListedTool[]>(() => {
-  const { namespace, category, risk, tag } = filters.value;
   const words = query.value.trim().toLowerCase();
-  const kept = [...tools.value.values()].filter(
-    (tool) =>
-      (namespace === "" || tool.namespace === namespace) &&
-      (category === "" || tool.category === category) &&
-      (risk === "" || tool.risk === risk) &&
-      (tag === "" || tool.tags.includes(tag)),
-  );
+  const kept = [...tools.value.values()]
+    .filter((tool) => FILTER_NAMES.every((name) => passes(tool, name)));
   if (words === "") return kept;
+  const found = hits.value.flatMap((id) => kept.find((tool) => tool.id === id) ?? []);
   const holding = kept.filter((tool) =>
     `${tool.id}\n${tool.title ?? ""}\n${tool.description}`.toLowerCase().includes(words)
   );
-  const isKept = new Set(kept);
-  const found = hits.value
-    .map((id) => tools.value.get(id))
-    .filter((tool) => tool !== undefined && isKept.has(tool));
-  return [...new Set([...found, ...holding])] as readonly ListedTool[];
+  return [...new Set([...found, ...holding])];
 });
+
+/** The response of `GET /tools`. */
+interface Page {
+  readonly tools: readonly ListedTool[];
+  readonly nextCursor?: string;
+}
 
 const SEARCH_AFTER_MS = 120;
 const MAX_HITS = 50;
@@ -110,10 +95,8 @@ effect(() => {
   const abort = new AbortController();
   const timer = setTimeout(async () => {
     try {
-      const found = await ask<{ readonly tools: readonly ListedTool[] }>(
-        `tools?${new URLSearchParams({ q: words, limit: String(MAX_HITS) })}`,
-        { signal: abort.signal },
-      );
+      const path = `tools?${new URLSearchParams({ q: words, limit: String(MAX_HITS) })}`;
+      const found = await ask<Page>(path, { signal: abort.signal });
       hits.value = found.tools.map(({ id }) => id);
     } catch {
       // Another search has begun, or the service has no search.
@@ -125,22 +108,18 @@ effect(() => {
   };
 });
 
-/** Loads the caller's tools, page by page. */
 async function load(signal: AbortSignal): Promise<void> {
   try {
     const explained = ask<Explanations>("explain", { signal });
     // Awaited below. If the listing fails first, this promise still needs a handler.
     explained.catch(() => {});
     const found = new Map<string, ListedTool>();
-    let cursor: string | undefined;
-    do {
-      const page = await ask<{
-        readonly tools: readonly ListedTool[];
-        readonly nextCursor?: string;
-      }>(cursor === undefined ? "tools" : `tools?${new URLSearchParams({ cursor })}`, { signal });
+    for (let path: string | undefined = "tools"; path !== undefined;) {
+      const page: Page = await ask(path, { signal });
       for (const tool of page.tools) found.set(tool.id, tool);
-      cursor = page.nextCursor;
-    } while (cursor !== undefined);
+      const { nextCursor: cursor } = page;
+      path = cursor && `tools?${new URLSearchParams({ cursor })}`;
+    }
     const absent = (await explained).tools.filter((tool) => tool.selected && !tool.available);
     if (signal.aborted) return;
     tools.value = found;
@@ -219,7 +198,6 @@ function moveIn(event: JSX.TargetedKeyboardEvent<HTMLElement>): void {
   event.preventDefault();
 }
 
-/** The list, with its search and filters. */
 export function ToolList(): JSX.Element {
   const list = shown.value;
   const { count, end } = useGrowing<HTMLLIElement>(list.length);
@@ -227,9 +205,7 @@ export function ToolList(): JSX.Element {
   return (
     <nav class="tools" aria-label="Tools" onKeyDown={moveIn}>
       <div class="search">
-        <label for={SEARCH_ID} class="hidden">
-          Search tools
-        </label>
+        <label for={SEARCH_ID} class="hidden">Search tools</label>
         <input
           id={SEARCH_ID}
           type="search"
@@ -292,27 +268,25 @@ function countOf(count: number, isFiltered: boolean): string {
   if (loading.value === "loading") return "Loading the tools…";
   if (loading.value !== "ready") return loading.value.error;
   const all = tools.value.size;
-  return isFiltered ? `${count} of ${all} tools` : `${all} ${all === 1 ? "tool" : "tools"}`;
+  return isFiltered ? `${count} of ${all} tools` : counted(all, "tool");
 }
 
 function Filters(): JSX.Element {
-  const values = { ...filterValues.value, risk: RISK_LEVELS };
-  const names = ["namespace", "category", "risk", "tag"] as const;
   return (
     <div class="filters">
-      {names
-        .filter((name) => values[name].length > 1 || filters.value[name] !== "")
-        .map((name) => (
+      {filterValues.value
+        .filter(({ name, values }) => values.length > 1 || filters.value[name])
+        .map(({ name, values }) => (
           <select
             key={name}
             aria-label={`Filter by ${name}`}
-            value={filters.value[name]}
-            onChange={(
-              event,
-            ) => (filters.value = { ...filters.value, [name]: event.currentTarget.value })}
+            value={filters.value[name] ?? ""}
+            onChange={({ currentTarget: { value } }) => {
+              filters.value = { ...filters.value, [name]: value };
+            }}
           >
             <option value="">any {name}</option>
-            {values[name].map((value) => <option key={value} value={value}>{value}</option>)}
+            {values.map((value) => <option key={value} value={value}>{value}</option>)}
           </select>
         ))}
     </div>

@@ -1,8 +1,4 @@
-/**
- * The view that calls a tool: form, JSON arguments, progress, result and code samples.
- *
- * @module
- */
+/** The view that calls a tool: form, JSON arguments, progress, result and code samples. */
 
 import type { JSX } from "preact";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
@@ -14,10 +10,10 @@ import { CallView } from "./call_view.tsx";
 import { Form } from "./form.tsx";
 import { parse } from "./json_views.ts";
 import { Block, Button, Coloured, Copy, Segments } from "./parts.tsx";
-import { hrefOf } from "./route.ts";
+import { hrefOfCall } from "./route.ts";
 import type { ListedTool } from "./tools.tsx";
 
-/** The arguments and their text. The text differs from the arguments while it is not valid JSON. */
+/** The arguments, and their text, which may be invalid JSON. */
 interface Draft {
   readonly value: unknown;
   readonly text: string;
@@ -44,10 +40,7 @@ function firstDraft(id: string, schema: FormSchema, given: string | undefined): 
 const MAX_LINK = 8_000;
 
 /** A tool with its form. Remounted for each tool and link. */
-export function Try({
-  tool,
-  given,
-}: {
+export function Try({ tool, given }: {
   readonly tool: ListedTool;
   readonly given: string | undefined;
 }): JSX.Element {
@@ -83,20 +76,14 @@ export function Try({
   latest.current = start;
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
-      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
-        event.preventDefault();
-        latest.current();
-      }
+      if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+      event.preventDefault();
+      latest.current();
     };
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
   }, []);
-  const link = hrefOf({
-    page: "tool",
-    id: tool.id,
-    view: "try",
-    arguments: JSON.stringify(draft.value),
-  });
+  const link = hrefOfCall(tool.id, draft.value);
   return (
     <div class="stack wide">
       <section class="stack" aria-label="Arguments">
@@ -117,11 +104,8 @@ export function Try({
             error={draft.error}
             onChange={(text) => {
               const read = parse(text);
-              edit(
-                read.ok
-                  ? { value: read.value, text }
-                  : { value: draft.value, text, error: read.message },
-              );
+              const { value } = read.ok ? read : draft;
+              edit(read.ok ? { value, text } : { value, text, error: read.message });
             }}
           />
         </div>
@@ -146,15 +130,9 @@ export function Try({
  * An editor for JSON: a plain text area over the same text in colours. A text area supports undo,
  * selection and screen readers.
  */
-function Editor({
-  label,
-  text,
-  error,
-  onChange,
-}: {
+function Editor({ label, text, error, onChange }: {
   readonly label: string;
   readonly text: string;
-  /** The reason why the text is not valid JSON. */
   readonly error: string | undefined;
   readonly onChange: (text: string) => void;
 }): JSX.Element {
@@ -191,10 +169,7 @@ function Editor({
   );
 }
 
-function Examples({
-  tool,
-  onPick,
-}: {
+function Examples({ tool, onPick }: {
   readonly tool: ListedTool;
   readonly onPick: (input: unknown) => void;
 }): JSX.Element | null {
@@ -216,141 +191,88 @@ function Examples({
   );
 }
 
-/** The call of a sample. */
-interface SampleCall {
-  /** The URL of the service, with a trailing slash. */
-  readonly url: string;
-  readonly id: string;
-  readonly arguments: unknown;
-  /** True if the service requires a token. */
-  readonly hasToken: boolean;
+/** Writes a call for other programs, by the language. */
+function samplesOf(id: string, input: unknown): Readonly<Record<string, string>> {
+  const url = `${BASE}tools/${encodeURIComponent(id)}/execute`;
+  const hasToken = token.value !== "";
+  const body = JSON.stringify({ arguments: input });
+  const indented = JSON.stringify({ arguments: input }, null, 2).replaceAll("\n", "\n  ");
+  return {
+    curl: joined(
+      `curl -s ${inShell(url)} \\`,
+      hasToken && '  -H "authorization: Bearer $PLUE_TOKEN" \\',
+      "  -H 'content-type: application/json' \\",
+      `  --data-raw ${inShell(body)}`,
+    ),
+    TypeScript: joined(
+      `const response = await fetch(${JSON.stringify(url)}, {`,
+      '  method: "POST",',
+      "  headers: {",
+      '    "content-type": "application/json",',
+      hasToken && "    authorization: `Bearer ${process.env.PLUE_TOKEN}`,",
+      "  },",
+      `  body: JSON.stringify(${indented}),`,
+      "});",
+      "console.log(await response.json());",
+    ),
+    Python: joined(
+      "import json, os, urllib.request",
+      "",
+      "request = urllib.request.Request(",
+      `    ${JSON.stringify(url)},`,
+      `    data=${JSON.stringify(body)}.encode(),`,
+      "    headers={",
+      '        "content-type": "application/json",',
+      hasToken && '        "authorization": "Bearer " + os.environ["PLUE_TOKEN"],',
+      "    },",
+      ")",
+      "with urllib.request.urlopen(request) as response:",
+      "    print(json.load(response))",
+    ),
+    C: joined(
+      "#include <plue.h>",
+      "#include <stdio.h>",
+      "",
+      "int main(void) { /* PLUE_TOOLS names the TypeScript module that exports the registry */",
+      `    char *result = plue_tool_execute(${inC(id)},`,
+      `        ${inC(JSON.stringify(input ?? {}))}, NULL);`,
+      "    puts(result);",
+      "    plue_free_json(result);",
+      "    plue_shutdown();",
+      "}",
+    ),
+  };
 }
 
-/** The languages, each with the function that writes a call. */
-const SAMPLES: readonly {
-  readonly name: string;
-  readonly write: (call: SampleCall) => string;
-}[] = [
-  { name: "curl", write: curl },
-  { name: "TypeScript", write: typescript },
-  { name: "Python", write: python },
-  { name: "C", write: c },
-];
-
-function urlOf({ url, id }: SampleCall): string {
-  return `${url}tools/${encodeURIComponent(id)}/execute`;
+function joined(...lines: readonly (string | false)[]): string {
+  return lines.filter((line) => line !== false).join("\n");
 }
 
-function shellQuoted(text: string): string {
+function inShell(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-function curl(call: SampleCall): string {
-  return [
-    `curl -s ${shellQuoted(urlOf(call))}`,
-    ...(call.hasToken ? [`-H "authorization: Bearer $PLUE_TOKEN"`] : []),
-    "-H 'content-type: application/json'",
-    `--data-raw ${shellQuoted(JSON.stringify({ arguments: call.arguments }))}`,
-  ].join(" \\\n  ");
+/** Returns a C string literal. "?" is escaped because of trigraphs. */
+function inC(text: string): string {
+  return JSON.stringify(text).replaceAll("?", "\\?");
 }
 
-function typescript(call: SampleCall): string {
-  const body = JSON.stringify({ arguments: call.arguments }, null, 2).replaceAll("\n", "\n  ");
-  return [
-    `const response = await fetch(${JSON.stringify(urlOf(call))}, {`,
-    '  method: "POST",',
-    "  headers: {",
-    '    "content-type": "application/json",',
-    ...(call.hasToken ? ["    authorization: `Bearer ${process.env.PLUE_TOKEN}`,"] : []),
-    "  },",
-    `  body: JSON.stringify(${body}),`,
-    "});",
-    "console.log(await response.json());",
-  ].join("\n");
-}
-
-function python(call: SampleCall): string {
-  return [
-    "import json, os, urllib.request",
-    "",
-    "request = urllib.request.Request(",
-    `    ${pythonOf(urlOf(call))},`,
-    `    data=json.dumps({"arguments": ${pythonOf(call.arguments)}}).encode(),`,
-    "    headers={",
-    '        "content-type": "application/json",',
-    ...(call.hasToken ? ['        "authorization": "Bearer " + os.environ["PLUE_TOKEN"],'] : []),
-    "    },",
-    ")",
-    "with urllib.request.urlopen(request) as response:",
-    "    print(json.load(response))",
-  ].join("\n");
-}
-
-/** Returns a JSON value as a Python literal. */
-function pythonOf(value: unknown): string {
-  if (value === null || value === undefined) return "None";
-  if (typeof value === "boolean") return value ? "True" : "False";
-  if (Array.isArray(value)) return `[${value.map(pythonOf).join(", ")}]`;
-  if (typeof value === "object") {
-    return `{${
-      Object.entries(value)
-        .map(([key, item]) => `${pythonOf(key)}: ${pythonOf(item)}`)
-        .join(", ")
-    }}`;
-  }
-  // JSON strings and numbers are valid in Python if lone surrogates are escaped as in JSON.
-  return JSON.stringify(value);
-}
-
-function c(call: SampleCall): string {
-  return [
-    "#include <plue.h>",
-    "#include <stdio.h>",
-    "",
-    "int main(void) { /* PLUE_TOOLS names the TypeScript module that exports the registry */",
-    `    char *result = plue_tool_execute(${cQuoted(call.id)},`,
-    `        ${cQuoted(JSON.stringify(call.arguments ?? {}))}, NULL);`,
-    "    puts(result);",
-    "    plue_free_json(result);",
-    "    plue_shutdown();",
-    "}",
-  ].join("\n");
-}
-
-/**
- * Returns a C string literal. Octal escapes end after three digits; "?" is escaped because of
- * trigraphs.
- */
-function cQuoted(text: string): string {
-  const bytes = new TextEncoder().encode(text);
-  let result = "";
-  for (const byte of bytes) {
-    const letter = String.fromCharCode(byte);
-    if (letter === '"' || letter === "\\" || letter === "?") {
-      result += `\\${letter}`;
-    } else if (byte >= 0x20 && byte < 0x7f) result += letter;
-    else result += `\\${byte.toString(8).padStart(3, "0")}`;
-  }
-  return `"${result}"`;
-}
-
-const LANGUAGES = SAMPLES.map(({ name }) => [name, name] as const);
-
-function Samples({
-  tool,
-  input,
-}: {
+function Samples({ tool, input }: {
   readonly tool: ListedTool;
   readonly input: unknown;
 }): JSX.Element {
   const [language, setLanguage] = useState("curl");
-  const sample = SAMPLES.find(({ name }) => name === language) ?? SAMPLES[0];
-  const text =
-    sample?.write({ url: BASE, id: tool.id, arguments: input, hasToken: token.value !== "" }) ?? "";
+  const samples = samplesOf(tool.id, input);
+  const text = samples[language] ?? "";
   return (
     <section class="samples stack" aria-label="The same call for other programs">
       <div class="row">
-        <Segments label="Language" values={LANGUAGES} value={language} onChange={setLanguage} />
+        <Segments
+          label="Language"
+          values={Object.keys(samples).map((name) => [name, name])}
+          value={language}
+          onChange={setLanguage}
+        />
         <Copy text={text}>Copy</Copy>
       </div>
       <Block label={`The call in ${language}`}>{text}</Block>

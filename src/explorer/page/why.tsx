@@ -1,8 +1,6 @@
 /**
  * The matrix of tools by role, risk or context. Each cell shows a decision of the service and opens
  * its explanation.
- *
- * @module
  */
 
 import { signal } from "@preact/signals";
@@ -16,23 +14,24 @@ import { type Explained, type Explanations, revision } from "./tools.tsx";
 
 type Dimension = "role" | "risk" | "context";
 
-/** A column: its label and its query. */
 interface Column {
   readonly name: string;
+  /** Begins with "?", unless it is empty. */
   readonly query: string;
 }
 
+function columnOf(name: string, query: Readonly<Record<string, string>>): Column {
+  const text = new URLSearchParams(query).toString();
+  return { name, query: text && `?${text}` };
+}
+
+const OWN = columnOf("you", {});
 const CONTEXTS: readonly Column[] = [
   ...Object.entries(VOCABULARY)
     .filter(([, { flag }]) => flag.startsWith("--no-"))
-    .map(([name, { flag }]) => ({
-      name: flag.replace("--", "").replace("-", " "),
-      query: `${name}=false`,
-    })),
-  { name: "read-only", query: "tagsAll=read-only" },
+    .map(([name, { flag }]) => columnOf(flag.slice(2).replace("-", " "), { [name]: "false" })),
+  columnOf("read-only", { tagsAll: "read-only" }),
 ];
-
-const OWN: Column = { name: "you", query: "" };
 
 /** The maximum number of columns, each of which is a request. */
 const MAX_COLUMNS = 24;
@@ -42,14 +41,11 @@ function columnsOf(dimension: Dimension, { roles, scopes }: Explanations): reado
     case "role":
       return [
         OWN,
-        ...roles.map((role) => ({ name: role, query: new URLSearchParams({ role }).toString() })),
-        ...scopes.map((scope) => ({
-          name: `scope ${scope}`,
-          query: new URLSearchParams({ scopes: scope }).toString(),
-        })),
+        ...roles.map((role) => columnOf(role, { role })),
+        ...scopes.map((scopes) => columnOf(`scope ${scopes}`, { scopes })),
       ].slice(0, MAX_COLUMNS);
     case "risk":
-      return [...RISK_LEVELS.map((risk) => ({ name: `up to ${risk}`, query: `maxRisk=${risk}` }))];
+      return RISK_LEVELS.map((risk) => columnOf(`up to ${risk}`, { maxRisk: risk }));
     case "context":
       return [OWN, ...CONTEXTS];
   }
@@ -62,13 +58,11 @@ const words = signal("");
 /** The decisions of one column, by tool. */
 type Answers = ReadonlyMap<string, Explained>;
 
-/** The selected cell. */
 interface Cell {
   readonly id: string;
   readonly column: Column;
 }
 
-/** The matrix. */
 export function Why(): JSX.Element {
   const [cell, setCell] = useState<Cell>();
   const { value, error } = useLoaded(async (signal) => {
@@ -77,7 +71,7 @@ export function Why(): JSX.Element {
       columnsOf(dimension.value, own).map(async ({ query }) => {
         const { tools } = query === ""
           ? own
-          : await ask<Explanations>(`explain?${query}`, { signal });
+          : await ask<Explanations>(`explain${query}`, { signal });
         return [query, new Map(tools.map((tool) => [tool.id, tool]))] as const;
       }),
     );
@@ -94,11 +88,7 @@ export function Why(): JSX.Element {
       <div class="row">
         <Segments
           label="Columns"
-          values={[
-            ["role", "By role"],
-            ["risk", "By risk"],
-            ["context", "By context"],
-          ]}
+          values={[["role", "By role"], ["risk", "By risk"], ["context", "By context"]]}
           value={dimension.value}
           onChange={(next) => {
             setCell(undefined);
@@ -135,7 +125,6 @@ export function Why(): JSX.Element {
   );
 }
 
-/** Moves the focus between cells. */
 function moveInGrid(event: JSX.TargetedKeyboardEvent<HTMLElement>): void {
   const step = STEPS[event.key];
   const cell = (event.target as Element).closest("td");
@@ -154,13 +143,7 @@ const STEPS: Readonly<Record<string, readonly [row: number, column: number]>> = 
   ArrowRight: [0, 1],
 };
 
-function Matrix({
-  rows,
-  columns,
-  answers,
-  cell,
-  onOpen,
-}: {
+function Matrix({ rows, columns, answers, cell, onOpen }: {
   readonly rows: readonly Explained[];
   readonly columns: readonly Column[];
   readonly answers: ReadonlyMap<string, Answers>;
@@ -202,9 +185,7 @@ function Matrix({
         ))}
         {rows.length > count && (
           <tr key="" ref={end}>
-            <th scope="row" class="faint">
-              {rows.length - count} more
-            </th>
+            <th scope="row" class="faint">{rows.length - count} more</th>
           </tr>
         )}
       </tbody>
@@ -220,7 +201,6 @@ function wordOf({ selected, available, removedBy }: Explained): string {
   return available ? "seen" : selected ? "unavailable" : (removedBy ?? "hidden");
 }
 
-/** All steps of one decision. */
 function Explanation({
   cell: { id, column },
   onClose,
@@ -228,10 +208,10 @@ function Explanation({
   readonly cell: Cell;
   readonly onClose: () => void;
 }): JSX.Element {
-  const { value: explanation, error } = useLoaded(() => {
-    const query = column.query === "" ? "" : `?${column.query}`;
-    return ask<ToolExplanation>(`tools/${encodeURIComponent(id)}/explain${query}`);
-  }, []);
+  const { value: explanation, error } = useLoaded(
+    () => ask<ToolExplanation>(`tools/${encodeURIComponent(id)}/explain${column.query}`),
+    [],
+  );
   return (
     <section class="explanation box" aria-label="Explanation" aria-live="polite">
       <div class="row">

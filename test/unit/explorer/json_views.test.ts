@@ -22,12 +22,8 @@ const SAMPLE = {
 describe("jsonLines()", () => {
   it("writes what JSON.stringify writes", () => {
     for (const value of [SAMPLE, [], {}, 1, "x", null, [[[]]], { a: { b: {} } }]) {
-      assertEquals(
-        jsonLines(value)
-          .map(({ text }) => text)
-          .join("\n"),
-        JSON.stringify(value, null, 2),
-      );
+      const lines = jsonLines(value).map(({ text }) => text);
+      assertEquals(lines.join("\n"), JSON.stringify(value, null, 2));
     }
   });
 
@@ -57,33 +53,14 @@ describe("parse()", () => {
 
 describe("wordsOf()", () => {
   it("cuts a text into words, and loses nothing of it", () => {
-    for (
-      const text of [
-        JSON.stringify(SAMPLE, null, 2),
-        '{"a": tru',
-        '"open',
-        "",
-        "-1.5e+3,",
-        '"\\',
-      ]
-    ) {
-      assertEquals(
-        wordsOf(text)
-          .map((word) => word.text)
-          .join(""),
-        text,
-      );
+    const sample = JSON.stringify(SAMPLE, null, 2);
+    for (const text of [sample, '{"a": tru', '"open', "", "-1.5e+3,", '"\\']) {
+      assertEquals(wordsOf(text).map((word) => word.text).join(""), text);
     }
+    const words = wordsOf('{"k": "v", "n": -1, "t": true}').filter(({ kind }) => kind !== "plain");
     assertEquals(
-      wordsOf('{"k": "v", "n": -1, "t": true}').filter(({ kind }) => kind !== "plain"),
-      [
-        { kind: "key", text: '"k"' },
-        { kind: "string", text: '"v"' },
-        { kind: "key", text: '"n"' },
-        { kind: "number", text: "-1" },
-        { kind: "key", text: '"t"' },
-        { kind: "word", text: "true" },
-      ],
+      words.map(({ kind, text }) => `${kind} ${text}`),
+      ['key "k"', 'string "v"', 'key "n"', "number -1", 'key "t"', "word true"],
     );
   });
 });
@@ -126,10 +103,7 @@ describe("tableOf()", () => {
   it("has a column for each property of the objects of a list", () => {
     assertEquals(tableOf([{ a: 1 }, { a: 2, b: "x" }]), {
       columns: ["a", "b"],
-      rows: [
-        [1, ""],
-        [2, "x"],
-      ],
+      rows: [[1, ""], [2, "x"]],
       total: 2,
     });
   });
@@ -158,9 +132,8 @@ describe("imagesIn()", () => {
       { type: "image", data: "R0lGODlh", mimeType: "image/gif" },
     ];
     assertEquals(imagesIn({ content }), ["data:image/gif;base64,R0lGODlh"]);
-    assertEquals(imagesIn({ deep: ["data:image/png;base64,AAAA"] }), [
-      "data:image/png;base64,AAAA",
-    ]);
+    const url = "data:image/png;base64,AAAA";
+    assertEquals(imagesIn({ deep: [url] }), [url]);
   });
 
   it("takes nothing else for an image", () => {
@@ -173,9 +146,7 @@ describe("imagesIn()", () => {
         { data: 'x" onerror="alert(1)', mimeType: "image/png" },
         null,
       ]
-    ) {
-      assertEquals(imagesIn(value), []);
-    }
+    ) assertEquals(imagesIn(value), []);
   });
 
   it("ends in deep and long values", () => {
@@ -189,15 +160,8 @@ describe("imagesIn()", () => {
 describe("textOf()", () => {
   it("leaves strings and text blocks unchanged, and shows other values as JSON", () => {
     assertEquals(textOf("a\nb"), "a\nb");
-    assertEquals(
-      textOf({
-        content: [
-          { type: "text", text: "a" },
-          { type: "text", text: "b" },
-        ],
-      }),
-      "a\nb",
-    );
+    const content = ["a", "b"].map((text) => ({ type: "text", text }));
+    assertEquals(textOf({ content }), "a\nb");
     assertEquals(textOf({ content: [{ type: "image" }] }).startsWith("{"), true);
     assertEquals(textOf(undefined), "");
     assertEquals(textOf([1]), "[\n  1\n]");
