@@ -1,8 +1,6 @@
 /**
  * The bridge: three tools that give access to all tools of a toolset. A model finds the others with
  * `search_tools`, reads their schemas with `describe_tools`, and calls them with `call_tool`.
- *
- * @module
  */
 
 import { CallContext } from "../execute/mod.ts";
@@ -35,7 +33,7 @@ import {
   type ToolDefinition,
   ToolResult,
 } from "../tool/mod.ts";
-import { checkIds, type ToolDetail } from "./fit_budget.ts";
+import { checkIds, type ToolDetail, variantOf } from "./fit_budget.ts";
 import { signatureOf } from "./signature.ts";
 
 /** Options for {@linkcode createToolBridge}. */
@@ -146,10 +144,7 @@ export function createToolBridge(toolset: Toolset, options: ToolBridgeOptions = 
   if (!isToolset(toolset)) {
     refuse(ACTION, "it needs a toolset; a registry gives one by select()");
   }
-  return new ToolBridge(
-    toolset.bridge?.behind ?? toolset,
-    readFields(ACTION, options, CHECKS),
-  );
+  return new ToolBridge(toolset.bridge?.behind ?? toolset, readFields(ACTION, options, CHECKS));
 }
 
 class ToolBridge extends Toolset implements ToolsetBridge {
@@ -265,11 +260,8 @@ function targetIn(
 const made = new Map<string, Toolset>();
 
 function ownTools(limit: number, detail: ToolDetail): Toolset {
-  return once(
-    made,
-    `${limit} ${detail}`,
-    () => buildToolset([searchTool(limit, detail), DESCRIBE_TOOL, CALL_TOOL]),
-  );
+  const make = () => buildToolset([searchTool(limit, detail), DESCRIBE_TOOL, CALL_TOOL]);
+  return once(made, `${limit} ${detail}`, make);
 }
 
 const READS = {
@@ -306,13 +298,11 @@ function searchTool(most: number, detail: ToolDetail): Tool {
         return { tools: [], message: "The query is empty: say what you want to do" };
       }
       const found = await searchToolsetAsync(behind(context), query.slice(0, MAX_QUERY), { limit });
-      return found.length === 0
-        ? { tools: [], message: "No tool fits the query: try other words" }
-        : {
-          tools: found.map((tool) =>
-            detail === "signature" ? signatureOf(tool) : told(tool, detail)
-          ),
-        };
+      if (found.length === 0) {
+        return { tools: [], message: "No tool fits the query: try other words" };
+      }
+      const isShort = detail === "signature";
+      return { tools: found.map((tool) => isShort ? signatureOf(tool) : told(tool, detail)) };
     },
   } as ToolDefinition);
 }
@@ -376,10 +366,8 @@ function behind(context: ToolContext): Toolset {
 }
 
 function unknown(name: string, toolset: Toolset): string {
-  const near = nearIds(name, toolset.available().map(({ id }) => id));
-  const hint = near.length === 0
-    ? ""
-    : `. Did you mean ${near.map((id) => `"${id}"`).join(" or ")}?`;
+  const near = nearIds(name, toolset.available().map(({ id }) => id)).map((id) => `"${id}"`);
+  const hint = near.length === 0 ? "" : `. Did you mean ${near.join(" or ")}?`;
   return `There is no tool ${JSON.stringify(clip(name))}${hint}`;
 }
 
@@ -401,20 +389,20 @@ function inOrder(tools: readonly Tool[]): readonly Tool[] {
 const variants = new WeakMap<Tool, Tool>();
 
 function deferred(tool: Tool): Tool {
-  return hintsOf(tool).deferLoading === undefined ? variantOf(tool, { deferLoading: true }) : tool;
+  if (hintsOf(tool).deferLoading !== undefined) return tool;
+  return once(variants, tool, () => variantOf(tool, hint(tool, { deferLoading: true })));
 }
 
 function loadingSearch(tool: Tool): Tool {
-  return variantOf(tool, { toolSearch: true }, {
-    description: "Finds tools by what they do, and loads them, to be called then. Tools that are " +
-      "listed already are not loaded again.",
-  });
+  return once(variants, tool, () =>
+    variantOf(tool, {
+      ...hint(tool, { toolSearch: true }),
+      description:
+        "Finds tools by what they do, and loads them, to be called then. Tools that are " +
+        "listed already are not loaded again.",
+    }));
 }
 
-function variantOf(tool: Tool, hints: object, change: Partial<ToolDefinition> = {}): Tool {
-  return once(variants, tool, () => {
-    const { parametersStandard: _, returnsStandard: __, ...fields } = tool;
-    const meta = { ...tool.meta, provider: { ...hintsOf(tool), ...hints } };
-    return makeTool({ ...fields, ...change, meta } as ToolDefinition);
-  });
+function hint(tool: Tool, hints: object): Partial<ToolDefinition> {
+  return { meta: { ...tool.meta, provider: { ...hintsOf(tool), ...hints } } };
 }

@@ -1,8 +1,6 @@
 /**
  * Estimates the tokens of a text without a tokenizer: the text is split into the pieces of OpenAI's
  * o200k, and each piece has the average cost of pieces of its kind and length.
- *
- * @module
  */
 
 /** Counts the tokens of a text. */

@@ -1,8 +1,6 @@
 /**
  * Budgets: the tokens of an export, and the choice of tools and their detail within a number of
  * tokens.
- *
- * @module
  */
 
 import {
@@ -238,15 +236,11 @@ export function fitBudget<const Like extends TargetLike>(
   const tokensOfExport = (tools: readonly Tool[]): number => tokensOf(send(tools).tools, count);
 
   const caches = typeof target === "string" && count === countTokens && !exportOptions;
-  const { candidates, leftOut } = findCandidates(
-    available,
-    worthOf(available, fitting, pinned),
-    pinned,
-    (tool) => {
-      const make = (): readonly Form[] | string => formsOf(tool, send, count);
-      return caches ? cachedForms(tool, target as string, make) : make();
-    },
-  );
+  const { candidates, leftOut } = findCandidates(available, fitting, pinned, (tool) => {
+    const make = (): Forms => formsOf(tool, send, count);
+    if (!caches) return make();
+    return once(once(formsByTarget, tool, () => new Map()), target as string, make);
+  });
   const pins = candidates.filter((candidate) => candidate.pinned);
 
   // The tools by themselves do not take quite what they take together, so the whole is counted.
@@ -280,13 +274,10 @@ export function fitBudget<const Like extends TargetLike>(
             : leaveOut(tool, "target", `${exported.target} takes no more tools`);
         });
       return {
-        exported,
-        tokens,
-        tools: chosen.map(({ candidate: { tool: { id } }, form: { detail, tokens } }) => ({
-          id,
-          detail,
-          tokens,
-        })),
+        ...{ exported, tokens },
+        tools: chosen.map(({ candidate: { tool }, form: { detail, tokens } }) => (
+          { id: tool.id, detail, tokens }
+        )),
         leftOut: [...leftOut, ...others].sort((a, b) => a.id < b.id ? -1 : 1),
       };
     }
@@ -295,23 +286,29 @@ export function fitBudget<const Like extends TargetLike>(
 
 function findCandidates(
   available: readonly Tool[],
-  worth: ReadonlyMap<string, number>,
+  fitting: readonly Tool[] | undefined,
   pinned: readonly string[],
-  formsOf: (tool: Tool) => readonly Form[] | string,
+  formsOf: (tool: Tool) => Forms,
 ): { readonly candidates: readonly Candidate[]; readonly leftOut: readonly LeftOutTool[] } {
+  const missing = pinned.find((id) => !available.some((tool) => tool.id === id));
+  if (missing !== undefined) refuse(ACTION, `the pinned tool "${missing}" is not available`);
+  const ranks = new Map(fitting?.map(({ id }, rank) => [id, rank]));
   const leftOut: LeftOutTool[] = [];
   const candidates: Candidate[] = [];
   for (const tool of available) {
-    const value = worth.get(tool.id);
-    if (value === undefined) {
+    const { id } = tool;
+    const isPinned = pinned.includes(id);
+    const rank = ranks.get(id);
+    if (fitting !== undefined && rank === undefined && !isPinned) {
       leftOut.push(leaveOut(tool, "query", "it does not fit the query"));
       continue;
     }
     const forms = formsOf(tool);
-    const isPinned = pinned.includes(tool.id);
+    // The value decreases with the rank, as in discounted cumulative gain.
+    const value = 1 / Math.log2((rank ?? 0) + 2);
     if (typeof forms !== "string") candidates.push({ tool, value, forms, pinned: isPinned });
-    else if (isPinned) refuse(ACTION, `the pinned tool "${tool.id}" cannot be sent: ${forms}`);
-    else leftOut.push({ id: tool.id, reason: "target", message: forms });
+    else if (isPinned) refuse(ACTION, `the pinned tool "${id}" cannot be sent: ${forms}`);
+    else leftOut.push({ id, reason: "target", message: forms });
   }
   return { candidates, leftOut };
 }
@@ -346,43 +343,20 @@ interface Candidate {
   readonly pinned: boolean;
 }
 
-function worthOf(
-  available: readonly Tool[],
-  fitting: readonly Tool[] | undefined,
-  pinned: readonly string[],
-): ReadonlyMap<string, number> {
-  const worth = new Map<string, number>();
-  for (const id of pinned) {
-    if (!available.some((tool) => tool.id === id)) {
-      refuse(ACTION, `the pinned tool "${id}" is not available`);
-    }
-    worth.set(id, 1);
-  }
-  (fitting ?? available).forEach(({ id }, rank) => {
-    // The value decreases with the rank, as in discounted cumulative gain.
-    worth.set(id, fitting === undefined ? 1 : 1 / Math.log2(rank + 2));
-  });
-  return worth;
-}
+/** The forms of a tool, or the reason why the target cannot express it. */
+type Forms = readonly Form[] | string;
 
-/** The forms of each tool by target, under the default options. Tools do not change. */
-const formsByTarget = new WeakMap<Tool, Map<string, readonly Form[] | string>>();
+/**
+ * The forms of each tool by target, under the default options: exporting and counting take most of the
+ * time, 0.4 ms a tool.
+ */
+const formsByTarget = new WeakMap<Tool, Map<string, Forms>>();
 
-/** Exporting and counting is most of the work: 0.4 ms a tool. */
-function cachedForms(
-  tool: Tool,
-  target: string,
-  make: () => readonly Form[] | string,
-): readonly Form[] | string {
-  return once(once(formsByTarget, tool, () => new Map()), target, make);
-}
-
-/** Returns the forms of a tool, or the reason why the target cannot express it. */
 function formsOf(
   tool: Tool,
   send: (tools: readonly Tool[]) => ExportResult,
   count: TokenCounter,
-): readonly Form[] | string {
+): Forms {
   const forms: Form[] = [];
   let message = `Cannot export "${tool.id}"`;
   for (const detail of DETAILS) {
@@ -402,19 +376,18 @@ function formsOf(
   return forms.length === 0 ? message : forms;
 }
 
-const variants = new WeakMap<Tool, Map<ToolDetail, Tool>>();
+/** Returns the tool with other fields, for export only. */
+export function variantOf(tool: Tool, change: Partial<ToolDefinition>): Tool {
+  const { parametersStandard: _, returnsStandard: __, ...fields } = tool;
+  return makeTool({ ...fields, ...change } as ToolDefinition);
+}
 
 /** Returns the tool in less detail, for export only. */
 export function atDetail(tool: Tool, detail: ToolDetail): Tool {
   if (detail === "full" || (detail === "no-examples" && tool.examples.length === 0)) return tool;
-  return once(once(variants, tool, () => new Map()), detail, () => variantOf(tool, detail));
-}
-
-function variantOf(tool: Tool, detail: "no-examples" | "signature"): Tool {
-  const { parametersStandard: _, returnsStandard: __, ...fields } = tool;
-  if (detail === "no-examples") return makeTool({ ...fields, examples: [] } as ToolDefinition);
+  if (detail === "no-examples") return variantOf(tool, { examples: [] });
   const { text, lossy } = argumentsOf(tool);
-  const shown: Partial<ToolDefinition> = {
+  return variantOf(tool, {
     examples: [],
     description: `${firstSentence(tool)}\nArguments${lossy ? ", in part" : ""}: ${text}`,
     parameters: { type: "object" },
@@ -422,8 +395,7 @@ function variantOf(tool: Tool, detail: "no-examples" | "signature"): Tool {
     icons: [],
     // A strict mode would make of any object one without properties.
     meta: { ...tool.meta, provider: { ...hintsOf(tool), strict: false } },
-  };
-  return makeTool({ ...fields, ...shown } as ToolDefinition);
+  });
 }
 
 interface Chosen {
@@ -442,27 +414,18 @@ function leastChoice(
   pins: readonly Candidate[],
   tokensOfExport: (tools: readonly Tool[]) => number,
 ): readonly Chosen[] {
-  const inLeastDetail = (of: readonly Candidate[]): readonly Chosen[] =>
-    of.flatMap((candidate) => candidate.forms.slice(-1).map((form) => ({ candidate, form })));
-  const measure = (chosen: readonly Chosen[]): number =>
-    tokensOfExport(chosen.map(({ form }) => form.tool));
-  let shown = inLeastDetail(pins);
-  let least = measure(shown);
-  let what = pins.length === 0 ? "no tools at all take" : "the pinned tools take";
-  const [first, ...others] = candidates;
-  if (pins.length === 0 && first !== undefined) {
-    const smallest = others.reduce(
-      (least, one) => leastOf(one.forms) < leastOf(least.forms) ? one : least,
-      first,
-    );
-    shown = inLeastDetail([smallest]);
-    least = measure(shown);
-    what = `the smallest tool, "${smallest.tool.id}", takes`;
-  }
-  if (least > budget) {
-    throw new RangeError(`Cannot ${ACTION} of ${budget} tokens: ${what} ${least}`);
-  }
-  return shown;
+  const smallest = candidates.toSorted((a, b) => leastOf(a.forms) - leastOf(b.forms)).slice(0, 1);
+  const shown = (pins.length > 0 ? pins : smallest).flatMap((candidate) =>
+    candidate.forms.slice(-1).map((form) => ({ candidate, form }))
+  );
+  const least = tokensOfExport(shown.map(({ form }) => form.tool));
+  if (least <= budget) return shown;
+  const what = pins.length > 0
+    ? "the pinned tools take"
+    : smallest[0] === undefined
+    ? "no tools at all take"
+    : `the smallest tool, "${smallest[0].tool.id}", takes`;
+  throw new RangeError(`Cannot ${ACTION} of ${budget} tokens: ${what} ${least}`);
 }
 
 /** The maximum number of steps of {@linkcode choose}: about 10 ms. */

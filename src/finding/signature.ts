@@ -1,8 +1,6 @@
 /**
  * A tool in one line, with its arguments as a type of TypeScript: the shortest form in which models
  * know how to call it.
- *
- * @module
  */
 
 import { clip, isObject, type JsonSchemaObject, pointerStep, type Tool } from "../tool/mod.ts";

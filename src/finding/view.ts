@@ -1,8 +1,6 @@
 /**
  * Views: a tool under another name, with fewer or other arguments. The arguments of a call are
  * mapped to the tool's arguments, and checked against the tool's schema.
- *
- * @module
  */
 
 import {
@@ -232,10 +230,9 @@ function checkChange(action: string, schema: JsonSchemaObject, change: Change): 
   const shown = new Map<string, string>();
   for (const name of properties.keys()) {
     const now = shownName(name, change);
-    if (now === undefined) continue;
-    const other = shown.get(now);
+    const other = now === undefined ? undefined : shown.get(now);
     if (other !== undefined) refuse(action, `"${other}" and "${name}" would both be "${now}"`);
-    shown.set(now, name);
+    if (now !== undefined) shown.set(now, name);
   }
   const { required: _, ...single } = withoutRules(linked(schema));
   const fits = attempt(action, () => checkWithoutEngine(single));
@@ -333,12 +330,9 @@ function shownSchema(original: JsonSchemaObject, change: Change): JsonSchemaObje
   for (const [name, property] of propertiesOf(schema)) {
     const shown = shownName(name, change);
     if (shown === undefined) continue;
-    const fixed = defaults.has(name);
-    setOwn(
-      properties,
-      shown,
-      fixed ? { ...(isObject(property) ? property : {}), default: defaults.get(name) } : property,
-    );
+    const own = isObject(property) ? property : {};
+    const isFixed = defaults.has(name);
+    setOwn(properties, shown, isFixed ? { ...own, default: defaults.get(name) } : property);
   }
   const required = requiredOf(schema).flatMap((name) => {
     const shown = shownName(name, change);

@@ -74,6 +74,11 @@ function failureOf(result: ToolResult): readonly unknown[] {
   return result.ok ? ["ok"] : [result.error.code, result.error.message];
 }
 
+/** A call of a tool through the bridge. */
+function through(name: string, args?: unknown) {
+  return { name: "call_tool", arguments: { name, arguments: args } };
+}
+
 describe("createToolBridge()", () => {
   it("lists three tools for every toolset", () => {
     const listed = ["call_tool", "describe_tools", "search_tools"];
@@ -131,10 +136,8 @@ describe("createToolBridge()", () => {
     const again = createToolBridge(createToolBridge(buildToolset(TOOLS)), { detail: "full" });
     const { call } = bridgeOf(again);
     assertEquals(failureOf(await call("call_tool", { name: "search_tools" }))[0], "unknown_tool");
-    assertEquals(
-      contentOf(await call("call_tool", { name: "file:read", arguments: { path: "b" } })),
-      "text of b",
-    );
+    const args = { name: "file:read", arguments: { path: "b" } };
+    assertEquals(contentOf(await call("call_tool", args)), "text of b");
   });
 });
 
@@ -184,10 +187,7 @@ describe("search_tools", () => {
   });
 
   it("returns at most the limit of the bridge or the model", async () => {
-    const tools = Array.from(
-      { length: 60 },
-      (_, n) => ({ name: `read_${n}`, description: "Reads." }),
-    );
+    const tools = Array.from({ length: 60 }, (_, n) => ({ name: `r${n}`, description: "Reads." }));
     const count = async (options: ToolBridgeOptions, limit?: number): Promise<unknown> => {
       const { call } = bridgeOf(new ToolRegistry({ tools }).select(), options);
       const result = await call("search_tools", { query: "read", ...(limit && { limit }) });
@@ -280,10 +280,9 @@ describe("call_tool", () => {
 
   it("fails as the tool does, under the tool's name", async () => {
     const { call } = bridgeOf();
-    for (const args of [{ path: 1 }, {}, null, undefined]) {
-      const [code, message] = failureOf(
-        await call("call_tool", { name: "file:read", arguments: args }),
-      );
+    for (const wrong of [{ path: 1 }, {}, null, undefined]) {
+      const args = { name: "file:read", arguments: wrong };
+      const [code, message] = failureOf(await call("call_tool", args));
       assertEquals(code, "invalid_arguments");
       assertStringIncludes(String(message), 'Cannot call "file:read": its arguments do not fit');
     }
@@ -448,21 +447,15 @@ describe("a call through the bridge", () => {
     const context = { idempotencyKey: "k", principal: "p" };
     const args = { path: "once" };
     const direct = { name: "file:read", arguments: args };
-    const first = await dispatcher.dispatch({ name: "call_tool", arguments: direct }, context);
-    const second = await dispatcher.dispatch(direct, context);
-    const third = await dispatcher.dispatch({ name: "call_tool", arguments: direct }, context);
-    assertEquals([first, second, third].map((result) => result.replayed ?? false), [
-      false,
-      true,
-      true,
-    ]);
+    const replayed: unknown[] = [];
+    for (const call of [through("file:read", args), direct, through("file:read", args)]) {
+      replayed.push((await dispatcher.dispatch(call, context)).replayed ?? false);
+    }
+    assertEquals(replayed, [false, true, true]);
     assertEquals(ran, ["once"]);
-    const other = { name: "file:read", arguments: { path: "other" } };
-    const conflict = await dispatcher.dispatch({ name: "call_tool", arguments: other }, context);
-    assertStringIncludes(
-      String(failureOf(conflict)[1]),
-      'Cannot call "file:read": its idempotency',
-    );
+    const conflict = await dispatcher.dispatch(through("file:read", { path: "other" }), context);
+    const [, message] = failureOf(conflict);
+    assertStringIncludes(String(message), 'Cannot call "file:read": its idempotency');
   });
 
   it("takes a place of the tool's, and of the principal's queue", async () => {
@@ -472,18 +465,15 @@ describe("a call through the bridge", () => {
     const { dispatcher } = bridgeOf(buildToolset([hold as Tool]), {}, {
       limits: { maxConcurrentPerTool: 1, maxQueued: 0 },
     });
-    const through = { name: "call_tool", arguments: { name: "hold" } };
-    const first = dispatcher.dispatch(through);
+    const first = dispatcher.dispatch(through("hold"));
     assertEquals(failureOf(await dispatcher.dispatch({ name: "hold" }))[0], "overloaded");
-    assertEquals(failureOf(await dispatcher.dispatch(through)), [
+    assertEquals(failureOf(await dispatcher.dispatch(through("hold"))), [
       "overloaded",
       'Cannot call "hold": too many calls are running and waiting; try again later',
     ]);
     // The bridge's own tools are other tools.
-    assertEquals(
-      (await dispatcher.dispatch({ name: "describe_tools", arguments: { names: ["hold"] } })).ok,
-      true,
-    );
+    const describe = { name: "describe_tools", arguments: { names: ["hold"] } };
+    assertEquals((await dispatcher.dispatch(describe)).ok, true);
     release();
     assertEquals((await first).ok, true);
   });
@@ -515,20 +505,11 @@ describe("a call through the bridge", () => {
         rollback: () => void seen.push("rollback"),
       },
     }).withToolset(createToolBridge(registry.select()));
-    const result = await dispatcher.dispatch({
-      name: "call_tool",
-      arguments: { name: "store" },
-      callId: "c1",
-    });
+    const result = await dispatcher.dispatch({ ...through("store"), callId: "c1" });
     assertEquals(contentOf(result), "stored");
-    assertEquals(seen, [
-      "before store",
-      ["state", { id: "store" }, "c1"],
-      "commit",
-      "after store",
-    ]);
-    const wrong = { name: "store", arguments: { x: 1 } };
-    const refused = await dispatcher.dispatch({ name: "call_tool", arguments: wrong });
+    const state = ["state", { id: "store" }, "c1"];
+    assertEquals(seen, ["before store", state, "commit", "after store"]);
+    const refused = await dispatcher.dispatch(through("store", { x: 1 }));
     assertStringIncludes(String(failureOf(refused)[1]), 'Cannot call "store"');
   });
 
@@ -544,14 +525,12 @@ describe("a call through the bridge", () => {
     });
     const { dispatcher } = bridgeOf(buildToolset([count as Tool]));
     const events: unknown[] = [];
-    for await (
-      const event of dispatcher.stream({ name: "call_tool", arguments: { name: "count" } })
-    ) {
+    for await (const event of dispatcher.stream(through("count"))) {
       events.push(event.type === "output" ? event.value : event.type);
     }
     assertEquals(events, [1, 2, "result"]);
     const told: unknown[] = [];
-    await dispatcher.dispatch({ name: "call_tool", arguments: { name: "cuont" } }, {
+    await dispatcher.dispatch(through("cuont"), {
       metadata: (value) => told.push((value as { tool: string }).tool),
     });
     assertEquals(told, ["cuont"]);
@@ -560,7 +539,7 @@ describe("a call through the bridge", () => {
   it("is one of several concurrent calls, in order", async () => {
     const { dispatcher } = bridgeOf();
     const results = await dispatcher.dispatchAll([
-      { name: "call_tool", arguments: { name: "file:read", arguments: { path: "a" } } },
+      through("file:read", { path: "a" }),
       { name: "search_tools", arguments: { query: "mail" } },
       { name: "file:read", arguments: { path: "b" } },
     ]);
@@ -575,14 +554,9 @@ describe("a call through the bridge", () => {
     const registry = new ToolRegistry({ tools: TOOLS });
     const { call } = bridgeOf(registry.select());
     registry.unregisterTool("file:read");
-    assertEquals(
-      failureOf(await call("call_tool", { name: "file:read", arguments: { path: "a" } }))[0],
-      "unavailable",
-    );
-    assertEquals(
-      JSON.stringify(contentOf(await call("search_tools", { query: "read a file" })))
-        .includes("file:read"),
-      false,
-    );
+    const args = { name: "file:read", arguments: { path: "a" } };
+    assertEquals(failureOf(await call("call_tool", args))[0], "unavailable");
+    const found = contentOf(await call("search_tools", { query: "read a file" }));
+    assertEquals(JSON.stringify(found).includes("file:read"), false);
   });
 });

@@ -3,6 +3,7 @@ import {
   assertEquals,
   assertGreaterOrEqual,
   assertLessOrEqual,
+  assertMatch,
   assertThrows,
 } from "@std/assert";
 import { describe, it } from "bun:test";
@@ -75,16 +76,15 @@ function* everyWay(
 
 const OPTIONS: FitBudgetOptions = { tokens: 900, target: "anthropic" };
 
+/** Fits the tools of the tests into a budget of Anthropic's. */
+const fit = (tokens: number, more: Partial<FitBudgetOptions<"anthropic">> = {}) =>
+  fitBudget(catalogue, { tokens, target: "anthropic", ...more });
+
 describe("fitBudget()", () => {
   it("shows everything where there is room", () => {
-    const { exported, tools, leftOut, tokens } = fitBudget(catalogue, {
-      tokens: 10_000,
-      target: "anthropic",
-    });
-    assertEquals(
-      tools.map(({ id, detail }) => [id, detail]),
-      catalogue.ids.map((id) => [id, "full"]),
-    );
+    const { exported, tools, leftOut, tokens } = fit(10_000);
+    const inFull = catalogue.ids.map((id) => [id, "full"]);
+    assertEquals(tools.map(({ id, detail }) => [id, detail]), inFull);
     assertEquals(exported.tools, exportTools(catalogue, "anthropic").tools);
     assertEquals([leftOut, tokens], [[], countTokens(JSON.stringify(exported.tools))]);
   });
@@ -105,25 +105,21 @@ describe("fitBudget()", () => {
         assertLessOrEqual(countTokens(text), tokens, id);
         assertEquals(fitted.tokens, countTokens(text));
         assertEquals(JSON.stringify(fitBudget(catalogue, options).exported.tools), text);
-        assertEquals(
-          [...fitted.tools, ...fitted.leftOut].map(({ id }) => id).sort(),
-          [...catalogue.ids],
-        );
+        const ids = [...fitted.tools, ...fitted.leftOut].map(({ id }) => id);
+        assertEquals(ids.sort(), [...catalogue.ids]);
       }
     }
   });
 
   it("shows a tool in less detail if that frees tokens for others", () => {
-    const { tools, exported } = fitBudget(catalogue, { tokens: 260, target: "anthropic" });
+    const { tools, exported } = fit(260);
     const signature = tools.findIndex(({ detail }) => detail === "signature");
     const shown = exported.tools[signature];
     assert(tools.length > 4 && shown !== undefined);
     assertEquals(shown.input_schema, { type: "object" });
-    assert(
-      /^Works on a \w+\.\nArguments, in part: \{ argument_0\?: string/.test(
-        shown.description ?? "",
-      ),
-      shown.description,
+    assertMatch(
+      shown.description ?? "",
+      /^Works on a \w+\.\nArguments, in part: \{ argument_0\?: string/,
     );
   });
 
@@ -133,14 +129,10 @@ describe("fitBudget()", () => {
   });
 
   it("shows only tools that match the query", () => {
-    const { tools, leftOut } = fitBudget(catalogue, {
-      tokens: 10_000,
-      query: "invoice",
-      target: "anthropic",
-    });
+    const { tools, leftOut } = fit(10_000, { query: "invoice" });
     assertEquals(tools.map(({ id }) => id), ["invoice"]);
     assertEquals(new Set(leftOut.map(({ reason }) => reason)), new Set(["query"]));
-    const none = fitBudget(catalogue, { tokens: 50, query: "", target: "anthropic" });
+    const none = fit(50, { query: "" });
     assertEquals([none.tools, none.exported.tools], [[], []]);
   });
 
@@ -169,25 +161,16 @@ describe("fitBudget()", () => {
       fitBudget(catalogue.tools, { tokens, ranked, target: "anthropic" }).tools.map(({ id }) => id);
     assertEquals(shown(10_000), ["file", "mail"]);
     assertEquals(shown(55), ["mail"]);
-    assertThrows(
-      () => fitBudget(catalogue, { tokens: 99, ranked, query: "mail", target: "anthropic" }),
-      TypeError,
-      "give one of them",
-    );
+    assertThrows(() => fit(99, { ranked, query: "mail" }), TypeError, "give one of them");
   });
 
   it("always shows pinned tools", () => {
-    const { tools } = fitBudget(catalogue, {
-      tokens: 120,
-      query: "file",
-      pinned: ["picture"],
-      target: "anthropic",
-    });
+    const { tools } = fit(120, { query: "file", pinned: ["picture"] });
     assert(tools.some(({ id }) => id === "picture"));
   });
 
   it("reports the reason for each omitted tool", () => {
-    const { leftOut } = fitBudget(catalogue, { tokens: 60, target: "anthropic" });
+    const { leftOut } = fit(60);
     assert(leftOut.length > 0);
     for (const { id, message } of leftOut) {
       assert(message.startsWith(`"${id}" is left out: there is no room for its `), message);
@@ -195,24 +178,16 @@ describe("fitBudget()", () => {
   });
 
   it("leaves out what is worth least where the target takes no more tools", () => {
-    const many = buildToolset(
-      Array.from({ length: 130 }, (_, index) => toolOf(`t${index}`, 0, 0, 0)),
-    );
-    const { tools, leftOut } = fitBudget(many, {
-      tokens: 100_000,
-      target: "openai.chat",
-      pinned: ["t99"],
-    });
+    const many = buildToolset(Array.from({ length: 130 }, (_, n) => toolOf(`t${n}`, 0, 0, 0)));
+    const options = { tokens: 100_000, target: "openai.chat", pinned: ["t99"] } as const;
+    const { tools, leftOut } = fitBudget(many, options);
     assertEquals(tools.length, 128);
     assert(tools.some(({ id }) => id === "t99"));
-    assertEquals(
-      leftOut,
-      ["t97", "t98"].map((id) => ({
-        id,
-        reason: "target" as const,
-        message: `"${id}" is left out: openai.chat takes no more tools`,
-      })),
-    );
+    const why = "is left out: openai.chat takes no more tools";
+    assertEquals(leftOut, [
+      { id: "t97", reason: "target", message: `"t97" ${why}` },
+      { id: "t98", reason: "target", message: `"t98" ${why}` },
+    ]);
   });
 
   it("keeps to budgets that bind with a counter of fractions", () => {
@@ -226,21 +201,13 @@ describe("fitBudget()", () => {
   });
 
   it("says once what pinned tools take, and fits them into just that", () => {
-    const pinned = catalogue.ids.slice(0, 3);
-    const fit = (tokens: number, pins: readonly string[] = pinned): readonly string[] =>
-      fitBudget(catalogue, { tokens, target: "anthropic", pinned: pins }).tools.map(({ id }) => id);
-    for (const pins of [pinned, []]) {
-      const { message } = assertThrows(() => fit(1, pins), RangeError);
-      assert(pins.length === 0 || message.includes("the pinned tools take"), message);
+    for (const pinned of [catalogue.ids.slice(0, 3), []]) {
+      const { message } = assertThrows(() => fit(1, { pinned }), RangeError);
+      assert(pinned.length === 0 || message.includes("the pinned tools take"), message);
       const least = Number(/ (\d+)$/.exec(message)?.[1]);
-      assertEquals(fit(least, pins).length, pins.length || 1);
-      assertEquals(
-        assertThrows(() => fit(least - 1, pins), RangeError).message,
-        message.replace(
-          "of 1 ",
-          `of ${least - 1} `,
-        ),
-      );
+      assertEquals(fit(least, { pinned }).tools.length, pinned.length || 1);
+      const { message: again } = assertThrows(() => fit(least - 1, { pinned }), RangeError);
+      assertEquals(again, message.replace("of 1 ", `of ${least - 1} `));
     }
   });
 
@@ -261,23 +228,18 @@ describe("fitBudget()", () => {
   });
 
   it("rejects a pinned tool that the target cannot express", () => {
-    const target = defineTarget({
-      ...targetOf("openai.chat"),
-      id: "none",
-      limits: [{ name: "maxTools", value: 0 }],
-    });
-    assertEquals(fitBudget([toolOf("one", 1, 1, 1)], { tokens: 900, target }).leftOut, [
-      {
-        id: "one",
-        reason: "target",
-        message: 'Cannot export "one" to none: it would make 1 of at most 0 tools in one request',
-      },
-    ]);
-    const { message } = assertThrows(
-      () => fitBudget([toolOf("one", 1, 1, 1)], { tokens: 900, target, pinned: ["one"] }),
+    const limits = [{ name: "maxTools", value: 0 }] as const;
+    const target = defineTarget({ ...targetOf("openai.chat"), id: "none", limits });
+    const one = [toolOf("one", 1, 1, 1)];
+    const message =
+      'Cannot export "one" to none: it would make 1 of at most 0 tools in one request';
+    const { leftOut } = fitBudget(one, { tokens: 900, target });
+    assertEquals(leftOut, [{ id: "one", reason: "target", message }]);
+    assertThrows(
+      () => fitBudget(one, { tokens: 900, target, pinned: ["one"] }),
       TypeError,
+      'the pinned tool "one" cannot be sent: Cannot export "one"',
     );
-    assert(message.includes('the pinned tool "one" cannot be sent: Cannot export "one"'), message);
   });
 
   const misused: readonly (readonly [string, () => unknown, string])[] = [
@@ -286,9 +248,13 @@ describe("fitBudget()", () => {
     ["options that are null", () => fitBudget(catalogue, null as never), "must be an object"],
     [
       "a wrong id among the pinned",
-      () => fitBudget(catalogue, { ...OPTIONS, pinned: ["file", "bad id!"] }),
+      () => fit(900, { pinned: ["file", "bad id!"] }),
       '"/pinned/1" must be the id of a tool, not "bad id!"',
     ],
+    ["an unknown option", () => fit(9, { max: 1 } as object), '"/max" is not one'],
+    ["no budget", () => fit(undefined as never), 'it needs "/tokens"'],
+    ["no target", () => fitBudget(catalogue, { tokens: 9 } as never), 'it needs "/target"'],
+    ["a pinned tool that is not there", () => fit(9, { pinned: ["x"] }), '"x" is not'],
   ];
   for (const [what, run, message] of misused) {
     it(`rejects ${what}`, () => {
@@ -306,47 +272,14 @@ describe("fitBudget()", () => {
   for (const answer of [NaN, -1, undefined, Promise.resolve(1)]) {
     it(`rejects a counter that returns ${String(answer)}`, () => {
       const count = (() => answer) as never;
-      assertThrows(
-        () => fitBudget(catalogue, { tokens: 900, target: "gemini", count }),
-        TypeError,
-        "the counter must give a number",
-      );
+      assertThrows(() => fit(900, { count }), TypeError, "the counter must give a number");
     });
   }
 
   it("reports the tokens of the smallest tool if none fits", () => {
-    const error = assertThrows(
-      () => fitBudget(catalogue, { tokens: 12, target: "anthropic" }),
-      RangeError,
-      "the smallest tool,",
-    );
-    const [, id, least] = /smallest tool, "(\w+)", takes (\d+)/.exec(error.message) ?? [];
-    const { tools } = fitBudget(catalogue, { tokens: Number(least), target: "anthropic" });
-    assertEquals(tools.map((tool) => tool.id), [id]);
-  });
-
-  const wrong: readonly (readonly [string, object, string])[] = [
-    ["an unknown option", { tokens: 9, target: "anthropic", max: 1 }, '"/max" is not one'],
-    ["no budget", { target: "anthropic" }, 'it needs "/tokens"'],
-    ["no target", { tokens: 9 }, 'it needs "/target"'],
-    [
-      "a pinned tool that is not there",
-      { tokens: 9, target: "anthropic", pinned: ["x"] },
-      '"x" is not',
-    ],
-  ];
-  for (const [what, options, message] of wrong) {
-    it(`rejects ${what}`, () => {
-      assertThrows(() => fitBudget(catalogue, options as never), TypeError, message);
-    });
-  }
-
-  it("rejects pinned tools that exceed the budget together", () => {
-    assertThrows(
-      () => fitBudget(catalogue, { tokens: 40, target: "anthropic", pinned: ["mail", "file"] }),
-      RangeError,
-      "the pinned tools take",
-    );
+    const { message } = assertThrows(() => fit(12), RangeError, "the smallest tool,");
+    const [, id, least] = /smallest tool, "(\w+)", takes (\d+)/.exec(message) ?? [];
+    assertEquals(fit(Number(least)).tools.map((tool) => tool.id), [id]);
   });
 
   // Seeds by part, so that none takes long on a slow machine: 1,000 cases in all.

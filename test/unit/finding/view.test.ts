@@ -18,6 +18,12 @@ import { viewOf, type ViewOptions } from "../../../src/finding/mod.ts";
 import { compileOnce } from "../../../src/schema/mod.ts";
 import { type AnySchema, aSchema, aValue, aValueFor } from "../../support/arbitrary_schema.ts";
 import { cases } from "../../support/laws.ts";
+import data from "./view.json" with { type: "json" };
+
+const rows: {
+  readonly refused: readonly (readonly [what: string, options: object, message: string])[];
+  readonly rules: readonly (readonly [what: string, rule: object, message: string])[];
+} = data as never;
 
 /** Answers its arguments. */
 const push: Tool = defineTool({
@@ -214,20 +220,7 @@ describe("viewOf()", () => {
     );
   });
 
-  const refused: readonly (readonly [string, ViewOptions, string])[] = [
-    ["an unknown option", { binds: {} } as ViewOptions, 'did you mean "bind"?'],
-    ["a name of another namespace", { name: "safe:push" }, "the namespace is the tool's"],
-    ["an argument that is not there", { bind: { remot: "x" } }, '"/bind/remot" is no argument'],
-    ["a bound value that does not fit", { bind: { depth: 10 } }, '"/bind/depth" does not fit'],
-    ["a default that does not fit", { defaults: { depth: "1" } }, '"/defaults/depth" does not fit'],
-    ["a hidden required argument", { hide: ["branch"] }, '"/hide/branch" hides a required'],
-    ["two arguments of one name", { rename: { depth: "force" } }, 'would both be "force"'],
-    ["an argument in two places", { bind: { depth: 1 }, hide: ["depth"] }, "is in"],
-    ["a default of a bound argument", { bind: { depth: 1 }, defaults: { depth: 2 } }, "is in"],
-    ["a name that is empty", { rename: { depth: "" } }, '"/rename/depth" must be a string that is'],
-    ["options that are null", null as never, "its options must be an object"],
-  ];
-  for (const [what, options, message] of refused) {
+  for (const [what, options, message] of rows.refused) {
     it(`rejects ${what}`, () => {
       assertThrows(() => viewOf(push, options), TypeError, message);
     });
@@ -505,25 +498,7 @@ describe("what a view says of rules over all arguments", () => {
     required: ["key"],
   };
   const options: ViewOptions = { bind: { key: 421 }, rename: { a: "first", b: "a" } };
-  const unfit = "The arguments do not fit together with what this tool sets itself";
-  const both = 'The value must have the property "a", because it has "first"';
-  const rules: readonly (readonly [string, object, string])[] = [
-    ["names what the view shows by its names", { dependentRequired: { a: ["b"] } }, both],
-    [
-      "names it in a union, too",
-      { anyOf: [{ required: ["b"] }, { required: ["a", "b"] }] },
-      'The value must fit one of 2 forms: have the property "a"',
-    ],
-    ["does not name what is bound", { dependentRequired: { a: ["b"], key: ["b"] } }, both],
-    ["does not show a bound value in an enum", { enum: [{ key: 421 }, { key: 422 }] }, unfit],
-    ["does not show one in a const", { const: { key: 421, a: "y" } }, unfit],
-    [
-      "does not show one in a union",
-      { oneOf: [{ properties: { key: { const: 421 } }, required: ["b"] }, { required: ["zz"] }] },
-      unfit,
-    ],
-  ];
-  for (const [what, rule, message] of rules) {
+  for (const [what, rule, message] of rows.rules) {
     it(what, async () => {
       const tool = echo({ ...parameters, ...rule });
       const result = await call(viewOf(tool, options), { first: "x" });
