@@ -16,24 +16,10 @@ import {
 import { formOfKeyword, type FormSet, formsOf } from "./schema_forms.ts";
 import { ALL_FORMS, KEYWORD_FORMS, type KeywordForm } from "./form_rules.ts";
 import type { Target } from "./target.ts";
-import {
-  addItems,
-  asTypedSchema,
-  booleansToObjects,
-  constToEnum,
-  dropKeywords,
-  enumToText,
-  exclusiveToInclusive,
-  tuplesToLists,
-} from "./transform/keywords.ts";
-import {
-  closeObjects,
-  nullToFlag,
-  optionalToNullable,
-  renameKeys,
-} from "./transform/properties.ts";
-import { distributeUnions, flattenRoot, oneOfToAnyOf } from "./transform/unions.ts";
-import { inlineRefs, mergeAllOf, wrapReferences } from "./transform/merge_all_of.ts";
+import * as keywords from "./transform/keywords.ts";
+import * as properties from "./transform/properties.ts";
+import * as unions from "./transform/unions.ts";
+import * as merging from "./transform/merge_all_of.ts";
 import { normalizeDraft, readsAlike } from "./transform/older_dialects.ts";
 import { Trace } from "./transform/rewrite.ts";
 import { hoistReferences, pruneDefinitions, resolverOf } from "./transform/references.ts";
@@ -88,25 +74,25 @@ interface Pass extends NodePass {
 
 /** Passes that say the same with other forms, in their order. */
 const RESTRUCTURING: readonly Pass[] = [
-  { form: "root composition", when: "found", moves: true, drops: true, whole: flattenRoot },
-  { form: "$ref", when: "found", drops: true, whole: inlineRefs },
-  { form: "oneOf", when: "produced", drops: true, enter: oneOfToAnyOf },
-  { form: "allOf", when: "produced", moves: true, drops: true, whole: mergeAllOf },
-  { form: "$ref with siblings", when: "produced", unless: "$ref", whole: wrapReferences },
-  { form: "anyOf with siblings", when: "produced", moves: true, whole: distributeUnions },
-  { form: "tuple", when: "produced", moves: true, drops: true, leave: tuplesToLists },
-  { form: "exclusive range", when: "produced", drops: true, leave: exclusiveToInclusive },
-  { form: "const", when: "produced", leave: constToEnum },
-  { form: "boolean schema", when: "produced", whole: booleansToObjects },
-  { form: "items missing", when: "produced", leave: addItems },
+  { form: "root composition", when: "found", moves: true, drops: true, whole: unions.flattenRoot },
+  { form: "$ref", when: "found", drops: true, whole: merging.inlineRefs },
+  { form: "oneOf", when: "produced", drops: true, enter: unions.oneOfToAnyOf },
+  { form: "allOf", when: "produced", moves: true, drops: true, whole: merging.mergeAllOf },
+  { form: "$ref with siblings", when: "produced", unless: "$ref", whole: merging.wrapReferences },
+  { form: "anyOf with siblings", when: "produced", moves: true, whole: unions.distributeUnions },
+  { form: "tuple", when: "produced", moves: true, drops: true, leave: keywords.tuplesToLists },
+  { form: "exclusive range", when: "produced", drops: true, leave: keywords.exclusiveToInclusive },
+  { form: "const", when: "produced", leave: keywords.constToEnum },
+  { form: "boolean schema", when: "produced", whole: keywords.booleansToObjects },
+  { form: "items missing", when: "produced", leave: keywords.addItems },
 ];
 
 /** Passes after which arguments must be decoded, in their order. They follow the dropped keywords. */
 const ENCODING: readonly Pass[] = [
-  { form: "open object", when: "always", leave: closeObjects },
-  { form: "optional property", when: "always", moves: true, leave: optionalToNullable },
-  { form: "type list", when: "always", enter: nullToFlag },
-  { form: "enum scalar", when: "always", leave: enumToText },
+  { form: "open object", when: "always", leave: properties.closeObjects },
+  { form: "optional property", when: "always", moves: true, leave: properties.optionalToNullable },
+  { form: "type list", when: "always", enter: properties.nullToFlag },
+  { form: "enum scalar", when: "always", leave: keywords.enumToText },
 ];
 
 const PASSES: readonly Pass[] = [...RESTRUCTURING, ...ENCODING];
@@ -180,7 +166,7 @@ export class SchemaConverter {
     if (isDraft07 && isObject(first) && Object.hasOwn(first, "$schema")) {
       // Such a target rejects boolean schemas in every draft, and objects mean the same.
       const hasBooleans = this.#transforms("boolean schema") && forms.has("boolean schema");
-      return unchanged(hasBooleans ? booleansToObjects(first, { trace }) : first);
+      return unchanged(hasBooleans ? keywords.booleansToObjects(first, { trace }) : first);
     }
     // Strict modes require every object to be spelled out, even if it uses no rejected form.
     const spellsOut = typed === true || this.#transforms("open object");
@@ -214,18 +200,18 @@ export class SchemaConverter {
     schema = this.#run(RESTRUCTURING, schema, forms, context, start);
     let left = schema === start ? forms : formsOf(schema, trace);
     if ([...left].some((form) => this.#dropped.has(form))) {
-      schema = runPass({ enter: dropKeywords }, schema, context);
+      schema = runPass({ enter: keywords.dropKeywords }, schema, context);
       left = formsOf(schema, trace);
     }
     const uncertain = this.#uncertainForms(forms, left);
     if (!Array.isArray(uncertain)) return uncertain;
     schema = this.#run(ENCODING, schema, left, context, schema);
     // The legal keys of a target hold whatever its rule for the form says.
-    if (left.has("odd property key")) schema = renameKeys(schema, context);
+    if (left.has("odd property key")) schema = properties.renameKeys(schema, context);
     if (schema !== start) schema = pruneDefinitions(trace, schema);
     const rewrite = trace.hasMarks ? rewriteOf(schema, trace) : undefined;
     const losses = context.report.losses(first);
-    if (typed === true) schema = runPass({ leave: asTypedSchema }, schema, context);
+    if (typed === true) schema = runPass({ leave: keywords.asTypedSchema }, schema, context);
     return { ok: true, schema, losses, rewrite, uncertain };
   }
 

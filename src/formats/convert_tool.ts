@@ -24,6 +24,7 @@ import { hintsOf, type ProviderHints } from "./provider_hints.ts";
 import {
   type Feature,
   HINT_FEATURES,
+  type ObjectSchema,
   type Target,
   type ToolView,
   type WireExample,
@@ -104,7 +105,8 @@ export function convertTool(
     namespace: name.namespace,
     description: fields.description,
     sendsDescription: hints.description !== null || fields.description !== tool.description,
-    parameters,
+    // `defineTool` requires an object root.
+    parameters: parameters as ObjectSchema,
     returns: result.schema,
     strict,
     examples: rules.features.examples === "native"

@@ -43,14 +43,7 @@ import {
   ownersWord,
   type RejectedImport,
 } from "./import_options.ts";
-import {
-  cleanTexts,
-  type Finding,
-  lookAlikes,
-  MAX_DESCRIPTION,
-  MAX_TITLE,
-  textFindings,
-} from "./import_findings.ts";
+import * as findings from "./import_findings.ts";
 import { flagIn, type JsonRecord, objectIn, textIn } from "./wire.ts";
 import { mapNames, type NameRule } from "../select/mod.ts";
 import type { ProviderHints } from "./provider_hints.ts";
@@ -114,7 +107,7 @@ export class ImportSession {
   readonly #notes: Noted[] = [];
   readonly #rejected: RejectedImport[] = [];
   /** The findings in the texts of each tool, before the texts were cleaned. */
-  readonly #found = new Map<ImportedTool, readonly Finding[]>();
+  readonly #found = new Map<ImportedTool, readonly findings.Finding[]>();
   /** The parts of the document in whose texts nothing was found. */
   readonly #plain = new WeakSet<object>();
   /** The names of the tools that the options exclude. */
@@ -210,11 +203,11 @@ export class ImportSession {
       imported.returns = undefined;
       this.warn(imported, path, "returns", `${describeThrown(cause)}; results are not checked`);
     }
-    this.#found.set(imported, textFindings(textsOf(imported), this.#plain));
-    for (const field of cleanTexts(imported)) {
+    this.#found.set(imported, findings.textFindings(textsOf(imported), this.#plain));
+    for (const field of findings.cleanTexts(imported)) {
       const message = `Its ${field} had hidden characters or was too long: it was shortened to ` +
-        `visible characters, up to ${MAX_DESCRIPTION} characters of a description and ` +
-        `${MAX_TITLE} of a title`;
+        `visible characters, up to ${findings.MAX_DESCRIPTION} characters of a description and ` +
+        `${findings.MAX_TITLE} of a title`;
       this.warn(imported, path, "text", message);
     }
     this.#read.push(imported);
@@ -333,7 +326,7 @@ export class ImportSession {
   /** The names that look like others; warns of names in `include` that no tool has. */
   #lookAlikes(
     names: ReadonlyMap<ImportedTool, string>,
-  ): ReadonlyMap<ImportedTool, readonly Finding[]> {
+  ): ReadonlyMap<ImportedTool, readonly findings.Finding[]> {
     const { include, beside = [] } = this.#options;
     const named = [...names].map(([imported, name]) => ({
       imported,
@@ -349,7 +342,7 @@ export class ImportSession {
       const message = `No tool is called "${clip(name)}", which include names`;
       if (!isThere) this.warn(undefined, "", "include", message);
     }
-    const looks = lookAlikes(named, others);
+    const looks = findings.lookAlikes(named, others);
     return new Map(named.flatMap(({ imported, id }) => {
       const other = looks.get(id);
       if (other === undefined) return [];
@@ -371,7 +364,7 @@ export class ImportSession {
     return makeTool({
       ...{ name, namespace, title, parameters, returns, icons, examples, deprecated },
       ...{ risk, roles, scopes },
-      description: described ? description : title ?? cleanText(sourceName, MAX_TITLE),
+      description: described ? description : title ?? cleanText(sourceName, findings.MAX_TITLE),
       tags: [...tags, ...imported.tags ?? []],
       annotations: withDefaults(hints),
       idempotent: hints.idempotentHint === true,

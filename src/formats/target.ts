@@ -6,7 +6,7 @@
  */
 
 import { type NameRule, OPENAI_NAME_RULE } from "../select/mod.ts";
-import type { JsonSchema, JsonSchemaObject, Tool } from "../tool/mod.ts";
+import type { JsonSchema, Tool } from "../tool/mod.ts";
 import type { ExportOptions, LoseSetting, WireSettings } from "./export_options.ts";
 import type { CallFormat } from "./call_format.ts";
 import type { Importer } from "./import_session.ts";
@@ -95,6 +95,14 @@ export interface WireExample {
   readonly description: string | undefined;
 }
 
+/** A schema of arguments, whose root is an object, and any other schema. */
+export interface ObjectSchema extends WireSchema {
+  type: "object";
+}
+export interface WireSchema {
+  [keyword: string]: unknown;
+}
+
 /** One tool, ready to be written in a target's shape. */
 export interface ToolView {
   readonly tool: Tool;
@@ -106,7 +114,7 @@ export interface ToolView {
   readonly description: string;
   /** The description was not generated, or something was added to it. */
   readonly sendsDescription: boolean;
-  readonly parameters: JsonSchemaObject;
+  readonly parameters: ObjectSchema;
   readonly returns: JsonSchema | undefined;
   readonly strict: boolean;
   /** The exported examples, which fit the exported schema. */

@@ -5,22 +5,14 @@
  * @module
  */
 
-import Anthropic from "@anthropic-ai/sdk";
-import { BedrockRuntimeClient, ConverseCommand } from "@aws-sdk/client-bedrock-runtime";
-import { GoogleGenAI } from "@google/genai";
-import { Mistral } from "@mistralai/mistralai";
 import { Agent, type Model, Runner, setTracingDisabled, Usage } from "@openai/agents-core";
-import { NodeHttpHandler } from "@smithy/node-http-handler";
 import { assertEquals, assertFalse } from "@std/assert";
 import { generateText, stepCountIs } from "ai";
 import { generateText as generateText6, stepCountIs as stepCountIs6 } from "ai6";
 import { MockLanguageModelV3 } from "ai6/test";
 import { MockLanguageModelV4 } from "ai/test";
 import { describe, it } from "bun:test";
-import { CohereClientV2 } from "cohere-ai";
 import { AIMessage, createAgent, fakeModel, tool, ToolMessage } from "langchain";
-import { Ollama } from "ollama";
-import OpenAI from "openai";
 import {
   toAiSdkTools,
   toLangChainTools,
@@ -28,9 +20,10 @@ import {
 } from "../../src/adapters/frameworks/mod.ts";
 import { typeboxEngine } from "../../src/adapters/typebox/mod.ts";
 import { ToolDispatcher } from "../../src/execute/mod.ts";
-import { encodeResults, type MessageOf, type TargetName } from "../../src/formats/mod.ts";
+import { encodeResults } from "../../src/formats/mod.ts";
 import { buildToolset } from "../../src/select/mod.ts";
 import { defineTool, ToolResult } from "../../src/tool/mod.ts";
+import { clientsOf, type Message } from "./clients.ts";
 import { playProvider } from "./provider.ts";
 
 const GIF = "R0lGODlhAQABAAAAACw=";
@@ -49,11 +42,6 @@ const provider = playProvider((sent) => {
   return { status: 400, body: "{}" };
 });
 
-function messagesFor<Target extends TargetName>(target: Target): readonly MessageOf<Target>[] {
-  const call = { callId: "call_1", wireName: "draw" };
-  return encodeResults(target, [call], [CONTENT]);
-}
-
 /** The request of a client. The server rejects it, so that no response is needed. */
 async function sent(request: Promise<unknown>): Promise<string> {
   received = undefined;
@@ -66,98 +54,44 @@ async function sent(request: Promise<unknown>): Promise<string> {
 const STAND_INS = "[A file of the type image/png (14 bytes) cannot be shown here.]\\n" +
   '[A file \\"a.pdf\\" of the type application/pdf (8 bytes) cannot be shown here.]';
 
-/** Whether the request has all of these pieces of JSON, and the base64 of the files or not. */
-function has(text: string, pieces: readonly unknown[], files = true): void {
-  for (const piece of pieces) {
-    const json = typeof piece === "string" ? piece : JSON.stringify(piece);
-    assertEquals(text.includes(json) ? json : text, json);
-  }
-  assertEquals([text.includes(GIF), text.includes(PDF)], [files, files]);
-}
+/** The pieces of JSON in the requests to the providers that take files. */
+const PIECES: Readonly<Record<string, readonly unknown[]>> = {
+  "openai.responses": [
+    { type: "input_text", text: "Two files." },
+    { type: "input_image", image_url: `data:image/png;base64,${GIF}`, detail: "auto" },
+    { type: "input_file", filename: "a.pdf", file_data: `data:application/pdf;base64,${PDF}` },
+  ],
+  anthropic: [
+    { type: "image", source: { type: "base64", media_type: "image/png", data: GIF } },
+    { type: "base64", media_type: "application/pdf", data: PDF },
+  ],
+  gemini: [
+    { output: "Two files." },
+    [
+      { inlineData: { mimeType: "image/png", data: GIF } },
+      { inlineData: { mimeType: "application/pdf", data: PDF } },
+    ],
+  ],
+  bedrock: [
+    { image: { format: "png", source: { bytes: GIF } } },
+    { document: { name: "a pdf (call-1-2)", source: { bytes: PDF }, format: "pdf" } },
+  ],
+};
 
 describe("a result of blocks through the client of", () => {
-  const openai = (): OpenAI => new OpenAI({ apiKey: "k", baseURL: provider.url, maxRetries: 0 });
-
-  it("OpenAI", async () => {
-    const output = [
-      { type: "input_text", text: "Two files." },
-      { type: "input_image", image_url: `data:image/png;base64,${GIF}`, detail: "auto" },
-      { type: "input_file", filename: "a.pdf", file_data: `data:application/pdf;base64,${PDF}` },
-    ];
-    const input = [...messagesFor("openai.responses")];
-    has(
-      await sent(openai().responses.create({ model: "m", input })),
-      [{ output }]
-        .map((item) => JSON.stringify(item).slice(1, -1)),
-    );
-    const messages = [...messagesFor("openai.chat")];
-    const chat = openai().chat.completions.create({ model: "m", messages });
-    has(await sent(chat), [STAND_INS], false);
-  });
-
-  it("Anthropic", async () => {
-    const client = new Anthropic({ apiKey: "k", baseURL: provider.url, maxRetries: 0 });
-    const messages = [...messagesFor("anthropic")];
-    has(await sent(client.messages.create({ model: "m", max_tokens: 9, messages })), [
-      { type: "image", source: { type: "base64", media_type: "image/png", data: GIF } },
-      { type: "base64", media_type: "application/pdf", data: PDF },
-    ]);
-  });
-
-  it("Gemini", async () => {
-    const client = new GoogleGenAI({ apiKey: "k", httpOptions: { baseUrl: provider.url } });
-    const contents = [...messagesFor("gemini")];
-    has(await sent(client.models.generateContent({ model: "m", contents })), [
-      JSON.stringify({
-        response: { output: "Two files." },
-        parts: [
-          { inlineData: { mimeType: "image/png", data: GIF } },
-          { inlineData: { mimeType: "application/pdf", data: PDF } },
-        ],
-      }).slice(1, -1),
-    ]);
-  });
-
-  it("Bedrock", async () => {
-    const client = new BedrockRuntimeClient({
-      region: "us-east-1",
-      endpoint: provider.url,
-      maxAttempts: 1,
-      credentials: { accessKeyId: "k", secretAccessKey: "s" },
-      requestHandler: new NodeHttpHandler(),
+  for (const { name, target, send } of clientsOf(provider)) {
+    const pieces = PIECES[target];
+    it(`${name} has ${pieces === undefined ? "words for the files" : "the files"}`, async () => {
+      const messages = encodeResults(target, [{ callId: "call_1", wireName: "draw" }], [CONTENT]);
+      const text = await sent(send([...messages] as unknown as Message[]));
+      for (const piece of pieces ?? [STAND_INS]) {
+        const json = typeof piece === "string" ? piece : JSON.stringify(piece);
+        assertEquals(text.includes(json) ? json : text, json);
+      }
+      const files = pieces !== undefined;
+      assertEquals([text.includes(GIF), text.includes(PDF)], [files, files]);
     });
-    const command = new ConverseCommand({ modelId: "m", messages: [...messagesFor("bedrock")] });
-    has(await sent(client.send(command)), [
-      { image: { format: "png", source: { bytes: GIF } } },
-      { document: { name: "a pdf (call-1-2)", source: { bytes: PDF }, format: "pdf" } },
-    ]);
-  });
-
-  it("Mistral, Cohere and Ollama, as words", async () => {
-    const mistral = new Mistral({
-      apiKey: "k",
-      serverURL: provider.url,
-      retryConfig: { strategy: "none" },
-    });
-    const forMistral = messagesFor("mistral").map(({ tool_call_id: toolCallId, ...rest }) => ({
-      ...rest,
-      toolCallId,
-    }));
-    has(
-      await sent(mistral.chat.complete({ model: "m", messages: forMistral })),
-      [STAND_INS],
-      false,
-    );
-    const cohere = new CohereClientV2({ token: "k", environment: provider.url, maxRetries: 0 });
-    const forCohere = messagesFor("cohere").map(({ tool_call_id: toolCallId, ...rest }) => ({
-      ...rest,
-      toolCallId,
-    }));
-    has(await sent(cohere.chat({ model: "m", messages: forCohere })), [STAND_INS], false);
-    const ollama = new Ollama({ host: provider.url });
-    const forOllama = [...messagesFor("ollama")];
-    has(await sent(ollama.chat({ model: "m", messages: forOllama })), [STAND_INS], false);
-  });
+  }
 });
 
 describe("a result of blocks through", () => {

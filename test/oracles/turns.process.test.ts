@@ -6,14 +6,8 @@
  */
 
 import Anthropic from "@anthropic-ai/sdk";
-import { BedrockRuntimeClient, ConverseCommand } from "@aws-sdk/client-bedrock-runtime";
-import { GoogleGenAI } from "@google/genai";
-import { Mistral } from "@mistralai/mistralai";
-import { NodeHttpHandler } from "@smithy/node-http-handler";
 import { assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
-import { CohereClientV2 } from "cohere-ai";
-import { Ollama } from "ollama";
 import OpenAI from "openai";
 import { typeboxEngine } from "../../src/adapters/typebox/mod.ts";
 import { ToolDispatcher } from "../../src/execute/mod.ts";
@@ -26,6 +20,7 @@ import {
   type TargetName,
 } from "../../src/formats/mod.ts";
 import { buildToolset } from "../../src/select/mod.ts";
+import { clientsOf, type Message } from "./clients.ts";
 import { add, playProvider } from "./provider.ts";
 import data from "./turns.json" with { type: "json" };
 
@@ -65,117 +60,7 @@ const provider = playProvider((sent) => {
   return answer;
 });
 
-type Message = Record<string, unknown>;
-
-/** A provider's client. */
-interface Provider {
-  readonly name: string;
-  readonly target: TargetName;
-  /** How the provider streams. */
-  readonly streams: "events" | "named events" | "lines" | "nothing";
-  /** The field of a request with the messages. */
-  readonly field: string;
-  send(messages: Message[]): Promise<unknown>;
-  stream(): Promise<AsyncIterable<unknown>>;
-}
-
-const openai = (): OpenAI => new OpenAI({ apiKey: "k", baseURL: provider.url });
-const anthropic = (): Anthropic => new Anthropic({ apiKey: "k", baseURL: provider.url });
-const gemini = (): GoogleGenAI =>
-  new GoogleGenAI({ apiKey: "k", httpOptions: { baseUrl: provider.url } });
-const mistral = (): Mistral => new Mistral({ apiKey: "k", serverURL: provider.url });
-const cohere = (): CohereClientV2 => new CohereClientV2({ token: "k", environment: provider.url });
-const ollama = (): Ollama => new Ollama({ host: provider.url });
-
-/** Two SDKs write camel case where their API does not. */
-const inCamelCase = (messages: Message[]): never[] =>
-  messages.map(({ tool_call_id: toolCallId, ...rest }) => ({ ...rest, toolCallId })) as never[];
-
-// The types of messages are checked in `sdk_messages.ts`.
-const PROVIDERS: readonly Provider[] = [
-  {
-    name: "OpenAI Chat",
-    target: "openai.chat",
-    streams: "events",
-    field: "messages",
-    send: (messages) =>
-      openai().chat.completions.create({ model: "m", messages: messages as never[] }),
-    stream: () => openai().chat.completions.create({ model: "m", messages: [], stream: true }),
-  },
-  {
-    name: "OpenAI Responses",
-    target: "openai.responses",
-    streams: "named events",
-    field: "input",
-    send: (messages) => openai().responses.create({ model: "m", input: messages as never[] }),
-    stream: () => openai().responses.create({ model: "m", input: "", stream: true }),
-  },
-  {
-    name: "Anthropic",
-    target: "anthropic",
-    streams: "named events",
-    field: "messages",
-    send: (messages) =>
-      anthropic().messages.create({ model: "m", max_tokens: 9, messages: messages as never[] }),
-    stream: () =>
-      anthropic().messages.create({ model: "m", max_tokens: 9, messages: [], stream: true }),
-  },
-  {
-    name: "Gemini",
-    target: "gemini",
-    streams: "events",
-    field: "contents",
-    send: (messages) =>
-      gemini().models.generateContent({
-        model: "m",
-        contents: messages.length === 0 ? "1 + 2?" : messages,
-      }),
-    stream: () => gemini().models.generateContentStream({ model: "m", contents: "" }),
-  },
-  {
-    name: "Bedrock",
-    target: "bedrock",
-    streams: "nothing",
-    field: "messages",
-    async send(messages) {
-      const client = new BedrockRuntimeClient({
-        region: "us-east-1",
-        endpoint: provider.url,
-        credentials: { accessKeyId: "k", secretAccessKey: "s" },
-        requestHandler: new NodeHttpHandler(),
-      });
-      const request = { modelId: "m", messages: messages as never[] };
-      const response = await client.send(new ConverseCommand(request));
-      client.destroy();
-      return response;
-    },
-    stream: () => Promise.reject(new Error("Bedrock streams no events")),
-  },
-  {
-    name: "Mistral",
-    target: "mistral",
-    streams: "events",
-    field: "messages",
-    send: (messages) => mistral().chat.complete({ model: "m", messages: inCamelCase(messages) }),
-    stream: () => mistral().chat.stream({ model: "m", messages: [] }),
-  },
-  {
-    name: "Cohere",
-    target: "cohere",
-    streams: "events",
-    field: "messages",
-    send: (messages) => cohere().chat({ model: "m", messages: inCamelCase(messages) }),
-    stream: () => cohere().chatStream({ model: "m", messages: [] }),
-  },
-  {
-    name: "Ollama",
-    target: "ollama",
-    streams: "lines",
-    field: "messages",
-    send: (messages) => ollama().chat({ model: "m", messages: messages as never[] }),
-    stream: () => ollama().chat({ model: "m", messages: [], stream: true }),
-  },
-];
+const PROVIDERS = clientsOf(provider);
 
 /** The response, the events and the messages that answer them, by target. */
 const TURNS: Readonly<

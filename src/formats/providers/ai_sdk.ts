@@ -28,7 +28,7 @@ export interface AiSdkSchema {
   readonly [SCHEMA]: true;
   readonly _type: unknown;
   readonly validate: undefined;
-  readonly jsonSchema: { [keyword: string]: unknown };
+  readonly jsonSchema: kit.WireSchema;
 }
 
 /** A tool without `execute`: the SDK returns its calls, and a dispatcher runs them. */
@@ -88,21 +88,15 @@ function providerOptions(hints: ProviderHints): AiSdkTool["providerOptions"] {
   return options.length === 0 ? undefined : Object.fromEntries(options);
 }
 
-// Settings
-
 /** The settings of `generateText` and `streamText`. */
 export interface AiSdkRequest {
   toolChoice?: "auto" | "none" | "required" | { type: "tool"; toolName: string };
   providerOptions?: { [provider: string]: { [option: string]: boolean } };
 }
 
-// Calls
-
 function isCall(part: kit.JsonRecord): boolean {
   return part["type"] === "tool-call" && part["providerExecuted"] !== true;
 }
-
-// Results
 
 /** The part that answers one call. */
 export interface AiSdkToolResult {
@@ -131,8 +125,6 @@ export interface AiSdkToolMessage {
   role: "tool";
   content: AiSdkToolResult[];
 }
-
-// The provider
 
 const AI_SDK: kit.Target<
   "ai-sdk",

@@ -23,7 +23,7 @@ export type AnthropicCaller =
 export interface AnthropicTool {
   name: string;
   description?: string;
-  input_schema: { type: "object"; [keyword: string]: unknown };
+  input_schema: kit.ObjectSchema;
   strict?: boolean;
   input_examples?: { [key: string]: unknown }[];
   defer_loading?: boolean;
@@ -58,8 +58,6 @@ export interface AnthropicRequest {
     | { type: "tool"; name: string; disable_parallel_tool_use?: boolean }
     | { type: "none" };
 }
-
-// Calls and results
 
 const CALL: kit.CallFields = { id: "id", name: "name", input: "input" };
 
@@ -113,8 +111,6 @@ function contentOf(answer: kit.Answer): AnthropicToolResult["content"] {
     ? answer.text
     : found.map(({ name }) => ({ type: "tool_reference", tool_name: name }));
 }
-
-// Stream
 
 function steps(event: kit.JsonRecord): readonly kit.StreamStep[] {
   const key = String(event["index"]);
@@ -196,8 +192,6 @@ export function cacheFor(ttl: unknown): ProviderHints["cacheControl"] {
   return ttl === "5m" || ttl === "1h" ? { type: "ephemeral", ttl } : undefined;
 }
 
-// The provider
-
 type AnthropicTarget<Id extends string> = kit.ListTarget<
   Id,
   AnthropicTool,
@@ -250,8 +244,7 @@ const ANTHROPIC: AnthropicTarget<"anthropic"> = kit.makeTarget({
       ...view.extra,
       name: view.name,
       ...kit.descriptionOf(view),
-      // `defineTool` requires an object root.
-      input_schema: view.parameters as AnthropicTool["input_schema"],
+      input_schema: view.parameters,
       ...defined({
         strict: view.strict || undefined,
         input_examples: kit.unlessEmpty(view.examples.map(({ input }) => input)),

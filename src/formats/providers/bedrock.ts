@@ -27,8 +27,6 @@ export interface BedrockCachePoint {
   toolSpec?: never;
 }
 
-// Settings
-
 /** The settings of a request, in its `toolConfig`. */
 export interface BedrockRequest {
   toolChoice?:
@@ -37,11 +35,7 @@ export interface BedrockRequest {
     | { tool: { name: string } };
 }
 
-// Calls
-
 const CALL: kit.CallFields = { id: "toolUseId", name: "name", input: "input" };
-
-// Results
 
 /** The block that answers one call. */
 export interface BedrockToolResult {
@@ -95,8 +89,6 @@ function contentOf(answer: kit.Answer): BedrockToolResult["toolResult"]["content
   // `json` takes objects only. Its type is mutable, but the SDK does not write to it.
   return [{ json: answer.value as { [key: string]: kit.WireValue } }];
 }
-
-// Stream
 
 function steps(event: kit.JsonRecord): readonly kit.StreamStep[] {
   const { contentBlockStart: start, contentBlockDelta: delta, contentBlockStop: stop } = event;
@@ -153,8 +145,6 @@ function readEntry(
   const at = `${path}/toolSpec`;
   return kit.readTool(session, tool, { path, at, namespace }, TOOL);
 }
-
-// The provider
 
 type BedrockTarget<Id extends string> = kit.Target<
   Id,

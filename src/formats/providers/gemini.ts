@@ -14,7 +14,7 @@ import { isTypedSchema, readTypedSchema } from "../transform/older_dialects.ts";
 export interface GeminiFunction {
   name: string;
   description: string;
-  parametersJsonSchema: { [keyword: string]: unknown };
+  parametersJsonSchema: kit.WireSchema;
   responseJsonSchema?: unknown;
 }
 
@@ -60,16 +60,12 @@ export interface GeminiTools<Declaration> {
   functionDeclarations: Declaration[];
 }
 
-// Settings
-
 /** The settings of a request; for Google's client in its `config`. */
 export interface GeminiRequest {
   toolConfig?: {
     functionCallingConfig: { mode: "AUTO" | "NONE" | "ANY"; allowedFunctionNames?: string[] };
   };
 }
-
-// Calls
 
 const CALL: kit.CallFields = { id: "id", name: "name", input: "args" };
 
@@ -105,8 +101,6 @@ function callOf(raw: kit.JsonRecord): kit.WireCall {
     ...(parts ? { refusal: "its arguments are streamed in parts, which is not supported" } : {}),
   };
 }
-
-// Results
 
 /** A file: its bytes in base64. */
 export interface GeminiInlineData {
@@ -219,8 +213,6 @@ function schemaOf(
   };
 }
 
-// The provider
-
 type GeminiTarget<Id extends string, Declaration> = kit.Target<
   Id,
   Declaration,
@@ -253,7 +245,7 @@ const GEMINI: GeminiTarget<"gemini", GeminiFunction> = kit.makeTarget({
     ...extra,
     name,
     description,
-    parametersJsonSchema: parameters as { [keyword: string]: unknown },
+    parametersJsonSchema: parameters,
     ...defined({ responseJsonSchema: returns }),
   }),
   // An entry without a function is rejected.
@@ -305,7 +297,7 @@ const GEMINI_TYPED: GeminiTarget<"gemini.typed", GeminiTypedFunction> = kit.make
     name,
     description,
     // The transforms leave only keys that the type has.
-    parameters: parameters as GeminiSchema,
+    parameters: parameters as object as GeminiSchema,
     ...defined({ response: typeof returns === "boolean" ? {} : returns as GeminiSchema }),
   }),
   assemble: GEMINI.assemble as never,

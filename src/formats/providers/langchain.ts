@@ -13,19 +13,15 @@ import * as kit from "../provider_kit.ts";
 export interface LangChainTool {
   name: string;
   description: string;
-  schema: { type: "object"; [keyword: string]: unknown };
+  schema: kit.ObjectSchema;
   extras?: { [key: string]: unknown };
 }
-
-// Settings
 
 /** The options of `bindTools`. */
 export interface LangChainRequest {
   /** `any`: at least one. Another text is the name of a tool. */
   tool_choice?: string;
 }
-
-// Calls
 
 const CALL: kit.CallFields = { id: "id", name: "name", input: "args" };
 
@@ -41,8 +37,6 @@ function stopReason(message: kit.JsonRecord): string | undefined {
   }
   return undefined;
 }
-
-// Results
 
 // Not an interface: only a type alias is assignable to LangChain's index signature.
 /**
@@ -69,8 +63,6 @@ export type LangChainContentBlock =
     data: string;
     metadata?: { filename: string };
   };
-
-// Stream
 
 /** How LangChain streams calls: `tool_call_chunks`, identified by their index or their id. */
 function streamToolCallChunks(): kit.StreamFormat {
@@ -106,8 +98,6 @@ function streamToolCallChunks(): kit.StreamFormat {
   };
 }
 
-// The provider
-
 const LANGCHAIN: kit.ListTarget<
   "langchain",
   LangChainTool,
@@ -131,8 +121,7 @@ const LANGCHAIN: kit.ListTarget<
     return {
       name: view.name,
       description: view.description,
-      // `defineTool` requires an object root.
-      schema: view.parameters as LangChainTool["schema"],
+      schema: view.parameters,
       ...(Object.keys(extras).length === 0 ? {} : { extras }),
     };
   },

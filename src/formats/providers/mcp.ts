@@ -22,8 +22,8 @@ export interface McpTool {
   name: string;
   title?: string;
   description?: string;
-  inputSchema: { type: "object"; [keyword: string]: unknown };
-  outputSchema?: { [keyword: string]: unknown };
+  inputSchema: kit.ObjectSchema;
+  outputSchema?: kit.WireSchema;
   annotations?: {
     title?: string;
     readOnlyHint?: boolean;
@@ -38,7 +38,7 @@ export interface McpTool {
 
 /** A tool in a `tools/list` result before 2026-07-28, when results had to be objects. */
 export interface Mcp2025Tool extends McpTool {
-  outputSchema?: { type: "object"; [keyword: string]: unknown };
+  outputSchema?: kit.ObjectSchema;
 }
 
 /** The client gets all of 2020-12, and adapts it to its model. */
@@ -68,7 +68,7 @@ function wire(view: kit.ToolView, icons: boolean, execution: boolean): McpTool {
     name: view.name,
     ...(hints.title === null ? {} : defined({ title: tool.title })),
     ...kit.descriptionOf(view),
-    inputSchema: view.parameters as McpTool["inputSchema"],
+    inputSchema: view.parameters,
     ...(view.returns === undefined ? {} : { outputSchema: kit.asObject(view.returns) }),
     ...(annotations === null ? {} : { annotations: { ...annotations } }),
     ...(icons && tool.icons.length > 0
@@ -80,8 +80,6 @@ function wire(view: kit.ToolView, icons: boolean, execution: boolean): McpTool {
     ...(Object.keys(meta).length === 0 ? {} : { _meta: meta }),
   };
 }
-
-// Calls
 
 const SHAPE = new kit.Shape("an MCP request");
 
@@ -103,8 +101,6 @@ function requestId(raw: unknown): string | number | undefined {
   const id = kit.member(raw, "id");
   return typeof id === "string" || typeof id === "number" ? id : undefined;
 }
-
-// Results
 
 /** The result of `tools/call`. */
 export interface McpToolResult {
@@ -167,62 +163,27 @@ const TOOL: kit.ToolFields = {
   typed: true,
 };
 
-/** True if a document looks like a list of an MCP server. */
-function looksLikeMcp(document: unknown): boolean {
-  const first = (list: readonly unknown[]): boolean =>
-    kit.member(list[0], "inputSchema") !== undefined;
-  const page = (value: unknown): boolean => first(toolsOf(value) ?? []);
-  return Array.isArray(document) ? first(document) || page(document[0]) : page(document);
+/** The tools of a list, of a result of `tools/list`, or of a JSON-RPC response with one. */
+function entries(
+  document: unknown,
+  session?: kit.ImportSession,
+): ReturnType<typeof kit.entriesOf> {
+  return kit.entriesOf(document, ["tools"], ["result"], session);
 }
 
-/** The tools of a page, which a JSON-RPC response has in its `result`. */
-function toolsOf(page: unknown): readonly unknown[] | undefined {
-  return kit.listIn(kit.objectIn(page, "result") ?? page, "tools");
-}
-
-/** Reads the tools of a document: a list of tools, a page, or a list of pages. */
-function readMcp(session: kit.ImportSession, document: unknown, options: McpImportOptions): void {
-  const entries = pagesOf(session, document).flatMap(({ tools, path }) =>
-    tools.map((value, index) => ({ value, path: `${path}/${index}` }))
-  );
-  kit.readEach(session, entries, (tool, path) => readEntry(session, tool, path, options));
-}
-
-/** The lists of tools, each with its path in the document. */
-function pagesOf(
+function readList(
   session: kit.ImportSession,
   document: unknown,
-): readonly { readonly tools: readonly unknown[]; readonly path: string }[] {
-  if (Array.isArray(document) && !document.some((page) => toolsOf(page) !== undefined)) {
-    return [{ tools: document, path: "" }];
-  }
-  const pages: { tools: readonly unknown[]; path: string }[] = [];
-  for (const [index, raw] of (Array.isArray(document) ? document : [document]).entries()) {
-    const inner = kit.objectIn(raw, "result");
-    const page = inner ?? raw;
-    const at = (Array.isArray(document) ? `/${index}` : "") +
-      (inner === undefined ? "" : "/result");
-    const tools = toolsOf(raw);
-    if (tools === undefined) {
-      const message =
-        'Cannot read the page: it must be a result of "tools/list", with a list of "tools"';
-      session.reject(undefined, at, "document", message);
-      continue;
-    }
-    const kind = kit.member(page, "resultType");
-    if (kind !== undefined && kind !== "complete") {
-      const path = `${at}/resultType`;
-      session.warn(undefined, path, "resultType", "The server has not finished the list");
-    }
-    pages.push({ tools, path: `${at}/tools` });
-  }
-  const page = Array.isArray(document) ? document.at(-1) : document;
+  options: McpImportOptions,
+): void {
   // Some servers end the list with an empty cursor.
-  if (kit.textIn(kit.objectIn(page, "result") ?? page, "nextCursor")) {
+  if (kit.wordsIn(kit.objectIn(document, "result") ?? document, "nextCursor") !== undefined) {
     const message = "There are more pages: the last one has a next cursor";
     session.warn(undefined, "", "nextCursor", message);
   }
-  return pages;
+  kit.readEach(session, entries(document, session), (tool, path) => {
+    readEntry(session, tool, path, options);
+  });
 }
 
 function readEntry(
@@ -357,8 +318,6 @@ function wrongHeader(schema: kit.JsonRecord): HeaderProblem | undefined {
   return wrong;
 }
 
-// The provider
-
 /** How a revision takes results: from 2026-07-28 on, they say that they are complete. */
 function callFormat(complete: boolean): kit.CallFormat<McpToolAnswer, McpToolAnswer> {
   return {
@@ -428,5 +387,9 @@ export const mcp: kit.Provider<
 > = {
   targets: [MCP_2025_06_18, MCP_2025_11_25, MCP_2026_07_28],
   aliases: { "mcp": "mcp@2026-07-28" },
-  importer: { source: "mcp", looksLike: looksLikeMcp, read: readMcp },
+  importer: {
+    source: "mcp",
+    looksLike: (document) => kit.member(entries(document)[0]?.value, "inputSchema") !== undefined,
+    read: readList,
+  },
 };

@@ -185,8 +185,6 @@ function withoutNull(trace: kit.Trace, node: JsonSchemaObject): JsonSchema | und
     : undefined;
 }
 
-// The provider
-
 /** The importer of all of OpenAI's surfaces. */
 export const openai: kit.Provider<never, kit.Importer<"openai", OpenAiImportOptions>> = {
   targets: [],

@@ -9,15 +9,13 @@ import { defined, isObject } from "../../tool/mod.ts";
 import * as kit from "../provider_kit.ts";
 import { OPENAI_FORMATS, OPENAI_STRICT_LIMITS } from "./openai.ts";
 
-// What these providers share
-
 /** A function as Chat Completions, and the providers that follow it, take it. */
 export interface FunctionTool {
   type: "function";
   function: {
     name: string;
     description?: string;
-    parameters: { type: "object"; [keyword: string]: unknown };
+    parameters: kit.ObjectSchema;
   };
 }
 
@@ -27,8 +25,7 @@ function functionTool(view: kit.ToolView): FunctionTool {
     function: {
       name: view.name,
       ...kit.descriptionOf(view),
-      // `defineTool` requires an object root.
-      parameters: view.parameters as FunctionTool["function"]["parameters"],
+      parameters: view.parameters,
     },
   };
 }

@@ -17,7 +17,7 @@ import { CUSTOM_TOOL } from "./openai_chat.ts";
 export interface OpenAiResponsesFunction extends OpenAiRealtimeTool {
   /** Always sent: without it, the API tries strict mode by itself. */
   strict: boolean;
-  output_schema?: { [keyword: string]: unknown };
+  output_schema?: kit.WireSchema;
   defer_loading?: boolean;
   allowed_callers?: ("direct" | "programmatic")[];
   async?: boolean;
@@ -36,7 +36,7 @@ export interface OpenAiResponsesToolSearch {
   type: "tool_search";
   execution: "client";
   description: string;
-  parameters: { [keyword: string]: unknown };
+  parameters: kit.WireSchema;
 }
 
 /** An entry of the `tools` of a Responses request. */
@@ -53,7 +53,7 @@ export interface OpenAiRealtimeTool {
   type: "function";
   name: string;
   description?: string;
-  parameters: { [keyword: string]: unknown };
+  parameters: kit.WireSchema;
 }
 
 /** The common part of Responses and Realtime. */
@@ -63,7 +63,7 @@ function functionItem(view: kit.ToolView): OpenAiRealtimeTool {
     type: "function",
     name: view.name,
     ...kit.descriptionOf(view),
-    parameters: view.parameters as { [keyword: string]: unknown },
+    parameters: view.parameters,
   };
 }
 
@@ -102,8 +102,6 @@ function assemble(
   return list;
 }
 
-// Settings
-
 /** The settings of a Responses request, and of a session. */
 export interface OpenAiResponsesRequest {
   tool_choice?: "auto" | "none" | "required" | { type: "function"; name: string };
@@ -132,8 +130,6 @@ function choose(
     parallel_tool_calls: parallel,
   });
 }
-
-// Calls
 
 const CALL: kit.CallFields = { id: "call_id", name: "name", input: "arguments" };
 const CUSTOM_CALL: kit.CallFields = { ...CALL, input: "input" };
@@ -179,8 +175,6 @@ function callOf(raw: kit.JsonRecord): kit.WireCall {
     ...(custom ? { refusal: CUSTOM_TOOL } : {}),
   };
 }
-
-// Results
 
 /** The caller: the model, or a program that it wrote. */
 export type OpenAiCaller = { type: "direct" } | { type: "program"; caller_id: string };
@@ -231,8 +225,6 @@ export interface OpenAiRealtimeEvent {
   type: "conversation.item.create";
   item: { type: "function_call_output"; call_id: string; output: string };
 }
-
-// Stream
 
 /** The key of an item is its index, since some servers give it another id in each event. */
 function keyOf(event: kit.JsonRecord): string {
@@ -296,8 +288,6 @@ const stream = (): kit.StreamFormat => ({
     return { ...call, status: "completed" };
   },
 });
-
-// The provider
 
 type ResponsesTarget<Id extends string> = kit.Target<
   Id,

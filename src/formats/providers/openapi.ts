@@ -13,7 +13,7 @@ import { rebaseReferences } from "../transform/references.ts";
 /** A media type with its schema. */
 export interface OpenApiContent {
   "application/json": {
-    schema: { [keyword: string]: unknown } | boolean;
+    schema: kit.WireSchema | boolean;
     examples?: { [name: string]: { summary?: string; value: unknown } };
   };
 }
@@ -40,14 +40,14 @@ export interface OpenApiDocument {
   openapi: "3.1.1";
   info: { title: string; version: string };
   paths: { [path: string]: { post: OpenApiOperation } };
-  components: { schemas: { [name: string]: { [keyword: string]: unknown } | boolean } };
+  components: { schemas: { [name: string]: kit.WireSchema | boolean } };
 }
 
 /** One operation, where it stands, and the schemas that it refers to. */
 export interface OpenApiPart {
   readonly path: string;
   readonly operation: OpenApiOperation;
-  readonly schemas: { readonly [name: string]: { [keyword: string]: unknown } | boolean };
+  readonly schemas: { readonly [name: string]: kit.WireSchema | boolean };
 }
 
 const TEMPLATE = "/tools/{id}/execute";
@@ -55,10 +55,10 @@ const TEMPLATE = "/tools/{id}/execute";
 /** A Schema Object is a schema of 2020-12. */
 const KEYWORDS: kit.KeywordTable = Object.freeze({ ...kit.COPIED, "$ref external": kit.REJECTED });
 
-function component(name: string, schema: JsonSchema): { [keyword: string]: unknown } | boolean {
+function component(name: string, schema: JsonSchema): kit.WireSchema | boolean {
   // References inside the schema must start at the root of the document.
   return rebaseReferences(schema, ["components", "schemas", name]) as
-    | { [keyword: string]: unknown }
+    | kit.WireSchema
     | boolean;
 }
 
@@ -109,8 +109,6 @@ function wire(view: kit.ToolView): OpenApiPart {
   };
 }
 
-// Calls
-
 const SHAPE = new kit.Shape("an OpenAPI request");
 
 function callOf(value: unknown, at: string): kit.WireCall {
@@ -142,16 +140,12 @@ function idIn(path: string, raw: kit.JsonRecord, at: string): string | undefined
   }
 }
 
-// Results
-
 /** The response to a request. */
 export interface OpenApiResponse {
   status: number;
   headers: { "content-type": "application/json" | "application/problem+json" };
   body: JsonValue;
 }
-
-// The provider
 
 /** A document. Its owner fills in `info`. */
 const OPENAPI_3_1: kit.Target<

@@ -7,6 +7,7 @@ import {
   type TargetName,
 } from "../../../src/formats/mod.ts";
 import { type JsonSchemaObject, makeTool } from "../../../src/tool/mod.ts";
+import rewrites from "./cases/rewrites.json" with { type: "json" };
 
 function rewriteFor(target: TargetName, parameters: JsonSchemaObject) {
   const tool = makeTool({ name: "t", description: "A tool.", parameters });
@@ -17,6 +18,7 @@ function object(properties: JsonSchemaObject, required: readonly string[] = []):
   return { type: "object", properties, required, additionalProperties: false };
 }
 
+/** Arguments as they are sent, and as the tool has them. */
 interface Row {
   readonly title: string;
   readonly target: TargetName;
@@ -27,87 +29,8 @@ interface Row {
 
 const node = object({ value: { type: "string" }, next: { $ref: "#/$defs/node" } }, ["value"]);
 
-const ROWS: readonly Row[] = [
-  {
-    title: "nulls go only where they were added",
-    target: "openai.strict",
-    parameters: object({ a: { type: "string" }, b: { type: ["string", "null"] } }, ["b"]),
-    wire: { a: null, b: null },
-    own: { b: null },
-  },
-  {
-    title: "nulls go at every depth, in lists too",
-    target: "openai.strict",
-    parameters: object({
-      list: { type: "array", items: object({ x: { type: "number" } }) },
-      inner: object({ y: object({ z: { type: "boolean" } }) }, ["y"]),
-    }, ["list", "inner"]),
-    wire: { list: [{ x: null }, { x: 1 }], inner: { y: { z: null } } },
-    own: { list: [{}, { x: 1 }], inner: { y: {} } },
-  },
-  {
-    title: "recursive schemas are followed along the value",
-    target: "openai.strict",
-    parameters: { ...object({ first: { $ref: "#/$defs/node" } }, ["first"]), $defs: { node } },
-    wire: { first: { value: "a", next: { value: "b", next: null } } },
-    own: { first: { value: "a", next: { value: "b" } } },
-  },
-  {
-    title: "a branch of a union is told by its constant",
-    target: "openai.strict",
-    parameters: object({
-      shape: {
-        anyOf: [
-          object({ kind: { const: "a" }, size: { type: "number" } }, ["kind"]),
-          object({ kind: { const: "b" }, size: { type: ["number", "null"] } }, ["kind", "size"]),
-        ],
-      },
-    }, ["shape"]),
-    wire: { shape: { kind: "b", size: null } },
-    own: { shape: { kind: "b", size: null } },
-  },
-  {
-    title: "and the other branch by its own",
-    target: "openai.strict",
-    parameters: object({
-      shape: {
-        anyOf: [
-          object({ kind: { const: "a" }, size: { type: "number" } }, ["kind"]),
-          object({ kind: { const: "b" }, size: { type: ["number", "null"] } }, ["kind", "size"]),
-        ],
-      },
-    }, ["shape"]),
-    wire: { shape: { kind: "a", size: null } },
-    own: { shape: { kind: "a" } },
-  },
-  {
-    title: "keys get their names back",
-    target: "anthropic",
-    parameters: object({
-      $top: { type: "integer" },
-      "filter[id]": object({ "a/b": { type: "null" } }),
-    }),
-    wire: { _top: 5, filter_id_: { a_b: null } },
-    own: { $top: 5, "filter[id]": { "a/b": null } },
-  },
-  {
-    title: "texts become the numbers that they stand for",
-    target: "gemini.typed",
-    parameters: object({ level: { type: "integer", enum: [1, 2] }, name: { enum: ["1"] } }),
-    wire: { level: "2", name: "1" },
-    own: { level: 2, name: "1" },
-  },
-  {
-    title: "keys named __proto__ are keys",
-    target: "openai.strict",
-    parameters: object(JSON.parse('{"__proto__":{"type":"string"},"a":{"type":"string"}}')),
-    wire: JSON.parse('{"__proto__":"x","a":null}'),
-    own: JSON.parse('{"__proto__":"x"}'),
-  },
-];
-
 describe("decodeArguments() and encodeArguments()", () => {
-  for (const { title, target, parameters, wire, own } of ROWS) {
+  for (const { title, target, parameters, wire, own } of rewrites as readonly Row[]) {
     it(`${title} (${target})`, () => {
       const rewrite = rewriteFor(target, parameters);
       const before = JSON.stringify(wire);
