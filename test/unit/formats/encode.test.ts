@@ -34,25 +34,12 @@ describe("encodeResult()", () => {
     }
   });
 
-  it("has a row for every target and alias", () => {
-    const all = listTargets().flatMap(({ id, aliases }) => [id, ...aliases]);
-    assertEquals(ROWS.flatMap(([targets]) => targets).sort(), all.sort());
-  });
-
   for (const [targets, object, text, failure] of ROWS) {
     for (const target of targets) {
       it(`writes an object, a text and a failure for ${target}`, () => {
         assertEquals(encodeResult<TargetName>(target, CALL, OBJECT) as unknown, object);
         assertEquals(encodeResult<TargetName>(target, CALL, TEXT) as unknown, text);
         assertEquals(encodeResult<TargetName>(target, CALL, FAILURE) as unknown, failure);
-      });
-
-      it(`writes JSON for ${target}, whatever the result is`, () => {
-        const contents = [null, undefined, 0, "", [], [{ a: [1] }], JSON.parse('{"__proto__":1}')];
-        for (const content of contents) {
-          const answer: unknown = encodeResult<TargetName>(target, CALL, ToolResult.ok(content));
-          assertEquals(JSON.parse(JSON.stringify(answer)), answer);
-        }
       });
     }
   }
@@ -85,27 +72,15 @@ describe("encodeResults()", () => {
   const results = [TEXT, FAILURE];
 
   it("combines all results in one message, in order, if the target requires it", () => {
-    const one = {
-      "anthropic": "user",
-      "gemini": "user",
-      "bedrock": "user",
-      "ai-sdk": "tool",
-    } as const;
-    for (const target of ["anthropic", "gemini", "bedrock", "ai-sdk"] as const) {
-      const messages = encodeResults<TargetName>(target, calls, results) as readonly {
-        role: string;
-        parts?: unknown[];
-        content?: unknown[];
-      }[];
-      assertEquals(messages.length, 1);
-      assertEquals(messages[0]?.role, one[target]);
-      const parts: unknown = messages[0]?.parts ?? messages[0]?.content;
-      assertEquals(
-        parts,
-        calls.map((call, index) =>
-          encodeResult<TargetName>(target, call, results[index] ?? TEXT) as unknown
-        ),
+    const roles = { anthropic: "user", gemini: "user", bedrock: "user", "ai-sdk": "tool" } as const;
+    for (const target of Object.keys(roles) as (keyof typeof roles)[]) {
+      const parts = calls.map((call, index) =>
+        encodeResult<TargetName>(target, call, results[index] ?? TEXT)
       );
+      const list = target === "gemini" ? "parts" : "content";
+      assertEquals<unknown>(encodeResults<TargetName>(target, calls, results), [
+        { role: roles[target], [list]: parts },
+      ]);
     }
   });
 

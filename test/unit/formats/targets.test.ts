@@ -54,6 +54,20 @@ const weather = makeTool({
   },
 });
 
+describe("the cases of the providers", () => {
+  it("are there for every target, and for every alias where names are read", () => {
+    const ids = listTargets().map(({ id }) => id);
+    const names = new Set<string>(listTargets().flatMap(({ id, aliases }) => [id, ...aliases]));
+    const targetsOf = (rows: readonly (readonly [readonly TargetName[], ...unknown[]])[]) =>
+      new Set(rows.flatMap(([targets]) => targets));
+    assertEquals(new Set<string>(PROVIDERS.flatMap(({ targets }) => targets)), names);
+    assertEquals(targetsOf(PROVIDERS.flatMap(({ results }) => results)), names);
+    assertEquals(targetsOf(PROVIDERS.flatMap(({ blocks }) => blocks)), names);
+    const settings = targetsOf(PROVIDERS.flatMap((cases) => cases.settings));
+    assertEquals(ids.filter((id) => !settings.has(id)), []);
+  });
+});
+
 describe("a tool that says much", () => {
   const expected = Object.assign({}, ...PROVIDERS.map(({ exported }) => exported));
   for (const { id } of listTargets()) {
