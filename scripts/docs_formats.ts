@@ -101,12 +101,12 @@ function nameTable(): string {
 }
 
 function featureTable(): string {
-  const words = { native: "yes", described: "in words", none: "–" };
   return sharedTable(
     "Field",
     (Object.keys(FEATURES) as Feature[]).map((feature) => [
       `${feature}: ${FEATURES[feature]}`,
-      ({ features }) => words[features[feature]],
+      ({ features }) =>
+        features.includes(feature) ? "yes" : feature === "deprecated" ? "in words" : "–",
     ]),
   );
 }

@@ -109,7 +109,7 @@ export function convertTool(
     parameters: parameters as ObjectSchema,
     returns: result.schema,
     strict,
-    examples: rules.features.examples === "native"
+    examples: rules.features.includes("examples")
       ? exportExamples(tool, parameters, rewrite, losses)
       : [],
     hints,
@@ -267,7 +267,7 @@ function describeTool(tool: Tool, target: Target): ToolFields {
     losses.push(fieldLoss(tool, path, field, `there is no place for "${field}"`));
   };
   for (const [feature, path] of usedFeatures(tool, hints)) {
-    if (target.features[feature] === "native") {
+    if (target.features.includes(feature)) {
       const hasOutput = feature === "examples" &&
         tool.examples.some(({ output }) => output !== undefined);
       if (hasOutput) lose("/examples", "output");

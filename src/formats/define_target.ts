@@ -112,13 +112,14 @@ function listOf(item: Check): Check {
   };
 }
 
-function tableOf(rows: object, what: string, cell: Check, all?: "all"): Check {
+function formsOf(cell: Check, all?: "all"): Check {
   return (action, value, place) => {
     const table = checkObject(action, value, place);
     for (const row of Object.keys(table)) {
-      if (!Object.hasOwn(rows, row)) refuse(action, `${place} has no ${what} "${clip(row, 100)}"`);
+      if (Object.hasOwn(KEYWORD_FORMS, row)) continue;
+      refuse(action, `${place} has no form "${clip(row, 100)}"`);
     }
-    for (const row of Object.keys(all === undefined ? table : rows)) {
+    for (const row of Object.keys(all === undefined ? table : KEYWORD_FORMS)) {
       cell(action, table[row], `${place}["${row}"]`);
     }
     return value;
@@ -187,13 +188,13 @@ const checkTarget = record<Target>({
     record<NonNullable<Target["namespaces"]>>({ names: checkNames, tools: checkNames }),
   ),
   keys: maybe(checkNames),
-  features: maybe(tableOf(FEATURES, "field", oneOf(["native", "described", "none"]))),
+  features: maybe(listOf(oneOf(Object.keys(FEATURES)))),
   extra: maybe((action, value, place) =>
     value === "all" ? value : checkExtra(action, value, place)
   ),
-  input: maybe(tableOf(KEYWORD_FORMS, "form", checkRule)),
+  input: maybe(formsOf(checkRule)),
   output: maybe(record<OutputRule>({
-    keywords: tableOf(KEYWORD_FORMS, "form", checkRule, "all"),
+    keywords: formsOf(checkRule, "all"),
     root: oneOf(["any", "object"]),
   })),
   formats: maybe(checkTexts),

@@ -66,17 +66,11 @@ export function importTools<Source extends ImportSource | "auto">(
  * import assert from "node:assert/strict";
  * import { importTools } from "@plue/tools/formats";
  *
- * const { tools, rejected } = importTools("mcp", {
- *   tools: [
- *     {
- *       name: "get_issue",
- *       description: "Reads an issue.",
- *       inputSchema: { type: "object", properties: { number: { type: "integer" } } },
- *       annotations: { readOnlyHint: true },
- *     },
- *     { name: "broken", inputSchema: { type: "strng" } },
- *   ],
- * }, { namespace: "github" });
+ * const inputSchema = { type: "object", properties: { number: { type: "integer" } } };
+ * const { tools, rejected } = importTools("mcp", [
+ *   { name: "get_issue", inputSchema, annotations: { readOnlyHint: true } },
+ *   { name: "broken", inputSchema: { type: "strng" } },
+ * ], { namespace: "github" });
  *
  * assert.deepEqual(tools.map((tool) => [tool.id, tool.risk]), [["github:get_issue", "low"]]);
  * assert.equal(rejected[0]?.name, "broken");

@@ -14,7 +14,7 @@ import {
   type Resolve,
   resolverOf,
 } from "./transform/references.ts";
-import { eachChildIn, MAX_DEPTH, requiredBy, tooDeep, type Trace } from "./transform/rewrite.ts";
+import { eachChild, MAX_DEPTH, requiredBy, tooDeep, type Trace } from "./transform/rewrite.ts";
 
 export type FormSet = ReadonlySet<KeywordForm>;
 
@@ -112,7 +112,6 @@ class FormFinder {
     for (const keyword in node) {
       forms.add(formOfKeyword(keyword, node, root));
       saysType ||= SAYS_TYPE.has(keyword);
-      eachChildIn(node, keyword, this.#see);
       if (keyword === "$ref") this.#addReference(node, root);
       else if (root) continue;
       // A list or an object in it counts as that, and needs the keyword all the same.
@@ -120,6 +119,7 @@ class FormFinder {
       else if (keyword === "$id") forms.add("$ref elsewhere");
       else if (keyword === "anyOf" && crowdsUnion(node)) forms.add("anyOf with siblings");
     }
+    eachChild(node, this.#see);
     if (!saysType) forms.add("no type");
     if (describesObjects(node)) this.#addObject(node, root);
     if (lacksItems(node)) forms.add("items missing");

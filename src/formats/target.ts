@@ -45,12 +45,6 @@ export const HINT_FEATURES: readonly (Feature & keyof ProviderHints)[] = [
 /** A field of a tool that a target may have. */
 export type Feature = keyof typeof FEATURES;
 
-/** How a target has a field: as its own field, in the description, or not at all. */
-export type FeatureSupport = "native" | "described" | "none";
-
-/** A target's fields. */
-export type FeatureTable = { readonly [F in Feature]: FeatureSupport };
-
 /** The limits of a request, each with the counted unit. */
 export const LIMITS = {
   maxTools: "tools in one request",
@@ -169,7 +163,8 @@ export interface Target<
   readonly namespaces?: { readonly names: NameRule; readonly tools: NameRule };
   /** The property keys that are allowed; absent: all. */
   readonly keys?: NameRule;
-  readonly features: FeatureTable;
+  /** The fields that it has. The description says `deprecated` where it has no field for that. */
+  readonly features: readonly Feature[];
   /** The extra fields of imported tools that it takes back; `all` if it carries all hints. */
   readonly extra?: ExtraRule | "all";
   /** The rules for `parameters`. */
@@ -225,10 +220,8 @@ export type TargetDefinition<
   Settings extends object = object,
 > =
   & Pick<Target<Id, Wire, Tools, Part, Message, Settings>, "id" | "wire" | "calls">
-  & Partial<Omit<Target<Id, Wire, Tools, Part, Message, Settings>, "features" | "input">>
+  & Partial<Omit<Target<Id, Wire, Tools, Part, Message, Settings>, "input">>
   & {
-    /** The fields that it has. By default none, and `deprecated` is said in the description. */
-    readonly features?: Partial<FeatureTable>;
     /** Its rules for some forms. By default the model reads all of a schema. */
     readonly input?: Partial<KeywordTable>;
   };
@@ -244,29 +237,19 @@ export function makeTarget<
 >(
   definition: TargetDefinition<Id, Wire, Tools, Part, Message, Settings>,
 ): Target<Id, Wire, Tools, Part, Message, Settings> {
-  const { id, input, features: fields } = definition;
+  const { id, input } = definition;
   const target: Target<Id, Wire, unknown, Part, Message, Settings> = {
     title: id,
     source: "",
     names: OPENAI_NAME_RULE,
     limits: [],
+    features: [],
     assemble: (tools) => tools.map(({ wire }) => wire),
     ...definition,
-    features: Object.freeze({ ...features(), ...fields }),
     input: Object.freeze({ ...READ_BY_THE_MODEL, ...input }),
   };
   // The default of `assemble` makes a list, as the default of `Tools` says.
   return Object.freeze(target) as Target<Id, Wire, Tools, Part, Message, Settings>;
-}
-
-/** A feature table: the fields that a target has; every description can say "deprecated". */
-export function features(native: readonly Feature[] = []): FeatureTable {
-  const result: Partial<Record<Feature, FeatureSupport>> = {};
-  for (const feature of Object.keys(FEATURES) as Feature[]) {
-    result[feature] = feature === "deprecated" ? "described" : "none";
-  }
-  for (const feature of native) result[feature] = "native";
-  return Object.freeze(result as FeatureTable);
 }
 
 /**

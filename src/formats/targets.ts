@@ -104,7 +104,7 @@ export function targetOf<Like extends TargetLike>(target: Like): TargetOf<Like> 
 
 export function isTarget(value: unknown): value is Target {
   return isObject(value) && isObject(value["calls"]) && isFunction(value["calls"]["read"]) &&
-    isObject(value["features"]) && isFunction(value["wire"]);
+    Array.isArray(value["features"]) && isFunction(value["wire"]);
 }
 
 export function findTarget(target: string | Target): Target {

@@ -137,7 +137,7 @@ const AI_SDK: kit.Target<
   id: "ai-sdk",
   title: "Vercel AI SDK 7",
   source: "ai 7.0.173, @ai-sdk/provider-utils 5.0.81; 2026-11-20",
-  features: kit.features([
+  features: [
     "title",
     "returns",
     "examples",
@@ -150,7 +150,7 @@ const AI_SDK: kit.Target<
     "async",
     "cacheControl",
     "eagerInputStreaming",
-  ]),
+  ],
   extra: "all",
   input: KEYWORDS,
   output: { keywords: KEYWORDS, root: "any" },

@@ -206,14 +206,14 @@ const ANTHROPIC: AnthropicTarget<"anthropic"> = kit.makeTarget({
   source: "@anthropic-ai/sdk 1.11.0, define-tools page of 2026-09-26, API errors; 2026-11-20",
   names: { also: "-", max: 128, separator: "__" },
   keys: ANTHROPIC_KEYS,
-  features: kit.features([
+  features: [
     "examples",
     "strict",
     "deferLoading",
     "allowedCallers",
     "cacheControl",
     "eagerInputStreaming",
-  ]),
+  ],
   extra: { source: "anthropic" },
   input: ANTHROPIC_RULES,
   limits: [

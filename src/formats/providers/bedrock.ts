@@ -161,7 +161,7 @@ const BEDROCK: BedrockTarget<"bedrock"> = kit.makeTarget({
   title: "AWS Bedrock Converse",
   source: "@aws-sdk/client-bedrock-runtime 3.1162.0, API_runtime_ToolSpecification; 2026-11-20",
   keys: ANTHROPIC_KEYS,
-  features: kit.features(["strict", "cacheControl"]),
+  features: ["strict", "cacheControl"],
   extra: { source: "bedrock" },
   // The rules depend on the model. Claude's are the narrowest that are known.
   input: {

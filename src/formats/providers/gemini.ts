@@ -228,7 +228,7 @@ const GEMINI: GeminiTarget<"gemini", GeminiFunction> = kit.makeTarget({
   source: "@google/genai 3.1.0, generativelanguage protos 4.1.0, API errors; 2026-11-20",
   // At most 64 characters by the protos and the API's errors; the SDK's comments say 128.
   names: { also: ".-", max: 64, separator: ".", letterFirst: true },
-  features: kit.features(["returns"]),
+  features: ["returns"],
   extra: { source: "gemini" },
   input: kit.GEMINI_RULES,
   output: {

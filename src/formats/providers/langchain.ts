@@ -108,7 +108,7 @@ const LANGCHAIN: kit.ListTarget<
   id: "langchain",
   title: "LangChain JS",
   source: "@langchain/core 1.2.13; 2026-11-20",
-  features: kit.features(["examples", "deferLoading", "allowedCallers", "cacheControl"]),
+  features: ["examples", "deferLoading", "allowedCallers", "cacheControl"],
   draft07: true,
   wire(view) {
     const { deferLoading, allowedCallers, cacheControl } = view.hints;

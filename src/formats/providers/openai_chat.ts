@@ -164,7 +164,7 @@ const OPENAI_CHAT: OpenAiChat<"openai.chat"> = kit.makeTarget({
   id: "openai.chat",
   title: "OpenAI Chat Completions",
   source: "openai 7.55.0, openai-openapi 2.3.0, API errors; 2026-11-20",
-  features: kit.features(["strict"]),
+  features: ["strict"],
   extra: { source: "openai", surface: "chat" },
   input: kit.OPENAI_RULES,
   limits: [

@@ -303,14 +303,14 @@ const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = kit.makeTarget({
   title: "OpenAI Responses",
   source: "openai 7.55.0, openai-openapi 2.3.0, tool-search guide; 2026-11-20",
   namespaces: { names: OPENAI_NAME_RULE, tools: { ...OPENAI_NAME_RULE, max: 128 } },
-  features: kit.features([
+  features: [
     "namespace",
     "returns",
     "strict",
     "deferLoading",
     "allowedCallers",
     "async",
-  ]),
+  ],
   extra: { source: "openai", surface: "responses" },
   input: kit.OPENAI_RULES,
   // The model reads text results by `output_schema`.

@@ -160,7 +160,7 @@ const OPENAPI_3_1: kit.Target<
   source: "OpenAPI Specification 3.1.1; 2026-11-20",
   // Names of components are made of the operation's id.
   names: { also: ".-", max: 128, separator: "." },
-  features: kit.features([
+  features: [
     "title",
     "namespace",
     "returns",
@@ -170,7 +170,7 @@ const OPENAPI_3_1: kit.Target<
     "meta",
     "strict",
     ...kit.HINT_FEATURES,
-  ]),
+  ],
   extra: "all",
   input: KEYWORDS,
   output: { keywords: KEYWORDS, root: "any" },

@@ -8,7 +8,6 @@
 
 import {
   eachSchemaIn,
-  eachSchemaOf,
   holdsSchemas,
   type Keyword,
   KEYWORDS,
@@ -71,16 +70,6 @@ export function eachChild(
   see: (child: JsonSchema, keyword: string) => void,
 ): void {
   eachSchemaIn(node, HOLDS, see);
-}
-
-/** Calls `see` with each schema that one keyword of `node` holds, if it holds any. */
-export function eachChildIn(
-  node: JsonSchemaObject,
-  keyword: string,
-  see: (child: JsonSchema, keyword: string) => void,
-): void {
-  const shape = HOLDS.get(keyword)?.shape;
-  if (shape !== undefined) eachSchemaOf(node[keyword], shape, (child) => see(child, keyword));
 }
 
 /** Calls `see` with every subschema that is an object, the schema itself first. */

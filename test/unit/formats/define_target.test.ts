@@ -110,7 +110,7 @@ describe("defineTarget()", () => {
       ...least,
       id: "firm",
       input: { ...least.input, map: { action: "reject", enforcement: "ignored" } },
-      features: { strict: "native" },
+      features: ["strict"],
       fallback: plain,
     });
     const open = makeTool({
@@ -129,7 +129,7 @@ describe("defineTarget()", () => {
   it("fills in omitted fields", () => {
     assertEquals(exportTools([echo], least).tools, [{ name: "echo" }]);
     assertEquals([least.title, least.names.max, least.limits], ["least", 64, []]);
-    assertEquals(new Set(Object.values(least.features)), new Set(["none", "described"]));
+    assertEquals(least.features, []);
     assertEquals(least.input["type"], { action: "keep", enforcement: "advisory" });
     assertEquals(encodeResults(least, [{ callId: "1", wireName: "echo" }], [ToolResult.ok("a")]), [
       "a",
@@ -170,11 +170,7 @@ describe("defineTarget()", () => {
         'input["allOf"].enforcement must be one of enf',
       ],
       [{ ...some, output: { root: "any", keywords: {} } }, 'output.keywords["root composition"]'],
-      [{ ...some, features: { typo: "none" } }, '"a": features has no field "typo"'],
-      [
-        { ...some, features: { strict: true } },
-        '"a": features["strict"] must be one of native, desc',
-      ],
+      [{ ...some, features: ["typo"] }, '"a": features[0] must be one of title, namespace'],
       [{ ...some, limits: 5 }, '"a": limits must be a list'],
       [{ ...some, limits: [{ ...limit, name: "typo" }] }, '"a": limits[0].name must be one of'],
       [{ ...some, limits: [limit, { ...limit, value: "ten" }] }, "limits[1].value must be a whole"],
