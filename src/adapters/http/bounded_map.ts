@@ -4,17 +4,11 @@
  * @module
  */
 
-/** The bounds of a {@linkcode BoundedMap}. */
-export interface BoundedMapOptions<K, V> {
-  /** The maximum number of entries. */
+interface BoundedMapOptions<K, V> {
   readonly maxEntries?: number;
   /** The maximum total weight of the entries, in the unit of `weigh`. */
   readonly maxWeight?: number;
-  /**
-   * Returns the weight of an entry. It is called once, when the entry is set.
-   *
-   * @default {() => 0}
-   */
+  /** Returns the weight of an entry. It is called once, when the entry is set. */
   readonly weigh?: (value: V, key: K) => number;
 }
 

@@ -74,11 +74,22 @@ const NOT_SENT: ReadonlySet<unknown> = new Set([
 
 const MAX_CAUSES = 5;
 
+/** Returns an error and its causes, from the outer to the inner one. */
+export function causesOf(error: unknown): readonly Error[] {
+  const causes: Error[] = [];
+  let cause = error;
+  while (cause instanceof Error && causes.length <= MAX_CAUSES) {
+    causes.push(cause);
+    cause = cause.cause;
+  }
+  return causes;
+}
+
 /** Returns true if a request was not sent, because there was no connection. */
-export function wasNotSent(error: unknown, depth = 0): boolean {
-  if (!(error instanceof Error) || depth > MAX_CAUSES) return false;
-  const { code } = error as { readonly code?: unknown };
-  // Deno sets no code.
-  return NOT_SENT.has(code) || error.message.includes("client error (Connect)") ||
-    wasNotSent(error.cause, depth + 1);
+export function wasNotSent(error: unknown): boolean {
+  return causesOf(error).some((cause) =>
+    // Deno sets no code.
+    NOT_SENT.has((cause as { readonly code?: unknown }).code) ||
+    cause.message.includes("client error (Connect)")
+  );
 }

@@ -5,6 +5,7 @@
  */
 
 import type { Client } from "@modelcontextprotocol/client";
+import { causesOf } from "../http/runtime.ts";
 import { clip, describeThrown, systemClock, untilAborted } from "../../tool/mod.ts";
 
 /** How a server is called in messages, and what must not be in them. */
@@ -81,25 +82,16 @@ export function serverError(
   return new Error(`Cannot import the MCP server ${words}: ${why}`);
 }
 
-const MAX_CAUSES = 5;
-
-function statusOf(error: unknown, depth = 0): number | undefined {
-  if (!(error instanceof Error) || depth > MAX_CAUSES) return undefined;
-  const { status } = error as { readonly status?: unknown };
-  return typeof status === "number" ? status : statusOf(error.cause, depth + 1);
+function statusOf(error: unknown): number | undefined {
+  const statuses = causesOf(error).map((cause) => (cause as { readonly status?: unknown }).status);
+  return statuses.find((status) => typeof status === "number");
 }
 
-/**
- * Returns the message of an error and of its innermost cause: fetch states its reason in a cause
- * only.
- */
+/** Returns the messages of an error and of its innermost cause: fetch gives its reason there. */
 export function messagesOf(error: unknown): string {
-  let cause = error;
-  for (let depth = 0; depth < MAX_CAUSES && cause instanceof Error && cause.cause; depth++) {
-    cause = cause.cause;
-  }
+  const inmost = causesOf(error).at(-1);
   const outer = describeThrown(error, 300);
-  const inner = describeThrown(cause, 300);
+  const inner = describeThrown(inmost?.cause ?? inmost ?? error, 300);
   return outer.includes(inner) ? outer : `${outer} (${inner})`;
 }
 

@@ -91,18 +91,12 @@ export class UnaskedMessages {
   }
 }
 
-function tooLarge(maxBytes: number): string {
-  return `it sent more than ${maxBytes} bytes in one message, which is the limit`;
+function tooMuch(bytes: number, where = "in one message"): string {
+  return `it sent more than ${bytes} bytes ${where}, which is the limit`;
 }
 
 /** The maximum size of the stream that answers one request, in messages of the maximum size. */
 const MAX_STREAM = 4;
-
-function tooLong(maxBytes: number): string {
-  return `it sent more than ${
-    MAX_STREAM * maxBytes
-  } bytes in answer to one request, which is the limit`;
-}
 
 /**
  * A `fetch` whose bodies, and the events in streams, have at most `maxBytes` bytes, and which reads
@@ -131,7 +125,7 @@ function boundedBytes(maxBytes: number): TransformStream<Uint8Array, Uint8Array>
   return new TransformStream({
     transform(chunk, controller) {
       bytes += chunk.byteLength;
-      if (bytes > maxBytes) throw new RangeError(tooLarge(maxBytes));
+      if (bytes > maxBytes) throw new RangeError(tooMuch(maxBytes));
       controller.enqueue(chunk);
     },
   });
@@ -168,7 +162,9 @@ function boundedEvents(
       total += chunk.byteLength;
       const isTooLarge = exceeds(chunk);
       if (isTooLarge || id !== undefined && total > MAX_STREAM * maxBytes) {
-        const message = isTooLarge ? tooLarge(maxBytes) : tooLong(maxBytes);
+        const message = isTooLarge
+          ? tooMuch(maxBytes)
+          : tooMuch(MAX_STREAM * maxBytes, "in answer to one request");
         if (id === undefined) throw new RangeError(message);
         const error = { code: -32_000, message };
         const answer = JSON.stringify({ jsonrpc: "2.0", id, error });
