@@ -295,14 +295,14 @@ function madeTool({ name, answers = null, throws, ...fields }: ToolData): Tool {
   return toolOf(name, execute, fields);
 }
 
-function requestOf({ request = "", by, headers, body }: Exchange): Request {
+function requestOf({ request = "", by, headers = {}, body }: Exchange): Request {
   const [method = "", path = ""] = repeated(request).split(" ");
   return new Request(path.startsWith("http") ? path : BASE + path, {
     method,
     headers: {
       ...(body === undefined ? {} : { "content-type": "application/json" }),
       ...(by === undefined ? {} : { authorization: by }),
-      ...headers,
+      ...JSON.parse(repeated(JSON.stringify(headers))),
     },
     ...(body === undefined
       ? {}

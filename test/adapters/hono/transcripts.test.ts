@@ -9,7 +9,9 @@ import calls from "./transcripts/calls.json" with { type: "json" };
 import execute from "./transcripts/execute.json" with { type: "json" };
 import formats from "./transcripts/formats.json" with { type: "json" };
 import listing from "./transcripts/listing.json" with { type: "json" };
+import openapi from "./transcripts/openapi.json" with { type: "json" };
 import requests from "./transcripts/requests.json" with { type: "json" };
+import streaming from "./transcripts/streaming.json" with { type: "json" };
 
 /** Makes a value that is JSON at the first look; each later look throws. */
 function changing(): object {
@@ -75,6 +77,15 @@ const NAMED: NamedTools = {
       }],
     }).tools,
   staffOnly: () => asking({ allowedRoles: ["admin"] }),
+  talking: () => [
+    toolOf("talk", async function* (_, context) {
+      context.metadata({ phase: "begin" });
+      context.progress(1, 2, "half");
+      yield "a\nb";
+      yield { n: 2 };
+      return "done";
+    }),
+  ],
   // A tool that is never available is in no toolset. Its calls fail in the same way.
   unavailable: () => [
     toolOf("now", () => "ran", { isAvailable: () => false }),
@@ -89,3 +100,5 @@ describe("calls that outlive their request", () => runTranscripts(calls, { named
 describe("formats", () => runTranscripts(formats));
 describe("bridges", () => runTranscripts(bridge));
 describe("callers", () => runTranscripts(callers, { named: NAMED }));
+describe("event streams", () => runTranscripts(streaming, { named: NAMED }));
+describe("GET /openapi.json", () => runTranscripts(openapi));
