@@ -242,6 +242,7 @@ class Scene {
     body: unknown,
     place: string,
   ): void {
+    if (response.body !== null) assertMatches(Object.fromEntries(response.headers), SAFE, place);
     for (const [name, value] of Object.entries(sent)) {
       assertMatches(response.headers.get(name), value, `${place}: ${name}`);
     }
@@ -252,6 +253,12 @@ class Scene {
     }
   }
 }
+
+/** No other site can embed a body or take it for another type. */
+export const SAFE = {
+  "x-content-type-options": "nosniff",
+  "cross-origin-resource-policy": "same-origin",
+};
 
 interface Explained {
   readonly id: string;
