@@ -44,9 +44,7 @@ import {
   MemoryRateLimitStore,
   type PartHooks,
   queryPages,
-  serveFormats,
   serveListing,
-  serveTurns,
   type ToolHandlerOptions,
 } from "../../src/adapters/hono/mod.ts";
 import * as formats from "../../src/formats/mod.ts";
@@ -429,12 +427,6 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
     return composed(listing, "GET", "/tools?bridge=1");
   },
   "ToolHandlerOptions.bridge": (bridge) => request({ bridge }, WAIT, undefined, "?bridge=1"),
-  "ServeTurnsOptions.bridge": (bridge) =>
-    composed(
-      serveTurns(serveFormats(formats), { bridge }),
-      "POST",
-      "/dispatch/anthropic?bridge=1",
-    ),
   "McpEndpointOptions.tools": async (tools) => {
     const mcp = createMcpEndpoint(new ToolRegistry({ tools: [WAIT] }), { tools });
     return String((await mcp.fetch(new Request(URL_OF_MCP, { method: "POST" }))).status);

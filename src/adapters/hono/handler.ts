@@ -189,7 +189,7 @@ function partsOf(options: ToolHandlerOptions): readonly HttpPart[] {
     serveCalls(),
     serveEvents(),
     serveMetrics(),
-    ...(formats === undefined ? [] : [serveTurns(formats, { bridge })]),
+    ...(formats === undefined ? [] : [serveTurns(formats, bridge)]),
     ...(protectedResource === undefined ? [] : [serveProtectedResource(protectedResource)]),
     ...(explorer === undefined ? [] : [serveExplorer(explorer)]),
     serveHealth(),

@@ -65,7 +65,6 @@ export {
   serveProtectedResource,
   type ServerOptions,
   serveTurns,
-  type ServeTurnsOptions,
   storedRateLimits,
   type StoredRateLimitsOptions,
   streamCall,

@@ -89,20 +89,15 @@ export interface FormatService {
   routes(server: ToolServer, show: ShowTools): readonly Route[];
 }
 
-/** Options for {@linkcode serveTurns}. */
-export interface ServeTurnsOptions {
-  /** Makes the bridge of `?bridge=1`: `createToolBridge`. @default {none} */
-  readonly bridge?: ((toolset: Toolset) => Toolset) | undefined;
-}
-
 /**
  * The part for the routes of the formats: `POST /dispatch/:target` and `GET /openapi.json`.
  *
  * @param formats `serveFormats(…)`.
+ * @param bridge Makes the bridge of `?bridge=1`: `createToolBridge`. @default {none}
  */
 export function serveTurns(
   formats: FormatService,
-  { bridge }: ServeTurnsOptions = {},
+  bridge?: (toolset: Toolset) => Toolset,
 ): HttpPart {
   return (server) => ({ routes: formats.routes(server, showThrough(bridge)) });
 }

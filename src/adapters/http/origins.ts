@@ -95,40 +95,16 @@ interface Cors {
 }
 
 /** The headers that the routes read and that MCP clients send. */
-const REQUEST_HEADERS = [
-  "accept",
-  "authorization",
-  "content-type",
-  "idempotency-key",
-  "if-none-match",
-  "last-event-id",
-  "mcp-method",
-  "mcp-name",
-  "mcp-protocol-version",
-  "mcp-session-id",
-  "traceparent",
-  "tracestate",
-  "x-call-id",
-  "x-message-id",
-  "x-session-id",
-];
+const REQUEST_HEADERS = "accept, authorization, content-type, idempotency-key, if-none-match, " +
+  "last-event-id, mcp-method, mcp-name, mcp-protocol-version, mcp-session-id, traceparent, " +
+  "tracestate, x-call-id, x-message-id, x-session-id";
 
 /** MCP's headers for arguments: each tool has its own. */
 const ARGUMENT_HEADER = /^mcp-param-[a-z0-9-]{1,64}$/;
 const MAX_WANTED = 4_096;
 
-const RESPONSE_HEADERS = [
-  "allow",
-  "etag",
-  "mcp-session-id",
-  "ratelimit",
-  "ratelimit-policy",
-  "retry-after",
-  "server-timing",
-  "traceparent",
-  "www-authenticate",
-  "x-call-id",
-];
+const RESPONSE_HEADERS = "allow, etag, mcp-session-id, ratelimit, ratelimit-policy, retry-after, " +
+  "server-timing, traceparent, www-authenticate, x-call-id";
 
 /**
  * The part that lets pages of the handler's `allowedOrigins` read its responses. A browser first sends
@@ -139,7 +115,6 @@ const RESPONSE_HEADERS = [
 export function allowCrossOrigin(): (
   server: { readonly allowedOrigins: readonly string[] },
 ) => Cors {
-  const exposed = RESPONSE_HEADERS.join(", ");
   return ({ allowedOrigins }) => {
     if (allowedOrigins.length === 0) {
       refuse("serve other origins (cors)", "it needs the origins in allowedOrigins");
@@ -153,7 +128,7 @@ export function allowCrossOrigin(): (
         return origin === null || !allowed.has(origin) ? [vary] : [
           vary,
           ["access-control-allow-origin", origin],
-          ["access-control-expose-headers", exposed],
+          ["access-control-expose-headers", RESPONSE_HEADERS],
         ];
       },
       preflight({ headers }) {
@@ -170,7 +145,7 @@ export function allowCrossOrigin(): (
         return new Response(null, {
           status: 204,
           headers: {
-            "access-control-allow-headers": [...REQUEST_HEADERS, ...names].join(", "),
+            "access-control-allow-headers": [REQUEST_HEADERS, ...names].join(", "),
             // DELETE would end an MCP session. It is rejected, and a page may read why.
             "access-control-allow-methods": "GET, POST, DELETE",
             "access-control-max-age": "600",

@@ -158,12 +158,27 @@ export function followingBus(
   };
 }
 
-const METHODS = {
-  tools_list_changed: "notifications/tools/list_changed",
-  prompts_list_changed: "notifications/prompts/list_changed",
-  resources_list_changed: "notifications/resources/list_changed",
-  resource_updated: "notifications/resources/updated",
-} as const satisfies Record<ServerEvent["kind"], string>;
+/** The notification of each event, and whether a server with these capabilities may send it. */
+const NOTIFICATIONS: Readonly<
+  Record<ServerEvent["kind"], readonly [string, (server: ServerCapabilities) => unknown]>
+> = {
+  tools_list_changed: [
+    "notifications/tools/list_changed",
+    ({ tools }) => tools?.listChanged,
+  ],
+  prompts_list_changed: [
+    "notifications/prompts/list_changed",
+    ({ prompts }) => prompts?.listChanged,
+  ],
+  resources_list_changed: [
+    "notifications/resources/list_changed",
+    ({ resources }) => resources?.listChanged,
+  ],
+  resource_updated: [
+    "notifications/resources/updated",
+    ({ resources }) => resources?.subscribe,
+  ],
+};
 
 /**
  * The `GET` stream of clients before revision 2026-07-28.
@@ -183,7 +198,7 @@ export function followingStream(
         if (!wants(event)) continue;
         const message = {
           jsonrpc: "2.0",
-          method: METHODS[event.kind],
+          method: NOTIFICATIONS[event.kind][0],
           ...(event.kind === "resource_updated" ? { params: { uri: event.uri } } : {}),
         };
         return `event: message\ndata: ${JSON.stringify(message)}\n\n`;
@@ -194,20 +209,8 @@ export function followingStream(
 }
 
 /** Returns true if a server with these capabilities may send an event. */
-export function announces(
-  { tools, prompts, resources }: ServerCapabilities,
-  event: ServerEvent,
-): boolean {
-  switch (event.kind) {
-    case "tools_list_changed":
-      return tools?.listChanged === true;
-    case "prompts_list_changed":
-      return prompts?.listChanged === true;
-    case "resources_list_changed":
-      return resources?.listChanged === true;
-    case "resource_updated":
-      return resources?.subscribe === true;
-  }
+export function announces(server: ServerCapabilities, { kind }: ServerEvent): boolean {
+  return NOTIFICATIONS[kind][1](server) === true;
 }
 
 export interface SessionKey {

@@ -10,7 +10,6 @@ import {
   type CallToolResult,
   type ClientCapabilities,
   type InputRequest,
-  type InputRequests,
   MissingRequiredClientCapabilityError,
   ProtocolError,
   ProtocolErrorCode,
@@ -72,22 +71,6 @@ export function taskRefusal(message: unknown, headers: Headers): JsonRpcRefusal 
   }
 }
 
-interface WireTask {
-  readonly taskId: string;
-  readonly status: TaskState["status"];
-  readonly statusMessage?: string;
-  readonly createdAt: string;
-  readonly lastUpdatedAt: string;
-  readonly ttlMs: number;
-  readonly pollIntervalMs: number;
-}
-
-interface DetailedTask extends WireTask {
-  readonly inputRequests?: InputRequests;
-  readonly result?: CallToolResult;
-  readonly error?: { readonly code: number; readonly message: string };
-}
-
 /** The answer to a call that is a task. The SDK has no such result: it adds an empty `content`. */
 export function createdTask(task: TaskState): CallToolResult {
   return { ...wireTask(task), resultType: "task" } as unknown as CallToolResult;
@@ -95,7 +78,7 @@ export function createdTask(task: TaskState): CallToolResult {
 
 function wireTask(
   { id, status, progress, createdAt, updatedAt, ttlMs, pollMs }: TaskState,
-): WireTask {
+): Readonly<Record<string, unknown>> {
   return {
     taskId: id,
     status,
@@ -136,8 +119,7 @@ export function serveTasks(server: Server, { request, tasks, write }: TaskReques
 
   server.setRequestHandler("tasks/get", { params: TASK_PARAMS }, async ({ taskId }) => {
     const task = await find(taskId);
-    const detailed: DetailedTask = { ...wireTask(task), ...detailsOf(task, declared(), write) };
-    return { ...detailed };
+    return { ...wireTask(task), ...detailsOf(task, declared(), write) };
   });
   server.setRequestHandler(
     "tasks/update",
@@ -174,7 +156,7 @@ function detailsOf(
   task: TaskState,
   declared: ClientCapabilities,
   write: TaskRequest["write"],
-): Partial<DetailedTask> {
+): Readonly<Record<string, unknown>> {
   const { status, questions = [], result, tool } = task;
   if (status === "input_required") {
     const asked = questions.flatMap((question) => {
