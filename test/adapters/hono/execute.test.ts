@@ -3,7 +3,7 @@ import { assertEquals } from "@std/assert";
 import { createToolHandler, type ToolHandlerOptions } from "@plue/tools/hono";
 import { ToolRegistry } from "@plue/tools";
 import { BASE, execution, handler, problemOf } from "./support.ts";
-import { toolOf } from "../../support/tool_of.ts";
+import { waitingTool } from "../../support/waiting_tool.ts";
 
 const OPEN: ToolHandlerOptions = { openExecution: true };
 const echo = `${BASE}/tools/echo/execute`;
@@ -32,25 +32,14 @@ describe("POST /tools/:id/execute", () => {
 
   it("aborts the tool when the client goes away", async () => {
     const client = new AbortController();
-    const started = Promise.withResolvers<void>();
-    const aborted = Promise.withResolvers<void>();
-    const registry = new ToolRegistry({
-      tools: [toolOf("t", (_, { signal }) =>
-        new Promise((_resolve, reject) => {
-          signal.addEventListener("abort", () => {
-            aborted.resolve();
-            reject(signal.reason);
-          });
-          started.resolve();
-        }))],
-    });
-    const app = createToolHandler(registry, OPEN);
+    const { tool, begun, aborted } = waitingTool();
+    const app = createToolHandler(new ToolRegistry({ tools: [tool] }), OPEN);
     const answer = app.request(
-      new Request(`${BASE}/tools/t/execute`, { ...execution({}), signal: client.signal }),
+      new Request(`${BASE}/tools/wait/execute`, { ...execution({}), signal: client.signal }),
     );
-    await started.promise;
+    await begun;
     client.abort();
-    await aborted.promise;
+    await aborted;
     const response = await answer;
     assertEquals(response.status, 499);
     assertEquals((await problemOf(response)).code, "aborted");

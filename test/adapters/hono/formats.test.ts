@@ -5,7 +5,7 @@ import { countTokens, fitBudget } from "@plue/tools/finding";
 import * as formats from "@plue/tools/formats";
 import { ToolRegistry } from "@plue/tools";
 import { BASE, execution, sampleRegistry } from "./support.ts";
-import { toolOf } from "../../support/tool_of.ts";
+import { waitingTool } from "../../support/waiting_tool.ts";
 
 describe("GET /tools?format=…&tokens=", () => {
   it("exports tools within the budget, and names the omitted ones", async () => {
@@ -26,14 +26,8 @@ describe("GET /tools?format=…&tokens=", () => {
 
 describe("POST /dispatch/:target", () => {
   it("can be aborted by the id that it is given", async () => {
-    const started = Promise.withResolvers<void>();
-    const wait = toolOf("wait", (_, { signal }) => {
-      started.resolve();
-      return new Promise((_resolve, reject) =>
-        signal.addEventListener("abort", () => reject(signal.reason))
-      );
-    });
-    const app = createToolHandler(new ToolRegistry({ tools: [wait] }), {
+    const { tool, begun } = waitingTool();
+    const app = createToolHandler(new ToolRegistry({ tools: [tool] }), {
       formats: serveFormats(formats),
       openExecution: true,
     });
@@ -41,7 +35,7 @@ describe("POST /dispatch/:target", () => {
       "x-call-id": "turn-1",
     });
     const answer = app.request(`${BASE}/dispatch/anthropic`, turn);
-    await started.promise;
+    await begun;
     const abort = await app.request(`${BASE}/executions/turn-1/abort`, { method: "POST" });
     assertEquals(abort.status, 202);
     const response = await answer;

@@ -9,6 +9,7 @@ import {
 import { ToolRegistry } from "@plue/tools";
 import { BASE, execution } from "../hono/support.ts";
 import { toolOf } from "../../support/tool_of.ts";
+import { waitingTool } from "../../support/waiting_tool.ts";
 
 const ANN = "ann's-token-is-long";
 const BOB = "bob's-token-is-long";
@@ -55,18 +56,8 @@ describe("bearerAuth()", () => {
 
   it("keeps callers without a name from each other's results and calls", async () => {
     let runs = 0;
-    const started = Promise.withResolvers<void>();
-    const registry = new ToolRegistry({
-      tools: [
-        toolOf("count", () => ++runs),
-        toolOf("wait", (_, { signal }) => {
-          started.resolve();
-          return new Promise((_resolve, reject) =>
-            signal.addEventListener("abort", () => reject(signal.reason))
-          );
-        }),
-      ],
-    });
+    const { tool, begun } = waitingTool();
+    const registry = new ToolRegistry({ tools: [toolOf("count", () => ++runs), tool] });
     const app = createToolHandler(registry, {
       authorize: bearerAuth({ tokens: new Map([[ANN, {}], [BOB, {}]]) }),
     });
@@ -82,7 +73,7 @@ describe("bearerAuth()", () => {
     for (const token of [ANN, BOB, ANN]) await (await post("/tools/count/execute", token)).text();
     assertEquals(runs, 2);
     const waiting = post("/tools/wait/execute", ANN);
-    await started.promise;
+    await begun;
     assertEquals((await post("/executions/c/abort", BOB)).status, 404);
     assertEquals((await post("/executions/c/abort", ANN)).status, 202);
     assertEquals((await waiting).status, 499);

@@ -7,21 +7,12 @@ import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/
 import { IS_WORKERS } from "../../../src/adapters/http/mod.ts";
 import { type NamedTools, runTranscripts } from "../hono/transcript.ts";
 import data from "./transcripts/asking.json" with { type: "json" };
-import { fetchFrom, legacyRequest, URL_OF_MCP } from "./support.ts";
+import { accept, beginSession, fetchFrom, legacyRequest, NAME, URL_OF_MCP } from "./support.ts";
 
 const KEY = new Uint8Array(32).fill(7);
 
 const said = (answer: Answer): string =>
   answer.action === "accept" ? JSON.stringify(answer.content) : answer.action;
-
-const NAME = {
-  message: "What is your name?",
-  schema: {
-    type: "object",
-    properties: { name: { type: "string", minLength: 2 } },
-    required: ["name"],
-  },
-} as const;
 
 /** A tool that asks, and counts how often it has begun. */
 function asking(execute: NonNullable<Tool["execute"]>, fields: Partial<Tool> = {}): Tool {
@@ -52,8 +43,6 @@ function endpoint(
     ...rest,
   });
 }
-
-const accept = (content: unknown) => ({ action: "accept", content });
 
 const unaskable = {
   message: "Where?",
@@ -204,19 +193,8 @@ describe("questions to clients before 2026-07-28", () => {
     const mcp = endpoint([greet], {
       authorize: (request) => ({ principal: request.headers.get("x-who") ?? "nobody" }),
     });
-    const begin = async (who: string): Promise<string> => {
-      const response = await mcp.fetch(legacyRequest({
-        jsonrpc: "2.0",
-        id: 0,
-        method: "initialize",
-        params: {
-          protocolVersion: "2025-11-25",
-          capabilities: { elicitation: {} },
-          clientInfo: { name: "test", version: "1.0.0" },
-        },
-      }, { "x-who": who }));
-      return response.headers.get("mcp-session-id") ?? "";
-    };
+    const begin = async (who: string): Promise<string> =>
+      (await beginSession(mcp, { "x-who": who }, { elicitation: {} })).session;
     const headers = (who: string, session: string): Record<string, string> => ({
       "x-who": who,
       "mcp-session-id": session,

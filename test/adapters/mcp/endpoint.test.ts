@@ -13,6 +13,7 @@ import { describe, it } from "bun:test";
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import {
   askModern,
+  beginSession,
   connect,
   legacyRequest,
   messageIn,
@@ -20,6 +21,7 @@ import {
   URL_OF_MCP,
 } from "./support.ts";
 import { toolOf } from "../../support/tool_of.ts";
+import { waitingTool } from "../../support/waiting_tool.ts";
 import { type NamedTools, runTranscripts } from "../hono/transcript.ts";
 import data from "./transcripts/endpoint.json" with { type: "json" };
 
@@ -42,25 +44,6 @@ const slowSum = defineTool({
 const named = (name: string): Tool => toolOf(name);
 const open = (...tools: readonly Tool[]) =>
   createMcpEndpoint(new ToolRegistry({ tools }), { openExecution: true });
-
-/** A tool that waits, and reports its start and its end. */
-function waiting(name = "wait"): {
-  readonly tool: Tool;
-  readonly begun: Promise<void>;
-  readonly aborted: Promise<unknown>;
-} {
-  const begun = Promise.withResolvers<void>();
-  const aborted = Promise.withResolvers<unknown>();
-  const tool = toolOf(name, (_, { signal }) =>
-    new Promise((_resolve, reject) => {
-      begun.resolve();
-      signal.addEventListener("abort", () => {
-        aborted.resolve(signal.reason);
-        reject(signal.reason);
-      });
-    }));
-  return { tool, begun: begun.promise, aborted: aborted.promise };
-}
 
 const DOT = { type: "image", data: "R0lGODlhAQABAAAAACw=", mimeType: "image/gif" } as const;
 
@@ -411,7 +394,7 @@ describe("createMcpEndpoint()", () => {
 
 describe("a call that is cancelled", () => {
   it("is aborted when its stream is closed", async () => {
-    const { tool, begun, aborted } = waiting();
+    const { tool, begun, aborted } = waitingTool();
     const client = await connect(open(tool));
     const caller = new AbortController();
     const call = assertRejects(() => client.callTool({ name: "wait" }, { signal: caller.signal }));
@@ -423,23 +406,11 @@ describe("a call that is cancelled", () => {
   });
 
   it("is aborted by the older clients' message, of the same session and caller only", async () => {
-    const { tool, begun, aborted } = waiting();
+    const { tool, begun, aborted } = waitingTool();
     const mcp = createMcpEndpoint(new ToolRegistry({ tools: [tool] }), {
       authorize: (request) => ({ principal: request.headers.get("x-who") ?? "nobody" }),
     });
-    const initialize = {
-      jsonrpc: "2.0",
-      id: 0,
-      method: "initialize",
-      params: {
-        protocolVersion: "2025-11-25",
-        capabilities: {},
-        clientInfo: { name: "test", version: "1.0.0" },
-      },
-    };
-    const welcome = await mcp.fetch(legacyRequest(initialize, { "x-who": "a" }));
-    const session = welcome.headers.get("mcp-session-id") ?? "";
-    await welcome.text();
+    const { session } = await beginSession(mcp, { "x-who": "a" });
     assert(session.length > 30);
 
     const call = { jsonrpc: "2.0", id: 7, method: "tools/call", params: { name: "wait" } };

@@ -12,6 +12,7 @@ import {
 import { IS_WORKERS } from "../../../src/adapters/http/mod.ts";
 import {
   askModern,
+  beginSession,
   connect,
   legacyRequest,
   messageIn,
@@ -73,28 +74,6 @@ const listen = (
   headers: Record<string, string> = {},
 ): Promise<Response> =>
   mcp.fetch(modernRequest("subscriptions/listen", { notifications }, headers));
-
-/** Begins a session of the older revisions, and gives its name. */
-async function beginSession(
-  mcp: McpEndpoint,
-  headers: Record<string, string> = {},
-): Promise<{ readonly session: string; readonly capabilities: unknown }> {
-  const response = await mcp.fetch(legacyRequest({
-    jsonrpc: "2.0",
-    id: 0,
-    method: "initialize",
-    params: {
-      protocolVersion: "2025-11-25",
-      capabilities: {},
-      clientInfo: { name: "test", version: "1.0.0" },
-    },
-  }, headers));
-  const { result } = await messageIn(response);
-  return {
-    session: response.headers.get("mcp-session-id") ?? "",
-    capabilities: result?.["capabilities"],
-  };
-}
 
 const inSession = (session: string): Record<string, string> => ({
   "mcp-session-id": session,

@@ -95,3 +95,33 @@ export async function askModern(
 ): ReturnType<typeof messageIn> {
   return await messageIn(await mcp.fetch(modernRequest(...request)));
 }
+
+/** Begins a session of the older revisions: its name, and the capabilities of the server. */
+export async function beginSession(
+  mcp: McpEndpoint,
+  headers: Record<string, string> = {},
+  capabilities: unknown = {},
+): Promise<{ readonly session: string; readonly capabilities: unknown }> {
+  const clientInfo = { name: "test", version: "1.0.0" };
+  const params = { protocolVersion: "2025-11-25", capabilities, clientInfo };
+  const message = { jsonrpc: "2.0", id: 0, method: "initialize", params };
+  const response = await mcp.fetch(legacyRequest(message, headers));
+  const { result } = await messageIn(response);
+  return {
+    session: response.headers.get("mcp-session-id") ?? "",
+    capabilities: result?.["capabilities"],
+  };
+}
+
+/** A question with a form, for the context of a tool. */
+export const NAME = {
+  message: "What is your name?",
+  schema: {
+    type: "object",
+    properties: { name: { type: "string", minLength: 2 } },
+    required: ["name"],
+  },
+} as const;
+
+/** An answer to a question. */
+export const accept = (content: unknown) => ({ action: "accept", content });

@@ -11,7 +11,7 @@ import { afterEach, describe, it } from "bun:test";
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { type NamedTools, runTranscripts } from "../hono/transcript.ts";
 import data from "./transcripts/tasks.json" with { type: "json" };
-import { messageIn, modernRequest } from "./support.ts";
+import { accept, messageIn, modernRequest, NAME } from "./support.ts";
 
 const KEY = new Uint8Array(32).fill(7);
 const TASKS = { extensions: { "io.modelcontextprotocol/tasks": {} } };
@@ -119,16 +119,7 @@ function held(fields: Partial<Tool> = {}): { readonly tool: Tool; release(): voi
   return { tool, release };
 }
 
-const NAME = {
-  message: "What is your name?",
-  schema: {
-    type: "object",
-    properties: { name: { type: "string", minLength: 2 } },
-    required: ["name"],
-  },
-} as const;
 const AGE = { message: "How old are you?", schema: { type: "integer" } } as const;
-const accept = (content: unknown) => ({ action: "accept", content });
 
 const person = job(async (_, { ask }) => {
   const [name, age] = await Promise.all([ask("name", NAME), ask("age", AGE)]);
