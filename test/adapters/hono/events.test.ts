@@ -36,23 +36,18 @@ describe("GET /events", () => {
     await events.return(undefined);
   });
 
-  it("never names a tool that the caller does not see", async () => {
+  it("follows the tools that the caller sees, and names no other tool", async () => {
     const registry = sampleRegistry();
     const { events } = await follow(registry, { authorize: (): Caller => ({ role: "impl" }) });
-    registry.registerTool(tool("secret-plan", { roles: ["control"] }));
-    registry.updateTool(tool("secret-plan", { roles: ["control"], title: "Other" }));
+    const [ours, theirs] = [{ roles: ["impl"] }, { roles: ["control"] }];
+    registry.registerTool(tool("secret-plan", theirs));
+    registry.updateTool(tool("secret-plan", { ...theirs, title: "Other" }));
     registry.unregisterTool("secret-plan");
     registry.registerTool(tool("plain"));
     assertEquals(await take(events), { type: "added", id: "plain" });
-    await events.return(undefined);
-  });
-
-  it("adds a tool that becomes visible, and removes a tool that becomes hidden", async () => {
-    const registry = sampleRegistry();
-    const { events } = await follow(registry, { authorize: (): Caller => ({ role: "impl" }) });
-    registry.updateTool(tool("echo", { roles: ["control"] }));
+    registry.updateTool(tool("echo", theirs));
     assertEquals(await take(events), { type: "removed", id: "echo" });
-    registry.updateTool(tool("echo", { roles: ["impl"] }));
+    registry.updateTool(tool("echo", ours));
     assertEquals(await take(events), { type: "added", id: "echo" });
     await events.return(undefined);
   });
@@ -70,29 +65,19 @@ describe("GET /events", () => {
     await events.return(undefined);
   });
 
-  it("sends tools that become available or unavailable", async () => {
+  it("sends tools that become available or unavailable, even if a listing saw it first", async () => {
     let isThere = true;
     const registry = new ToolRegistry({
       tools: [tool("a"), tool("maybe", { isAvailable: () => isThere })],
     });
-    const { events } = await follow(registry);
-    isThere = false;
-    registry.refresh();
-    assertEquals(await take(events), { type: "removed", id: "maybe" });
-    isThere = true;
-    registry.refresh("maybe");
-    assertEquals(await take(events), { type: "added", id: "maybe" });
-    await events.return(undefined);
-  });
-
-  it("sends a change that another caller's listing saw first", async () => {
-    let isThere = true;
-    const registry = new ToolRegistry({ tools: [tool("maybe", { isAvailable: () => isThere })] });
     const { app, events } = await follow(registry);
     isThere = false;
     await app.request(`${BASE}/tools`);
     registry.refresh();
     assertEquals(await take(events), { type: "removed", id: "maybe" });
+    isThere = true;
+    registry.refresh("maybe");
+    assertEquals(await take(events), { type: "added", id: "maybe" });
     await events.return(undefined);
   });
 
@@ -113,18 +98,6 @@ describe("GET /events", () => {
     assertEquals(await allEvents(response), []);
   });
 
-  it("rejects further clients beyond its limit, until one disconnects", async () => {
-    const registry = sampleRegistry();
-    const { app, response } = await follow(registry, { maxStreams: 1 });
-    const second = await app.request(`${BASE}/events`);
-    assertEquals([second.status, second.headers.get("retry-after")], [503, "60"]);
-    assertEquals((await problemOf(second)).code, "overloaded");
-    await response.body?.cancel();
-    const third = await app.request(`${BASE}/events`);
-    assertEquals(third.status, 200);
-    await third.body?.cancel();
-  });
-
   it("keeps one caller from taking the places of the others", async () => {
     const registry = sampleRegistry();
     const app = createToolHandler(registry, {
@@ -142,7 +115,9 @@ describe("GET /events", () => {
     const other = await ask("bob");
     assertEquals(other.status, 200);
     // Now there is no place at all.
-    assertEquals([(await ask("cem")).status, (await ask()).status], [503, 503]);
+    const rejected = await ask("cem");
+    assertEquals([rejected.status, rejected.headers.get("retry-after")], [503, "60"]);
+    assertEquals((await ask()).status, 503);
     await first.body?.cancel();
     await other.body?.cancel();
     const nobody = await ask();
