@@ -13,3 +13,26 @@ export function toolOf(
     ...more,
   } as ToolDefinition) as Tool;
 }
+
+/** A tool that runs until its call is aborted. */
+export interface WaitingTool {
+  readonly tool: Tool;
+  /** Resolves when a call of it has begun. */
+  readonly begun: Promise<void>;
+  /** Resolves with the reason when a call of it is aborted. */
+  readonly aborted: Promise<unknown>;
+}
+
+export function waitingTool(name = "wait"): WaitingTool {
+  const begun = Promise.withResolvers<void>();
+  const aborted = Promise.withResolvers<unknown>();
+  const tool = toolOf(name, (_, { signal }) =>
+    new Promise((_resolve, reject) => {
+      begun.resolve();
+      signal.addEventListener("abort", () => {
+        aborted.resolve(signal.reason);
+        reject(signal.reason);
+      });
+    }));
+  return { tool, begun: begun.promise, aborted: aborted.promise };
+}

@@ -1,16 +1,91 @@
 import { describe, it } from "bun:test";
-import { assertEquals } from "@std/assert";
-import { createToolHandler, type ToolHandlerOptions } from "@plue/tools/hono";
-import { ToolRegistry } from "@plue/tools";
-import { BASE, execution, handler, problemOf } from "./support.ts";
-import { waitingTool } from "../../support/waiting_tool.ts";
+import { assert, assertEquals } from "@std/assert";
+import * as formats from "@plue/tools/formats";
+import {
+  type Caller,
+  createToolHandler,
+  serveFormats,
+  type ToolHandlerOptions,
+} from "@plue/tools/hono";
+import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
+import { BASE, execute, execution, handler, problemOf, sampleRegistry } from "./support.ts";
+import { allEvents, sseEvents, sseItems } from "./sse.ts";
+import { toolOf, waitingTool } from "../../support/tool_of.ts";
 
-const OPEN: ToolHandlerOptions = { openExecution: true };
-const echo = `${BASE}/tools/echo/execute`;
+const STREAM = { accept: "text/event-stream" };
+
+/** A registry with a tool that waits for a signal, and a tool that streams. */
+function bench(options: ToolHandlerOptions = {}) {
+  const started = Promise.withResolvers<AbortSignal>();
+  const release = Promise.withResolvers<unknown>();
+  const yielded: number[] = [];
+  let cleanedUp = 0;
+  const registry = new ToolRegistry({
+    tools: [
+      defineTool({
+        name: "talk",
+        description: "Says all there is to say.",
+        async *execute(_, context) {
+          context.metadata({ phase: "begin" });
+          context.progress(1, 2, "half");
+          yield "a\nb";
+          yield { n: 2 };
+          return "done";
+        },
+      }),
+      toolOf("wait", (_, { signal, defer }) => {
+        defer(() => void cleanedUp++);
+        started.resolve(signal);
+        return Promise.race([
+          release.promise,
+          new Promise((_resolve, reject) => {
+            signal.addEventListener("abort", () => reject(signal.reason));
+          }),
+        ]);
+      }),
+      defineTool({
+        name: "count",
+        description: "Counts without end.",
+        async *execute() {
+          for (let n = 0;; n++) {
+            yielded.push(n);
+            yield n;
+          }
+        },
+      }),
+      toolOf("deaf", () => {
+        started.resolve(new AbortController().signal);
+        return new Promise(() => {});
+      }),
+      ...sampleRegistry().tools,
+    ],
+  });
+  const { dispatch, ...rest } = options;
+  const dispatcher = new ToolDispatcher(registry, { graceMs: 0, ...dispatch });
+  const app = createToolHandler(registry, { openExecution: true, dispatcher, ...rest });
+  const run = (id: string, body: unknown = {}, init: RequestInit = {}): Promise<Response> =>
+    Promise.resolve(
+      app.request(`${BASE}/tools/${id}/execute`, { ...execution(body, STREAM), ...init }),
+    );
+  const inFlight = (): number => dispatcher.metrics().inFlight;
+  return { app, run, registry, started, release, yielded, inFlight, cleanedUp: () => cleanedUp };
+}
+
+/** The execution context that Workers pass with each request. */
+function fakePlatform() {
+  const kept: Promise<unknown>[] = [];
+  return {
+    waitUntil: (promise: Promise<unknown>) => void kept.push(promise),
+    passThroughOnException() {},
+    props: {},
+    /** Awaits the promises passed to the platform, and returns their number. */
+    ended: async () => (await Promise.all(kept)).length,
+  };
+}
 
 describe("POST /tools/:id/execute", () => {
   it("rejects a body over the limit without a declared length", async () => {
-    const app = handler({ ...OPEN, maxBodyBytes: 64 });
+    const app = handler({ openExecution: true, maxBodyBytes: 64 });
     const body = JSON.stringify({ arguments: { text: "x".repeat(64) } });
     const chunks = new ReadableStream({
       start(controller) {
@@ -19,7 +94,7 @@ describe("POST /tools/:id/execute", () => {
       },
     });
     const streamed = await app.request(
-      new Request(echo, {
+      new Request(`${BASE}/tools/echo/execute`, {
         method: "POST",
         headers: { "content-type": "application/json" },
         body: chunks,
@@ -33,7 +108,7 @@ describe("POST /tools/:id/execute", () => {
   it("aborts the tool when the client goes away", async () => {
     const client = new AbortController();
     const { tool, begun, aborted } = waitingTool();
-    const app = createToolHandler(new ToolRegistry({ tools: [tool] }), OPEN);
+    const app = createToolHandler(new ToolRegistry({ tools: [tool] }), { openExecution: true });
     const answer = app.request(
       new Request(`${BASE}/tools/wait/execute`, { ...execution({}), signal: client.signal }),
     );
@@ -43,5 +118,230 @@ describe("POST /tools/:id/execute", () => {
     const response = await answer;
     assertEquals(response.status, 499);
     assertEquals((await problemOf(response)).code, "aborted");
+  });
+});
+
+describe("POST /tools/:id/execute as an event stream", () => {
+  it("sends comments while the tool is silent", async () => {
+    const { run, started, release } = bench({ heartbeatMs: 1 });
+    const items = sseItems(await run("wait"));
+    await started.promise;
+    // The opening comment and two heartbeats: the tool ends only then.
+    for (let beat = 0; beat < 3; beat++) assertEquals((await items.next()).value, "comment");
+    release.resolve("now");
+    const events: unknown[] = [];
+    for await (const item of items) if (item !== "comment") events.push(item.event);
+    assertEquals(events, ["result"]);
+  });
+
+  it("aborts the tool when the reader leaves, and leaves nothing behind", async () => {
+    const { run, started, inFlight, cleanedUp } = bench();
+    const response = await run("wait");
+    const signal = await started.promise;
+    await response.body?.cancel();
+    assertEquals([signal.aborted, inFlight(), cleanedUp()], [true, 0, 1]);
+  });
+
+  it("aborts the tool when the request's signal does", async () => {
+    const { app, started, inFlight } = bench();
+    const client = new AbortController();
+    const platform = fakePlatform();
+    const response = await app.request(
+      `${BASE}/tools/wait/execute`,
+      { ...execution({}, STREAM), signal: client.signal },
+      {},
+      platform,
+    );
+    const signal = await started.promise;
+    client.abort();
+    // The stream ends without a result, because it has no reader.
+    assertEquals(await allEvents(response), []);
+    await platform.ended();
+    assertEquals([signal.aborted, inFlight()], [true, 0]);
+  });
+
+  it("does not abort a call that has ended when Deno aborts the request after it", async () => {
+    const { run, inFlight } = bench();
+    const client = new AbortController();
+    const response = await run("talk", {}, { ...execution({}, STREAM), signal: client.signal });
+    const events = await allEvents(response);
+    client.abort();
+    assertEquals([events.at(-1)?.event, inFlight()], ["result", 0]);
+  });
+
+  it("runs a generator no further than its reader, except for the buffer", async () => {
+    const { run, yielded, inFlight } = bench({ dispatch: { maxBufferedEvents: 4 } });
+    const events = sseEvents(await run("count"));
+    for (let n = 0; n < 10; n++) {
+      assertEquals(((await events.next()).value?.data as { value: number }).value, n);
+    }
+    // Ten were read; four wait in the queue, a few more on their way through the stream.
+    assert(yielded.length <= 20, String(yielded.length));
+    await events.return(undefined);
+    assertEquals(inFlight(), 0);
+  });
+
+  it("ends the call of a tool that never ends with its reader", async () => {
+    const { run, started, inFlight } = bench();
+    const response = await run("deaf");
+    await started.promise;
+    await response.body?.cancel();
+    assertEquals(inFlight(), 0);
+  });
+
+  it("ends a tool that never ends at its timeout", async () => {
+    const { run } = bench({ dispatch: { timeoutMs: 1 } });
+    const [event] = await allEvents(await run("deaf"));
+    assertEquals(
+      (event?.data as { result: { error: { code: string } } }).result.error.code,
+      "timeout",
+    );
+  });
+
+  it("serves 1,000 streams concurrently, and has none when their readers have left", async () => {
+    const { app, registry } = bench();
+    let running = 0;
+    registry.updateTool(toolOf("wait", (_, { signal }) => {
+      running++;
+      return new Promise((_resolve, reject) =>
+        signal.addEventListener("abort", () => {
+          running--;
+          reject(signal.reason);
+        })
+      );
+    }));
+    const responses = await Promise.all(
+      Array.from(
+        { length: 1_000 },
+        (_, index) => execute(app, "wait", { callId: `call-${index}` }, STREAM),
+      ),
+    );
+    for (let turns = 0; running < 1_000 && turns < 1_000; turns++) await null;
+    assertEquals(running, 1_000);
+    await Promise.all(responses.map((response) => response.body?.cancel()));
+    assertEquals(running, 0);
+    const { inFlight } = await (await app.request(`${BASE}/metrics`)).json() as {
+      inFlight: number;
+    };
+    assertEquals(inFlight, 0);
+    // Their names are free again: there is nothing left to abort.
+    const gone = await app.request(`${BASE}/executions/call-7/abort`, { method: "POST" });
+    assertEquals(gone.status, 404);
+  });
+
+  it("passes cleanups to the platform's waitUntil", async () => {
+    const { app, started, inFlight } = bench();
+    const platform = fakePlatform();
+    const response = await app.request(
+      `${BASE}/tools/wait/execute`,
+      execution({}, STREAM),
+      {},
+      platform,
+    );
+    await started.promise;
+    await response.body?.cancel();
+    assertEquals([await platform.ended(), inFlight()], [1, 0]);
+  });
+
+  it("passes a long call to the platform, even if its result is not streamed", async () => {
+    const { app, started, inFlight } = bench();
+    const platform = fakePlatform();
+    const client = new AbortController();
+    const request = { ...execution({}), signal: client.signal };
+    const answer = app.request(`${BASE}/tools/wait/execute`, request, {}, platform);
+    await started.promise;
+    for (let turn = 0; turn < 100; turn++) await null;
+    client.abort();
+    assertEquals([await platform.ended(), inFlight()], [1, 0]);
+    await answer;
+  });
+});
+
+describe("POST /executions/:callId/abort", () => {
+  const abort = { method: "POST" };
+
+  it("aborts the calls of a turn", async () => {
+    const { tool, begun } = waitingTool();
+    const app = createToolHandler(new ToolRegistry({ tools: [tool] }), {
+      formats: serveFormats(formats),
+      openExecution: true,
+    });
+    const turn = execution([{ type: "tool_use", id: "1", name: "wait", input: {} }], {
+      "x-call-id": "turn-1",
+    });
+    const answer = app.request(`${BASE}/dispatch/anthropic`, turn);
+    await begun;
+    const abort = await app.request(`${BASE}/executions/turn-1/abort`, { method: "POST" });
+    assertEquals(abort.status, 202);
+    const response = await answer;
+    assertEquals(response.headers.get("x-call-id"), "turn-1");
+    assertEquals((await response.json()).calls[0].result.error.code, "aborted");
+  });
+
+  it("aborts a call that streams, whose reader gets the result", async () => {
+    const { app, run, started } = bench();
+    const events = allEvents(await run("wait", { callId: "a b/c" }));
+    await started.promise;
+    const response = await app.request(`${BASE}/executions/a%20b%2Fc/abort`, abort);
+    assertEquals([response.status, await response.json()], [202, {
+      callId: "a b/c",
+      status: "aborting",
+    }]);
+    const [result] = await events;
+    assertEquals(
+      (result?.data as { result: { error: { code: string } } }).result.error.code,
+      "aborted",
+    );
+  });
+
+  it("aborts a call that is answered at its end", async () => {
+    const { app, started } = bench();
+    const answer = execute(app, "wait", { callId: "c" });
+    await started.promise;
+    assertEquals((await app.request(`${BASE}/executions/c/abort`, abort)).status, 202);
+    const response = await answer;
+    assertEquals([response.status, (await problemOf(response)).code], [499, "aborted"]);
+  });
+
+  it("aborts every call that has the name", async () => {
+    const { app, run, started } = bench();
+    const first = allEvents(await run("wait", { callId: "twin" }));
+    const second = allEvents(await run("wait", { callId: "twin" }));
+    await started.promise;
+    assertEquals((await app.request(`${BASE}/executions/twin/abort`, abort)).status, 202);
+    for (const events of [await first, await second]) assertEquals(events.length, 1);
+    assertEquals((await app.request(`${BASE}/executions/twin/abort`, abort)).status, 404);
+  });
+
+  it("finds the other call of a name when one has ended", async () => {
+    for (const endsFirst of ["first", "second"] as const) {
+      const { app, run, inFlight } = bench();
+      const calls = {
+        first: await run("wait", { callId: "twin" }),
+        second: await run("wait", { callId: "twin" }),
+      };
+      await calls[endsFirst].body?.cancel();
+      assertEquals(inFlight(), 1);
+      assertEquals((await app.request(`${BASE}/executions/twin/abort`, abort)).status, 202);
+      await allEvents(calls[endsFirst === "first" ? "second" : "first"]);
+      assertEquals(inFlight(), 0);
+    }
+  });
+
+  it("reaches only the caller's own calls", async () => {
+    const { app, started, release } = bench({
+      authorize: (request): Caller => {
+        const principal = request.headers.get("x-who");
+        return principal === null ? {} : { principal };
+      },
+    });
+    const call = execute(app, "wait", { callId: "c" }, { "x-who": "ann" });
+    await started.promise;
+    const as = async (who: Record<string, string>): Promise<number> =>
+      (await app.request(`${BASE}/executions/c/abort`, { ...abort, headers: who })).status;
+    assertEquals([await as({}), await as({ "x-who": "bob" })], [404, 404]);
+    release.resolve("kept on");
+    assertEquals((await call).status, 200);
+    assertEquals(await as({ "x-who": "ann" }), 404);
   });
 });

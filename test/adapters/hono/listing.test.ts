@@ -1,6 +1,8 @@
 import { describe, it } from "bun:test";
-import { assertEquals, assertNotEquals } from "@std/assert";
-import { createToolHandler } from "@plue/tools/hono";
+import { assert, assertEquals, assertNotEquals } from "@std/assert";
+import { countTokens, fitBudget } from "@plue/tools/finding";
+import * as formats from "@plue/tools/formats";
+import { createToolHandler, serveFormats } from "@plue/tools/hono";
 import { buildToolset, createToolIndex, ToolRegistry, ToolsetBuilder } from "@plue/tools";
 import { BASE, handler, idsOf, sampleRegistry } from "./support.ts";
 import { toolOf } from "../../support/tool_of.ts";
@@ -93,5 +95,22 @@ describe("GET /explain", () => {
       ["plan", true],
       ["secrets", true],
     ]);
+  });
+});
+
+describe("GET /tools?format=…&tokens=", () => {
+  it("exports tools within the budget, and names the omitted ones", async () => {
+    const app = createToolHandler(sampleRegistry(), {
+      formats: serveFormats(formats, { fitBudget }),
+    });
+    const body = await (await app.request(`${BASE}/tools?format=anthropic&tokens=70`)).json();
+    assert(body.tokens <= 70 && body.tokens > 0);
+    assertEquals(body.tokens, countTokens(JSON.stringify(body.tools)));
+    assertEquals(body.shown.length, body.tools.length);
+    assertEquals(
+      body.shown.map(({ id }: { id: string }) => id),
+      body.names.map(({ id }: { id: string }) => id),
+    );
+    assert(body.leftOut.every(({ reason }: { reason: string }) => reason === "budget"));
   });
 });

@@ -91,6 +91,15 @@ const NAMED: NamedTools = {
     toolOf("now", () => "ran", { isAvailable: () => false }),
     toolOf("never", () => "ran", { isAvailable: false }),
   ],
+  whose: () => [
+    toolOf("whose", (_, { context }) => (context as { readonly tenant: string }).tenant, {
+      context: {
+        type: "object",
+        properties: { tenant: { type: "string" } },
+        required: ["tenant"],
+      },
+    }),
+  ],
 };
 
 describe("requests that the handler reads or rejects", () => runTranscripts(requests));

@@ -8,8 +8,7 @@ import {
 } from "@plue/tools/hono";
 import { ToolRegistry } from "@plue/tools";
 import { BASE, execution } from "../hono/support.ts";
-import { toolOf } from "../../support/tool_of.ts";
-import { waitingTool } from "../../support/waiting_tool.ts";
+import { toolOf, waitingTool } from "../../support/tool_of.ts";
 
 const ANN = "ann's-token-is-long";
 const BOB = "bob's-token-is-long";

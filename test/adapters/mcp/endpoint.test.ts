@@ -20,8 +20,7 @@ import {
   modernRequest,
   URL_OF_MCP,
 } from "./support.ts";
-import { toolOf } from "../../support/tool_of.ts";
-import { waitingTool } from "../../support/waiting_tool.ts";
+import { toolOf, waitingTool } from "../../support/tool_of.ts";
 import { type NamedTools, runTranscripts } from "../hono/transcript.ts";
 import data from "./transcripts/endpoint.json" with { type: "json" };
 
@@ -48,7 +47,12 @@ const open = (...tools: readonly Tool[]) =>
 const DOT = { type: "image", data: "R0lGODlhAQABAAAAACw=", mimeType: "image/gif" } as const;
 
 const NAMED: NamedTools = {
-  context: () => [toolOf("who", (_, { principal }) => principal ?? null)],
+  context: () => [
+    toolOf("who", (_, { principal }) => principal ?? null),
+    toolOf("whose", (_, { context }) => (context as { readonly tenant: string }).tenant, {
+      context: { type: "object", properties: { tenant: { type: "string" } } },
+    }),
+  ],
   dots: () => [
     toolOf(
       "made",
