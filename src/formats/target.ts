@@ -252,17 +252,8 @@ export function makeTarget<
   return Object.freeze(target) as Target<Id, Wire, Tools, Part, Message, Settings>;
 }
 
-/**
- * Everything about one provider.
- *
- * @typeParam Aliases Other names, each with the id of its target.
- */
-export interface Provider<
-  Targets extends Target = Target,
-  Import extends Importer = never,
-  Aliases extends { readonly [alias: string]: string } = Readonly<Record<never, never>>,
-> {
+/** Everything about one provider. */
+export interface Provider<Targets extends Target = Target, Import extends Importer = never> {
   readonly targets: readonly Targets[];
   readonly importer?: Import;
-  readonly aliases?: Aliases;
 }

@@ -6,34 +6,31 @@
  */
 
 import * as providers from "./providers/index.ts";
-import type { Importer } from "./import_session.ts";
 import type { KeywordTable } from "./form_rules.ts";
-import { describe, isFunction, isObject } from "../tool/mod.ts";
+import { defined, describe, isFunction, isObject } from "../tool/mod.ts";
 import type { Provider, Target } from "./target.ts";
 
 export type KnownProvider = (typeof providers)[keyof typeof providers];
 
-type AnyProvider = Provider<Target, Importer, { readonly [alias: string]: string }>;
-
 type KnownTarget = KnownProvider["targets"][number];
 
-type Aliases = NonNullable<KnownProvider["aliases"]>;
-
-type KeysOf<Union> = Union extends unknown ? keyof Union & string : never;
-
-type ValueOf<Union, Key extends string> = Union extends { readonly [K in Key]: infer Value } ? Value
-  : never;
+const ALIASES = {
+  "mcp": "mcp@2026-07-28",
+  "openai": "openai.chat",
+  "openai.strict": "openai.chat.strict",
+  "openapi": "openapi@3.1",
+} as const;
 
 /** A target: one provider's surface, mode and version. */
 export type TargetId = KnownTarget["id"];
 
 /** Another name for a target, which follows it to its newest version. */
-export type TargetAlias = KeysOf<Aliases>;
+export type TargetAlias = keyof typeof ALIASES;
 
 /** The name of a target: its id, or an alias. */
 export type TargetName = TargetId | TargetAlias;
 
-type ResolveTarget<Name extends TargetName> = Name extends TargetAlias ? ValueOf<Aliases, Name>
+type ResolveTarget<Name extends TargetName> = Name extends TargetAlias ? (typeof ALIASES)[Name]
   : Name;
 
 /** A target, by its name or as `defineTarget` made it. */
@@ -61,20 +58,15 @@ export type MessageOf<Like extends TargetLike> = ReturnType<
   NonNullable<TargetOf<Like>["calls"]["gather"]>
 >[number];
 
-const PROVIDERS: readonly AnyProvider[] = Object.values(providers);
-
 // In code-unit order: a bundler may list the providers in any order.
-const TARGETS: readonly Target[] = PROVIDERS.flatMap(({ targets }) => targets)
-  .sort((a, b) => a.id < b.id ? -1 : 1);
+const TARGETS: readonly Target[] = (Object.values(providers) as readonly Provider[])
+  .flatMap(({ targets }) => targets).sort((a, b) => a.id < b.id ? -1 : 1);
 
 const BY_NAME: ReadonlyMap<string, Target> = byName();
 
 function byName(): Map<string, Target> {
   const found = new Map(TARGETS.map((target) => [target.id, target]));
-  for (const [alias, id] of PROVIDERS.flatMap(({ aliases = {} }) => Object.entries(aliases))) {
-    const target = found.get(id);
-    if (target !== undefined) found.set(alias, target);
-  }
+  for (const [alias, id] of Object.entries(ALIASES)) found.set(alias, found.get(id) as Target);
   return found;
 }
 
@@ -182,12 +174,14 @@ function infoOf(target: Target): TargetInfo<string> {
     ),
     names,
     namespaces: target.namespaces !== undefined,
-    ...(keys === undefined ? {} : { keys }),
     features,
     keywords: input,
-    ...(output === undefined ? {} : { outputKeywords: output.keywords }),
-    ...(formats === undefined ? {} : { formats }),
     limits,
-    ...(fallback === undefined ? {} : { fallback: findTarget(fallback).id }),
+    ...defined({
+      keys,
+      outputKeywords: output?.keywords,
+      formats,
+      fallback: fallback && findTarget(fallback).id,
+    }),
   });
 }

@@ -241,7 +241,7 @@ class ToolLoop<Context> {
   ) {
     refuseOthers(ACTION, options, FIELDS);
     const { dispatcher, signal, maxTurns = 20 } = options;
-    this.#target = targetOf(options.target as TargetName).id;
+    this.#target = targetOf(options.target as TargetName).id as TargetName;
     this.#format = clientFormat(this.#target) ??
       refuse(ACTION, `there is no client for the target "${this.#target}"`);
     if (!isFunction(dispatcher?.dispatchAll)) {

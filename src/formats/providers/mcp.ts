@@ -382,11 +382,9 @@ const MCP_2026_07_28: kit.ListTarget<"mcp@2026-07-28", McpTool, McpToolAnswer> =
 /** MCP's targets and importer. */
 export const mcp: kit.Provider<
   typeof MCP_2025_06_18 | typeof MCP_2025_11_25 | typeof MCP_2026_07_28,
-  kit.Importer<"mcp", McpImportOptions>,
-  { readonly "mcp": "mcp@2026-07-28" }
+  kit.Importer<"mcp", McpImportOptions>
 > = {
   targets: [MCP_2025_06_18, MCP_2025_11_25, MCP_2026_07_28],
-  aliases: { "mcp": "mcp@2026-07-28" },
   importer: {
     source: "mcp",
     looksLike: (document) => kit.member(entries(document)[0]?.value, "inputSchema") !== undefined,

@@ -201,13 +201,8 @@ const OPENAI_CHAT_STRICT: OpenAiChat<"openai.chat.strict"> = kit.makeTarget({
 });
 
 /** The targets of Chat Completions. */
-export const openaiChat: kit.Provider<
-  typeof OPENAI_CHAT | typeof OPENAI_CHAT_STRICT,
-  never,
-  { readonly "openai": "openai.chat"; readonly "openai.strict": "openai.chat.strict" }
-> = {
+export const openaiChat: kit.Provider<typeof OPENAI_CHAT | typeof OPENAI_CHAT_STRICT> = {
   targets: [OPENAI_CHAT, OPENAI_CHAT_STRICT],
-  aliases: { "openai": "openai.chat", "openai.strict": "openai.chat.strict" },
 };
 
 // Mistral

@@ -210,8 +210,4 @@ const OPENAPI_3_1: kit.Target<
 });
 
 /** OpenAPI's target. */
-export const openapi: kit.Provider<
-  typeof OPENAPI_3_1,
-  never,
-  { readonly "openapi": "openapi@3.1" }
-> = { targets: [OPENAPI_3_1], aliases: { "openapi": "openapi@3.1" } };
+export const openapi: kit.Provider<typeof OPENAPI_3_1> = { targets: [OPENAPI_3_1] };
