@@ -83,9 +83,7 @@ export interface MediaFile {
   readonly name?: string;
 }
 
-/**
- * How a target writes the blocks of a result.
- */
+/** How a target writes the blocks of a result. */
 export interface MediaFormat<Block = unknown> {
   /** Returns true if the answer to a call may contain files. By default, every answer may. */
   takes?(call: AnsweredCall): boolean;
@@ -99,9 +97,7 @@ export interface MediaFormat<Block = unknown> {
   file(file: MediaFile, id: string): Block | undefined;
 }
 
-/**
- * How one provider writes calls and takes their results.
- */
+/** How one provider writes calls and takes their results. */
 export interface CallFormat<Part = unknown, Message = unknown> {
   /**
    * Reads the calls of a response, or of a part of one (a message, a list of calls, one call).

@@ -124,24 +124,20 @@ export interface Loss {
   readonly message: string;
 }
 
-/** A tool that could not be exported. The others were. */
-export interface RejectedTool {
-  /** The id of the tool. */
-  readonly tool: string;
-  /** The rule that it broke: a keyword, a limit (`maxTools`), or `onLoss`. */
+/** A note that is not a loss: an uncertain fact, or a rule about the whole request. */
+export interface ExportWarning {
+  /** The first tool that it concerns; absent if it concerns all of them. */
+  readonly tool?: string;
+  /** Its subject in one word: a field, a keyword, a limit (`maxTools`), or an option. */
   readonly rule: string;
   /** The whole sentence. */
   readonly message: string;
 }
 
-/** A note that is not a loss: an uncertain fact, or a rule about the whole request. */
-export interface ExportWarning {
-  /** The first tool it concerns; absent if it concerns the whole request. */
-  readonly tool?: string;
-  /** The keyword or the limit that it is about. */
-  readonly rule: string;
-  /** The whole sentence. */
-  readonly message: string;
+/** A tool that could not be exported. The others were. */
+export interface RejectedTool extends ExportWarning {
+  /** The id of the tool. */
+  readonly tool: string;
 }
 
 /** The warnings of one export: each rule once, with the first tool and the number of tools. */

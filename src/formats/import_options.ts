@@ -23,34 +23,21 @@ import {
   type ToolOutput,
   wholeFrom,
 } from "../tool/mod.ts";
+import type { ExportWarning } from "./export_options.ts";
 
 /** A note about an imported tool, or about the document. */
-export interface ImportWarning {
-  /** The id of the tool; absent if it concerns the document. */
-  readonly tool?: string;
+export interface ImportWarning extends ExportWarning {
   /** Where, as a JSON Pointer into the document. */
   readonly path: string;
-  /** Its subject in one word: a field, a keyword, or a rule. */
-  readonly rule: string;
-  /** The whole sentence. */
-  readonly message: string;
 }
 
 /** An entry that could not be imported. The others were. */
-export interface RejectedImport {
+export interface RejectedImport extends Omit<ImportWarning, "tool"> {
   /** The name in the document, if it has one. */
   readonly name: string | undefined;
-  /** Where, as a JSON Pointer into the document. */
-  readonly path: string;
-  /** The rule that it broke, in one word. */
-  readonly rule: string;
-  /** The whole sentence. */
-  readonly message: string;
 }
 
-/**
- * The result of an import.
- */
+/** The result of an import. */
 export interface ImportResult<Source extends string = string> {
   /** The source of the document; `undefined` if `auto` has not detected one. */
   readonly source: Source | undefined;

@@ -141,9 +141,7 @@ export interface ExtraRule {
   readonly without?: readonly string[];
 }
 
-/**
- * A target: one provider's surface, mode and version. `defineTarget` makes one.
- */
+/** A target: one provider's surface, mode and version. `defineTarget` makes one. */
 export interface Target<
   Id extends string = string,
   Wire = unknown,

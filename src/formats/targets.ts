@@ -122,9 +122,7 @@ export function plainModeOf(target: Target): Target {
   return target.fallback === undefined ? target : findTarget(target.fallback);
 }
 
-/**
- * A target's rules, as data for a page or a table.
- */
+/** A target's rules, as data for a page or a table. */
 export interface TargetInfo<Id extends string = TargetId> extends
   Pick<
     Target<Id>,
