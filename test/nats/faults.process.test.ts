@@ -175,13 +175,6 @@ describe("Workers and callers over NATS", () => {
     assertEquals((await dispatcher.dispatch({ name: "pang" })).ok, true);
   });
 
-  withWorld("refuses a call of a tool that is not available at its worker", async (world) => {
-    await world.serve([{ ...ping, isAvailable: () => false }]);
-    const { dispatcher } = await world.call();
-    const result = await dispatcher.dispatch({ name: "ping" });
-    assertFailed(result, "unavailable");
-  });
-
   withWorld("stops a call whose caller is gone", async (world) => {
     const { began, aborted, tool } = endlessTool(ping);
     await world.serve([tool]);
@@ -431,15 +424,4 @@ describe("Workers and callers over NATS", () => {
       }
     },
   );
-
-  withWorld("calls a tool that was defined with types", async (world) => {
-    const add = defineTool({
-      ...{ namespace: "m", name: "add", description: "Adds." },
-      parameters: { type: "object", properties: { a: { type: "number" } }, required: ["a"] },
-      execute: ({ a }) => a + 1,
-    });
-    await world.serve([add]);
-    const { dispatcher } = await world.call();
-    assertContent(await dispatcher.dispatch({ name: "m:add", arguments: { a: 1 } }), 2);
-  });
 });

@@ -102,11 +102,8 @@ export class Directory {
   }
 
   /**
-   * Opens the directory, and reads the entries of the registry.
-   *
-   * @param onChange Is called once for the later changes of a turn, with the keys that may have changed.
-   * @param hasDefinitions False where only the signatures of definitions are checked.
-   * @throws {Error} If the directory cannot be read, or if this machine's clock is off.
+   * Opens the directory, and reads the entries of the registry. `onChange` is called once for the later
+   * changes of a turn.
    */
   static async open(
     action: string,
@@ -139,10 +136,8 @@ export class Directory {
   }
 
   /**
-   * Reads all entries again if a written entry is missing for long: the server may have lost
+   * Reads all entries again if an entry with this revision is missing for long: the server may have lost
    * the watch, and the client notices that after 90 s.
-   *
-   * @param revision The revision of the worker's last entry.
    */
   expect(revision: number): void {
     // A revision that is missing afterwards too was never written.

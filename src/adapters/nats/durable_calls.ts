@@ -85,10 +85,7 @@ export class DurableCalls {
     return this.#waiting.size;
   }
 
-  /**
-   * Runs a call that survives its worker, its server and its caller. The same call of the same message
-   * has the same result.
-   */
+  /** Runs a call that survives its worker, its server and its caller. */
   async run(call: DurableCall): Promise<ToolResult> {
     const { tool, request: { principal } } = call;
     if (this.#callers.exceeded(principal, 1) !== undefined) {
@@ -174,10 +171,7 @@ export class DurableCalls {
     }
   }
 
-  /**
-   * Repeats a request without an answer, as while a cluster elects a leader, until the deadline of the
-   * call. A request that the server rejects is not repeated.
-   */
+  /** Repeats a request without an answer, as while a cluster elects a leader, until the deadline. */
   async #retry<T>(context: ToolContext, work: () => Promise<T>): Promise<T> {
     for (let tries = 0;; tries++) {
       try {
@@ -266,9 +260,8 @@ export class DurableCalls {
   }
 
   /**
-   * Writes the abort as the result, so that no worker starts the call or writes another result.
-   *
-   * @returns `undefined` if a worker may run the call now; else whether its tool has run.
+   * Writes the abort as the result, so that no worker starts the call or writes another result. Returns
+   * whether its tool has run; `undefined` if a worker may run it now.
    */
   async #cancel(runs: Runs, key: string): Promise<ToolRun | undefined> {
     let ran: ToolRun | undefined;

@@ -143,11 +143,7 @@ export class DurableWorker {
     }
   }
 
-  /**
-   * Stops fetching, and waits for the calls in flight.
-   *
-   * @param graceMs After this time, they are aborted. Other workers run idempotent ones again.
-   */
+  /** Stops fetching, and waits for the calls in flight, which are aborted after `graceMs`. */
   async drain(graceMs: number): Promise<void> {
     this.follow(new Map());
     this.#isStopping = true;

@@ -44,10 +44,7 @@ export class Fleet {
   readonly #subscription: Subscription | undefined;
   readonly #clock: Clock;
 
-  /**
-   * @param link Receives presence messages. Without it, workers are present while they are listed.
-   * @param expect Receives the revisions of workers' last entries.
-   */
+  /** @param link Receives presence messages. Without it, workers are present while they are listed. */
   constructor(link?: Link, clock: Clock = systemClock, expect?: (revision: number) => void) {
     this.#clock = clock;
     this.#subscription = link && listenForWorkers(
@@ -147,8 +144,6 @@ export class Fleet {
 /**
  * Receives the presence messages of a registry's workers. A message is valid if it is signed, recent, and
  * newer than the last message of its worker, so that it cannot be replayed.
- *
- * @param expect Receives the revisions of workers' last entries, including unknown workers.
  */
 export function listenForWorkers(
   { name, seal, log, listen }: Link,

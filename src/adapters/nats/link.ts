@@ -96,10 +96,7 @@ export interface LinkSettings {
   readonly storage?: StorageSettings;
 }
 
-/**
- * A connection of a worker or a caller: it signs messages, follows the state of the connection, and logs
- * errors.
- */
+/** A connection of a worker or a caller, which signs messages and logs errors. */
 export class Link {
   readonly connection: NatsConnection;
   readonly seal: Seal;
@@ -183,11 +180,7 @@ export class Link {
     callHook(() => this.connection.publish(subject, this.seal.wrap(value, subject)), this.log);
   }
 
-  /**
-   * Waits until the server has processed all subscriptions.
-   *
-   * @throws {Error} If the server has rejected one.
-   */
+  /** Waits for all subscriptions. @throws {Error} If the server has rejected one. */
   async checkSubscriptions(action: string): Promise<void> {
     await this.connection.flush();
     const cause = this.#rejected;
@@ -197,12 +190,7 @@ export class Link {
   }
 }
 
-/**
- * Reads options whose fields were checked.
- *
- * @param options The options as they were given, whose `onError` is called as their method.
- * @throws {TypeError} If the secret or the keys are not valid.
- */
+/** Reads checked options. @throws {TypeError} If the secret or the keys are not valid. */
 export function readLinkSettings(
   action: string,
   role: Role,

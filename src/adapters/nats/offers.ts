@@ -94,10 +94,7 @@ export class Offers {
     await this.#write();
   }
 
-  /**
-   * Writes the missing entries of the directory: new tools, changes of availability, and entries that
-   * another process has removed.
-   */
+  /** Writes the missing entries of the directory, also those that another process has removed. */
   announce(): void {
     if (this.#isDue || this.#isClosed) return;
     this.#isDue = true;
@@ -164,11 +161,7 @@ export class Offers {
     });
   }
 
-  /**
-   * Removes this worker from the directory.
-   *
-   * @param isUp True if the connection is up.
-   */
+  /** Removes this worker from the directory. */
   async close(isUp: boolean): Promise<void> {
     this.#isClosed = true;
     this.#directory?.stop();

@@ -44,10 +44,8 @@ export const presenceSubject = (registry: string, worker: string): string =>
   `${ROOT}.here.${registry}.${worker}`;
 export const runSubject = (path: string): string => `${ROOT}.run.${path}`;
 /**
- * The subject of a principal's durable calls. The last word is the size of the call, so that the counts
- * of messages by subject give their size.
- *
- * @param size The call has at most two to the power of this many KiB.
+ * The subject of a principal's durable calls of up to 2^size KiB. The counts of messages by subject then
+ * give their size.
  */
 export const ownedRunSubject = (path: string, owner: string, size: number | "*"): string =>
   `${runSubject(path)}.${owner}.${size}`;
@@ -99,10 +97,7 @@ export function digestOfRecord(record: Record<string, unknown>): string {
 
 /** The interval in which both sides check their calls. Silence is counted in these ticks. */
 export const TICK_MS = 500;
-/**
- * A worker accepts a call that may not run twice within this number of ticks. Otherwise the caller sends
- * the call to another worker.
- */
+/** A call that may not run twice goes to another worker if it is not accepted within these ticks. */
 export const TICKS_TO_ACCEPT = 4;
 /** A worker sends a message at least every so many ticks while the call runs. */
 export const TICKS_TO_BEAT = 4;
@@ -253,8 +248,7 @@ export class Sender {
 
 /**
  * Sends the values of many senders over one connection: small ones immediately, and large ones one after
- * another as fast as the server confirms them. So small values are not delayed by large ones, and the
- * client buffers little.
+ * another as fast as the server confirms them.
  */
 export class Outbox {
   readonly #connection: NatsConnection;

@@ -98,12 +98,8 @@ export function isDurable({ execution }: Pick<Tool, "execution">): boolean {
 }
 
 /**
- * Returns the key of a call. It is the same for the same call of the same caller, even if the definition
- * of the tool has changed, so that the call has one result. Call ids alone are not unique: some
- * providers send none, and they are then counted per message. A call without a message id therefore
- * gets a new key each time.
- *
- * @param tool The name of the registry and the id of the tool.
+ * Returns the key of a call: the same for the same call of a message of the same caller, and a new one
+ * for a call without a message id, because some providers count call ids per message.
  */
 export async function runKey(tool: string, request: Partial<CallMessage>): Promise<string> {
   const { principal, sessionId, messageId, callId, context, arguments: args, ticket, answers } =
@@ -235,11 +231,8 @@ export class Runs {
   }
 
   /**
-   * Publishes a call, unless the quota of its principal is used up. A call whose caller has ended counts
-   * until a worker has acknowledged it.
-   *
-   * @param msgID The server stores one call with each id.
-   * @returns True in `duplicate` if the server had the call; `undefined` if the quota is used up.
+   * Publishes a call, which counts for the quota of its principal until a worker has acknowledged it.
+   * Returns `undefined` if the quota is used up.
    */
   async send(
     { subject, body, owner, size }: OwnedRun,

@@ -58,11 +58,7 @@ export class Seal {
   readonly #keys: Readonly<Record<Role, readonly KeyObject[]>> | undefined;
   readonly #seed: KeyObject | undefined;
 
-  /**
-   * @param secret The first of a list signs, and all are accepted.
-   * @param keys Without a seed, messages can only be checked.
-   * @throws {TypeError} If a secret or a key is not valid.
-   */
+  /** @throws {TypeError} If a secret or a key is not valid. */
   constructor(
     action: string,
     secret: string | readonly string[],
@@ -100,11 +96,7 @@ export class Seal {
     message.set(macOf(this.#secrets[0] as KeyObject, message, subject, reply));
   }
 
-  /**
-   * Checks that a message was signed for this place.
-   *
-   * @param from The role of the sender. By default the other role.
-   */
+  /** Checks that a message was signed for this place, by default by the other role. */
   accepts(
     message: Uint8Array,
     subject: string,

@@ -122,11 +122,7 @@ export class ServedCalls {
     return this.#running.size;
   }
 
-  /**
-   * Accepts no more calls, and waits for the calls in flight.
-   *
-   * @param graceMs After this time, they are aborted.
-   */
+  /** Accepts no more calls, and waits for the calls in flight, which are aborted after `graceMs`. */
   async drain(graceMs: number): Promise<void> {
     this.#isDraining = true;
     const { connection, log } = this.#settings.link;

@@ -88,11 +88,7 @@ export function problemOf(error: unknown, connection: NatsConnection): string {
   return said;
 }
 
-/**
- * Checks that a server has all required features.
- *
- * @throws {Error} If one is missing, with its name.
- */
+/** @throws {Error} If the server lacks a feature, with its name. */
 export async function checkServer(action: string, connection: NatsConnection): Promise<void> {
   const fail = (problem: string, cause?: unknown): never => {
     throw new Error(`Cannot ${action}: ${problem}`, { cause });
@@ -119,10 +115,8 @@ export async function checkServer(action: string, connection: NatsConnection): P
 }
 
 /**
- * Returns how far this machine's clock is ahead of the server's, in milliseconds.
- *
- * @param before The time before the request to create a consumer.
- * @param created The time at which the server has created it.
+ * Returns how far this machine's clock is ahead of the server's, in milliseconds, by the creation of a
+ * consumer.
  */
 export function skewOf(before: number, created: string): number {
   const createdAt = Date.parse(created);
@@ -211,8 +205,7 @@ export async function openBucket(
 
 /**
  * Opens the stream of durable calls, and creates it if it is missing.
- *
- * @throws {Error} If a stream of that name has other settings.
+ * @throws {Error} If it has other settings.
  */
 export async function openRunStream(
   manager: JetStreamManager,

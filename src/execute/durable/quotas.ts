@@ -78,13 +78,7 @@ export class MeasuredQuotas {
     this.#settings = settings;
   }
 
-  /**
-   * Writes for a principal.
-   *
-   * @param bytes The increase of its usage.
-   * @param write Writes.
-   * @param full Is called instead of `write` if the quota would be exceeded.
-   */
+  /** Writes, and increases the usage of a principal; calls `full` instead if its quota is used up. */
   async write<Answer>(
     owner: string,
     bytes: number,

@@ -45,8 +45,7 @@ export class StoredRecords<R> {
 
   /**
    * Writes a record if the stored one has this revision, or if there is none and no revision is given.
-   *
-   * @returns The new revision; `undefined` if the store has another one.
+   * Returns the new revision, or `undefined`.
    */
   async write(key: string, record: R, revision?: number): Promise<number | undefined> {
     const value = this.encode(record, key);
@@ -114,10 +113,8 @@ export class LeasedRecords<R extends LeasedRecord> extends StoredRecords<R> {
   }
 
   /**
-   * Takes the lease of a record.
-   *
-   * @param take Returns the record with the new lease; or without it, to end the record or to leave it.
-   * @returns The lease, or else the current record.
+   * Takes the lease of a record, or returns the current record. `take` returns the record with the new
+   * lease; or without it, to end the record or to leave it.
    */
   async claim(
     key: string,
@@ -183,10 +180,8 @@ export class Lease<R extends LeasedRecord> {
   }
 
   /**
-   * Changes the record while this process has the lease.
-   *
-   * @param change Returns the new record, or `undefined` to delete it.
-   * @returns False if this process no longer has the lease. Then nothing is written.
+   * Changes the record, or deletes it if `change` returns nothing. Returns false, and writes nothing, if
+   * this process no longer has the lease.
    */
   change(change: (record: R) => R | undefined): Promise<boolean> {
     const changed = this.#turn.then(() => this.#change(change));

@@ -30,11 +30,7 @@ export interface RunRecord extends LeasedRecord {
  * process extends its delivery while it runs the task.
  */
 export interface TaskQueue<Task extends QueuedTask> {
-  /**
-   * Yields tasks that may run now.
-   *
-   * @param most The maximum number of tasks.
-   */
+  /** Yields tasks that may run now, at most this number. */
   fetch(most: number): AsyncIterable<Delivery<Task>>;
 }
 

@@ -382,22 +382,6 @@ describe("a task", () => {
     assertEquals([state?.status, state?.questions], ["completed", undefined]);
   });
 
-  it("can be answered again when the answer could not be used", async () => {
-    let isOpen = true;
-    const { when, tasks, dispatcher, asking } = processOf([{
-      ...DOUBLE,
-      isAvailable: () => isOpen,
-      requiresApproval: true,
-    }]);
-    const { id } = await asking("double");
-    isOpen = false;
-    await tasks.answer(dispatcher, id, { "plue:approval": YES }, ANN);
-    await when(id, "input_required");
-    isOpen = true;
-    await tasks.answer(dispatcher, id, { "plue:approval": YES }, ANN);
-    await when(id, "completed");
-  });
-
   it("fails with an answer that its tool has used, since the ticket is used too", async () => {
     const { when, tasks, dispatcher, asking } = processOf([{
       name: "busy",
