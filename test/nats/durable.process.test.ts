@@ -85,11 +85,8 @@ describe("Durable calls over NATS", () => {
 
   for (const what of ["remote tools", "connection"]) {
     withWorld(`ends the wait for a call when the ${what} is closed`, async (world) => {
-      const { began, goOn, tool } = slowTool(task, "built");
-      await world.serve([tool]);
-      const { dispatcher, remote, connection } = await world.call();
-      const running = dispatcher.dispatch({ name: "build" });
-      await began.came;
+      const { goOn, ...slow } = slowTool(task, "built");
+      const { running, remote, connection } = await world.begin(slow);
       await (what === "connection" ? connection.close() : remote.close());
       assertFailed(await running, "unavailable", "the call may go on");
       goOn.come();
@@ -310,11 +307,8 @@ describe("Durable calls over NATS", () => {
     ] as const
   ) {
     withWorld(`takes no record that is ${what}`, async (world) => {
-      const { began, goOn, tool } = slowTool(task, "built");
-      await world.serve([tool]);
-      const { dispatcher } = await world.call();
-      const running = dispatcher.dispatch({ name: "build" }, { principal: world.name });
-      await began.came;
+      const { goOn, ...slow } = slowTool(task, "built");
+      const { running } = await world.begin(slow, { principal: world.name });
       const store = await natsCallStore(await server.connect(), { bucket: "plue_results" });
       for await (const { key, revision } of store.list(await ownerPrefix(world.name))) {
         const value = isSigned
@@ -467,11 +461,8 @@ describe("Durable calls over NATS", () => {
   });
 
   withWorld("leaves the tasks to other workers that it has no place for", async (world) => {
-    const { began, goOn, tool } = slowTool(task, "first");
-    await world.serve([tool], { concurrency: 1 });
-    const { dispatcher } = await world.call();
-    const first = dispatcher.dispatch({ name: "build" });
-    await began.came;
+    const { goOn, ...slow } = slowTool(task, "first");
+    const { running: first, dispatcher } = await world.begin(slow, {}, { concurrency: 1 });
     const second = dispatcher.dispatch({ name: "build" }, { timeoutMs: 10_000 });
     await world.serve([{ ...task, execute: () => "second" }]);
     assertContent(await second, "second");
@@ -594,12 +585,9 @@ describe("Durable calls over NATS", () => {
   });
 
   withWorld("aborts a call, whether it runs or waits", async (world) => {
-    const { began, aborted, tool, runs } = endlessTool(task);
-    const worker = await world.serve([tool]);
-    const { dispatcher } = await world.call();
+    const { aborted, runs, ...slow } = endlessTool(task);
     const abort = new AbortController();
-    const running = dispatcher.dispatch({ name: "build" }, { signal: abort.signal });
-    await began.came;
+    const { running, dispatcher, worker } = await world.begin(slow, { signal: abort.signal });
     abort.abort();
     await aborted.came;
     assertFailed(await running, "aborted", "", "yes");
@@ -678,11 +666,8 @@ describe("Durable calls over NATS", () => {
   });
 
   withOwnServer("goes on when the server was away", async (world, own) => {
-    const { began, goOn, tool } = slowTool(task, "built");
-    await world.serve([tool]);
-    const { dispatcher, connection } = await world.call();
-    const running = dispatcher.dispatch({ name: "build" });
-    await began.came;
+    const { goOn, ...slow } = slowTool(task, "built");
+    const { running, connection } = await world.begin(slow);
     await own.kill();
     goOn.come();
     await own.start();

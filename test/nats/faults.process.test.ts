@@ -132,11 +132,8 @@ describe("Workers and callers over NATS", () => {
 
   withWorld("ends its calls before it stops, and takes no more", async (world) => {
     const slow = { ...ping, name: "slow", idempotent: false };
-    const { began, goOn, tool } = slowTool(slow, "done");
-    const worker = await world.serve([tool]);
-    const { dispatcher, remote, connection } = await world.call();
-    const running = dispatcher.dispatch({ name: "slow" });
-    await began.came;
+    const { goOn, ...held } = slowTool(slow, "done");
+    const { running, dispatcher, remote, connection, worker } = await world.begin(held);
     await world.serve([{ ...slow, execute: () => "other" }]);
     while (remote.workers < 2) await connection.flush();
     const closed = worker.close();
@@ -147,11 +144,8 @@ describe("Workers and callers over NATS", () => {
   });
 
   withWorld("aborts the calls that do not end in time when it stops", async (world) => {
-    const { began, tool } = endlessTool(ping);
-    const worker = await world.serve([tool], { drainTimeoutMs: 0 });
-    const { dispatcher } = await world.call();
-    const running = dispatcher.dispatch({ name: "ping" });
-    await began.came;
+    const slow = endlessTool(ping);
+    const { running, worker } = await world.begin(slow, {}, { drainTimeoutMs: 0 });
     await worker.close();
     assertFailed(await running, "aborted");
   });
@@ -176,11 +170,8 @@ describe("Workers and callers over NATS", () => {
   });
 
   withWorld("stops a call whose caller is gone", async (world) => {
-    const { began, aborted, tool } = endlessTool(ping);
-    await world.serve([tool]);
-    const { dispatcher, connection } = await world.call();
-    const running = dispatcher.dispatch({ name: "ping" });
-    await began.came;
+    const { aborted, ...slow } = endlessTool(ping);
+    const { running, connection } = await world.begin(slow);
     await connection.close();
     assertFailed(await running, "unavailable");
     assertStringIncludes(String(await aborted.came), "The caller is gone");

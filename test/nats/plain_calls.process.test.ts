@@ -274,11 +274,8 @@ describe("Plain calls over NATS", () => {
   for (const isRegistry of [true, false]) {
     const what = isRegistry ? "registry" : "connection";
     withWorld(`says of a running call that the caller's ${what} was closed`, async (world) => {
-      const { began, goOn, tool } = slowTool(ping);
-      await world.serve([tool]);
-      const { dispatcher, remote, connection } = await world.call();
-      const called = dispatcher.dispatch({ name: "ping" });
-      await began.came;
+      const { goOn, ...slow } = slowTool(ping);
+      const { running: called, remote, connection } = await world.begin(slow);
       await (isRegistry ? remote : connection).close();
       const result = await called;
       goOn.come();
@@ -407,12 +404,9 @@ describe("Plain calls over NATS", () => {
   });
 
   withWorld("aborts with a long reason", async (world) => {
-    const { began, aborted, tool } = endlessTool(ping);
-    await world.serve([tool]);
-    const { dispatcher } = await world.call();
+    const { aborted, ...slow } = endlessTool(ping);
     const caller = new AbortController();
-    const running = dispatcher.dispatch({ name: "ping" }, { signal: caller.signal });
-    await began.came;
+    const { running } = await world.begin(slow, { signal: caller.signal });
     caller.abort(new Error("x".repeat(600_000)));
     assertEquals((await aborted.came as Error).message.length, 500);
     assertEquals((await running).ok, false);

@@ -6,6 +6,7 @@
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import {
+  type DispatchContext,
   type FailureCode,
   type Tool,
   type ToolDefinition,
@@ -159,6 +160,19 @@ export class World implements AsyncDisposable {
     });
     this.#ends.push(() => remote.close());
     return { dispatcher: new ToolDispatcher(registry), registry, remote, connection };
+  }
+
+  /** Serves a slow tool, and calls it until it has begun. */
+  async begin(
+    { tool, began }: Pick<ReturnType<typeof slowTool>, "tool" | "began">,
+    context: DispatchContext = {},
+    options: Partial<ServeToolsOptions> = {},
+  ) {
+    const worker = await this.serve([tool], options);
+    const caller = await this.call();
+    const running = caller.dispatcher.dispatch({ name: tool.name }, context);
+    await began.came;
+    return { ...caller, worker, running };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -77,19 +77,16 @@ export class TaskEngine<R extends RunRecord> {
     this.#settings = settings;
   }
 
-  /** True if a task may run again after its process has died. */
-  mayRunAgain({ attempts }: R, idempotent: boolean): boolean {
-    return idempotent && attempts < this.#settings.maxAttempts;
-  }
-
   isLost(record: R): boolean {
     return record.holder !== "" && record.result === undefined &&
       !this.#settings.records.isHeld(record);
   }
 
-  /** Returns the record of a task whose process has died, and which does not run again. */
-  died(record: R, tool: string, idempotent: boolean): R {
+  /** Returns the record; with a failure if its process has died and its tool does not run again. */
+  judge(record: R, tool: string, idempotent: boolean): R {
     const { maxAttempts, end } = this.#settings;
+    const mayRunAgain = idempotent && record.attempts < maxAttempts;
+    if (!this.isLost(record) || mayRunAgain) return record;
     const why = idempotent
       ? `${maxAttempts} processes have ended while they ran it`
       : "its process ended before it did; it may have run";
@@ -117,8 +114,9 @@ export class TaskEngine<R extends RunRecord> {
       died = false;
       if (before === undefined || records.isHeld(before)) return undefined;
       if (before.result !== undefined || before.questions !== undefined) return undefined;
-      died = this.isLost(before) && !this.mayRunAgain(before, idempotent);
-      if (died) return this.died(before, id, idempotent);
+      const judged = this.judge(before, id, idempotent);
+      died = judged !== before;
+      if (died) return judged;
       return { ...before, ...begun, attempts: before.attempts + 1 };
     });
     if (lease !== undefined) return { lease };

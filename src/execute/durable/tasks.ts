@@ -329,9 +329,7 @@ export class CallTasks {
   }
 
   #judged(record: TaskRecord): TaskRecord {
-    const { tool, idempotent } = record;
-    const isOver = this.#engine.isLost(record) && !this.#engine.mayRunAgain(record, idempotent);
-    return isOver ? this.#engine.died(record, tool, idempotent) : record;
+    return this.#engine.judge(record, record.tool, record.idempotent);
   }
 
   /** Returns a record with its final state, and without a lease. */
