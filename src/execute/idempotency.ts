@@ -158,10 +158,7 @@ export function rememberKeys(
 }
 
 /** Claims a key in the store, for all waiting calls of this process. */
-async function claimKept(
-  claim: () => Promise<ClaimedKey>,
-  settle: SettleKey,
-): Promise<ClaimedKey> {
+async function claimKept(claim: () => Promise<ClaimedKey>, settle: SettleKey): Promise<ClaimedKey> {
   // Calls that waited for a failed claim retry it themselves.
   const again = ToolResult.error("aborted", "The key could not be claimed");
   const claimed = await claim().catch((error) => {

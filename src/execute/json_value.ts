@@ -87,12 +87,7 @@ function readPlain(value: unknown, budget: Budget, copies: boolean, depth: numbe
   return budget.bytes < 0 ? STOPPED : value;
 }
 
-function readPlainMembers(
-  value: object,
-  budget: Budget,
-  copies: boolean,
-  depth: number,
-): unknown {
+function readPlainMembers(value: object, budget: Budget, copies: boolean, depth: number): unknown {
   if (Array.isArray(value)) {
     const copy: unknown[] = [];
     for (let index = 0; index < value.length; index++) {

@@ -87,10 +87,7 @@ export interface ToolHooks {
   /** Names the hook in messages. */
   readonly name?: string;
   before?(call: CallInfo): BeforeAnswer | Promise<BeforeAnswer>;
-  after?(
-    call: CallInfo,
-    result: ToolResult,
-  ): ToolResult | void | Promise<ToolResult | void>;
+  after?(call: CallInfo, result: ToolResult): ToolResult | void | Promise<ToolResult | void>;
 }
 
 /** The return value of a repair: nothing, or other arguments. */
@@ -238,11 +235,7 @@ export interface TransactionManager<Tx extends Transaction = Transaction> {
 /**
  * Ends the first call with a key: its result, whether to store it, and its size in bytes of JSON.
  */
-export type SettleKey = (
-  result: ToolResult,
-  keep: boolean,
-  bytes: number,
-) => void | Promise<void>;
+export type SettleKey = (result: ToolResult, keep: boolean, bytes: number) => void | Promise<void>;
 
 /**
  * The state of a key for a new call. The first call runs the tool and reports the result; later

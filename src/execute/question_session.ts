@@ -221,12 +221,7 @@ export class QuestionSession {
   }
 
   /** Checks that the call is still running, and the tool's parameters. */
-  #begin<Read>(
-    doing: string,
-    key: string,
-    isKey: boolean,
-    read: (action: string) => Read,
-  ): Read {
+  #begin<Read>(doing: string, key: string, isKey: boolean, read: (action: string) => Read): Read {
     const { isOver, deadline } = this.#call;
     const action = `${doing} ${describe(key)}`;
     deadline.throwIfAborted();

@@ -299,11 +299,7 @@ export class ToolDispatcher extends Dispatcher {
    * @param context The host's part. The call keeps its id, session, message and idempotency key.
    * @returns The result, or another suspended call. Never rejects.
    */
-  resume(
-    ticket: string,
-    answers: Answers,
-    context?: DispatchContext | null,
-  ): Promise<ToolResult> {
+  resume(ticket: string, answers: Answers, context?: DispatchContext | null): Promise<ToolResult> {
     return this.dispatch({ ticket, answers }, context);
   }
 

@@ -66,9 +66,7 @@ export const ToolChange: {
   unavailable: /* @__PURE__ */ makerOf("unavailable"),
 };
 
-function makerOf(
-  type: ToolChange["type"],
-): (tool: Tool, details?: UpdateDetails) => ToolChange {
+function makerOf(type: ToolChange["type"]): (tool: Tool, details?: UpdateDetails) => ToolChange {
   return (tool, details) => makeChange(type, tool, details);
 }
 

@@ -17,6 +17,8 @@ import {
   type Toolset,
 } from "../select/mod.ts";
 import {
+  atOnce,
+  callHook,
   checkFunction,
   isFunction,
   makeTool,
@@ -34,8 +36,7 @@ import {
   findTools,
   foundAtOnce,
   type FoundTools,
-  IndexFollower,
-  provideIndex,
+  providedIndexes,
   type ToolAnswer,
   type ToolIndex,
   type ToolSearchOptions,
@@ -53,7 +54,9 @@ export interface ToolRegistryOptions extends RegistryOptions {
 /** A {@linkcode Registry} with further operations of the specification. */
 export class ToolRegistry extends Registry {
   protected override readonly explainer: Explainer = explainTool;
-  readonly #index: IndexFollower | undefined;
+  readonly #makeIndex: (() => ToolIndex<ToolAnswer>) | undefined;
+  /** Made by the first search, and follows the changes from then on. */
+  #index: ToolIndex<ToolAnswer> | undefined;
   /**
    * The last answers of the tools' `isAvailable` functions, by id, and the ids whose results have
    * changed since `refresh`, so that a change is noticed after any listing.
@@ -74,8 +77,8 @@ export class ToolRegistry extends Registry {
     this.#configured = Object.keys(options.config ?? {});
     if (index !== undefined) {
       checkFunction("make a registry", index, "index");
-      this.#index = new IndexFollower(index, (id, error) => this.report("index", id, error));
-      provideIndex(this, () => this.#searchIndex());
+      this.#makeIndex = index;
+      providedIndexes.set(this, () => this.#searchIndex());
     }
     this.registerTools(tools);
   }
@@ -217,16 +220,21 @@ export class ToolRegistry extends Registry {
   }
 
   override dispose(options?: DisposeOptions): Promise<void> {
-    // All tools together.
-    this.#index?.clear();
+    // Rather than remove each tool from it.
+    this.#index = undefined;
     return super.dispose(options);
   }
 
   protected override follow(id: string, tool: Tool | undefined): void {
     this.#answers.delete(id);
     this.#turned.delete(id);
-    if (tool === undefined) this.#index?.remove(id);
-    else this.#index?.add(tool);
+    const index = this.#index;
+    if (index === undefined) return;
+    callHook(() => tool === undefined ? index.remove(id) : index.add(tool), (error) => {
+      // Half a change may be in it. The next search makes another, and throws what that throws.
+      this.#index = undefined;
+      this.report("index", id, error);
+    });
   }
 
   #listed(selection: Selection): readonly Tool[] {
@@ -234,7 +242,11 @@ export class ToolRegistry extends Registry {
   }
 
   #searchIndex(): ToolIndex<ToolAnswer> {
-    return this.#index?.of(() => this.tools) ??
+    if (this.#index !== undefined) return this.#index;
+    const make = this.#makeIndex ??
       refuse("search", "the registry has no index option: createToolIndex makes one");
+    const index = atOnce(make());
+    for (const tool of this.tools) atOnce(index.add(tool));
+    return this.#index = index;
   }
 }

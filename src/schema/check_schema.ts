@@ -235,10 +235,7 @@ const ANCHOR = /^[A-Za-z_][-A-Za-z0-9._]*$/;
 type Rule = readonly [words: string, fits: (value: unknown) => boolean];
 
 const VALUE_RULES: { readonly [Shape in KeywordShape]?: Rule } = {
-  schemas: [
-    "a list of at least one schema",
-    (value) => Array.isArray(value) && value.length > 0,
-  ],
+  schemas: ["a list of at least one schema", (value) => Array.isArray(value) && value.length > 0],
   map: ["an object of schemas", isObject],
   dependencies: ["an object of schemas", isObject],
   dependentRequired: ["an object of lists of names", isObject],
@@ -260,10 +257,7 @@ const VALUE_RULES: { readonly [Shape in KeywordShape]?: Rule } = {
         ? value.length > 0 && isDifferentStrings(value) && value.every((type) => TYPES.has(type))
         : TYPES.has(value),
   ],
-  id: [
-    'a URI reference without "#"',
-    (value) => isString(value) && /^[^#]*#?$/.test(value),
-  ],
+  id: ['a URI reference without "#"', (value) => isString(value) && /^[^#]*#?$/.test(value)],
   anchor: [
     'a letter or "_", then letters, digits, "-", "_" or "."',
     (value) => isString(value) && ANCHOR.test(value),

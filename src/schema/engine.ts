@@ -172,11 +172,7 @@ function engineOf(engine: SchemaEngine, schema: JsonSchemaObject): SchemaEngine 
 }
 
 /** Admits a schema by `engine`, or by what wraps it for this schema; see {@linkcode SchemaEngine.admit}. */
-export function admitSchema(
-  engine: SchemaEngine,
-  schema: JsonSchema,
-  what?: string,
-): void {
+export function admitSchema(engine: SchemaEngine, schema: JsonSchema, what?: string): void {
   // Anything else goes to the engine, which rejects values that are not schemas.
   if (typeof schema === "boolean") return;
   const admitted: Partial<AdmittedSchema> = atOnce(engineOf(engine, schema).admit(schema, what));

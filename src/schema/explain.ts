@@ -118,9 +118,7 @@ export class SchemaInterpreter {
     if (Object.hasOwn(schema, "const") && !isOneOf([schema["const"]])(value)) {
       return [issue(path, "const", quote(schema["const"]))];
     }
-    if (
-      Array.isArray(choices) && !once(this.#choices, choices, () => isOneOf(choices))(value)
-    ) {
+    if (Array.isArray(choices) && !once(this.#choices, choices, () => isOneOf(choices))(value)) {
       const words = quoteList(choices, (more) => ` or ${more} more`);
       return [issue(path, "enum", choices.length === 1 ? words : `one of ${words}`)];
     }

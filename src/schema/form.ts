@@ -6,7 +6,7 @@
  * @module
  */
 
-import { isObject, type JsonSchema, type JsonSchemaObject } from "../tool/mod.ts";
+import { defined, isObject, type JsonSchema, type JsonSchemaObject } from "../tool/mod.ts";
 import {
   asDraft2020,
   detectDialect,
@@ -115,13 +115,12 @@ export class FormSchema {
   /** Returns the label and the description of a value. */
   notesOf(place: Place): Notes {
     const parts = this.#expand(place);
-    const title = textIn(parts, "title");
-    const description = textIn(parts, "description");
-    const given = parts.find(({ schema }) => schema["default"] !== undefined)?.schema["default"];
     return {
-      ...(given === undefined ? {} : { default: given }),
-      ...(title === undefined ? {} : { title }),
-      ...(description === undefined ? {} : { description }),
+      ...defined({
+        default: defaultIn(parts),
+        title: textIn(parts, "title"),
+        description: textIn(parts, "description"),
+      }),
       deprecated: parts.some(({ schema }) => schema["deprecated"] === true),
       examples: parts.flatMap(({ schema }) =>
         Array.isArray(schema["examples"]) ? schema["examples"] : []
@@ -131,8 +130,9 @@ export class FormSchema {
 
   /** Returns the initial value of an added item. */
   initial(place: Place, depth = 0): unknown {
-    const given = this.#expand(place).find(({ schema }) => schema["default"] !== undefined);
-    if (given !== undefined) return given.schema["default"];
+    const parts = this.#expand(place);
+    const given = defaultIn(parts);
+    if (given !== undefined) return given;
     const shape = this.shapeOf(place);
     switch (shape.kind) {
       case "object":
@@ -155,7 +155,7 @@ export class FormSchema {
       case "text":
         return "";
       case "number":
-        return numberIn(this.#expand(place), "minimum") ?? 0;
+        return numberIn(parts, "minimum") ?? 0;
       case "boolean":
         return false;
       default:
@@ -172,11 +172,9 @@ export class FormSchema {
 
   /** Returns the value of a required property that follows from the schema, such as a constant. */
   #given(place: Place, depth: number): unknown {
-    if (this.#expand(place).some(({ schema }) => schema["default"] !== undefined)) {
-      return this.initial(place, depth);
-    }
     const shape = this.shapeOf(place);
-    if (shape.kind === "object" || shape.kind === "list") {
+    const hasDefault = defaultIn(this.#expand(place)) !== undefined;
+    if (hasDefault || shape.kind === "object" || shape.kind === "list") {
       return this.initial(place, depth);
     }
     if (shape.kind === "variants") {
@@ -331,6 +329,10 @@ function textIn(parts: readonly ObjectPart[], keyword: string): string | undefin
 
 function numberIn(parts: readonly ObjectPart[], keyword: string): number | undefined {
   return parts.map(({ schema }) => schema[keyword]).find((value) => typeof value === "number");
+}
+
+function defaultIn(parts: readonly ObjectPart[]): unknown {
+  return parts.map(({ schema }) => schema["default"]).find((given) => given !== undefined);
 }
 
 function typesOf(parts: readonly ObjectPart[]): readonly string[] | undefined {

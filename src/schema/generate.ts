@@ -237,9 +237,7 @@ export class CheckGenerator {
     }).join("");
     // Keys that are undefined are counted exactly only if the count differs.
     const closed = isClosed
-      ? failIf(
-        `Object.keys(${value}).length!==${count}&&presentKeys(${value}).length!==${count}`,
-      )
+      ? failIf(`Object.keys(${value}).length!==${count}&&presentKeys(${value}).length!==${count}`)
       : "";
     const isOpen = isClosed || (others === true && patterns.length === 0 && !this.#isTracked);
     const keys = propertyNames === undefined && isOpen

@@ -47,11 +47,7 @@ export class ReferenceIndex {
    * @param refuse Called with a duplicate name, and with an `$id` that is not a URI.
    * @returns The URI that references inside it are relative to.
    */
-  add(
-    schema: JsonSchemaObject,
-    base: string,
-    refuse: (name: unknown) => void = () => {},
-  ): string {
+  add(schema: JsonSchemaObject, base: string, refuse: (name: unknown) => void = () => {}): string {
     const { $ref: ref, $anchor: anchor, $dynamicAnchor: dynamic } = schema;
     const target = { schema, base };
     const add = (name: unknown, uri: string): void => {

@@ -221,11 +221,7 @@ export const CRITERIA: { readonly [Name in CriterionName]: Criterion } = {
     (_names, unwanted) => ({ category }) => !unwanted.has(category),
     { context: "excludedCategories", open: NONE },
   ),
-  tagsAny: row(
-    "tags",
-    checkWords,
-    (_names, wanted) => ({ tags }) => hasAny(tags, wanted),
-  ),
+  tagsAny: row("tags", checkWords, (_names, wanted) => ({ tags }) => hasAny(tags, wanted)),
   tagsAll: row(
     "tags",
     checkWords,

@@ -100,10 +100,7 @@ export function checkPort<Port extends object>(
 
 /** Creates a check for a number from `least` to `most`. It throws a `RangeError`. */
 export function numberFrom(least: number, most: number = Infinity): Check<number> {
-  return inRange(
-    `a number from ${least} to ${most}`,
-    (value) => value >= least && value <= most,
-  );
+  return inRange(`a number from ${least} to ${most}`, (value) => value >= least && value <= most);
 }
 
 /** Creates a check for an integer from `least` to `most`. It throws a `RangeError`. */

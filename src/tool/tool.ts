@@ -236,10 +236,7 @@ export interface ToolDefinition<
     context: ToolContext<Config, State, HostContext>,
   ): ToolRuleAnswer | Promise<ToolRuleAnswer>;
   /** The tool's function. An async generator streams its yields, and returns the result. */
-  execute?(
-    params: Params,
-    context: ToolContext<Config, State, HostContext>,
-  ): ToolOutput<Result>;
+  execute?(params: Params, context: ToolContext<Config, State, HostContext>): ToolOutput<Result>;
 }
 
 type Optional<Fields> = { readonly [Field in keyof Fields]?: Fields[Field] | undefined };
@@ -308,9 +305,7 @@ export interface StandardSchema<Input = unknown, Output = Input> {
   readonly "~standard": {
     readonly version: 1;
     readonly vendor: string;
-    readonly validate: (
-      value: unknown,
-    ) => StandardResult<Output> | Promise<StandardResult<Output>>;
+    readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
     readonly types?: { readonly input: Input; readonly output: Output } | undefined;
     readonly jsonSchema?: StandardJsonSchemaConverter | undefined;
   };

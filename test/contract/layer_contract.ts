@@ -66,6 +66,29 @@ export interface LayerCase extends Partial<LayerSetup> {
   readonly reports?: number;
 }
 
+type CaseSetup = LayerCase["layers"] | Omit<LayerCase, "title" | "outcome" | "runs" | "reports">;
+
+/** A case with its setup, or only its layers, whose tool does not run. */
+export function stopped(
+  title: string,
+  outcome: unknown,
+  setup: CaseSetup,
+  reports = 0,
+): LayerCase {
+  return {
+    ...(Array.isArray(setup) ? { layers: setup } : setup),
+    title,
+    outcome,
+    runs: false,
+    reports,
+  };
+}
+
+/** {@linkcode stopped}, but the tool runs. */
+export function ran(...of: Parameters<typeof stopped>): LayerCase {
+  return { ...stopped(...of), runs: true };
+}
+
 type Execute = (context: ToolContext, world: World) => unknown;
 type Make = (clock: FakeClock) => LayerSetup;
 

@@ -283,7 +283,8 @@ describe("the criteria of the registry interface", () => {
       assertEquals(ids(registry.searchTools(query)), ["file-read"]);
     }
     assertEquals(registry.getFunctionDefinitions(readOnly).map(({ name }) => name), ["file-read"]);
-    assertEquals(registry.getFunctionDefinition("file-read")?.name, "file-read");
+    const definition = FunctionDefinition.fromTool(fileRead);
+    assertStrictEquals(registry.getFunctionDefinition("file-read"), definition);
     assertEquals(registry.getFunctionDefinition("x"), undefined);
 
     registry.updateTool(fileRead);

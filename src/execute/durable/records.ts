@@ -93,12 +93,7 @@ export class LeasedRecords<R extends LeasedRecord> extends StoredRecords<R> {
   readonly leaseMs: number;
 
   /** @param leaseMs The duration of a lease without renewal, in milliseconds. */
-  constructor(
-    store: CallStore,
-    expiresAt: (record: R) => number,
-    clock: Clock,
-    leaseMs: number,
-  ) {
+  constructor(store: CallStore, expiresAt: (record: R) => number, clock: Clock, leaseMs: number) {
     super(store, expiresAt);
     this.clock = clock;
     this.leaseMs = leaseMs;

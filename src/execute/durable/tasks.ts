@@ -418,9 +418,7 @@ export class CallTasks {
    * @throws {TypeError | RangeError} If the limit is not a positive integer, or the cursor is
    * invalid.
    */
-  async list(
-    { principal, toolset, limit = 50, cursor }: TaskListOptions = {},
-  ): Promise<TaskList> {
+  async list({ principal, toolset, limit = 50, cursor }: TaskListOptions = {}): Promise<TaskList> {
     const action = "list tasks";
     wholeFrom(1)(action, limit, "limit");
     if (cursor !== undefined && !CURSOR.test(cursor)) {

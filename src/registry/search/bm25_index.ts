@@ -15,7 +15,7 @@ import {
   findTools,
   foundAtOnce,
   type FoundTools,
-  providedIndex,
+  providedIndexes,
   type ToolAnswer,
   type ToolHit,
   type ToolIndex,
@@ -446,7 +446,7 @@ export async function searchToolsetAsync(
 }
 
 function indexOf({ source }: Toolset): ToolIndex<ToolAnswer> {
-  const provided = providedIndex(source);
+  const provided = providedIndexes.get(source)?.();
   if (provided !== undefined) return provided;
   return once(indexes, source.tools, () => {
     const index = createToolIndex();

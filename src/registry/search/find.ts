@@ -8,8 +8,6 @@
 
 import type { Toolset, ToolSource } from "../../select/mod.ts";
 import {
-  atOnce,
-  callHook,
   type Check,
   checkText,
   isThenable,
@@ -108,20 +106,8 @@ const OPTIONS = { limit: wholeFrom(0), minScore: numberFrom(0) } satisfies {
   readonly [Name in keyof ToolSearchOptions]-?: Check;
 };
 
-const providers = new WeakMap<ToolSource, () => ToolIndex<ToolAnswer>>();
-
-/** Says that `source` has an index of all its tools. */
-export function provideIndex(
-  source: ToolSource,
-  index: () => ToolIndex<ToolAnswer>,
-): void {
-  providers.set(source, index);
-}
-
-/** The index that `source` keeps of all its tools, if it keeps one. */
-export function providedIndex(source: ToolSource): ToolIndex<ToolAnswer> | undefined {
-  return providers.get(source)?.();
-}
+/** Gives the index that a source keeps of all its tools, by the source. */
+export const providedIndexes: WeakMap<ToolSource, () => ToolIndex<ToolAnswer>> = new WeakMap();
 
 /**
  * The available tools of a toolset that fit a query, best first.
@@ -178,58 +164,6 @@ export function foundAtOnce(answer: FoundTools | Promise<FoundTools>): FoundTool
   if (!isThenable(answer)) return answer;
   answer.then(undefined, NO_LOG);
   return refuse("search", "the index is asynchronous: searchToolsetAsync waits for it");
-}
-
-/** The search index of one registry. Registering a tool never fails because of it. */
-export class IndexFollower {
-  readonly #make: () => ToolIndex<ToolAnswer>;
-  readonly #onError: (toolId: string, error: unknown) => void;
-  #index: ToolIndex<ToolAnswer> | undefined;
-
-  /**
-   * @param make Makes an empty index.
-   * @param onError Called when the index could not follow a change. Must not throw.
-   */
-  constructor(
-    make: () => ToolIndex<ToolAnswer>,
-    onError: (toolId: string, error: unknown) => void,
-  ) {
-    this.#make = make;
-    this.#onError = onError;
-  }
-
-  /** The index. Where there is none, it is made of what `tools` gives. */
-  of(tools: () => readonly Tool[]): ToolIndex<ToolAnswer> {
-    if (this.#index === undefined) {
-      const index = atOnce(this.#make());
-      for (const tool of tools()) atOnce(index.add(tool));
-      this.#index = index;
-    }
-    return this.#index;
-  }
-
-  add(tool: Tool): void {
-    this.#follow(tool.id, (index) => index.add(tool));
-  }
-
-  remove(id: string): void {
-    this.#follow(id, (index) => index.remove(id));
-  }
-
-  /** Forgets the index. The next search makes another. */
-  clear(): void {
-    this.#index = undefined;
-  }
-
-  #follow(id: string, change: (index: ToolIndex<ToolAnswer>) => unknown): void {
-    const index = this.#index;
-    if (index === undefined) return;
-    callHook(() => change(index), (error) => {
-      // Half a change may be in it. The next search makes another, and throws what that throws.
-      this.clear();
-      this.#onError(id, error);
-    });
-  }
 }
 
 /** The constant k of reciprocal rank fusion; 60 in the paper of Cormack, Clarke and Büttcher (2009). */

@@ -111,9 +111,7 @@ export function closeWords(word: string, known: Iterable<string>): [string, numb
     // Comparing the second letter excludes most words, and is faster than "startsWith".
     if (longer >= 0 && (limit === 0 || other.charCodeAt(1) === second) && other.startsWith(word)) {
       found.push([other, 0.5 + word.length / other.length / 2]);
-    } else if (
-      longer <= limit && longer >= -limit && isWithinEdits(word, other, limit)
-    ) {
+    } else if (longer <= limit && longer >= -limit && isWithinEdits(word, other, limit)) {
       found.push([other, isWithinEdits(word, other, 1) ? 1 : 0.5]);
     }
   }

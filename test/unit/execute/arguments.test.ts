@@ -81,10 +81,7 @@ describe("the arguments of a call", () => {
   it("are rejected when the text is not JSON, without repeating the text", async () => {
     const result = await fixture([CITY]).call("weather", '{"city": Oslo}');
     assertEquals(outcome(result), "invalid_arguments");
-    assertEquals(
-      messageOf(result),
-      'Cannot call "weather": its arguments are not JSON',
-    );
+    assertEquals(messageOf(result), 'Cannot call "weather": its arguments are not JSON');
   });
 
   it("return at most eight issues", async () => {

@@ -155,10 +155,7 @@ describe("a result that is larger than the limit", () => {
     const result = await fixture([returning(blocks)], limits)
       .call("give", {}, { outputOverflow: "truncate" });
     assert(result.ok && typeof result.content === "string");
-    assertEquals(
-      result.content,
-      "a\n[image left out]\nb… [truncated: 24 of more than 1000 bytes]",
-    );
+    assertEquals(result.content, "a\n[image left out]\nb… [truncated: 24 of more than 1000 bytes]");
   });
 
   it("is held to a lower limit of the caller's, and never to a higher one", async () => {

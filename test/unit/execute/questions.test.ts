@@ -160,10 +160,7 @@ describe("context.ask()", () => {
   it("suspends a call whose caller cannot answer now", async () => {
     const { call, dispatcher } = fixture([NAME]);
     const waiting = await suspended(call("greet", {}));
-    assertEquals(
-      messageOf(waiting),
-      'Cannot call "greet": it waits for an answer: Who are you?',
-    );
+    assertEquals(messageOf(waiting), 'Cannot call "greet": it waits for an answer: Who are you?');
     const result = await dispatcher.resume(waiting.ticket, { name: accept("Ann") });
     assertEquals(outcome(result), "Hello Ann");
   });
@@ -445,16 +442,8 @@ describe("context.ask()", () => {
       ],
       ["k", { message: "?", url: "https://a.example" }, 'and no other, has a "/url"'],
       ["k", { message: "?", kind: "authorization" }, 'has a "/url"'],
-      [
-        "k",
-        { message: "?", kind: "authorization", url: "javascript:1" },
-        "must begin with https",
-      ],
-      [
-        "k",
-        { message: "?", kind: "authorization", url: "nowhere" },
-        "must begin with https",
-      ],
+      ["k", { message: "?", kind: "authorization", url: "javascript:1" }, "must begin with https"],
+      ["k", { message: "?", kind: "authorization", url: "nowhere" }, "must begin with https"],
     ];
     const { call } = fixture([{
       name: "ask",

@@ -224,9 +224,7 @@ describe("ToolDispatcher.stream()", () => {
       },
     }], { graceMs: 0 });
     const aborted: unknown[] = [];
-    for await (
-      const event of dispatcher.stream({ name: "waits" }, { signal: controller.signal })
-    ) {
+    for await (const event of dispatcher.stream({ name: "waits" }, { signal: controller.signal })) {
       aborted.push(short(event));
       controller.abort();
     }

@@ -1,12 +1,10 @@
 /**
- * What the tests of `src/execute` share: a clock that moves when it is told to, promises that are
- * settled by hand, and a dispatcher around a few tools.
+ * What the tests of `src/execute` share: a dispatcher around a few tools, and their results.
  *
  * @module
  */
 
 import {
-  type Clock,
   type DispatchContext,
   makeTool,
   type ToolDefinition,
@@ -18,80 +16,9 @@ import {
   ToolDispatcher,
   type ToolDispatcherOptions,
 } from "../../../src/execute/mod.ts";
+import { FakeClock } from "../../support/waiting.ts";
 
-interface Timer {
-  readonly at: number;
-  readonly wake: () => void;
-}
-
-/** A manual clock. */
-export class FakeClock implements Clock {
-  readonly timers: Set<Timer> = new Set();
-  #now = 1_000;
-  #onArmed: (() => void)[] = [];
-
-  now(): number {
-    return this.#now;
-  }
-
-  timestamp(): number {
-    return 1_800_000_000_000 + this.#now;
-  }
-
-  setTimeout(wake: () => void, ms: number): () => void {
-    const timer = { at: this.#now + ms, wake };
-    this.timers.add(timer);
-    for (const tell of this.#onArmed.splice(0)) tell();
-    return () => void this.timers.delete(timer);
-  }
-
-  /** Resolves when a timer is armed, or immediately if one is. */
-  armed(): Promise<void> {
-    return this.timers.size > 0
-      ? Promise.resolve()
-      : new Promise((resolve) => this.#onArmed.push(resolve));
-  }
-
-  /** Advances the time, and fires due timers in order. */
-  advance(ms: number): void {
-    this.#now += ms;
-    for (const timer of [...this.timers].sort((a, b) => a.at - b.at)) {
-      if (timer.at <= this.#now && this.timers.delete(timer)) timer.wake();
-    }
-  }
-
-  /** Waits for a timer, then moves the time. */
-  async pass(ms: number): Promise<void> {
-    await this.armed();
-    this.advance(ms);
-  }
-}
-
-/** A promise that is settled by hand. */
-export interface Deferred<T> {
-  readonly promise: Promise<T>;
-  resolve(value: T): void;
-  reject(error: unknown): void;
-}
-
-export function deferred<T = void>(): Deferred<T> {
-  let resolve: (value: T) => void = () => {};
-  let reject: (error: unknown) => void = () => {};
-  const promise = new Promise<T>((yes, no) => {
-    resolve = yes;
-    reject = no;
-  });
-  return { promise, resolve, reject };
-}
-
-/** Lets pending promise reactions run until `done` returns true; fails if it never does. */
-export async function until(done: () => boolean): Promise<void> {
-  for (let turn = 0; turn < 1_000; turn++) {
-    if (done()) return;
-    await Promise.resolve();
-  }
-  throw new Error("It did not come about, however many reactions ran");
-}
+export * from "../../support/waiting.ts";
 
 /** A tool of which only what matters is written out. It accepts anything. */
 export type FakeTool = Partial<ToolDefinition> & { readonly name: string };

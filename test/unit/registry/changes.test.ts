@@ -1,7 +1,8 @@
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import { ToolChange } from "../../../src/registry/mod.ts";
-import { FakeClock, fakeRegistry, fakeTool } from "./fakes.ts";
+import { FakeClock } from "../../support/waiting.ts";
+import { fakeRegistry, fakeTool } from "./fakes.ts";
 
 function describeChange({ type, tool }: ToolChange): string {
   return `${type} ${tool.id}`;
@@ -25,18 +26,19 @@ describe("ToolChange", () => {
 describe("ToolRegistry.subscribe()", () => {
   it("notifies of every kind of change, with the tool and the time", () => {
     const clock = new FakeClock();
+    const timestamp = clock.timestamp();
     const registry = fakeRegistry({ clock });
     const changes: ToolChange[] = [];
     registry.subscribe((change) => changes.push(change));
     const first = registry.registerTool(fakeTool("a"));
-    clock.time = 2000;
+    clock.advance(1);
     const second = registry.updateTool(fakeTool("a"));
-    clock.time = 3000;
+    clock.advance(1);
     registry.unregisterTool("a");
     assertEquals(changes, [
-      { type: "added", tool: first, timestamp: 1000 },
-      { type: "updated", tool: second, previous: first, timestamp: 2000 },
-      { type: "removed", tool: second, timestamp: 3000 },
+      { type: "added", tool: first, timestamp },
+      { type: "updated", tool: second, previous: first, timestamp: timestamp + 1 },
+      { type: "removed", tool: second, timestamp: timestamp + 2 },
     ]);
     assertStrictEquals(changes[1]?.previous, first);
     assert(changes.every(Object.isFrozen));

@@ -6,7 +6,8 @@ import {
   ToolLifecycleError,
 } from "../../../src/registry/mod.ts";
 import { listSource } from "../../../src/select/mod.ts";
-import { FakeClock, fakeRegistry, fakeTool, gate, requiredOnlyEngine } from "./fakes.ts";
+import { deferred, FakeClock } from "../../support/waiting.ts";
+import { fakeRegistry, fakeTool, requiredOnlyEngine } from "./fakes.ts";
 
 /** Lets everything run that need not wait for the outside. */
 async function settle(): Promise<void> {
@@ -43,12 +44,12 @@ describe("ToolRegistry.acquire()", () => {
   });
 
   it("lets calls that arrive together share one init", async () => {
-    const { promise, open } = gate<string>();
+    const { promise, resolve } = deferred<string>();
     let runs = 0;
     const tool = fakeTool("a", { init: () => (runs++, promise) });
     const registry = fakeRegistry({ tools: [tool] });
     const calls = Promise.all([registry.acquire(tool), registry.acquire(tool), registry.ready()]);
-    open("state");
+    resolve("state");
     const [first, second] = await calls;
     assertStrictEquals(first, second);
     assertEquals([runs, first.state], [1, "state"]);
@@ -77,7 +78,7 @@ describe("ToolRegistry.acquire()", () => {
 
   it("stops waiting for an init that takes too long, and disposes of its late result", async () => {
     const clock = new FakeClock();
-    const { promise, open } = gate<string>();
+    const { promise, resolve } = deferred<string>();
     const disposed: unknown[] = [];
     let runs = 0;
     const tool = fakeTool("a", {
@@ -88,7 +89,7 @@ describe("ToolRegistry.acquire()", () => {
     const call = registry.acquire(tool);
     await settle();
     clock.advance(499);
-    assertEquals(clock.pending, 1);
+    assertEquals(clock.timers.size, 1);
     clock.advance(1);
     await assertRejects(
       async () => await call,
@@ -96,46 +97,41 @@ describe("ToolRegistry.acquire()", () => {
       'Tool "a" is not ready: its init did not end within 500 ms',
     );
     assertEquals((await registry.acquire(tool)).state, "second");
-    open("first");
+    resolve("first");
     await settle();
-    assertEquals([disposed, clock.pending], [["first"], 0]);
+    assertEquals([disposed, clock.timers.size], [["first"], 0]);
   });
 
-  it("reports what came late and could not be disposed of", async () => {
+  /** A registry that has given up the init of its tool. */
+  async function lateInit(dispose: () => Promise<void>) {
     const clock = new FakeClock();
-    const { promise, open } = gate();
+    const { promise, ...init } = deferred();
     const reports: RegistryErrorReport[] = [];
-    const cause = new Error("No");
-    const tool = fakeTool("a", { init: () => promise, dispose: () => Promise.reject(cause) });
-    const registry = fakeRegistry({
-      tools: [tool],
-      clock,
-      onError: (report) => reports.push(report),
-    });
+    const tool = fakeTool("a", { init: () => promise, dispose });
+    const onError = (report: RegistryErrorReport) => void reports.push(report);
+    const registry = fakeRegistry({ tools: [tool], clock, onError });
     const call = registry.acquire(tool);
     await settle();
     clock.advance(30_000);
     await assertRejects(async () => await call, ToolLifecycleError, "within 30000 ms");
-    open();
+    return { registry, reports, init };
+  }
+
+  it("reports what came late and could not be disposed of", async () => {
+    const cause = new Error("No");
+    const { init, reports } = await lateInit(() => Promise.reject(cause));
+    init.resolve();
     await settle();
     assertEquals(reports.map(({ phase, toolId }) => [phase, toolId]), [["dispose", "a"]]);
     assertStrictEquals((reports[0]?.error as Error).cause, cause);
   });
 
   it("has nothing to dispose of, nor to report, when init fails late", async () => {
-    const clock = new FakeClock();
-    const { promise, fail } = gate();
-    const log: unknown[] = [];
-    const tool = fakeTool("a", { init: () => promise, dispose: () => void log.push("disposed") });
-    const registry = fakeRegistry({ tools: [tool], clock, onError: (report) => log.push(report) });
-    const call = registry.acquire(tool);
-    await settle();
-    clock.advance(30_000);
-    await assertRejects(async () => await call, ToolLifecycleError, "within 30000 ms");
-    fail(new Error("No"));
+    const { registry, init, reports } = await lateInit(() => Promise.reject(new Error("Disposed")));
+    init.reject(new Error("No"));
     await settle();
     await registry.dispose();
-    assertEquals(log, []);
+    assertEquals(reports, []);
   });
 
   it("leaves no timer behind when init is in time", async () => {
@@ -143,18 +139,14 @@ describe("ToolRegistry.acquire()", () => {
     const tool = fakeTool("a", { init: () => 1 });
     const registry = fakeRegistry({ tools: [tool], clock });
     await registry.acquire(tool);
-    assertEquals(clock.pending, 0);
+    assertEquals(clock.timers.size, 0);
   });
 
   it("rejects an unregistered tool", () => {
     const tool = fakeTool("a");
     const registry = fakeRegistry({ tools: [tool] });
     registry.unregisterTool("a");
-    assertThrows(
-      () => registry.acquire(tool),
-      ToolLifecycleError,
-      'Tool "a" is not registered',
-    );
+    assertThrows(() => registry.acquire(tool), ToolLifecycleError, 'Tool "a" is not registered');
   });
 
   it("rejects a tool that was replaced, and provides the new one immediately", () => {
@@ -250,7 +242,7 @@ describe("dispose of a tool", () => {
   });
 
   it("waits for an init under way, whose call still runs", async () => {
-    const { promise, open } = gate<string>();
+    const { promise, resolve } = deferred<string>();
     const disposed: unknown[] = [];
     const tool = fakeTool("a", {
       init: () => promise,
@@ -259,7 +251,7 @@ describe("dispose of a tool", () => {
     const registry = fakeRegistry({ tools: [tool] });
     const call = registry.acquire(tool);
     registry.unregisterTool("a");
-    open("state");
+    resolve("state");
     const runtime = await call;
     await settle();
     assertEquals([runtime.state, disposed], ["state", []]);
@@ -325,7 +317,7 @@ describe("dispose of a tool", () => {
 
 describe("ToolRegistry.ready()", () => {
   it("runs every init that has not run, concurrently", async () => {
-    const { promise, open } = gate();
+    const { promise, resolve } = deferred();
     const log: string[] = [];
     const registry = fakeRegistry({
       tools: ["a", "b"].map((id) => fakeTool(id, { init: () => (log.push(id), promise) })),
@@ -333,7 +325,7 @@ describe("ToolRegistry.ready()", () => {
     const ready = registry.ready();
     await settle();
     assertEquals(log, ["a", "b"]);
-    open();
+    resolve();
     await ready;
     registry.registerTool(fakeTool("c", { init: () => void log.push("c") }));
     await registry.ready();
@@ -341,7 +333,7 @@ describe("ToolRegistry.ready()", () => {
   });
 
   it("reports all that failed, in order of id", async () => {
-    const slow = gate();
+    const slow = deferred();
     const registry = fakeRegistry({
       tools: [
         fakeTool("slow", { init: () => slow.promise }),
@@ -352,7 +344,7 @@ describe("ToolRegistry.ready()", () => {
     });
     const ready = registry.ready();
     await settle();
-    slow.fail(new Error("No"));
+    slow.reject(new Error("No"));
     const thrown = await assertRejects(() => ready, AggregateError);
     assertEquals(thrown.errors.map((error: Error) => error.message), [
       'Tool "bad" is not ready: its init failed',
@@ -377,7 +369,7 @@ describe("ToolRegistry.ready()", () => {
 describe("ToolRegistry.dispose()", () => {
   it("disposes of the tools in reverse order of registration, one after another", async () => {
     const log: string[] = [];
-    const { promise, open } = gate();
+    const { promise, resolve } = deferred();
     const registry = fakeRegistry({
       tools: [
         fakeTool("b", { dispose: () => void log.push("b") }),
@@ -397,7 +389,7 @@ describe("ToolRegistry.dispose()", () => {
     const ended = registry.dispose();
     await settle();
     assertEquals(log, ["b", "c begins"]);
-    open();
+    resolve();
     await ended;
     assertEquals(log, ["b", "c begins", "c ends", "a", "new b"]);
   });
@@ -434,7 +426,7 @@ describe("ToolRegistry.dispose()", () => {
   });
 
   it("disposes of a tool whose init ends after the wait was given up", async () => {
-    const { promise, open } = gate<string>();
+    const { promise, resolve } = deferred<string>();
     const disposed: unknown[] = [];
     const tool = fakeTool("a", {
       init: () => promise,
@@ -443,12 +435,8 @@ describe("ToolRegistry.dispose()", () => {
     const registry = fakeRegistry({ tools: [tool] });
     const call = registry.acquire(tool);
     await registry.dispose({ signal: AbortSignal.abort() });
-    open("state");
-    await assertRejects(
-      async () => await call,
-      ToolLifecycleError,
-      'Tool "a" is not registered',
-    );
+    resolve("state");
+    await assertRejects(async () => await call, ToolLifecycleError, 'Tool "a" is not registered');
     assertEquals(disposed, ["state"]);
   });
 
@@ -479,14 +467,14 @@ describe("ToolRegistry.dispose()", () => {
   });
 
   it("waits for tools that were unregistered before", async () => {
-    const { promise, open } = gate();
+    const { promise, resolve } = deferred();
     const registry = fakeRegistry({ tools: [fakeTool("a", { dispose: () => promise })] });
     registry.unregisterTool("a");
     let ended = false;
     const end = registry.dispose().then(() => ended = true);
     await settle();
     assertEquals(ended, false);
-    open();
+    resolve();
     await end;
     assert(ended);
   });

@@ -93,10 +93,7 @@ describe("FormSchema.shapeOf()", () => {
       const shape = form.shapeOf(place);
       return shape.kind === "object" ? [...shape.properties.keys()] : shape.kind;
     });
-    assertEquals(kept, [
-      ["id", "n"],
-      ["id", "s"],
-    ]);
+    assertEquals(kept, [["id", "n"], ["id", "s"]]);
   });
 
   it("makes no forms of branches that only say which properties must be there", () => {

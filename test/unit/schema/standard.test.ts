@@ -60,12 +60,9 @@ describe("validateStandard()", () => {
   });
 
   it("reports 8 issues at most, and clips what a library says", () => {
-    const schema = fakeSchema(() => ({
-      issues: Array.from({ length: 1_000 }, () => ({
-        message: "long ".repeat(10_000),
-        path: Array.from({ length: 1_000 }, () => "key ".repeat(1_000)),
-      })),
-    }));
+    const path = Array(1_000).fill("key ".repeat(1_000));
+    const issues = Array(1_000).fill({ message: "long ".repeat(10_000), path });
+    const schema = fakeSchema(() => ({ issues }));
     const outcome = validateStandard(schema, {});
     assert(!(outcome instanceof Promise) && outcome.issues !== undefined);
     assertEquals(outcome.issues.length, MAX_ISSUES);

@@ -6,7 +6,7 @@ import {
   ToolAvailabilityContextBuilder,
   type ToolAvailabilityInput,
 } from "../../../src/select/mod.ts";
-import { fakeTool } from "./fake_tools.ts";
+import { fakeTool } from "../registry/fakes.ts";
 
 const tools = [
   fakeTool("edit", { category: "editor", risk: "medium" }),

@@ -18,7 +18,7 @@ import {
   type ToolFilter,
 } from "../../../src/select/mod.ts";
 import type { Tool } from "../../../src/tool/mod.ts";
-import { fakeTool } from "./fake_tools.ts";
+import { fakeTool } from "../registry/fakes.ts";
 
 const tools = [
   fakeTool("chain:status", { risk: "safe", tags: ["read", "chain"], roles: ["control", "impl"] }),

@@ -54,10 +54,7 @@ describe("new FunctionDefinition()", () => {
         { input_schema: {} },
         '"/input_schema" is not one of its fields: did you mean "parameters"?',
       ],
-      [
-        { inputSchema: {} },
-        '"/inputSchema" is not one of its fields: did you mean "parameters"?',
-      ],
+      [{ inputSchema: {} }, '"/inputSchema" is not one of its fields: did you mean "parameters"?'],
       [{ run: 1 }, '"/run" is not one of its fields: name, description,'],
       [read, '"/id" is not one of its fields'],
       ["ping", "its options must be an object"],

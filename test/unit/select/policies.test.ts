@@ -11,7 +11,7 @@ import {
   denyAll,
   type ToolPolicy,
 } from "../../../src/select/mod.ts";
-import { fakeTool } from "./fake_tools.ts";
+import { fakeTool } from "../registry/fakes.ts";
 
 const status = fakeTool("chain:status", { category: "git", risk: "safe", tags: ["read"] });
 const write = fakeTool("file-write", {

@@ -17,7 +17,7 @@ import {
   type ToolFilter,
 } from "../../../src/select/mod.ts";
 import { KNOWN_CATEGORIES, RISK_LEVELS, type Tool } from "../../../src/tool/mod.ts";
-import { fakeTool } from "./fake_tools.ts";
+import { fakeTool } from "../registry/fakes.ts";
 import { cases } from "../../support/laws.ts";
 
 fc.configureGlobal(cases(100));

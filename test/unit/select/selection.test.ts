@@ -10,7 +10,7 @@ import {
   type ToolFilter,
 } from "../../../src/select/mod.ts";
 import type { Tool } from "../../../src/tool/mod.ts";
-import { fakeTool } from "./fake_tools.ts";
+import { fakeTool } from "../registry/fakes.ts";
 
 const tools = [
   fakeTool("a:one", { risk: "low", tags: ["x", "y"], category: "git", scopes: ["s"] }),
@@ -67,12 +67,7 @@ describe("Selection", () => {
       maxRisk: "high",
       namespace: "a",
     });
-    assertEquals(asked, [
-      "first a:one",
-      "second a:one",
-      "policy a:one",
-      "first a:two",
-    ]);
+    assertEquals(asked, ["first a:one", "second a:one", "policy a:one", "first a:two"]);
   });
 
   it("takes a filter that throws, or does not answer true, as a no", () => {

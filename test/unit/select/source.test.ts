@@ -2,7 +2,7 @@ import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/ass
 import { describe, it } from "bun:test";
 import { listSource } from "../../../src/select/mod.ts";
 import type { Tool, ToolAvailabilityQuery } from "../../../src/tool/mod.ts";
-import { fakeTool } from "./fake_tools.ts";
+import { fakeTool } from "../registry/fakes.ts";
 
 describe("listSource()", () => {
   it("holds the tools in code-unit order of id, frozen", () => {

@@ -2,7 +2,7 @@ import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/ass
 import { describe, it } from "bun:test";
 import { buildToolset, listSource, Toolset, type ToolSource } from "../../../src/select/mod.ts";
 import type { Tool } from "../../../src/tool/mod.ts";
-import { fakeTool } from "./fake_tools.ts";
+import { fakeTool } from "../registry/fakes.ts";
 
 const low = fakeTool("low", { risk: "low" });
 const high = fakeTool("high", { risk: "high" });

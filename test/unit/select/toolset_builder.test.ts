@@ -12,7 +12,7 @@ import {
   type ToolCollection,
   ToolsetBuilder,
 } from "../../../src/select/mod.ts";
-import { fakeTool } from "./fake_tools.ts";
+import { fakeTool } from "../registry/fakes.ts";
 
 const tools = [
   fakeTool("a:one", { risk: "low", tags: ["x", "y"], category: "git", scopes: ["s", "t"] }),
@@ -36,11 +36,7 @@ describe("ToolsetBuilder", () => {
     ["excludeCategories", from().excludeCategories("git", "search"), ["a:two", "plain"]],
     ["withTools", from().withTools("plain", "a:one"), ["a:one", "plain"]],
     ["excludeTools", from().excludeTools("plain").excludeTools("a:one"), ["a:two", "b:one"]],
-    [
-      "excludeTools wins",
-      from().withTools("plain", "a:one").excludeTools("plain"),
-      ["a:one"],
-    ],
+    ["excludeTools wins", from().withTools("plain", "a:one").excludeTools("plain"), ["a:one"]],
     [
       "withFilter twice",
       from().withFilter((tool) => tool.name === "one").withFilter((tool) => tool.risk === "low"),

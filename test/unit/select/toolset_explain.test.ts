@@ -13,7 +13,7 @@ import {
   ToolAvailabilityContext,
   type ToolPolicy,
 } from "../../../src/select/mod.ts";
-import { fakeTool } from "./fake_tools.ts";
+import { fakeTool } from "../registry/fakes.ts";
 
 const tool = fakeTool("task:start", {
   risk: "high",
@@ -31,18 +31,12 @@ const why = (selection: Selection) => {
 
 describe("Toolset.explain()", () => {
   const rows: [Selection, string][] = [
-    [
-      { allowIds: ["x"] },
-      "allow-list | allow-list: it is not on the list of allowed tools",
-    ],
+    [{ allowIds: ["x"] }, "allow-list | allow-list: it is not on the list of allowed tools"],
     [
       { context: { enabledToolIds: [] } },
       "allow-list | allow-list: it is not on the list of allowed tools",
     ],
-    [
-      { denyIds: ["task:start"] },
-      "deny-list | deny-list: it is on the list of denied tools",
-    ],
+    [{ denyIds: ["task:start"] }, "deny-list | deny-list: it is on the list of denied tools"],
     [
       { context: { disabledToolIds: ["task:start"] } },
       "deny-list | deny-list: it is on the list of denied tools",
@@ -61,10 +55,7 @@ describe("Toolset.explain()", () => {
       { context: { hasGitRepository: false } },
       'context | context: there is no git repository, which category "git" needs',
     ],
-    [
-      { context: ToolAvailabilityContext.readOnly },
-      'tags | tags: it lacks the tags "read-only"',
-    ],
+    [{ context: ToolAvailabilityContext.readOnly }, 'tags | tags: it lacks the tags "read-only"'],
     [{ role: "impl" }, 'role | role: role "impl" is not among "control", "owner"'],
     [{ role: null }, 'role | role: no role is not among "control", "owner"'],
     [{ scopes: ["read"] }, 'scopes | scopes: the caller lacks the scopes "write"'],
@@ -84,10 +75,7 @@ describe("Toolset.explain()", () => {
       { policies: [{ name: "house", allow: () => false }] },
       "policy | policy: policy house denies it",
     ],
-    [
-      { policies: [{ allow: () => false }] },
-      "policy | policy: policy without a name denies it",
-    ],
+    [{ policies: [{ allow: () => false }] }, "policy | policy: policy without a name denies it"],
   ];
   for (const [selection, expected] of rows) {
     it(`explains ${JSON.stringify(selection)}: ${expected.split(": ").slice(1).join(": ")}`, () => {

@@ -79,10 +79,7 @@ describe("ToolResult.error()", () => {
 
   for (const code of Object.keys(FAILURE_CODES).filter(isFailureCode)) {
     it(`returns whether "${code}" is retryable`, () => {
-      assertEquals(
-        ToolResult.error(code, "").error.retryable,
-        FAILURE_CODES[code].retryable,
-      );
+      assertEquals(ToolResult.error(code, "").error.retryable, FAILURE_CODES[code].retryable);
     });
   }
 

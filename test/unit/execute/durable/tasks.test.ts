@@ -277,9 +277,7 @@ describe("a task", () => {
     assertEquals(codeOf(wrong), "invalid_arguments");
     assertEquals((await tasks.get(id, ANN))?.status, "input_required");
     const answers = { "plue:approval": YES };
-    const both = await Promise.all(
-      [1, 2].map(() => tasks.answer(dispatcher, id, answers, ANN)),
-    );
+    const both = await Promise.all([1, 2].map(() => tasks.answer(dispatcher, id, answers, ANN)));
     assertEquals(both.map(codeOf).toSorted(), ["ticket_refused", "working"]);
     assertEquals([await ended(id, "completed"), ran], [1, 1]);
     assertEquals(codeOf(await tasks.answer(dispatcher, id, answers, ANN)), "ticket_refused");

@@ -7,8 +7,7 @@
 import { assertEquals } from "@std/assert";
 import { approval } from "../../../../src/execute/layers/approval.ts";
 import { concurrencyLimit } from "../../../../src/execute/layers/concurrency_limit.ts";
-import { emissions } from "../../../../src/execute/layers/emissions.ts";
-import { failureNotice } from "../../../../src/execute/layers/emissions.ts";
+import { emissions, failureNotice } from "../../../../src/execute/layers/emissions.ts";
 import { hooks } from "../../../../src/execute/layers/hooks.ts";
 import { validators } from "../../../../src/execute/layers/validators.ts";
 import { hostContext } from "../../../../src/execute/layers/host_context.ts";
@@ -21,7 +20,7 @@ import { transactions } from "../../../../src/execute/layers/transactions.ts";
 import { truncation } from "../../../../src/execute/layers/truncation.ts";
 import type { Call, Layer, LayerFunction, Next, Outcome } from "../../../../src/execute/mod.ts";
 import { type Answer, ToolResult, type TransactionManager } from "../../../../mod.ts";
-import { describeLayer, type LayerSetup } from "../../../contract/layer_contract.ts";
+import { describeLayer, type LayerSetup, ran, stopped } from "../../../contract/layer_contract.ts";
 
 const fail = (): never => {
   throw new Error("broken");
@@ -38,30 +37,21 @@ describeLayer("emissions", () => ({
     progress(1, 2);
   },
 }), [
-  {
-    title: "drops a value that is not JSON, and reports it",
+  ran("drops a value that is not JSON, and reports it", "done", {
     touch: ({ metadata }) => metadata(1n),
-    outcome: "done",
-    runs: true,
-    reports: 1,
-  },
+  }, 1),
 ]);
 
 describeLayer("truncation", () => ({ layers: truncation("truncate") }), [
-  {
-    title: "cuts a text that is larger than the caller allows",
-    context: { maxOutputBytes: 200 },
-    execute: () => "x".repeat(998),
-    outcome: `${"x".repeat(102)}… [truncated: 104 of 1000 bytes]`,
-    runs: true,
-  },
-  {
-    title: "fails a call whose caller takes no part of a text",
+  ran(
+    "cuts a text that is larger than the caller allows",
+    `${"x".repeat(102)}… [truncated: 104 of 1000 bytes]`,
+    { context: { maxOutputBytes: 200 }, execute: () => "x".repeat(998) },
+  ),
+  ran("fails a call whose caller takes no part of a text", "output_too_large", {
     context: { maxOutputBytes: 200, outputOverflow: "fail" },
     execute: () => "x".repeat(998),
-    outcome: "output_too_large",
-    runs: true,
-  },
+  }),
 ]);
 
 // Approval
@@ -72,44 +62,19 @@ describeLayer("approval", () => ({
   layers: [approval(() => true)],
   tool: APPROVED,
 }), [
-  {
-    title: "fails a call that no approver can decide",
-    layers: [approval(undefined)],
-    outcome: "approval_required",
-    runs: false,
-  },
-  {
-    title: "fails a call that is not approved",
-    layers: [approval(() => ({ approved: false, reason: "it is late" }))],
-    outcome: "denied",
-    runs: false,
-  },
-  {
-    title: "fails a call whose approver throws",
-    layers: [approval(fail)],
-    outcome: "denied",
-    runs: false,
-    reports: 1,
-  },
-  {
-    title: "fails a call whose approver takes too long",
-    layers: [approval(never, { timeoutMs: 500 })],
-    outcome: "timeout",
-    runs: false,
-  },
-  {
-    title: "fails a call whose caller cannot be asked",
-    layers: [approval("ask")],
-    outcome: "approval_required",
-    runs: false,
-  },
-  {
-    title: "does not concern a tool that requires no approval",
+  stopped("fails a call that no approver can decide", "approval_required", [approval(undefined)]),
+  stopped("fails a call that is not approved", "denied", [
+    approval(() => ({ approved: false, reason: "it is late" })),
+  ]),
+  stopped("fails a call whose approver throws", "denied", [approval(fail)], 1),
+  stopped("fails a call whose approver takes too long", "timeout", [
+    approval(never, { timeoutMs: 500 }),
+  ]),
+  stopped("fails a call whose caller cannot be asked", "approval_required", [approval("ask")]),
+  ran("does not concern a tool that requires no approval", "done", {
     layers: [approval(undefined)],
     tool: {},
-    outcome: "done",
-    runs: true,
-  },
+  }),
 ]);
 
 // Concurrency limit
@@ -127,33 +92,23 @@ describeLayer("failure notice", () => {
     layers: [failureNotice()],
     context: { metadata: (value: unknown) => void received.push(value) },
   };
-}, [{
-  title: "does not let the caller's callback change the result",
-  context: { metadata: fail },
-  execute: () => ToolResult.error("denied", "No"),
-  outcome: "denied",
-  runs: true,
-  reports: 1,
-}]);
+}, [
+  ran("does not let the caller's callback change the result", "denied", {
+    context: { metadata: fail },
+    execute: () => ToolResult.error("denied", "No"),
+  }, 1),
+]);
 
 // Hooks
 
-for (const part of ["before", "after"] as const) {
+for (const [part, ends] of [["before", stopped], ["after", ran]] as const) {
+  const throws = hooks({ [part]: fail })[part];
+  const hangs = hooks({ [part]: never })[part];
   describeLayer(`${part} hook`, () => ({ layers: hooks({ [part]: async () => {} })[part] }), [
-    {
-      title: `fails a call whose ${part} hook throws`,
-      layers: hooks({ [part]: fail })[part],
-      outcome: "denied",
-      runs: part === "after",
-      reports: 1,
-    },
-    {
-      title: `fails a call whose ${part} hook does not end`,
-      layers: hooks({ [part]: never })[part],
-      outcome: part === "before" ? "timeout" : "denied",
-      runs: part === "after",
-      reports: part === "before" ? 0 : 1,
-    },
+    ends(`fails a call whose ${part} hook throws`, "denied", throws, 1),
+    part === "before"
+      ? stopped("fails a call whose before hook does not end", "timeout", hangs)
+      : ran("fails a call whose after hook does not end", "denied", hangs, 1),
   ]);
 }
 
@@ -166,25 +121,22 @@ describeLayer("host context", () => ({
   tool: { context: CONTEXT },
   context: { context: { tenant: "a" } },
   touch: ({ context }) => assertEquals(context as unknown, { tenant: "a" }),
-}), [{
-  title: "fails a call whose host gives a wrong context",
-  context: { context: {} },
-  outcome: "unavailable",
-  runs: false,
-  reports: 1,
-}]);
+}), [
+  stopped("fails a call whose host gives a wrong context", "unavailable", {
+    context: { context: {} },
+  }, 1),
+]);
 
 // Idempotency
 
 /** Idempotent, since the key of another tool that may still run is not free for the next call. */
 const WITH_KEY = { context: { idempotencyKey: "k" }, tool: { idempotent: true } } as const;
 
-describeLayer("idempotency", (clock) => ({ layers: idempotency({}, clock), ...WITH_KEY }), [{
-  title: "fails a call whose key is not valid",
-  context: { idempotencyKey: "" },
-  outcome: "invalid_arguments",
-  runs: false,
-}]);
+describeLayer("idempotency", (clock) => ({ layers: idempotency({}, clock), ...WITH_KEY }), [
+  stopped("fails a call whose key is not valid", "invalid_arguments", {
+    context: { idempotencyKey: "" },
+  }),
+]);
 
 describeLayer("idempotency with stored keys", (clock) => {
   let held = 0;
@@ -224,13 +176,12 @@ describeLayer("questions", () => {
       void step("first", () => 1);
     },
   };
-}, [{
-  title: "fails the call of a tool whose caller cannot be asked",
-  context: {},
-  execute: async ({ ask }) => (await ask("name", { message: "Your name?" })).action,
-  outcome: "input_unavailable",
-  runs: true,
-}]);
+}, [
+  ran("fails the call of a tool whose caller cannot be asked", "input_unavailable", {
+    context: {},
+    execute: async ({ ask }) => (await ask("name", { message: "Your name?" })).action,
+  }),
+]);
 
 // Repair
 
@@ -239,32 +190,13 @@ describeLayer("repair", () => ({
   tool: { parameters: { type: "object", required: ["n"] } },
   arguments: "{n: 1}",
 }), [
-  {
-    title: "fails a call whose arguments stay text",
-    layers: [repair(() => undefined)],
-    outcome: "invalid_arguments",
-    runs: false,
-  },
-  {
-    title: "fails a call whose arguments stay wrong",
+  stopped("fails a call whose arguments stay text", "invalid_arguments", [repair(() => undefined)]),
+  stopped("fails a call whose arguments stay wrong", "invalid_arguments", {
     layers: [repair(() => undefined)],
     arguments: {},
-    outcome: "invalid_arguments",
-    runs: false,
-  },
-  {
-    title: "fails a call whose repair throws",
-    layers: [repair(fail)],
-    outcome: "invalid_arguments",
-    runs: false,
-    reports: 1,
-  },
-  {
-    title: "ends a call whose repair does not end",
-    layers: [repair(never)],
-    outcome: "timeout",
-    runs: false,
-  },
+  }),
+  stopped("fails a call whose repair throws", "invalid_arguments", [repair(fail)], 1),
+  stopped("ends a call whose repair does not end", "timeout", [repair(never)]),
 ]);
 
 // Telemetry
@@ -284,13 +216,9 @@ describeLayer("telemetry", (clock) => {
     };
   };
   return { layers: [telemetry({ begin })], held: () => open };
-}, [{
-  title: "runs a call whose telemetry throws",
-  layers: [telemetry({ begin: fail })],
-  outcome: "done",
-  runs: true,
-  reports: 1,
-}]);
+}, [
+  ran("runs a call whose telemetry throws", "done", [telemetry({ begin: fail })], 1),
+]);
 
 // Transactions
 
@@ -318,62 +246,41 @@ function transactionLog(changes: Partial<TransactionManager> = {}): LayerSetup {
 }
 
 describeLayer("transactions", () => transactionLog(), [
-  {
-    title: "fails a call without a manager",
-    layers: [transactions()],
-    outcome: "transaction_failed",
-    runs: false,
-  },
-  {
-    title: "fails a call whose transaction cannot begin",
-    ...transactionLog({ begin: fail }),
-    outcome: "transaction_failed",
-    runs: false,
-    reports: 1,
-  },
-  {
-    title: "fails a call whose transaction does not begin",
-    ...transactionLog({ begin: never }),
-    outcome: "timeout",
-    runs: false,
-  },
-  {
-    title: "fails a call whose transaction cannot be committed",
-    ...transactionLog({ commit: fail }),
-    outcome: "transaction_failed",
-    runs: true,
-    reports: 1,
-  },
-  {
-    title: "fails a call whose transaction is not committed in time",
-    ...transactionLog({ commit: never }),
-    outcome: "transaction_failed",
-    runs: true,
-  },
+  stopped("fails a call without a manager", "transaction_failed", [transactions()]),
+  stopped(
+    "fails a call whose transaction cannot begin",
+    "transaction_failed",
+    transactionLog({ begin: fail }),
+    1,
+  ),
+  stopped(
+    "fails a call whose transaction does not begin",
+    "timeout",
+    transactionLog({ begin: never }),
+  ),
+  ran(
+    "fails a call whose transaction cannot be committed",
+    "transaction_failed",
+    transactionLog({ commit: fail }),
+    1,
+  ),
+  ran(
+    "fails a call whose transaction is not committed in time",
+    "transaction_failed",
+    transactionLog({ commit: never }),
+  ),
 ]);
 
 // Validators
 
 describeLayer("validators", () => ({ layers: validators([() => undefined]) }), [
-  {
-    title: "fails a call that a rule refuses",
-    layers: validators([() => "it is too late"]),
-    outcome: "invalid_arguments",
-    runs: false,
-  },
-  {
-    title: "fails a call whose rule throws",
-    layers: validators([fail]),
-    outcome: "denied",
-    runs: false,
-    reports: 1,
-  },
-  {
-    title: "ends a call whose rule does not end",
-    layers: validators([never]),
-    outcome: "timeout",
-    runs: false,
-  },
+  stopped(
+    "fails a call that a rule refuses",
+    "invalid_arguments",
+    validators([() => "it is too late"]),
+  ),
+  stopped("fails a call whose rule throws", "denied", validators([fail]), 1),
+  stopped("ends a call whose rule does not end", "timeout", validators([never])),
 ]);
 
 // Layers of a user
@@ -396,19 +303,16 @@ for (const stage of ["call", "input", "run"] as const) {
     };
     return { layers: [layer], held: () => held };
   }, [
-    {
-      title: "ends a call that waits for good",
-      layers: [{ name: "waits", stage, for: () => (call) => call.wait("testing", never()) }],
-      outcome: "timeout",
-      runs: false,
-    },
-    {
-      title: "runs the tool of a call that throws before next()",
-      layers: [{ name: "throws", stage, for: () => fail }],
-      outcome: "threw",
-      runs: false,
-      reports: 1,
-    },
+    stopped("ends a call that waits for good", "timeout", [{
+      name: "waits",
+      stage,
+      for: () => (call) => call.wait("testing", never()),
+    }]),
+    stopped("runs the tool of a call that throws before next()", "threw", [{
+      name: "throws",
+      stage,
+      for: () => fail,
+    }], 1),
   ]);
 }
 
@@ -433,19 +337,11 @@ describeLayer(
   "session budget",
   () => ({ layers: [sessionBudget(10)], context: { sessionId: "s1" } }),
   [
-    {
-      title: "fails the call of a session that is over its budget",
-      layers: [sessionBudget(0)],
-      outcome: "denied",
-      runs: false,
-    },
-    {
-      title: "takes no part in calls without a session",
+    stopped("fails the call of a session that is over its budget", "denied", [sessionBudget(0)]),
+    ran("takes no part in calls without a session", "done", {
       layers: [sessionBudget(0)],
       context: {},
-      outcome: "done",
-      runs: true,
-    },
+    }),
   ],
 );
 
@@ -469,9 +365,6 @@ class OnlyFor implements Layer {
   }
 }
 
-describeLayer("of a class", () => ({ layers: [new OnlyFor("t")] }), [{
-  title: "takes no part in calls of another tool",
-  layers: [new OnlyFor("other")],
-  outcome: "done",
-  runs: true,
-}]);
+describeLayer("of a class", () => ({ layers: [new OnlyFor("t")] }), [
+  ran("takes no part in calls of another tool", "done", [new OnlyFor("other")]),
+]);
