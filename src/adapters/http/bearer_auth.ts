@@ -9,7 +9,7 @@ import { type Check, checkFunction, checkText, refuse } from "../../tool/mod.ts"
 import { BoundedMap } from "./bounded_map.ts";
 import { checkOptions, checkTexts, having } from "./options.ts";
 import { type Authorize, type Caller, checkCaller, requireCaller } from "./identity.ts";
-import type { HttpPart } from "./handler.ts";
+import type { HttpPart, PublicRoute } from "./handler.ts";
 import { isResponse, json, type ProblemCode, problemResponse } from "./responses.ts";
 
 /** Options of the responses that reject a caller. */
@@ -51,7 +51,9 @@ export type Challenger = (why: Rejection, scopes?: readonly string[]) => Respons
 
 /** Makes the responses that reject a caller. */
 export function createChallenger({ resource }: ChallengeOptions): Challenger {
-  const metadata = resource === undefined ? undefined : metadataUrl(resource);
+  const metadata = resource === undefined
+    ? undefined
+    : urlOf(resource).origin + metadataPaths(resource)[0];
   return (why, scopes) => {
     const [status, code, detail, error] = REJECTIONS[why];
     const scope = scopes?.join(" ");
@@ -101,34 +103,10 @@ const RESOURCE_CHECKS = {
 
 const WELL_KNOWN = "/.well-known/oauth-protected-resource";
 
-/** Returns the URL of a resource's metadata. */
-function metadataUrl(resource: string): string {
-  const { origin } = urlOf(resource);
-  return origin + metadataPaths(resource)[0];
-}
-
 /** Returns the paths of the metadata: the resource's own path, and the path for its host. */
 function metadataPaths(resource: string): readonly [string, ...string[]] {
   const { pathname } = urlOf(resource);
   return pathname === "/" ? [WELL_KNOWN] : [WELL_KNOWN + pathname, WELL_KNOWN];
-}
-
-/** The metadata, as JSON. */
-function resourceMetadata(options: ProtectedResource): Record<string, unknown> {
-  checkOptions("describe the resource", options, RESOURCE_CHECKS);
-  const { resource, authorizationServers, scopes } = options;
-  urlOf(resource);
-  if (authorizationServers.length === 0) {
-    refuse("describe the resource", "it needs an authorization server");
-  }
-  for (const server of authorizationServers) urlOf(server);
-  return {
-    resource,
-    authorization_servers: authorizationServers,
-    // JSON omits what is undefined.
-    scopes_supported: scopes,
-    bearer_methods_supported: ["header"],
-  };
 }
 
 /**
@@ -137,15 +115,26 @@ function resourceMetadata(options: ProtectedResource): Record<string, unknown> {
  *
  * @throws {TypeError} If a URL is none, there is no authorization server, or a field is unknown.
  */
-export function serveProtectedResource(resource: ProtectedResource): HttpPart {
-  const metadata = resourceMetadata(resource);
-  return () => ({
-    routes: metadataPaths(resource.resource).map((path) => ({
-      method: "GET",
-      path,
-      answerPublic: () => json(metadata),
-    })),
-  });
+export function serveProtectedResource(options: ProtectedResource): HttpPart {
+  checkOptions("describe the resource", options, RESOURCE_CHECKS);
+  const { resource, authorizationServers, scopes } = options;
+  if (authorizationServers.length === 0) {
+    refuse("describe the resource", "it needs an authorization server");
+  }
+  for (const server of authorizationServers) urlOf(server);
+  const metadata = {
+    resource,
+    authorization_servers: authorizationServers,
+    // JSON omits what is undefined.
+    scopes_supported: scopes,
+    bearer_methods_supported: ["header"],
+  };
+  const routes = metadataPaths(resource).map((path): PublicRoute => ({
+    method: "GET",
+    path,
+    answerPublic: () => json(metadata),
+  }));
+  return () => ({ routes });
 }
 
 function urlOf(text: string): URL {

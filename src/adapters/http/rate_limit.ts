@@ -113,41 +113,35 @@ export function limitRate(options: RateLimitOptions): () => { readonly charge: R
 }
 
 /** The checks of a window's numbers and its store. */
-export const WINDOW_CHECKS: {
-  readonly [Option in keyof StoredLimit]-?: Check;
-} = {
+const WINDOW_CHECKS = {
   limit: checkCount,
   windowMs: checkCount,
   storeTimeoutMs: numberFrom(1, MAX_TIMEOUT_MS),
   store: having("take", "a store, with a function take"),
-};
+} satisfies { readonly [Option in keyof StoredLimit]-?: Check };
 
 const CHECKS = {
   ...WINDOW_CHECKS,
   keyOf: checkFunction,
 } satisfies { readonly [Option in keyof RateLimitOptions]-?: Check };
 
+/** The window of a limit, and the function that takes from its store within the time limit. */
+interface ReadLimit {
+  readonly window: RateLimitWindow;
+  take(key: string, amount: number, window: RateLimitWindow): Promise<RateLimitCount>;
+}
+
 /** Reads a limit. Its numbers are required: a `RangeError` if one is out of range. */
 function readLimit(
   action: string,
-  { limit, windowMs, ...options }: StoredLimit,
-): { readonly take: ReturnType<typeof takerOf>; readonly window: RateLimitWindow } {
+  { limit, windowMs, store = new MemoryRateLimitStore(), storeTimeoutMs = 5_000 }: StoredLimit,
+): ReadLimit {
   const window = {
     limit: checkCount(action, limit, "its option limit"),
     windowMs: checkCount(action, windowMs, "its option windowMs"),
   };
-  return { take: takerOf(options), window };
-}
-
-/** Takes from a store, within its time limit. Counts that cannot be right are an error. */
-export function takerOf(
-  { store = new MemoryRateLimitStore(), storeTimeoutMs = 5_000 }: Pick<
-    StoredLimit,
-    "store" | "storeTimeoutMs"
-  >,
-): (key: string, amount: number, window: RateLimitWindow) => Promise<RateLimitCount> {
-  return async (key, amount, window) => {
-    const given = store.take(key, amount, window);
+  const take: ReadLimit["take"] = async (...asked) => {
+    const given = store.take(...asked);
     // The store in this process returns synchronously.
     const answer = isCount((given as Partial<RateLimitCount> | undefined)?.count)
       ? given as RateLimitCount
@@ -163,6 +157,7 @@ export function takerOf(
       cause: new TypeError("The rate-limit store must answer two numbers, count and resetMs"),
     });
   };
+  return { window, take };
 }
 
 function isCount(value: unknown): value is number {
@@ -178,7 +173,7 @@ const NO_STORE: Problem = {
 };
 
 /** The problem of a request that is one too many. */
-export function limited(detail: string, seconds: string, retryable: boolean = true): Problem {
+function limited(detail: string, seconds: string, retryable: boolean = true): Problem {
   return {
     status: 429,
     code: "rate_limited",
@@ -189,7 +184,7 @@ export function limited(detail: string, seconds: string, retryable: boolean = tr
 }
 
 /** Seconds for a header: a whole number, and never 0. */
-export function secondsOf(ms: number): string {
+function secondsOf(ms: number): string {
   return String(Math.max(1, Math.ceil(ms / 1000)) || 1);
 }
 

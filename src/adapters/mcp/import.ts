@@ -12,7 +12,6 @@ import type {
 import {
   type HeldTool,
   type ImportPins,
-  type ImportResult,
   importTools,
   type ImportWarning,
   type McpImportOptions,
@@ -169,7 +168,7 @@ class McpImport implements ImportedMcpServer {
   readonly #transport: "http" | "stdio";
   readonly #connection: McpConnection;
   readonly #sync: RegistrySync;
-  #imported: ImportResult | PinnedImport | undefined;
+  #imported: PinnedImport | undefined;
   /** The list that was imported last, as JSON, and the registry's revision after it. */
   #text: string | undefined;
   #revision: number | undefined;
@@ -207,7 +206,7 @@ class McpImport implements ImportedMcpServer {
   }
 
   get held(): ImportedMcpServer["held"] {
-    return heldIn(this.#imported);
+    return this.#imported?.held ?? [];
   }
 
   get warnings(): ImportedMcpServer["warnings"] {
@@ -228,11 +227,7 @@ class McpImport implements ImportedMcpServer {
 
   approve(...tools: readonly (string | HeldTool)[]): Promise<void> {
     return this.#inTurn(async () => {
-      const imported = this.#imported;
-      if (imported === undefined || !("approve" in imported)) {
-        refuse("approve tools", "the import has no pins");
-      }
-      const approved = await imported.approve(...tools);
+      const approved = await (this.#imported?.approve ?? withoutPins)(...tools);
       if (!this.#isClosed) this.#take(approved);
     });
   }
@@ -314,7 +309,8 @@ class McpImport implements ImportedMcpServer {
             asking: mayAsk ? this.#listed.get(name) : undefined,
           }, context),
       });
-      const checked = pins === undefined ? imported : await pins.check(imported, namespace);
+      const checked = await pins?.check(imported, namespace) ??
+        { ...imported, held: [], approve: withoutPins };
       if (this.#isClosed) return;
       this.#text = text;
       this.#listed = new Map(list.tools.map((tool) => [tool.name, withoutOutput(tool)]));
@@ -322,8 +318,8 @@ class McpImport implements ImportedMcpServer {
     });
   }
 
-  #take(imported: ImportResult | PinnedImport): void {
-    this.#sync.update([...imported.tools, ...heldIn(imported).map(({ tool }) => tool)]);
+  #take(imported: PinnedImport): void {
+    this.#sync.update([...imported.tools, ...imported.held.map(({ tool }) => tool)]);
     this.#imported = imported;
     this.#revision = this.#sync.revision;
   }
@@ -343,8 +339,8 @@ class McpImport implements ImportedMcpServer {
 const ACTION = "import an MCP server";
 const checkBytes = wholeFrom(1);
 
-function heldIn(imported: ImportResult | PinnedImport | undefined): readonly HeldTool[] {
-  return imported !== undefined && "held" in imported ? imported.held : [];
+async function withoutPins(): Promise<never> {
+  return await refuse("approve tools", "the import has no pins");
 }
 
 /** The time that `refresh` waits for a connection, in milliseconds. */
