@@ -71,6 +71,11 @@ interface Exchange {
   readonly passMs?: number;
 }
 
+/** The fields of an exchange: a misspelt one would expect nothing. */
+const FIELDS: readonly string[] =
+  ("request era method params call arguments declares by headers body status response exactly text " +
+    "events ids verdicts allVerdicts sent lacks keep until register unregister passMs").split(" ");
+
 /** A tool that returns a value, or throws an error with a message. */
 interface ToolData extends Partial<ToolDefinition> {
   readonly name: string;
@@ -123,7 +128,7 @@ class Scene {
     const { tools } = transcript;
     this.#transcript = transcript;
     this.registry = tools === undefined ? sampleRegistry() : new ToolRegistry({
-      tools: typeof tools === "string" ? [...named[tools]?.() ?? []] : tools.map(madeTool),
+      tools: typeof tools === "string" ? [...toolsNamed(tools, named)] : tools.map(madeTool),
     });
     this.#isMcp = isMcp;
     const options = { ...this.#options(), ...more };
@@ -169,6 +174,8 @@ class Scene {
   }
 
   async run(exchange: Exchange, place: string): Promise<void> {
+    const unknown = Object.keys(exchange).filter((name) => !FIELDS.includes(name));
+    assertEquals(unknown, [], place);
     const { register, unregister, passMs = 0, until } = exchange;
     if (register !== undefined) this.registry.registerTool(madeTool(register));
     if (unregister !== undefined) this.registry.unregisterTool(unregister);
@@ -292,6 +299,12 @@ function callerOf(
 ): Caller | Response {
   const caller = callers[headers.get("authorization") ?? ""];
   return typeof caller === "number" ? new Response(null, { status: caller }) : caller as Caller;
+}
+
+function toolsNamed(name: string, named: NamedTools): readonly Tool[] {
+  const make = named[name];
+  assert(make !== undefined, `There are no tools "${name}"`);
+  return make();
 }
 
 function madeTool({ name, answers = null, throws, ...fields }: ToolData): Tool {
