@@ -45,6 +45,7 @@ import { type DispatchContext, ToolDispatcher } from "../../src/execute/mod.ts";
 import { exportTools } from "../../src/formats/mod.ts";
 import { buildToolset } from "../../src/select/mod.ts";
 import { defineTool } from "../../src/tool/mod.ts";
+import { aiAnswers } from "./ai_models.ts";
 
 const seen: (string | undefined)[] = [];
 const add = defineTool({
@@ -83,39 +84,7 @@ const WRONG = 'Cannot call "math__add": ';
 const THREW = 'Cannot call "math__divide": the tool threw: by zero';
 
 describe("toAiSdkTools()", () => {
-  const usage = {
-    inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
-    outputTokens: { total: 1, text: 1, reasoning: 0 },
-  };
-  const calls = CALLS.map(([toolCallId, toolName, input]) => ({
-    type: "tool-call" as const,
-    toolCallId,
-    toolName,
-    input,
-  }));
-  const asks = {
-    content: calls,
-    finishReason: { unified: "tool-calls" as const, raw: "tool_calls" },
-    usage,
-    warnings: [],
-  };
-  const done = { unified: "stop" as const, raw: "stop" };
-  const answers = {
-    content: [{ type: "text" as const, text: "3" }],
-    finishReason: done,
-    usage,
-    warnings: [],
-  };
-  const asking = [
-    ...calls,
-    { type: "finish" as const, finishReason: asks.finishReason, usage },
-  ];
-  const answering = [
-    { type: "text-start" as const, id: "t" },
-    { type: "text-delta" as const, id: "t", delta: "3" },
-    { type: "text-end" as const, id: "t" },
-    { type: "finish" as const, finishReason: done, usage },
-  ];
+  const { whole, streamed } = aiAnswers(CALLS);
 
   /** The results that the model received. */
   function told(prompt: unknown): void {
@@ -128,7 +97,7 @@ describe("toAiSdkTools()", () => {
   }
 
   it("makes tools that ai 7 runs", async () => {
-    const model = new MockLanguageModelV4({ doGenerate: [asks, answers] });
+    const model = new MockLanguageModelV4({ doGenerate: whole });
     const tools = toAiSdkTools(toolset, { dispatcher, context });
     const { text } = await generateText({ model, tools, prompt: "?", stopWhen: stepCountIs(3) });
     assertEquals(text, "3");
@@ -138,10 +107,7 @@ describe("toAiSdkTools()", () => {
 
   it("makes tools that ai 7 runs while it streams", async () => {
     const model = new MockLanguageModelV4({
-      doStream: [
-        { stream: simulateReadableStream({ chunks: asking }) },
-        { stream: simulateReadableStream({ chunks: answering }) },
-      ],
+      doStream: streamed.map((chunks) => ({ stream: simulateReadableStream({ chunks }) })),
     });
     const tools = toAiSdkTools(toolset, { dispatcher });
     const run = streamText({ model, tools, prompt: "?", stopWhen: stepCountIs(3) });
@@ -150,7 +116,7 @@ describe("toAiSdkTools()", () => {
   });
 
   it("makes tools that ai 6 runs", async () => {
-    const model = new MockLanguageModelV3({ doGenerate: [asks, answers] });
+    const model = new MockLanguageModelV3({ doGenerate: whole });
     const tools = toAiSdkTools(toolset, { dispatcher, version: 6 });
     const { text } = await generateText6({ model, tools, prompt: "?", stopWhen: stepCountIs6(3) });
     assertEquals(text, "3");
@@ -159,10 +125,7 @@ describe("toAiSdkTools()", () => {
 
   it("makes tools that ai 6 runs while it streams", async () => {
     const model = new MockLanguageModelV3({
-      doStream: [
-        { stream: simulate6({ chunks: asking }) },
-        { stream: simulate6({ chunks: answering }) },
-      ],
+      doStream: streamed.map((chunks) => ({ stream: simulate6({ chunks }) })),
     });
     const tools = toAiSdkTools(toolset, { dispatcher, version: 6 });
     const run = streamText6({ model, tools, prompt: "?", stopWhen: stepCountIs6(3) });

@@ -29,6 +29,7 @@ import {
 } from "../../src/formats/mod.ts";
 import { buildToolset } from "../../src/select/mod.ts";
 import { defineTool } from "../../src/tool/mod.ts";
+import { aiAnswers } from "./ai_models.ts";
 
 const add = defineTool({
   namespace: "math",
@@ -51,17 +52,7 @@ const turnOf = (target: TargetName): TurnOptions => ({
 const TEXT = '{"a":1,"b":2}';
 
 describe("a turn with the AI SDK", () => {
-  const usage = {
-    inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
-    outputTokens: { total: 1, text: 1, reasoning: 0 },
-  };
-  const finishReason = { unified: "tool-calls" as const, raw: "tool_calls" };
-  const call = {
-    type: "tool-call" as const,
-    toolCallId: "c1",
-    toolName: "math__add",
-    input: TEXT,
-  };
+  const { whole, streamed: [chunks = []] } = aiAnswers([["c1", "math__add", TEXT]]);
   const tools = {
     math__add: tool({
       inputSchema: jsonSchema({ type: "object" }),
@@ -80,7 +71,7 @@ describe("a turn with the AI SDK", () => {
 
   it("reads generateText's result, and its answer reaches the model", async () => {
     const model = new MockLanguageModelV4({
-      doGenerate: { content: [call], finishReason, usage, warnings: [] },
+      doGenerate: whole,
     });
     const prompt: ModelMessage[] = [{ role: "user", content: "1 + 2?" }];
     const first = await generateText({ model, tools, messages: prompt });
@@ -104,8 +95,7 @@ describe("a turn with the AI SDK", () => {
             { type: "tool-input-start", id: "c1", toolName: "math__add" },
             { type: "tool-input-delta", id: "c1", delta: TEXT },
             { type: "tool-input-end", id: "c1" },
-            call,
-            { type: "finish", finishReason, usage },
+            ...chunks,
           ],
         }),
       },

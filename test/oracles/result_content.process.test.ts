@@ -23,6 +23,7 @@ import { ToolDispatcher } from "../../src/execute/mod.ts";
 import { encodeResults } from "../../src/formats/mod.ts";
 import { buildToolset } from "../../src/select/mod.ts";
 import { defineTool, ToolResult } from "../../src/tool/mod.ts";
+import { aiAnswers } from "./ai_models.ts";
 import { clientsOf, type Message } from "./clients.ts";
 import { playProvider } from "./provider.ts";
 
@@ -99,22 +100,7 @@ describe("a result of blocks through", () => {
     defineTool({ name: "draw", description: "Draws.", execute: () => CONTENT }),
   ]);
   const dispatcher = new ToolDispatcher(toolset, { engine: typeboxEngine() });
-  const usage = {
-    inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
-    outputTokens: { total: 1, text: 1, reasoning: 0 },
-  };
-  const asks = {
-    content: [{ type: "tool-call" as const, toolCallId: "c1", toolName: "draw", input: "{}" }],
-    finishReason: { unified: "tool-calls" as const, raw: "tool_calls" },
-    usage,
-    warnings: [],
-  };
-  const answers = {
-    content: [{ type: "text" as const, text: "seen" }],
-    finishReason: { unified: "stop" as const, raw: "stop" },
-    usage,
-    warnings: [],
-  };
+  const { whole } = aiAnswers([["c1", "draw", "{}"]]);
   const outputIn = (prompt: unknown): unknown => {
     const [last] = (prompt as { content: { output: unknown }[] }[]).slice(-1);
     assertFalse(JSON.stringify(prompt).includes(SECRET));
@@ -122,7 +108,7 @@ describe("a result of blocks through", () => {
   };
 
   it("ai 7: the model gets files, the application the metadata", async () => {
-    const model = new MockLanguageModelV4({ doGenerate: [asks, answers] });
+    const model = new MockLanguageModelV4({ doGenerate: whole });
     const tools = toAiSdkTools(toolset, { dispatcher });
     const { steps } = await generateText({ model, tools, prompt: "?", stopWhen: stepCountIs(3) });
     assertEquals(outputIn(model.doGenerateCalls[1]?.prompt), {
@@ -148,7 +134,7 @@ describe("a result of blocks through", () => {
   });
 
   it("ai 6: the model gets files in its form", async () => {
-    const model = new MockLanguageModelV3({ doGenerate: [asks, answers] });
+    const model = new MockLanguageModelV3({ doGenerate: whole });
     const tools = toAiSdkTools(toolset, { dispatcher, version: 6 });
     await generateText6({ model, tools, prompt: "?", stopWhen: stepCountIs6(3) });
     assertEquals(outputIn(model.doGenerateCalls[1]?.prompt), {
