@@ -6,6 +6,7 @@
 
 import type { NameRule } from "../select/mod.ts";
 import {
+  anyValue,
   type Check,
   checkFlag,
   checkFunction,
@@ -24,8 +25,6 @@ import {
 import type { CallFormat, MediaFormat } from "./call_format.ts";
 import { KEYWORD_FORMS, type KeywordRule } from "./form_rules.ts";
 import {
-  type CombinationRule,
-  type ExtraRule,
   FEATURES,
   type Limit,
   LIMITS,
@@ -160,12 +159,6 @@ const checkRule = record<KeywordRule>({
   uncertain: maybe(checkFlag),
 });
 
-const checkExtra = record<ExtraRule>({
-  source: checkWord,
-  surface: maybe(checkWord),
-  without: maybe(checkTexts),
-});
-
 const checkTarget = record<Target>({
   id: checkWord,
   wire: checkFunction,
@@ -189,31 +182,25 @@ const checkTarget = record<Target>({
   ),
   keys: maybe(checkNames),
   features: maybe(listOf(oneOf(Object.keys(FEATURES)))),
-  extra: maybe((action, value, place) =>
-    value === "all" ? value : checkExtra(action, value, place)
-  ),
   input: maybe(formsOf(checkRule)),
   output: maybe(record<OutputRule>({
     keywords: formsOf(checkRule, "all"),
     root: oneOf(["any", "object"]),
   })),
   formats: maybe(checkTexts),
-  toolSearch: maybe(oneOf(["references", "definitions"])),
-  draft07: maybe(checkFlag),
-  typed: maybe(checkFlag),
   limits: maybe(listOf(record<Limit>({
     name: oneOf(Object.keys(LIMITS)),
     value: wholeFrom(0),
     uncertain: maybe(checkFlag),
   }))),
-  combinations: maybe(listOf(record<CombinationRule>({
-    name: checkWord,
-    message: checkWord,
-    effect: oneOf(["warn", "not strict"]),
-    applies: checkFunction,
-  }))),
   strictMode: maybe(checkOtherTarget),
   fallback: maybe(checkOtherTarget),
   assemble: maybe(checkFunction),
   choose: maybe(checkFunction),
+  // Set by the targets of plue, which others spread.
+  extra: anyValue,
+  toolSearch: anyValue,
+  draft07: anyValue,
+  typed: anyValue,
+  combinations: anyValue,
 });

@@ -5,27 +5,16 @@
  */
 
 import { clip } from "../tool/mod.ts";
-import type { ImportOptions, ImportResult, PinnedImport, WithPins } from "./import_options.ts";
-import { type Importer, ImportSession } from "./import_session.ts";
+import type { ImportResult, ImportToolsOptions, PinnedImport, WithPins } from "./import_options.ts";
+import { ImportSession } from "./import_session.ts";
 import { textIn } from "./wire.ts";
 import * as providers from "./providers/index.ts";
 import type { KnownProvider } from "./targets.ts";
 
 type KnownImporter = NonNullable<KnownProvider["importer"]>;
 
-type OptionsOf<Import> = Import extends Importer<string, infer Options> ? Options : never;
-
-type All<Union> = (Union extends unknown ? (value: Union) => void : never) extends
-  (value: infer Every) => void ? Every
-  : never;
-
 /** The provider or protocol whose form a document has. */
 export type ImportSource = KnownImporter["source"];
-
-/** The options of each source. The source `auto` has the options of all. */
-export type ImportOptionsOf =
-  & { readonly [Import in KnownImporter as Import["source"]]: OptionsOf<Import> }
-  & { readonly auto: All<OptionsOf<KnownImporter>> };
 
 // A bundler may list the providers in any order.
 const IMPORTERS: ReadonlyMap<string, KnownImporter> = new Map(
@@ -45,10 +34,10 @@ export const IMPORT_SOURCES: readonly ImportSource[] = Object.freeze(
  *
  * @returns A promise of the import, with the tools that are held back.
  */
-export function importTools<Source extends ImportSource | "auto">(
-  source: Source,
+export function importTools(
+  source: ImportSource | "auto",
   document: unknown,
-  options: WithPins<ImportOptionsOf[Source]>,
+  options: WithPins<ImportToolsOptions>,
 ): Promise<PinnedImport<ImportSource>>;
 /**
  * Makes tools from a document: a list of an MCP server, or the tools of a request to OpenAI,
@@ -56,7 +45,7 @@ export function importTools<Source extends ImportSource | "auto">(
  *
  * The document need not be trusted. Its size is bounded, and nothing is fetched to read it. A bad
  * tool is rejected with a reason, and the others are imported. The hints of a document about the
- * behaviour of its tools are not verified: set {@linkcode ImportOptions.risk} if that matters.
+ * behaviour of its tools are not verified: set `risk` if that matters.
  *
  * The tool's `meta.provider` records the absent fields, so that an export to the tool's source returns
  * the original definition.
@@ -79,15 +68,15 @@ export function importTools<Source extends ImportSource | "auto">(
  * @returns The tools, warnings about them, and the rejected entries with reasons.
  * @throws {TypeError | RangeError} If the source or an option is invalid. Never for the document.
  */
-export function importTools<Source extends ImportSource | "auto">(
-  source: Source,
+export function importTools(
+  source: ImportSource | "auto",
   document: unknown,
-  options?: ImportOptionsOf[Source],
+  options?: ImportToolsOptions,
 ): ImportResult<ImportSource>;
 export function importTools(
   source: ImportSource | "auto",
   document: unknown,
-  options: ImportOptionsOf["auto"] | WithPins<ImportOptionsOf["auto"]> = {},
+  options: ImportToolsOptions | WithPins<ImportToolsOptions> = {},
 ): ImportResult<ImportSource> | Promise<PinnedImport<ImportSource>> {
   const { pins, ...rest } = options;
   const { namespace = "" } = rest;
@@ -98,7 +87,7 @@ export function importTools(
 function readTools(
   source: ImportSource | "auto",
   document: unknown,
-  options: ImportOptionsOf["auto"],
+  options: ImportToolsOptions,
 ): ImportResult<ImportSource> {
   const found = source === "auto" ? recognise(document) : [IMPORTERS.get(source)];
   const [importer] = found;
@@ -118,8 +107,7 @@ function readTools(
     return Object.freeze({ ...session.finish(), source: undefined });
   }
   const session = new ImportSession(importer.source, options);
-  // Each importer reads its own options, and `auto` has the options of all.
-  (importer as Importer<ImportSource, ImportOptions>).read(session, document, options);
+  importer.read(session, document, options);
   return session.finish() as ImportResult<ImportSource>;
 }
 

@@ -99,7 +99,7 @@ export interface ImportLimits {
   readonly maxValues?: number;
 }
 
-/** Options for `importTools`, for every source. */
+/** Options of every import. */
 export interface ImportOptions {
   /** The namespace of the tools. Names are unique within one document only, so give one. */
   readonly namespace?: string;
@@ -132,6 +132,25 @@ export interface ImportOptions {
   /** Runs the calls. Without it, the tools are definitions only. */
   readonly execute?: ImportExecute;
   readonly limits?: ImportLimits;
+}
+
+/** Options for `importTools`. */
+export interface ImportToolsOptions extends ImportOptions {
+  /**
+   * How an MCP server is reached. Over HTTP, a tool with a wrong `x-mcp-header` must not be used, so
+   * it is rejected. Over stdio there is a warning.
+   *
+   * @default {"http"}
+   */
+  readonly transport?: "http" | "stdio";
+  /**
+   * In OpenAI's tools with `strict: true`, take required properties that accept `null` for optional
+   * ones. Strict mode writes optional properties like that, but properties that accept `null`, too.
+   * The arguments that `execute` gets have the nulls again.
+   *
+   * @default {false}
+   */
+  readonly unstrict?: boolean;
 }
 
 const checkNamespace = must('1 to 128 letters, digits, "_", "." or "-"', isToolName);

@@ -37,6 +37,7 @@ import {
   checkImportOptions,
   type ImportOptions,
   type ImportResult,
+  type ImportToolsOptions,
   type ImportWarning,
   isWanted,
   type OwnersWord,
@@ -78,15 +79,12 @@ export interface ImportedTool {
 }
 
 /** Recognises and reads the documents of one source. */
-export interface Importer<
-  Source extends string = string,
-  Options extends ImportOptions = ImportOptions,
-> {
+export interface Importer<Source extends string = string> {
   readonly source: Source;
   /** Returns true if a document looks like one of the source. */
   looksLike(document: unknown): boolean;
   /** Reads the tools of a document. */
-  read(tools: ImportSession, document: unknown, options: Options): void;
+  read(tools: ImportSession, document: unknown, options: ImportToolsOptions): void;
 }
 
 interface Noted extends Omit<ImportWarning, "tool"> {

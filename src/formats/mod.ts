@@ -37,7 +37,7 @@ export type * from "./dispatch_response.ts";
 export { type ArgumentRewrite, decodeArguments, encodeArguments } from "./argument_rewrite.ts";
 
 // Import
-export { IMPORT_SOURCES, type ImportOptionsOf, type ImportSource, importTools } from "./import.ts";
+export { IMPORT_SOURCES, type ImportSource, importTools } from "./import.ts";
 export type * from "./import_options.ts";
 
 // Targets

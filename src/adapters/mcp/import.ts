@@ -11,10 +11,11 @@ import type {
 } from "@modelcontextprotocol/client";
 import {
   type HeldTool,
+  type ImportOptions,
   type ImportPins,
   importTools,
+  type ImportToolsOptions,
   type ImportWarning,
-  type McpImportOptions,
   type PinnedImport,
   type RejectedImport,
 } from "../../formats/mod.ts";
@@ -36,7 +37,7 @@ import { MAX_MESSAGE_BYTES, Pace } from "./server_bounds.ts";
 
 /** Options for {@linkcode importMcpServer}. */
 export interface ImportMcpServerOptions
-  extends Omit<McpImportOptions, "namespace" | "execute" | "transport" | "beside" | "pins"> {
+  extends Omit<ImportOptions, "namespace" | "execute" | "beside" | "pins"> {
   /** The namespace of the tools. Names are unique within one server only. */
   readonly namespace: string;
   /** Receives the tools, and follows the server's changes. */
@@ -164,7 +165,7 @@ export async function importMcpServer(
 
 class McpImport implements ImportedMcpServer {
   readonly #options: ImportMcpServerOptions;
-  readonly #importing: Omit<McpImportOptions, "execute">;
+  readonly #importing: Omit<ImportToolsOptions, "execute">;
   readonly #transport: "http" | "stdio";
   readonly #connection: McpConnection;
   readonly #sync: RegistrySync;

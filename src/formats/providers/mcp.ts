@@ -145,17 +145,6 @@ function resultOf(answer: kit.Answer, complete: boolean): McpToolResult {
 
 // Import
 
-/** Options for a list of an MCP server. */
-export interface McpImportOptions extends kit.ImportOptions {
-  /**
-   * How the server is reached. Over HTTP, a tool with a wrong `x-mcp-header` must not be used, so
-   * it is rejected. Over stdio there is a warning.
-   *
-   * @default {"http"}
-   */
-  readonly transport?: "http" | "stdio";
-}
-
 const TOOL: kit.ToolFields = {
   parameters: "inputSchema",
   returns: "outputSchema",
@@ -174,7 +163,7 @@ function entries(
 function readList(
   session: kit.ImportSession,
   document: unknown,
-  options: McpImportOptions,
+  options: kit.ImportToolsOptions,
 ): void {
   // Some servers end the list with an empty cursor.
   if (kit.wordsIn(kit.objectIn(document, "result") ?? document, "nextCursor") !== undefined) {
@@ -190,7 +179,7 @@ function readEntry(
   session: kit.ImportSession,
   tool: kit.JsonRecord,
   path: string,
-  { namespace, transport = "http" }: McpImportOptions,
+  { namespace, transport = "http" }: kit.ImportToolsOptions,
 ): void {
   kit.readTool(session, tool, { path, namespace }, TOOL, (imported, parameters) => {
     const header = wrongHeader(parameters);
@@ -382,7 +371,7 @@ const MCP_2026_07_28: kit.ListTarget<"mcp@2026-07-28", McpTool, McpToolAnswer> =
 /** MCP's targets and importer. */
 export const mcp: kit.Provider<
   typeof MCP_2025_06_18 | typeof MCP_2025_11_25 | typeof MCP_2026_07_28,
-  kit.Importer<"mcp", McpImportOptions>
+  kit.Importer<"mcp">
 > = {
   targets: [MCP_2025_06_18, MCP_2025_11_25, MCP_2026_07_28],
   importer: {

@@ -35,18 +35,6 @@ export const OPENAI_STRICT_LIMITS: readonly kit.Limit[] = [
 
 // Import
 
-/** Options for OpenAI's tools. */
-export interface OpenAiImportOptions extends kit.ImportOptions {
-  /**
-   * In tools with `strict: true`, take required properties that accept `null` for optional ones.
-   * Strict mode writes optional properties like that, but properties that accept `null`, too. The
-   * arguments that `execute` gets have the nulls again.
-   *
-   * @default {false}
-   */
-  readonly unstrict?: boolean;
-}
-
 const TOOL: kit.ToolFields = {
   parameters: "parameters",
   returns: "output_schema",
@@ -61,7 +49,7 @@ function readNamespace(
   session: kit.ImportSession,
   namespace: unknown,
   path: string,
-  options: OpenAiImportOptions,
+  options: kit.ImportToolsOptions,
 ): void {
   const name = kit.textIn(namespace, "name");
   const inside = options.namespace === undefined ? name : `${options.namespace}.${name}`;
@@ -83,7 +71,7 @@ function readEntry(
   session: kit.ImportSession,
   entry: unknown,
   path: string,
-  options: OpenAiImportOptions,
+  options: kit.ImportToolsOptions,
   namespaceDescription?: string,
 ): void {
   const outer = session.copy(entry, path);
@@ -186,7 +174,7 @@ function withoutNull(trace: kit.Trace, node: JsonSchemaObject): JsonSchema | und
 }
 
 /** The importer of all of OpenAI's surfaces. */
-export const openai: kit.Provider<never, kit.Importer<"openai", OpenAiImportOptions>> = {
+export const openai: kit.Provider<never, kit.Importer<"openai">> = {
   targets: [],
   importer: {
     source: "openai",

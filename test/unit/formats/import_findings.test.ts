@@ -1,4 +1,4 @@
-import { importTools, type McpImportOptions } from "@plue/tools/formats";
+import { importTools, type ImportToolsOptions } from "@plue/tools/formats";
 import { describe, it } from "bun:test";
 import { assertEquals } from "@std/assert";
 import file from "./cases/findings.json" with { type: "json" };
@@ -16,7 +16,7 @@ interface Listed {
 }
 
 /** Imports tools, of which each has a good name and schema unless it says otherwise. */
-function imported(tools: readonly Listed[], options: McpImportOptions = {}) {
+function imported(tools: readonly Listed[], options: ImportToolsOptions = {}) {
   const { tools: made, warnings } = importTools("mcp", {
     tools: tools.map((tool, index) => ({
       name: `tool_${String.fromCharCode(97 + index)}`,
@@ -30,7 +30,7 @@ function imported(tools: readonly Listed[], options: McpImportOptions = {}) {
 }
 
 /** The rules of the findings, and the risk of the first tool. */
-function found(tool: Listed, options?: McpImportOptions) {
+function found(tool: Listed, options?: ImportToolsOptions) {
   const { tools, warnings } = imported([tool], options);
   return [warnings.map(({ rule }) => rule), tools[0]?.risk];
 }
@@ -101,7 +101,7 @@ describe("importTools() and the risk of what was found", () => {
   it("leaves the last word to a record and a function", () => {
     assertEquals(found({ description }, { risk: { tool_a: "low" } })[1], "low");
     const asked: unknown[] = [];
-    const risk: McpImportOptions["risk"] = ({ suggested, findings }) => {
+    const risk: ImportToolsOptions["risk"] = ({ suggested, findings }) => {
       asked.push(suggested, findings);
       return "medium";
     };
