@@ -107,15 +107,7 @@ export interface ImportedMcpServer extends AsyncDisposable {
  * returned as `ToolResult.blocks`, and `_meta` as metadata. A server describes its own tools, and
  * may change them at any time: set `risk` and `pins` for a server that you do not trust.
  *
- * @example A program
- * ```ts ignore
- * await using files = await importMcpServer(
- *   { command: "npx", args: ["-y", "@modelcontextprotocol/server-filesystem", "/work"] },
- *   { namespace: "files", registry },
- * );
- * ```
- *
- * @example A client that is connected
+ * @example Usage
  * ```ts
  * import assert from "node:assert/strict";
  * import { Client, InMemoryTransport } from "@modelcontextprotocol/client";
