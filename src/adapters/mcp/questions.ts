@@ -30,19 +30,15 @@ import {
   ToolResult,
 } from "../../tool/mod.ts";
 
-/** A question that MCP cannot express. The message gives the reason. */
-export class UnaskableError extends TypeError {}
-
-/** Converts a question to an elicitation request. */
-export function requestOf(question: Question): InputRequest {
+/** Converts a question to an elicitation request; an error if MCP has no form for the question. */
+export function requestOf(question: Question): InputRequest | TypeError {
   const { key, kind, url, schema } = question;
+  const cannot = (why: string): TypeError =>
+    new TypeError(`Cannot ask ${JSON.stringify(key)}: ${why}`);
   const message = messageOf(question);
-  if (message === undefined) {
-    throw new UnaskableError(`${cannotAsk(key)}: the call's arguments are too long to be shown`);
-  }
+  if (message === undefined) return cannot("the call's arguments are too long to be shown");
   if (kind === "authorization") {
-    if (url === undefined) throw new UnaskableError(`${cannotAsk(key)}: it has no URL`);
-    return inputRequired.elicitUrl({ message, url });
+    return url === undefined ? cannot("it has no URL") : inputRequired.elicitUrl({ message, url });
   }
   const requestedSchema = hasOneField(question)
     ? { type: "object", properties: { [FIELD]: schema }, required: [FIELD] }
@@ -50,13 +46,10 @@ export function requestOf(question: Question): InputRequest {
   const params = { message, requestedSchema };
   const { issues: [issue] = [] } = specTypeSchemas.ElicitRequestFormParams["~standard"]
     .validate(params);
-  if (issue !== undefined) {
-    throw new UnaskableError(
-      `${cannotAsk(key)}: MCP supports forms of strings, numbers, booleans and choices only ` +
-        `(${issue.path?.join("/")}: ${clip(issue.message, MAX_WORDS)})`,
-    );
-  }
-  return { method: "elicitation/create", params } as InputRequest;
+  return issue === undefined ? { method: "elicitation/create", params } as InputRequest : cannot(
+    "MCP supports forms of strings, numbers, booleans and choices only " +
+      `(${issue.path?.join("/")}: ${clip(issue.message, MAX_WORDS)})`,
+  );
 }
 
 /**
@@ -72,10 +65,6 @@ const MAX_WORDS = 200;
 const EMPTY_FORM = { type: "object", properties: {} };
 /** The maximum length of the arguments in an approval question, in characters. */
 const MAX_ARGUMENTS = 20_000;
-
-function cannotAsk(key: string): string {
-  return `Cannot ask ${JSON.stringify(key)}`;
-}
 
 /** Writes the message of a question; `undefined` if the call's arguments are too long. */
 function messageOf({ kind, message, arguments: args, issues = [] }: Question): string | undefined {
@@ -169,7 +158,7 @@ export class CallQuestions {
   #unasked: readonly Question[] = [];
   #missing: { [Mode in ElicitationMode]?: Record<string, never> } = {};
   /** The error of the last question that MCP cannot express. */
-  #unaskable: UnaskableError | undefined;
+  #unaskable: TypeError | undefined;
 
   constructor(input: ClientInput, isModern: boolean) {
     this.#input = input;
@@ -204,7 +193,11 @@ export class CallQuestions {
    */
   async answer(question: Question, signal: AbortSignal): Promise<Answer | undefined | null> {
     const { declared, ask, responses, state } = this.#input;
-    const request = this.#requestOf(question);
+    const request = requestOf(question);
+    if (request instanceof TypeError) {
+      this.#unaskable = request;
+      throw request;
+    }
     if (!canReceive(declared, request)) this.#missing[modeOf(request)] = {};
     else if (this.#isModern) {
       // A client may answer in advance, except an approval: its arguments have to be shown first.
@@ -220,21 +213,15 @@ export class CallQuestions {
     return null;
   }
 
-  #requestOf(question: Question): InputRequest {
-    try {
-      return requestOf(question);
-    } catch (error) {
-      if (error instanceof UnaskableError) this.#unaskable = error;
-      throw error;
-    }
-  }
-
   /** Writes the result of a suspended call: its questions, and the state that the client returns. */
   inputRequired({ questions, ticket }: SuspendedCall): InputRequiredResult {
     const keys = questions.map((each) => hasOneField(each) ? `${each.key}${FIELD_MARK}` : each.key);
     return {
       resultType: "input_required",
-      inputRequests: Object.fromEntries(questions.map((each) => [each.key, requestOf(each)])),
+      // A question that MCP cannot express was not asked.
+      inputRequests: Object.fromEntries(
+        questions.map((each) => [each.key, requestOf(each) as InputRequest]),
+      ),
       requestState: `${keys.join(",")}${END_OF_KEYS}${ticket}`,
     };
   }

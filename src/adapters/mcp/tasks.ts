@@ -27,7 +27,6 @@ import {
   declaredBy,
   hasOneField,
   requestOf,
-  UnaskableError,
 } from "./questions.ts";
 
 const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
@@ -41,8 +40,11 @@ export function supportsTasks({ extensions }: ClientCapabilities): boolean {
 
 /** Rejects a client that has not declared the extension. */
 export function requireTasks(declared: ClientCapabilities): void {
-  if (supportsTasks(declared)) return;
-  throw new MissingRequiredClientCapabilityError({ requiredCapabilities: TASKS_CAPABILITY });
+  if (!supportsTasks(declared)) throw missingTasks();
+}
+
+function missingTasks(): MissingRequiredClientCapabilityError {
+  return new MissingRequiredClientCapabilityError({ requiredCapabilities: TASKS_CAPABILITY });
 }
 
 /** The protocol's code for a header that differs from the body. */
@@ -59,16 +61,11 @@ export function taskRefusal(message: unknown, headers: Headers): JsonRpcRefusal 
     const why = "Cannot answer: the header mcp-name must be /params/taskId";
     return { status: 400, id: idOf(message), error: { code: HEADER_MISMATCH, message: why } };
   }
-  if (!isListen(message) || !isObject(notifications) || notifications["taskIds"] === undefined) {
-    return undefined;
-  }
-  try {
-    requireTasks(declaredBy(isObject(_meta) ? _meta : undefined));
-    return undefined;
-  } catch (error) {
-    const { code, message: why, data } = error as MissingRequiredClientCapabilityError;
-    return { status: 400, id: idOf(message), error: { code, message: why, data } };
-  }
+  const follows = isListen(message) && isObject(notifications) &&
+    notifications["taskIds"] !== undefined;
+  if (!follows || supportsTasks(declaredBy(isObject(_meta) ? _meta : undefined))) return undefined;
+  const { code, message: why, data } = missingTasks();
+  return { status: 400, id: idOf(message), error: { code, message: why, data } };
 }
 
 /** The answer to a call that is a task. The SDK has no such result: it adds an empty `content`. */
@@ -183,13 +180,8 @@ function detailsOf(
 
 /** Returns the request for a question; `undefined` if the client cannot receive it. */
 function askable(question: Question, declared: ClientCapabilities): InputRequest | undefined {
-  try {
-    const request = requestOf(question);
-    return canReceive(declared, request) ? request : undefined;
-  } catch (error) {
-    if (error instanceof UnaskableError) return undefined;
-    throw error;
-  }
+  const request = requestOf(question);
+  return request instanceof TypeError || !canReceive(declared, request) ? undefined : request;
 }
 
 /**
