@@ -13,7 +13,7 @@ import {
   once,
   setOwn,
 } from "../tool/mod.ts";
-import { type Resolve, resolverOf } from "./transform/references.ts";
+import { resolverOf } from "./transform/references.ts";
 import { eachChild, eachNode, type Mark, type Trace } from "./transform/rewrite.ts";
 
 /**
@@ -25,8 +25,8 @@ export interface ArgumentRewrite {
   readonly schema: JsonSchemaObject;
   /** The changes in values of each part of it, for the parts that have, hold or refer to some. */
   readonly marks: ReadonlyMap<unknown, Mark>;
-  /** Resolves the references in the schema. */
-  readonly resolve: Resolve;
+  /** The targets of the references in it. */
+  readonly targets: ReadonlyMap<unknown, JsonSchema | undefined>;
 }
 
 /** The number of levels of a value that are compared with the branches of a union. */
@@ -40,6 +40,7 @@ export function rewriteOf(schema: JsonSchema, trace: Trace): ArgumentRewrite | u
   if (!isObject(schema)) return undefined;
   const resolve = resolverOf(schema);
   const marks = new Map<JsonSchemaObject, Mark>();
+  const targets = new Map<unknown, JsonSchema | undefined>();
   const leadHere = new Map<JsonSchemaObject, JsonSchemaObject[]>();
   const lead = (to: JsonSchema | undefined, from: JsonSchemaObject): void => {
     if (isObject(to)) once(leadHere, to, () => []).push(from);
@@ -48,17 +49,18 @@ export function rewriteOf(schema: JsonSchema, trace: Trace): ArgumentRewrite | u
     const mark = trace.markOf(node);
     if (mark !== undefined) marks.set(node, mark);
     eachChild(node, (child) => lead(child, node));
-    if (Object.hasOwn(node, "$ref")) lead(resolve(node["$ref"]), node);
+    if (!Object.hasOwn(node, "$ref")) return;
+    targets.set(node["$ref"], resolve(node["$ref"]));
+    lead(targets.get(node["$ref"]), node);
   });
   // A map's iterator also visits entries that are added meanwhile.
   for (const [node] of marks) {
     for (const from of leadHere.get(node) ?? []) if (!marks.has(from)) marks.set(from, {});
   }
-  return marks.size === 0 ? undefined : { schema, marks, resolve };
+  return marks.size === 0 ? undefined : { schema, marks, targets };
 }
 
-interface Look {
-  readonly resolve: Resolve;
+interface Look extends Pick<ArgumentRewrite, "targets"> {
   left: number;
 }
 
@@ -67,7 +69,7 @@ function looksLike(schema: unknown, value: unknown, depth: number, look: Look): 
   if (!isObject(schema)) return schema !== false;
   if (depth < 0 || --look.left < 0) return true;
   const inner = (part: unknown, item: unknown): boolean => looksLike(part, item, depth - 1, look);
-  if (Object.hasOwn(schema, "$ref")) return inner(look.resolve(schema["$ref"]) ?? true, value);
+  if (Object.hasOwn(schema, "$ref")) return inner(look.targets.get(schema["$ref"]) ?? true, value);
   const { type, enum: values, properties, required, anyOf, items } = schema;
   const types = type === undefined || Array.isArray(type) ? type : [type];
   if (types !== undefined && !types.some((one) => isOfType(one, value))) {
@@ -99,7 +101,7 @@ const MAX_DEPTH = 256;
  * union the first branch that fits.
  */
 function applying(
-  { marks, resolve }: ArgumentRewrite,
+  { marks, targets }: ArgumentRewrite,
   parts: readonly JsonSchemaObject[],
   fits: (branch: unknown) => boolean,
 ): readonly JsonSchemaObject[] {
@@ -108,7 +110,7 @@ function applying(
     void (marks.has(part) && found.add(part as JsonSchemaObject));
   // A set's iterator also visits items that are added meanwhile.
   for (const { $ref, allOf, anyOf, oneOf } of found) {
-    add(resolve($ref));
+    add(targets.get($ref));
     if (Array.isArray(allOf)) allOf.forEach(add);
     for (const branches of [anyOf, oneOf]) {
       if (Array.isArray(branches) && branches.some((one) => marks.has(one))) {
@@ -155,11 +157,11 @@ function decode(
   depth: number,
 ): unknown {
   if (schemas.length === 0 || depth > MAX_DEPTH) return value;
-  const { marks, resolve } = rewrite;
+  const { marks, targets } = rewrite;
   const parts = applying(
     rewrite,
     schemas,
-    (branch) => looksLike(branch, value, MAX_LOOK, { resolve, left: MAX_LOOKS }),
+    (branch) => looksLike(branch, value, MAX_LOOK, { targets, left: MAX_LOOKS }),
   );
   if (typeof value === "string") {
     const stands = parts.map((part) => marks.get(part)?.values?.get(value));
@@ -242,13 +244,13 @@ interface Reach {
 function encode(value: unknown, schemas: readonly JsonSchemaObject[], reach: Reach): unknown {
   const { rewrite, depth, levels, work } = reach;
   if (schemas.length === 0 || levels < 0 || depth > MAX_DEPTH || --work.left < 0) return value;
-  const { marks, resolve } = rewrite;
+  const { marks, targets } = rewrite;
   // Only the exported form shows which branch a value belongs to. So the first levels are written
   // for each branch.
   const look = { ...reach, depth: depth + 1, levels: Math.min(levels, MAX_LOOK) };
   const parts = applying(rewrite, schemas, (branch) => {
     const written = marks.has(branch) ? encode(value, [branch as JsonSchemaObject], look) : value;
-    return looksLike(branch, written, look.levels, { resolve, left: MAX_LOOKS });
+    return looksLike(branch, written, look.levels, { targets, left: MAX_LOOKS });
   });
   const below = { ...reach, depth: depth + 1, levels: levels - 1 };
   if (Array.isArray(value)) {

@@ -1,5 +1,6 @@
 /**
- * How a provider writes calls and takes their results: the half of a target that is about calls.
+ * How a provider writes calls and takes their results, which is the half of a target that is about
+ * calls; and the media types of files in results.
  *
  * @module
  */
@@ -158,4 +159,46 @@ export interface StreamFormat {
   rebuild(parts: StreamedParts): unknown;
   /** The end of the stream means that the model has stopped: there is no event for it. */
   readonly endsSilently?: true;
+}
+
+const OFFICE = "application/vnd.openxmlformats-officedocument";
+
+/** The usual file extensions of media types, by which some targets name them. */
+const EXTENSIONS: ReadonlyMap<string, string> = new Map([
+  ["application/json", "json"],
+  ["application/msword", "doc"],
+  ["application/pdf", "pdf"],
+  ["application/rtf", "rtf"],
+  ["application/vnd.ms-excel", "xls"],
+  ["application/vnd.ms-powerpoint", "ppt"],
+  ["application/vnd.oasis.opendocument.text", "odt"],
+  [`${OFFICE}.presentationml.presentation`, "pptx"],
+  [`${OFFICE}.spreadsheetml.sheet`, "xlsx"],
+  [`${OFFICE}.wordprocessingml.document`, "docx"],
+  ["image/gif", "gif"],
+  ["image/jpeg", "jpeg"],
+  ["image/png", "png"],
+  ["image/webp", "webp"],
+  ["text/csv", "csv"],
+  ["text/html", "html"],
+  ["text/markdown", "md"],
+  ["text/plain", "txt"],
+  ["text/xml", "xml"],
+  ["video/3gpp", "three_gp"],
+  ["video/mp4", "mp4"],
+  ["video/mpeg", "mpeg"],
+  ["video/quicktime", "mov"],
+  ["video/webm", "webm"],
+  ["video/x-flv", "flv"],
+  ["video/x-matroska", "mkv"],
+  ["video/x-ms-wmv", "wmv"],
+]);
+
+/** The extension of a media type, if it is one of these. */
+export function extensionIn<Extension extends string>(
+  extensions: readonly Extension[],
+  mimeType: string,
+): Extension | undefined {
+  const extension = EXTENSIONS.get(mimeType);
+  return extensions.find((one) => one === extension);
 }

@@ -4,10 +4,9 @@
  * @module
  */
 
-export type * from "./call_format.ts";
+export * from "./call_format.ts";
 export * from "./export_options.ts";
 export * from "./form_rules.ts";
 export * from "./importer_kit.ts";
-export * from "./media_types.ts";
 export * from "./target.ts";
 export * from "./wire.ts";

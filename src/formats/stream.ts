@@ -321,14 +321,39 @@ export function readPartialJson(text: string): JsonValue | undefined {
   function read(depth: number): { readonly value: JsonValue; readonly ended: boolean } | undefined {
     take(WHITE);
     if (depth > MAX_DEPTH) return undefined;
-    if (text[at] === '"') {
-      const { value, ended } = readText();
+    if (text[at] === '"') return readText();
+    if (is("[")) {
+      const value: JsonValue[] = [];
+      const ended = readAll("]", () => {
+        const item = read(depth + 1);
+        if (item !== undefined) value.push(item.value);
+        return item?.ended === true;
+      });
       return { value, ended };
     }
-    if (is("[")) return readList(depth);
-    if (is("{")) return readObject(depth);
+    if (is("{")) {
+      const value: { [name: string]: JsonValue } = {};
+      const ended = readAll("}", () => {
+        take(WHITE);
+        const name = text[at] === '"' ? readText() : undefined;
+        if (name?.ended !== true || !is(":")) return false;
+        const member = read(depth + 1);
+        if (member !== undefined) setOwn(value, name.value, member.value);
+        return member?.ended === true;
+      });
+      return { value, ended };
+    }
     const scalar = take(SCALAR);
     return scalar === null ? undefined : { value: JSON.parse(scalar[0]), ended: true };
+  }
+
+  /** Reads the items of a list or an object. It returns false if more may follow. */
+  function readAll(close: string, readOne: () => boolean): boolean {
+    if (is(close)) return true;
+    for (;;) {
+      if (!readOne()) return false;
+      if (!is(",")) return is(close);
+    }
   }
 
   function readText(): { readonly value: string; readonly ended: boolean } {
@@ -341,33 +366,6 @@ export function readPartialJson(text: string): JsonValue | undefined {
     const ended = text[at] === '"';
     if (ended) at++;
     return { value: ended ? value : value.replace(/[\ud800-\udbff]$/, ""), ended };
-  }
-
-  function readList(depth: number): { readonly value: JsonValue[]; readonly ended: boolean } {
-    const value: JsonValue[] = [];
-    if (is("]")) return { value, ended: true };
-    for (;;) {
-      const item = read(depth + 1);
-      if (item !== undefined) value.push(item.value);
-      if (item?.ended !== true) return { value, ended: false };
-      if (!is(",")) return { value, ended: is("]") };
-    }
-  }
-
-  function readObject(
-    depth: number,
-  ): { readonly value: { [name: string]: JsonValue }; readonly ended: boolean } {
-    const value: { [name: string]: JsonValue } = {};
-    if (is("}")) return { value, ended: true };
-    for (;;) {
-      take(WHITE);
-      const name = text[at] === '"' ? readText() : undefined;
-      if (name?.ended !== true || !is(":")) return { value, ended: false };
-      const member = read(depth + 1);
-      if (member !== undefined) setOwn(value, name.value, member.value);
-      if (member?.ended !== true) return { value, ended: false };
-      if (!is(",")) return { value, ended: is("}") };
-    }
   }
 
   return read(0)?.value;

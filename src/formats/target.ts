@@ -89,10 +89,12 @@ export interface WireExample {
   readonly description: string | undefined;
 }
 
-/** A schema of arguments, whose root is an object, and any other schema. */
+/** A schema of arguments, whose root is an object. */
 export interface ObjectSchema extends WireSchema {
   type: "object";
 }
+
+/** A schema in a target's shape. */
 export interface WireSchema {
   [keyword: string]: unknown;
 }
