@@ -1,12 +1,16 @@
 import { describe, it } from "bun:test";
-import { assertEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import {
+  bearerAuth,
   createToolHandler,
+  type FailedLoginsOptions,
+  limitFailedLogins,
   limitRate,
+  MemoryRateLimitStore,
   type RateLimitOptions,
   type ToolHandlerOptions,
 } from "@plue/tools/hono";
-import { BASE, handler, sampleRegistry } from "../hono/support.ts";
+import { BASE, handler, problemOf, sampleRegistry } from "../hono/support.ts";
 
 describe("rateLimit", () => {
   function limited(
@@ -81,6 +85,174 @@ describe("rateLimit", () => {
   ) {
     it(`rejects ${JSON.stringify(options)}`, () => {
       assertThrows(() => limitRate(options), RangeError);
+    });
+  }
+});
+
+const ANN = "ann's-token-is-long";
+
+function serveLogins(options: Partial<FailedLoginsOptions> = {}) {
+  const clock = { now: 0 };
+  const app = createToolHandler(sampleRegistry(), {
+    authorize: limitFailedLogins(
+      bearerAuth({ tokens: new Map([[ANN, { principal: "ann" }]]) }),
+      {
+        limit: 2,
+        windowMs: 60_000,
+        store: new MemoryRateLimitStore({ now: () => clock.now }),
+        clientAddress: (_, env) => (env as { address?: string }).address,
+        ...options,
+      },
+    ),
+  });
+  const ask = async (token: string | undefined, address?: string): Promise<Response> =>
+    await app.request(
+      `${BASE}/tools`,
+      token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } },
+      address === undefined ? {} : { address },
+    );
+  const status = async (token: string | undefined, address?: string): Promise<number> =>
+    (await ask(token, address)).status;
+  return { ask, status, clock };
+}
+
+describe("limitFailedLogins()", () => {
+  it("does not call authorize for an address that failed too often, until the window ends", async () => {
+    const { ask, status, clock } = serveLogins();
+    assertEquals([await status("guess-1", "192.0.2.1"), await status("guess-2", "192.0.2.1")], [
+      401,
+      401,
+    ]);
+    clock.now = 20_000;
+    const refused = await ask("guess-3", "192.0.2.1");
+    assertEquals([refused.status, refused.headers.get("retry-after")], [429, "40"]);
+    assertEquals((await problemOf(refused)).code, "rate_limited");
+    assertEquals(await status(ANN, "192.0.2.1"), 429);
+    clock.now = 60_000;
+    assertEquals(await status(ANN, "192.0.2.1"), 200);
+  });
+
+  it("does not affect other or unknown addresses", async () => {
+    const { status } = serveLogins();
+    for (let n = 0; n < 5; n++) await status("guess", "192.0.2.1");
+    assertEquals(await status(ANN, "192.0.2.2"), 200);
+    for (let n = 0; n < 5; n++) assertEquals(await status("guess"), 401);
+    assertEquals(await status(ANN), 200);
+  });
+
+  it("counts neither valid tokens nor requests without a token", async () => {
+    const { status } = serveLogins();
+    for (let n = 0; n < 5; n++) {
+      assertEquals(await status(ANN, "192.0.2.1"), 200);
+      assertEquals(await status(undefined, "192.0.2.1"), 401);
+    }
+  });
+
+  it("reveals no more failures than its limit to concurrent guesses", async () => {
+    const { status } = serveLogins();
+    const statuses = await Promise.all(
+      Array.from({ length: 10 }, (_, n) => status(`guess-${n}`, "192.0.2.1")),
+    );
+    assertEquals(statuses.toSorted(), [401, 401, ...Array(8).fill(429)]);
+  });
+
+  for (
+    const [first, second, isOne] of [
+      ["2001:db8:1:2::1", "2001:0DB8:1:2:ffff::9", true],
+      ["2001:db8:1:2::1", "2001:db8:1:3::1", false],
+      ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2:9::", true],
+      ["::1", "::2", true],
+      ["fe80::1%eth0", "fe80::2", true],
+      ["::ffff:192.0.2.1", "::ffff:192.0.2.2", false],
+      ["::ffff:192.0.2.1", "::ffff:c000:201", true],
+      ["::ffff:192.0.2.1", "192.0.2.1", true],
+      ["::FFFF:c000:0201", "192.0.2.1:80", true],
+      ["::ffff:192.0.2.1", "192.0.2.2", false],
+      ["192.0.2.1:5000", "192.0.2.1:6000", true],
+      [" 192.0.2.1", "192.0.2.1", true],
+      ["unknown host", "unknown host", true],
+      ["unknown host", "other host", false],
+    ] as const
+  ) {
+    it(`counts ${first} and ${second} ${isOne ? "together" : "apart"}`, async () => {
+      const { status } = serveLogins({ limit: 1 });
+      await status("guess", first);
+      assertEquals(await status("guess", second), isOne ? 429 : 401);
+    });
+  }
+
+  it("reads the header of the option", async () => {
+    const limited = limitFailedLogins(() => new Response(null, { status: 401 }), {
+      limit: 1,
+      windowMs: 1_000,
+      header: "x-api-key",
+      clientAddress: () => "192.0.2.1",
+    });
+    const ask = async (headers: Record<string, string>): Promise<number> =>
+      (await limited(new Request(BASE, { headers })) as Response).status;
+    assertEquals([await ask({ "x-api-key": "1" }), await ask({ "x-api-key": "2" })], [401, 429]);
+    assertEquals(await ask({ authorization: "Bearer x" }), 401);
+  });
+
+  for (
+    const [what, clientAddress] of [
+      ["throws", (_: Request, env: { readonly remoteAddr: string }) => env.remoteAddr],
+      ["answers null", () => null],
+      ["answers nothing in a string", () => ""],
+      ["answers an object", () => ({ address: "192.0.2.1" })],
+    ] as const
+  ) {
+    it(`rejects everybody, and logs the error, when clientAddress ${what}`, async () => {
+      const told: unknown[] = [];
+      const authorize = limitFailedLogins(() => ({}), {
+        limit: 1,
+        windowMs: 1,
+        clientAddress: clientAddress as FailedLoginsOptions["clientAddress"],
+      });
+      const app = handler({ authorize, onError: (error) => void told.push(error) });
+      const ask = async (headers: Record<string, string>): Promise<number> =>
+        (await app.request(`${BASE}/tools`, { headers }, undefined)).status;
+      assertEquals(await ask({ authorization: "Bearer x" }), 500);
+      assertStringIncludes(String(told[0]), "Cannot limit failed logins: ");
+      assertStringIncludes(String(told[0]), "clientAddress");
+      assertEquals(await ask({}), 200);
+    });
+  }
+
+  it("rejects everybody when its store fails or returns invalid counts", async () => {
+    const broken = serveLogins({ store: { take: () => Promise.reject(new Error("down")) } });
+    assertEquals(await broken.status(ANN, "192.0.2.1"), 500);
+    const silly = serveLogins({ store: { take: () => ({ count: NaN, resetMs: NaN }) } });
+    assertEquals(await silly.status(ANN, "192.0.2.1"), 503);
+    const hangs = serveLogins({ store: { take: () => new Promise(() => {}) }, storeTimeoutMs: 1 });
+    assertEquals(await hangs.status(ANN, "192.0.2.1"), 503);
+  });
+
+  it("lets a site with a whole /48 fail no more often than 16 clients", async () => {
+    const { status } = serveLogins({
+      store: new MemoryRateLimitStore({ maxKeys: 100, now: () => 0 }),
+    });
+    assertEquals([await status("guess", "2001:db8:1::1"), await status("guess", "2001:db8:1::1")], [
+      401,
+      401,
+    ]);
+    const answers = [];
+    for (let subnet = 1; subnet <= 200; subnet++) {
+      answers.push(await status("guess", `2001:db8:1:${subnet.toString(16)}::1`));
+    }
+    assertEquals(answers.filter((answer) => answer === 401).length, 30);
+    // Its own count has not been pushed out of the store, nor is another site limited.
+    assertEquals(await status("guess", "2001:db8:1::1"), 429);
+    assertEquals(await status(ANN, "2001:db8:2::1"), 200);
+  });
+
+  for (const wrong of [{ limit: 0 }, { windowMs: 0.5 }, { clientAddress: undefined }]) {
+    it(`rejects ${Object.keys(wrong)}: ${Object.values(wrong)}`, () => {
+      assertThrows(
+        () => serveLogins(wrong as Partial<FailedLoginsOptions>),
+        Error,
+        `Cannot limit failed logins: its option ${Object.keys(wrong)} must be`,
+      );
     });
   }
 });
