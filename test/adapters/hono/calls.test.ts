@@ -93,6 +93,22 @@ describe("a call that waits, over HTTP", () => {
 describe("a task over HTTP", () => {
   const ASYNC = { prefer: "respond-async, wait=10" };
 
+  it("is listed in pages, the newest first", async () => {
+    const ask = service({}, [{ name: "rm", description: "Deletes.", execute: () => "gone" }]);
+    const ids: string[] = [];
+    for (let index = 0; index < 3; index++) {
+      ids.push((await ask("POST", RUN, {}, ASYNC)).body.id);
+    }
+    const seen: string[] = [];
+    for (let query = "?limit=2"; query !== "";) {
+      const { body } = await ask("GET", `/calls${query}`);
+      seen.push(...body.tasks.map(({ id }: { id: string }) => id));
+      query = body.nextCursor === undefined ? "" : `?limit=2&cursor=${body.nextCursor}`;
+    }
+    assertEquals(seen, ids.toSorted());
+    assertEquals((await ask("GET", "/calls", undefined, { "x-user": "bob" })).body.tasks, []);
+  });
+
   it("is cancelled by its caller only", async () => {
     const ask = service({}, [{
       name: "rm",
