@@ -5,7 +5,7 @@
  */
 
 import type { Subscription } from "@nats-io/nats-core";
-import { type Clock, isObject, systemClock } from "../../tool/mod.ts";
+import { type Clock, isObject, once, systemClock } from "../../tool/mod.ts";
 import type { ToolList } from "./directory.ts";
 import type { Link } from "./link.ts";
 import { MAX_SKEW_MS, presenceSubject } from "./protocol.ts";
@@ -72,21 +72,14 @@ export class Fleet {
     this.#lists.set(key, list);
     const { worker: id } = list;
     // A new worker is present: it has just written its list.
-    const worker = this.#workers.get(id) ??
-      {
-        id,
-        heardAt: this.#subscription ? this.#clock.now() : Infinity,
-        calls: 0,
-        lists: 0,
-        down: new Set(),
-      };
-    this.#workers.set(id, worker);
+    const heardAt = this.#subscription ? this.#clock.now() : Infinity;
+    const worker = once(this.#workers, id, () => ({
+      ...{ id, heardAt, calls: 0, lists: 0, down: new Set() },
+    }));
     worker.lists++;
     for (const path of list.down) worker.down.add(path);
     for (const path of [...list.up, ...list.down]) {
-      const serving = this.#serving.get(path);
-      if (serving === undefined) this.#serving.set(path, [worker]);
-      else serving.push(worker);
+      once(this.#serving, path, () => []).push(worker);
     }
   }
 

@@ -7,11 +7,11 @@
 
 import type { Registry } from "../../registry/mod.ts";
 import type { Selection, Toolset } from "../../select/mod.ts";
-import { type Clock, isListOf, isWord, systemClock, type Tool } from "../../tool/mod.ts";
+import { type Clock, jsonEqual, systemClock, type Tool } from "../../tool/mod.ts";
 import { MARKER_MS } from "./bucket.ts";
 import { Directory, listIn, MAX_LISTED } from "./directory.ts";
 import type { Link } from "./link.ts";
-import { encodeJson } from "./seal.ts";
+import { encodeJson } from "../../execute/durable/mod.ts";
 import { digestOfRecord, DIRECTORY, pathOf, recordOf, toolKey, workerKey } from "./protocol.ts";
 
 /** A worker without presence messages for this time is removed from the directory, in milliseconds. */
@@ -138,8 +138,7 @@ export class Offers {
       if (!this.#heard.has(worker)) this.hear(worker);
       if (worker === own || now - (this.#heard.get(worker) ?? now) < DEAD_AFTER_MS) {
         there.add(worker);
-        for (const path of up) served.add(path);
-        for (const path of down) served.add(path);
+        for (const path of [...up, ...down]) served.add(path);
       } else dead.push([key, revision]);
     }
     for (const worker of this.#heard.keys()) if (!there.has(worker)) this.#heard.delete(worker);
@@ -166,9 +165,12 @@ export class Offers {
     this.#isClosed = true;
     this.#directory?.stop();
     if (!isUp) return;
-    const removed = this.#writing.then(() =>
-      inTurn(this.#ownKeys(), (key) => this.#directory?.bucket.remove(key))
-    );
+    const own = `${workerKey(this.#link.name, this.#worker)}.`;
+    const removed = this.#writing.then(async () => {
+      const { entries, bucket } = this.#directory ?? {};
+      const keys = [...entries?.keys() ?? []].filter((key) => key.startsWith(own));
+      await inTurn(keys, (key) => bucket?.remove(key));
+    });
     // If the connection closes, no confirmation comes.
     await Promise.race([removed, this.#link.connection.closed()]);
   }
@@ -224,7 +226,7 @@ export class Offers {
     const { entries } = this.#directory ?? {};
     if (entries === undefined || this.#isClosed) return;
     const lists = [...this.#lists()].filter(([key, value]) =>
-      !isSame(entries.get(key)?.value, value)
+      !jsonEqual(entries.get(key)?.value, value)
     );
     await inTurn(lists, ([key, value]) => this.#directory?.put(key, value));
     const missing = [...this.#offers].filter(([path]) => !entries.has(toolKey(path)));
@@ -236,11 +238,6 @@ export class Offers {
       if (isConfirmed) await this.#directory?.put(key, record);
       else this.#directory?.send(key, record);
     }
-  }
-
-  #ownKeys(): readonly string[] {
-    const own = `${workerKey(this.#link.name, this.#worker)}.`;
-    return [...this.#directory?.entries.keys() ?? []].filter((key) => key.startsWith(own));
   }
 }
 
@@ -254,15 +251,4 @@ async function inTurn<T>(
     for (let one = all[at++]; one !== undefined; one = all[at++]) await work(one);
   };
   await Promise.all(Array.from({ length: AT_ONCE }, take));
-}
-
-function isSame(
-  one: Readonly<Record<string, unknown>> | undefined,
-  other: Readonly<Record<string, readonly string[]>>,
-): boolean {
-  return one !== undefined && ["up", "down", "tooLarge"].every((field) => {
-    const [a = [], b = []] = [one[field], other[field]];
-    return isListOf(a, isWord) && a.length === b.length &&
-      (a as readonly string[]).every((word, at) => word === b[at]);
-  });
 }

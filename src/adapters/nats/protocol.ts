@@ -22,7 +22,8 @@ import {
 } from "../../tool/mod.ts";
 import type { ToolProgress } from "../../execute/mod.ts";
 import type { Msg, NatsConnection } from "@nats-io/nats-core";
-import { encodeJson, parseJson, type Seal } from "./seal.ts";
+import { encodeJson, parseJson } from "../../execute/durable/mod.ts";
+import type { Seal } from "./seal.ts";
 
 /** The version of the protocol. Each version has its own subjects, so that several can run together. */
 const ROOT = "plue.v1";

@@ -24,6 +24,7 @@ import {
 } from "node:crypto";
 import { Buffer } from "node:buffer";
 import { nkeys } from "@nats-io/nats-core";
+import { encodeJson, parseJson } from "../../execute/durable/mod.ts";
 import { describe, describeThrown, isListOf, isObject, isWord, refuse } from "../../tool/mod.ts";
 
 export type Role = "caller" | "worker";
@@ -48,7 +49,6 @@ const PRIVATE_DER = "302e020100300506032b657004220420";
 const PUBLIC_DER = "302a300506032b6570032100";
 
 const encoder = new TextEncoder();
-const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /** Signs messages as one role, and checks the messages of other roles. */
 export class Seal {
@@ -214,13 +214,4 @@ function decodeBase32(text: string): Uint8Array {
     bytes.push(value >> bits & 0xff);
   }
   return Uint8Array.from(bytes);
-}
-
-export function encodeJson(value: unknown): Uint8Array {
-  return encoder.encode(JSON.stringify(value));
-}
-
-/** Parses what was signed, which is JSON in UTF-8. */
-export function parseJson(bytes: Uint8Array): unknown {
-  return JSON.parse(decoder.decode(bytes));
 }

@@ -34,7 +34,7 @@ import {
   TICKS_TO_LOSE,
 } from "./protocol.ts";
 import { contextOf, type Link, requestOf } from "./link.ts";
-import { parseJson } from "./seal.ts";
+import { parseJson } from "../../execute/durable/mod.ts";
 
 export interface ServedCallsSettings {
   readonly link: Link;

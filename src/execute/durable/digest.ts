@@ -1,5 +1,5 @@
 /**
- * Digests of texts, of tools and of callers: SHA-256 in base64url.
+ * JSON as bytes, and digests of texts, of tools and of callers: SHA-256 in base64url.
  *
  * @module
  */
@@ -7,10 +7,20 @@
 import { canonicalJson, describeTool, type Tool } from "../../tool/mod.ts";
 import { frozenCopy } from "../json_value.ts";
 
-const ENCODER = new TextEncoder();
+const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+/** Encodes a value as JSON in UTF-8. */
+export function encodeJson(value: unknown): Uint8Array<ArrayBuffer> {
+  return encoder.encode(JSON.stringify(value));
+}
+
+export function parseJson(bytes: Uint8Array): unknown {
+  return JSON.parse(decoder.decode(bytes));
+}
 
 export async function digestOf(text: string): Promise<string> {
-  return base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", ENCODER.encode(text))));
+  return base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", encoder.encode(text))));
 }
 
 /** A few bytes as letters, digits, `_` and `-`. */

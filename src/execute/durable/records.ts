@@ -6,7 +6,7 @@
 
 import type { Clock } from "../../tool/mod.ts";
 import type { CallStore } from "./call_store.ts";
-import { base64url } from "./digest.ts";
+import { base64url, encodeJson, parseJson } from "./digest.ts";
 
 export interface RevisedRecord<R> {
   readonly record: R;
@@ -15,9 +15,6 @@ export interface RevisedRecord<R> {
 
 /** The maximum number of attempts of a change while other processes change the same record. */
 const MAX_TRIES = 32;
-
-const ENCODER = new TextEncoder();
-const DECODER = new TextDecoder();
 
 /** Records of JSON in a call store. Every change is a compare-and-set on the revision. */
 export class StoredRecords<R> {
@@ -31,11 +28,11 @@ export class StoredRecords<R> {
   }
 
   encode(record: R, _key: string): Uint8Array {
-    return ENCODER.encode(JSON.stringify(record));
+    return encodeJson(record);
   }
 
   decode(value: Uint8Array, _key: string): R {
-    return JSON.parse(DECODER.decode(value));
+    return parseJson(value) as R;
   }
 
   async read(key: string): Promise<RevisedRecord<R> | undefined> {

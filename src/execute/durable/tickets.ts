@@ -28,7 +28,7 @@ import type {
 } from "../suspension.ts";
 import { MAX_MEMORY_BYTES, readAnswer } from "../question_session.ts";
 import { type CallStore, checkStore } from "./call_store.ts";
-import { contextDigest, definitionDigest, ownerDigest } from "./digest.ts";
+import { contextDigest, definitionDigest, encodeJson, ownerDigest, parseJson } from "./digest.ts";
 import { newId } from "./records.ts";
 
 /** The reason why a ticket cannot be opened. */
@@ -113,7 +113,7 @@ export function createTickets(sealer: TicketSealer, options: TicketOptions = {})
     async suspend(call) {
       const id = newId();
       const expiresAt = call.now + ttlMs;
-      const content = bytesOf(await contentOf(call, id, expiresAt));
+      const content = encodeJson(await contentOf(call, id, expiresAt));
       if (content.byteLength > MAX_CONTENT) {
         const why = `its ticket would hold ${content.byteLength} bytes of arguments, answers and ` +
           `steps, and ${MAX_CONTENT} are allowed`;
@@ -137,7 +137,7 @@ export function createTickets(sealer: TicketSealer, options: TicketOptions = {})
       }
       const opened = await sealer.open(ticket);
       if (typeof opened === "string") return refused(UNOPENED[opened]);
-      const content = contentIn(opened);
+      const content = parseJson(opened) as TicketContent;
       // First, because the other errors would reveal the call to another caller.
       if (content.principal !== (principal ?? null)) {
         return refused("its ticket was given to another caller");
@@ -161,7 +161,7 @@ export function createTickets(sealer: TicketSealer, options: TicketOptions = {})
       }
       const release = sealer.use === undefined ? await claim(store, content) : await sealer.use(
         ticket,
-        bytesOf({ ...content, arguments: null, repaired: undefined, memory: {}, used: true }),
+        encodeJson({ ...content, arguments: null, repaired: undefined, memory: {}, used: true }),
       );
       if (release === undefined) return refused(USED);
       return resumptionOf(content, memory, release);
@@ -193,7 +193,7 @@ export function storedTickets(
     },
     async use(ticket, used) {
       const stored = await store.get(place(ticket));
-      if (stored === undefined || contentIn(stored.value).used) return undefined;
+      if (stored === undefined || (parseJson(stored.value) as TicketContent).used) return undefined;
       const { value, revision, ...life } = stored;
       const claimed = await store.update(place(ticket), used, revision, life);
       return claimed === undefined
@@ -204,14 +204,6 @@ export function storedTickets(
 }
 
 const STORED = /^[\w-]{43}\.[\w-]{22}$/;
-
-function bytesOf(content: TicketContent): Uint8Array {
-  return new TextEncoder().encode(JSON.stringify(content));
-}
-
-function contentIn(bytes: Uint8Array): TicketContent {
-  return JSON.parse(new TextDecoder().decode(bytes));
-}
 
 async function contentOf(call: WaitingCall, id: string, expiresAt: number): Promise<TicketContent> {
   const { tool, callId, memory, context } = call;
