@@ -1,7 +1,5 @@
 import { afterAll, describe, it } from "bun:test";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +7,7 @@ import process from "node:process";
 import { isSuspended, ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { storedTickets } from "@plue/tools/calls";
 import { type SqliteCallStore, sqliteCallStore } from "@plue/tools/sqlite";
+import { startProgram } from "../../support/program.ts";
 import { describeCallStore, itSharesItsSpace } from "../../contract/call_store_contract.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "plue-sqlite-"));
@@ -38,26 +37,12 @@ describeCallStore(
   (store, clock) => open(paths.get(store), { clock }),
 );
 
-/** Starts a program with this runtime. */
-function start(program: string, ...args: readonly string[]): ReturnType<typeof spawn> {
+/** Starts a program with this runtime, on the store at a path. */
+function start(program: string, path: string): ReturnType<typeof startProgram> {
   const before = "Deno" in globalThis
     ? ["run", "--allow-all", "--no-config", "--import-map=deno.json", "--node-modules-dir=manual"]
     : [];
-  return spawn(process.execPath, [...before, join(import.meta.dirname, program), ...args], {
-    cwd: join(import.meta.dirname, "../../.."),
-    env: { ...process.env, NODE_OPTIONS: "" },
-    stdio: ["pipe", "pipe", "inherit"],
-  });
-}
-
-/** The lines that a program prints. */
-async function* linesOf(child: ReturnType<typeof spawn>): AsyncGenerator<string, void> {
-  let rest = "";
-  for await (const text of child.stdout?.setEncoding("utf8") ?? []) {
-    const lines = `${rest}${text}`.split("\n");
-    rest = lines.pop() ?? "";
-    yield* lines;
-  }
+  return startProgram(process.execPath, [...before, join(import.meta.dirname, program), path]);
 }
 
 describe("sqliteCallStore()", () => {
@@ -65,14 +50,11 @@ describe("sqliteCallStore()", () => {
 
   it("keeps what it has confirmed when its process is killed", async () => {
     const path = newPath();
-    const child = start("write_entries.ts", path);
-    let confirmed = -1;
-    for await (const line of linesOf(child)) {
-      confirmed = Number(line);
-      if (confirmed === 50) child.kill("SIGKILL");
-    }
-    await (child.exitCode === null && child.signalCode === null ? once(child, "exit") : undefined);
-    assertEquals(child.signalCode, "SIGKILL");
+    const { child, output, ended, printed } = start("write_entries.ts", path);
+    await printed(/^50$/m);
+    child.kill("SIGKILL");
+    assertEquals((await ended).signal, "SIGKILL");
+    const confirmed = Number(output.stdout.trim().split("\n").at(-1));
     const store = await open(path);
     for (let index = 0; index <= confirmed; index++) {
       assertEquals((await store.get(`e.a.${index}`))?.value.byteLength, 100, `${index}`);
@@ -81,14 +63,13 @@ describe("sqliteCallStore()", () => {
 
   it("lets one of two processes create a key", async () => {
     const path = newPath();
-    await open(path);
-    const children = [start("claim_entry.ts", path), start("claim_entry.ts", path)];
-    const lines = children.map((child) => linesOf(child));
-    for (const line of lines) assertEquals((await line.next()).value, "ready");
-    for (const child of children) child.stdin?.end("go\n");
-    const won = await Promise.all(lines.map(async (line) => (await line.next()).value));
-    assertEquals(won.reduce((sum, line) => sum + Number(line), 0), 200);
-    await Promise.all(children.map((child) => child.exitCode === null ? once(child, "exit") : 0));
+    const store = await open(path);
+    const programs = [start("claim_entry.ts", path), start("claim_entry.ts", path)];
+    await Promise.all(programs.map(({ printed }) => printed(/ready/)));
+    await store.create("go", value);
+    const won = await Promise.all(programs.map(({ printed }) => printed(/^\d+$/m)));
+    assertEquals(won.reduce((sum, [own]) => sum + Number(own), 0), 200);
+    await Promise.all(programs.map(({ ended }) => ended));
   }, 60_000);
 
   it("is for its user only", async () => {
