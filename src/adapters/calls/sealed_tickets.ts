@@ -4,7 +4,12 @@
  * @module
  */
 
-import { createTickets, type TicketOptions, type TicketSealer } from "../../execute/durable/mod.ts";
+import {
+  base64url,
+  createTickets,
+  type TicketOptions,
+  type TicketSealer,
+} from "../../execute/durable/mod.ts";
 import type { CallTickets } from "../../execute/mod.ts";
 import { refuse } from "../../tool/mod.ts";
 
@@ -126,9 +131,7 @@ async function makeTools(secrets: readonly Uint8Array<ArrayBuffer>[]): Promise<T
   const { subtle } = crypto;
   const keys = await Promise.all(secrets.map(async (secret) => {
     const digest = new Uint8Array(await subtle.digest("SHA-256", secret));
-    const kid = Array.from(digest.slice(0, 6), (byte) => byte.toString(16).padStart(2, "0")).join(
-      "",
-    );
+    const kid = base64url(digest.slice(0, 6));
     const key = await subtle.importKey("raw", secret, "AES-GCM", false, ["encrypt", "decrypt"]);
     return [kid, key] as const;
   }));

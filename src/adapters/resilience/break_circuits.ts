@@ -8,9 +8,9 @@ import type { Call, Layer } from "../../execute/mod.ts";
 import {
   type FailureCode,
   MAX_TIMEOUT_MS,
-  must,
   numberFrom,
   once,
+  oneOf,
   readFields,
   type Tool,
   wholeFrom,
@@ -42,10 +42,7 @@ export interface CircuitBreakerOptions {
 }
 
 const CHECKS = {
-  per: must(
-    '"principal" or "tool"',
-    (value): value is "principal" | "tool" => value === "principal" || value === "tool",
-  ),
+  per: oneOf(["principal", "tool"] as const),
   failures: wholeFrom(1),
   coolDownMs: numberFrom(1, MAX_TIMEOUT_MS),
 };

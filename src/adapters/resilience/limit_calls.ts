@@ -16,6 +16,7 @@ import {
   MAX_TIMEOUT_MS,
   must,
   numberFrom,
+  oneOf,
   readFields,
   refuse,
   wholeFrom,
@@ -71,15 +72,11 @@ const OF = {
 };
 
 const CHECKS = {
-  per: must('"session", "message" or "principal"', (value) => isKeyOf(PER, value)),
-  of: must('"all", "tool" or "same"', (value) => isKeyOf(OF, value)),
+  per: oneOf(["session", "message", "principal"] as const),
+  of: oneOf(["all", "tool", "same"] as const),
   limit: wholeFrom(0),
   tools: must("a list of ids", (value) => isListOf(value, isWord)),
 } satisfies { readonly [Field in keyof CallLimit]-?: Check };
-
-function isKeyOf<Table extends object>(table: Table, value: unknown): value is keyof Table {
-  return typeof value === "string" && Object.hasOwn(table, value);
-}
 
 /**
  * Creates a layer that fails the calls beyond a limit with `denied` and a message for the model.

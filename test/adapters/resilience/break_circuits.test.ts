@@ -176,6 +176,6 @@ describe("breakCircuits()", () => {
       assertThrows(() => breakCircuits(options), RangeError);
     }
     const wrong = { per: "session" as never };
-    assertThrows(() => breakCircuits(wrong), TypeError, '"/per" must be "principal" or "tool"');
+    assertThrows(() => breakCircuits(wrong), TypeError, '"/per" must be one of principal, tool');
   });
 });

@@ -145,7 +145,7 @@ describe("limitCalls()", () => {
     }
     for (
       const [limits, says] of [
-        [[{ per: "day", limit: 1 }], '/0/per must be "session", "message" or "principal"'],
+        [[{ per: "day", limit: 1 }], "/0/per must be one of session, message, principal"],
         [[{ per: "session" }], "/0/limit is missing"],
         [[{ per: "session", limit: 1, off: "all" }], "off"],
         [{}, "must be a list"],
