@@ -74,7 +74,7 @@ export class Fleet {
     // A new worker is present: it has just written its list.
     const heardAt = this.#subscription ? this.#clock.now() : Infinity;
     const worker = once(this.#workers, id, () => ({
-      ...{ id, heardAt, calls: 0, lists: 0, down: new Set() },
+      ...{ id, heardAt, calls: 0, lists: 0, down: new Set<string>() },
     }));
     worker.lists++;
     for (const path of list.down) worker.down.add(path);

@@ -8,10 +8,10 @@ import { canonicalJson, describeTool, type Tool } from "../../tool/mod.ts";
 import { frozenCopy } from "../json_value.ts";
 
 const encoder = new TextEncoder();
-const decoder = new TextDecoder("utf-8", { fatal: true });
+const decoder = new TextDecoder();
 
 /** Encodes a value as JSON in UTF-8. */
-export function encodeJson(value: unknown): Uint8Array<ArrayBuffer> {
+export function encodeJson(value: unknown): Uint8Array {
   return encoder.encode(JSON.stringify(value));
 }
 
