@@ -4,17 +4,11 @@
  * @module
  */
 
-import Anthropic from "@anthropic-ai/sdk";
-import { BedrockRuntimeClient, ConverseCommand } from "@aws-sdk/client-bedrock-runtime";
-import { GoogleGenAI } from "@google/genai";
-import { Mistral } from "@mistralai/mistralai";
-import { NodeHttpHandler } from "@smithy/node-http-handler";
 import { assertEquals, assertRejects } from "@std/assert";
 import { describe, it } from "bun:test";
-import { CohereClientV2 } from "cohere-ai";
-import { Ollama } from "ollama";
 import OpenAI from "openai";
-import { exportTools } from "../../src/formats/mod.ts";
+import { exportTools, type TargetName } from "../../src/formats/mod.ts";
+import { clientsOf } from "./clients.ts";
 import { playProvider } from "./provider.ts";
 import { ALL } from "./tools.ts";
 
@@ -28,138 +22,39 @@ const provider = playProvider((sent) => {
   return { status: 400, body: "{}" };
 });
 
-const openai = () => new OpenAI({ apiKey: "k", baseURL: provider.url });
-const anthropic = () => new Anthropic({ apiKey: "k", baseURL: provider.url });
-const google = (vertexai: boolean) =>
-  new GoogleGenAI({ apiKey: "k", vertexai, httpOptions: { baseUrl: provider.url } });
-const said = [{ role: "user" as const, content: "Hello." }];
+/** Sends the tools of an export, and returns what arrives. */
+type Send = (tools: unknown) => Promise<unknown>;
 
-interface Request {
-  /** The exported tools. */
-  readonly tools: unknown;
-  /** Sends them; rejected by the server. */
-  send(): PromiseLike<unknown>;
-  /** The tools in what arrived. */
-  find(body: Body): unknown;
-}
-
-const inTools = (body: Body): unknown => body["tools"];
-
-function request<Tools>(
-  tools: Tools,
-  send: (tools: Tools) => PromiseLike<unknown>,
-  find: (body: Body) => unknown = inTools,
-): Request {
-  return { tools, send: () => send(tools), find };
-}
-
-const chat = (target: "openai.chat" | "openai.chat.strict") =>
-  request(
-    exportTools(ALL, target).tools,
-    (tools) => openai().chat.completions.create({ model: "m", messages: said, tools }),
-  );
-const responses = (target: "openai.responses" | "openai.responses.strict") =>
-  request(
-    exportTools(ALL, target).tools,
-    (tools) => openai().responses.create({ model: "m", input: "Hello.", tools }),
-  );
-const messages = (target: "anthropic" | "anthropic.strict") =>
-  request(
-    exportTools(ALL, target).tools,
-    (tools) => anthropic().messages.create({ model: "m", max_tokens: 9, messages: said, tools }),
-  );
-const content = (target: "gemini" | "vertex") =>
-  request(
-    exportTools(ALL, target).tools,
-    (tools) =>
-      google(target === "vertex").models.generateContent({
-        model: "m",
-        contents: "Hello.",
-        config: { tools },
-      }),
-  );
-const converse = (target: "bedrock" | "bedrock.strict") =>
-  request(
-    exportTools(ALL, target).tools,
-    (tools) =>
-      new BedrockRuntimeClient({
-        region: "us-east-1",
-        endpoint: provider.url,
-        credentials: { accessKeyId: "k", secretAccessKey: "s" },
-        requestHandler: new NodeHttpHandler(),
-        maxAttempts: 1,
-      }).send(
-        new ConverseCommand({
-          modelId: "m",
-          messages: [{ role: "user", content: [{ text: "Hello." }] }],
-          toolConfig: { tools },
-        }),
-      ),
-    (body) => (body["toolConfig"] as Body)["tools"],
-  );
-
-const REQUESTS: Readonly<Record<string, () => Request>> = {
-  "openai.chat": () => chat("openai.chat"),
-  "openai.chat.strict": () => chat("openai.chat.strict"),
-  "openai.responses": () => responses("openai.responses"),
-  "openai.responses.strict": () => responses("openai.responses.strict"),
-  "openai.realtime": () =>
-    request(
-      exportTools(ALL, "openai.realtime").tools,
-      (tools) => openai().realtime.clientSecrets.create({ session: { type: "realtime", tools } }),
-      (body) => (body["session"] as Body)["tools"],
-    ),
-  "anthropic": () => messages("anthropic"),
-  "anthropic.strict": () => messages("anthropic.strict"),
-  "gemini": () => content("gemini"),
-  "vertex": () => content("vertex"),
-  "gemini.typed": () =>
-    request(
-      exportTools(ALL, "gemini.typed").tools,
-      (tools) =>
-        google(false).models.generateContent({
-          model: "m",
-          contents: "Hello.",
-          // The names of types are an enum of the SDK's own.
-          config: { tools: tools as never },
-        }),
-    ),
-  "bedrock": () => converse("bedrock"),
-  "bedrock.strict": () => converse("bedrock.strict"),
-  "mistral": () =>
-    request(
-      exportTools(ALL, "mistral").tools,
-      (tools) =>
-        new Mistral({ apiKey: "k", serverURL: provider.url }).chat.complete({
-          model: "m",
-          messages: said,
-          tools,
-        }),
-    ),
-  "cohere": () =>
-    request(
-      exportTools(ALL, "cohere").tools,
-      (tools) =>
-        new CohereClientV2({ token: "k", environment: provider.url }).chat(
-          { model: "m", messages: said, tools },
-          { maxRetries: 0 },
-        ),
-    ),
-  "ollama": () =>
-    request(
-      exportTools(ALL, "ollama").tools,
-      (tools) => new Ollama({ host: provider.url }).chat({ model: "m", messages: said, tools }),
-    ),
-};
+const SENDS: readonly (readonly [TargetName, Send])[] = [
+  ...clientsOf(provider).flatMap(({ target, send }) => {
+    const variants: Readonly<Record<string, TargetName>> = {
+      "openai.chat": "openai.chat.strict",
+      "openai.responses": "openai.responses.strict",
+      "anthropic": "anthropic.strict",
+      "bedrock": "bedrock.strict",
+      "gemini": "gemini.typed",
+    };
+    const targets = [target, variants[target]].filter((one) => one !== undefined);
+    return targets.map((one) => [one, (tools: unknown) => send([], tools)] as const);
+  }),
+  ...clientsOf(provider, true).filter(({ target }) => target === "gemini")
+    .map(({ send }) => ["vertex", (tools: unknown) => send([], tools)] as const),
+  ["openai.realtime", (tools) => {
+    const session = { type: "realtime" as const, tools: tools as never[] };
+    return new OpenAI({ apiKey: "k", baseURL: provider.url }).realtime.clientSecrets
+      .create({ session });
+  }],
+];
 
 describe("the providers' clients", () => {
-  for (const [target, make] of Object.entries(REQUESTS)) {
+  for (const [target, send] of SENDS) {
     it(`send the export to ${target} unchanged`, async () => {
-      const { tools, send, find } = make();
+      const { tools } = exportTools(ALL, target);
       const before = JSON.stringify(tools);
       arrived = undefined;
-      await assertRejects(async () => await send());
-      assertEquals(find(arrived ?? {}), JSON.parse(before));
+      await assertRejects(async () => await send(tools));
+      const holder = arrived?.["toolConfig"] ?? arrived?.["session"] ?? arrived;
+      assertEquals((holder as Body | undefined)?.["tools"], JSON.parse(before));
     });
   }
 });

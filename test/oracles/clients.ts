@@ -24,7 +24,8 @@ export interface Provider {
   readonly streams: "events" | "named events" | "lines" | "nothing";
   /** The field of a request with the messages. */
   readonly field: string;
-  send(messages: Message[]): Promise<unknown>;
+  /** Sends messages, and the tools of an export. */
+  send(messages: Message[], tools?: unknown): Promise<unknown>;
   stream(): Promise<AsyncIterable<unknown>>;
 }
 
@@ -32,28 +33,37 @@ export interface Provider {
 const inCamelCase = (messages: Message[]): never[] =>
   messages.map(({ tool_call_id: toolCallId, ...rest }) => ({ ...rest, toolCallId })) as never[];
 
-/** The clients of a server that plays all providers, which has an address when the tests run. They do not repeat failed requests. */
-export function clientsOf(provider: { readonly url: string }): readonly Provider[] {
+// The types of messages and tools are checked in `sdk_messages.ts` and `sdk_types.ts`.
+const sent = (tools: unknown): { tools?: never[] } =>
+  tools === undefined ? {} : { tools: tools as never[] };
+
+/**
+ * The clients of a server that plays all providers, which has an address when the tests run. They do
+ * not repeat failed requests.
+ */
+export function clientsOf(
+  provider: { readonly url: string },
+  vertexai = false,
+): readonly Provider[] {
   const openai = (): OpenAI => new OpenAI({ apiKey: "k", baseURL: provider.url, maxRetries: 0 });
   const anthropic = (): Anthropic =>
     new Anthropic({ apiKey: "k", baseURL: provider.url, maxRetries: 0 });
   const gemini = (): GoogleGenAI =>
-    new GoogleGenAI({ apiKey: "k", httpOptions: { baseUrl: provider.url } });
+    new GoogleGenAI({ apiKey: "k", vertexai, httpOptions: { baseUrl: provider.url } });
   const mistral = (): Mistral =>
     new Mistral({ apiKey: "k", serverURL: provider.url, retryConfig: { strategy: "none" } });
   const cohere = (): CohereClientV2 =>
     new CohereClientV2({ token: "k", environment: provider.url, maxRetries: 0 });
   const ollama = (): Ollama => new Ollama({ host: provider.url });
 
-  // The types of messages are checked in `sdk_messages.ts`.
   return [
     {
       name: "OpenAI Chat",
       target: "openai.chat",
       streams: "events",
       field: "messages",
-      send: (messages) =>
-        openai().chat.completions.create({ model: "m", messages: messages as never[] }),
+      send: (list, tools) =>
+        openai().chat.completions.create({ model: "m", messages: list as never[], ...sent(tools) }),
       stream: () => openai().chat.completions.create({ model: "m", messages: [], stream: true }),
     },
     {
@@ -61,7 +71,8 @@ export function clientsOf(provider: { readonly url: string }): readonly Provider
       target: "openai.responses",
       streams: "named events",
       field: "input",
-      send: (messages) => openai().responses.create({ model: "m", input: messages as never[] }),
+      send: (list, tools) =>
+        openai().responses.create({ model: "m", input: list as never[], ...sent(tools) }),
       stream: () => openai().responses.create({ model: "m", input: "", stream: true }),
     },
     {
@@ -69,8 +80,10 @@ export function clientsOf(provider: { readonly url: string }): readonly Provider
       target: "anthropic",
       streams: "named events",
       field: "messages",
-      send: (messages) =>
-        anthropic().messages.create({ model: "m", max_tokens: 9, messages: messages as never[] }),
+      send: (list, tools) => {
+        const messages = list as never[];
+        return anthropic().messages.create({ model: "m", max_tokens: 9, messages, ...sent(tools) });
+      },
       stream: () =>
         anthropic().messages.create({ model: "m", max_tokens: 9, messages: [], stream: true }),
     },
@@ -79,10 +92,11 @@ export function clientsOf(provider: { readonly url: string }): readonly Provider
       target: "gemini",
       streams: "events",
       field: "contents",
-      send: (messages) =>
+      send: (messages, tools) =>
         gemini().models.generateContent({
           model: "m",
           contents: messages.length === 0 ? "1 + 2?" : messages,
+          config: sent(tools),
         }),
       stream: () => gemini().models.generateContentStream({ model: "m", contents: "" }),
     },
@@ -91,7 +105,7 @@ export function clientsOf(provider: { readonly url: string }): readonly Provider
       target: "bedrock",
       streams: "nothing",
       field: "messages",
-      async send(messages) {
+      async send(list, tools) {
         const client = new BedrockRuntimeClient({
           region: "us-east-1",
           endpoint: provider.url,
@@ -99,7 +113,8 @@ export function clientsOf(provider: { readonly url: string }): readonly Provider
           credentials: { accessKeyId: "k", secretAccessKey: "s" },
           requestHandler: new NodeHttpHandler(),
         });
-        const request = { modelId: "m", messages: messages as never[] };
+        const toolConfig = tools === undefined ? {} : { toolConfig: { tools: tools as never[] } };
+        const request = { modelId: "m", messages: list as never[], ...toolConfig };
         const response = await client.send(new ConverseCommand(request));
         client.destroy();
         return response;
@@ -111,7 +126,8 @@ export function clientsOf(provider: { readonly url: string }): readonly Provider
       target: "mistral",
       streams: "events",
       field: "messages",
-      send: (messages) => mistral().chat.complete({ model: "m", messages: inCamelCase(messages) }),
+      send: (list, tools) =>
+        mistral().chat.complete({ model: "m", messages: inCamelCase(list), ...sent(tools) }),
       stream: () => mistral().chat.stream({ model: "m", messages: [] }),
     },
     {
@@ -119,7 +135,8 @@ export function clientsOf(provider: { readonly url: string }): readonly Provider
       target: "cohere",
       streams: "events",
       field: "messages",
-      send: (messages) => cohere().chat({ model: "m", messages: inCamelCase(messages) }),
+      send: (list, tools) =>
+        cohere().chat({ model: "m", messages: inCamelCase(list), ...sent(tools) }),
       stream: () => cohere().chatStream({ model: "m", messages: [] }),
     },
     {
@@ -127,7 +144,8 @@ export function clientsOf(provider: { readonly url: string }): readonly Provider
       target: "ollama",
       streams: "lines",
       field: "messages",
-      send: (messages) => ollama().chat({ model: "m", messages: messages as never[] }),
+      send: (list, tools) =>
+        ollama().chat({ model: "m", messages: list as never[], ...sent(tools) }),
       stream: () => ollama().chat({ model: "m", messages: [], stream: true }),
     },
   ];
