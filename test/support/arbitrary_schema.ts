@@ -6,6 +6,7 @@
  */
 
 import fc from "fast-check";
+import { checkSchema } from "../../src/schema/mod.ts";
 
 /** A schema, as the tests see it. */
 export type AnySchema = boolean | { readonly [keyword: string]: unknown };
@@ -206,6 +207,18 @@ export function aParametersSchema(): fc.Arbitrary<{ readonly [keyword: string]: 
       ...(root(one)["$ref"] === undefined ? {} : { $ref: "#/$defs/one" }),
     })),
   ).filter(consumes);
+}
+
+/** Schemas of parameters that a tool can be registered with. */
+export function aToolSchema(): fc.Arbitrary<{ readonly [keyword: string]: unknown }> {
+  return aParametersSchema().filter((schema) => {
+    try {
+      checkSchema(schema);
+      return true;
+    } catch {
+      return false;
+    }
+  });
 }
 
 /** A definition that refers to others only below a property; `null` may take its place. */
