@@ -33,7 +33,6 @@ interface BucketPlace {
   readonly storage: StorageSettings;
 }
 
-/** A bucket, which is created if it is missing. */
 export class Bucket {
   readonly kv: KV;
   readonly #streams: JetStreamManager["streams"];

@@ -312,7 +312,6 @@ class NatsCallStore implements CallStore {
     return seal.accepts(data, ...place) ? data.slice(seal.bytes) : undefined;
   }
 
-  /** Returns the length of the value in a message of this length. */
   #lengthOf(bytes: number): number {
     return bytes - (this.#settings.seal?.bytes ?? 0);
   }

@@ -30,13 +30,11 @@ const BEHIND_MS = 3_000;
 export interface DirectoryEntry {
   /** `undefined` for a definition that its reader does not need, or has taken over. */
   value: Record<string, unknown> | undefined;
-  /** Rises with each write of the bucket. */
   readonly revision: number;
 }
 
 type Watch = QueuedIterator<KvWatchEntry>;
 
-/** Returns the consumer of a watch, which the type of a watch does not have. */
 function consumerOf(watch: Watch): PushConsumer {
   return (watch as unknown as { readonly _data: PushConsumer })._data;
 }
@@ -69,7 +67,6 @@ export function listIn(
   return { worker, up: words("up"), down: words("down"), tooLarge: words("tooLarge") };
 }
 
-/** The current entries of a registry. */
 export class Directory {
   readonly entries: Map<string, DirectoryEntry> = new Map();
   readonly bucket: Bucket;
@@ -82,7 +79,6 @@ export class Directory {
   #round = 0;
   #readTo = 0;
   #written = 0;
-  /** The time since which an entry is missing. */
   #behindSince: number | undefined;
   /** The last revision for which all entries were read again. */
   #expected = 0;
@@ -130,7 +126,6 @@ export class Directory {
     return this.#skewMs;
   }
 
-  /** The revision of the last entry that this process has written. */
   get written(): number {
     return this.#written;
   }

@@ -36,7 +36,6 @@ const FIRST_LOOK_MS = 2_000;
 const LAST_LOOK_MS = 30_000;
 /** An aborted call whose tool does not stop is forgotten after this time, in milliseconds. */
 const STOPPED_MS = 60_000;
-/** The bytes of a message that its headers may take. */
 const ROOM_BYTES = 1_024;
 /** The maximum number of waiting calls of this process, and of each principal. */
 const MAX_CALLS = 16_384;
@@ -85,7 +84,6 @@ export class DurableCalls {
     return this.#waiting.size;
   }
 
-  /** Runs a call that survives its worker, its server and its caller. */
   async run(call: DurableCall): Promise<ToolResult> {
     const { tool, request: { principal } } = call;
     if (this.#callers.exceeded(principal, 1) !== undefined) {
@@ -160,7 +158,6 @@ export class DurableCalls {
     }
   }
 
-  /** Opens the stream and the store, again after a failure. */
   async #open(): Promise<Runs> {
     this.#runs ??= Runs.open(this.#link, { maxOwnerBytes: this.#maxOwnerBytes });
     try {
@@ -248,7 +245,6 @@ export class DurableCalls {
     return call;
   }
 
-  /** Returns the failure of a call that could not be published. */
   #unsent(id: string, error: unknown): ToolFailure {
     // The server has responded that it has not stored the call.
     const name = error instanceof Error ? error.name : "";

@@ -36,10 +36,8 @@ import { contextOf, type Link, requestOf } from "./link.ts";
 export interface DurableWorkerSettings {
   readonly link: Link;
   readonly dispatcher: ToolDispatcher;
-  /** The duration of a lease without renewal, in milliseconds. */
   readonly leaseMs: number;
   readonly concurrency: number;
-  /** The maximum number of concurrent calls of a tool, by its id. */
   readonly toolConcurrency: Readonly<Record<string, number>>;
   readonly failed: (tool: Tool, failure: ToolFailure) => void;
 }
@@ -87,7 +85,6 @@ export class DurableWorker {
   /** Wakes the consumers that wait for a free slot. */
   #waiting: (() => void)[] = [];
   #round = 0;
-  /** The end of a pause because of a wrong clock. */
   #pausedUntil = 0;
   readonly #controls: Subscription;
   #isStopping = false;
@@ -346,7 +343,6 @@ function delay(ms: number): Promise<void> {
   return new Promise((resolve) => void systemClock.setTimeout(resolve, ms));
 }
 
-/** Returns the delay of a call after a number of rejections, in milliseconds. */
 function delayOf(refusals: number, retryAfterMs: number): number {
   const backoffMs = AGAIN_MS * 2 ** Math.min(refusals - 1, 16);
   return Math.min(Math.max(retryAfterMs, Math.min(backoffMs, LONGEST_DELAY_MS)), KEPT_MS);
@@ -357,7 +353,6 @@ function isSilence(error: unknown): boolean {
   return error instanceof Error && error.message === "heartbeats missed";
 }
 
-/** True if the store has no space for a write. */
 function hasNoRoom(error: unknown): boolean {
   return isRefused(error) || error instanceof RangeError;
 }

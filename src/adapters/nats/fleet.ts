@@ -27,11 +27,9 @@ interface Worker {
   readonly id: string;
   /** The time of its last presence message, by the caller's clock. */
   heardAt: number;
-  /** The number of calls of this process that it runs. */
   calls: number;
   /** The number of its list's parts that were read. */
   lists: number;
-  /** The paths of its unavailable tools. */
   readonly down: Set<string>;
 }
 
@@ -103,7 +101,6 @@ export class Fleet {
     return one !== undefined && other !== undefined && other.calls < one.calls ? other.id : one?.id;
   }
 
-  /** Counts a call that was sent to a worker, or has ended there. */
   count(id: string, calls: 1 | -1): void {
     const worker = this.#workers.get(id);
     if (worker !== undefined) worker.calls += calls;

@@ -105,7 +105,6 @@ export class Link {
   readonly storage: StorageSettings;
   readonly #followers: Set<StatusFollower> = new Set();
   readonly #unfollow: () => void;
-  /** The first subscription that the server has rejected. */
   #rejected: PermissionViolationError | undefined;
   #down: string | undefined;
   #forged = 0;
@@ -136,7 +135,6 @@ export class Link {
     return this.#down;
   }
 
-  /** The maximum size of a message that the server accepts, in bytes. */
   get maxBytes(): number {
     return this.connection.info?.max_payload ?? 1_048_576;
   }

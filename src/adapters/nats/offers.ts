@@ -29,7 +29,6 @@ export class Offers {
   readonly #worker: string;
   readonly #clock: Pick<Clock, "now" | "timestamp">;
   #toolset: Toolset | undefined;
-  /** The offered tools, by the paths of their definitions. */
   #offers: ReadonlyMap<string, Tool> = new Map();
   #tooLarge: ReadonlySet<Tool> = new Set();
   /** The paths in each part of the list. A path stays in its part, so that few parts are rewritten. */
@@ -56,7 +55,6 @@ export class Offers {
     this.refresh();
   }
 
-  /** The offered tools, by the paths of their definitions. */
   get tools(): ReadonlyMap<string, Tool> {
     return this.#offers;
   }
@@ -112,7 +110,6 @@ export class Offers {
     return this.#directory;
   }
 
-  /** True if a worker has entries in the directory. */
   knows(worker: string): boolean {
     return this.#heard.has(worker);
   }
@@ -160,7 +157,6 @@ export class Offers {
     });
   }
 
-  /** Removes this worker from the directory. */
   async close(isUp: boolean): Promise<void> {
     this.#isClosed = true;
     this.#directory?.stop();

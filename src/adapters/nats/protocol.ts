@@ -35,10 +35,8 @@ export const CALLS_BUCKET = "plue_calls";
 export const RUNS_STREAM = "PLUE_CALLS";
 export const RESULTS_BUCKET = "plue_results";
 
-/** The subject of calls to a worker, by the path of the tool. */
 export const callSubject = (worker: string, path: string): string =>
   `${ROOT}.call.${worker}.${path}`;
-/** The subject of a caller's messages about a call. */
 export const controlSubject = (worker: string, call: string): string =>
   `${ROOT}.ctl.${worker}.${call}`;
 export const presenceSubject = (registry: string, worker: string): string =>
@@ -90,7 +88,6 @@ export function recordOf(tool: Tool): Record<string, unknown> {
   return JSON.parse(JSON.stringify(Object.fromEntries(fields)));
 }
 
-/** Returns eight bytes of the digest of a definition. */
 export function digestOfRecord(record: Record<string, unknown>): string {
   return createHash("sha256").update(canonicalJson(record)).digest().subarray(0, 8)
     .toString("base64url");

@@ -67,14 +67,10 @@ interface RunningCall extends RemoteCall {
   readonly subject: string;
   readonly receiver: Receiver;
   readonly control: Sender;
-  /** The ticks since the last message of the worker. */
   silence: number;
-  /** True if the worker has responded. */
   isAccepted: boolean;
   hasYielded: boolean;
-  /** The bytes of consumed events without new credit. */
   taken: number;
-  /** The sum of the granted credit. */
   granted: number;
   end(end: ToolResult | Miss): void;
 }
@@ -152,7 +148,6 @@ export class RemoteCalls {
     }
   }
 
-  /** Ends the calls to a subject to which the user may not publish. */
   #forbid(subject: string): void {
     for (const call of [...this.#running.values()]) {
       if (call.subject !== subject) continue;
@@ -243,7 +238,6 @@ export class RemoteCalls {
     callHook(() => new Sender(connection, seal, reply).send(GIVEN_UP), log);
   }
 
-  /** Ends the attempt at a silent worker. */
   #miss(call: RunningCall): void {
     const { isRepeatable, isAccepted, hasYielded, worker } = call;
     this.#fleet.lose(worker);
@@ -283,7 +277,6 @@ export class RemoteCalls {
     }
   }
 
-  /** Grants credit for consumed events. */
   #taken(call: RunningCall, credit: number): void {
     call.taken += credit;
     if (call.taken < CREDIT_STEP) return;
@@ -298,7 +291,6 @@ export class RemoteCalls {
     callHook(() => call.control.send(control), this.#link.log);
   }
 
-  /** Counts the ticks of silence of all calls in flight. */
   #tick(): void {
     this.#stopTicking ??= systemClock.setTimeout(() => {
       this.#stopTicking = undefined;
@@ -326,7 +318,6 @@ function afterMiss(result: ToolResult, mayHaveRun: boolean): ToolResult {
   return adopt({ ...result, error: { ...result.error, ran: "unknown" } });
 }
 
-/** Marks the result of a worker as one that a tool may return. */
 export function adopt(result: ToolResult): ToolResult {
   if (!isToolResult(result)) brandResult(result);
   return result;

@@ -89,7 +89,6 @@ export type RunNews =
   /** The call has ended, and the store could not save its result. */
   | { readonly type: "ended"; readonly result: ToolResult };
 
-/** The prefix of the subjects on which workers receive aborts of durable calls. */
 export const RUN_CONTROL: string = runSubject("").replace(".run.", ".stop.");
 
 /** True if calls of a tool are durable: its `execution` is "task". */
@@ -182,7 +181,6 @@ function bytesOf(size: number): number {
   return SIZE_UNIT * 2 ** size;
 }
 
-/** The stream of durable calls, and the store of their records. */
 export class Runs {
   readonly records: LeasedRecords<StoredRun>;
   readonly engine: TaskEngine<StoredRun>;
@@ -247,7 +245,6 @@ export class Runs {
     );
   }
 
-  /** Subtracts a call that has ended from the quota. */
   free({ owner, size }: OwnedRun): void {
     this.#quotas.give(owner, bytesOf(size));
   }
@@ -292,7 +289,6 @@ export class Runs {
   }
 }
 
-/** A durable call of a queue. */
 export interface QueuedRun extends QueuedTask {
   readonly call: RunMessage;
   /** The time by the server's clock, in milliseconds since 1970. */

@@ -114,7 +114,6 @@ export class Seal {
     return this.#keys[from].some((key) => verify(null, digest, key, signature));
   }
 
-  /** Signs a value that is stored under a key. */
   wrap(value: unknown, key: string): Uint8Array {
     const text = encodeJson(value);
     const message = new Uint8Array(this.bytes + text.length);
@@ -139,7 +138,6 @@ export class Seal {
   }
 }
 
-/** Returns the role of a process, by its keys. */
 export function roleOf(action: string, keys: NatsKeys | undefined): Role {
   if (!isObject(keys) || !isListOf(keys["workers"], isWord)) return "caller";
   return keys["workers"].includes(publicKeyOf(action, keys["seed"])) ? "worker" : "caller";
@@ -202,7 +200,6 @@ function derOf(prefix: string, key: Uint8Array): Buffer {
   return Buffer.concat([Buffer.from(prefix, "hex"), key]);
 }
 
-/** Decodes the text of a key, which nkeys has checked. */
 function decodeBase32(text: string): Uint8Array {
   const bytes: number[] = [];
   let [bits, value] = [0, 0];

@@ -38,10 +38,8 @@ import { parseJson } from "../../execute/durable/mod.ts";
 
 export interface ServedCallsSettings {
   readonly link: Link;
-  /** The id of the worker, which is new for each process. */
   readonly worker: string;
   readonly dispatcher: ToolDispatcher;
-  /** Returns the tool that is served at a path. */
   readonly toolAt: (path: string) => Tool | undefined;
   readonly failed: (tool: Tool, failure: ToolFailure) => void;
   readonly clock?: Clock;
@@ -70,7 +68,6 @@ interface ServedCall {
   granted: number;
   /** Is called when the caller has granted more credit. */
   onCredit: () => void;
-  /** The ticks since the last message was sent. */
   silence: number;
   /** True while a large result or output waits to be sent. */
   isSending: boolean;
@@ -78,7 +75,6 @@ interface ServedCall {
 
 interface PartialCall {
   readonly receiver: Receiver;
-  /** The ticks since the last part was received. */
   silence: number;
 }
 

@@ -45,12 +45,10 @@ const NO_RESOURCES: readonly number[] = [10002, 10023, 10028, 10047, 10077];
 /** Names of errors of requests that would fail again. */
 const REFUSALS: readonly string[] = ["InvalidArgumentError", "PermissionViolationError"];
 
-/** True if a write failed because another write came first. */
 export function isConflict(error: unknown): boolean {
   return error instanceof JetStreamApiError && WRONG_LAST_SEQUENCE.includes(error.code);
 }
 
-/** True if the server has no space for a write. */
 export function isFull(error: unknown): boolean {
   return error instanceof JetStreamApiError && NO_RESOURCES.includes(error.code);
 }
@@ -171,7 +169,6 @@ export function followStatus(connection: NatsConnection, follower: StatusFollowe
   };
 }
 
-/** Settings of a stream or bucket that a process creates. */
 export interface StorageSettings {
   readonly replicas: number;
   readonly maxBytes: number;
@@ -180,7 +177,6 @@ export interface StorageSettings {
 /** One server, and 1 GiB. */
 export const STORAGE: StorageSettings = { replicas: 1, maxBytes: 1_073_741_824 };
 
-/** Checks of the options with these names. */
 export const STORAGE_OPTIONS: {
   readonly replicas: Check<number>;
   readonly maxBytes: Check<number>;

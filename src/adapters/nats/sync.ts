@@ -28,7 +28,6 @@ import { idOfPath, recordOf, toolKey } from "./protocol.ts";
 import { type CallRequest, type RemoteCall, RemoteCalls, unavailable } from "./remote_calls.ts";
 import { isDurable } from "./runs.ts";
 
-/** A definition of a tool in the directory. */
 interface Version {
   readonly path: string;
   revision: number;
@@ -41,7 +40,6 @@ interface Chosen {
   readonly path: string;
 }
 
-/** The settings that follow from the options of a caller. */
 export interface RemoteSettings {
   readonly registry: Registry;
   readonly link: Required<LinkSettings>;
@@ -51,7 +49,6 @@ export interface RemoteSettings {
   readonly telemetry: CallTelemetry | undefined;
 }
 
-/** Sends the plain and the durable calls of one connection. */
 export class CallLine {
   readonly link: Link;
   readonly plain: RemoteCalls;
@@ -88,7 +85,6 @@ interface CallLines {
   done(line: CallLine): void | Promise<void>;
 }
 
-/** Keeps a registry's tools as the directory has them. */
 export class Sync {
   readonly #settings: RemoteSettings;
   readonly #fleet: Fleet;
@@ -98,9 +94,7 @@ export class Sync {
   /** The paths of definitions that the registry has rejected. They are retried when a tool is removed. */
   readonly #refused: Set<string> = new Set();
   #isPutting = false;
-  /** All definitions of each tool, by its id. */
   readonly #versions: Map<string, Version[]> = new Map();
-  /** The ids of tools with several definitions. */
   readonly #contested: Set<string> = new Set();
   #stopLooking: (() => void) | undefined;
 
@@ -235,7 +229,6 @@ export class Sync {
     if (registry.getTool(id) === tool) registry.unregisterTool(id);
   }
 
-  /** Runs a call on a worker, and forwards the worker's questions. */
   async *#execute(
     id: string,
     path: string,

@@ -10,7 +10,6 @@ import { frozenCopy } from "../json_value.ts";
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** Encodes a value as JSON in UTF-8. */
 export function encodeJson(value: unknown): Uint8Array {
   return encoder.encode(JSON.stringify(value));
 }

@@ -82,7 +82,6 @@ export function memoryCallStore(options: StoreLimits = {}): CallStore {
     return void forget(key, entry);
   }
 
-  /** Stores a value, which replaces `before`. */
   function put(
     key: string,
     value: Uint8Array,

@@ -6,14 +6,12 @@
 
 import type { RegistryClock } from "../../tool/mod.ts";
 
-/** Counts amounts, such as bytes or calls, per principal. */
 export class Quotas<Owner> {
   readonly #maxTotal: number;
   readonly #maxOfOne: number;
   readonly #used: Map<Owner, number> = new Map();
   #total = 0;
 
-  /** @param maxOfOne The quota of each principal. */
   constructor(maxTotal: number, maxOfOne: number) {
     this.#maxTotal = maxTotal;
     this.#maxOfOne = maxOfOne;

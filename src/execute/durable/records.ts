@@ -76,7 +76,6 @@ export class StoredRecords<R> {
   }
 }
 
-/** A record on which one process at a time has a lease. */
 export interface LeasedRecord {
   /** The id of the run that has the lease; empty if none has it. */
   readonly holder: string;
@@ -84,12 +83,10 @@ export interface LeasedRecord {
   readonly heldUntil: number;
 }
 
-/** Records that one process at a time works on. */
 export class LeasedRecords<R extends LeasedRecord> extends StoredRecords<R> {
   readonly clock: Clock;
   readonly leaseMs: number;
 
-  /** @param leaseMs The duration of a lease without renewal, in milliseconds. */
   constructor(store: CallStore, expiresAt: (record: R) => number, clock: Clock, leaseMs: number) {
     super(store, expiresAt);
     this.clock = clock;
@@ -138,7 +135,6 @@ export class Lease<R extends LeasedRecord> {
     return this.#known.record;
   }
 
-  /** @param known The record, with this process as its holder. */
   constructor(records: LeasedRecords<R>, key: string, known: RevisedRecord<R>) {
     this.#records = records;
     this.key = key;

@@ -35,7 +35,6 @@ export interface TaskQueue<Task extends QueuedTask> {
 }
 
 export interface QueuedTask {
-  /** The key of its record. */
   readonly key: string;
 }
 
@@ -57,7 +56,6 @@ export interface ToolProcess {
 
 export interface TaskEngineSettings<R extends RunRecord> {
   readonly records: LeasedRecords<R>;
-  /** The maximum number of starts of the tool of a task. */
   readonly maxAttempts: number;
   readonly log: HookLog;
   /** The time between attempts to store a result, in milliseconds. */
@@ -66,7 +64,6 @@ export interface TaskEngineSettings<R extends RunRecord> {
   isOver(tries: number): boolean;
   /** Returns true for an error of a store that would reject the same write again. */
   isRefused?(error: unknown): boolean;
-  /** Returns the record of a task that has ended with a result. */
   end(record: R, result: ToolResult): R;
 }
 

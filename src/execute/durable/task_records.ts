@@ -38,7 +38,6 @@ export interface TaskState {
   readonly result?: ToolResult;
 }
 
-/** The record of a task, with its private fields. */
 export interface TaskRecord extends Omit<TaskState, "pollMs">, RunRecord {
   readonly version: 1;
   readonly principal: string | null;
@@ -46,7 +45,6 @@ export interface TaskRecord extends Omit<TaskState, "pollMs">, RunRecord {
   readonly sessionId?: string | undefined;
   readonly messageId?: string | undefined;
   readonly idempotencyKey?: string | undefined;
-  /** A digest of the host's context. */
   readonly context?: string | undefined;
   readonly idempotent: boolean;
   readonly ticket?: string;
@@ -70,7 +68,6 @@ export interface NewTask {
 const END_OF_TIME = 2 ** 44 - 1;
 const ID = /^[0-9a-f]{11}[\w-]{22}$/;
 
-/** Times in milliseconds. */
 interface TaskTimes {
   readonly ttlMs: number;
   readonly leaseMs: number;
@@ -78,7 +75,6 @@ interface TaskTimes {
   readonly pollMs: number;
 }
 
-/** The records of tasks in a store, and their changes in this process. */
 export class TaskRecords extends LeasedRecords<TaskRecord> {
   readonly #ttlMs: number;
   readonly #pollMs: number;
@@ -130,7 +126,6 @@ export class TaskRecords extends LeasedRecords<TaskRecord> {
     return written;
   }
 
-  /** Returns the time fields of a changed record. */
   touched(): Pick<TaskRecord, "updatedAt"> {
     return { updatedAt: this.clock.timestamp() };
   }
@@ -157,7 +152,6 @@ export class TaskRecords extends LeasedRecords<TaskRecord> {
     };
   }
 
-  /** Returns the public form of a record. */
   shown(record: TaskRecord): TaskState {
     const { id, status, tool, callId, createdAt, updatedAt, ttlMs } = record;
     const { progress, questions, result } = record;

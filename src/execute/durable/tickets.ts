@@ -86,7 +86,6 @@ interface TicketContent {
 
 /** The fields of a resumed call. Any other field is misspelt, and would be ignored. */
 const FIELDS: readonly string[] = ["ticket", "answers", "name", "arguments", "callId"];
-/** The maximum size of a ticket's content, in bytes. */
 const MAX_CONTENT = 524_288;
 /** Tickets are not longer: sealing makes a third more of the content. */
 const MAX_TICKET = 750_000;
@@ -103,7 +102,6 @@ const UNOPENED: Readonly<Record<UnopenedTicket, string>> = {
 
 const USED = "its ticket was used before";
 
-/** Creates tickets with a sealer. */
 export function createTickets(sealer: TicketSealer, options: TicketOptions = {}): CallTickets {
   const action = "make tickets";
   const { ttlMs = 86_400_000 } = readFields(action, options, CHECKS);
