@@ -3,6 +3,7 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { type Credentials, importOpenApi } from "../../../src/adapters/openapi/mod.ts";
 import { ToolDispatcher, ToolRegistry, type ToolResult } from "../../../mod.ts";
 import { call } from "../../support/call_tool.ts";
+import data from "./calls.json" with { type: "json" };
 import { api, type Asked, fakeApi, respond, respondWith } from "./fake_api.ts";
 import { petStore } from "./pet_store.ts";
 
@@ -19,9 +20,11 @@ async function ask(
   return { result, asked: asked[0] };
 }
 
+type Headers = Readonly<Record<string, string>>;
+
 /** Calls an operation with one parameter, and gives the URL, its header and the result. */
 async function send(path: string, parameter: object, value: unknown): Promise<
-  { readonly url?: string | undefined; readonly headers: object; readonly result: ToolResult }
+  { readonly url?: string | undefined; readonly headers: Headers; readonly result: ToolResult }
 > {
   const { fetch, asked } = fakeApi();
   const operation = { operationId: "op", parameters: [{ name: "p", ...parameter }] };
@@ -31,8 +34,7 @@ async function send(path: string, parameter: object, value: unknown): Promise<
   return { url: asked[0]?.url, headers: asked[0]?.request.headers ?? {}, result };
 }
 
-const LIST = [3, "a b", "ü&"];
-const OBJECT = { a: 1, "b=": "x y" };
+type Row = readonly [parameter: object, value: unknown, written: string];
 
 describe("an imported operation", () => {
   it("warns of a write whose response is invalid, if only reads are checked", async () => {
@@ -142,60 +144,38 @@ describe("an imported operation", () => {
     ]);
   });
 
-  const QUERIES: readonly [object, unknown, string][] = [
-    [{}, "a b&c", "p=a%20b%26c"],
-    [{}, true, "p=true"],
-    [{}, LIST, "p=3&p=a%20b&p=%C3%BC%26"],
-    [{}, OBJECT, "a=1&b%3D=x%20y"],
-    [{ explode: false }, LIST, "p=3,a%20b,%C3%BC%26"],
-    [{ explode: false }, OBJECT, "p=a,1,b%3D,x%20y"],
-    [{ style: "spaceDelimited", explode: false }, ["x", "y"], "p=x%20y"],
-    [{ style: "pipeDelimited", explode: false }, ["x", "y"], "p=x%7Cy"],
-    [
-      { style: "deepObject" },
-      { a: { b: 1 }, c: [1, 2], d: null },
-      "p%5Ba%5D%5Bb%5D=1&p%5Bc%5D=1&p%5Bc%5D=2",
-    ],
-    [{ allowReserved: true }, "a/b?c&d=e#f", "p=a/b?c%26d%3De%23f"],
-    [{ content: { "application/json": { schema: {} } } }, { a: 1 }, "p=%7B%22a%22%3A1%7D"],
-    [{}, [], ""],
-    [{}, null, ""],
-  ];
-  for (const [parameter, value, query] of QUERIES) {
-    it(`writes ${JSON.stringify(value)} into a query as ${JSON.stringify(parameter)}`, async () => {
-      const { url } = await send("/a", { in: "query", ...parameter }, value);
-      assertEquals(url, `https://api.example/v1/a${query === "" ? "" : `?${query}`}`);
+  const written = { query: "/a", path: "/a/{p}/b" } as const;
+  for (const [place, rows] of [["query", data.queries], ["path", data.paths]] as const) {
+    for (const [parameter, value, text] of rows as readonly Row[]) {
+      const [shown, as] = [value, parameter].map((part) => JSON.stringify(part));
+      it(`writes ${shown} into a ${place} as ${as}`, async () => {
+        const { url } = await send(written[place], { in: place, ...parameter }, value);
+        assertEquals(url, `https://api.example/v1/a${place === "path" ? `/${text}/b` : text}`);
+      });
+    }
+  }
+
+  for (const [place, parameter, value, name, text] of data.headers) {
+    it(`writes ${JSON.stringify(value)} into a ${place} as ${JSON.stringify(parameter)}`, async () => {
+      const { headers } = await send("/a", { in: place, ...parameter as object }, value);
+      assertEquals(headers[name as string] ?? null, text);
     });
   }
 
-  const PATHS: readonly [object, unknown, string][] = [
-    [{}, "a/../b?c#d", "a%2F..%2Fb%3Fc%23d"],
-    [{}, "\\", "%5C"],
-    [{}, LIST, "3,a%20b,%C3%BC%26"],
-    [{}, OBJECT, "a,1,b%3D,x%20y"],
-    [{ explode: true }, OBJECT, "a=1,b%3D=x%20y"],
-    [{ style: "label" }, ["x", "y"], ".x,y"],
-    [{ style: "label", explode: true }, ["x", "y"], ".x.y"],
-    [{ style: "matrix" }, ["x", "y"], ";p=x,y"],
-    [{ style: "matrix", explode: true }, ["x", "y"], ";p=x;p=y"],
-    [{ style: "matrix", explode: true }, { a: 1, b: 2 }, ";a=1;b=2"],
-  ];
-  for (const [parameter, value, path] of PATHS) {
-    it(`writes ${JSON.stringify(value)} into a path as ${JSON.stringify(parameter)}`, async () => {
-      const { url } = await send("/a/{p}/b", { in: "path", ...parameter }, value);
-      assertEquals(url, `https://api.example/v1/a/${path}/b`);
-    });
-  }
-
-  const NO_PATHS: readonly unknown[] = [".", "..", "", null, [], {}, "\ud800"];
-  for (const value of NO_PATHS) {
-    it(`does not send the path parameter ${JSON.stringify(value)}`, async () => {
-      const { url, result } = await send("/a/{p}/b", { in: "path" }, value);
-      assertEquals(url, undefined);
-      assert(!result.ok);
-      assertEquals(result.error.code, "invalid_arguments");
-      assertEquals(result.error.issues?.[0]?.path, "/p");
-    });
+  for (const [place, values] of Object.entries(data.unsendable)) {
+    for (const value of values) {
+      it(`does not send the ${place} parameter ${JSON.stringify(value)}`, async () => {
+        const { url, result } = await send(
+          place === "path" ? "/a/{p}/b" : "/a",
+          { in: place },
+          value,
+        );
+        assertEquals(url, undefined);
+        assert(!result.ok);
+        assertEquals(result.error.code, "invalid_arguments");
+        assertEquals(result.error.issues?.[0]?.path, "/p");
+      });
+    }
   }
 
   it("does not let two parameters make a way up together", async () => {
@@ -207,27 +187,6 @@ describe("an imported operation", () => {
     assertEquals(asked, []);
     assertEquals(!result.ok && result.error.code, "invalid_arguments");
   });
-
-  it("writes headers and cookies", async () => {
-    const header = await send("/a", { in: "header", name: "X-P" }, undefined);
-    assertEquals((header.headers as Record<string, string>)["x-p"], undefined);
-    const list = await send("/a", { in: "header" }, LIST.slice(0, 2));
-    assertEquals((list.headers as Record<string, string>)["p"], "3,a b");
-    const object = await send("/a", { in: "header", explode: true }, { a: 1, b: 2 });
-    assertEquals((object.headers as Record<string, string>)["p"], "a=1,b=2");
-    const cookie = await send("/a", { in: "cookie" }, "x; y=z");
-    assertEquals((cookie.headers as Record<string, string>)["cookie"], "p=x%3B%20y%3Dz");
-  });
-
-  for (
-    const value of ["a\r\nx-evil: 1", "a\nb", "a\u0000b", "ü", ["a", "b\r\n"], { "a\r\nb": 1 }]
-  ) {
-    it(`does not send the header ${JSON.stringify(value)}`, async () => {
-      const { url, result } = await send("/a", { in: "header" }, value);
-      assertEquals(url, undefined);
-      assertEquals(!result.ok && result.error.code, "invalid_arguments");
-    });
-  }
 
   it("sends the credentials that it is given, which win over arguments", async () => {
     const { fetch, asked } = fakeApi();
@@ -290,11 +249,7 @@ describe("an imported operation", () => {
     const plain = importOpenApi(document, { fetch: open.fetch });
     await call(plain.tools, "b", {});
     assertEquals([open.asked[0]?.url, plain.warnings], ["https://evil.example/b", []]);
-    const fixed = importOpenApi(document, {
-      fetch,
-      authorize,
-      baseUrl: "https://mine.example",
-    });
+    const fixed = importOpenApi(document, { fetch, authorize, baseUrl: "https://mine.example" });
     assertEquals(fixed.warnings, []);
   });
 
@@ -313,37 +268,23 @@ describe("an imported operation", () => {
     assertEquals(unchecked.ok && unchecked.content, { id: "x" });
   });
 
-  const REFUSALS: readonly [number, string, boolean, string][] = [
-    [302, "threw", false, "unknown"],
-    [400, "invalid_arguments", false, "no"],
-    [401, "denied", false, "no"],
-    [403, "denied", false, "no"],
-    [404, "threw", false, "no"],
-    [422, "invalid_arguments", false, "no"],
-    [429, "overloaded", true, "no"],
-    [500, "threw", true, "unknown"],
-    [503, "threw", true, "no"],
-  ];
-  for (const [status, code, retryable, ran] of REFUSALS) {
+  for (
+    const [status, code, retryable, ran] of data.statuses as [number, string, boolean, string][]
+  ) {
     it(`reports status ${status} as ${code}`, async () => {
       const { result } = await ask("listPets", {}, respond(status, '{"title":"No"}'));
       assert(!result.ok);
-      assertEquals([result.error.code, result.error.retryable], [code, retryable]);
-      assertEquals(result.error.ran, ran);
-      assertStringIncludes(result.error.message, `GET /pets with status ${status}`);
-      assertEquals(result.error.message.includes('{"title":"No"}'), status !== 302);
+      const { error } = result;
+      assertEquals([error.code, error.retryable, error.ran], [code, retryable, ran]);
+      assertStringIncludes(error.message, `GET /pets with status ${status}`);
+      assertEquals(error.message.includes('{"title":"No"}'), status !== 302);
     });
   }
 
   it("cuts the text of an API's error, and reads no more of it", async () => {
     let cancelled = false;
-    const chunk = new TextEncoder().encode("x".repeat(10_000));
-    const answer = respondWith(
-      500,
-      [chunk, chunk, chunk, chunk],
-      "text/plain",
-      () => cancelled = true,
-    );
+    const chunks = Array(4).fill(new TextEncoder().encode("x".repeat(10_000)));
+    const answer = respondWith(500, chunks, "text/plain", () => cancelled = true);
     const { result } = await ask("listPets", {}, answer);
     assert(!result.ok);
     assertEquals(result.error.message.length < 600, true);
@@ -357,10 +298,9 @@ describe("an imported operation", () => {
 
   it("stops reading a response that is too large", async () => {
     let cancelled = false;
-    const chunk = new TextEncoder().encode("[".repeat(600));
-    const { fetch } = fakeApi(() =>
-      respondWith(200, [chunk, chunk, chunk], "application/json", () => cancelled = true)
-    );
+    const chunks = Array(3).fill(new TextEncoder().encode("[".repeat(600)));
+    const answer = respondWith(200, chunks, "application/json", () => cancelled = true);
+    const { fetch } = fakeApi(() => answer);
     const { tools } = importOpenApi(petStore(), { fetch, maxResponseBytes: 1_000 });
     const result = await call(tools, "listPets", {});
     assertEquals(!result.ok && result.error.code, "output_too_large");
@@ -377,11 +317,12 @@ describe("an imported operation", () => {
     assertEquals(result.ok && result.content, [{ name: "Mü", id: 1 }]);
   });
 
-  const ODD: readonly [string, string | undefined, string][] = [
-    ["{", "application/json", "is not JSON"],
-    ["\u0001", "image/png", 'is of type "image/png"'],
-  ];
-  for (const [text, type, message] of ODD) {
+  for (
+    const [text, type, message] of [
+      ["{", "application/json", "is not JSON"],
+      ["\u0001", "image/png", 'is of type "image/png"'],
+    ] as const
+  ) {
     it(`reports a response of type ${type} that it cannot read`, async () => {
       const { result } = await ask("login", { user: "u" }, respond(200, text, type));
       assert(!result.ok);
@@ -390,34 +331,22 @@ describe("an imported operation", () => {
     });
   }
 
-  it("reports that there was no response, without the URL", async () => {
-    const { fetch } = fakeApi(({ url }) =>
-      Promise.reject(new Error(`connect ECONNREFUSED ${url}`))
-    );
-    const { tools } = importOpenApi(petStore(), { fetch });
-    const result = await call(tools, "listPets", { $top: 3 });
-    assert(!result.ok);
-    assertEquals([result.error.code, result.error.retryable], ["threw", true]);
-    assertEquals(
-      result.error.message,
-      "Cannot get a response to GET /pets: connect ECONNREFUSED GET /pets",
-    );
-  });
-
-  it("reports whether the operation of a lost request may have run", async () => {
-    const refused = new Error("connect", {
-      cause: Object.assign(new Error(), { code: "ECONNREFUSED" }),
-    });
+  it("reports a lost request without its URL, and whether its operation may have run", async () => {
+    const refused = Object.assign(new Error(), { code: "ECONNREFUSED" });
     for (
-      const [error, name, args, ran, retryable] of [
-        [new Error("reset"), "listPets", {}, "unknown", true],
-        [new Error("reset"), "login", { user: "u" }, "unknown", false],
+      const [cause, name, args, ran, retryable] of [
+        [undefined, "listPets", { $top: 3 }, "unknown", true],
+        [undefined, "login", { user: "u" }, "unknown", false],
         [refused, "login", { user: "u" }, "no", true],
       ] as const
     ) {
-      const { fetch } = fakeApi(() => Promise.reject(error));
+      const { fetch } = fakeApi(({ url }) => Promise.reject(new Error(`lost ${url}`, { cause })));
       const result = await call(importOpenApi(petStore(), { fetch }).tools, name, args);
       assert(!result.ok);
+      const { code, message } = result.error;
+      const request = name === "login" ? "POST /login" : "GET /pets";
+      assertEquals(code, "threw");
+      assertEquals(message, `Cannot get a response to ${request}: lost ${request}`);
       assertEquals([result.error.ran, result.error.retryable], [ran, retryable]);
     }
   });
@@ -438,10 +367,7 @@ describe("an imported operation", () => {
 
   it("goes to the address that it is given, whatever the document says", async () => {
     const { fetch, asked } = fakeApi();
-    const { tools } = importOpenApi(petStore(), {
-      fetch,
-      baseUrl: "http://localhost:9/x/",
-    });
+    const { tools } = importOpenApi(petStore(), { fetch, baseUrl: "http://localhost:9/x/" });
     await call(tools, "listPets", {});
     assertEquals(asked[0]?.url, "http://localhost:9/x/pets");
   });

@@ -4,6 +4,7 @@ import { importOpenApi } from "@plue/tools/openapi";
 import { type HeldTool, memoryStore, type PinStore, toolPins } from "@plue/tools/pins";
 import { differences } from "../../../src/adapters/pins/definition.ts";
 import { describe, it } from "bun:test";
+import cases from "./changes.json" with { type: "json" };
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 
 interface Listed {
@@ -26,12 +27,22 @@ const READ: Listed = {
 };
 const LIST: Listed = { name: "list", inputSchema: { type: "object" } };
 
-/** The schema of `READ` with other properties. */
-const withProperties = (properties: object, rest: object = {}): Listed => {
+/** `READ` with other properties and keywords in its schema. */
+const withProperties = (properties: object = {}, rest: object = {}): Listed => {
   const inputSchema = READ["inputSchema"] as { readonly properties: object };
   const all = { ...inputSchema.properties, ...properties };
   return { ...READ, inputSchema: { ...inputSchema, properties: all, ...rest } };
 };
+
+interface Change {
+  readonly what: string;
+  /** Other fields of `READ`, and other properties and keywords of its schema. */
+  readonly tool?: object;
+  readonly properties?: object;
+  readonly schema?: object;
+  readonly changes: unknown;
+}
+const CHANGES: readonly Change[] = cases;
 
 /** Imports lists one after the other, with the same pins. */
 function imports(store: PinStore = memoryStore(), options: Parameters<typeof toolPins>[1] = {}) {
@@ -86,80 +97,11 @@ describe("toolPins() at the first import", () => {
 });
 
 describe("toolPins() and a tool that has changed", () => {
-  const CHANGES: readonly [what: string, changed: Listed, changes: unknown][] = [
-    ["its description", { ...READ, description: "Reads files." }, [["/description", "wording"]]],
-    ["its title", { ...READ, title: "Reading" }, [["/title", "wording"]]],
-    [
-      "a description in its schema",
-      withProperties({ path: { type: "string", description: "Its path.", maxLength: 100 } }),
-      [["/parameters/properties/path/description", "wording"]],
-    ],
-    [
-      "a limit that is tighter",
-      withProperties({ path: { type: "string", description: "Where it is.", maxLength: 10 } }),
-      [["/parameters/properties/path/maxLength", "narrowed"]],
-    ],
-    [
-      "a limit that is wider",
-      withProperties({ path: { type: "string", description: "Where it is.", maxLength: 999 } }),
-      [["/parameters/properties/path/maxLength", "widened"]],
-    ],
-    [
-      "a choice fewer",
-      withProperties({ mode: { enum: ["text"] } }),
-      [["/parameters/properties/mode/enum", "narrowed"]],
-    ],
-    [
-      "a choice more",
-      withProperties({ mode: { enum: ["text", "bytes", "all"] } }),
-      [["/parameters/properties/mode/enum", "widened"]],
-    ],
-    [
-      "a parameter more",
-      withProperties({ note: { type: "string" } }),
-      [["/parameters/properties/note", "widened"]],
-    ],
-    [
-      "a parameter that must be given",
-      withProperties({}, { required: ["mode", "path"] }),
-      [["/parameters/required", "narrowed"]],
-    ],
-    [
-      "no more other parameters",
-      withProperties({}, { additionalProperties: false }),
-      [["/parameters/additionalProperties", "narrowed"]],
-    ],
-    [
-      "a negation, of which nothing is said",
-      withProperties({}, { if: { required: ["mode"] } }),
-      [["/parameters/if", "widened"]],
-    ],
-    [
-      "a result that is checked",
-      { ...READ, outputSchema: { type: "object" } },
-      [["/returns", "narrowed"]],
-    ],
-    [
-      "riskier hints",
-      { ...READ, annotations: { readOnlyHint: false } },
-      [
-        ["/annotations/readOnlyHint", "risk_raised"],
-        ["/annotations/destructiveHint", "risk_raised"],
-        ["/annotations/idempotentHint", "risk_raised"],
-        ["/meta/provider/annotations", "wording"],
-      ],
-    ],
-    [
-      "a field that MCP does not know",
-      { ...READ, more: 1 },
-      [["/meta/provider/extra", "widened"]],
-    ],
-  ];
-
-  for (const [what, changed, changes] of CHANGES) {
+  for (const { what, tool, properties, schema, changes } of CHANGES) {
     it(`hides it and reports it: ${what}`, async () => {
       const { next, told } = imports();
       await next(READ, LIST);
+      const changed = { ...withProperties(properties, schema), ...tool };
       const { tools, held } = await next(changed, LIST);
       assertEquals(tools.map(({ id }) => id), ["x:list"]);
       const [one] = held;
@@ -310,39 +252,22 @@ describe("a tool that is held back", () => {
 
 describe("toolPins() with a store that fails", () => {
   const good = memoryStore();
+  const failing = (reason: string) => () => Promise.reject(new Error(reason));
+  const loading = (text: string): PinStore => ({ ...good, load: () => Promise.resolve(text) });
+  const withTools = (tools: object): string =>
+    JSON.stringify({ version: 1, imports: { x: { tools } } });
+  const broken = (): never => {
+    throw new Error("broken");
+  };
   const FAULTS: readonly [what: string, store: PinStore, why: string][] = [
-    [
-      "cannot be read",
-      { ...good, load: () => Promise.reject(new Error("EACCES")) },
-      "EACCES",
-    ],
-    [
-      "cannot be written",
-      { ...good, save: () => Promise.reject(new Error("ENOSPC")) },
-      "ENOSPC",
-    ],
-    ["throws", {
-      ...good,
-      load: () => {
-        throw new Error("broken");
-      },
-    }, "broken"],
-    ["has no JSON", { ...good, load: () => Promise.resolve('{"version":1,') }, "not JSON"],
-    ["is empty", { ...good, load: () => Promise.resolve("") }, "not JSON"],
-    ["has another form", { ...good, load: () => Promise.resolve("[]") }, '"version" 1'],
-    [
-      "has wrong pins",
-      {
-        ...good,
-        load: () => Promise.resolve('{"version":1,"imports":{"x":{"tools":{"x:read":1}}}}'),
-      },
-      "a digest and a definition",
-    ],
-    [
-      "has no pins where there were some",
-      { ...good, load: () => Promise.resolve('{"version":1,"imports":{"x":{"tools":{}}}}') },
-      "does not match its tools",
-    ],
+    ["cannot be read", { ...good, load: failing("EACCES") }, "EACCES"],
+    ["cannot be written", { ...good, save: failing("ENOSPC") }, "ENOSPC"],
+    ["throws", { ...good, load: broken }, "broken"],
+    ["has no JSON", loading('{"version":1,'), "not JSON"],
+    ["is empty", loading(""), "not JSON"],
+    ["has another form", loading("[]"), '"version" 1'],
+    ["has wrong pins", loading(withTools({ "x:read": 1 })), "a digest and a definition"],
+    ["has no pins where there were some", loading(withTools({})), "does not match its tools"],
   ];
 
   for (const [what, store, why] of FAULTS) {
@@ -381,23 +306,18 @@ describe("toolPins() with a store that fails", () => {
 });
 
 describe("toolPins()", () => {
-  for (
-    const [args, what] of [
-      [[{}], "the store must be the path of a file, or have load and save"],
-      [[null], "the store must be the path of a file"],
-      [
-        [undefined, { firstImport: "maybe" }],
-        'firstImport must be one of trust, hold, not "maybe"',
-      ],
-      [[undefined, { storeTimeoutMs: 0 }], "storeTimeoutMs must be a number from 1"],
-      [[undefined, { onHeld: 1 }], "onHeld must be a function"],
-      [[undefined, { first: "hold" }], '"/first" is not one of its fields'],
-    ] as const
-  ) {
-    it(`rejects ${JSON.stringify(args)}`, () => {
-      // Values that only JavaScript can pass.
-      const wrong = args as unknown as Parameters<typeof toolPins>;
-      assertThrows(() => toolPins(...wrong), Error, what);
+  // Values that only JavaScript can pass.
+  const WRONG: readonly [store: unknown, options: object, message: string][] = [
+    [{}, {}, "the store must be the path of a file, or have load and save"],
+    [null, {}, "the store must be the path of a file"],
+    [undefined, { firstImport: "maybe" }, 'firstImport must be one of trust, hold, not "maybe"'],
+    [undefined, { storeTimeoutMs: 0 }, "storeTimeoutMs must be a number from 1"],
+    [undefined, { onHeld: 1 }, "onHeld must be a function"],
+    [undefined, { first: "hold" }, '"/first" is not one of its fields'],
+  ];
+  for (const [store, options, message] of WRONG) {
+    it(`throws: ${message}`, () => {
+      assertThrows(() => toolPins(store as never, options), Error, message);
     });
   }
 
