@@ -52,20 +52,20 @@ const launch = defineTool({
 });
 const tools = buildToolset([ping, launch]);
 const tickets = sealedTickets({ keys: [new Uint8Array(32).fill(7)] });
-/** A dispatcher of its own for each process. */
-const dispatcherOf = () =>
-  new ToolDispatcher(tools, { engine: typeboxEngine(), approve: "ask", tickets });
-const options = { target: "anthropic", tools } as const;
+/** The options of a loop, with a dispatcher of its own for each process. */
+const optionsFor = (toolset = tools) => {
+  const engine = typeboxEngine();
+  const dispatcher = new ToolDispatcher(toolset, { engine, approve: "ask", tickets });
+  return { target: "anthropic", tools: toolset, dispatcher } as const;
+};
+const CHAT = { target: "openai.chat" } as const;
 
 describe("runTools()", () => {
   it("stops at a suspended call, and resumes from JSON in another process", async () => {
     runs.length = 0;
     const context = { principal: "ann" };
-    const first = await runTools(clientOf(uses("ping", "rocket__launch")), request, {
-      ...options,
-      dispatcher: dispatcherOf(),
-      context,
-    });
+    const client = clientOf(uses("ping", "rocket__launch"));
+    const first = await runTools(client, request, { ...optionsFor(), context });
     assertEquals([first.stop, runs.length, first.messages.length], ["suspended", 0, 2]);
     assert(first.suspended !== undefined);
     const kept = JSON.parse(JSON.stringify(first)) as ToolRun<never> & {
@@ -73,17 +73,10 @@ describe("runTools()", () => {
     };
     const [, waiting] = kept.suspended.results;
     assert(waiting !== undefined && isSuspended(waiting));
-    const again = {
-      ...options,
-      dispatcher: dispatcherOf(),
-      context,
-      suspended: kept.suspended,
-    };
+    const again = { ...optionsFor(), context, suspended: kept.suspended };
+    const following = { ...request, messages: kept.messages };
     const goOn = (more: object, ...replies: readonly object[]) =>
-      runTools(clientOf(...replies), { ...request, messages: kept.messages }, {
-        ...again,
-        ...more,
-      });
+      runTools(clientOf(...replies), following, { ...again, ...more });
 
     // Without an answer the call stays suspended, and no request is sent.
     const still = await goOn({});
@@ -107,11 +100,8 @@ describe("runTools()", () => {
 
   it("sends the settings, and has the model call a tool in the first request only", async () => {
     const client = clientOf(uses("ping"), done);
-    await runTools(client, request, {
-      ...options,
-      dispatcher: dispatcherOf(),
-      options: { toolChoice: { tool: "ping" }, parallel: false },
-    });
+    const options = { toolChoice: { tool: "ping" }, parallel: false } as const;
+    await runTools(client, request, { ...optionsFor(), options });
     assertEquals<unknown>(client.bodies.map((body) => Object(body).tool_choice), [
       { type: "tool", name: "ping", disable_parallel_tool_use: true },
       { type: "auto", disable_parallel_tool_use: true },
@@ -120,18 +110,9 @@ describe("runTools()", () => {
 
   it("reports files in results that the target does not support", async () => {
     const block = { type: "audio", data: "UklGRiQ=", mimeType: "audio/wav" } as const;
-    const speaks = buildToolset([
-      defineTool({
-        name: "speak",
-        description: "Speaks.",
-        execute: () => ToolResult.blocks([block]),
-      }),
-    ]);
-    const run = await runTools(clientOf(uses("speak"), done), request, {
-      target: "anthropic",
-      tools: speaks,
-      dispatcher: new ToolDispatcher(speaks, { engine: typeboxEngine() }),
-    });
+    const execute = () => ToolResult.blocks([block]);
+    const speaks = buildToolset([defineTool({ name: "speak", description: "Speaks.", execute })]);
+    const run = await runTools(clientOf(uses("speak"), done), request, optionsFor(speaks));
     assertEquals(run.losses?.map(({ path, mimeType }) => [path, mimeType]), [
       ["/content/0", "audio/wav"],
     ]);
@@ -149,21 +130,14 @@ describe("runTools()", () => {
       up = client.bodies.length > 0 ? up : false;
       return create(body);
     };
-    await runTools(client, request, {
-      target: "anthropic",
-      tools: changing,
-      dispatcher: new ToolDispatcher(changing, { engine: typeboxEngine() }),
-    });
+    await runTools(client, request, optionsFor(changing));
     assertEquals(client.bodies.map((body) => body.tools?.length), [2, 1]);
   });
 
   it("changes neither the request nor its messages", async () => {
     const messages = Object.freeze([Object.freeze({ role: "user", content: "Go." })]);
     const client = clientOf(uses("ping"), done);
-    await runTools(client, Object.freeze({ model: "m", messages }), {
-      ...options,
-      dispatcher: dispatcherOf(),
-    });
+    await runTools(client, Object.freeze({ model: "m", messages }), optionsFor());
     assertEquals(client.bodies.map((body) => body.messages.length), [1, 3]);
   });
 
@@ -181,23 +155,14 @@ describe("runTools()", () => {
         },
       }),
     ]);
-    await assertRejects(
-      () =>
-        runTools(clientOf(uses("slow")), request, {
-          target: "anthropic",
-          tools: slow,
-          dispatcher: new ToolDispatcher(slow, { engine: typeboxEngine() }),
-          signal: controller.signal,
-        }),
-      Error,
-      "enough",
-    );
+    const { signal } = controller;
+    const run = runTools(clientOf(uses("slow")), request, { ...optionsFor(slow), signal });
+    await assertRejects(() => run, Error, "enough");
     assertEquals(aborted, true);
   });
 
   it("rejects invalid options, clients and requests with a reason", async () => {
-    const dispatcher = dispatcherOf();
-    const right = { ...options, dispatcher };
+    const right = optionsFor();
     const rows: readonly (readonly [unknown, unknown, unknown, string])[] = [
       [clientOf(), request, { ...right, dispatcher: undefined }, "dispatcher must be a"],
       [clientOf(), request, { ...right, maxTurn: 1 }, 'did you mean "maxTurns"?'],
@@ -224,26 +189,23 @@ describe("runTools()", () => {
 
   it("rejects a chat response without a choice", async () => {
     const create = (_body: Body) => Promise.resolve({ choices: [] });
-    const given = { target: "openai.chat", tools, dispatcher: dispatcherOf() } as const;
-    await assertRejects(
-      () => runTools({ chat: { completions: { create } } }, request, given),
-      TypeError,
-      'Cannot read the response: "/choices" must have a choice',
-    );
+    const run = runTools({ chat: { completions: { create } } }, request, {
+      ...optionsFor(),
+      ...CHAT,
+    });
+    const message = 'Cannot read the response: "/choices" must have a choice';
+    await assertRejects(() => run, TypeError, message);
   });
 
   it("throws for a tool that cannot be sent", async () => {
+    const create = (_body: Body) => Promise.resolve({ choices: [] });
     const many = Array.from(
       { length: 129 },
-      (_, index) => defineTool({ name: `t${index}`, description: "One." }),
+      (_, at) => defineTool({ name: `t${at}`, description: "One." }),
     );
-    const create = (_body: Body) => Promise.resolve({ choices: [] });
-    const given = { target: "openai.chat", tools: many, dispatcher: dispatcherOf() } as const;
-    await assertRejects(
-      () => runTools({ chat: { completions: { create } } }, request, given),
-      TypeError,
-      'Cannot export "t',
-    );
+    const given = { ...optionsFor(), ...CHAT, tools: many };
+    const run = runTools({ chat: { completions: { create } } }, request, given);
+    await assertRejects(() => run, TypeError, 'Cannot export "t');
   });
 });
 
@@ -259,9 +221,7 @@ describe("streamTools()", () => {
       }
     }
     const client = { messages: { create: (_body: Body) => Promise.resolve(events()) } };
-    for await (
-      const event of streamTools(client, request, { ...options, dispatcher: dispatcherOf() })
-    ) {
+    for await (const event of streamTools(client, request, optionsFor())) {
       assertEquals(event.type, "event");
       break;
     }
@@ -277,33 +237,26 @@ describe("streamTools()", () => {
       }
       const create = (_body: Body) => Promise.resolve(events());
       const client = { chat: { completions: { create } } };
-      const given = { target: "openai.chat", tools, dispatcher: dispatcherOf() } as const;
-      for await (const event of streamTools(client, request, given)) {
+      for await (const event of streamTools(client, request, { ...optionsFor(), ...CHAT })) {
         if (event.type === "run") return event.run.messages.at(-1);
       }
       return undefined;
     };
     assertEquals(await read(hello, end), { role: "assistant", content: "hel" });
     for (const chunks of [[hello], []]) {
-      await assertRejects(
-        () => read(...chunks),
-        TypeError,
-        "ended before the response was complete",
-      );
+      const message = "ended before the response was complete";
+      await assertRejects(() => read(...chunks), TypeError, message);
     }
   });
 
   it("takes every target that has a client", async () => {
     const targets: readonly ClientTarget[] = [
       "openai",
-      "openai.strict",
       "openai.chat",
-      "openai.chat.strict",
       "openai.responses",
-      "openai.responses.strict",
       "anthropic",
-      "anthropic.strict",
-    ];
+    ]
+      .flatMap((name) => [name, `${name}.strict`] as ClientTarget[]);
     const choices = [{ message: { role: "assistant", content: "Hello." } }];
     const create = (body: Body) => Promise.resolve({ choices, output: [], content: [], body });
     const client = {
@@ -311,13 +264,9 @@ describe("streamTools()", () => {
       responses: { create },
       messages: { create },
     };
+    const body = { model: "m", messages: [], input: [] };
     for (const target of targets) {
-      const body = { model: "m", messages: [], input: [] };
-      const { stop } = await runTools(client, body, {
-        target,
-        tools,
-        dispatcher: dispatcherOf(),
-      });
+      const { stop } = await runTools(client, body, { ...optionsFor(), target });
       assertEquals(stop, "answer");
     }
   });
