@@ -3,9 +3,16 @@ import { assertLess } from "@std/assert";
 import { CATALOGUES, ourTools, readCatalogue, tokenErrors } from "../../bench/token_errors.ts";
 import { maybe } from "../support/skip.ts";
 
+/** The share of large catalogues that is counted: counting real tokens takes long. */
+const MAX_TOOLS = 500;
+
 const catalogues = [
   ["this repository", ourTools()] as const,
-  ...Object.entries(CATALOGUES).map(([name, file]) => [name, readCatalogue(file)] as const),
+  ...Object.entries(CATALOGUES).map(([name, file]) => {
+    const all = readCatalogue(file);
+    const every = Math.ceil((all?.length ?? 0) / MAX_TOOLS);
+    return [name, all?.filter((_, at) => at % every === 0)] as const;
+  }),
 ];
 
 describe("the estimate of tokens", () => {
