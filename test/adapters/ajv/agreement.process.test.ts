@@ -13,6 +13,7 @@ import { typeboxEngine } from "../../../src/adapters/typebox/mod.ts";
 import { checkSchema } from "../../../src/schema/mod.ts";
 import type { JsonSchema } from "../../../src/tool/mod.ts";
 import { KNOWN_DIFFERENCES } from "../../contract/known_differences.ts";
+import { sample } from "../../support/laws.ts";
 import { maybe } from "../../support/skip.ts";
 
 const SUITE = join(import.meta.dirname, "../../../../shared/data/json-schema-test-suite/tests");
@@ -45,7 +46,8 @@ describe("ajvEngine() and typeboxEngine()", () => {
   const run = maybe(existsSync(SUITE), "the official JSON Schema test suite is not here");
   for (const part of PARTS) {
     run(`agree on the schemas and values of the official suite, part ${part + 1} of 4`, () => {
-      const { groups, values } = readSuite();
+      const { groups: all, values } = readSuite();
+      const groups = sample(all);
       const engines = [typeboxEngine(), ajvEngine()] as const;
       const differences: string[] = [];
       let count = 0;
@@ -66,7 +68,7 @@ describe("ajvEngine() and typeboxEngine()", () => {
         }
       }
       assertEquals(differences, []);
-      assertGreater(count, 37_500);
+      assertGreater(count, 37_500 * groups.length / all.length * 0.8);
     });
   }
 });
