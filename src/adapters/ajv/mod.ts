@@ -13,7 +13,7 @@
  * @module
  */
 
-import { Ajv2020, type Format, type Options, type ValidateFunction } from "ajv/dist/2020.js";
+import { Ajv2020, type Format, type ValidateFunction } from "ajv/dist/2020.js";
 import * as Formats from "typebox/format";
 import {
   ASSERTED_FORMATS,
@@ -45,15 +45,6 @@ const MAX_MESSAGE = 200;
 const NAME = "plue:schema";
 const PART = "plue:part";
 
-/** Ajv options that would change the value, or undo what the contract of engines promises. */
-const REFUSED = [
-  "coerceTypes",
-  "useDefaults",
-  "removeAdditional",
-  "loadSchema",
-  "schemas",
-] as const;
-
 /** Options for {@linkcode ajvEngine}. */
 export interface AjvEngineOptions {
   /**
@@ -65,8 +56,6 @@ export interface AjvEngineOptions {
   readonly formats?: "assert" | "annotate";
   /** Called with each new Ajv instance, to add keywords and formats: `(ajv) => addFormats(ajv)`. */
   readonly plugins?: readonly ((ajv: Ajv2020) => unknown)[];
-  /** Ajv's own options, except options that change values. */
-  readonly ajv?: Omit<Options, (typeof REFUSED)[number] | "keywords" | "formats">;
 }
 
 /** An Ajv instance, and the keywords and formats that were added to it. */
@@ -96,19 +85,10 @@ interface Instance {
  * assert.equal(pairs.check(3), false);
  * ```
  *
- * @param options Formats, plugins, and Ajv's own options.
+ * @param options Formats and plugins.
  * @returns The engine.
- * @throws {TypeError} If an Ajv option is given that would change values.
  */
 export function ajvEngine(options: AjvEngineOptions = {}): SchemaEngine {
-  for (const name of REFUSED) {
-    if (options.ajv !== undefined && Object.hasOwn(options.ajv, name)) {
-      throw new TypeError(
-        `Cannot make the Ajv engine: its option "${name}" must be absent, because an engine ` +
-          "neither changes values nor fetches schemas",
-      );
-    }
-  }
   // Lazily: making an instance takes milliseconds. One with protections, and one without.
   const instances = new Map<Hardening | undefined, Instance>();
   return withSchemaCheck({
@@ -128,10 +108,10 @@ export function ajvEngine(options: AjvEngineOptions = {}): SchemaEngine {
 }
 
 function makeInstance(
-  { formats = "assert", plugins = [], ajv: own }: AjvEngineOptions,
+  { formats = "assert", plugins = [] }: AjvEngineOptions,
   hardening: Hardening | undefined,
 ): Instance {
-  const patterns = hardening && {
+  const code = hardening && {
     regExp: Object.assign((source: string) => hardening.compilePattern(source), {
       code: "compilePattern",
     }),
@@ -140,10 +120,9 @@ function makeInstance(
     strict: false,
     strictNumbers: true,
     logger: false,
-    ...own,
     // Without it a tool's "constructor" or "toString" would always count as present.
     ownProperties: true,
-    code: { ...patterns, ...own?.code },
+    ...(code && { code }),
     // The registry has checked the schema.
     meta: false,
     validateSchema: false,

@@ -24,7 +24,6 @@ import type { ProviderHints } from "../../formats/mod.ts";
 import { checkWithoutEngine } from "../../schema/mod.ts";
 import {
   type Check,
-  checkFlag,
   checkFunction,
   clip,
   copyJson,
@@ -81,12 +80,6 @@ export interface OpenApiImportOptions extends ImportOptions, ServerOptions {
    * @default {1_048_576}
    */
   readonly maxResponseBytes?: number;
-  /**
-   * Import operations that are marked as deprecated.
-   *
-   * @default {true}
-   */
-  readonly deprecated?: boolean;
   /**
    * Checks results against the schemas of the responses. Turn it off for a server that does not
    * follow its document. With `"reads"`, only operations that change nothing (GET, HEAD, OPTIONS,
@@ -177,7 +170,6 @@ const CHECKS = {
   ),
   authorize: checkFunction,
   maxResponseBytes: wholeFrom(1),
-  deprecated: checkFlag,
   returns: must(
     'true, false or "reads"',
     (value): value is boolean | "reads" => typeof value === "boolean" || value === "reads",
@@ -287,10 +279,6 @@ function importOperation(api: OpenApiImport, one: FoundOperation, wantedName: st
   const { item, operation, operationId } = one;
   const fail = (step: string, rule: string, reason: string): void =>
     reject(session, one, step, rule, reason);
-  const deprecated = flagIn(operation.value, "deprecated") === true;
-  if (deprecated && options.deprecated === false) {
-    return fail("/deprecated", "deprecated", "it is deprecated");
-  }
   if (!isSendable(one.method)) return fail("", "method", "its method cannot be sent");
   const draft: ImportedTool = {
     sourceName: operationId ?? `${one.method.toUpperCase()} ${one.path}`,
@@ -299,7 +287,7 @@ function importOperation(api: OpenApiImport, one: FoundOperation, wantedName: st
     namespace: options.namespace,
     hints: {},
     provider: {},
-    deprecated,
+    deprecated: flagIn(operation.value, "deprecated") === true,
   };
   const context: ReadContext = { ...api, warn: (...note) => session.warn(draft, ...note) };
   if (operationId !== undefined && operationId !== wantedName) {

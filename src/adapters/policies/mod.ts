@@ -60,7 +60,7 @@ const checkInput: Check<{ readonly [field: string]: unknown }> = must("an object
 /** A loaded program, as returned by `loadPolicy` of `@open-policy-agent/opa-wasm`. */
 export interface OpaProgram {
   /** Returns a result set. */
-  evaluate(input: unknown, entrypoint?: number | string): unknown;
+  evaluate(input: unknown): unknown;
 }
 
 /** Options for {@linkcode opaPolicy}. */
@@ -71,15 +71,13 @@ export interface OpaPolicyOptions {
    * @default {"opa"}
    */
   readonly name?: string | undefined;
-  /** The rule that decides, in a program that was compiled with several. */
-  readonly entrypoint?: string | undefined;
   /** The rule's input in addition to `input.tool`, for example the caller. JSON. */
   readonly input?: { readonly [field: string]: unknown } | undefined;
 }
 
 const MAKE_OPA = "make an OPA policy";
 
-const OPA_CHECKS = { name: checkText, entrypoint: checkText, input: checkInput };
+const OPA_CHECKS = { name: checkText, input: checkInput };
 
 interface Verdict {
   readonly allow?: unknown;
@@ -122,7 +120,8 @@ const VERDICT: readonly (keyof Verdict)[] = ["allow", "requiresApproval", "reaso
  * assert.match(toolset.explain("rm").reason, /policy opa denies it: ada is a guest/);
  * ```
  *
- * @param program The program, loaded.
+ * @param program The program, loaded. To use another entry point than the first, pass `{ evaluate:
+ * (input) => program.evaluate(input, "name") }`.
  * @returns The policy.
  * @throws {TypeError} If the program is not loaded, or an option is invalid.
  */
@@ -133,12 +132,9 @@ export function opaPolicy(program: OpaProgram, options: OpaPolicyOptions = {}): 
   if (!isFunction(program?.evaluate)) {
     refuse(MAKE_OPA, "it needs a program from loadPolicy of @open-policy-agent/opa-wasm");
   }
-  const { name = "opa", entrypoint, input } = readFields(MAKE_OPA, options, OPA_CHECKS);
+  const { name = "opa", input } = readFields(MAKE_OPA, options, OPA_CHECKS);
   const decide = (tool: Tool): Verdict | undefined => {
-    const question = { ...input, tool: toolFacts(tool) };
-    const results = entrypoint === undefined
-      ? program.evaluate(question)
-      : program.evaluate(question, entrypoint);
+    const results = program.evaluate({ ...input, tool: toolFacts(tool) });
     return verdictIn(atOnce(results, POLICY_ADVICE));
   };
   return Object.freeze({

@@ -83,13 +83,6 @@ describe("opaPolicy()", () => {
     assertEquals(policy.allow(undefined), false);
   });
 
-  it("evaluates the given entrypoint", () => {
-    const asked: unknown[] = [];
-    const two: OpaProgram = { evaluate: (_told, entry) => (asked.push(entry), [{ result: true }]) };
-    opaPolicy(two, { entrypoint: "tools/allow" }).allow(registry.getTool("rm"));
-    assertEquals(asked, ["tools/allow"]);
-  });
-
   it("denies if the rule is undefined or its result is not a verdict", () => {
     for (
       const [evaluate, reason] of [

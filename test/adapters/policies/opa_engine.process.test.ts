@@ -70,7 +70,9 @@ describe("opaPolicy() with @open-policy-agent/opa-wasm", () => {
         ["tools/other", [], "threw: entrypoint tools/other is not valid in this instance"],
       ] as const
     ) {
-      const toolset = registry.select({ policies: [opaPolicy(program, { entrypoint })] });
+      const chosen = { evaluate: (input: unknown) => program.evaluate(input, entrypoint) };
+      const policies = [opaPolicy(entrypoint === undefined ? program : chosen)];
+      const toolset = registry.select({ policies });
       assertEquals(toolset.ids, ids);
       assertStringIncludes(toolset.explain("rm").reason, reason);
     }
