@@ -99,7 +99,7 @@ async function buildTools(folder) {
 function linkText({ zig, os }) {
   if (os === "linux") return ["libplue.so", "/* GNU ld script */\nINPUT(libplue.so.1)\n"];
   const target = zig.replace("aarch64", "arm64");
-  const symbols = readFileSync(join(FFI, "symbols.txt"), "utf8").trim().split("\n")
+  const symbols = readFileSync(join(FFI, "plue.map"), "utf8").match(/\bplue_\w+(?=;)/g)
     .map((symbol) => `_${symbol}`).join(", ");
   return [
     "libplue.tbd",

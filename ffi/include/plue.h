@@ -51,7 +51,8 @@
  *            "structuredContent", if present, is the same result as a value that fits `returns`.
  *            "metadata", if present, is for the program and not for a model.
  * VERSIONS   An ABI version only ever gains functions, and plue_options_t only ever grows at its end.
- *            A host that uses dlopen() compares plue_abi_version() first.
+ *            A host that uses dlopen() compares plue_abi_version() first, and finds by dlsym() which
+ *            functions there are.
  */
 #ifndef PLUE_H
 #define PLUE_H
@@ -264,10 +265,6 @@ PLUE_API int plue_get_last_result_flags(void);
 
 /* The version of the ABI that this library implements: PLUE_ABI_VERSION of its own header. */
 PLUE_API uint32_t plue_abi_version(void);
-/* Returns 1 if this library has the functions of that name, else 0: "call", "submit", "events",
- * "register_tool", "list_changed", "log", "questions", "tasks", "start", "result_flags". For hosts that
- * use dlopen(). */
-PLUE_API int plue_feature(const char *name);
 /* The version of the package: PLUE_VERSION of its own header. */
 PLUE_API const char *plue_get_version(void);
 

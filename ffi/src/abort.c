@@ -180,7 +180,7 @@ void plue_abort_signal_abort(plue_abort_signal_t *signal, const char *text) {
     if (signal == NULL || plue_is_forked() || plue_abort_is_aborted(signal)) {
         return;
     }
-    int cancellation = plue_cancellation_off();
+    PLUE_WITHOUT_CANCELLATION;
     struct abort_reason *reason = make_reason(text);
     struct abort_reason *none = NULL;
     /* The reference is for the list of due signals and for this function. */
@@ -197,7 +197,6 @@ void plue_abort_signal_abort(plue_abort_signal_t *signal, const char *text) {
         }
         plue_abort_drop(signal);
     }
-    plue_cancellation_restore(cancellation);
 }
 
 int plue_abort_signal_aborted(const plue_abort_signal_t *signal) {

@@ -10,46 +10,18 @@ enum { MAX_EVENTS_SIZE = 16 << 20 };
 
 /* ---------------------------------------------------------------------------------- wakeups */
 
-enum { WAKEUPS_WITHOUT_MEMORY = sizeof((struct plue_wakeups *)0)->first / sizeof(atomic_uint *) };
-
-static void wake_all(struct plue_wakeups *wakeups) {
+void plue_wakeups_carry_out(struct plue_wakeups *wakeups) {
     for (size_t i = 0; i < wakeups->count; i++) {
-        plue_unpark(i < WAKEUPS_WITHOUT_MEMORY ? wakeups->first[i]
-                                               : wakeups->more[i - WAKEUPS_WITHOUT_MEMORY]);
+        plue_unpark(wakeups->words[i]);
     }
     wakeups->count = 0;
 }
 
-void plue_wakeups_carry_out(struct plue_wakeups *wakeups) {
-    wake_all(wakeups);
-    free(wakeups->more);
-    wakeups->more = NULL;
-    wakeups->room_for_more = 0;
-}
-
-/* Makes space for one more. Without memory it wakes the ones in the list. */
-static void make_room(struct plue_wakeups *wakeups) {
-    if (wakeups->count < WAKEUPS_WITHOUT_MEMORY + wakeups->room_for_more) {
-        return;
-    }
-    size_t room = wakeups->room_for_more == 0 ? 256 : 2 * wakeups->room_for_more;
-    const atomic_uint **more = realloc(wakeups->more, room * sizeof *more);
-    if (more == NULL) {
-        wake_all(wakeups);
-        return;
-    }
-    wakeups->more = more;
-    wakeups->room_for_more = room;
-}
-
 static void add_wakeup(struct plue_wakeups *wakeups, const atomic_uint *word) {
-    make_room(wakeups);
-    if (wakeups->count < WAKEUPS_WITHOUT_MEMORY) {
-        wakeups->first[wakeups->count] = word;
-    } else {
-        wakeups->more[wakeups->count - WAKEUPS_WITHOUT_MEMORY] = word;
+    if (wakeups->count == sizeof wakeups->words / sizeof *wakeups->words) {
+        plue_wakeups_carry_out(wakeups);
     }
-    wakeups->count++;
+    wakeups->words[wakeups->count++] = word;
 }
 
 /* Sets the news, and has them looked at. Returns what the thread does. After this a call that is done

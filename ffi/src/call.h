@@ -69,10 +69,8 @@ struct plue_call {
 /* Threads to wake once the lock has been released, so that they do not wake up only to wait for
  * the lock. Their calls may be gone by then: the addresses alone are used. Starts as {0}. */
 struct plue_wakeups {
-    const atomic_uint *first[32];
-    const atomic_uint **more;
     size_t count;
-    size_t room_for_more;
+    const atomic_uint *words[32]; /* of more threads, the first are woken with the lock held */
 };
 
 /* Wakes all. Without the lock. */

@@ -145,11 +145,6 @@ static int tell_all(void) PLUE_UNLOCKED {
 
 /* ------------------------------------------------------------------------------ the host's side */
 
-static int fail_events(struct plue_outcome outcome) {
-    plue_free_json(plue_outcome_answer(outcome));
-    return -1;
-}
-
 /* The descriptor, or -1 with errno. */
 static int open_alarm(void) PLUE_UNLOCKED {
     plue_lock();
@@ -162,17 +157,22 @@ static int open_alarm(void) PLUE_UNLOCKED {
     return descriptor;
 }
 
-static struct plue_outcome no_descriptor(int error) {
-    return plue_outcome_failure("runtime_unavailable", plue_error_text(error));
+static int fail_events(struct plue_outcome failure) {
+    plue_outcome_status(failure);
+    return -1;
+}
+
+static int fail_without_descriptor(void) {
+    return fail_events(plue_outcome_failure("runtime_unavailable", plue_error_text(errno)));
 }
 
 int plue_events_fd(void) {
     if (plue_is_forked()) {
-        return fail_events(plue_outcome_failure("runtime_unavailable", plue_forked_message));
+        return fail_events(plue_forked_failure());
     }
     int descriptor = open_alarm();
     if (descriptor < 0) {
-        return fail_events(no_descriptor(errno));
+        return fail_without_descriptor();
     }
     plue_outcome_clear();
     return descriptor;
@@ -195,22 +195,18 @@ static bool wait_for_events(int timeout_ms) PLUE_UNLOCKED {
 }
 
 int plue_events_dispatch(int timeout_ms) {
+    PLUE_WITHOUT_CANCELLATION;
     if (plue_is_forked()) {
-        return fail_events(plue_outcome_failure("runtime_unavailable", plue_forked_message));
+        return fail_events(plue_forked_failure());
     }
-    int cancellation = plue_cancellation_off();
     int told = tell_all();
     if (told == 0 && timeout_ms != 0) {
-        if (wait_for_events(timeout_ms)) {
-            told = tell_all();
-        } else {
-            told = fail_events(no_descriptor(errno));
+        if (!wait_for_events(timeout_ms)) {
+            return fail_without_descriptor();
         }
+        told = tell_all();
     }
-    if (told >= 0) {
-        plue_outcome_clear();
-    }
-    plue_cancellation_restore(cancellation);
+    plue_outcome_clear();
     return told;
 }
 

@@ -74,7 +74,7 @@ void plue_guest_wake(const struct plue_wake *wake) {
     if (!wake->due) {
         return;
     }
-    int cancellation = plue_cancellation_off();
+    PLUE_WITHOUT_CANCELLATION;
     if (wake->callback != NULL) {
         wake->callback();
     } else {
@@ -82,7 +82,6 @@ void plue_guest_wake(const struct plue_wake *wake) {
         plue_send(wake->socket, "", 1);
     }
     finish_wake();
-    plue_cancellation_restore(cancellation);
 }
 
 void plue_guest_configure(void) {

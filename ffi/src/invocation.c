@@ -233,11 +233,11 @@ static struct plue_outcome register_tool(struct plue_host_tool *tool) PLUE_UNLOC
 
 int plue_register_tool(const char *definition_json, plue_execute_t execute,
                        void (*destroy_user_data)(void *user_data), void *user_data) {
-    int cancellation = plue_cancellation_off();
+    PLUE_WITHOUT_CANCELLATION;
     struct plue_outcome outcome = {.status = PLUE_OK};
     struct plue_host_tool *tool = NULL;
     if (plue_is_forked()) {
-        outcome = plue_outcome_failure("runtime_unavailable", plue_forked_message);
+        outcome = plue_forked_failure();
     } else {
         tool = make_tool(definition_json, execute, &outcome);
     }
@@ -250,14 +250,12 @@ int plue_register_tool(const char *definition_json, plue_execute_t execute,
         tool->user_data = user_data;
         outcome = register_tool(tool);
     }
-    int status = plue_outcome_status(outcome);
-    plue_cancellation_restore(cancellation);
-    return status;
+    return plue_outcome_status(outcome);
 }
 
 static struct plue_outcome unregister_tool(const char *tool_id) PLUE_UNLOCKED {
     if (plue_is_forked()) {
-        return plue_outcome_failure("runtime_unavailable", plue_forked_message);
+        return plue_forked_failure();
     }
     plue_lock();
     struct plue_host_tool *tool = host_tools;
@@ -278,10 +276,8 @@ static struct plue_outcome unregister_tool(const char *tool_id) PLUE_UNLOCKED {
 }
 
 int plue_unregister_tool(const char *tool_id) {
-    int cancellation = plue_cancellation_off();
-    int status = plue_outcome_status(unregister_tool(tool_id));
-    plue_cancellation_restore(cancellation);
-    return status;
+    PLUE_WITHOUT_CANCELLATION;
+    return plue_outcome_status(unregister_tool(tool_id));
 }
 
 /* ---------------------------------------------------------------------------------- questions */
@@ -295,7 +291,7 @@ int plue_set_question(plue_execute_t ask, void (*destroy_user_data)(void *user_d
     struct plue_outcome outcome = {.status = PLUE_OK};
     struct plue_host_tool *fresh = NULL;
     if (plue_is_forked()) {
-        outcome = plue_outcome_failure("runtime_unavailable", plue_forked_message);
+        outcome = plue_forked_failure();
     } else if (ask != NULL) {
         fresh = make_tool("", ask, &outcome);
     }

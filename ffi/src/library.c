@@ -94,7 +94,11 @@ static void wait_for_other_shutdown(void) PLUE_LOCKED {
     }
 }
 
-static void shut_down(void) PLUE_UNLOCKED {
+void plue_shutdown(void) {
+    PLUE_WITHOUT_CANCELLATION;
+    if (plue_is_forked()) {
+        return;
+    }
     plue_lock();
     if (plue_stopping) {
         wait_for_other_shutdown();
@@ -127,15 +131,6 @@ static void shut_down(void) PLUE_UNLOCKED {
     if (sidecar != NULL) {
         plue_sidecar_unhold(sidecar);
     }
-}
-
-void plue_shutdown(void) {
-    if (plue_is_forked()) {
-        return;
-    }
-    int cancellation = plue_cancellation_off();
-    shut_down();
-    plue_cancellation_restore(cancellation);
 }
 
 uint32_t plue_abi_version(void) {

@@ -196,9 +196,9 @@ int plue_cancellation_off(void) {
     return state;
 }
 
-void plue_cancellation_restore(int state) {
+void plue_cancellation_restore(const int *state) {
     int ignored;
-    pthread_setcancelstate(state, &ignored);
+    pthread_setcancelstate(*state, &ignored);
 }
 
 /* ----------------------------------------------------------------------------- descriptors */

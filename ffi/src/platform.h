@@ -35,10 +35,12 @@ void plue_order_release(const void *address);
 void plue_order_acquire(const void *address);
 
 /* pthread_cancel() must not end a thread inside the library: its call lives on that thread's stack,
- * and it may hold the lock. Each function that waits or writes has cancellation off meanwhile, also
- * in callbacks; a cancellation that was asked for happens after its return. Returns what to restore. */
+ * and it may hold the lock. Each function that waits or writes has cancellation off until it returns,
+ * also in callbacks; a cancellation that was requested happens afterwards. */
+#define PLUE_WITHOUT_CANCELLATION \
+    __attribute__((cleanup(plue_cancellation_restore))) int cancellation = plue_cancellation_off()
 int plue_cancellation_off(void);
-void plue_cancellation_restore(int state);
+void plue_cancellation_restore(const int *state);
 
 /* True if this process has more rights than the process that chose its environment. */
 bool plue_has_more_rights(void);

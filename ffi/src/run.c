@@ -364,10 +364,6 @@ struct plue_outcome plue_run_frame(struct plue_frame *frame) {
     return run(frame, NULL, &none);
 }
 
-static struct plue_outcome failed_by_fork(void) {
-    return plue_outcome_failure("runtime_unavailable", plue_forked_message);
-}
-
 static struct plue_outcome execute(const struct plue_request *request,
                                    const plue_tool_context_t *context) PLUE_UNLOCKED {
     static const plue_tool_context_t none;
@@ -376,17 +372,16 @@ static struct plue_outcome execute(const struct plue_request *request,
     }
     const char *tool_name = plue_request_tool(request);
     if (plue_is_forked()) {
-        return told(failed_by_fork(), tool_name, context);
+        return told(plue_forked_failure(), tool_name, context);
     }
     struct plue_outcome failure;
     struct plue_frame *frame = plue_call_frame(request, context, &failure);
-    return frame == NULL ? told(failure, tool_name, context)
-                         : run(frame, tool_name, context);
+    return frame == NULL ? told(failure, tool_name, context) : run(frame, tool_name, context);
 }
 
 static struct plue_outcome list(void) PLUE_UNLOCKED {
     if (plue_is_forked()) {
-        return failed_by_fork();
+        return plue_forked_failure();
     }
     struct plue_outcome outcome = {.json = NULL};
     plue_lock();
@@ -403,26 +398,20 @@ static struct plue_outcome list(void) PLUE_UNLOCKED {
 
 char *plue_tool_execute(const char *tool_name, const char *params_json,
                         const plue_tool_context_t *context) {
+    PLUE_WITHOUT_CANCELLATION;
     const struct plue_request request = {.name = tool_name, .json = params_json};
-    int cancellation = plue_cancellation_off();
-    char *json = plue_outcome_answer(execute(&request, context));
-    plue_cancellation_restore(cancellation);
-    return json;
+    return plue_outcome_answer(execute(&request, context));
 }
 
 static int call(const struct plue_request *request, const plue_tool_context_t *context,
                 char **json) {
-    int cancellation = plue_cancellation_off();
+    PLUE_WITHOUT_CANCELLATION;
     struct plue_outcome outcome = execute(request, context);
-    int status = outcome.status;
-    char *answer = plue_outcome_answer(outcome);
-    if (json != NULL) {
-        *json = answer;
-    } else {
-        plue_free_json(answer);
+    if (json == NULL) {
+        return plue_outcome_status(outcome);
     }
-    plue_cancellation_restore(cancellation);
-    return status;
+    *json = plue_outcome_answer(outcome);
+    return outcome.status;
 }
 
 int plue_tool_call(const char *tool_name, const char *params_json,
@@ -460,8 +449,6 @@ int plue_tool_answer(const char *task_id, const char *answers_json,
 }
 
 char *plue_tool_list(void) {
-    int cancellation = plue_cancellation_off();
-    char *json = plue_outcome_answer(list());
-    plue_cancellation_restore(cancellation);
-    return json;
+    PLUE_WITHOUT_CANCELLATION;
+    return plue_outcome_answer(list());
 }

@@ -7,7 +7,6 @@
 #include "sidecar.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum hosting { NO_RUNTIME, GUEST, SIDECAR };
 
@@ -202,31 +201,15 @@ void plue_runtime_send_aborts(struct plue_aborts *aborts) {
 }
 
 int plue_start(void) {
-    int cancellation = plue_cancellation_off();
-    struct plue_outcome outcome = {.status = PLUE_OK};
+    PLUE_WITHOUT_CANCELLATION;
     if (plue_is_forked()) {
-        outcome = plue_outcome_failure("runtime_unavailable", plue_forked_message);
-    } else {
-        plue_lock();
-        plue_runtime_ready(PLUE_WAITS_FOR_START, NULL, &outcome);
-        plue_unlock();
+        return plue_outcome_status(plue_forked_failure());
     }
-    int status = plue_outcome_status(outcome);
-    plue_cancellation_restore(cancellation);
-    return status;
-}
-
-int plue_feature(const char *name) {
-    static const char *const features[] = {
-        "call", "submit",    "events", "register_tool", "list_changed",
-        "log",  "questions", "tasks",  "start",         "result_flags",
-    };
-    for (size_t i = 0; name != NULL && i < sizeof features / sizeof *features; i++) {
-        if (strcmp(features[i], name) == 0) {
-            return 1;
-        }
-    }
-    return 0;
+    struct plue_outcome outcome = {.status = PLUE_OK};
+    plue_lock();
+    plue_runtime_ready(PLUE_WAITS_FOR_START, NULL, &outcome);
+    plue_unlock();
+    return plue_outcome_status(outcome);
 }
 
 void plue_runtime_suspect(uint64_t generation) {

@@ -76,28 +76,12 @@ static bool copy_argv(char ***copy, const char *folder, const char *const *argv)
     return copied;
 }
 
-/* Copies the fields that the caller's version of the struct has; none of it in part. */
+/* Copies the fields that the caller's version of the struct has: each version is whole words long. */
 static plue_options_t read_options(const plue_options_t *given) {
-#define END_OF(field) offsetof(plue_options_t, field) + sizeof((plue_options_t){0}.field)
-    static const size_t ends[] = {
-        END_OF(mode),
-        END_OF(tools_module),
-        END_OF(config_json),
-        END_OF(sidecar_argv),
-        END_OF(sidecar_cwd),
-        END_OF(start_timeout_ms),
-        END_OF(abort_grace_ms),
-        END_OF(call_timeout_ms),
-        END_OF(max_bytes_in_flight),
-    };
-#undef END_OF
     plue_options_t options;
+    size_t size = given->struct_size < sizeof options ? given->struct_size : sizeof options;
     memset(&options, 0, sizeof options);
-    size_t size = 0;
-    for (size_t i = 0; i < sizeof ends / sizeof *ends && ends[i] <= given->struct_size; i++) {
-        size = ends[i];
-    }
-    memcpy(&options, given, size);
+    memcpy(&options, given, size - size % sizeof(void *));
     return options;
 }
 
@@ -179,27 +163,31 @@ static bool are_equal(const struct plue_settings *a, const struct plue_settings 
            a->max_bytes_in_flight == b->max_bytes_in_flight;
 }
 
-static int fail(const char *code, const char *message) {
-    plue_free_json(plue_outcome_answer(plue_outcome_failure(code, message)));
+static int fail(struct plue_outcome failure) {
+    plue_outcome_status(failure);
     return -1;
+}
+
+static int fail_with(const char *message) {
+    return fail(plue_outcome_failure("invalid_argument", message));
 }
 
 int plue_init_with_options(const plue_options_t *given) {
     if (plue_is_forked()) {
-        return fail("runtime_unavailable", plue_forked_message);
+        return fail(plue_forked_failure());
     }
     if (given == NULL || given->struct_size < offsetof(plue_options_t, tools_module)) {
-        return fail("invalid_argument", "Cannot initialise: options is NULL or has no struct_size");
+        return fail_with("Cannot initialise: options is NULL or has no struct_size");
     }
     plue_options_t options = read_options(given);
     const char *fault = find_fault(&options);
     if (fault != NULL) {
-        return fail("invalid_argument", fault);
+        return fail_with(fault);
     }
     struct plue_settings settings;
     if (!copy_options(&settings, &options)) {
         free_settings(&settings);
-        return fail("out_of_memory", "Out of memory");
+        return fail(plue_outcome_out_of_memory());
     }
     plue_lock();
     bool is_new = !plue_settings.in_use && !plue_stopping;
@@ -216,9 +204,8 @@ int plue_init_with_options(const plue_options_t *given) {
         free_settings(&settings);
     }
     if (!is_new && !is_same) {
-        return fail("invalid_argument",
-                    "Cannot initialise: the library is in use with other options; call "
-                    "plue_shutdown() first");
+        return fail_with("Cannot initialise: the library is in use with other options; call "
+                         "plue_shutdown() first");
     }
     plue_outcome_clear();
     return 0;

@@ -43,15 +43,17 @@ void plue_wait_for_change(uint64_t at_ms) {
     plue_lock();
 }
 
-const char plue_forked_message[] =
-    "This process was made by fork() while libplue was at work: call plue_shutdown() before "
-    "fork(), or exec() after it";
-
 static bool forked;
 static pid_t only_process;
 
 bool plue_is_forked(void) {
     return forked || (only_process != 0 && getpid() != only_process);
+}
+
+struct plue_outcome plue_forked_failure(void) {
+    return plue_outcome_failure("runtime_unavailable",
+                                "This process was made by fork() while libplue was at work: call "
+                                "plue_shutdown() before fork(), or exec() after it");
 }
 
 void plue_set_forked(void) {

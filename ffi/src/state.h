@@ -61,8 +61,8 @@ void plue_set_forked(void);
 /* Where nothing is called at a fork(): every other process than this one was made by it. */
 void plue_set_only_process(void);
 
-/* The message of a failure there. */
-extern const char plue_forked_message[];
+/* The failure of every function there. */
+struct plue_outcome plue_forked_failure(void);
 
 /* The functions that lower files call in higher ones: each file includes and calls only files below it,
  * and library.c, the highest, fills this table. */

@@ -200,7 +200,7 @@ static struct plue_outcome submit_checked(const struct plue_request *request,
     static const plue_tool_context_t none;
     context = context == NULL ? &none : context;
     if (plue_is_forked()) {
-        return plue_outcome_failure("runtime_unavailable", plue_forked_message);
+        return plue_forked_failure();
     }
     if (on_done == NULL) {
         return plue_outcome_failure("invalid_argument", "on_done is NULL");
@@ -246,10 +246,8 @@ static struct plue_outcome submit_checked(const struct plue_request *request,
 
 static int submit_request(const struct plue_request *request, const plue_tool_context_t *context,
                           plue_done_t on_done, void *user_data) {
-    int cancellation = plue_cancellation_off();
-    int status = plue_outcome_status(submit_checked(request, context, on_done, user_data));
-    plue_cancellation_restore(cancellation);
-    return status;
+    PLUE_WITHOUT_CANCELLATION;
+    return plue_outcome_status(submit_checked(request, context, on_done, user_data));
 }
 
 int plue_tool_submit(const char *tool_name, const char *params_json,

@@ -25,6 +25,9 @@ void check_failed(const char *file, int line, const char *condition, const char 
 
 __attribute__((visibility("default"))) int check_failures(void);
 
+/* Of a function that returns a status. */
+#define CHECK_OK(call) CHECK((call) == PLUE_OK, "%s", plue_get_last_error())
+
 /* Prints the verdict and returns the exit status. */
 int check_verdict(const char *name);
 
@@ -33,7 +36,8 @@ struct check_test {
     void (*run)(void);
 };
 
-/* Runs the tests with the names, or all if there are none. Returns check_verdict(). */
+/* Runs the tests with the names, or all if there are none, and detaches and shuts down after each. Returns
+ * check_verdict(). */
 int check_run(const char *program, const struct check_test *tests, size_t count, char **names);
 
 /* The main function of a program that is run as: program FAKE_SIDECAR test ... */
@@ -49,6 +53,9 @@ void init_manner(const char *manner, plue_options_t options);
 
 /* The number of the sidecar's process; -1 if there is none. */
 int ask_for_process(void);
+
+/* Runs a check in a child of fork(), as daemon() makes one. */
+void in_child(void (*check)(void));
 
 /* Runs a function on a number of threads concurrently, and waits for them. */
 void on_threads(int count, void *(*run)(void *), void *argument);
@@ -121,9 +128,9 @@ void send_signal(int process, int number);
 /* Waits until it does not. */
 void await_death(int process);
 
-/* The resident memory of this process in kB, the number of its open descriptors, of its threads; -1
- * where there is no /proc. */
-long resident_kb(void);
+/* A figure of a process's memory, such as "VmRSS"; the number of this process's open descriptors, and of
+ * its threads. -1 where there is no /proc. */
+long memory_kb(int process, const char *figure);
 int open_descriptors(void);
 int running_threads(void);
 

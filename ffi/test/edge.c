@@ -14,17 +14,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static uint32_t call_timeout_ms;
-static uint32_t abort_grace_ms = 300;
-
-static void init_impatient(const char *manner, uint32_t start_timeout_ms) {
-    init_manner(manner, (plue_options_t){.start_timeout_ms = start_timeout_ms,
-                                         .abort_grace_ms = abort_grace_ms,
-                                         .call_timeout_ms = call_timeout_ms});
-}
+enum { GRACE_MS = 300 };
 
 static void init(const char *manner) {
-    init_impatient(manner, FOREVER_MS);
+    init_manner(manner, (plue_options_t){.abort_grace_ms = GRACE_MS});
+}
+
+/* With a time to start that a machine may exceed. */
+static void init_impatient(const char *manner, uint32_t start_timeout_ms, uint32_t call_timeout_ms) {
+    init_manner(manner, (plue_options_t){.start_timeout_ms = start_timeout_ms,
+                                         .abort_grace_ms = GRACE_MS,
+                                         .call_timeout_ms = call_timeout_ms});
 }
 
 static pid_t sidecar_process(void) {
@@ -42,34 +42,37 @@ static pid_t start_process(const char *params) {
     return process;
 }
 
-/* --------------------------------------------------------------------------- bad manners */
-
-static void expect_bad_start(const char *manner, const char *part) {
-    init(manner);
-    char *json = plue_tool_execute("echo", "{}", NULL);
-    CHECK(is_failure(json, "runtime_unavailable"), "%s: %s", manner, json);
-    CHECK(contains(json, part), "%s: %s", manner, json);
-    plue_free_json(json);
-    plue_shutdown();
+/* A process that has left the group of the sidecar: Linux ends it as well. 0 elsewhere. */
+static pid_t start_orphan(void) {
+#if defined(__linux__)
+    return start_process("{\"detached\":true}");
+#else
+    return 0;
+#endif
 }
+
+static void await_orphan(pid_t orphan) {
+    if (orphan > 0) {
+        await_death(orphan);
+    }
+}
+
+/* --------------------------------------------------------------------------- bad manners */
 
 /* On a busy machine the time can be over before the program begins: then it is given more. */
 static void test_silent_start(void) {
-    uint32_t timeout_ms = 400;
     char part[64];
-    init_impatient("silent", timeout_ms);
-    char *json = plue_tool_list();
-    while (contains(json, "did not begin")) {
+    bool has_begun = false;
+    for (uint32_t timeout_ms = 400; !has_begun; timeout_ms *= 2) {
+        init_impatient("silent", timeout_ms, 0);
+        char *json = plue_tool_list();
+        has_begun = !contains(json, "did not begin");
+        snprintf(part, sizeof part, "not ready within %u ms", (unsigned)timeout_ms);
+        CHECK(is_failure(json, "runtime_unavailable"), "%s", json);
+        CHECK(!has_begun || contains(json, part), "%s", json);
         plue_free_json(json);
         plue_shutdown();
-        timeout_ms *= 2;
-        init_impatient("silent", timeout_ms);
-        json = plue_tool_list();
     }
-    snprintf(part, sizeof part, "not ready within %u ms", (unsigned)timeout_ms);
-    CHECK(is_failure(json, "runtime_unavailable") && contains(json, part), "%s", json);
-    plue_free_json(json);
-    plue_shutdown();
 }
 
 static void test_bad_starts(void) {
@@ -82,7 +85,9 @@ static void test_bad_starts(void) {
         {"old", "version 9 of the protocol, this library version 2"},
     };
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
-        expect_bad_start(starts[i][0], starts[i][1]);
+        init(starts[i][0]);
+        expect_failure("echo", "{}", "runtime_unavailable", starts[i][1]);
+        plue_shutdown();
     }
     test_silent_start();
 }
@@ -116,7 +121,6 @@ static void test_babble(void) {
     char *json = plue_tool_list();
     CHECK(contains(json, "\"echo\":{\"name\":\"echo\""), "%s", json);
     plue_free_json(json);
-    plue_shutdown();
 }
 
 /* Invalid frames in the middle of calls: all these calls fail, and the next one works. */
@@ -129,7 +133,6 @@ static void test_garble(void) {
     join_held_calls(&calls);
     expect_answer("echo", "{}", "{}");
     CHECK(!is_alive(process), "it lives");
-    plue_shutdown();
 }
 
 /* What would not be the text that a host is promised: bytes that are not UTF-8, a NUL, nothing. A
@@ -144,23 +147,19 @@ static void test_bad_text(void) {
         expect_answer("echo", "{}", "{}");
     }
     expect_failure("misanswer", "{\"message\":true}", "threw", "a\xef\xbf\xbd" "b\xef\xbf\xbd");
-    plue_shutdown();
 }
 
 /* It gives up when it was ready, and stays: a running call fails with the reason, as soon as the
  * sidecar is killed, and the next one starts another. Many times, because either the caller or the
  * sidecar's thread reads that it gives up, and the deadline is kept after both. */
 static void test_failed_later(void) {
-    abort_grace_ms = 10;
-    init("");
+    init_manner("", (plue_options_t){.abort_grace_ms = 10});
     for (int i = 0; i < 50; i++) {
         pid_t process = sidecar_process();
         expect_failure("give_up", "{}", "runtime_crashed", "The list is too large");
         CHECK(!is_alive(process), "it lives");
         expect_answer("echo", "{}", "{}");
     }
-    plue_shutdown();
-    abort_grace_ms = 300;
 }
 
 /* A child of the sidecar holds its socket: the sidecar's end is noticed all the same, and what it
@@ -168,15 +167,10 @@ static void test_failed_later(void) {
 static void test_grandchild(void) {
     init("grandchild");
     pid_t child = start_process("{}");
-#if defined(__linux__)
-    pid_t orphan = start_process("{\"detached\":true}");
-#endif
+    pid_t orphan = start_orphan();
     expect_failure("crash", "{\"code\":3}", "runtime_crashed", "(exit status 3)");
     await_death(child);
-#if defined(__linux__)
-    await_death(orphan);
-#endif
-    plue_shutdown();
+    await_orphan(orphan);
 }
 
 /* It does not end when asked to. */
@@ -196,9 +190,8 @@ static void test_refused(void) {
     CHECK(is_failure(json, "invalid_argument"), "%s", json);
     plue_free_json(json);
     plue_shutdown();
-    init_manner("", (plue_options_t){.config_json = "{}"});
+    init("");
     expect_answer("echo", "{}", "{}");
-    plue_shutdown();
 }
 
 /* A name in $PLUE_TOOLS that no path can be made of counts only where it is what names the tools. */
@@ -229,7 +222,6 @@ static void test_backoff(void) {
         plue_free_json(plue_tool_execute("echo", "{}", NULL));
     }
     CHECK(contains(plue_get_last_error(), "(exit status 5)"), "%s", plue_get_last_error());
-    plue_shutdown();
 }
 
 /* ------------------------------------------------------------------------------ odd hosts */
@@ -238,13 +230,9 @@ static void test_sigchld_ignored(void) {
     signal(SIGCHLD, SIG_IGN);
     init("");
     for (int i = 0; i < 3; i++) {
-#if defined(__linux__)
-        pid_t orphan = start_process("{\"detached\":true}");
-#endif
+        pid_t orphan = start_orphan();
         expect_failure("crash", "{\"code\":1}", "runtime_crashed", "The tool process ended");
-#if defined(__linux__)
-        await_death(orphan);
-#endif
+        await_orphan(orphan);
         expect_answer("echo", "{}", "{}");
     }
     plue_shutdown();
@@ -267,7 +255,6 @@ static void test_thief(void) {
     }
     CHECK(strcmp(json, "{\"a\":2}") == 0, "%s", json);
     plue_free_json(json);
-    plue_shutdown();
 }
 
 /* The sidecar has 0, 1, 2 and 3, whatever the host has open. */
@@ -393,7 +380,6 @@ static void test_both_hostings(void) {
     plue_guest_detach();
     CHECK(plue_guest_attach(count_wake) == 0, "it cannot attach again");
     plue_guest_detach();
-    plue_shutdown();
 }
 
 static void *restart_often(void *is_over) {
@@ -424,20 +410,19 @@ static void test_fork_race(void) {
         CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%d", status);
     }
     pthread_join(thread, NULL);
-    plue_shutdown();
 }
 
 /* --------------------------------------------------------------------------------- aborts */
 
 /* Starts a sidecar whose time for a sign of life is short. It is the time to start, too, and a busy
  * machine is given more. Returns that time. */
-static uint32_t start_impatiently(const char *manner) {
+static uint32_t start_impatiently(const char *manner, uint32_t call_timeout_ms) {
     uint32_t timeout_ms = 2000;
-    init_impatient(manner, timeout_ms);
+    init_impatient(manner, timeout_ms, call_timeout_ms);
     while (ask_for_process() < 0) {
         plue_shutdown();
         timeout_ms *= 2;
-        init_impatient(manner, timeout_ms);
+        init_impatient(manner, timeout_ms, call_timeout_ms);
     }
     return timeout_ms;
 }
@@ -458,24 +443,22 @@ static void expect_to_be_given_up(const char *tool, uint32_t timeout_ms, pid_t p
 
 /* A call that waits for a sidecar that is never ready. */
 static void test_abort_of_start(void) {
-    init_impatient("silent", FOREVER_MS);
+    init("silent");
     call_and_abort("echo", "{}", "/", "user pressed stop"); /* immediately */
-    plue_shutdown();
 }
 
 /* A sidecar whose thread is busy for ever is killed after an abort, and another one started. */
 static void test_wedge(void) {
-    uint32_t timeout_ms = start_impatiently("wedged");
+    uint32_t timeout_ms = start_impatiently("wedged", 0);
     pid_t process = sidecar_process();
     call_and_abort("hold", "{}", NULL, "grace period");
     expect_to_be_given_up("echo", timeout_ms, process);
-    plue_shutdown();
 }
 
 /* A tool that merely does not listen leaves its sidecar alone, also when the time for a sign of
  * life is over. */
 static void test_no_wedge(void) {
-    uint32_t timeout_ms = start_impatiently("");
+    uint32_t timeout_ms = start_impatiently("", 0);
     pid_t process = sidecar_process();
     call_and_abort("hold", "{\"deaf\":true}", NULL, "grace period");
     uint64_t start = now_ns();
@@ -483,41 +466,35 @@ static void test_no_wedge(void) {
         CHECK(sidecar_process() == process, "another sidecar");
         sleep_us(10000);
     }
-    plue_shutdown();
 }
 
 /* A tool that sends events without end and does not listen keeps neither its caller nor the PING to
  * its sidecar waiting: this sidecar does not answer that. */
 static void test_flood(void) {
-    uint32_t timeout_ms = start_impatiently("mute");
+    uint32_t timeout_ms = start_impatiently("mute", 0);
     pid_t process = sidecar_process();
     call_and_abort("hold", "{\"deaf\":true,\"flood\":true}", NULL, "grace period");
     expect_to_be_given_up("hold", timeout_ms, process);
-    plue_shutdown();
 }
 
 /* ------------------------------------------------------------------------------- timeouts */
 
 /* A call that exceeds its time limit is ended, and its tool is aborted: the others continue. */
 static void test_call_timeout(void) {
-    call_timeout_ms = 200;
-    start_impatiently("");
+    start_impatiently("", 200);
     pid_t process = sidecar_process();
     uint64_t start = now_ns();
     expect_failure("hold", "{}", "timeout", "longer than 200 ms");
     CHECK(ms_since(start) > 199, "it was given %.3f ms", ms_since(start));
     expect_answer("echo", "{}", "{}");
     CHECK(sidecar_process() == process, "it is another sidecar");
-    plue_shutdown();
-    call_timeout_ms = 0;
 }
 
 /* A sidecar that has stopped, or that stops in the middle of a frame, is noticed, and killed. */
 static void test_stopped(void) {
     static const char *const manners[] = {"", "half"};
-    call_timeout_ms = 200;
     for (int i = 0; i < 2; i++) {
-        start_impatiently(manners[i]);
+        start_impatiently(manners[i], 200);
         pid_t process = sidecar_process();
         if (i == 0) {
             send_signal(process, SIGSTOP);
@@ -526,7 +503,6 @@ static void test_stopped(void) {
         await_death(process);
         plue_shutdown();
     }
-    call_timeout_ms = 0;
 }
 
 /* --------------------------------------------------------------------------- what is printed */
@@ -597,6 +573,7 @@ static void test_dropped_output(void) {
 /* -------------------------------------------------------------------------------- options */
 
 static void expect_bad_options(plue_options_t options, const char *part) {
+    options.struct_size = sizeof options;
     CHECK(plue_init_with_options(&options) == -1, "%s", part);
     CHECK(contains(plue_get_last_error(), part), "%s", plue_get_last_error());
     CHECK(is_failure(plue_get_last_error_json(), "invalid_argument"), "%s",
@@ -623,8 +600,7 @@ static void test_bytes_in_flight(void) {
 
     plue_abort_signal_t *signal = plue_abort_signal_new();
     plue_tool_context_t context = {.abort_signal = signal};
-    CHECK(plue_tool_submit("hold", params, &context, count_done, NULL) == PLUE_OK, "%s",
-          plue_get_last_error());
+    CHECK_OK(plue_tool_submit("hold", params, &context, count_done, NULL));
     expect_failure("echo", params, "overloaded", "max_bytes_in_flight is 1000");
     CHECK(plue_tool_submit("echo", params, NULL, count_done, NULL) == PLUE_OVERLOADED, "%s",
           plue_get_last_error());
@@ -635,7 +611,6 @@ static void test_bytes_in_flight(void) {
     }
     expect_answer("echo", params, params);
     plue_abort_signal_release(signal);
-    plue_shutdown();
 }
 
 static void note_message(int status, const char *json, void *messages) {
@@ -649,8 +624,7 @@ static void test_withdrawn_call(void) {
     enum { LARGE = 4 << 20 }; /* more than the socket takes */
     char *params = malloc(LARGE);
     char messages[200] = "";
-    abort_grace_ms = 1;
-    init("");
+    init_manner("", (plue_options_t){.abort_grace_ms = 1});
     pid_t process = sidecar_process();
     memset(params, 'x', LARGE);
     memcpy(params, "{\"a\":\"", 6);
@@ -659,8 +633,7 @@ static void test_withdrawn_call(void) {
     plue_tool_context_t context = {.abort_signal = signal};
     send_signal(process, SIGSTOP);
     for (int i = 0; i < 2; i++) {
-        CHECK(plue_tool_submit("hold", params, &context, note_message, messages) == PLUE_OK, "%s",
-              plue_get_last_error());
+        CHECK_OK(plue_tool_submit("hold", params, &context, note_message, messages));
     }
     plue_abort_signal_abort(signal, "enough");
     while (!contains(messages, "grace period") || !contains(messages, "\"message\":\"enough\"")) {
@@ -669,20 +642,17 @@ static void test_withdrawn_call(void) {
     send_signal(process, SIGCONT);
     expect_answer("echo", "{}", "{}");
     plue_abort_signal_release(signal);
-    plue_shutdown();
-    abort_grace_ms = 300;
     free(params);
 }
 
 static void test_options(void) {
     const char *nothing[] = {NULL};
-    CHECK(plue_init_with_options(NULL) == -1, "NULL");
-    expect_bad_options((plue_options_t){.struct_size = 0}, "struct_size");
-    expect_bad_options((plue_options_t){.struct_size = sizeof(plue_options_t), .mode = 7}, "mode");
-    expect_bad_options(
-        (plue_options_t){.struct_size = sizeof(plue_options_t), .sidecar_argv = nothing}, "empty");
-    expect_bad_options(
-        (plue_options_t){.struct_size = sizeof(plue_options_t), .config_json = "\xff"}, "UTF-8");
+    plue_options_t zero = {.struct_size = 0};
+    CHECK(plue_init_with_options(NULL) == -1 && plue_init_with_options(&zero) == -1, "no options");
+    CHECK(contains(plue_get_last_error(), "struct_size"), "%s", plue_get_last_error());
+    expect_bad_options((plue_options_t){.mode = 7}, "mode");
+    expect_bad_options((plue_options_t){.sidecar_argv = nothing}, "empty");
+    expect_bad_options((plue_options_t){.config_json = "\xff"}, "UTF-8");
 
     /* A caller that was built against a version with fewer, or with more fields. */
     struct {
@@ -692,9 +662,8 @@ static void test_options(void) {
     memset(&later, 0xFF, sizeof later);
     memset(&later.options, 0, sizeof later.options);
     later.options.struct_size = sizeof later;
-    CHECK(plue_init_with_options(&later.options) == 0, "%s", plue_get_last_error());
-    CHECK(plue_init(NULL) == 0, "a second plue_init() with equal options: %s",
-          plue_get_last_error());
+    CHECK_OK(plue_init_with_options(&later.options));
+    CHECK_OK(plue_init(NULL)); /* a second one with equal options */
     CHECK(plue_init("{}") == -1, "a second plue_init() with others");
     plue_shutdown();
     CHECK(plue_init("{}") == -1, "the first plue_init() is forgotten");
@@ -702,12 +671,11 @@ static void test_options(void) {
     const char *argv[] = {"sidecar", "a", NULL};
     const char *same[] = {"sidecar", "a", NULL};
     plue_options_t options = {.struct_size = sizeof options, .sidecar_argv = argv};
-    CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
+    CHECK_OK(plue_init_with_options(&options));
     options.sidecar_argv = same;
-    CHECK(plue_init_with_options(&options) == 0, "%s", plue_get_last_error());
+    CHECK_OK(plue_init_with_options(&options));
     options.call_timeout_ms = 1;
     CHECK(plue_init_with_options(&options) == -1, "another timeout");
-    plue_shutdown();
     plue_shutdown();
 }
 
@@ -726,7 +694,6 @@ static void test_two_users(void) {
     plue_shutdown(); /* one too many does nothing */
     init("");
     CHECK(sidecar_process() > 0, "%s", plue_get_last_error());
-    plue_shutdown();
 }
 
 /* ----------------------------------------------------------------------------------- names */

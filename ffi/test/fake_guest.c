@@ -138,7 +138,7 @@ static void test_cycling(void) {
 /* With options, the runtime lists its tools again. */
 static void test_options(void) {
     plue_shutdown();
-    CHECK(plue_init("{\"nonsense\":1}") == 0, "%s", plue_get_last_error());
+    CHECK_OK(plue_init("{\"nonsense\":1}"));
     expect_failure("echo", "{}", "invalid_argument", "nonsense");
     char *json = plue_tool_list();
     CHECK(is_failure(json, "invalid_argument"), "%s", json);
@@ -148,7 +148,7 @@ static void test_options(void) {
     /* This guest needs no module, so a wrong name of a module has no effect. */
     plue_shutdown();
     setenv("PLUE_TOOLS", "\xff", 1);
-    CHECK(plue_init("{}") == 0, "%s", plue_get_last_error());
+    CHECK_OK(plue_init("{}"));
     expect_answer("echo", "{}", "{}");
     unsetenv("PLUE_TOOLS");
 }

@@ -93,20 +93,6 @@ static void test_no_stdio(void) {
 
 /* ------------------------------------------------------- hosts that fork(), and early callers */
 
-/* Runs a check in a child of fork(), as daemon() makes one. */
-static void in_child(void (*check)(void)) {
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-        alarm(60); /* one that takes a lock which nobody has waits for ever */
-        check();
-        _exit(check_failures() > 0);
-    }
-    int status = -1;
-    waitpid(child, &status, 0);
-    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %d", status);
-}
-
 static void call_and_shut_down(void) {
     expect_answer("echo", "{}", "{}");
     plue_shutdown();
@@ -173,7 +159,6 @@ static void test_early(void) {
     plue_free_json(early_failure);
     free(early_last_error);
     expect_failure("nope", "{}", "unknown_tool", "nope");
-    plue_shutdown();
 }
 
 /* ------------------------------------------------------------------------- starts and ends */
@@ -199,7 +184,6 @@ static void test_never_exec(void) {
     never_exec = false;
     init("", FOREVER_MS);
     expect_answer("echo", "{}", "{}");
-    plue_shutdown();
 }
 
 static atomic_bool holds_starts;
@@ -235,7 +219,6 @@ static void test_fork_in_start(void) {
     pthread_join(caller, NULL);
     send_signal(child, SIGKILL);
     waitpid(child, NULL, 0);
-    plue_shutdown();
 }
 
 static bool never_kill;
@@ -395,7 +378,6 @@ static void test_hostile_environment(void) {
         expect_answer("variable", parameters, "\"\"");
     }
     expect_answer("variable", "{\"name\":\"PLUE_TEST_HARMLESS\"}", "\"handed on\"");
-    plue_shutdown();
 }
 
 /* The output of a sidecar that is never ready is the reason. */
@@ -416,21 +398,18 @@ static void test_hostile_folder(void) {
     CHECK(getcwd(here, sizeof here) != NULL, "there is no folder");
     snprintf(expected, sizeof expected, "\"%s\"", here);
     expect_answer("variable", "{\"name\":\"the folder\"}", expected);
-    plue_shutdown();
 }
 
 /* The folder of this one has a name that is not UTF-8, or may not be entered by now. */
 static void test_odd_folder(void) {
     init_with((plue_options_t){.mode = PLUE_MODE_SIDECAR});
     expect_answer("variable", "{\"name\":\"PLUE_TEST_EVIL\"}", "\"\"");
-    plue_shutdown();
 }
 
 /* A host whose folder was removed has tools all the same. */
 static void test_folder_gone(void) {
     init("", FOREVER_MS);
     expect_answer("folder", "{}", "\"/\"");
-    plue_shutdown();
 }
 
 /* This one runs with the rights of another user than its caller's: nothing that the caller chose
@@ -457,7 +436,6 @@ static void test_no_program(void) {
                    "nor where \"make install\" puts it, nor in PATH; put it or plue-sidecar.js "
                    "there, or name it in PLUE_SIDECAR; \"bun build --compile my-sidecar.ts "
                    "--outfile plue-sidecar\" makes one");
-    plue_shutdown();
 }
 
 static void test_relative_program(void) {
@@ -477,14 +455,12 @@ static void test_relative_module(void) {
     init_with((plue_options_t){.tools_module = "loud.ts", .sidecar_cwd = "/"});
     go_away();
     expect_answer("shout", "{}", "\"quiet\"");
-    plue_shutdown();
 }
 
 static void test_relative_module_variable(void) {
     go_away();
     init_with((plue_options_t){.sidecar_cwd = "/"});
     expect_answer("shout", "{}", "\"quiet\"");
-    plue_shutdown();
 }
 
 /* ------------------------------------------------------- hosts that close what is not theirs */
@@ -515,7 +491,6 @@ static void test_closed_descriptors(void) {
         await_death(process);
         expect_answer("echo", "{\"a\":1}", "{\"a\":1}");
     }
-    plue_shutdown();
 }
 
 static void note_begun(const char *json, void *begun) {

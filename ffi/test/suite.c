@@ -41,7 +41,7 @@ static void test_texts(void) {
     plue_tool_context_t context = {"\xed\xa0\x80", NULL, NULL, NULL, NULL};
     expect_failure_with(&context, "echo", "{}", "invalid_argument", "session_id is not UTF-8");
     CHECK(plue_tool_call(NULL, "{}", NULL, NULL) == PLUE_INVALID_ARGUMENT, "NULL");
-    CHECK(plue_tool_call("echo", NULL, NULL, NULL) == PLUE_OK, "%s", plue_get_last_error());
+    CHECK_OK(plue_tool_call("echo", NULL, NULL, NULL));
 }
 
 struct notified {
@@ -106,26 +106,11 @@ static void test_too_big(void) {
     free(params);
 }
 
-/* The maximum memory that a process has used, in kB; 0 if the system does not report it. */
-static long peak_kb(long process) {
-    char line[100];
-    snprintf(line, sizeof line, "/proc/%ld/status", process);
-    FILE *status = fopen(line, "r");
-    long kb = 0;
-    while (status != NULL && fgets(line, sizeof line, status) != NULL) {
-        sscanf(line, "VmHWM: %ld", &kb);
-    }
-    if (status != NULL) {
-        fclose(status);
-    }
-    return kb;
-}
-
 /* Large arguments, one after the other, cost the tool process at most four times their size. */
 static void test_large_arguments(void) {
     long size = 64 << 20;
-    long process = ask_for_process();
-    long before = peak_kb(process);
+    int process = ask_for_process();
+    long before = memory_kb(process, "VmHWM");
     char *params = malloc((size_t)size + 32);
     for (int i = 0; i < 4; i++) {
         memset(params, 'y', (size_t)size + 6);
@@ -136,7 +121,7 @@ static void test_large_arguments(void) {
         plue_free_json(json);
     }
     free(params);
-    double times = (double)(peak_kb(process) - before) * 1024 / (double)size;
+    double times = (double)(memory_kb(process, "VmHWM") - before) * 1024 / (double)size;
     printf("large_arguments: %.1f times their size\n", times);
     CHECK(times <= 4, "%.1f times", times);
 }
@@ -591,13 +576,13 @@ static void test_shutdown(void) {
 /* The memory of a process after many calls. `most_kb`: the maximum growth. */
 static void test_leak(int calls, long most_kb) {
     test_stress(8, 2500, "echo");
-    long before = resident_kb();
+    long before = memory_kb(getpid(), "VmRSS");
     int descriptors = open_descriptors();
     int threads = running_threads();
     for (int i = 0; i < 5; i++) {
         test_stress(8, calls / 8 / 5, "echo");
     }
-    long growth = resident_kb() - before;
+    long growth = memory_kb(getpid(), "VmRSS") - before;
     printf("leak: %ld kB of growth over %d calls\n", growth, calls);
     CHECK(growth <= most_kb, "%ld kB", growth);
     CHECK(open_descriptors() == descriptors, "%d descriptors", open_descriptors() - descriptors);
@@ -674,7 +659,7 @@ static void test_soak(int threads, int seconds) {
     struct soak soak = {.until_ns = now_ns() + (uint64_t)seconds * 1000000000u, .seed = 1};
     on_threads(threads, run_soak, &soak);
     printf("soak: %ld calls, %ld aborted, %ld lost their runtime, %ld kB\n", atomic_load(&soak.calls),
-           atomic_load(&soak.aborted), atomic_load(&soak.lost), resident_kb());
+           atomic_load(&soak.aborted), atomic_load(&soak.lost), memory_kb(getpid(), "VmRSS"));
 }
 
 /* ------------------------------------------------------------------------------- the parts */

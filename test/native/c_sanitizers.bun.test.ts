@@ -193,18 +193,10 @@ describe("libFuzzer", () => {
 });
 
 describe("over a million calls", () => {
-  const whenLong = maybe(
-    SOAK > 0 && missing === undefined,
-    missing ?? "long: npm run test:soak",
-  );
+  const whenLong = maybe(SOAK > 0 && missing === undefined, missing ?? "long: npm run test:soak");
   whenLong("no memory, descriptor or thread is lost", async () => {
     make("all", "test-programs");
     await succeed([join(PROGRAMS, "suite"), "leak:1000000:1024"]);
-    await succeed([
-      join(PROGRAMS, "fake_guest"),
-      "callback",
-      "2000",
-      "leak:1000000:1024",
-    ]);
+    await succeed([join(PROGRAMS, "fake_guest"), "callback", "2000", "leak:1000000:1024"]);
   });
 });

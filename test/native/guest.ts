@@ -21,9 +21,7 @@ import { findKoffi, loadSuite } from "./suite_library.ts";
 import { dispatch, registry, tasks } from "./tools.ts";
 
 const [path = "", ...rest] = process.argv.slice(2);
-const wake = rest.find((word) => word.startsWith("--wake="))?.slice(
-  "--wake=".length,
-);
+const wake = rest.find((word) => word.startsWith("--wake="))?.slice("--wake=".length);
 const isCycling = rest.includes("--cycle");
 let calls = 0;
 const counted = { ...dispatch, hooks: { before: () => void calls++ } };

@@ -51,10 +51,7 @@ for (const { runtime, wake } of GUESTS) {
       assertStringIncludes(outcome.stdout, `attached by ${wake}`);
       assertStringIncludes(outcome.stdout, "suite: ok");
       // The runtime's own thread would wait for itself.
-      assertStringIncludes(
-        outcome.stdout,
-        'on the JavaScript thread: {"error":"would_deadlock"',
-      );
+      assertStringIncludes(outcome.stdout, 'on the JavaScript thread: {"error":"would_deadlock"');
     });
   });
 }
@@ -81,13 +78,7 @@ describe("attachNative()", () => {
     async () => {
       const script = join(ROOT, "test", "native", "worker_guest.ts");
       for (const wake of ["callback", "fd"]) {
-        const outcome = await run([
-          "bun",
-          script,
-          SUITE_LIBRARY,
-          wake,
-          "stress:4:500:later abort",
-        ]);
+        const outcome = await run(["bun", script, SUITE_LIBRARY, wake, "stress:4:500:later abort"]);
         assertEquals(outcome.code, 0, said(outcome));
         assertStringIncludes(outcome.stdout, "suite: ok");
       }
@@ -102,11 +93,7 @@ describe("attachNative()", () => {
         if (runtime === "node" && noKoffi !== undefined) return;
         const outcome = await guest(runtime, `--wake=${wake}`, "--cycle", part);
         assertEquals(outcome.code, 0, said(outcome));
-        assertMatch(
-          outcome.stdout,
-          /attached ([2-9]|\d{2,}) times/,
-          said(outcome),
-        );
+        assertMatch(outcome.stdout, /attached ([2-9]|\d{2,}) times/, said(outcome));
       }));
     },
   );
@@ -137,10 +124,7 @@ describe("attachNative()", () => {
         const lines = outcome.stdout.trim().split("\n");
         assertEquals(lines.length, 6, said(outcome));
         const [wake = "", missingFile = "", twice = "", remote = "", ...end] = lines;
-        assertStringIncludes(
-          wake,
-          "TypeError: Cannot attach to libplue: the wake of",
-        );
+        assertStringIncludes(wake, "TypeError: Cannot attach to libplue: the wake of");
         assertStringIncludes(wake, 'not "pigeon"');
         assertStringIncludes(missingFile, "Error: ");
         assertStringIncludes(twice, "a runtime is attached already");

@@ -45,18 +45,8 @@ const hosts = [
 describe("ffi/README.md", () => {
   maybe(true, "")("has an example host in six languages", () => {
     const languages = hosts.map(({ language }) => language);
-    assertEquals(languages, [
-      "C",
-      "C++",
-      "Python",
-      "Rust",
-      "Zig 0.16",
-      "Swift",
-    ]);
-    assertEquals(
-      hosts.filter(({ file }) => !existsSync(join(ROOT, "ffi", file))),
-      [],
-    );
+    assertEquals(languages, ["C", "C++", "Python", "Rust", "Zig 0.16", "Swift"]);
+    assertEquals(hosts.filter(({ file }) => !existsSync(join(ROOT, "ffi", file))), []);
   });
 });
 
@@ -104,45 +94,40 @@ describe("the example host", () => {
     const lack = missing ?? zig.missing ??
       (language.startsWith("Zig") || hasProgram(program) ? undefined : `there is no ${program}`);
 
-    maybe(lack === undefined, lack ?? "")(
-      `in ${language} is built and works`,
-      async () => {
-        const own = join(folder, language);
-        cpSync(join(ROOT, "ffi", dirname(file)), own, { recursive: true });
-        const isCargo = program === "cargo";
-        const cwd = isCargo ? join(ROOT, "ffi", "rust") : own;
-        const shell = (line: string): Promise<Outcome> =>
-          run(["sh", "-ec", `cd '${cwd}' && ${line}`], {
-            limitMs: LONG_LIMIT_MS,
-            env: {
-              ...zig.env,
-              PREFIX: prefix,
-              CARGO_TARGET_DIR: join(own, "target"),
-              PYTHONPATH: join(ROOT, "ffi", "python"),
-              PKG_CONFIG_PATH: join(prefix, "lib", "pkgconfig"),
-              PLUE_SIDECAR: join(PROGRAMS, "fake_sidecar"),
-            },
-          });
-        const isScript = language === "Python" || isCargo;
-        if (!isScript) {
-          const built = await shell(command);
-          assertEquals([built.code, built.stderr], [0, ""], said(built));
-        }
-        const host = isScript ? command : "./host";
+    maybe(lack === undefined, lack ?? "")(`in ${language} is built and works`, async () => {
+      const own = join(folder, language);
+      cpSync(join(ROOT, "ffi", dirname(file)), own, { recursive: true });
+      const isCargo = program === "cargo";
+      const cwd = isCargo ? join(ROOT, "ffi", "rust") : own;
+      const shell = (line: string): Promise<Outcome> =>
+        run(["sh", "-ec", `cd '${cwd}' && ${line}`], {
+          limitMs: LONG_LIMIT_MS,
+          env: {
+            ...zig.env,
+            PREFIX: prefix,
+            CARGO_TARGET_DIR: join(own, "target"),
+            PYTHONPATH: join(ROOT, "ffi", "python"),
+            PKG_CONFIG_PATH: join(prefix, "lib", "pkgconfig"),
+            PLUE_SIDECAR: join(PROGRAMS, "fake_sidecar"),
+          },
+        });
+      const isScript = language === "Python" || isCargo;
+      if (!isScript) {
+        const built = await shell(command);
+        assertEquals([built.code, built.stderr], [0, ""], said(built));
+      }
+      const host = isScript ? command : "./host";
 
-        const good = await shell(`${host} progress '{"n":2}'`);
-        assertEquals(good.code, 0, said(good));
-        assertMatch(good.stdout, /result: \{"n": ?2/, said(good));
-        assertStringIncludes(good.stdout, "echo", said(good));
-        const events = `${good.stdout}${good.stderr}`.match(
-          /["']i["']: ?[01]/g,
-        );
-        assertEquals(events?.length, 2, said(good));
+      const good = await shell(`${host} progress '{"n":2}'`);
+      assertEquals(good.code, 0, said(good));
+      assertMatch(good.stdout, /result: \{"n": ?2/, said(good));
+      assertStringIncludes(good.stdout, "echo", said(good));
+      const events = `${good.stdout}${good.stderr}`.match(/["']i["']: ?[01]/g);
+      assertEquals(events?.length, 2, said(good));
 
-        const bad = await shell(`${host} nope`);
-        assertEquals(bad.code, 1, said(bad));
-        assertMatch(bad.stdout, /failure: .*There is no tool nope/, said(bad));
-      },
-    );
+      const bad = await shell(`${host} nope`);
+      assertEquals(bad.code, 1, said(bad));
+      assertMatch(bad.stdout, /failure: .*There is no tool nope/, said(bad));
+    });
   }
 });

@@ -27,26 +27,10 @@ import { buildPrograms, hasProgram, LONG_LIMIT_MS, PROGRAMS, ROOT, run, said } f
 const PLATFORMS: {
   readonly [name: string]: readonly [zig: string, npm: readonly string[]];
 } = {
-  "linux-x64": ["x86_64-linux-gnu.2.28", [
-    "--os=linux",
-    "--cpu=x64",
-    "--libc=glibc",
-  ]],
-  "linux-arm64": ["aarch64-linux-gnu.2.28", [
-    "--os=linux",
-    "--cpu=arm64",
-    "--libc=glibc",
-  ]],
-  "linux-x64-musl": ["x86_64-linux-musl", [
-    "--os=linux",
-    "--cpu=x64",
-    "--libc=musl",
-  ]],
-  "linux-arm64-musl": ["aarch64-linux-musl", [
-    "--os=linux",
-    "--cpu=arm64",
-    "--libc=musl",
-  ]],
+  "linux-x64": ["x86_64-linux-gnu.2.28", ["--os=linux", "--cpu=x64", "--libc=glibc"]],
+  "linux-arm64": ["aarch64-linux-gnu.2.28", ["--os=linux", "--cpu=arm64", "--libc=glibc"]],
+  "linux-x64-musl": ["x86_64-linux-musl", ["--os=linux", "--cpu=x64", "--libc=musl"]],
+  "linux-arm64-musl": ["aarch64-linux-musl", ["--os=linux", "--cpu=arm64", "--libc=musl"]],
   "darwin-x64": ["x86_64-macos", ["--os=darwin", "--cpu=x64"]],
   "darwin-arm64": ["aarch64-macos", ["--os=darwin", "--cpu=arm64"]],
 };
@@ -101,16 +85,9 @@ async function succeed(
 /** The tarballs of `packages`, as a registry answers them; without libplue's, if it has none. */
 function serveTarballs(hasNative: boolean): Bun.Server<undefined> {
   const answers = new Map<string, (origin: string) => object>();
-  for (
-    const file of readdirSync(packages).filter((name) => name.endsWith(".tgz"))
-  ) {
+  for (const file of readdirSync(packages).filter((name) => name.endsWith(".tgz"))) {
     const path = join(packages, file);
-    const { stdout } = Bun.spawnSync([
-      "tar",
-      "-xzOf",
-      path,
-      "package/package.json",
-    ]);
+    const { stdout } = Bun.spawnSync(["tar", "-xzOf", path, "package/package.json"]);
     const manifest = JSON.parse(stdout.toString());
     if (!hasNative && manifest.name.startsWith("@plue/native-")) continue;
     const integrity = `sha512-${createHash("sha512").update(readFileSync(path)).digest("base64")}`;
@@ -143,10 +120,7 @@ function serveTarballs(hasNative: boolean): Bun.Server<undefined> {
 let registry: Bun.Server<undefined> | undefined;
 
 /** Installs the package into an empty folder, as npm would on a platform. */
-async function install(
-  into: string,
-  platform: readonly string[] = [],
-): Promise<string[]> {
+async function install(into: string, platform: readonly string[] = []): Promise<string[]> {
   mkdirSync(into, { recursive: true });
   writeFileSync(
     join(into, "package.json"),
@@ -202,10 +176,7 @@ describe("npm install @plue/tools", () => {
     const { library, archive, sidecar } = findLibplue({
       from: join(app, "host.mjs"),
     });
-    assertEquals(
-      [library, archive, sidecar].filter((file) => !existsSync(file ?? "")),
-      [],
-    );
+    assertEquals([library, archive, sidecar].filter((file) => !existsSync(file ?? "")), []);
   });
 
   test("brings no binary of JavaScript", () => {
@@ -262,11 +233,7 @@ describe("a host in C", () => {
     writeFileSync(join(app, "tools.mts"), tools);
     assertStringIncludes(tools, "export const registry");
     assertStringIncludes(lines, "npm install @plue/tools");
-    const output = await succeed([
-      "sh",
-      "-ec",
-      lines.replace(/^npm install .*\n/m, ""),
-    ]);
+    const output = await succeed(["sh", "-ec", lines.replace(/^npm install .*\n/m, "")]);
     assertStringIncludes(output, 'result: {"message":"hello"}');
   });
 
@@ -308,29 +275,17 @@ describe("a host in C", () => {
   test("runs its tools in Node where there is no Bun", async () => {
     const bin = join(folder, "bin");
     mkdirSync(bin);
-    symlinkSync(
-      (await succeed(["sh", "-ec", "command -v node"])).trim(),
-      join(bin, "node"),
-    );
+    symlinkSync((await succeed(["sh", "-ec", "command -v node"])).trim(), join(bin, "node"));
     const env = { PATH: bin, PLUE_TOOLS: join(app, "tools.mts") };
     const host = join(app, "host");
-    const outcome = await run([
-      "/bin/sh",
-      "-ec",
-      'exec "$@"',
-      "sh",
-      host,
-      "echo",
-    ], { env });
+    const outcome = await run(["/bin/sh", "-ec", 'exec "$@"', "sh", host, "echo"], { env });
     assertStringIncludes(outcome.stdout, "result: {}", said(outcome));
   });
 
   test("runs with the sidecar that ffi/README.md compiles", async () => {
     const readme = readFileSync(join(ROOT, "ffi", "README.md"), "utf8");
     const [, source = "", line = ""] =
-      /```ts\n(\/\/ my-sidecar\.ts[^]*?)```\n\n```sh\n([^]*?)```/.exec(
-        readme,
-      ) ?? [];
+      /```ts\n(\/\/ my-sidecar\.ts[^]*?)```\n\n```sh\n([^]*?)```/.exec(readme) ?? [];
     writeFileSync(join(app, "my-sidecar.ts"), source);
     const [, file = ""] = /--outfile (\S+)/.exec(line) ?? [];
     await succeed(["sh", "-ec", line]);

@@ -177,24 +177,21 @@ export default new ToolRegistry({
     },
   );
 
-  withCompiler(
-    "takes no variable that makes its runtime run something else",
-    async () => {
-      const inspect = {
-        BUN_INSPECT_CONNECT_TO: "unix:///tmp/no-such-socket",
-        BUN_INSPECT_NOTIFY: "unix:///tmp/no-such-socket",
-        BUN_INSPECT_PRELOAD: join(hostile, "evil.mjs"),
-        BUN_OPTIONS: `--preload=${join(hostile, "evil.mjs")}`,
-        BUN_CONFIG_FILE: join(hostile, "bunfig.toml"),
-        NODE_OPTIONS: `--import=${join(hostile, "evil.mjs")}`,
-      };
-      await pass(within(hostile, `exec ${host} - hostile_folder`), {
-        ...env,
-        ...inspect,
-      });
-      assertEquals(existsSync(evil), false);
-    },
-  );
+  withCompiler("takes no variable that makes its runtime run something else", async () => {
+    const inspect = {
+      BUN_INSPECT_CONNECT_TO: "unix:///tmp/no-such-socket",
+      BUN_INSPECT_NOTIFY: "unix:///tmp/no-such-socket",
+      BUN_INSPECT_PRELOAD: join(hostile, "evil.mjs"),
+      BUN_OPTIONS: `--preload=${join(hostile, "evil.mjs")}`,
+      BUN_CONFIG_FILE: join(hostile, "bunfig.toml"),
+      NODE_OPTIONS: `--import=${join(hostile, "evil.mjs")}`,
+    };
+    await pass(within(hostile, `exec ${host} - hostile_folder`), {
+      ...env,
+      ...inspect,
+    });
+    assertEquals(existsSync(evil), false);
+  });
 
   const odd = {
     "whose name is not UTF-8": "mkdir $'caf\\xe9' && cd $'caf\\xe9'",
@@ -244,21 +241,18 @@ describe("a host without a sidecar", () => {
     missing === undefined && process.platform === "linux" &&
       process.getuid?.() === 0,
     missing ?? "it takes root, and Linux",
-  )(
-    "hands on nothing that its caller chose if it has more rights than its caller",
-    () => {
-      chmodSync(folder, 0o755);
-      mkdirSync(asOther);
-      const host = join(asOther, "host");
-      copyFileSync(PROCESS, host);
-      chownSync(host, 65_534, 65_534);
-      chmodSync(host, 0o4755);
-      return pass([host, join(folder, "plue-sidecar"), "no_environment"], {
-        PLUE_SIDECAR: FAKE_SIDECAR,
-        PLUE_TEST_EVIL: "1",
-      });
-    },
-  );
+  )("hands on nothing that its caller chose if it has more rights than its caller", () => {
+    chmodSync(folder, 0o755);
+    mkdirSync(asOther);
+    const host = join(asOther, "host");
+    copyFileSync(PROCESS, host);
+    chownSync(host, 65_534, 65_534);
+    chmodSync(host, 0o4755);
+    return pass([host, join(folder, "plue-sidecar"), "no_environment"], {
+      PLUE_SIDECAR: FAKE_SIDECAR,
+      PLUE_TEST_EVIL: "1",
+    });
+  });
 });
 
 describe("a relative path", () => {
@@ -320,13 +314,10 @@ describe("a plugin that libplue is linked into statically", () => {
       }),
   );
 
-  withCompiler(
-    "has the sidecar beside itself, also when it was named by a relative path",
-    () => {
-      copyFileSync(join(PROGRAMS, plugin), join(folder, plugin));
-      return pass(
-        within(folder, `exec ${join(PROGRAMS, "plugin_host")} ./${plugin}`),
-      );
-    },
-  );
+  withCompiler("has the sidecar beside itself, also when it was named by a relative path", () => {
+    copyFileSync(join(PROGRAMS, plugin), join(folder, plugin));
+    return pass(
+      within(folder, `exec ${join(PROGRAMS, "plugin_host")} ./${plugin}`),
+    );
+  });
 });

@@ -1,4 +1,4 @@
-// The crates for Rust: their tests, which include the programs of their README.
+// The crate for Rust: their tests, which include the programs of their README.
 
 import { afterAll, describe } from "bun:test";
 import { assertEquals, assertStringIncludes } from "@std/assert";
@@ -25,8 +25,8 @@ const test = maybe(missing === undefined, missing ?? "");
 const folder = mkdtempSync(join(tmpdir(), "plue-rust-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-describe("the crates for Rust", () => {
-  test("pass their tests, and compile without a warning", async () => {
+describe("the crate for Rust", () => {
+  test("passes its tests, and compiles without a warning", async () => {
     const manifest = join(WORKSPACE, "Cargo.toml");
     const command = ["cargo", "test", "--quiet", "--offline", "--locked"];
     const outcome = await run([...command, "--manifest-path", manifest, "--", "--nocapture"], {
@@ -44,7 +44,7 @@ describe("the crates for Rust", () => {
     assertEquals(outcome.code, 0, said(outcome));
   });
 
-  maybe(true, "")("have the version of libplue", () => {
+  maybe(true, "")("has the version of libplue", () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
     const manifest = readFileSync(join(WORKSPACE, "Cargo.toml"), "utf8");
     assertStringIncludes(manifest, `\nversion = "${version}"\n`);

@@ -109,73 +109,50 @@ describe("the sidecar", () => {
     }
   });
 
-  withLibrary(
-    "lets callers go when the grace period ends, on every runtime",
-    async () => {
-      // Together: they only wait.
-      await Promise.all(SIDECARS.map(async ({ file }) => {
-        // The first call only starts the sidecar.
-        const outcome = await suite(file, "stress:1:1:echo", "grace");
-        assertEquals(outcome.code, 0, said(outcome));
-      }));
-    },
-  );
+  withLibrary("lets callers go when the grace period ends, on every runtime", async () => {
+    // Together: they only wait.
+    await Promise.all(SIDECARS.map(async ({ file }) => {
+      // The first call only starts the sidecar.
+      const outcome = await suite(file, "stress:1:1:echo", "grace");
+      assertEquals(outcome.code, 0, said(outcome));
+    }));
+  });
 
-  withLibrary(
-    "offers what the configuration selects, and nothing else",
-    async () => {
-      const { lines } = await host(TOOLS, { allowIds: ["echo", "pid"] }, [
-        "big",
-        '{"n":1}',
-      ]);
-      const [list = "", metadata = "", result = ""] = lines;
-      const tools: Record<string, { name: string }> = JSON.parse(
-        list.replace("tools ", ""),
-      );
-      assertEquals(Object.keys(tools), ["echo", "pid"]);
-      assertEquals(Object.values(tools).map(({ name }) => name), [
-        "echo",
-        "pid",
-      ]);
-      assertMatch(
-        metadata,
-        /^metadata \{"type":"error","tool":"big","error":"unknown_tool"/,
-      );
-      assertMatch(result, /^big \{"error":"unknown_tool"/);
-    },
-  );
+  withLibrary("offers what the configuration selects, and nothing else", async () => {
+    const { lines } = await host(TOOLS, { allowIds: ["echo", "pid"] }, ["big", '{"n":1}']);
+    const [list = "", metadata = "", result = ""] = lines;
+    const tools: Record<string, { name: string }> = JSON.parse(list.replace("tools ", ""));
+    assertEquals(Object.keys(tools), ["echo", "pid"]);
+    assertEquals(Object.values(tools).map(({ name }) => name), ["echo", "pid"]);
+    assertMatch(metadata, /^metadata \{"type":"error","tool":"big","error":"unknown_tool"/);
+    assertMatch(result, /^big \{"error":"unknown_tool"/);
+  });
 
-  withLibrary(
-    "gives the tools the configuration that the host wrote",
-    async () => {
-      const config = { config: { greet: { word: "ciao" } } };
-      const { lines } = await host(TOOLS, config, ["greet", "{}"]);
-      assertEquals(lines.at(-1), 'greet {"word":"ciao"}');
-    },
-  );
+  withLibrary("gives the tools the configuration that the host wrote", async () => {
+    const config = { config: { greet: { word: "ciao" } } };
+    const { lines } = await host(TOOLS, config, ["greet", "{}"]);
+    assertEquals(lines.at(-1), 'greet {"word":"ciao"}');
+  });
 
-  withLibrary(
-    "stands for the tools by a bridge, where the host wants one",
-    async () => {
-      const { lines } = await host(TOOLS, { bridge: true, denyIds: ["big"] }, [
-        "call_tool",
-        '{"name":"echo","arguments":{"n":1}}',
-        "call_tool",
-        '{"name":"big"}',
-      ]);
-      const [list = "", result = "", ...rest] = lines;
-      assertEquals(Object.keys(JSON.parse(list.replace("tools ", ""))), [
-        "call_tool",
-        "describe_tools",
-        "search_tools",
-      ]);
-      assertEquals(result, 'call_tool {"n":1}');
-      assertMatch(
-        rest.at(-1) ?? "",
-        /^call_tool \{"error":"unknown_tool","message":"Cannot call \\"big/,
-      );
-    },
-  );
+  withLibrary("stands for the tools by a bridge, where the host wants one", async () => {
+    const { lines } = await host(TOOLS, { bridge: true, denyIds: ["big"] }, [
+      "call_tool",
+      '{"name":"echo","arguments":{"n":1}}',
+      "call_tool",
+      '{"name":"big"}',
+    ]);
+    const [list = "", result = "", ...rest] = lines;
+    assertEquals(Object.keys(JSON.parse(list.replace("tools ", ""))), [
+      "call_tool",
+      "describe_tools",
+      "search_tools",
+    ]);
+    assertEquals(result, 'call_tool {"n":1}');
+    assertMatch(
+      rest.at(-1) ?? "",
+      /^call_tool \{"error":"unknown_tool","message":"Cannot call \\"big/,
+    );
+  });
 
   withLibrary("streams what a generator yields, and its progress", async () => {
     const { lines } = await host(TOOLS, {}, ["stream", '{"n":2}']);
@@ -191,39 +168,23 @@ describe("the sidecar", () => {
   for (
     const [config, why] of [
       [{ colour: 1 }, '"/colour" is not one of its fields'],
-      [
-        { maxRisk: "huge" },
-        '"/maxRisk" must be one of safe, low, medium, high, critical',
-      ],
+      [{ maxRisk: "huge" }, '"/maxRisk" must be one of safe, low, medium, high, critical'],
       [{ context: { hasTerminal: "no" } }, '"/context" is wrong'],
-      [
-        { config: { greet: { word: 1 } } },
-        'tool "greet": its configuration is wrong',
-      ],
+      [{ config: { greet: { word: 1 } } }, 'tool "greet": its configuration is wrong'],
       [{ config: { nobody: {} } }, 'tool "nobody": it is not registered'],
     ] as const
   ) {
-    withLibrary(
-      `says what is wrong with ${JSON.stringify(config)}`,
-      async () => {
-        const { lines } = await host(TOOLS, config, ["echo", "{}"]);
-        for (const line of lines) {
-          const { error, message } = JSON.parse(line.slice(line.indexOf("{")));
-          assertEquals(error, "invalid_argument");
-          assertStringIncludes(message, why);
-        }
-        // The list, the event of the call, and the call.
-        assertEquals(lines.map((line) => line.split(" ")[0]), [
-          "tools",
-          "metadata",
-          "echo",
-        ]);
-        assertMatch(
-          lines[1] ?? "",
-          /^metadata \{"type":"error","tool":"echo",/,
-        );
-      },
-    );
+    withLibrary(`says what is wrong with ${JSON.stringify(config)}`, async () => {
+      const { lines } = await host(TOOLS, config, ["echo", "{}"]);
+      for (const line of lines) {
+        const { error, message } = JSON.parse(line.slice(line.indexOf("{")));
+        assertEquals(error, "invalid_argument");
+        assertStringIncludes(message, why);
+      }
+      // The list, the event of the call, and the call.
+      assertEquals(lines.map((line) => line.split(" ")[0]), ["tools", "metadata", "echo"]);
+      assertMatch(lines[1] ?? "", /^metadata \{"type":"error","tool":"echo",/);
+    });
   }
 
   for (
@@ -231,64 +192,38 @@ describe("the sidecar", () => {
       [undefined, "no module was named; set PLUE_TOOLS"],
       [join(MODULES, "nowhere.ts"), "Cannot load the tools of"],
       [join(MODULES, "throws.ts"), "the disk is on fire"],
-      [
-        join(MODULES, "empty.ts"),
-        'it must export a ToolRegistry as "registry" or by default',
-      ],
+      [join(MODULES, "empty.ts"), 'it must export a ToolRegistry as "registry" or by default'],
     ] as const
   ) {
-    withLibrary(
-      `says of the module ${module?.split("/").at(-1)}: ${why}`,
-      async () => {
-        const { lines } = await host(module, {}, []);
-        assertMatch(lines[0] ?? "", /^tools \{"error":"runtime_unavailable"/);
-        assertStringIncludes(
-          JSON.parse((lines[0] ?? "").slice("tools ".length)).message,
-          why,
-        );
-      },
-    );
+    withLibrary(`says of the module ${module?.split("/").at(-1)}: ${why}`, async () => {
+      const { lines } = await host(module, {}, []);
+      assertMatch(lines[0] ?? "", /^tools \{"error":"runtime_unavailable"/);
+      assertStringIncludes(JSON.parse((lines[0] ?? "").slice("tools ".length)).message, why);
+    });
   }
 
-  withLibrary(
-    "keeps what tools print out of the host's output, on every runtime",
-    async () => {
-      for (const { file } of SIDECARS) {
-        const { lines, stderr } = await host(join(MODULES, "loud.ts"), {}, [
-          "shout",
-          "{}",
-        ], file);
-        assertEquals(lines.slice(1), ['shout "quiet"']);
-        assertStringIncludes(stderr, "loud: loading");
-        assertStringIncludes(stderr, "loud: running");
-      }
-    },
-  );
+  withLibrary("keeps what tools print out of the host's output, on every runtime", async () => {
+    for (const { file } of SIDECARS) {
+      const { lines, stderr } = await host(join(MODULES, "loud.ts"), {}, ["shout", "{}"], file);
+      assertEquals(lines.slice(1), ['shout "quiet"']);
+      assertStringIncludes(stderr, "loud: loading");
+      assertStringIncludes(stderr, "loud: running");
+    }
+  });
 
-  withLibrary(
-    "survives a rejection that nobody handles, on every runtime",
-    async () => {
-      for (const { name, file } of SIDECARS) {
-        const calls = ["now", "{}", "later", "{}", "count", "{}"];
-        const { lines, stderr } = await host(
-          join(MODULES, "stray.ts"),
-          {},
-          calls,
-          file,
-        );
-        const [now, later, count] = lines.slice(1).map((line) => line.replace(/^\w+ /, ""));
-        assertMatch(now ?? "", /^\d+$/, name);
-        assertEquals([later, count], [now, now], name);
-        for (const stray of ["a stray, now", "a stray, later"]) {
-          assertStringIncludes(stderr, stray);
-        }
-        assertStringIncludes(
-          stderr,
-          "plue-sidecar: unhandled rejection of a promise:",
-        );
+  withLibrary("survives a rejection that nobody handles, on every runtime", async () => {
+    for (const { name, file } of SIDECARS) {
+      const calls = ["now", "{}", "later", "{}", "count", "{}"];
+      const { lines, stderr } = await host(join(MODULES, "stray.ts"), {}, calls, file);
+      const [now, later, count] = lines.slice(1).map((line) => line.replace(/^\w+ /, ""));
+      assertMatch(now ?? "", /^\d+$/, name);
+      assertEquals([later, count], [now, now], name);
+      for (const stray of ["a stray, now", "a stray, later"]) {
+        assertStringIncludes(stderr, stray);
       }
-    },
-  );
+      assertStringIncludes(stderr, "plue-sidecar: unhandled rejection of a promise:");
+    }
+  });
 
   withLibrary(
     "tells of an exception that nothing catches in a line, on every runtime",
@@ -328,20 +263,14 @@ describe("the sidecar", () => {
     const write = JSON.stringify({ path: "note.txt", content: "by the host" });
     const outcome = await run([HOST, "{}", "file-write", write], { env });
     assertMatch(outcome.stdout, /^file-write \{(?!"error")/m, said(outcome));
-    assertEquals(
-      readFileSync(join(workspace, "note.txt"), "utf8"),
-      "by the host",
-    );
+    assertEquals(readFileSync(join(workspace, "note.txt"), "utf8"), "by the host");
   });
 
   for (const [name, command] of Object.entries(RUNTIMES)) {
     it(`rejects a start by hand on ${name}`, async () => {
       const outcome = await run([...command, MAIN]);
       assertEquals([outcome.code, outcome.stdout], [2, ""], said(outcome));
-      assertStringIncludes(
-        outcome.stderr,
-        "it is started by libplue, not by hand",
-      );
+      assertStringIncludes(outcome.stderr, "it is started by libplue, not by hand");
     });
   }
 });
@@ -359,57 +288,43 @@ describe("a sidecar without permissions", () => {
 describe("a compiled sidecar", () => {
   const compiled = join(folder, "plue-sidecar");
 
-  withLibrary(
-    "passes the host suite, with tools of the module that the host names",
-    async () => {
-      const script = join(ROOT, "scripts", "build_native.mjs");
-      const built = await run(["node", script, "--sidecar"], { limitMs: LONG_LIMIT_MS });
-      assertEquals(built.code, 0, said(built));
-      const outcome = await suite(
-        join(BUILD, "plue-sidecar"),
-        ...FEWER_PARTS.split(" "),
-        "crash",
-      );
-      assertEquals(outcome.code, 0, said(outcome));
-    },
-  );
+  withLibrary("passes the host suite, with tools of the module that the host names", async () => {
+    const script = join(ROOT, "scripts", "build_native.mjs");
+    const built = await run(["node", script, "--sidecar"], { limitMs: LONG_LIMIT_MS });
+    assertEquals(built.code, 0, said(built));
+    const outcome = await suite(
+      join(BUILD, "plue-sidecar"),
+      ...FEWER_PARTS.split(" "),
+      "crash",
+    );
+    assertEquals(outcome.code, 0, said(outcome));
+  });
 
-  withLibrary(
-    "is found beside the library, also as a script for Bun",
-    async () => {
-      const env = { PLUE_TOOLS: TOOLS };
-      const outcome = await run([HOST, "{}", "echo", '{"a":1}'], { env });
-      assertStringIncludes(outcome.stdout, 'echo {"a":1}', said(outcome));
-      for (const { name } of SIDECARS) {
-        const script = program(join(folder, `script-${name}`), [
-          ...RUNTIMES[name] ?? [],
-          join(BUILD, "plue-sidecar.js"),
-        ]);
-        const { lines } = await host(TOOLS, {}, ["echo", '{"a":2}'], script);
-        assertEquals(lines.at(-1), 'echo {"a":2}');
-      }
-    },
-  );
-
-  withLibrary(
-    "may have its tools inside, and then needs no module",
-    async () => {
-      const source = join(MODULES, "built_in.ts");
-      const built = await run([
-        "bun",
-        "build",
-        source,
-        "--compile",
-        `--outfile=${compiled}`,
+  withLibrary("is found beside the library, also as a script for Bun", async () => {
+    const env = { PLUE_TOOLS: TOOLS };
+    const outcome = await run([HOST, "{}", "echo", '{"a":1}'], { env });
+    assertStringIncludes(outcome.stdout, 'echo {"a":1}', said(outcome));
+    for (const { name } of SIDECARS) {
+      const script = program(join(folder, `script-${name}`), [
+        ...RUNTIMES[name] ?? [],
+        join(BUILD, "plue-sidecar.js"),
       ]);
-      assertEquals(built.code, 0, said(built));
-      const { lines } = await host(
-        undefined,
-        {},
-        ["echo", '{"a":1}'],
-        compiled,
-      );
-      assertEquals(lines.at(-1), 'echo {"a":1}');
-    },
-  );
+      const { lines } = await host(TOOLS, {}, ["echo", '{"a":2}'], script);
+      assertEquals(lines.at(-1), 'echo {"a":2}');
+    }
+  });
+
+  withLibrary("may have its tools inside, and then needs no module", async () => {
+    const source = join(MODULES, "built_in.ts");
+    const built = await run([
+      "bun",
+      "build",
+      source,
+      "--compile",
+      `--outfile=${compiled}`,
+    ]);
+    assertEquals(built.code, 0, said(built));
+    const { lines } = await host(undefined, {}, ["echo", '{"a":1}'], compiled);
+    assertEquals(lines.at(-1), 'echo {"a":1}');
+  });
 });

@@ -24,9 +24,7 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 
 /** The folder of the repository. */
-export const ROOT: string = dirname(
-  dirname(dirname(fileURLToPath(import.meta.url))),
-);
+export const ROOT: string = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 /** Where `make` puts everything. */
 export const BUILD: string = join(ROOT, "ffi", "build");
 /** The folder of the host suite and the other test programs. */
@@ -41,6 +39,12 @@ export const SUITE_LIBRARY: string = join(
   PROGRAMS,
   process.platform === "darwin" ? "libsuite.dylib" : "libsuite.so",
 );
+
+/** The functions that libplue exports, sorted: those of its linker script. */
+export function exportedSymbols(): string[] {
+  const text = readFileSync(join(ROOT, "ffi", "plue.map"), "utf8");
+  return [...text.matchAll(/^ +(plue_\w+);$/gm)].map(([, name = ""]) => name).sort();
+}
 
 /** The cases that all languages run. */
 const CONTRACT = join(ROOT, "ffi", "test", "contract.txt");
@@ -166,12 +170,7 @@ const KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
 export function installKoffi(): string | undefined {
   const folder = join(ROOT, "test", "native");
   if (existsSync(join(folder, "node_modules", "koffi"))) return undefined;
-  const { status } = spawnSync("npm", [
-    "ci",
-    "--ignore-scripts",
-    "--no-audit",
-    "--no-fund",
-  ], {
+  const { status } = spawnSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], {
     cwd: folder,
     stdio: "ignore",
     env: { ...process.env, PATH },
@@ -260,14 +259,8 @@ export function run(
       child.stdout.destroy();
       child.stderr.destroy();
     }, limitMs);
-    child.stdout.setEncoding("utf8").on(
-      "data",
-      (text: string) => stdout += text,
-    );
-    child.stderr.setEncoding("utf8").on(
-      "data",
-      (text: string) => stderr += text,
-    );
+    child.stdout.setEncoding("utf8").on("data", (text: string) => stdout += text);
+    child.stderr.setEncoding("utf8").on("data", (text: string) => stderr += text);
     child.on("error", reject);
     child.on("close", (code) => {
       clearTimeout(timer);

@@ -69,10 +69,7 @@ const WHO = { type: "object", properties: { who: { type: "string" } } } as const
 /** The members of the results of `draw` and `look_alike`. */
 function dot(data: string) {
   return {
-    content: [
-      { type: "text", text: "A dot." },
-      { type: "image", data, mimeType: "image/gif" },
-    ],
+    content: [{ type: "text", text: "A dot." }, { type: "image", data, mimeType: "image/gif" }],
     metadata: { file: "dot.gif" },
     structuredContent: { dots: 1 },
   } as const;

@@ -1,7 +1,6 @@
 //! Abort signals.
 
-use plue_sys::plue_abort_signal_t;
-
+use crate::sys::{self, plue_abort_signal_t};
 use crate::text;
 
 /// Stops the calls that carry it, from any thread. Clones are the same signal.
@@ -16,7 +15,7 @@ impl AbortSignal {
     /// # Panics
     /// When out of memory.
     pub fn new() -> AbortSignal {
-        let signal = unsafe { plue_sys::plue_abort_signal_new() };
+        let signal = unsafe { sys::plue_abort_signal_new() };
         assert!(!signal.is_null(), "out of memory");
         AbortSignal(signal)
     }
@@ -24,17 +23,17 @@ impl AbortSignal {
     /// # Safety
     /// `signal` is a signal, or NULL.
     pub(crate) unsafe fn retained(signal: *mut plue_abort_signal_t) -> AbortSignal {
-        AbortSignal(plue_sys::plue_abort_signal_retain(signal))
+        AbortSignal(sys::plue_abort_signal_retain(signal))
     }
 
     /// Aborts the running calls and all later ones. Never waits. The first reason wins.
     pub fn abort(&self, reason: &str) {
         let reason = text::to_c_lossy(reason);
-        unsafe { plue_sys::plue_abort_signal_abort(self.0, reason.as_ptr()) }
+        unsafe { sys::plue_abort_signal_abort(self.0, reason.as_ptr()) }
     }
 
     pub fn aborted(&self) -> bool {
-        unsafe { plue_sys::plue_abort_signal_aborted(self.0) != 0 }
+        unsafe { sys::plue_abort_signal_aborted(self.0) != 0 }
     }
 
     pub(crate) fn as_ptr(&self) -> *mut plue_abort_signal_t {
@@ -56,6 +55,6 @@ impl Clone for AbortSignal {
 
 impl Drop for AbortSignal {
     fn drop(&mut self) {
-        unsafe { plue_sys::plue_abort_signal_release(self.0) }
+        unsafe { sys::plue_abort_signal_release(self.0) }
     }
 }

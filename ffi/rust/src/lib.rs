@@ -4,6 +4,7 @@ mod call;
 mod error;
 mod library;
 mod signal;
+mod sys;
 mod text;
 mod tool;
 

@@ -7,10 +7,7 @@ use std::os::unix::io::RawFd;
 use std::ptr;
 use std::time::Duration;
 
-use plue_sys::{
-    plue_options_t, PLUE_ABI_VERSION, PLUE_INVALID_ARGUMENT, PLUE_MODE_AUTO, PLUE_OK, PLUE_OTHER,
-};
-
+use crate::sys::{self, plue_options_t, PLUE_ABI_VERSION, PLUE_MODE_AUTO};
 use crate::{text, Code, Error};
 
 /// How the tools are started. `None` and empty are the defaults of `plue_options_t`.
@@ -41,7 +38,7 @@ impl Library {
     /// # Errors
     /// A bad option, or a library that is in use.
     pub fn new(options: &Options) -> Result<Library, Error> {
-        if unsafe { plue_sys::plue_abi_version() } != PLUE_ABI_VERSION {
+        if unsafe { sys::plue_abi_version() } != PLUE_ABI_VERSION {
             return Err(Error::new(Code::RuntimeUnavailable, "libplue has another ABI version"));
         }
         let tools_module = text::to_c_or_null(options.tools_module.as_deref())?;
@@ -63,9 +60,9 @@ impl Library {
             call_timeout_ms: milliseconds(options.call_timeout),
             max_bytes_in_flight: options.max_bytes_in_flight,
         };
-        match unsafe { plue_sys::plue_init_with_options(&given) } {
+        match unsafe { sys::plue_init_with_options(&given) } {
             0 => Ok(Library(())),
-            _ => Err(Error::last(PLUE_INVALID_ARGUMENT)),
+            _ => Err(Error::last(Code::InvalidArgument.status())),
         }
     }
 
@@ -80,15 +77,12 @@ impl Library {
 
 impl Drop for Library {
     fn drop(&mut self) {
-        unsafe { plue_sys::plue_shutdown() }
+        unsafe { sys::plue_shutdown() }
     }
 }
 
 fn start() -> Result<(), Error> {
-    match unsafe { plue_sys::plue_start() } {
-        PLUE_OK => Ok(()),
-        status => Err(Error::last(status)),
-    }
+    Error::check(unsafe { sys::plue_start() })
 }
 
 /// To libplue, 0 is the default.
@@ -101,8 +95,8 @@ fn milliseconds(span: Option<Duration>) -> u32 {
 /// # Errors
 /// The tools cannot be started.
 pub fn tools() -> Result<String, Error> {
-    let list = unsafe { text::take(plue_sys::plue_tool_list()) };
-    let failure = Error::last(PLUE_OTHER);
+    let list = unsafe { text::take(sys::plue_tool_list()) };
+    let failure = Error::last(Code::Other.status());
     if failure.json() == Some("{}") {
         return Ok(list);
     }
@@ -112,13 +106,13 @@ pub fn tools() -> Result<String, Error> {
 
 /// The version of libplue.
 pub fn version() -> String {
-    unsafe { text::copy(plue_sys::plue_get_version()) }
+    unsafe { text::copy(sys::plue_get_version()) }
 }
 
 /// A descriptor that is readable while [`dispatch`] has something to tell, for an event loop.
 pub fn events_fd() -> Result<RawFd, Error> {
-    match unsafe { plue_sys::plue_events_fd() } {
-        -1 => Err(Error::last(PLUE_OTHER)),
+    match unsafe { sys::plue_events_fd() } {
+        -1 => Err(Error::last(Code::Other.status())),
         descriptor => Ok(descriptor),
     }
 }
@@ -129,6 +123,6 @@ pub fn events_fd() -> Result<RawFd, Error> {
 pub fn dispatch(timeout: Option<Duration>) -> Result<usize, Error> {
     let timeout_ms =
         timeout.map_or(-1, |span| c_int::try_from(span.as_millis()).unwrap_or(c_int::MAX));
-    let count = unsafe { plue_sys::plue_events_dispatch(timeout_ms) };
-    usize::try_from(count).map_err(|_| Error::last(PLUE_OTHER))
+    let count = unsafe { sys::plue_events_dispatch(timeout_ms) };
+    usize::try_from(count).map_err(|_| Error::last(Code::Other.status()))
 }

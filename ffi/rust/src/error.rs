@@ -3,10 +3,10 @@
 use std::fmt;
 use std::os::raw::c_int;
 
-use crate::text;
+use crate::{sys, text};
 
 macro_rules! codes {
-    ($($(#[$doc:meta])* $name:ident = $status:ident,)*) => {
+    ($($(#[$doc:meta])* $name:ident = $status:literal,)*) => {
         /// Why a call failed. A later version may have more.
         #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
         #[non_exhaustive]
@@ -15,47 +15,47 @@ macro_rules! codes {
         impl Code {
             pub(crate) fn of(status: c_int) -> Code {
                 match status {
-                    $(plue_sys::$status => Code::$name,)*
+                    $($status => Code::$name,)*
                     _ => Code::Other,
                 }
             }
 
             pub(crate) fn status(self) -> c_int {
-                match self { $(Code::$name => plue_sys::$status,)* }
+                match self { $(Code::$name => $status,)* }
             }
         }
     };
 }
 
 codes! {
-    UnknownTool = PLUE_UNKNOWN_TOOL,
-    Unavailable = PLUE_UNAVAILABLE,
-    Denied = PLUE_DENIED,
-    NotExecutable = PLUE_NOT_EXECUTABLE,
+    UnknownTool = 1,
+    Unavailable = 2,
+    Denied = 3,
+    NotExecutable = 4,
     /// What a tool was called with does not fit its schema.
-    InvalidArguments = PLUE_INVALID_ARGUMENTS,
-    InvalidResult = PLUE_INVALID_RESULT,
-    ApprovalRequired = PLUE_APPROVAL_REQUIRED,
-    Aborted = PLUE_ABORTED,
-    Timeout = PLUE_TIMEOUT,
-    TransactionFailed = PLUE_TRANSACTION_FAILED,
-    OutputTooLarge = PLUE_OUTPUT_TOO_LARGE,
-    Overloaded = PLUE_OVERLOADED,
-    Threw = PLUE_THREW,
-    InputRequired = PLUE_INPUT_REQUIRED,
-    InputUnavailable = PLUE_INPUT_UNAVAILABLE,
-    TicketRefused = PLUE_TICKET_REFUSED,
+    InvalidArguments = 5,
+    InvalidResult = 6,
+    ApprovalRequired = 7,
+    Aborted = 8,
+    Timeout = 9,
+    TransactionFailed = 10,
+    OutputTooLarge = 11,
+    Overloaded = 12,
+    Threw = 13,
+    InputRequired = 14,
+    InputUnavailable = 15,
+    TicketRefused = 16,
     /// What the library was called with is wrong: text with a NUL, a bad option or definition.
-    InvalidArgument = PLUE_INVALID_ARGUMENT,
-    WouldDeadlock = PLUE_WOULD_DEADLOCK,
-    RuntimeUnavailable = PLUE_RUNTIME_UNAVAILABLE,
-    RuntimeGone = PLUE_RUNTIME_GONE,
-    RuntimeCrashed = PLUE_RUNTIME_CRASHED,
-    Shutdown = PLUE_SHUTDOWN,
-    OutOfMemory = PLUE_OUT_OF_MEMORY,
-    UnknownTask = PLUE_UNKNOWN_TASK,
+    InvalidArgument = 64,
+    WouldDeadlock = 65,
+    RuntimeUnavailable = 66,
+    RuntimeGone = 67,
+    RuntimeCrashed = 68,
+    Shutdown = 69,
+    OutOfMemory = 70,
+    UnknownTask = 71,
     /// A code that this version does not know.
-    Other = PLUE_OTHER,
+    Other = 127,
 }
 
 /// A failure of a call, or of a function of the library. A tool in Rust returns one to fail.
@@ -79,7 +79,15 @@ impl Error {
 
     /// The failure of this thread's last function.
     pub(crate) fn last(status: c_int) -> Error {
-        Error::of(status, unsafe { text::copy(plue_sys::plue_get_last_error_json()) })
+        Error::of(status, unsafe { text::copy(sys::plue_get_last_error_json()) })
+    }
+
+    /// The failure of this thread's last function, if its status is one.
+    pub(crate) fn check(status: c_int) -> Result<(), Error> {
+        match status {
+            sys::PLUE_OK => Ok(()),
+            status => Err(Error::last(status)),
+        }
     }
 
     pub fn code(&self) -> Code {

@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString};
 use std::os::raw::c_char;
 use std::ptr;
 
-use crate::{Code, Error};
+use crate::{sys, Code, Error};
 
 /// A string for C, which reads it up to a NUL.
 pub fn to_c(text: &str) -> Result<CString, Error> {
@@ -43,6 +43,6 @@ pub unsafe fn copy(text: *const c_char) -> String {
 /// libplue returned `json`, and nobody has freed it.
 pub unsafe fn take(json: *mut c_char) -> String {
     let text = copy(json);
-    plue_sys::plue_free_json(json);
+    sys::plue_free_json(json);
     text
 }

@@ -12,19 +12,11 @@ use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use plue_sys::{plue_get_last_result_flags, plue_tool_context_t, PLUE_OK, PLUE_RESULT_BLOCKS};
-
+use crate::sys::{self, plue_tool_context_t, Wait, PLUE_OK, PLUE_RESULT_BLOCKS};
 use crate::{text, AbortSignal, Error};
 
 type Panic = Box<dyn Any + Send>;
 type Outcome = Result<Answer, Error>;
-
-type Wait = unsafe extern "C" fn(
-    *const c_char,
-    *const c_char,
-    *const plue_tool_context_t,
-    *mut *mut c_char,
-) -> c_int;
 
 /// The result of a call: its JSON, and what else there is to know of it.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -180,7 +172,7 @@ impl Prepared {
 /// How this thread's last call ended, or the one that is told of.
 fn outcome(status: c_int, json: String) -> Outcome {
     if status == PLUE_OK {
-        Ok(Answer { json, flags: unsafe { plue_get_last_result_flags() } })
+        Ok(Answer { json, flags: unsafe { sys::plue_get_last_result_flags() } })
     } else {
         Err(Error::of(status, json))
     }
@@ -207,13 +199,13 @@ impl<F: FnMut(&str)> Call<F> {
     /// Makes the call, and blocks this thread until the tool has ended.
     pub fn wait(self) -> Outcome {
         let resumed = self.is_resumed;
-        self.wait_for(if resumed { plue_sys::plue_tool_resume } else { plue_sys::plue_tool_call })
+        self.wait_for(if resumed { sys::plue_tool_resume } else { sys::plue_tool_call })
     }
 
     /// Starts a task: a call with a life of its own. Returns how it is, as JSON with an `id` for
     /// [`crate::poll_task`]. Its events go nowhere, and the signal aborts the start only.
     pub fn start_task(self) -> Result<String, Error> {
-        Ok(self.wait_for(plue_sys::plue_tool_start)?.json)
+        Ok(self.wait_for(sys::plue_tool_start)?.json)
     }
 
     fn wait_for(self, function: Wait) -> Outcome {
@@ -305,8 +297,7 @@ impl<F: FnMut(&str) + Send + 'static> Call<F> {
         }));
         context.user_data = started.cast();
         let resumed = self.is_resumed;
-        let submit =
-            if resumed { plue_sys::plue_tool_submit_resume } else { plue_sys::plue_tool_submit };
+        let submit = if resumed { sys::plue_tool_submit_resume } else { sys::plue_tool_submit };
         let status = unsafe {
             let (tool, params) = (prepared.tool.as_ptr(), prepared.params.as_ptr());
             submit(tool, params, &context, on_done::<F>, started.cast())
@@ -353,7 +344,7 @@ impl Drop for Pending {
 /// # Errors
 /// [`crate::Code::UnknownTask`]: these tools know no such task.
 pub fn poll_task(id: &str) -> Result<String, Error> {
-    of_task(id, |id, json| unsafe { plue_sys::plue_tool_poll(id, json) })
+    of_task(id, |id, json| unsafe { sys::plue_tool_poll(id, json) })
 }
 
 /// Cancels a task, unless it has ended, and tells how it is then.
@@ -361,7 +352,7 @@ pub fn poll_task(id: &str) -> Result<String, Error> {
 /// # Errors
 /// [`crate::Code::UnknownTask`]: these tools know no such task.
 pub fn cancel_task(id: &str) -> Result<String, Error> {
-    of_task(id, |id, json| unsafe { plue_sys::plue_tool_cancel(id, json) })
+    of_task(id, |id, json| unsafe { sys::plue_tool_cancel(id, json) })
 }
 
 /// Answers the questions of a task, as [`Call::resume`] does it, and tells how it is then.
@@ -369,7 +360,7 @@ pub fn cancel_task(id: &str) -> Result<String, Error> {
 /// # Errors
 /// [`crate::Code::UnknownTask`]: these tools know no such task.
 pub fn answer_task(id: &str, answers_json: &str) -> Result<String, Error> {
-    Ok(Call::new(id).params(answers_json).wait_for(plue_sys::plue_tool_answer)?.json)
+    Ok(Call::new(id).params(answers_json).wait_for(sys::plue_tool_answer)?.json)
 }
 
 fn of_task(

@@ -7,8 +7,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use plue_sys::{plue_invocation_t, PLUE_OK};
-
+use crate::sys::{self, plue_invocation_t};
 use crate::{text, AbortSignal, Error};
 
 /// One call of a tool of this program. Ended once, from any thread; one that is dropped fails.
@@ -32,11 +31,11 @@ impl Invocation {
         }
         drop(take_on_abort(ended));
         match outcome.and_then(|json| text::to_c(&json)) {
-            Ok(json) => unsafe { plue_sys::plue_invocation_succeed(ended, json.as_ptr()) },
+            Ok(json) => unsafe { sys::plue_invocation_succeed(ended, json.as_ptr()) },
             Err(error) => {
                 let message = text::to_c_lossy(error.message());
                 let status = error.code().status();
-                unsafe { plue_sys::plue_invocation_fail(ended, status, message.as_ptr()) }
+                unsafe { sys::plue_invocation_fail(ended, status, message.as_ptr()) }
             }
         }
     }
@@ -44,34 +43,34 @@ impl Invocation {
     /// Sends something about the running call to its caller, as JSON.
     pub fn metadata(&self, json: &str) {
         let json = text::to_c_lossy(json);
-        unsafe { plue_sys::plue_invocation_metadata(self.0, json.as_ptr()) }
+        unsafe { sys::plue_invocation_metadata(self.0, json.as_ptr()) }
     }
 
     /// Sends a part of the output, as JSON.
     pub fn output(&self, json: &str) {
         let json = text::to_c_lossy(json);
-        unsafe { plue_sys::plue_invocation_output(self.0, json.as_ptr()) }
+        unsafe { sys::plue_invocation_output(self.0, json.as_ptr()) }
     }
 
     /// Says how far it is; `total` 0 is unknown.
     pub fn progress(&self, done: f64, total: f64, message: Option<&str>) {
         let message: Option<CString> = message.map(text::to_c_lossy);
         let message = text::pointer(&message);
-        unsafe { plue_sys::plue_invocation_progress(self.0, done, total, message) }
+        unsafe { sys::plue_invocation_progress(self.0, done, total, message) }
     }
 
     pub fn session_id(&self) -> Option<String> {
-        unsafe { id(plue_sys::plue_invocation_session_id(self.0)) }
+        unsafe { id(sys::plue_invocation_session_id(self.0)) }
     }
 
     pub fn message_id(&self) -> Option<String> {
-        unsafe { id(plue_sys::plue_invocation_message_id(self.0)) }
+        unsafe { id(sys::plue_invocation_message_id(self.0)) }
     }
 
     /// Is aborted when the call is: a long function looks now and then. Calls that the tool makes may
     /// carry it.
     pub fn signal(&self) -> AbortSignal {
-        unsafe { AbortSignal::retained(plue_sys::plue_invocation_signal(self.0)) }
+        unsafe { AbortSignal::retained(sys::plue_invocation_signal(self.0)) }
     }
 
     /// Has `run` called by [`crate::dispatch`], once, if the call is aborted before the end, or was
@@ -84,7 +83,7 @@ impl Invocation {
         }
         drop(take_on_abort(self.0)); // the last one counts
         lock(&ON_ABORT).push((self.0 as usize, Box::new(run)));
-        unsafe { plue_sys::plue_invocation_on_abort(self.0, told, ptr::null_mut()) }
+        unsafe { sys::plue_invocation_on_abort(self.0, told, ptr::null_mut()) }
     }
 }
 
@@ -158,15 +157,10 @@ where
     let definition = text::to_c(definition_json)?;
     let user_data = Box::into_raw(Box::new(run)).cast();
     // libplue destroys it, also when this fails.
-    let status = unsafe {
+    Error::check(unsafe {
         let definition = definition.as_ptr();
-        plue_sys::plue_register_tool(definition, execute::<F>, Some(destroy::<F>), user_data)
-    };
-    if status == PLUE_OK {
-        Ok(())
-    } else {
-        Err(Error::last(status))
-    }
+        sys::plue_register_tool(definition, execute::<F>, Some(destroy::<F>), user_data)
+    })
 }
 
 /// A function of the program as C takes it: `user_data` is a box with it.
@@ -191,10 +185,7 @@ unsafe extern "C" fn destroy<F>(user_data: *mut c_void) {
 /// [`crate::Code::UnknownTool`]: this program registered no such tool.
 pub fn unregister_tool(tool_id: &str) -> Result<(), Error> {
     let id = text::to_c(tool_id)?;
-    match unsafe { plue_sys::plue_unregister_tool(id.as_ptr()) } {
-        PLUE_OK => Ok(()),
-        status => Err(Error::last(status)),
-    }
+    Error::check(unsafe { sys::plue_unregister_tool(id.as_ptr()) })
 }
 
 /// Answers the questions of tools. `run` gets the JSON of a question, on the thread that waits for the
@@ -222,15 +213,12 @@ where
 {
     let user_data = Box::into_raw(Box::new(run)).cast();
     // libplue destroys it, also when this fails.
-    let status =
-        unsafe { plue_sys::plue_set_question(Some(execute::<F>), Some(destroy::<F>), user_data) };
-    match status {
-        PLUE_OK => Ok(()),
-        status => Err(Error::last(status)),
-    }
+    Error::check(unsafe {
+        sys::plue_set_question(Some(execute::<F>), Some(destroy::<F>), user_data)
+    })
 }
 
 /// Has tools ask nobody any more.
 pub fn clear_question() {
-    unsafe { plue_sys::plue_set_question(None, None, ptr::null_mut()) };
+    unsafe { sys::plue_set_question(None, None, ptr::null_mut()) };
 }
