@@ -38,7 +38,8 @@ void plue_order_acquire(const void *address);
  * and it may hold the lock. Each function that waits or writes has cancellation off until it returns,
  * also in callbacks; a cancellation that was requested happens afterwards. */
 #define PLUE_WITHOUT_CANCELLATION \
-    __attribute__((cleanup(plue_cancellation_restore))) int cancellation = plue_cancellation_off()
+    __attribute__((cleanup(plue_cancellation_restore), unused)) int cancellation = \
+        plue_cancellation_off()
 int plue_cancellation_off(void);
 void plue_cancellation_restore(const int *state);
 

@@ -686,6 +686,7 @@ static const struct check_test plain_parts[] = {
     {"questions_restarts", suite_questions_restarts},
     {"blocks", suite_blocks},
     {"notices", suite_notices},
+    {"taking_back", suite_taking_back},
     {"log", suite_log},
     {"log_left", suite_log_left},
 };

@@ -17,6 +17,7 @@ void suite_questions(void);
 void suite_questions_restarts(void);
 void suite_blocks(void);
 void suite_notices(void);
+void suite_taking_back(void);
 void suite_log(void);
 void suite_log_left(void);
 

@@ -678,7 +678,7 @@ static void *dispatch_all(void *unused) {
 }
 
 /* A callback that was taken back is neither begun any more nor running. */
-static void test_taking_back(void) {
+void suite_taking_back(void) {
     pthread_t threads[3];
     atomic_store(&is_over, false);
     atomic_store(&late, 0);
@@ -711,5 +711,4 @@ void suite_notices(void) {
     expect_registered(adder, run_add, NULL);
     plue_unregister_tool("host:add");
     CHECK(plue_events_dispatch(0) == 0 && changes == 2, "%d", changes);
-    test_taking_back();
 }

@@ -1,13 +1,12 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { afterEach, describe } from "bun:test";
 import { attachNative, type NativeAttachment } from "../../src/adapters/native/mod.ts";
-import { maybe } from "../support/skip.ts";
 import { loadSuite } from "./suite_library.ts";
-import { buildPrograms, SUITE_LIBRARY } from "./support.ts";
+import { buildPrograms, SUITE_LIBRARY, unless } from "./support.ts";
 import { dispatch, registry } from "./tools.ts";
 
 const unbuilt = buildPrograms();
-const withLibrary = maybe(unbuilt === undefined, unbuilt ?? "");
+const withLibrary = unless(unbuilt);
 // No suite without a library: the tests are skipped then.
 const suite = unbuilt === undefined ? await loadSuite(SUITE_LIBRARY) : undefined;
 

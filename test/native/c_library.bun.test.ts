@@ -1,49 +1,42 @@
 // The C half by itself: its header, its library, and its conduct towards a tools side in C.
 // On one runtime is enough: JavaScript only starts the programs.
 
-import { afterAll, beforeAll, describe } from "bun:test";
+import { beforeAll, describe, it } from "bun:test";
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import { maybe } from "../support/skip.ts";
 import {
   BUILD,
+  buildPrograms,
   exportedSymbols,
-  hasProgram,
+  lackOf,
   make,
-  noCompiler,
   PROGRAMS,
   ROOT,
   run,
   said,
+  succeed,
+  temporaryFolder,
+  unless,
+  WITH_FAKE,
 } from "./support.ts";
 
 const FFI = join(ROOT, "ffi");
-const FAKE_SIDECAR = join(PROGRAMS, "fake_sidecar");
+const FAKE_SIDECAR = WITH_FAKE.PLUE_SIDECAR;
 const WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
-const missing = noCompiler();
-const withCompiler = maybe(missing === undefined, missing ?? "");
+const missing = lackOf();
+const withCompiler = unless(missing);
+const notLinux = process.platform === "linux" ? undefined : "this is not Linux";
+const folder = temporaryFolder("c-library");
 
-/** Runs a program that must end well. */
-async function succeed(
-  command: readonly string[],
-  env: { readonly [name: string]: string } = {},
-): Promise<string> {
-  const outcome = await run(command, { env });
-  assertEquals(outcome.code, 0, `${command.join(" ")}: ${said(outcome)}`);
-  return outcome.stdout;
+/** Runs a test program with the sidecar in C. */
+async function passWithFake(program: string, parts = ""): Promise<void> {
+  const words = parts.split(" ").filter((part) => part !== "");
+  await succeed([join(PROGRAMS, program), ...words], { env: WITH_FAKE });
 }
 
-/** The test programs talk to the sidecar in C. */
-async function passWithFake(...command: readonly string[]): Promise<void> {
-  await succeed(command, { PLUE_SIDECAR: FAKE_SIDECAR });
-}
-
-beforeAll(() => {
-  if (missing === undefined) make("-j2", "all", "test-programs");
-});
+beforeAll(() => void buildPrograms());
 
 describe("plue.h", () => {
   const standards = [
@@ -54,22 +47,13 @@ describe("plue.h", () => {
     ["c++", "c++", "c++20"],
   ] as const;
   for (const [compiler, language, standard] of standards) {
-    const withIt = maybe(hasProgram(compiler), `there is no ${compiler}`);
-    withIt(`compiles as ${standard}, and lays memory out as ABI 1 promises`, async () => {
-      const flags = [
-        "-x",
-        language,
-        `-std=${standard}`,
-        ...WARNINGS,
-        `-I${FFI}/include`,
-      ];
-      await succeed([
-        compiler,
-        ...flags,
-        "-fsyntax-only",
-        join(FFI, "test", "header.c"),
-      ]);
-    });
+    unless(lackOf(compiler))(
+      `compiles as ${standard}, and lays memory out as ABI 1 promises`,
+      async () => {
+        const flags = [`-std=${standard}`, ...WARNINGS, `-I${FFI}/include`, "-fsyntax-only"];
+        await succeed([compiler, "-x", language, ...flags, join(FFI, "test", "header.c")]);
+      },
+    );
   }
 
   withCompiler("begins with a program that compiles and calls a tool", async () => {
@@ -77,17 +61,14 @@ describe("plue.h", () => {
     const lines = header.slice(header.indexOf(" *     #include"), header.indexOf(" * THREADS"))
       .split("\n")
       .filter((line) => line.startsWith(" *     ")).map((line) => line.slice(7));
-    const own = mkdtempSync(join(tmpdir(), "plue-header-"));
-    const [source, host] = [join(own, "first.c"), join(own, "first")];
+    const [source, host] = [join(folder, "first.c"), join(folder, "first")];
     writeFileSync(source, `${lines.join("\n")}\n`);
     const link = [`-I${FFI}/include`, `-L${BUILD}`, "-lplue", `-Wl,-rpath,${BUILD}`];
     await succeed(["cc", ...WARNINGS, source, "-o", host, ...link]);
-    const outcome = await run([host], { env: { PLUE_SIDECAR: join(PROGRAMS, "fake_sidecar") } });
-    rmSync(own, { recursive: true });
-    assertEquals([outcome.code, outcome.stdout], [0, 'result: {"message":"hello"}\n']);
+    assertEquals(await succeed([host], { env: WITH_FAKE }), 'result: {"message":"hello"}\n');
   });
 
-  withCompiler("has the version of the package", () => {
+  it("has the version of the package", () => {
     const header = readFileSync(join(FFI, "include", "plue.h"), "utf8");
     const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
     assertEquals(/#define PLUE_VERSION "(.*)"/.exec(header)?.[1], version);
@@ -95,10 +76,7 @@ describe("plue.h", () => {
 });
 
 describe("libplue.so", () => {
-  const withNm = maybe(
-    missing === undefined && process.platform === "linux" && hasProgram("nm"),
-    "not a Linux with cc, make and nm",
-  );
+  const withNm = unless(lackOf("nm") ?? notLinux);
 
   withNm("exports what is listed, and nothing else", async () => {
     const table = await succeed(["nm", "-D", "--defined-only", join(BUILD, "libplue.so")]);
@@ -116,57 +94,37 @@ describe("libplue.so", () => {
 });
 
 describe("the C half", () => {
-  maybe(hasProgram("clang") && missing === undefined, "there is no clang")(
+  unless(lackOf("clang"))(
     "takes its lock where it must, and gives it back, says clang",
     () => make("check"),
   );
 
   for (const program of ["units", "seam"]) {
-    withCompiler(
-      `passes its unit tests (${program})`,
-      () => passWithFake(join(PROGRAMS, program)),
-    );
+    withCompiler(`passes its unit tests (${program})`, () => passWithFake(program));
   }
-
-  withCompiler("passes the suite over a socket", () =>
-    passWithFake(
-      join(PROGRAMS, "suite"),
-      ...[
-        "basic",
-        "contract:call",
-        "big",
-        "metadata:5000",
-        "streaming",
-        "dropping",
-        "abort",
-        "shared:20",
-        "race:500",
-      ],
-      ...["crash", "shutdown", "stress:8:20000:echo", "grace", "cancellation"],
-    ));
-
-  withCompiler(
-    "passes the suite when it is linked statically",
-    () => passWithFake(join(PROGRAMS, "suite_static"), "basic", "abort", "shutdown"),
-  );
 
   const parts = "basic big metadata:5000 abort shared:20 race:500 stress:8:20000:echo streaming " +
     "shutdown grace cancellation";
+  withCompiler(
+    "passes the suite over a socket",
+    () => passWithFake("suite", `${parts} contract:call dropping crash too_big`),
+  );
+
+  withCompiler(
+    "passes the suite when it is linked statically",
+    () => passWithFake("suite_static", "basic abort shutdown"),
+  );
+
   for (const wake of ["callback", "socket"]) {
     withCompiler(
       `passes the suite as a guest's library, woken by a ${wake}`,
-      () => passWithFake(join(PROGRAMS, "fake_guest"), wake, "2000", ...parts.split(" ")),
+      () => passWithFake("fake_guest", `${wake} 2000 ${parts}`),
     );
   }
 
   withCompiler(
     "keeps no memory, descriptor or thread over 100,000 calls",
-    () => passWithFake(join(PROGRAMS, "suite"), "leak:100000:512"),
-  );
-
-  withCompiler(
-    "refuses 300 MB of arguments",
-    () => passWithFake(join(PROGRAMS, "suite"), "too_big"),
+    () => passWithFake("suite", "leak:100000:512"),
   );
 
   const cases = {
@@ -216,64 +174,36 @@ describe("the C half", () => {
 });
 
 describe("plue.c and plue.h", () => {
-  const folder = mkdtempSync(join(tmpdir(), "plue-amalgamation-"));
-  afterAll(() => rmSync(folder, { recursive: true }));
   withCompiler("are all of libplue, and pass the suite", async () => {
-    const script = join(ROOT, "scripts", "amalgamate.mjs");
-    await succeed(["node", script, folder]);
+    await succeed(["node", join(ROOT, "scripts", "amalgamate.mjs"), folder]);
+    const objects = ["suite_main", "suite", "suite_events", "contract", "check"]
+      .map((name) => join(PROGRAMS, `${name}.o`));
     const suite = join(folder, "suite");
-    const sources = readdirSync(join(FFI, "test"))
-      .filter((name) => /^(suite(?!_library).*|contract|check)\.c$/.test(name))
-      .map((name) => join(FFI, "test", name));
     const flags = ["-std=c11", ...WARNINGS, "-O2", "-pthread", "-fno-asynchronous-unwind-tables"];
-    const plue = join(folder, "plue.o");
-    await succeed(["cc", ...flags, "-c", join(folder, "plue.c"), "-o", plue]);
-    const test = ["-D_GNU_SOURCE", `-I${folder}`, `-I${join(FFI, "test")}`, ...sources, plue];
-    await succeed(["cc", ...flags, ...test, "-o", suite, "-ldl"]);
-    await passWithFake(
-      suite,
-      "basic",
-      "contract:call",
-      "submit",
-      "big",
-      "metadata:1000",
-      "abort",
-      "crash",
-      "shutdown",
-    );
+    await succeed(["cc", ...flags, join(folder, "plue.c"), ...objects, "-o", suite, "-ldl"]);
+    const parts = "basic contract:call submit big metadata:1000 abort crash shutdown";
+    await succeed([suite, ...parts.split(" ")], { env: WITH_FAKE });
   });
 });
 
 describe("an exception out of a callback", () => {
-  maybe(missing === undefined && hasProgram("c++"), "there is no c++")(
-    "ends the host at once, and does not go through the library",
-    async () => {
-      make("all", "test-programs", "build/test/throws");
-      const outcome = await run([join(PROGRAMS, "throws")], {
-        env: { PLUE_SIDECAR: FAKE_SIDECAR },
-      });
-      assertEquals(outcome.code, undefined, said(outcome));
-      assertStringIncludes(outcome.stderr, "out of a callback");
-    },
-  );
+  unless(lackOf("c++"))("ends the host at once, and does not go through the library", async () => {
+    make("all", "build/test/throws");
+    const outcome = await run([join(PROGRAMS, "throws")], { env: WITH_FAKE });
+    assertEquals(outcome.code, undefined, said(outcome));
+    assertStringIncludes(outcome.stderr, "out of a callback");
+  });
 });
 
 describe("a host that ends without plue_shutdown()", () => {
-  const onLinux = maybe(
-    missing === undefined && process.platform === "linux",
-    "the guardian is Linux's",
-  );
   const isAlive = (id: number): boolean => {
     try {
       // A zombie that was not waited for has ended, too.
-      return readFileSync(`/proc/${id}/stat`, "utf8").split(") ")[1]?.[0] !==
-        "Z";
+      return readFileSync(`/proc/${id}/stat`, "utf8").split(") ")[1]?.[0] !== "Z";
     } catch {
       return false;
     }
   };
-  const folder = mkdtempSync(join(tmpdir(), "plue-orphan-"));
-  afterAll(() => rmSync(folder, { recursive: true }));
   const spinning = join(folder, "spinning");
   const ways = {
     "is killed": ["kill"],
@@ -288,17 +218,14 @@ describe("a host that ends without plue_shutdown()", () => {
     "has dropped its privileges, and calls exit()": ["drop-exit"],
     "has dropped its privileges, and calls plue_shutdown()": ["drop-shutdown", spinning],
   };
-  const asRoot = maybe(
-    missing === undefined && process.platform === "linux" && process.getuid?.() === 0,
-    missing ?? "it takes root, and Linux",
-  );
+  const onLinux = unless(missing ?? notLinux);
+  const notRoot = process.getuid?.() === 0 ? undefined : "it takes root";
+  const asRoot = unless(missing ?? notLinux ?? notRoot);
   for (const [how, args] of Object.entries({ ...ways, ...ofRoot })) {
     (how in ofRoot ? asRoot : onLinux)(
       `takes everything that its tools have started along when it ${how}`,
       async () => {
-        const outcome = await run([join(PROGRAMS, "orphan"), ...args], {
-          env: { PLUE_SIDECAR: FAKE_SIDECAR },
-        });
+        const outcome = await run([join(PROGRAMS, "orphan"), ...args], { env: WITH_FAKE });
         // The sidecar, a tool's process, and a process that has left the sidecar's group and
         // parent.
         const processes = outcome.stdout.trim().split("\n").map(Number);

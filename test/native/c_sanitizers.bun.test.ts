@@ -1,51 +1,41 @@
 // The C half under the sanitizers and valgrind, both ends in C.
 
-import { describe } from "bun:test";
+import { beforeAll, describe } from "bun:test";
 import { assertEquals } from "@std/assert";
-import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import process from "node:process";
-import { maybe } from "../support/skip.ts";
 import {
   BUILD,
+  buildPrograms,
   buildVariant,
-  hasProgram,
-  hasSanitizer,
+  lackOf,
+  lackOfSanitizer,
   LONG_LIMIT_MS,
   make,
-  noCompiler,
   PROGRAMS,
-  ROOT,
   run,
   said,
+  sidecarOn,
+  SOAK,
+  succeed as succeedAlone,
+  temporaryFolder,
+  TOOLS,
+  unless,
+  WITH_FAKE,
 } from "./support.ts";
 
-/** Seconds for each long run; `npm run test:soak` sets it. */
-const SOAK = Number(process.env["PLUE_SOAK"] ?? 0);
-const missing = noCompiler();
+const folder = temporaryFolder("sanitizers");
+const FAKE_SIDECAR = WITH_FAKE.PLUE_SIDECAR;
+const whenLong = (lack: string | undefined) => SOAK > 0 ? lack : "long: npm run test:soak";
 
 const STRICT = {
   TSAN_OPTIONS: "halt_on_error=1",
   UBSAN_OPTIONS: "halt_on_error=1:print_stacktrace=1",
 };
 
-/** A program that runs a line of a shell: `$PLUE_SIDECAR` is the path of one file. */
-function program(name: string, line: string): string {
-  const file = join(mkdtempSync(join(tmpdir(), "plue-sanitizer-")), name);
-  writeFileSync(file, `#!/bin/sh\n${line}\n`, { mode: 0o755 });
-  return file;
-}
-
 /** Runs programs that must end well: side by side, because much of their time is spent waiting. */
-async function succeed(
-  ...commands: readonly (readonly string[])[]
-): Promise<void> {
-  const env = { ...STRICT, PLUE_SIDECAR: join(PROGRAMS, "fake_sidecar") };
-  const outcomes = await Promise.all(
-    commands.map((command) => run(command, { env, limitMs: LONG_LIMIT_MS })),
-  );
+async function succeed(...commands: readonly (readonly string[])[]): Promise<void> {
+  const options = { env: { ...STRICT, ...WITH_FAKE }, limitMs: LONG_LIMIT_MS };
+  const outcomes = await Promise.all(commands.map((command) => run(command, options)));
   const failed = outcomes.map((outcome, at) => `${commands[at]?.join(" ")}: ${said(outcome)}`)
     .filter((_, at) => outcomes[at]?.code !== 0);
   assertEquals(failed.length, 0, failed.join("\n"));
@@ -60,90 +50,72 @@ const WAKES = "submit shared:5 race:50 stress:8:200:echo";
 const RACES = "bad_starts grandchild refused start_race shutdown_race both_hostings fork_race " +
   "abort_of_start flood call_timeout unread_output bytes_in_flight withdrawn_call";
 const TOOLS_IN_C = "contract questions blocks tools tools_restarts tools_shutdown " +
-  "questions_restarts notices log_left submit_restarts";
+  "questions_restarts notices taking_back log_left submit_restarts";
 
-function buildSanitized(sanitizer: string): string {
-  make("-j2", "all", "test-programs");
-  return buildVariant(sanitizer.replace(",", "-"), `SANITIZE=${sanitizer}`);
+function words(parts: string): string[] {
+  return parts.split(" ");
 }
+
+beforeAll(() => void buildPrograms());
 
 for (const sanitizer of ["thread", "address,undefined"]) {
   describe(`with -fsanitize=${sanitizer}`, () => {
-    const prepare = (): string => buildSanitized(sanitizer);
-    const lack = missing ??
-      (hasSanitizer(sanitizer) ? undefined : `the compiler has no -fsanitize=${sanitizer} here`);
-    const withSanitizer = maybe(lack === undefined, lack ?? "");
+    const lack = lackOfSanitizer(sanitizer);
+    let programs = "";
+    beforeAll(() => {
+      if (lack !== undefined) return;
+      programs = buildVariant(sanitizer.replace(",", "-"), `SANITIZE=${sanitizer}`);
+    });
+    const program = (name: string): string => join(programs, name);
 
-    withSanitizer("reports nothing", async () => {
-      const programs = prepare();
+    unless(lack)("reports nothing", async () => {
       // AddressSanitizer takes what the C library does at the end of a cancelled thread for an error.
       const parts = sanitizer === "thread" ? `${PARTS} cancellation` : PARTS;
-      const fakeGuest = join(programs, "fake_guest");
-      const fakeSidecar = join(PROGRAMS, "fake_sidecar");
       await succeed(
-        [fakeGuest, "callback", "300", ...parts.split(" "), "shutdown"],
-        [join(programs, "suite"), ...parts.split(" "), "crash", "shutdown"],
-        [join(programs, "edge"), fakeSidecar, ...RACES.split(" ")],
-        [join(programs, "units")],
-        [join(programs, "seam")],
-        [join(programs, "fuzz"), "2000"],
-        [fakeGuest, "socket", "300", ...WAKES.split(" ")],
-        [join(programs, "process"), fakeSidecar, "no_stdio"],
+        [program("fake_guest"), "callback", "300", ...words(parts), "shutdown"],
+        [program("suite"), ...words(parts), "crash", "shutdown"],
+        [program("edge"), FAKE_SIDECAR, ...words(RACES)],
+        [program("units")],
+        [program("seam")],
+        [program("fuzz"), sanitizer === "thread" ? "500" : "2000"],
+        [program("fake_guest"), "socket", "300", ...words(WAKES)],
+        [program("process"), FAKE_SIDECAR, "no_stdio"],
       );
     });
 
-    withSanitizer("reports nothing of tools in C, with the sidecar on Bun", async () => {
-      const programs = prepare();
-      const main = join(ROOT, "ffi", "sidecar", "main.ts");
-      const env = {
-        ...STRICT,
-        PLUE_SIDECAR: program("sidecar-on-bun", `exec bun '${main}'`),
-        PLUE_TOOLS: join(ROOT, "test", "native", "tools.ts"),
-      };
-      const command = [join(programs, "suite"), ...TOOLS_IN_C.split(" ")];
-      const outcome = await run(command, { limitMs: LONG_LIMIT_MS, env });
-      assertEquals(outcome.code, 0, said(outcome));
+    unless(lack)("reports nothing of tools in C, with the sidecar on Bun", async () => {
+      const env = { ...STRICT, PLUE_SIDECAR: sidecarOn("bun", folder), PLUE_TOOLS: TOOLS };
+      await succeedAlone([program("suite"), ...words(TOOLS_IN_C)], { env });
     });
 
-    const whenLong = maybe(SOAK > 0 && lack === undefined, lack ?? "long: npm run test:soak");
-    whenLong(`reports nothing in ${SOAK} seconds of everything`, async () => {
-      const programs = prepare();
-      await succeed([join(programs, "edge"), join(PROGRAMS, "fake_sidecar")]);
-      await succeed([join(programs, "suite"), `soak:8:${SOAK}`]);
-      await succeed([join(programs, "fake_guest"), "callback", "2000", `soak:8:${SOAK}`]);
+    unless(whenLong(lack))(`reports nothing in ${SOAK} seconds of everything`, async () => {
+      await succeed([program("edge"), FAKE_SIDECAR]);
+      await succeed([program("suite"), `soak:8:${SOAK}`]);
+      await succeed([program("fake_guest"), "callback", "2000", `soak:8:${SOAK}`]);
+    });
+
+    if (sanitizer !== "thread") return;
+    unless(lack)("reports nothing of a host with it, and a library without it", async () => {
+      const link = async (name: string, ...parts: readonly string[]): Promise<string> => {
+        const objects = [...parts, "suite", "suite_events", "contract", "check"];
+        const host = join(folder, name);
+        await succeedAlone([
+          ...["cc", "-fsanitize=thread", "-pthread", "-o", host],
+          ...objects.map((part) => program(`${part}.o`)),
+          ...[`-L${BUILD}`, "-lplue", `-Wl,-rpath,${BUILD}`],
+        ]);
+        return host;
+      };
+      const host = await link("suite", "suite_main");
+      const guest = await link("fake_guest", "fake_guest", "fake_tools");
+      const parts = words(PARTS);
+      await succeed([host, ...parts, "crash", "shutdown"], [guest, "callback", "300", ...parts]);
     });
   });
 }
 
-describe("a host with ThreadSanitizer, and a library without it", () => {
-  const lack = missing ??
-    (hasSanitizer("thread") ? undefined : "the compiler has no -fsanitize=thread here");
-  maybe(lack === undefined, lack ?? "")("runs, and nothing is reported", async () => {
-    const objects = buildSanitized("thread");
-    const folder = mkdtempSync(join(tmpdir(), "plue-thread-host-"));
-    const link = async (name: string, ...parts: readonly string[]): Promise<string> => {
-      const suite = ["suite", "suite_events", "contract", "check"];
-      const host = join(folder, name);
-      const built = await run([
-        ...["cc", "-fsanitize=thread", "-pthread", "-o", host],
-        ...[...parts, ...suite].map((part) => join(objects, `${part}.o`)),
-        ...[`-L${BUILD}`, "-lplue", `-Wl,-rpath,${BUILD}`],
-      ]);
-      assertEquals(built.code, 0, said(built));
-      return host;
-    };
-    const host = await link("suite", "suite_main");
-    const guest = await link("fake_guest", "fake_guest", "fake_tools");
-    const parts = PARTS.split(" ");
-    await succeed([host, ...parts, "crash", "shutdown"], [guest, "callback", "300", ...parts]);
-    rmSync(folder, { recursive: true });
-  });
-});
-
 describe("under valgrind", () => {
-  const lack = missing ?? (hasProgram("valgrind") ? undefined : "there is no valgrind");
-  const withValgrind = maybe(lack === undefined, lack ?? "");
-  const parts = "basic metadata:100 shared:2 grace race:30 stress:4:100:echo shutdown".split(" ");
+  const withValgrind = unless(lackOf("valgrind"));
   const valgrind = [
     "valgrind",
     "-q",
@@ -154,7 +126,7 @@ describe("under valgrind", () => {
     "--errors-for-leak-kinds=definite,possible",
   ];
   withValgrind("memcheck reports nothing of a host with the library as it is shipped", async () => {
-    make("-j2", "all", "test-programs");
+    const parts = words("basic metadata:100 shared:1 grace race:30 stress:4:100:echo shutdown");
     // The guardian is a copy of the host there, whose memory is nobody's when it ends.
     const ofHost = [...valgrind, "--child-silent-after-fork=yes"];
     await succeed([...ofHost, join(PROGRAMS, "suite"), ...parts]);
@@ -163,26 +135,18 @@ describe("under valgrind", () => {
   withValgrind("memcheck reports nothing without what only Linux has", async () => {
     const programs = buildVariant("portable", "PORTABLE=1");
     await succeed(
-      [...valgrind, join(programs, "suite"), "basic", "race:30", "stress:4:100:echo", "shutdown"],
-      [...valgrind, join(programs, "process"), join(PROGRAMS, "fake_sidecar"), "no_stdio"],
+      [...valgrind, join(programs, "suite"), ...words("basic race:30 stress:4:100:echo shutdown")],
+      [...valgrind, join(programs, "process"), FAKE_SIDECAR, "no_stdio"],
     );
   });
 });
 
 describe("libFuzzer", () => {
   const SECONDS = 60;
-  /** True if clang is installed with libFuzzer, which is a separate package. */
-  const hasFuzzer = (): boolean => {
-    if (missing !== undefined || !hasProgram("clang")) return false;
-    const folder = mkdtempSync(join(tmpdir(), "plue-fuzzer-"));
-    const source = join(folder, "empty.c");
-    writeFileSync(source, "int LLVMFuzzerTestOneInput(void) { return 0; }\n");
-    const command = ["-fsanitize=fuzzer,address", source, "-o", join(folder, "empty")];
-    const { status } = spawnSync("clang", command);
-    rmSync(folder, { recursive: true });
-    return status === 0;
-  };
-  maybe(SOAK > 0 && hasFuzzer(), SOAK > 0 ? "there is no libFuzzer" : "long: npm run test:soak")(
+  const source = "int LLVMFuzzerTestOneInput(void) { return 0; }\n";
+  // It is a separate package of clang.
+  const lack = SOAK > 0 ? lackOfSanitizer("fuzzer,address", "clang", source) : undefined;
+  unless(whenLong(lack))(
     `finds nothing in ${SECONDS} seconds of what a tools side may send`,
     async () => {
       make("all", "build/test/libfuzzer");
@@ -193,9 +157,7 @@ describe("libFuzzer", () => {
 });
 
 describe("over a million calls", () => {
-  const whenLong = maybe(SOAK > 0 && missing === undefined, missing ?? "long: npm run test:soak");
-  whenLong("no memory, descriptor or thread is lost", async () => {
-    make("all", "test-programs");
+  unless(whenLong(lackOf()))("no memory, descriptor or thread is lost", async () => {
     await succeed([join(PROGRAMS, "suite"), "leak:1000000:1024"]);
     await succeed([join(PROGRAMS, "fake_guest"), "callback", "2000", "leak:1000000:1024"]);
   });

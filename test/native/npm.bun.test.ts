@@ -7,26 +7,32 @@ import { createHash } from "node:crypto";
 import {
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  realpathSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import process from "node:process";
 import { findZig } from "../../scripts/setup.mjs";
 import { findLibplue, type Libplue } from "../../src/adapters/native/mod.ts";
-import { maybe } from "../support/skip.ts";
-import { buildPrograms, hasProgram, LONG_LIMIT_MS, PROGRAMS, ROOT, run, said } from "./support.ts";
+import {
+  buildPrograms,
+  hasProgram,
+  lackOf,
+  ROOT,
+  run,
+  said,
+  shell,
+  SOAK,
+  succeed,
+  temporaryFolder,
+  unless,
+  WITH_FAKE,
+} from "./support.ts";
 
 /** The platforms: Zig's name, and the names for npm. */
-const PLATFORMS: {
-  readonly [name: string]: readonly [zig: string, npm: readonly string[]];
-} = {
+const PLATFORMS: { readonly [name: string]: readonly [zig: string, npm: readonly string[]] } = {
   "linux-x64": ["x86_64-linux-gnu.2.28", ["--os=linux", "--cpu=x64", "--libc=glibc"]],
   "linux-arm64": ["aarch64-linux-gnu.2.28", ["--os=linux", "--cpu=arm64", "--libc=glibc"]],
   "linux-x64-musl": ["x86_64-linux-musl", ["--os=linux", "--cpu=x64", "--libc=musl"]],
@@ -56,31 +62,13 @@ const RUNS: { readonly [name: string]: readonly string[] | string } = {
   "darwin-arm64": "this is not macOS",
 };
 
-const folder = realpathSync(mkdtempSync(join(tmpdir(), "plue-npm-")));
+const folder = temporaryFolder("npm");
 const packages = join(folder, "packages");
 const app = join(folder, "app");
+const inApp = { cwd: app };
 const zig = isLinux ? await findZig() : { missing: "the packages are built on Linux on x64" };
-const lacks = zig.missing ?? buildPrograms() ??
-  ["npm", "bun", "tar"].filter((name) => !hasProgram(name)).map((name) => `there is no ${name}`)[0];
-const test = maybe(lacks === undefined, lacks ?? "");
-
-async function succeed(
-  command: readonly string[],
-  { cwd = app, env = {} }: {
-    cwd?: string;
-    env?: { readonly [name: string]: string };
-  } = {},
-): Promise<string> {
-  const outcome = await run([
-    "sh",
-    "-ec",
-    'cd "$0" && exec "$@"',
-    cwd,
-    ...command,
-  ], { env, limitMs: LONG_LIMIT_MS });
-  assertEquals(outcome.code, 0, `${command.join(" ")}: ${said(outcome)}`);
-  return outcome.stdout;
-}
+const lacks = zig.missing ?? buildPrograms() ?? lackOf("npm", "bun", "tar");
+const test = unless(lacks);
 
 /** The tarballs of `packages`, as a registry answers them; without libplue's, if it has none. */
 function serveTarballs(hasNative: boolean): Bun.Server<undefined> {
@@ -122,47 +110,23 @@ let registry: Bun.Server<undefined> | undefined;
 /** Installs the package into an empty folder, as npm would on a platform. */
 async function install(into: string, platform: readonly string[] = []): Promise<string[]> {
   mkdirSync(into, { recursive: true });
-  writeFileSync(
-    join(into, "package.json"),
-    // As `npm init` writes it.
-    '{ "private": true, "type": "commonjs" }',
-  );
-  const options = [
-    "--ignore-scripts",
-    "--no-audit",
-    "--no-fund",
-    `--cache=${join(folder, "cache")}`,
-  ];
-  await succeed(
-    [
-      "npm",
-      "install",
-      "@plue/tools",
-      ...platform,
-      ...options,
-      `--registry=${registry?.url}`,
-    ],
-    { cwd: into },
-  );
+  // As `npm init` writes it.
+  writeFileSync(join(into, "package.json"), '{ "private": true, "type": "commonjs" }');
+  const options = `--ignore-scripts --no-audit --no-fund --cache=${join(folder, "cache")}`;
+  const line = ["npm install @plue/tools", ...platform, options, `--registry=${registry?.url}`];
+  await shell(line.join(" "), { cwd: into });
   return readdirSync(join(into, "node_modules", "@plue")).sort();
 }
 
 beforeAll(async () => {
   if (lacks !== undefined) return;
-  await succeed(["node", "scripts/build_packages.mjs", "--out", packages], {
-    cwd: ROOT,
-  });
+  await succeed(["node", "scripts/build_packages.mjs", "--out", packages]);
   const typebox = join(ROOT, "node_modules", "typebox");
-  await succeed(["npm", "pack", "--silent", "--pack-destination", packages], {
-    cwd: typebox,
-  });
+  await shell(`npm pack --silent --pack-destination ${packages}`, { cwd: typebox });
   registry = serveTarballs(true);
   await install(app);
 });
-afterAll(async () => {
-  await registry?.stop(true);
-  rmSync(folder, { recursive: true });
-});
+afterAll(() => registry?.stop(true));
 
 describe("npm install @plue/tools", () => {
   for (const [name, [, options]] of Object.entries(PLATFORMS)) {
@@ -180,10 +144,7 @@ describe("npm install @plue/tools", () => {
   });
 
   test("brings no binary of JavaScript", () => {
-    const files = readdirSync(join(packages, "linux-x64"), {
-      recursive: true,
-      encoding: "utf8",
-    });
+    const files = readdirSync(join(packages, "linux-x64"), { recursive: true, encoding: "utf8" });
     assertEquals(files.sort(), [
       "LICENSE",
       "README.md",
@@ -210,15 +171,11 @@ describe("npm install @plue/tools", () => {
 
 /** The libplue that npm installed for a platform. */
 function installed(name: string): Libplue {
-  return findLibplue({
-    target: name,
-    from: join(folder, `install-${name}`, "host.mjs"),
-  });
+  return findLibplue({ target: name, from: join(folder, `install-${name}`, "host.mjs") });
 }
 
 describe("a host in C", () => {
   const source = join(ROOT, "ffi", "examples", "host.c");
-  const sidecar = { PLUE_SIDECAR: join(PROGRAMS, "fake_sidecar") };
 
   /** The part of the README that npm installed. */
   function fromNpm(): string {
@@ -226,93 +183,80 @@ describe("a host in C", () => {
     return readFileSync(readme, "utf8").split("\n## From npm\n")[1] ?? "";
   }
 
-  test("is built and run by the lines of ffi/README.md", async () => {
-    const part = fromNpm();
-    const [, tools = ""] = /```ts\n([^]*?)```/.exec(part) ?? [];
-    const [, lines = ""] = /```sh\n([^]*?)```/.exec(part) ?? [];
-    writeFileSync(join(app, "tools.mts"), tools);
-    assertStringIncludes(tools, "export const registry");
-    assertStringIncludes(lines, "npm install @plue/tools");
-    const output = await succeed(["sh", "-ec", lines.replace(/^npm install .*\n/m, "")]);
-    assertStringIncludes(output, 'result: {"message":"hello"}');
-  });
-
-  test("is built and run by the same lines where npm has the tarball of the tools alone", async () => {
+  /** Writes the module of tools of the README, and runs its lines, with another one for npm. */
+  async function followReadme(cwd: string, npm: string): Promise<void> {
     const [, tools = ""] = /```ts\n([^]*?)```/.exec(fromNpm()) ?? [];
     const [, lines = ""] = /```sh\n([^]*?)```/.exec(fromNpm()) ?? [];
+    writeFileSync(join(cwd, "tools.mts"), tools);
+    assertStringIncludes(tools, "export const registry");
+    assertStringIncludes(lines, "npm install @plue/tools");
+    const output = await shell(lines.replace(/^npm install .*$/m, () => npm), { cwd });
+    assertStringIncludes(output, 'result: {"message":"hello"}');
+  }
+
+  test("is built and run by the lines of ffi/README.md", () => followReadme(app, ""));
+
+  test("is built and run by the same lines where npm has the tarball of the tools alone", async () => {
     const alone = join(folder, "alone");
     mkdirSync(alone);
-    writeFileSync(join(alone, "tools.mts"), tools);
     const others = serveTarballs(false);
     const [tarball = ""] = readdirSync(packages).filter((name) => /^plue-tools-.*tgz$/.test(name));
     const options = `--no-audit --no-fund --cache=${join(folder, "cache-alone")}`;
-    const install = `npm install '${join(packages, tarball)}' --registry=${others.url} ${options}`;
-    const output = await succeed(
-      ["sh", "-ec", lines.replace(/^npm install .*$/m, () => install)],
-      { cwd: alone },
-    );
+    const npm = `npm install '${join(packages, tarball)}' --registry=${others.url} ${options}`;
+    await followReadme(alone, npm);
     await others.stop(true);
     assertEquals(readdirSync(join(alone, "node_modules", "@plue")), ["tools"]);
-    assertStringIncludes(output, 'result: {"message":"hello"}');
   });
 
   test("is linked statically by the lines of ffi/README.md, and finds its tools", async () => {
     const [, item = ""] = /\n- Statically: ([^]*?)\n- /.exec(fromNpm()) ?? [];
     const lines = [...item.matchAll(/`((?:cc|cp) [^`]*)`/g)].map(([, line]) => line);
     assertEquals(lines.length, 2, item);
-    const statically = join(app, "statically");
-    mkdirSync(statically);
+    const cwd = join(app, "statically");
+    mkdirSync(cwd);
     for (const name of ["node_modules", "host.c", "package.json"]) {
-      symlinkSync(join(app, name), join(statically, name));
+      symlinkSync(join(app, name), join(cwd, name));
     }
-    const output = await succeed(["sh", "-ec", [...lines, "./host echo"].join("\n")], {
-      cwd: statically,
-      env: { PLUE_TOOLS: join(app, "tools.mts") },
-    });
-    assertStringIncludes(output, "result: {}");
+    const env = { PLUE_TOOLS: join(app, "tools.mts") };
+    assertStringIncludes(
+      await shell([...lines, "./host echo"].join("\n"), { cwd, env }),
+      "result: {}",
+    );
   });
 
   test("runs its tools in Node where there is no Bun", async () => {
     const bin = join(folder, "bin");
     mkdirSync(bin);
-    symlinkSync((await succeed(["sh", "-ec", "command -v node"])).trim(), join(bin, "node"));
+    symlinkSync((await shell("command -v node")).trim(), join(bin, "node"));
     const env = { PATH: bin, PLUE_TOOLS: join(app, "tools.mts") };
-    const host = join(app, "host");
-    const outcome = await run(["/bin/sh", "-ec", 'exec "$@"', "sh", host, "echo"], { env });
+    const outcome = await run(["/bin/sh", "-ec", 'exec "$@"', "sh", join(app, "host"), "echo"], {
+      env,
+    });
     assertStringIncludes(outcome.stdout, "result: {}", said(outcome));
   });
 
   test("runs with the sidecar that ffi/README.md compiles", async () => {
     const readme = readFileSync(join(ROOT, "ffi", "README.md"), "utf8");
-    const [, source = "", line = ""] =
+    const [, code = "", line = ""] =
       /```ts\n(\/\/ my-sidecar\.ts[^]*?)```\n\n```sh\n([^]*?)```/.exec(readme) ?? [];
-    writeFileSync(join(app, "my-sidecar.ts"), source);
+    writeFileSync(join(app, "my-sidecar.ts"), code);
     const [, file = ""] = /--outfile (\S+)/.exec(line) ?? [];
-    await succeed(["sh", "-ec", line]);
+    await shell(line, inApp);
     const env = { PLUE_SIDECAR: join(app, file) };
-    const output = await succeed(["./host", "echo", '{"message":"compiled"}'], {
-      env,
-    });
+    const output = await shell(`./host echo '{"message":"compiled"}'`, { ...inApp, env });
     assertStringIncludes(output, 'result: {"message":"compiled"}');
   });
 
-  test("is linked by pkg-config and by CMake", async () => {
-    for (const program of ["pkg-config", "cmake"]) {
-      if (!hasProgram(program)) return;
-    }
-    const prefix = join(app, "node_modules", "@plue", "native-linux-x64");
-    const env = {
-      PKG_CONFIG_PATH: join(prefix, "lib", "pkgconfig"),
-      ...sidecar,
-    };
+  const prefix = join(app, "node_modules", "@plue", "native-linux-x64");
+
+  unless(lacks ?? lackOf("pkg-config"))("is linked by pkg-config", async () => {
+    const env = { PKG_CONFIG_PATH: join(prefix, "lib", "pkgconfig"), ...WITH_FAKE };
     const flags = "$(pkg-config --cflags --libs plue)";
     const rpath = "-Wl,-rpath,$(pkg-config --variable=libdir plue)";
-    await succeed([
-      "sh",
-      "-ec",
-      `cc ${source} -o by_pc ${flags} ${rpath} && ./by_pc`,
-    ], { env });
+    await shell(`cc ${source} -o by_pc ${flags} ${rpath} && ./by_pc`, { ...inApp, env });
+  });
 
+  unless(lacks ?? lackOf("cmake"))("is linked by CMake", async () => {
     writeFileSync(
       join(app, "CMakeLists.txt"),
       `cmake_minimum_required(VERSION 3.16)
@@ -322,80 +266,57 @@ add_executable(by_cmake ${source})
 target_link_libraries(by_cmake plue::plue)
 `,
     );
-    await succeed([
-      "cmake",
-      "-S",
-      ".",
-      "-B",
-      "build",
-      `-DCMAKE_PREFIX_PATH=${prefix}`,
-    ]);
-    await succeed(["cmake", "--build", "build"]);
-    await succeed(["build/by_cmake"], { env });
+    const lines = `cmake -S . -B build -DCMAKE_PREFIX_PATH=${prefix}
+      cmake --build build
+      build/by_cmake`;
+    await shell(lines, { ...inApp, env: WITH_FAKE });
   });
 
-  /** Compiles the host for a platform. */
-  async function compile(
-    name: string,
-    ...flags: readonly string[]
-  ): Promise<string> {
+  /** Compiles the host for a platform, and links it in both ways. */
+  async function compile(name: string): Promise<{ shared: string; archive: string }> {
+    const { cflags, libs, staticLibs } = installed(name);
     const [target = ""] = PLATFORMS[name] ?? [];
+    // Zig takes musl to be linked statically, and compiles it for that, which takes a minute.
+    const dynamic = name.endsWith("-musl") ? ["-dynamic"] : [];
+    const zigCc = ["zig", "cc", "-target", target, ...dynamic];
     const host = join(folder, `host-${name}`);
-    const { cflags } = installed(name);
-    const command = [
-      "zig",
-      "cc",
-      "-target",
-      target,
-      "-O2",
-      source,
-      "-o",
-      host,
-      ...cflags,
-    ];
-    await succeed([...command, ...flags], { env: zig.env ?? {} });
-    return host;
+    const options = { env: zig.env ?? {} };
+    await succeed([...zigCc, "-O2", "-c", source, "-o", `${host}.o`, ...cflags], options);
+    await succeed([...zigCc, `${host}.o`, "-o", `${host}-shared`, ...libs], options);
+    await succeed([...zigCc, `${host}.o`, "-o", `${host}-archive`, ...staticLibs], options);
+    return { shared: `${host}-shared`, archive: `${host}-archive` };
   }
 
   async function works(host: readonly string[]): Promise<void> {
-    const output = await succeed([...host, "progress", '{"n":2}'], {
-      env: sidecar,
-    });
+    const output = await succeed([...host, "progress", '{"n":2}'], { env: WITH_FAKE });
     assertStringIncludes(output, 'result: {"n":2');
   }
 
   for (const [name, runs] of Object.entries(RUNS)) {
     const purpose = typeof runs === "string" ? `is linked (not run: ${runs})` : "works";
-    // Zig takes musl to be linked statically, and compiles it for that, which takes a minute.
-    const dynamic = name.endsWith("-musl") ? ["-dynamic"] : [];
 
-    test(`${purpose} on ${name}, shared`, async () => {
-      const host = await compile(name, ...dynamic, ...installed(name).libs);
-      if (typeof runs !== "string") await works([...runs, host]);
-    });
-
-    test(`${purpose} on ${name}, with the archive`, async () => {
-      const host = await compile(
-        name,
-        ...dynamic,
-        ...installed(name).staticLibs,
-      );
-      if (typeof runs !== "string") await works([...runs, host]);
+    test(`${purpose} on ${name}, shared and with the archive`, async () => {
+      const { shared, archive } = await compile(name);
+      if (typeof runs === "string") return;
+      await works([...runs, shared]);
+      await works([...runs, archive]);
     });
   }
 
-  const withTime = maybe(
-    lacks === undefined && hasQemu && process.env["PLUE_SOAK"] !== undefined,
-    lacks ??
-      (hasQemu ? 'it takes two minutes: "npm run test:soak"' : "there is no qemu-aarch64"),
-  );
+  const lackOfQemu = hasQemu ? undefined : "there is no qemu-aarch64";
+  const long = SOAK > 0 ? undefined : 'it takes two minutes: "npm run test:soak"';
   for (const runner of [[], ["qemu-aarch64"]]) {
     const name = runner.length === 0 ? "linux-x64-musl" : "linux-arm64-musl";
-    withTime(`works on ${name}, without any shared library`, async () => {
-      await works([
-        ...runner,
-        await compile(name, ...installed(name).staticLibs),
-      ]);
-    });
+    unless(lacks ?? lackOfQemu ?? long)(
+      `works on ${name}, without any shared library`,
+      async () => {
+        const { cflags, staticLibs } = installed(name);
+        const [target = ""] = PLATFORMS[name] ?? [];
+        const host = join(folder, `host-${name}-alone`);
+        const command = ["zig", "cc", "-target", target, "-O2", source, "-o", host];
+        await succeed([...command, ...cflags, ...staticLibs], { env: zig.env ?? {} });
+        await works([...runner, host]);
+      },
+    );
   }
 });

@@ -1,116 +1,105 @@
 // How libplue finds the sidecar's program, starts its process and sees it out, in odd hosts.
 
-import { afterAll, beforeAll, describe } from "bun:test";
+import { beforeAll, describe } from "bun:test";
 import { assertEquals } from "@std/assert";
-import {
-  chmodSync,
-  chownSync,
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import { maybe } from "../support/skip.ts";
-import { buildPrograms, PROGRAMS, ROOT, run, RUNTIMES, said } from "./support.ts";
+import {
+  buildPrograms,
+  PROGRAMS,
+  ROOT,
+  sidecarOn,
+  succeed,
+  temporaryFolder,
+  unless,
+  WITH_FAKE,
+} from "./support.ts";
 
 const PROCESS = join(PROGRAMS, "process");
-const FAKE_SIDECAR = join(PROGRAMS, "fake_sidecar");
+const FAKE_SIDECAR = WITH_FAKE.PLUE_SIDECAR;
 const missing = buildPrograms();
-const withCompiler = maybe(missing === undefined, missing ?? "");
-const onLinux = maybe(
-  missing === undefined && process.platform === "linux",
-  missing ?? "it is about Linux, or stands in for a system call of it",
-);
+const withCompiler = unless(missing);
+const notLinux = process.platform === "linux"
+  ? undefined
+  : "it is about Linux, or stands in for a system call of it";
+const onLinux = unless(missing ?? notLinux);
 
-const folder = mkdtempSync(join(tmpdir(), "plue-process-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder("process");
 if (missing === undefined) {
   mkdirSync(join(folder, "sub"));
   copyFileSync(PROCESS, join(folder, "host"));
   copyFileSync(FAKE_SIDECAR, join(folder, "plue-sidecar"));
 }
 
+/** Passes a line of a shell. */
 async function pass(
-  command: readonly string[],
+  line: string,
+  cwd: string = folder,
   env: { readonly [name: string]: string } = {},
 ): Promise<void> {
-  const outcome = await run(command, { env });
-  assertEquals(outcome.code, 0, said(outcome));
+  await succeed(["bash", "-ec", line], { cwd, env });
 }
 
-/** A command for a shell that is in a folder. */
-function within(path: string, command: string): readonly string[] {
-  return ["bash", "-c", `cd '${path}' && ${command}`];
+/** Tests that are lines of a shell, by what each shows. */
+function passEach(
+  test: ReturnType<typeof unless>,
+  lines: { readonly [title: string]: string },
+  cwd?: string,
+  env?: { readonly [name: string]: string },
+): void {
+  for (const [title, line] of Object.entries(lines)) test(title, () => pass(line, cwd, env));
 }
+
+/** A test of ffi/test/process.c with the sidecar in C. */
+const withFake = (name: string): string => `exec ${PROCESS} ${FAKE_SIDECAR} ${name}`;
 
 describe("the sidecar's process", () => {
-  const tests = {
-    no_stdio: "leaves the descriptors 0 to 2 alone, whichever the host has closed",
-    hostile_environment: "is handed nothing of the environment that would run something else",
-  };
-  const ofLinux = {
-    closed_descriptors: "ends, and says why, if the host closes the descriptors of the library",
-    closed_descriptor: "is seen out, whichever descriptor of the library the host closes",
-    never_exec: "is given up if it does not begin in time",
-    fork_in_start: "begins although another thread makes a process at that moment",
-    unkillable: "is given up if the system does not end it",
-    no_child: "is no child that the host would wait for",
-    large_host: "costs a host with much memory no copy of it and no page fault",
-  };
-  for (const [test, does] of Object.entries({ ...tests, ...ofLinux })) {
-    const itDoes = test in ofLinux ? onLinux : withCompiler;
-    itDoes(does, () => pass([PROCESS, FAKE_SIDECAR, test]));
-  }
-
-  withCompiler("begins in / where the host's folder was removed", () => {
-    const removed = join(folder, "removed");
-    mkdirSync(removed);
-    return pass(
-      within(
-        removed,
-        `rmdir ../removed && exec ${PROCESS} ${FAKE_SIDECAR} folder_gone`,
-      ),
-    );
+  passEach(withCompiler, {
+    "leaves the descriptors 0 to 2 alone, whichever the host has closed": withFake("no_stdio"),
+    "is handed nothing of the environment that would run something else": withFake(
+      "hostile_environment",
+    ),
+    "begins in / where the host's folder was removed":
+      `mkdir removed && cd removed && rmdir ../removed && ${withFake("folder_gone")}`,
+  });
+  passEach(onLinux, {
+    "ends, and says why, if the host closes the descriptors of the library": withFake(
+      "closed_descriptors",
+    ),
+    "is seen out, whichever descriptor of the library the host closes": withFake(
+      "closed_descriptor",
+    ),
+    "is given up if it does not begin in time": withFake("never_exec"),
+    "begins although another thread makes a process at that moment": withFake("fork_in_start"),
+    "is given up if the system does not end it": withFake("unkillable"),
+    "is no child that the host would wait for": withFake("no_child"),
+    "costs a host with much memory no copy of it and no page fault": withFake("large_host"),
   });
 });
 
-describe("the sidecar beside a host that was linked statically", () => {
-  const ways = {
-    "was started by a relative path": "exec ./host - default_program",
-    "was found in PATH": "PATH=.:$PATH exec host - default_program",
-    "was given another name": "exec -a /bin/something ./host - default_program",
-    "was given a name without a folder": "exec -a something ./host - default_program",
-  };
-  for (const [how, command] of Object.entries(ways)) {
-    onLinux(
-      `is found when the host ${how}, and has gone elsewhere`,
-      () => pass(within(folder, command)),
-    );
-  }
+describe("the sidecar beside a host that was linked statically is found, from elsewhere,", () => {
+  passEach(onLinux, {
+    "when the host was started by a relative path": "exec ./host - default_program",
+    "when the host was found in PATH": "PATH=.:$PATH exec host - default_program",
+    "when the host was given another name": "exec -a /bin/something ./host - default_program",
+    "when the host was given a name without a folder": "exec -a something ./host - default_program",
+  });
 });
 
 describe("plue-sidecar.js", () => {
   const withScript = join(folder, "with-script");
   const hostile = join(folder, "hostile");
   const host = join(withScript, "host");
-  const script = join(withScript, "plue-sidecar.js");
   const evil = join(hostile, "evil-was-run");
   beforeAll(async () => {
     if (missing !== undefined) return;
     mkdirSync(withScript);
     mkdirSync(hostile);
     copyFileSync(PROCESS, host);
-    const entrypoint = join(ROOT, "ffi", "sidecar", "main.ts");
-    const { outputs } = await Bun.build({
-      entrypoints: [entrypoint],
-      target: "node",
-    });
-    writeFileSync(script, await outputs[0]?.text() ?? "");
+    const entrypoints = [join(ROOT, "ffi", "sidecar", "main.ts")];
+    const { outputs } = await Bun.build({ entrypoints, target: "node" });
+    writeFileSync(join(withScript, "plue-sidecar.js"), await outputs[0]?.text() ?? "");
     writeFileSync(
       join(withScript, "tools.mjs"),
       `import { defineTool, ToolRegistry } from ${JSON.stringify(join(ROOT, "mod.ts"))};
@@ -149,15 +138,10 @@ export default new ToolRegistry({
     );
     writeFileSync(join(hostile, "bunfig.toml"), 'preload = ["./evil.mjs"]\n');
     writeFileSync(join(hostile, ".env"), "PLUE_TEST_EVIL=1\n");
-    const config = JSON.stringify({
-      compilerOptions: {
-        jsx: "react-jsx",
-        jsxImportSource: hostile,
-        paths: { "*": ["./evil.mjs"] },
-      },
-    });
+    const paths = { "*": ["./evil.mjs"] };
+    const config = { compilerOptions: { jsx: "react-jsx", jsxImportSource: hostile, paths } };
     for (const name of ["tsconfig.json", "jsconfig.json"]) {
-      writeFileSync(join(hostile, name), config);
+      writeFileSync(join(hostile, name), JSON.stringify(config));
     }
     mkdirSync(join(hostile, "below"));
     writeFileSync(
@@ -171,153 +155,106 @@ export default new ToolRegistry({
     "runs nothing that lies in the host's folder, and takes no variable of it",
     async () => {
       for (const path of [hostile, join(hostile, "below")]) {
-        await pass(within(path, `exec ${host} - hostile_folder`), env);
+        await pass(`exec ${host} - hostile_folder`, path, env);
         assertEquals(existsSync(evil), false);
       }
     },
   );
 
   withCompiler("takes no variable that makes its runtime run something else", async () => {
-    const inspect = {
+    await pass(`exec ${host} - hostile_folder`, hostile, {
+      ...env,
       BUN_INSPECT_CONNECT_TO: "unix:///tmp/no-such-socket",
       BUN_INSPECT_NOTIFY: "unix:///tmp/no-such-socket",
       BUN_INSPECT_PRELOAD: join(hostile, "evil.mjs"),
       BUN_OPTIONS: `--preload=${join(hostile, "evil.mjs")}`,
       BUN_CONFIG_FILE: join(hostile, "bunfig.toml"),
       NODE_OPTIONS: `--import=${join(hostile, "evil.mjs")}`,
-    };
-    await pass(within(hostile, `exec ${host} - hostile_folder`), {
-      ...env,
-      ...inspect,
     });
     assertEquals(existsSync(evil), false);
   });
 
-  const odd = {
-    "whose name is not UTF-8": "mkdir $'caf\\xe9' && cd $'caf\\xe9'",
-    "that it may not enter again": "mkdir closed && cd closed && chmod 0 .",
-  };
-  for (const [which, enter] of Object.entries(odd)) {
-    withCompiler(
-      `runs for a host in a folder ${which}`,
-      () => pass(within(folder, `${enter} && exec ${host} - odd_folder`), env),
-    );
-  }
-
-  withCompiler("may be what PLUE_SIDECAR names", async () => {
-    const named = { ...env, PLUE_SIDECAR: "with-script/plue-sidecar.js" };
-    await pass(within(folder, `exec ${PROCESS} - hostile_folder`), named);
-  });
+  passEach(
+    withCompiler,
+    {
+      "runs for a host in a folder whose name is not UTF-8":
+        `mkdir $'caf\\xe9' && cd $'caf\\xe9' && exec ${host} - odd_folder`,
+      "runs for a host in a folder that it may not enter again":
+        `mkdir closed && cd closed && chmod 0 . && exec ${host} - odd_folder`,
+      "may be what PLUE_SIDECAR names":
+        `PLUE_SIDECAR=with-script/plue-sidecar.js exec ${PROCESS} - hostile_folder`,
+    },
+    folder,
+    env,
+  );
 });
 
 describe("a host", () => {
-  const tests = {
-    "may fork() before it starts the tools and after it has ended them":
-      `${PROCESS} ${FAKE_SIDECAR} fork`,
+  passEach(withCompiler, {
+    "may fork() before it starts the tools and after it has ended them": withFake("fork"),
     "that was linked statically may call tools before main()":
-      "env PLUE_TEST_EARLY=1 ./host - early",
-    "may hand plue_init_with_options() a struct that ends in the middle of a field":
-      `${PROCESS} ${FAKE_SIDECAR} half_a_field`,
-  };
-  for (const [does, command] of Object.entries(tests)) {
-    withCompiler(does, () => pass(within(folder, `exec ${command}`)));
-  }
+      "PLUE_TEST_EARLY=1 exec ./host - early",
+    "may hand plue_init_with_options() a struct that ends in the middle of a field": withFake(
+      "half_a_field",
+    ),
+  });
 });
 
 describe("a host without a sidecar", () => {
-  const tests = {
+  passEach(withCompiler, {
     "says where one is looked for": `exec ${PROCESS} - no_program`,
     "says of a working directory that it is missing": "exec ./host - no_folder",
     "says what the sidecar has printed that was never ready": `exec ${PROCESS} - last_words`,
     "takes no folder and no empty name for one": "PATH=.:$PATH exec ./host - no_file",
     "says that there are too few descriptors": "exec ./host - few_descriptors",
-  };
-  for (const [does, command] of Object.entries(tests)) {
-    withCompiler(does, () => pass(within(folder, command)));
-  }
-
-  const asOther = join(folder, "host-of-another");
-  maybe(
-    missing === undefined && process.platform === "linux" &&
-      process.getuid?.() === 0,
-    missing ?? "it takes root, and Linux",
-  )("hands on nothing that its caller chose if it has more rights than its caller", () => {
-    chmodSync(folder, 0o755);
-    mkdirSync(asOther);
-    const host = join(asOther, "host");
-    copyFileSync(PROCESS, host);
-    chownSync(host, 65_534, 65_534);
-    chmodSync(host, 0o4755);
-    return pass([host, join(folder, "plue-sidecar"), "no_environment"], {
-      PLUE_SIDECAR: FAKE_SIDECAR,
-      PLUE_TEST_EVIL: "1",
-    });
   });
+
+  const notRoot = process.getuid?.() === 0 ? undefined : "it takes root";
+  unless(missing ?? notLinux ?? notRoot)(
+    "hands on nothing that its caller chose if it has more rights than its caller",
+    () => {
+      const asOther = join(folder, "host-of-another");
+      const host = join(asOther, "host");
+      chmodSync(folder, 0o755);
+      mkdirSync(asOther);
+      copyFileSync(PROCESS, host);
+      chownSync(host, 65_534, 65_534);
+      chmodSync(host, 0o4755);
+      const env = { ...WITH_FAKE, PLUE_TEST_EVIL: "1" };
+      return pass(`exec ${host} ${join(folder, "plue-sidecar")} no_environment`, folder, env);
+    },
+  );
 });
 
 describe("a relative path", () => {
-  withCompiler(
-    "of a program is seen from where the host called plue_init()",
-    () => pass(within(folder, "exec ./host - relative_program")),
-  );
-
-  withCompiler(
-    "in PATH is seen from the host's folder, not from the sidecar's",
-    () => pass(within(folder, "PATH=.:$PATH exec ./host - relative_path_variable")),
-  );
-
-  withCompiler(
-    "of PLUE_SIDECAR is seen from where the host was started",
-    () =>
-      pass(
-        within(
-          folder,
-          `PLUE_SIDECAR=./plue-sidecar exec ${PROCESS} - default_program`,
-        ),
-      ),
-  );
-
-  const modules = join(ROOT, "test", "native", "modules");
-  const onBun = join(folder, "sidecar-on-bun");
-  const main = join(ROOT, "ffi", "sidecar", "main.ts");
-  writeFileSync(
-    onBun,
-    `#!/bin/sh\nexec ${RUNTIMES["bun"]?.join(" ")} '${main}'\n`,
-  );
-  chmodSync(onBun, 0o755);
-
-  withCompiler(
-    "of a module is seen from where the host called plue_init()",
-    () =>
-      pass(within(modules, `exec ${PROCESS} - relative_module`), {
-        PLUE_SIDECAR: onBun,
-      }),
-  );
-
-  withCompiler("of PLUE_TOOLS is seen from where the host was started", () => {
-    const env = { PLUE_SIDECAR: onBun, PLUE_TOOLS: "loud.ts" };
-    return pass(
-      within(modules, `exec ${PROCESS} - relative_module_variable`),
-      env,
-    );
+  passEach(withCompiler, {
+    "of a program is seen from where the host called plue_init()": "exec ./host - relative_program",
+    "in PATH is seen from the host's folder, not from the sidecar's":
+      "PATH=.:$PATH exec ./host - relative_path_variable",
+    "of PLUE_SIDECAR is seen from where the host was started":
+      `PLUE_SIDECAR=./plue-sidecar exec ${PROCESS} - default_program`,
   });
+  passEach(
+    withCompiler,
+    {
+      "of a module is seen from where the host called plue_init()":
+        `exec ${PROCESS} - relative_module`,
+      "of PLUE_TOOLS is seen from where the host was started":
+        `PLUE_TOOLS=loud.ts exec ${PROCESS} - relative_module_variable`,
+    },
+    join(ROOT, "test", "native", "modules"),
+    { PLUE_SIDECAR: sidecarOn("bun", folder) },
+  );
 });
 
 describe("a plugin that libplue is linked into statically", () => {
   const plugin = process.platform === "darwin" ? "libplugin.dylib" : "libplugin.so";
-
-  withCompiler(
-    "can be unloaded while its sidecar runs and its threads end",
-    () =>
-      pass([join(PROGRAMS, "plugin_host"), join(PROGRAMS, plugin)], {
-        PLUE_SIDECAR: FAKE_SIDECAR,
-      }),
-  );
-
-  withCompiler("has the sidecar beside itself, also when it was named by a relative path", () => {
-    copyFileSync(join(PROGRAMS, plugin), join(folder, plugin));
-    return pass(
-      within(folder, `exec ${join(PROGRAMS, "plugin_host")} ./${plugin}`),
-    );
+  const host = join(PROGRAMS, "plugin_host");
+  passEach(withCompiler, {
+    "can be unloaded while its sidecar runs and its threads end":
+      `PLUE_SIDECAR=${FAKE_SIDECAR} exec ${host} ${join(PROGRAMS, plugin)}`,
+    "has the sidecar beside itself, also when it was named by a relative path": `cp ${
+      join(PROGRAMS, plugin)
+    } . && exec ${host} ./${plugin}`,
   });
 });

@@ -1,54 +1,44 @@
 // The package for Python: its own tests, its wheel, and the programs of its README.
 
-import { afterAll, beforeAll, describe } from "bun:test";
+import { beforeAll, describe } from "bun:test";
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import {
-  cpSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { maybe } from "../support/skip.ts";
 import {
   BUILD,
   buildPrograms,
-  hasProgram,
-  program,
+  lackOf,
   ROOT,
   run,
-  said,
   SHARED_LIBRARY,
+  shell,
   sidecarOn,
+  succeed,
   SUITE_LIBRARY,
+  temporaryFolder,
+  TOOLS,
+  unless,
 } from "./support.ts";
 
 const PACKAGE = join(ROOT, "ffi", "python");
-const missing = buildPrograms() ?? (hasProgram("python3") ? undefined : "there is no python3");
-const test = maybe(missing === undefined, missing ?? "");
-const folder = mkdtempSync(join(tmpdir(), "plue-python-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const missing = buildPrograms() ?? lackOf("python3");
+const test = unless(missing);
+const folder = temporaryFolder("python");
 
 const env = {
   PLUE_LIBRARY: SHARED_LIBRARY,
   PLUE_SUITE: SUITE_LIBRARY,
-  PLUE_SIDECAR: program(join(folder, "sidecar"), sidecarOn("bun")),
-  PLUE_TOOLS: join(ROOT, "test", "native", "tools.ts"),
+  PLUE_SIDECAR: sidecarOn("bun", folder),
+  PLUE_TOOLS: TOOLS,
   PYTHONDONTWRITEBYTECODE: "1",
   PYTHONPATH: PACKAGE,
 };
 
-async function python(
+function python(
   args: readonly string[],
   more: { readonly [name: string]: string } = {},
 ): Promise<string> {
-  const outcome = await run(["python3", ...args], { env: { ...env, ...more } });
-  assertEquals(outcome.code, 0, said(outcome));
-  return outcome.stdout;
+  return succeed(["python3", ...args], { env: { ...env, ...more } });
 }
 
 describe("the package for Python", () => {
@@ -87,10 +77,7 @@ describe("ffi/python/README.md", () => {
   });
 
   async function inClone(line: string, more: { readonly [name: string]: string }): Promise<void> {
-    const outcome = await run(["sh", "-ec", `cd '${clone}' && ${line}`], {
-      env: { ...env, PYTHONPATH: "", ...more },
-    });
-    assertEquals(outcome.code, 0, said(outcome));
+    await shell(line, { cwd: clone, env: { ...env, PYTHONPATH: "", ...more } });
   }
 
   test("has two commands", () =>

@@ -1,15 +1,12 @@
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdtempSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import process from "node:process";
-import { afterAll, describe, it } from "bun:test";
-import { maybe } from "../support/skip.ts";
+import { describe, it } from "bun:test";
 import {
   BUILD,
   buildPrograms,
-  LONG_LIMIT_MS,
-  type Outcome,
+  MORE_PARTS,
+  PARTS,
   program,
   PROGRAMS,
   ROOT,
@@ -17,64 +14,40 @@ import {
   RUNTIMES,
   said,
   sidecarOn,
+  succeed,
+  temporaryFolder,
+  TOOLS,
+  unless,
 } from "./support.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "plue-sidecar-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder("sidecar");
 
 const MAIN = join(ROOT, "ffi", "sidecar", "main.ts");
 const MODULES = join(ROOT, "test", "native", "modules");
-const TOOLS = join(ROOT, "test", "native", "tools.ts");
 const HOST = join(folder, "host");
 
-/** The duration of the long tests, in seconds: `npm run test:soak` sets it. */
-const SOAK = Number(process.env["PLUE_SOAK"] ?? 0);
 const unbuilt = buildPrograms();
-const withLibrary = maybe(unbuilt === undefined, unbuilt ?? "");
-if (unbuilt === undefined) await compileHost();
-
-async function compileHost(): Promise<void> {
+const withLibrary = unless(unbuilt);
+if (unbuilt === undefined) {
   const source = join(ROOT, "test", "native", "host.c");
-  const include = `-I${join(ROOT, "ffi", "include")}`;
-  const outcome = await run(
-    [
-      "cc",
-      include,
-      source,
-      "-o",
-      HOST,
-      `-L${BUILD}`,
-      "-lplue",
-      `-Wl,-rpath,${BUILD}`,
-    ],
-  );
-  assertEquals(outcome.code, 0, said(outcome));
+  const link = [`-L${BUILD}`, "-lplue", `-Wl,-rpath,${BUILD}`];
+  await succeed(["cc", `-I${join(ROOT, "ffi", "include")}`, source, "-o", HOST, ...link]);
 }
 
 /** The sidecar on each runtime. */
-const SIDECARS = Object.keys(RUNTIMES).map((name) => ({
-  name,
-  file: program(join(folder, name), sidecarOn(name)),
-}));
-const onBun = program(join(folder, "sidecar-on-bun"), sidecarOn("bun"));
+const SIDECARS = Object.keys(RUNTIMES).map((name) => ({ name, file: sidecarOn(name, folder) }));
+const onBun = join(folder, "sidecar-on-bun");
 
-/** The programs of a sidecar, in sizes that take about a second. */
-const PARTS =
-  "basic contract submit submit_restarts tools tools_restarts questions questions_restarts " +
-  "blocks notices log big streaming abort shared:20 " +
-  "metadata:20000 race:100 cancellation crash " +
-  `shutdown stress:8:${SOAK > 0 ? 20_000 : 1_500}:echo`;
-/** The same without what is the library's own doing, and takes many starts. */
-const FEWER_PARTS =
-  "basic contract submit tools questions blocks notices log big streaming abort shared:10 " +
-  "metadata:2000 race:30 " +
-  "stress:8:500:echo " +
-  "cancellation";
+/** The size of arguments counts from the start of a sidecar. */
+const PARTS_OF_SIDECAR = `large_arguments ${PARTS} log`;
+/** What is the library's own doing, and takes many starts. */
+const RESTARTS = "submit_restarts tools_restarts questions_restarts crash shutdown";
 
-function suite(sidecar: string, ...parts: readonly string[]): Promise<Outcome> {
+async function passSuite(sidecar: string, parts: string): Promise<void> {
   const env = { PLUE_SIDECAR: sidecar, PLUE_TOOLS: TOOLS };
   const config = JSON.stringify({ role: "user" });
-  return run([join(PROGRAMS, "suite"), "--config", config, ...parts], { env });
+  const command = [join(PROGRAMS, "suite"), "--config", config, ...parts.split(" ")];
+  assertStringIncludes(await succeed(command, { env }), "suite: ok");
 }
 
 /** The output of a host, line by line. */
@@ -92,32 +65,14 @@ async function host(
 
 for (const { name, file } of SIDECARS) {
   describe(`the sidecar on ${name}`, () => {
-    withLibrary("passes the host suite", async () => {
-      const parts = name === "bun" || SOAK > 0 ? PARTS : FEWER_PARTS;
-      const outcome = await suite(file, ...parts.split(" "));
-      assertEquals(outcome.code, 0, said(outcome));
-      assertStringIncludes(outcome.stdout, "suite: ok");
+    withLibrary("passes the host suite", () => {
+      const more = name === "bun" ? ` ${MORE_PARTS} ${RESTARTS}` : "";
+      return passSuite(file, PARTS_OF_SIDECAR + more);
     });
   });
 }
 
 describe("the sidecar", () => {
-  withLibrary("uses at most four times the size of a large argument", async () => {
-    for (const { name, file } of SIDECARS) {
-      const outcome = await suite(file, "large_arguments");
-      assertEquals(outcome.code, 0, `${name}: ${said(outcome)}`);
-    }
-  });
-
-  withLibrary("lets callers go when the grace period ends, on every runtime", async () => {
-    // Together: they only wait.
-    await Promise.all(SIDECARS.map(async ({ file }) => {
-      // The first call only starts the sidecar.
-      const outcome = await suite(file, "stress:1:1:echo", "grace");
-      assertEquals(outcome.code, 0, said(outcome));
-    }));
-  });
-
   withLibrary("offers what the configuration selects, and nothing else", async () => {
     const { lines } = await host(TOOLS, { allowIds: ["echo", "pid"] }, ["big", '{"n":1}']);
     const [list = "", metadata = "", result = ""] = lines;
@@ -165,42 +120,22 @@ describe("the sidecar", () => {
     ]);
   });
 
-  for (
-    const [config, why] of [
-      [{ colour: 1 }, '"/colour" is not one of its fields'],
-      [{ maxRisk: "huge" }, '"/maxRisk" must be one of safe, low, medium, high, critical'],
-      [{ context: { hasTerminal: "no" } }, '"/context" is wrong'],
-      [{ config: { greet: { word: 1 } } }, 'tool "greet": its configuration is wrong'],
-      [{ config: { nobody: {} } }, 'tool "nobody": it is not registered'],
-    ] as const
-  ) {
-    withLibrary(`says what is wrong with ${JSON.stringify(config)}`, async () => {
-      const { lines } = await host(TOOLS, config, ["echo", "{}"]);
-      for (const line of lines) {
-        const { error, message } = JSON.parse(line.slice(line.indexOf("{")));
-        assertEquals(error, "invalid_argument");
-        assertStringIncludes(message, why);
-      }
-      // The list, the event of the call, and the call.
-      assertEquals(lines.map((line) => line.split(" ")[0]), ["tools", "metadata", "echo"]);
-      assertMatch(lines[1] ?? "", /^metadata \{"type":"error","tool":"echo",/);
-    });
-  }
+  withLibrary("says what is wrong with the configuration, in each answer", async () => {
+    const { lines } = await host(TOOLS, { maxRisk: "huge" }, ["echo", "{}"]);
+    for (const line of lines) {
+      const { error, message } = JSON.parse(line.slice(line.indexOf("{")));
+      assertEquals(error, "invalid_argument");
+      assertStringIncludes(message, '"/maxRisk" must be one of safe, low');
+    }
+    // The list, the event of the call, and the call.
+    assertEquals(lines.map((line) => line.split(" ")[0]), ["tools", "metadata", "echo"]);
+    assertMatch(lines[1] ?? "", /^metadata \{"type":"error","tool":"echo",/);
+  });
 
-  for (
-    const [module, why] of [
-      [undefined, "no module was named; set PLUE_TOOLS"],
-      [join(MODULES, "nowhere.ts"), "Cannot load the tools of"],
-      [join(MODULES, "throws.ts"), "the disk is on fire"],
-      [join(MODULES, "empty.ts"), 'it must export a ToolRegistry as "registry" or by default'],
-    ] as const
-  ) {
-    withLibrary(`says of the module ${module?.split("/").at(-1)}: ${why}`, async () => {
-      const { lines } = await host(module, {}, []);
-      assertMatch(lines[0] ?? "", /^tools \{"error":"runtime_unavailable"/);
-      assertStringIncludes(JSON.parse((lines[0] ?? "").slice("tools ".length)).message, why);
-    });
-  }
+  withLibrary("says what is wrong with the module of tools", async () => {
+    const { lines } = await host(join(MODULES, "throws.ts"), {}, []);
+    assertMatch(lines[0] ?? "", /^tools \{"error":"runtime_unavailable".*the disk is on fire/);
+  });
 
   withLibrary("keeps what tools print out of the host's output, on every runtime", async () => {
     for (const { file } of SIDECARS) {
@@ -245,7 +180,8 @@ describe("the sidecar", () => {
   );
 
   withLibrary("prints the lines of the log that the host has not taken", async () => {
-    const outcome = await suite(onBun, "log_left");
+    const env = { PLUE_SIDECAR: onBun, PLUE_TOOLS: TOOLS };
+    const outcome = await run([join(PROGRAMS, "suite"), "log_left"], { env });
     assertEquals(outcome.code, 0, said(outcome));
     const lines = outcome.stderr.split("\n");
     const left = ["left two", "left three", "shut down one", "shut down two"];
@@ -255,11 +191,7 @@ describe("the sidecar", () => {
   withLibrary("runs the tools of the example workspace", async () => {
     const workspace = mkdtempSync(join(folder, "workspace-"));
     const module = join(ROOT, "examples", "workspace", "mod.ts");
-    const env = {
-      PLUE_SIDECAR: onBun,
-      PLUE_TOOLS: module,
-      PLUE_WORKSPACE: workspace,
-    };
+    const env = { PLUE_SIDECAR: onBun, PLUE_TOOLS: module, PLUE_WORKSPACE: workspace };
     const write = JSON.stringify({ path: "note.txt", content: "by the host" });
     const outcome = await run([HOST, "{}", "file-write", write], { env });
     assertMatch(outcome.stdout, /^file-write \{(?!"error")/m, said(outcome));
@@ -289,21 +221,13 @@ describe("a compiled sidecar", () => {
   const compiled = join(folder, "plue-sidecar");
 
   withLibrary("passes the host suite, with tools of the module that the host names", async () => {
-    const script = join(ROOT, "scripts", "build_native.mjs");
-    const built = await run(["node", script, "--sidecar"], { limitMs: LONG_LIMIT_MS });
-    assertEquals(built.code, 0, said(built));
-    const outcome = await suite(
-      join(BUILD, "plue-sidecar"),
-      ...FEWER_PARTS.split(" "),
-      "crash",
-    );
-    assertEquals(outcome.code, 0, said(outcome));
+    await succeed(["node", join(ROOT, "scripts", "build_native.mjs"), "--sidecar"]);
+    await passSuite(join(BUILD, "plue-sidecar"), `${PARTS_OF_SIDECAR} crash`);
   });
 
   withLibrary("is found beside the library, also as a script for Bun", async () => {
-    const env = { PLUE_TOOLS: TOOLS };
-    const outcome = await run([HOST, "{}", "echo", '{"a":1}'], { env });
-    assertStringIncludes(outcome.stdout, 'echo {"a":1}', said(outcome));
+    const output = await succeed([HOST, "{}", "echo", '{"a":1}'], { env: { PLUE_TOOLS: TOOLS } });
+    assertStringIncludes(output, 'echo {"a":1}');
     for (const { name } of SIDECARS) {
       const script = program(join(folder, `script-${name}`), [
         ...RUNTIMES[name] ?? [],
@@ -316,14 +240,7 @@ describe("a compiled sidecar", () => {
 
   withLibrary("may have its tools inside, and then needs no module", async () => {
     const source = join(MODULES, "built_in.ts");
-    const built = await run([
-      "bun",
-      "build",
-      source,
-      "--compile",
-      `--outfile=${compiled}`,
-    ]);
-    assertEquals(built.code, 0, said(built));
+    await succeed(["bun", "build", source, "--compile", `--outfile=${compiled}`]);
     const { lines } = await host(undefined, {}, ["echo", '{"a":1}'], compiled);
     assertEquals(lines.at(-1), 'echo {"a":1}');
   });

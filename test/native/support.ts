@@ -4,6 +4,8 @@
  * @module
  */
 
+import { assertEquals } from "@std/assert";
+import { afterAll } from "bun:test";
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
@@ -13,6 +15,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   renameSync,
   rmSync,
   statSync,
@@ -22,6 +25,7 @@ import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
+import { maybe } from "../support/skip.ts";
 
 /** The folder of the repository. */
 export const ROOT: string = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
@@ -34,6 +38,13 @@ export const SHARED_LIBRARY: string = join(
   BUILD,
   process.platform === "darwin" ? "libplue.1.dylib" : "libplue.so.1",
 );
+/** The module of tools that the host suite needs. */
+export const TOOLS: string = join(ROOT, "test", "native", "tools.ts");
+/** The environment of a host whose tools are in C. */
+export const WITH_FAKE = { PLUE_SIDECAR: join(PROGRAMS, "fake_sidecar") } as const;
+/** The duration of the long tests, in seconds: `npm run test:soak` sets it. */
+export const SOAK = Number(process.env["PLUE_SOAK"] ?? 0);
+
 /** The host suite as a library. */
 export const SUITE_LIBRARY: string = join(
   PROGRAMS,
@@ -66,6 +77,20 @@ export const RUNTIMES: { readonly [name: string]: readonly string[] } = {
   node: ["node", "--disable-warning=ExperimentalWarning"],
 };
 
+/** The parts of the host suite that every runtime passes in both hostings, in about a second. */
+export const PARTS = "basic contract submit tools questions blocks notices big streaming abort " +
+  "shared:10 metadata:2000 race:30 stress:8:500:echo grace";
+/** The same with larger numbers, for the fastest runtime. */
+export const MORE_PARTS = "shared:20 metadata:20000 race:100 cancellation taking_back " +
+  `stress:8:${SOAK > 0 ? 20_000 : 1_500}:echo`;
+
+/** A folder that exists until the tests of the calling file have ended. */
+export function temporaryFolder(name: string): string {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), `plue-${name}-`)));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
 /** Makes a program of a command: `$PLUE_SIDECAR` is the path of one file. */
 export function program(file: string, command: readonly string[]): string {
   writeFileSync(file, `#!/bin/sh\nexec ${command.map((word) => `'${word}'`).join(" ")}\n`);
@@ -73,9 +98,10 @@ export function program(file: string, command: readonly string[]): string {
   return file;
 }
 
-/** The command of the sidecar on a runtime. */
-export function sidecarOn(runtime: string): readonly string[] {
-  return [...RUNTIMES[runtime] ?? [], join(ROOT, "ffi", "sidecar", "main.ts")];
+/** Makes a program of the sidecar on a runtime. */
+export function sidecarOn(runtime: string, folder: string): string {
+  const command = [...RUNTIMES[runtime] ?? [], join(ROOT, "ffi", "sidecar", "main.ts")];
+  return program(join(folder, `sidecar-on-${runtime}`), command);
 }
 
 /** True if a program is on the path. */
@@ -99,29 +125,38 @@ export function make(...args: readonly string[]): void {
   }
 }
 
-/** Why nothing can be built here; `undefined` if it can. */
-export function noCompiler(): string | undefined {
-  const missing = ["cc", "make"].find((program) => !hasProgram(program));
+/** Why a test cannot run here, of those that compile, or need other programs as well. */
+export function lackOf(...programs: readonly string[]): string | undefined {
+  const missing = ["cc", "make", ...programs].find((program) => !hasProgram(program));
   return missing === undefined ? undefined : `there is no ${missing}`;
 }
 
-/** True if the compiler can build a working program with the sanitizer. */
-export function hasSanitizer(name: string): boolean {
-  if (noCompiler() !== undefined) return false;
-  const folder = mkdtempSync(join(tmpdir(), "plue-sanitizer-"));
-  const [source, program] = [join(folder, "empty.c"), join(folder, "empty")];
-  writeFileSync(source, "int main(void) { return 0; }\n");
-  const built = spawnSync("cc", [`-fsanitize=${name}`, source, "-o", program]).status === 0;
-  const started = built && spawnSync(program).status === 0;
-  rmSync(folder, { recursive: true });
-  return started;
+/** Why nothing can be compiled with a sanitizer. `source` is that of a program that does nothing. */
+export function lackOfSanitizer(
+  name: string,
+  compiler = "cc",
+  source = "int main(void) { return 0; }\n",
+): string | undefined {
+  const lack = lackOf(compiler);
+  if (lack !== undefined) return lack;
+  const folder = temporaryFolder("sanitizer");
+  const [file, program] = [join(folder, "empty.c"), join(folder, "empty")];
+  writeFileSync(file, source);
+  const isBuilt = spawnSync(compiler, [`-fsanitize=${name}`, file, "-o", program]).status === 0;
+  const isSound = isBuilt && (name.includes("fuzzer") || spawnSync(program).status === 0);
+  return isSound ? undefined : `the compiler has no -fsanitize=${name} here`;
 }
 
 /** Why the native programs cannot be built; `undefined` once they have been. */
 export function buildPrograms(): string | undefined {
-  const reason = noCompiler();
-  if (reason === undefined) make("all", "test-programs");
+  const reason = lackOf();
+  if (reason === undefined) make("-j2", "all", "test-programs");
   return reason;
+}
+
+/** A test; a skipped one with the reason why it cannot run, if there is one. */
+export function unless(reason: string | undefined): ReturnType<typeof maybe> {
+  return maybe(reason === undefined, reason ?? "");
 }
 
 /** Programs of a variant of the library that the tests run. */
@@ -156,7 +191,7 @@ export function buildVariant(name: string, setting: string): string {
     const files = VARIANT.map((program) => join(build, "test", program));
     // A sanitizer's code makes the compiler warn of what cannot be.
     const warnings = setting.startsWith("SANITIZE") ? ["WERROR="] : [];
-    make("-j2", `BUILD=${build}`, setting, "CFLAGS=-O1 -g", ...warnings, "all", ...files);
+    make("-j2", `BUILD=${build}`, setting, "CFLAGS=-O1 -g1", ...warnings, "all", ...files);
     if (existsSync(kept)) rmSync(build, { recursive: true });
     else renameSync(build, kept);
   }
@@ -191,9 +226,10 @@ export interface RunOptions {
   readonly env?: { readonly [name: string]: string };
   /** For a program that hangs: far more than a busy machine needs. */
   readonly limitMs?: number;
+  readonly cwd?: string;
 }
 
-const LIMIT_MS = 120_000 + Number(process.env["PLUE_SOAK"] ?? 0) * 1_000;
+const LIMIT_MS = 120_000 + SOAK * 1_000;
 
 /** The limit of what compiles, installs, or runs under an instrument. */
 export const LONG_LIMIT_MS: number = LIMIT_MS + 360_000;
@@ -237,11 +273,11 @@ function stacks(id: number): string {
 /** Runs a program to its end, and ends it with everything that it started if it hangs. */
 export function run(
   [command = "", ...args]: readonly string[],
-  { env = {}, limitMs = LIMIT_MS }: RunOptions = {},
+  { env = {}, limitMs = LIMIT_MS, cwd = ROOT }: RunOptions = {},
 ): Promise<Outcome> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
-      cwd: ROOT,
+      cwd,
       env: { ...process.env, PATH, PLUE_CONTRACT: CONTRACT, ...env },
       stdio: ["ignore", "pipe", "pipe"],
       detached: true,
@@ -281,4 +317,19 @@ function kill(id: number): void {
 /** The output of a program, for the message of a failed assertion. */
 export function said({ code, stdout, stderr }: Outcome): string {
   return `exit code ${code}\n${stdout.slice(-4_000)}\n${stderr.slice(-12_000)}`;
+}
+
+/** Runs a program that must end well, and returns its output. */
+export async function succeed(
+  command: readonly string[],
+  options: RunOptions = {},
+): Promise<string> {
+  const outcome = await run(command, { limitMs: LONG_LIMIT_MS, ...options });
+  assertEquals(outcome.code, 0, `${command.join(" ")}: ${said(outcome)}`);
+  return outcome.stdout;
+}
+
+/** The same for lines of a shell. */
+export function shell(lines: string, options: RunOptions = {}): Promise<string> {
+  return succeed(["sh", "-ec", lines], options);
 }

@@ -8,13 +8,12 @@ import { dispatchResponse, exportTools } from "../../src/formats/mod.ts";
 import { createMcpEndpoint } from "../../src/adapters/mcp/mod.ts";
 import { attachNative, type NativeAttachment } from "../../src/adapters/native/mod.ts";
 import { modernRequest } from "../adapters/mcp/support.ts";
-import { maybe } from "../support/skip.ts";
 import { loadSuite } from "./suite_library.ts";
-import { buildPrograms, SUITE_LIBRARY } from "./support.ts";
+import { buildPrograms, SUITE_LIBRARY, unless } from "./support.ts";
 import { dispatch, registry } from "./tools.ts";
 
 const unbuilt = buildPrograms();
-const test = maybe(unbuilt === undefined, unbuilt ?? "");
+const test = unless(unbuilt);
 const suite = unbuilt === undefined ? await loadSuite(SUITE_LIBRARY) : undefined;
 const dispatcher = new ToolDispatcher(registry);
 let attachment: NativeAttachment | undefined;
