@@ -14,10 +14,6 @@ const char plue_closed_by_host[] = "The host closed a descriptor of libplue";
 
 int plue_inbox_open(struct plue_inbox *inbox, int socket) {
     inbox->socket = socket;
-    atomic_init(&inbox->is_taken, 0);
-    atomic_init(&inbox->is_closed, false);
-    atomic_init(&inbox->has_ended, false);
-    atomic_init(&inbox->has_failed, false);
     return plue_socket_pair(inbox->wake);
 }
 

@@ -32,7 +32,7 @@ struct plue_inbox {
     uint8_t bytes[PLUE_INBOX_SIZE];
 };
 
-/* Returns 0, or -1 with errno. It owns nothing then. */
+/* Opens an inbox that is zero. Returns 0, or -1 with errno; it owns nothing then. */
 int plue_inbox_open(struct plue_inbox *inbox, int socket);
 /* Frees what it holds. The socket stays. */
 void plue_inbox_destroy(struct plue_inbox *inbox);

@@ -80,11 +80,17 @@ void plue_peer_fail(const struct plue_peer *peer, const char *code, const char *
     plue_invocations_abort(peer->generation);
 }
 
-struct plue_outcome plue_peer_refusal(const struct plue_peer *peer) {
-    if (peer->refusal == NULL) {
-        return plue_outcome_out_of_memory();
+enum plue_readiness plue_peer_readiness(const struct plue_peer *peer, struct plue_outcome *failure) {
+    switch (peer->state) {
+    case PLUE_PEER_READY:
+        return PLUE_RUNTIME_IS_READY;
+    case PLUE_PEER_REFUSED:
+        *failure = peer->refusal == NULL ? plue_outcome_out_of_memory()
+                                         : plue_outcome_failure(peer->refusal_code, peer->refusal);
+        return PLUE_RUNTIME_HAS_FAILED;
+    default:
+        return PLUE_RUNTIME_IS_STARTING;
     }
-    return plue_outcome_failure(peer->refusal_code, peer->refusal);
 }
 
 /* Takes `reason`, which may be NULL: out of memory. */

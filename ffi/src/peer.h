@@ -29,6 +29,13 @@ struct plue_peer {
     uint64_t pong_due_ms PLUE_GUARDED;           /* 0: no PING is unanswered */
 };
 
+/* Whether calls can be given to a peer. */
+enum plue_readiness { PLUE_RUNTIME_IS_READY, PLUE_RUNTIME_HAS_FAILED, PLUE_RUNTIME_IS_STARTING };
+
+/* Says how the peer is. After HAS_FAILED, with the reason. */
+enum plue_readiness plue_peer_readiness(const struct plue_peer *peer,
+                                        struct plue_outcome *failure) PLUE_LOCKED;
+
 /* Begins a connection. */
 void plue_peer_open(struct plue_peer *peer) PLUE_LOCKED;
 
@@ -50,9 +57,6 @@ void plue_peer_close(struct plue_peer *peer);
 /* Ends all calls of the peer with a failure, and aborts the invocations by it. */
 void plue_peer_fail(const struct plue_peer *peer, const char *code,
                     const char *message) PLUE_LOCKED;
-
-/* The failure of calls while the peer is PLUE_PEER_REFUSED. */
-struct plue_outcome plue_peer_refusal(const struct plue_peer *peer) PLUE_LOCKED;
 
 /* Acts on a frame from the tools side, and may take what is its own. Returns false when it breaks the
  * protocol. The threads in

@@ -237,7 +237,7 @@ static void give_up(struct plue_call *call) PLUE_UNLOCKED {
         call->outcome = outcome;
         plue_call_forget(call);
         atomic_fetch_or(&call->news, PLUE_CALL_DONE);
-        plue_runtime_suspect(call->generation);
+        plue_sidecar_suspect(call->generation);
     }
     if (is_running && abort != NULL && call->sidecar == NULL) {
         plue_guest_enqueue(abort);

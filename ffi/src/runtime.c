@@ -34,27 +34,7 @@ static enum plue_readiness look_at_guest(enum plue_patience patience, struct plu
             "Called on the JavaScript thread, which would have to run the tool: call from another");
         return PLUE_RUNTIME_HAS_FAILED;
     }
-    switch ((*peer)->state) {
-    case PLUE_PEER_READY:
-        return PLUE_RUNTIME_IS_READY;
-    case PLUE_PEER_REFUSED:
-        *failure = plue_peer_refusal(*peer);
-        return PLUE_RUNTIME_HAS_FAILED;
-    default:
-        return PLUE_RUNTIME_IS_STARTING;
-    }
-}
-
-static enum plue_readiness look_at_sidecar(bool *waited, struct plue_peer **peer,
-                                           struct plue_outcome *failure) PLUE_LOCKED {
-    switch (plue_sidecar_ensure(waited, peer, failure)) {
-    case PLUE_SIDECAR_READY:
-        return PLUE_RUNTIME_IS_READY;
-    case PLUE_SIDECAR_FAILED:
-        return PLUE_RUNTIME_HAS_FAILED;
-    default:
-        return PLUE_RUNTIME_IS_STARTING;
-    }
+    return plue_peer_readiness(*peer, failure);
 }
 
 static struct plue_outcome too_slow(void) PLUE_LOCKED {
@@ -83,7 +63,7 @@ enum plue_readiness plue_runtime_look(enum plue_patience patience, uint64_t limi
         return readiness;
     }
     case SIDECAR:
-        return look_at_sidecar(waited, peer, failure);
+        return plue_sidecar_ensure(waited, peer, failure);
     default:
         *failure = plue_outcome_failure("runtime_unavailable", "No JavaScript runtime is attached");
         return PLUE_RUNTIME_HAS_FAILED;
@@ -210,11 +190,4 @@ int plue_start(void) {
     plue_runtime_ready(PLUE_WAITS_FOR_START, NULL, &outcome);
     plue_unlock();
     return plue_outcome_status(outcome);
-}
-
-void plue_runtime_suspect(uint64_t generation) {
-    struct plue_sidecar *sidecar = plue_sidecar_of(generation);
-    if (sidecar != NULL) {
-        plue_sidecar_ping(sidecar);
-    }
 }

@@ -16,8 +16,6 @@
 /* Whether the caller is going to wait for JavaScript, which must not happen on its thread. */
 enum plue_patience { PLUE_WAITS_FOR_TOOL, PLUE_WAITS_FOR_START, PLUE_WAITS_FOR_NOTHING };
 
-enum plue_readiness { PLUE_RUNTIME_IS_READY, PLUE_RUNTIME_HAS_FAILED, PLUE_RUNTIME_IS_STARTING };
-
 /* Looks for the peer that calls go to, and starts the runtime if there is none. `*waited` is false the
  * first time; after IS_STARTING, look again when plue_change() was called. `limit_ms` is the bound for
  * a guest's start. */
@@ -50,8 +48,5 @@ struct plue_aborts {
 /* Notifies the calls of aborted signals, and returns what is left to be done. */
 struct plue_aborts plue_runtime_take_aborts(void) PLUE_LOCKED;
 void plue_runtime_send_aborts(struct plue_aborts *aborts);
-
-/* Called when the tool of a call of that peer has outlived its grace period. */
-void plue_runtime_suspect(uint64_t generation) PLUE_LOCKED;
 
 #endif

@@ -87,12 +87,12 @@ bool plue_sidecar_exists(void) {
     return current != NULL;
 }
 
-struct plue_sidecar *plue_sidecar_of(uint64_t generation) {
+static struct plue_sidecar *sidecar_of(uint64_t generation) PLUE_LOCKED {
     return is_running() && current->peer.generation == generation ? current : NULL;
 }
 
 struct plue_sidecar *plue_sidecar_hold(uint64_t generation) {
-    struct plue_sidecar *sidecar = plue_sidecar_of(generation);
+    struct plue_sidecar *sidecar = sidecar_of(generation);
     if (sidecar != NULL) {
         atomic_fetch_add(&sidecar->references, 1);
     }
@@ -432,10 +432,9 @@ static void append_last_output(struct plue_sidecar *sidecar, struct ending *endi
     }
 }
 
-/* The host has closed descriptors of the library. Which of the numbers are others' by now cannot be
- * found out: those that are not are lost. */
+/* At first, and when the host has closed descriptors of the library: which of the numbers are others' by
+ * then cannot be found out, and those that are not are lost. */
 static void forget_descriptors(struct plue_sidecar *sidecar) {
-    plue_process_forget_descriptors(sidecar->process);
     sidecar->socket = -1;
     sidecar->poke[0] = -1;
     sidecar->poke[1] = -1;
@@ -457,6 +456,7 @@ static void *run_thread(void *argument) {
     }
     plue_outbox_close(&sidecar->outbox);
     if (strcmp(ending.why, plue_closed_by_host) == 0) {
+        plue_process_forget_descriptors(sidecar->process);
         forget_descriptors(sidecar);
     }
     shutdown(sidecar->socket, SHUT_RDWR);
@@ -483,15 +483,9 @@ static struct plue_sidecar *make_sidecar(void) PLUE_LOCKED {
     int pair[2] = {-1, -1};
     atomic_init(&sidecar->references, 1);
     pthread_mutex_init(&sidecar->process_lock, NULL);
-    sidecar->socket = -1;
+    forget_descriptors(sidecar);
     sidecar->child_socket = -1;
-    sidecar->poke[0] = -1;
-    sidecar->poke[1] = -1;
-    sidecar->inbox.wake[0] = -1;
-    sidecar->inbox.wake[1] = -1;
     plue_peer_open(&sidecar->peer);
-    sidecar->output.from = -1;
-    sidecar->output.to = -1;
     bool made = plue_socket_pair(pair) == 0;
     plue_outbox_init(&sidecar->outbox, pair[0]);
     sidecar->socket = pair[0];
@@ -555,35 +549,24 @@ struct plue_frame *plue_sidecar_withdraw(struct plue_sidecar *sidecar, uint64_t 
     return plue_outbox_withdraw(&sidecar->outbox, call);
 }
 
-enum plue_sidecar_state plue_sidecar_ensure(bool *waited, struct plue_peer **peer,
-                                            struct plue_outcome *reason) {
-    if (is_running() && current->peer.state == PLUE_PEER_REFUSED) {
-        *reason = plue_peer_refusal(&current->peer);
-        return PLUE_SIDECAR_FAILED;
-    }
-    if (is_running() && current->peer.state == PLUE_PEER_READY) {
+enum plue_readiness plue_sidecar_ensure(bool *waited, struct plue_peer **peer,
+                                        struct plue_outcome *reason) {
+    if (is_running() && current->peer.state != PLUE_PEER_WAITING) {
         *peer = &current->peer;
-        return PLUE_SIDECAR_READY;
-    }
-    if (is_running()) {
-        *waited = true;
-        return PLUE_SIDECAR_STARTING;
+        return plue_peer_readiness(&current->peer, reason);
     }
     uint64_t now = plue_now_ms();
-    if (*waited && failure.in_a_row > 0) {
-        *reason = last_failure();
-        return PLUE_SIDECAR_FAILED;
-    }
-    if (failure.in_a_row > 0 && now < failure.next_start_ms) {
+    bool has_failed = !is_running() && failure.in_a_row > 0;
+    if (has_failed && !*waited && now < failure.next_start_ms) {
         *reason = too_early(now);
-        return PLUE_SIDECAR_FAILED;
+        return PLUE_RUNTIME_HAS_FAILED;
     }
-    if (!start()) {
+    if ((has_failed && *waited) || (!is_running() && !start())) {
         *reason = last_failure();
-        return PLUE_SIDECAR_FAILED;
+        return PLUE_RUNTIME_HAS_FAILED;
     }
     *waited = true;
-    return PLUE_SIDECAR_STARTING;
+    return PLUE_RUNTIME_IS_STARTING;
 }
 
 /* ------------------------------------------------------------------------------------ ends */
@@ -616,8 +599,9 @@ void plue_sidecar_end_shutdown(void) {
     failure.next_start_ms = 0;
 }
 
-void plue_sidecar_ping(struct plue_sidecar *sidecar) {
-    if (sidecar->peer.pong_due_ms != 0) {
+void plue_sidecar_suspect(uint64_t generation) {
+    struct plue_sidecar *sidecar = sidecar_of(generation);
+    if (sidecar == NULL || sidecar->peer.pong_due_ms != 0) {
         return;
     }
     struct plue_frame *frame = plue_frame_new(PLUE_FRAME_PING, 0, 0, NULL, 0);

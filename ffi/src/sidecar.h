@@ -13,25 +13,22 @@
 
 struct plue_sidecar;
 
-enum plue_sidecar_state { PLUE_SIDECAR_READY, PLUE_SIDECAR_FAILED, PLUE_SIDECAR_STARTING };
-
-/* Starts the sidecar if none runs. READY sets `*peer`, FAILED sets `*failure`. After STARTING: wait
- * for plue_change(), and ask again with the same `*waited`, which is false at first; a start that
+/* Starts the sidecar if none runs. IS_READY sets `*peer`, HAS_FAILED sets `*failure`. After IS_STARTING:
+ * wait for plue_change(), and call again with the same `*waited`, which is false at first; a start that
  * failed in between is then reported instead of tried again. */
-enum plue_sidecar_state plue_sidecar_ensure(bool *waited, struct plue_peer **peer,
-                                            struct plue_outcome *failure) PLUE_LOCKED;
+enum plue_readiness plue_sidecar_ensure(bool *waited, struct plue_peer **peer,
+                                        struct plue_outcome *failure) PLUE_LOCKED;
 
 /* Returns true if there is a sidecar, or the thread of an ended sidecar. */
 bool plue_sidecar_exists(void) PLUE_LOCKED;
 
-/* The running sidecar whose peer has that generation; NULL if it has ended. */
-struct plue_sidecar *plue_sidecar_of(uint64_t generation) PLUE_LOCKED;
-
-/* The same; keeps its memory and its socket. */
+/* The running sidecar whose peer has that generation, with its memory and its socket kept; NULL if it has
+ * ended. */
 struct plue_sidecar *plue_sidecar_hold(uint64_t generation) PLUE_LOCKED;
 
-/* Asks the sidecar for a sign of life, and has it killed if none comes. */
-void plue_sidecar_ping(struct plue_sidecar *sidecar) PLUE_LOCKED;
+/* Asks that sidecar for a sign of life, and has it killed if none comes: the tool of one of its calls has
+ * outlived its grace period. */
+void plue_sidecar_suspect(uint64_t generation) PLUE_LOCKED;
 
 /* Fails the running calls and sends the sidecar SHUTDOWN. Returns it, or NULL if there is none. */
 struct plue_sidecar *plue_sidecar_begin_shutdown(void) PLUE_LOCKED;

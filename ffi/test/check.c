@@ -138,7 +138,12 @@ bool is_failure(const char *json, const char *code) {
 }
 
 void expect_answer(const char *tool, const char *params, const char *expected) {
-    char *json = plue_tool_execute(tool, params, NULL);
+    expect_answer_with(NULL, tool, params, expected);
+}
+
+void expect_answer_with(const plue_tool_context_t *context, const char *tool, const char *params,
+                        const char *expected) {
+    char *json = plue_tool_execute(tool, params, context);
     CHECK(strcmp(json, expected) == 0, "%s(%s) gave %.200s", tool, params, json);
     CHECK(strcmp(plue_get_last_error(), "No error") == 0, "%s", plue_get_last_error());
     CHECK(strcmp(plue_get_last_error_json(), "{}") == 0, "%s", plue_get_last_error_json());

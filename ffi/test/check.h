@@ -72,8 +72,10 @@ bool contains(const char *text, const char *part);
 /* Says whether `json` is a failure with that code. */
 bool is_failure(const char *json, const char *code);
 
-/* Calls a tool without a context, and checks the whole answer. */
+/* Calls a tool, and checks the whole answer. */
 void expect_answer(const char *tool, const char *params, const char *expected);
+void expect_answer_with(const plue_tool_context_t *context, const char *tool, const char *params,
+                        const char *expected);
 
 /* Calls the tool "echo"; for on_threads(). */
 void *call_echo(void *unused);

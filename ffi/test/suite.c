@@ -44,25 +44,18 @@ static void test_texts(void) {
     CHECK_OK(plue_tool_call("echo", NULL, NULL, NULL));
 }
 
-struct notified {
-    int count;
-    char event[200];
-};
-
-static void note_event(const char *json, void *user_data) {
-    struct notified *notified = user_data;
-    notified->count++;
-    snprintf(notified->event, sizeof notified->event, "%s", json);
+static void count_failure_event(const char *json, void *count) {
+    ++*(int *)count;
+    CHECK(contains(json, "{\"type\":\"error\",\"tool\":\"\",\"error\":\"invalid_argument\","),
+          "%s", json);
 }
 
 /* "Send error metadata": also for a call that fails before any tool is called. */
 static void test_event_of_failure(void) {
-    struct notified notified = {0, ""};
-    plue_tool_context_t context = {NULL, NULL, NULL, note_event, &notified};
+    int count = 0;
+    plue_tool_context_t context = {.metadata_callback = count_failure_event, .user_data = &count};
     expect_failure_with(&context, NULL, "{}", "invalid_argument", "");
-    CHECK(notified.count == 1, "%d events", notified.count);
-    CHECK(contains(notified.event, "{\"type\":\"error\",\"tool\":\"\",\"error\":\"invalid_argument\","),
-          "%s", notified.event);
+    CHECK(count == 1, "%d events", count);
 }
 
 /* The last error belongs to a thread. */
@@ -91,9 +84,7 @@ static void test_big(void) {
     memset(params, 'y', size + 6);
     memcpy(params, "{\"s\":\"", 6);
     memcpy(params + 6 + size, "\"}", 3);
-    char *json = plue_tool_execute("echo", params, NULL);
-    CHECK(strcmp(json, params) == 0, "%zu bytes", strlen(json));
-    plue_free_json(json);
+    expect_answer("echo", params, params);
     free(params);
 }
 
@@ -206,19 +197,16 @@ static void test_metadata(int events) {
     char expected[96];
     snprintf(params, sizeof params, "{\"n\":%d}", events);
     snprintf(expected, sizeof expected, "{\"n\":%d,\"session\":\"S\",\"message\":\"M\"}", events);
-    char *json = plue_tool_execute("progress", params, &context);
-    CHECK(strcmp(json, expected) == 0, "%s", json);
+    expect_answer_with(&context, "progress", params, expected);
     CHECK(seen.count == events, "%d events instead of %d", seen.count, events);
     CHECK(seen.out_of_order == 0, "%d", seen.out_of_order);
     CHECK(seen.on_other_thread == 0, "%d", seen.on_other_thread);
-    plue_free_json(json);
 
     int nested = 0;
     context.metadata_callback = call_from_callback;
     context.user_data = &nested;
-    json = plue_tool_execute("progress", "{\"n\":50}", &context);
+    plue_free_json(plue_tool_execute("progress", "{\"n\":50}", &context));
     CHECK(nested == 50, "%d nested calls", nested);
-    plue_free_json(json);
 }
 
 static void release_held(const char *json, void *user_data) {
@@ -231,9 +219,8 @@ static void release_held(const char *json, void *user_data) {
 static void test_streaming(void) {
     int events = 0;
     plue_tool_context_t context = {NULL, NULL, NULL, release_held, &events};
-    char *json = plue_tool_execute("hold", "{}", &context);
-    CHECK(strcmp(json, "{\"held\":true}") == 0 && events == 1, "%d events, %s", events, json);
-    plue_free_json(json);
+    expect_answer_with(&context, "hold", "{}", "{\"held\":true}");
+    CHECK(events == 1, "%d events", events);
 }
 
 struct drops {
@@ -261,11 +248,10 @@ static void count_after_all(const char *json, void *user_data) {
 static void test_dropping(void) {
     struct drops drops = {0, 0, false};
     plue_tool_context_t context = {NULL, NULL, NULL, count_after_all, &drops};
-    char *json = plue_tool_execute("progress", "{\"n\":600000}", &context);
+    plue_free_json(plue_tool_execute("progress", "{\"n\":600000}", &context));
     CHECK(drops.dropped > 0, "%ld seen", drops.seen);
     CHECK(drops.seen + drops.dropped == 600000, "%ld and %ld", drops.seen, drops.dropped);
     CHECK(!drops.more_after, "events after the last");
-    plue_free_json(json);
 }
 
 /* ------------------------------------------------------------------------------------ abort */
@@ -376,11 +362,9 @@ static void see_end_and_abort(const char *json, void *user_data) {
 static void test_late_events(void) {
     struct flood flood = {.call = {.signal = plue_abort_signal_new()}};
     plue_tool_context_t context = {"S", "M", flood.call.signal, see_end_and_abort, &flood};
-    char *json = plue_tool_execute("progress", "{\"n\":5}", &context);
-    CHECK(strcmp(json, "{\"n\":5,\"session\":\"S\",\"message\":\"M\"}") == 0, "%s", json);
-    CHECK(flood.seen == 1 && flood.dropped == 4, "%ld seen, %ld dropped", flood.seen,
-          flood.dropped);
-    plue_free_json(json);
+    expect_answer_with(&context, "progress", "{\"n\":5}",
+                       "{\"n\":5,\"session\":\"S\",\"message\":\"M\"}");
+    CHECK(flood.seen == 1 && flood.dropped == 4, "%ld seen, %ld dropped", flood.seen, flood.dropped);
     plue_abort_signal_release(flood.call.signal);
 }
 

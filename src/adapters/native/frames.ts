@@ -8,9 +8,6 @@
 /** The protocol that this side speaks. */
 export const PROTOCOL_VERSION = 2;
 
-/** The flag of a register frame: it is answered with a result. */
-export const WANTS_ANSWER = 1;
-
 /** The contents of a yield frame, in its flags. */
 export const YIELD = {
   result: 0,
@@ -63,30 +60,30 @@ export const REPLY = {
 /** One of {@linkcode REPLY}. */
 export type ReplyType = typeof REPLY[keyof typeof REPLY];
 
-/** The flag of an execute frame: the caller listens to metadata. */
-export const WANTS_METADATA = 1;
-
-/** The flag of an execute frame: the host answers questions. */
-export const ANSWERS_QUESTIONS = 2;
+/** The flags of frames. */
+export const FLAG = {
+  /** Of an execute frame: the caller listens to metadata. */
+  wantsMetadata: 1,
+  /** Of an execute frame: the host answers questions. */
+  answersQuestions: 2,
+  /** Of an abort frame whose id is an abort signal's, not a call's. */
+  abortsSignal: 1,
+  /** Of a register frame that is answered with a result. */
+  wantsAnswer: 1,
+  /** Of the result frame of a call that failed. */
+  callFailed: 1,
+  /** Of a failed frame: the host's configuration is at fault. */
+  badConfiguration: 1,
+} as const;
 
 /** The flags of an execute frame above this are the operation. */
 export const OPERATION_SHIFT = 2;
 
-/** The flag of an abort frame whose id is an abort signal's, not a call's. */
-export const ABORTS_SIGNAL = 1;
-
-/** The bytes before the strings of an execute frame: the id of its abort signal. */
-export const SIGNAL_BYTES = 8;
-
-/**
- * The flag of a result frame: the call failed. The other bits are the status of `plue.h`, or the flags
- * of the result.
- */
-export const CALL_FAILED = 1;
+/** The flags of a result frame above this are the status of `plue.h`, or the flags of the result. */
 export const STATUS_SHIFT = 1;
 
-/** The flag of a failed frame: the host's configuration is at fault. */
-export const BAD_CONFIGURATION = 1;
+/** The bytes before the strings of an execute or register frame: an id. */
+export const SIGNAL_BYTES = 8;
 
 /** libplue sent what the protocol does not allow. Nothing that follows can be trusted. */
 export class FrameError extends Error {
@@ -105,11 +102,8 @@ export interface Frame {
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /**
- * Reads the whole frames at the beginning of `bytes`.
+ * Reads the whole frames at the beginning of `bytes`, and returns their size.
  *
- * @param bytes The bytes received so far.
- * @param handle Is given one frame after the other.
- * @returns The size of those frames; the rest is the beginning of a frame.
  * @throws {FrameError} If the bytes cannot be a frame.
  */
 export function readFrames(bytes: Uint8Array, handle: (frame: Frame) => void): number {
@@ -154,9 +148,8 @@ export function readText(bytes: Uint8Array): string {
 }
 
 /**
- * Reads a block of strings: their lengths, then their bytes.
+ * Reads a block of strings, of which NULL is `undefined`.
  *
- * @returns The strings; `undefined` for NULL.
  * @throws {FrameError} If the lengths do not add up to the payload.
  */
 export function readStrings(payload: Uint8Array, count: number): (string | undefined)[] {
@@ -211,11 +204,7 @@ export class FrameWriter {
     return this.#used;
   }
 
-  /**
-   * Adds a frame whose payload is text.
-   *
-   * @returns `false` if the frame would be too large: it is not added.
-   */
+  /** Adds a frame whose payload is text. Returns `false` if it would be too large: it is not added. */
   add(type: ReplyType, flags: number, id: number, text: string): boolean {
     const start = this.#begin(type, flags, id);
     return this.#text(text, start) && this.#end(start);
@@ -251,11 +240,7 @@ export class FrameWriter {
     return this.#end(start);
   }
 
-  /**
-   * Passes the frames to `take`, and removes them.
-   *
-   * @param take Gets the bytes. They are valid until it returns.
-   */
+  /** Passes the frames to `take`, until whose return they are valid, and removes them. */
   flush(take: (frames: Uint8Array) => void): void {
     if (this.#used === 0) return;
     const frames = this.#bytes.subarray(0, this.#used);

@@ -10,6 +10,7 @@
 
 import { Socket } from "node:net";
 import process from "node:process";
+import { once } from "../../tool/mod.ts";
 import type { Closable, GuestLibrary, GuestRuntime, WakeCallback } from "./guest.ts";
 
 /** The part of Bun that this file uses. */
@@ -104,7 +105,7 @@ async function bunGuest(bun: BunRuntime): Promise<GuestRuntime> {
     name: `bun ${bun.version}`,
     wakes: hasSoundCallbacks(bun.version) ? ["callback", "fd"] : ["fd"],
     textAt: (pointer) => new ffi.CString(pointer).toString(),
-    open: (path) => openOnce(path, () => ffi.dlopen(path, symbols).symbols),
+    open: (path) => once(libraries, path, () => ffi.dlopen(path, symbols).symbols),
     callback(run): WakeCallback {
       const callback = new ffi.JSCallback(run, { args: [], returns: "void", threadsafe: true });
       return { pointer: callback.ptr, close: () => callback.close() };
@@ -130,7 +131,7 @@ export function denoGuest(deno: DenoRuntime): GuestRuntime {
     name: `deno ${deno.version.deno}`,
     wakes: ["fd"],
     textAt: (pointer) => deno.UnsafePointerView.getCString(pointer),
-    open: (path) => openOnce(path, () => deno.dlopen(path, symbols).symbols),
+    open: (path) => once(libraries, path, () => deno.dlopen(path, symbols).symbols),
     watch: watchSocket,
   };
 }
@@ -147,7 +148,7 @@ export async function nodeGuest(version: string, given?: Koffi): Promise<GuestRu
   return {
     name: `node ${version}`,
     wakes: ["fd"],
-    open: (path) => openOnce(path, () => koffiSymbols(koffi, path)),
+    open: (path) => once(libraries, path, () => koffiSymbols(koffi, path)),
     watch: watchSocket,
   };
 }
@@ -184,14 +185,8 @@ function koffiSymbols(koffi: Koffi, path: string): Libplue {
   return functions as Libplue;
 }
 
+/** The loaded libraries, by their paths. */
 const libraries = new Map<string, Libplue>();
-
-/** The library at a path, which is loaded once. */
-function openOnce(path: string, load: () => Libplue): Libplue {
-  let library = libraries.get(path);
-  if (library === undefined) libraries.set(path, library = load());
-  return library;
-}
 
 /** Reads from a descriptor with `node:net`, which Deno and Node have. */
 function watchSocket(descriptor: number, run: () => void): Closable {

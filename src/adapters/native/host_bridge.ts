@@ -6,11 +6,9 @@
  */
 
 import type { DispatchContext } from "../../execute/mod.ts";
-import { isObject, type ToolResult } from "../../tool/mod.ts";
+import { isObject, once, type ToolResult } from "../../tool/mod.ts";
 import {
-  ABORTS_SIGNAL,
-  ANSWERS_QUESTIONS,
-  BAD_CONFIGURATION,
+  FLAG,
   type Frame,
   FrameError,
   OPERATION_SHIFT,
@@ -23,15 +21,12 @@ import {
   REPLY,
   REQUEST,
   SIGNAL_BYTES,
-  WANTS_ANSWER,
-  WANTS_METADATA,
   YIELD,
   YIELD_BYTES,
 } from "./frames.ts";
 import { HOST_CALL, HostFunctions } from "./host_functions.ts";
 import {
   HostTools,
-  isAnswer,
   NativeConfigError,
   type NativeTools,
   operate,
@@ -89,13 +84,7 @@ interface HostCall {
   readonly controller: AbortController;
 }
 
-/** Why there are no tools. */
-interface HostRefusal {
-  readonly code: "invalid_argument" | "runtime_unavailable";
-  readonly message: string;
-}
-
-const unavailable = (message: string): HostRefusal => ({ code: "runtime_unavailable", message });
+const unavailable = (message: string): Refusal => ({ code: "runtime_unavailable", message });
 
 /** Answers one libplue: frames in, calls of the dispatcher, frames out. */
 export class HostBridge {
@@ -107,13 +96,12 @@ export class HostBridge {
   /** The running calls that carry an abort signal, by the signal's id. */
   readonly #carriers: Map<number, Set<number>> = new Map();
   /**
-   * Controllers that aborted nothing, for later calls. Only the dispatcher has seen their signals,
-   * and it has let go of them: tools are given another signal. To make a controller is a tenth of a
-   * call's work here.
+   * Controllers that aborted nothing, for later calls: to make one is a tenth of a call's work here.
+   * Tools are given another signal.
    */
   readonly #spare: AbortController[] = [];
   #configuration = NONE;
-  #tools: HostTools | HostRefusal | Promise<HostTools | HostRefusal> = unavailable(
+  #tools: HostTools | Refusal | Promise<HostTools | Refusal> = unavailable(
     "Cannot call a tool: the tools are not configured",
   );
   #listing = false;
@@ -132,9 +120,8 @@ export class HostBridge {
   }
 
   /**
-   * Takes what libplue sent.
+   * Takes what libplue sent, and returns the size of the whole frames.
    *
-   * @returns The size of the whole frames. Pass the rest again, with the bytes that follow.
    * @throws {FrameError} If a frame breaks the protocol.
    */
   receive(bytes: Uint8Array): number {
@@ -160,7 +147,7 @@ export class HostBridge {
       case REQUEST.execute:
         return this.#execute(id, flags, payload);
       case REQUEST.abort:
-        return this.#abort(id, (flags & ABORTS_SIGNAL) !== 0, readText(payload));
+        return this.#abort(id, (flags & FLAG.abortsSignal) !== 0, readText(payload));
       case REQUEST.shutdown:
         this.#abortAll("The host shuts down");
         this.#functions.clear();
@@ -228,7 +215,7 @@ export class HostBridge {
   #refuse(error: unknown): void {
     const refusal = refusalOf(error);
     this.#tools = refusal;
-    const flags = refusal.code === "invalid_argument" ? BAD_CONFIGURATION : 0;
+    const flags = refusal.code === "invalid_argument" ? FLAG.badConfiguration : 0;
     this.#replies.add(REPLY.failed, this.#configuration, refusal.message, flags);
     this.#replies.flush();
     this.#options.onFailed?.();
@@ -263,7 +250,7 @@ export class HostBridge {
 
   #register(id: number, flags: number, payload: Uint8Array): void {
     const [definition = ""] = readStrings(payload.subarray(SIGNAL_BYTES), 1);
-    const wantsAnswer = (flags & WANTS_ANSWER) !== 0;
+    const wantsAnswer = (flags & FLAG.wantsAnswer) !== 0;
     try {
       const tool = this.#functions.add(readId(payload), definition);
       if (wantsAnswer) this.#answer(id, tool);
@@ -297,9 +284,7 @@ export class HostBridge {
     };
     this.#running.set(id, call.controller);
     if (call.signalId !== NO_SIGNAL) {
-      const carriers = this.#carriers.get(call.signalId);
-      if (carriers === undefined) this.#carriers.set(call.signalId, new Set([id]));
-      else carriers.add(id);
+      once(this.#carriers, call.signalId, () => new Set<number>()).add(id);
     }
     // The bytes of a large call are freed before its strings are parsed.
     if (tools instanceof Promise || payload.length > LARGE_CALL_BYTES) {
@@ -315,11 +300,11 @@ export class HostBridge {
     if (carriers?.size === 0) this.#carriers.delete(signalId);
   }
 
-  #dispatch(tools: HostTools | HostRefusal, call: HostCall): void {
+  #dispatch(tools: HostTools | Refusal, call: HostCall): void {
     const { id, flags } = call;
     // Releases a large text, from which the arguments are parsed.
     const [name = "", params, sessionId, messageId] = call.strings.splice(0);
-    const wantsEvents = (flags & WANTS_METADATA) !== 0;
+    const wantsEvents = (flags & FLAG.wantsMetadata) !== 0;
     const operation = flags >> OPERATION_SHIFT;
     const isCall = operation === OPERATION.call;
     // A ticket is not a name for events.
@@ -331,7 +316,7 @@ export class HostBridge {
     const { signal } = call.controller;
     let context: DispatchContext = { sessionId, messageId, signal };
     if (wantsEvents) context = this.#listening(id, signal, context);
-    if ((flags & ANSWERS_QUESTIONS) !== 0) {
+    if ((flags & FLAG.answersQuestions) !== 0) {
       context = {
         ...context,
         onQuestion: (question, { tool, signal }) =>
@@ -353,7 +338,7 @@ export class HostBridge {
       if (!signal.aborted && this.#spare.length < MAX_SPARE) this.#spare.push(call.controller);
       // The list goes first: the host may ask for it as soon as it has the result.
       if (tools.isListStale && tools === this.#tools) this.#list(tools);
-      if (!isAnswer(result)) return this.#replies.failure(id, result.code, result.message, tool);
+      if (!("ok" in result)) return this.#replies.failure(id, result.code, result.message, tool);
       const said = !result.ok && result.error.code === "aborted"
         ? { ...result, error: withReason(result.error, signal) }
         : result;
@@ -415,7 +400,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-function refusalOf(error: unknown): HostRefusal {
+function refusalOf(error: unknown): Refusal {
   const message = messageOf(error);
   return error instanceof NativeConfigError
     ? { code: "invalid_argument", message }
@@ -424,9 +409,7 @@ function refusalOf(error: unknown): HostRefusal {
 
 /** A timer that does not keep a process alive, on runtimes that support this. */
 function every(run: () => void, ms: number): () => void {
-  const timer: unknown = setInterval(run, ms);
-  if (typeof timer === "object" && timer !== null && "unref" in timer) {
-    (timer as { unref(): void }).unref();
-  }
-  return () => clearInterval(timer as number);
+  const timer = setInterval(run, ms);
+  (timer as { unref?(): void }).unref?.();
+  return () => clearInterval(timer);
 }

@@ -33,10 +33,7 @@ export interface Yielded {
   readonly text: string;
 }
 
-/**
- * The service with the id of the host's call in which a tool of the host runs: it then runs on the
- * thread that waits for that call.
- */
+/** The service with the id of the host's call, on whose waiting thread a tool of the host runs. */
 export const HOST_CALL = "plue:hostCall";
 const NO_CALL = 0;
 
@@ -200,13 +197,7 @@ export class HostFunctions {
     return id;
   }
 
-  /**
-   * Asks the host a question of one of its calls.
-   *
-   * @param call The call.
-   * @param signal Aborts when the question is void.
-   * @returns The host's answer; `undefined` if it has none.
-   */
+  /** Asks the host a question of one of its calls. Returns `undefined` if the host has no answer. */
   async ask(call: number, question: unknown, signal: AbortSignal): Promise<Answer | undefined> {
     // The dispatcher checks the answer.
     const params = [JSON.stringify(question)];

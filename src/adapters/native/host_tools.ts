@@ -19,6 +19,7 @@ import {
   type Answers,
   describeTool,
   isObject,
+  once,
   refuse,
   refuseOthers,
   type Tool,
@@ -48,10 +49,8 @@ const ACTION = "read config_json";
 const FIELDS: readonly string[] = [...selectionDataFields(), "bridge", "config"];
 
 /**
- * Reads `config_json`.
+ * Reads `config_json`. The values of the selection and the bridge are checked when they are used.
  *
- * @param text The host's text; `{}` if it is absent or empty.
- * @returns Its contents. The values of the selection and the bridge are checked when they are used.
  * @throws {NativeConfigError} If it is not a JSON object, or a field is unknown.
  */
 export function readNativeConfig(text: string | undefined): NativeConfig {
@@ -115,12 +114,7 @@ const RECOVER_EVERY_MS = 30_000;
 /** The time for which the results of these functions are reused after calls. */
 const ANSWERS_HOLD_MS = 100;
 
-/**
- * Sets the configurations of tools: of all of them, or, if one fails, of none.
- *
- * @returns A function that restores the configurations of the tools that are still registered.
- * @throws {TypeError} If a tool is not registered, or its configuration is invalid.
- */
+/** Sets the configurations of all tools, or, if one fails, of none. Returns a function that restores them. */
 function configure(registry: Registry, configs: Readonly<Record<string, unknown>>): () => void {
   const before = new Map<string, unknown>();
   const giveBack = (): void => {
@@ -161,11 +155,7 @@ export class HostTools {
   #stopTicking: (() => void) | undefined;
 
   /**
-   * @param tools All tools of this side.
-   * @param config The host's configuration.
    * @param onChange Called when the list may have changed.
-   * @param tick Calls a function at intervals.
-   * @param now Returns the time, in milliseconds.
    * @throws {NativeConfigError} If the host's configuration is invalid.
    */
   constructor(
@@ -279,22 +269,17 @@ function messageOf(cause: unknown): string {
 /** The JSON of each tool, created once because tools are immutable. */
 const written = new WeakMap<Tool, string>();
 
-/**
- * Returns a JSON object of the tools' definitions by name, in the order of the tools. It is
- * assembled as text, because JavaScript objects sort numeric names first.
- */
+/** Writes the definitions by name, as text: JavaScript objects would sort numeric names first. */
 export function writeToolList(tools: readonly Tool[]): string {
   return `{${tools.map((tool) => `${JSON.stringify(tool.id)}:${writeTool(tool)}`).join(",")}}`;
 }
 
 function writeTool(tool: Tool): string {
-  let text = written.get(tool);
-  if (text === undefined) {
+  return once(written, tool, () => {
     // `plue_tool_execute` uses the id as the name.
     const { id, namespace: _inId, ...rest } = describeTool(tool);
-    written.set(tool, text = JSON.stringify({ ...rest, name: id }));
-  }
-  return text;
+    return JSON.stringify({ ...rest, name: id });
+  });
 }
 
 /* ---- operations besides a call ---- */
@@ -315,18 +300,7 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** Returns true for the answer of the dispatcher or a task. */
-export function isAnswer(answer: ToolResult | Refusal): answer is ToolResult {
-  return "ok" in answer;
-}
-
-/**
- * Runs an operation.
- *
- * @param operation One of {@linkcode OPERATION}.
- * @param name The tool, the ticket or the id of the task.
- * @param json The parameters or the answers.
- */
+/** Runs one of {@linkcode OPERATION} on a tool, a ticket or a task, with parameters or answers. */
 export async function operate(
   tools: HostTools,
   operation: number,
@@ -338,40 +312,27 @@ export async function operate(
   const isAnswered = operation === OPERATION.resume || operation === OPERATION.answerTask;
   const answers = isAnswered ? readAnswers(json) : {};
   if (answers === undefined) {
-    return refusal("invalid_argument", "answers_json must be a JSON object");
+    return { code: "invalid_argument", message: "answers_json must be a JSON object" };
   }
   if (operation === OPERATION.resume) return await dispatcher.resume(name, answers, context);
   if (tasks === undefined) {
     const message = "The tools keep no tasks: their module exports no `tasks`";
-    return refusal("invalid_argument", message);
+    return { code: "invalid_argument", message };
   }
-  const state = await askTasks(tasks, tools, operation, name, json, answers, context);
-  if (state === undefined) return refusal("unknown_task", "There is no such task");
+  const { sessionId, messageId, signal } = context;
+  const ofTask = { sessionId, messageId, signal };
+  const owner = { toolset: dispatcher.toolset };
+  const operations: { readonly [operation: number]: () => Promise<TaskAnswer> } = {
+    [OPERATION.startTask]: () => tasks.start(dispatcher, { name, arguments: json }, ofTask),
+    [OPERATION.cancelTask]: () => tasks.cancel(name, owner),
+    [OPERATION.answerTask]: () => tasks.answer(dispatcher, name, answers, ofTask),
+  };
+  const state = await (operations[operation] ?? (() => tasks.get(name, owner)))();
+  if (state === undefined) return { code: "unknown_task", message: "There is no such task" };
   return "ok" in state ? state : { ok: true, content: state, durationMs: 0 };
 }
 
-function askTasks(
-  tasks: CallTasks,
-  { dispatcher }: HostTools,
-  operation: number,
-  name: string,
-  json: string | undefined,
-  answers: Answers,
-  { sessionId, messageId, signal }: DispatchContext,
-): Promise<TaskState | ToolFailure | undefined> {
-  const context = { sessionId, messageId, signal };
-  const owner = { toolset: dispatcher.toolset };
-  switch (operation) {
-    case OPERATION.startTask:
-      return tasks.start(dispatcher, { name, arguments: json }, context);
-    case OPERATION.cancelTask:
-      return tasks.cancel(name, owner);
-    case OPERATION.answerTask:
-      return tasks.answer(dispatcher, name, answers, context);
-    default:
-      return tasks.get(name, owner);
-  }
-}
+type TaskAnswer = TaskState | ToolFailure | undefined;
 
 /** The answers to questions; `undefined` if the text is not an object. The dispatcher checks each. */
 function readAnswers(text = "{}"): Answers | undefined {
@@ -381,8 +342,4 @@ function readAnswers(text = "{}"): Answers | undefined {
   } catch {
     return undefined;
   }
-}
-
-function refusal(code: BridgeFailureCode, message: string): Refusal {
-  return { code, message };
 }

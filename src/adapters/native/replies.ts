@@ -6,7 +6,7 @@
  */
 
 import type { FailureCode, ToolFailure, ToolResult, ToolSuccess } from "../../tool/mod.ts";
-import { CALL_FAILED, FrameWriter, REPLY, type ReplyType, STATUS_SHIFT } from "./frames.ts";
+import { FLAG, FrameWriter, REPLY, type ReplyType, STATUS_SHIFT } from "./frames.ts";
 
 /** Codes of failures between libplue and the dispatcher. */
 export type BridgeFailureCode =
@@ -97,11 +97,7 @@ export class Replies {
     if (text !== undefined) this.add(REPLY.metadata, call, text);
   }
 
-  /**
-   * The end of a call, and its last frame. The dispatcher has sent the event of a failure.
-   *
-   * @param tool The name in the call, if the caller receives events.
-   */
+  /** The end of a call, and its last frame. `tool` is its name, if the caller receives events. */
   result(call: number, result: ToolResult, tool: string | undefined): void {
     if (!result.ok) {
       const { error: { code, message, issues }, questions, ticket, repaired } = result;
@@ -120,11 +116,7 @@ export class Replies {
     }
   }
 
-  /**
-   * The failure of a call outside of the dispatcher, or of a call with too large a result.
-   *
-   * @param tool The name in the call, if the caller receives events.
-   */
+  /** The failure of a call outside of the dispatcher, or of a call with too large a result. */
   failure(call: number, code: BridgeFailureCode, message: string, tool: string | undefined): void {
     if (tool !== undefined) this.event(call, { type: "error", tool, error: code, message });
     this.#failure(call, { error: code, message });
@@ -140,7 +132,7 @@ export class Replies {
     const { error, message } = failure;
     // The message becomes a C string, which a NUL would end.
     const plain = message.replaceAll("\0", "\u{fffd}");
-    const flags = CALL_FAILED | STATUS[error] << STATUS_SHIFT;
+    const flags = FLAG.callFailed | STATUS[error] << STATUS_SHIFT;
     this.#writer.addPair(REPLY.result, flags, call, plain, JSON.stringify(failure));
     this.#flushSoon();
   }

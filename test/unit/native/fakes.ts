@@ -1,7 +1,7 @@
 /** Stand-ins for libplue in the tests of the tools side. */
 
 import {
-  CALL_FAILED,
+  FLAG,
   readFrames,
   readNumbers,
   readStrings,
@@ -111,7 +111,7 @@ export function readReplies(bytes: Uint8Array): Reply[] {
   const read = readFrames(bytes, ({ type, flags, id, payload }) => {
     const name = NAMES.get(type);
     if (name === undefined) throw new Error(`there is no reply ${type}`);
-    if (name === "result" && (flags & CALL_FAILED) !== 0) {
+    if (name === "result" && (flags & FLAG.callFailed) !== 0) {
       const size = new DataView(payload.buffer, payload.byteOffset).getUint32(0, true);
       const message = readText(payload.subarray(4, 4 + size));
       replies.push({
