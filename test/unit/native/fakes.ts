@@ -114,13 +114,8 @@ export function readReplies(bytes: Uint8Array): Reply[] {
     if (name === "result" && (flags & FLAG.callFailed) !== 0) {
       const size = new DataView(payload.buffer, payload.byteOffset).getUint32(0, true);
       const message = readText(payload.subarray(4, 4 + size));
-      replies.push({
-        type: name,
-        id,
-        flags,
-        value: JSON.parse(readText(payload.subarray(4 + size))),
-        message,
-      });
+      const value = JSON.parse(readText(payload.subarray(4 + size)));
+      replies.push({ type: name, id, flags, value, message });
       return;
     }
     if (name === "invoke") {
@@ -253,5 +248,10 @@ export class FakeHost {
   /** How a call ended. */
   result(id: number): unknown {
     return this.of("result").find((reply) => reply.id === id)?.value;
+  }
+
+  /** The failure of a call. */
+  failure(id: number): { readonly error: string; readonly message: string } {
+    return this.result(id) as { error: string; message: string };
   }
 }

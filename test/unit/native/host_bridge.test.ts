@@ -33,6 +33,13 @@ function hostOf(
   return { registry, host: new FakeHost({ load: () => native }) };
 }
 
+/** The same, configured with what the host has by default. */
+async function configured(...given: Parameters<typeof hostOf>): Promise<ReturnType<typeof hostOf>> {
+  const made = hostOf(...given);
+  await made.host.configure();
+  return made;
+}
+
 describe("HostBridge, when it is configured", () => {
   it("sends the tools, then hello, both with the configuration's id", async () => {
     const { host } = hostOf({ tools: [echo] });
@@ -145,7 +152,7 @@ describe("HostBridge, when it is configured", () => {
       assertStringIncludes(String(host.replies[0]?.value), why);
       await host.execute(1, "echo");
       assertEquals(host.of("result")[0]?.message, host.replies[0]?.value);
-      assertEquals((host.result(1) as { error: string }).error, "invalid_argument");
+      assertEquals(host.failure(1).error, "invalid_argument");
     }
   });
 
@@ -155,7 +162,7 @@ describe("HostBridge, when it is configured", () => {
     assertEquals(host.of("failed").map(({ flags }) => flags), [0]);
     assertStringIncludes(String(host.of("failed")[0]?.value), "version 1");
     await host.execute(1, "echo");
-    assertEquals((host.result(1) as { error: string }).error, "runtime_unavailable");
+    assertEquals(host.failure(1).error, "runtime_unavailable");
   });
 
   it("waits for tools that must be loaded, and runs the calls that came meanwhile", async () => {
@@ -211,14 +218,13 @@ describe("HostBridge, when it is configured", () => {
   it("rejects calls before it is ready", async () => {
     const { host } = hostOf({ tools: [echo] });
     await host.execute(1, "echo");
-    assertEquals((host.result(1) as { error: string }).error, "runtime_unavailable");
+    assertEquals(host.failure(1).error, "runtime_unavailable");
   });
 });
 
 describe("HostBridge, for a call", () => {
   it("gives the tool's result, by the call's id", async () => {
-    const { host } = hostOf({ tools: [echo] });
-    await host.configure();
+    const { host } = await configured({ tools: [echo] });
     await host.execute(2 ** 33 + 1, "echo", '{"a":[1,"é\\u0000"]}');
     assertEquals(host.result(2 ** 33 + 1), { a: [1, "é\0"] });
     assertEquals(host.of("result")[0]?.flags, 0);
@@ -227,8 +233,7 @@ describe("HostBridge, for a call", () => {
   it("takes NULL and an empty string for no parameters, and null for no result", async () => {
     const given: unknown[] = [];
     const tool = fakeTool("a", { execute: (params: unknown) => void given.push(params) });
-    const { host } = hostOf({ tools: [tool] });
-    await host.configure();
+    const { host } = await configured({ tools: [tool] });
     await host.execute(1, "a");
     await host.execute(2, "a", "");
     assertEquals(given, [{}, {}]);
@@ -239,8 +244,7 @@ describe("HostBridge, for a call", () => {
     const tool = fakeTool("a", {
       execute: (_params: unknown, { sessionId, messageId }: ToolContext) => [sessionId, messageId],
     });
-    const { host } = hostOf({ tools: [tool] });
-    await host.configure();
+    const { host } = await configured({ tools: [tool] });
     await host.execute(1, "a", undefined, { session: "s", message: "m" });
     assertEquals(host.result(1), ["s", "m"]);
   });
@@ -250,8 +254,7 @@ describe("HostBridge, for a call", () => {
       parameters: { type: "object", required: ["path"] },
       execute: () => 1,
     });
-    const { host } = hostOf({ tools: [picky] });
-    await host.configure();
+    const { host } = await configured({ tools: [picky] });
     await host.execute(1, "picky", "{}");
     const [reply] = host.of("result");
     const { error, message, issues } = reply?.value as Record<string, unknown>;
@@ -270,8 +273,7 @@ describe("HostBridge, for a call", () => {
       fakeTool("look_alike", { execute: () => ({ content, blocks: true, truncated: true }) }),
       fakeTool("long", { execute: () => "x".repeat(500), outputOverflow: "truncate" }),
     ];
-    const { host } = hostOf({ tools }, { dispatch: { maxOutputBytes: 300 } });
-    await host.configure();
+    const { host } = await configured({ tools }, { dispatch: { maxOutputBytes: 300 } });
     for (const [index, { id }] of tools.entries()) await host.execute(index, id);
     assertEquals(host.of("result").map(({ flags }) => flags), [1 << 1, 0, 2 << 1]);
     assertEquals(host.result(0), { content });
@@ -284,8 +286,7 @@ describe("HostBridge, for a call", () => {
     const tools = [picky("good", () => 1), picky("bad", denied)];
     const repaired = [{ path: "/path", message: "it was missing" }];
     const repair = () => ({ arguments: { path: "." }, repairs: repaired });
-    const { host } = hostOf({ tools }, { dispatch: { repair } });
-    await host.configure();
+    const { host } = await configured({ tools }, { dispatch: { repair } });
     await host.execute(1, "good", {}, { metadata: true });
     await host.execute(2, "good", {});
     await host.execute(3, "bad", {});
@@ -297,10 +298,9 @@ describe("HostBridge, for a call", () => {
   });
 
   it("reports the position in parameters that are not JSON", async () => {
-    const { host } = hostOf({ tools: [echo] });
-    await host.configure();
+    const { host } = await configured({ tools: [echo] });
     await host.execute(1, "echo", '{"a":');
-    assertEquals((host.result(1) as { error: string }).error, "invalid_arguments");
+    assertEquals(host.failure(1).error, "invalid_arguments");
   });
 
   it("keeps a NUL out of the text, which it would end", async () => {
@@ -309,11 +309,10 @@ describe("HostBridge, for a call", () => {
         throw new Error("a\0b");
       },
     });
-    const { host } = hostOf({ tools: [tool] });
-    await host.configure();
+    const { host } = await configured({ tools: [tool] });
     await host.execute(1, "a");
     assertEquals(host.of("result")[0]?.message?.includes("\0"), false);
-    assertStringIncludes((host.result(1) as { message: string }).message, "a\0b");
+    assertStringIncludes(host.failure(1).message, "a\0b");
   });
 
   it("sends all events of a listening caller before the result, in order", async () => {
@@ -326,8 +325,7 @@ describe("HostBridge, for a call", () => {
         return "done";
       },
     });
-    const { host } = hostOf({ tools: [tool] });
-    await host.configure();
+    const { host } = await configured({ tools: [tool] });
     host.replies.length = 0;
     await host.execute(1, "a", undefined, { metadata: true });
     assertEquals(host.replies.map(({ type, value }) => [type, value]), [
@@ -340,8 +338,7 @@ describe("HostBridge, for a call", () => {
   });
 
   it("sends the failure to a listening caller, too", async () => {
-    const { host } = hostOf({ tools: [echo] });
-    await host.configure();
+    const { host } = await configured({ tools: [echo] });
     await host.execute(1, "nope", undefined, { metadata: true });
     const value = { error: "unknown_tool", message: 'Cannot call "nope": there is no such tool' };
     // ".type = "error", .tool = tool_name, .error = @errorName(err)"
@@ -357,8 +354,7 @@ describe("HostBridge, for a call", () => {
         throw new Error("the disk is full");
       },
     });
-    const { host } = hostOf({ tools: [tool] });
-    await host.configure();
+    const { host } = await configured({ tools: [tool] });
     await host.execute(1, "chain:fails", undefined, { metadata: true });
     await host.configure("{", { id: 2 });
     await host.execute(2, "echo", undefined, { metadata: true });
@@ -381,16 +377,14 @@ describe("HostBridge, for a call", () => {
         progress(1);
       },
     });
-    const { host } = hostOf({ tools: [tool] });
-    await host.configure();
+    const { host } = await configured({ tools: [tool] });
     await host.execute(1, "a");
     assertEquals(host.of("metadata"), []);
   });
 
   it("sends events while the tool still runs", async () => {
     const { tool, context, end } = held("a");
-    const { host } = hostOf({ tools: [tool] });
-    await host.configure();
+    const { host } = await configured({ tools: [tool] });
     await host.execute(1, "a", undefined, { metadata: true });
     context()?.metadata("now");
     await settle();
@@ -408,16 +402,14 @@ describe("HostBridge, for a call", () => {
         return host.of("metadata").length;
       },
     });
-    const { host } = hostOf({ tools: [tool] });
-    await host.configure();
+    const { host } = await configured({ tools: [tool] });
     await host.execute(1, "a", undefined, { metadata: true });
     assertEquals(Number(host.result(1)) > 50, true);
     assertEquals(host.of("metadata").length, 100);
   });
 
   it("runs many concurrently, and sends the results of one turn together", async () => {
-    const { host } = hostOf({ tools: [echo] });
-    await host.configure();
+    const { host } = await configured({ tools: [echo] });
     host.sent = 0;
     host.bridge.receive(
       join(
@@ -432,16 +424,14 @@ describe("HostBridge, for a call", () => {
   });
 
   it("applies the dispatcher's own limits", async () => {
-    const { host } = hostOf({ tools: [echo] }, { dispatch: { maxArgumentBytes: 10 } });
-    await host.configure();
+    const { host } = await configured({ tools: [echo] }, { dispatch: { maxArgumentBytes: 10 } });
     await host.execute(1, "echo", { text: "longer than that" });
-    assertEquals((host.result(1) as { error: string }).error, "invalid_arguments");
+    assertEquals(host.failure(1).error, "invalid_arguments");
   });
 
   it("forgets it when it has ended", async () => {
     const { tool, end } = held("a");
-    const { host } = hostOf({ tools: [tool] });
-    await host.configure();
+    const { host } = await configured({ tools: [tool] });
     await host.execute(1, "a");
     assertEquals(host.bridge.running, 1);
     end(1);
@@ -453,8 +443,7 @@ describe("HostBridge, for a call", () => {
 describe("HostBridge, for an abort", () => {
   it("aborts that call's signal with the reason, which is also in the failure", async () => {
     const [a, b] = [held("a"), held("b")];
-    const { host } = hostOf({ tools: [a.tool, b.tool] });
-    await host.configure();
+    const { host } = await configured({ tools: [a.tool, b.tool] });
     await host.execute(1, "a");
     await host.execute(2, "b");
     const signal = a.context()?.signal;
@@ -466,7 +455,7 @@ describe("HostBridge, for an abort", () => {
     a.end(null);
     b.end(null);
     await settle();
-    const { error, message } = host.result(1) as { error: string; message: string };
+    const { error, message } = host.failure(1);
     assertEquals(error, "aborted");
     assertStringIncludes(message, ": user pressed stop");
     assertEquals(host.result(2), null);
@@ -475,13 +464,12 @@ describe("HostBridge, for an abort", () => {
 
   it("sends the reason in the event of the failure, as in the result", async () => {
     const { tool, end } = held("a");
-    const { host } = hostOf({ tools: [tool] });
-    await host.configure();
+    const { host } = await configured({ tools: [tool] });
     await host.execute(1, "a", {}, { metadata: true });
     await host.abort(1, "user pressed stop");
     end(null);
     await settle();
-    const { message } = host.result(1) as { message: string };
+    const { message } = host.failure(1);
     assertStringIncludes(message, ": user pressed stop");
     assertEquals(host.of("metadata").map(({ value }) => value), [
       { type: "error", tool: "a", error: "aborted", message },
@@ -490,8 +478,7 @@ describe("HostBridge, for an abort", () => {
 
   it("aborts the running calls that carry an abort signal, and no other", async () => {
     const [a, b, c] = [held("a"), held("b"), held("c")];
-    const { host } = hostOf({ tools: [a.tool, b.tool, c.tool, echo] });
-    await host.configure();
+    const { host } = await configured({ tools: [a.tool, b.tool, c.tool, echo] });
     await host.execute(1, "a", {}, { signal: 7 });
     await host.execute(2, "b", {}, { signal: 7 });
     await host.execute(3, "c", {}, { signal: 8 });
@@ -504,7 +491,7 @@ describe("HostBridge, for an abort", () => {
     assertEquals((signals[1]?.reason as DOMException).message, "window closed");
     for (const { end } of [a, b, c]) end(null);
     await settle();
-    assertStringIncludes((host.result(2) as { message: string }).message, ": window closed");
+    assertStringIncludes(host.failure(2).message, ": window closed");
     assertEquals([host.result(3), host.result(4)], [null, {}]);
     // The next call with the same signal's id is another one.
     await host.execute(5, "a", {}, { signal: 7 });
@@ -516,23 +503,21 @@ describe("HostBridge, for an abort", () => {
 
   it("works without a reason, and ignores a completed call", async () => {
     const { tool, end } = held("a");
-    const { host } = hostOf({ tools: [tool] });
-    await host.configure();
+    const { host } = await configured({ tools: [tool] });
     await host.execute(1, "a");
     await host.abort(1, "");
     end(null);
     await settle();
     await host.abort(1, "late");
     await host.abort(77, "never was");
-    const { message } = host.result(1) as { message: string };
+    const { message } = host.failure(1);
     assertEquals(message.endsWith("while it was running"), true);
     assertEquals(host.of("result").length, 1);
   });
 
   it("does not abort a later call", async () => {
     const [a, b] = [held("a"), held("b")];
-    const { host } = hostOf({ tools: [a.tool, b.tool, echo] });
-    await host.configure();
+    const { host } = await configured({ tools: [a.tool, b.tool, echo] });
     await host.execute(1, "a");
     await host.abort(1, "stop");
     await host.execute(2, "echo", {});
@@ -576,21 +561,19 @@ describe("HostBridge, as its registry changes", () => {
   });
 
   it("calls tools that were registered later, and no removed tools", async () => {
-    const { host, registry } = hostOf({ tools: [echo] });
-    await host.configure();
+    const { host, registry } = await configured({ tools: [echo] });
     registry.registerTool(fakeTool("late", { execute: () => "here" }));
     registry.unregisterTool("echo");
     await host.execute(1, "late");
     await host.execute(2, "echo");
     assertEquals(host.result(1), "here");
-    assertEquals((host.result(2) as { error: string }).error, "unknown_tool");
+    assertEquals(host.failure(2).error, "unknown_tool");
   });
 
   it("has told the list that a tool changed before the tool's result", async () => {
-    const { host, registry } = hostOf({
+    const { host, registry } = await configured({
       tools: [fakeTool("grow", { execute: () => void registry.registerTool(fakeTool("new")) })],
     });
-    await host.configure();
     host.replies.length = 0;
     await host.execute(1, "grow");
     assertEquals(host.replies.map(({ type }) => type), ["tools", "result"]);
@@ -609,8 +592,7 @@ describe("HostBridge, as its registry changes", () => {
 
   it("calls availability functions at intervals, only if there are any", async () => {
     let isThere = false;
-    const { host, registry } = hostOf({ tools: [echo] });
-    await host.configure();
+    const { host, registry } = await configured({ tools: [echo] });
     assertEquals(host.ticks.size, 0);
     registry.registerTool(fakeTool("maybe", { isAvailable: () => isThere }));
     await settle();
@@ -626,10 +608,9 @@ describe("HostBridge, as its registry changes", () => {
 
   it("notifies the host immediately when the registry is refreshed", async () => {
     let isThere = false;
-    const { host, registry } = hostOf({
+    const { host, registry } = await configured({
       tools: [echo, fakeTool("maybe", { isAvailable: () => isThere })],
     });
-    await host.configure();
     assertEquals(host.names(), ["echo"]);
     isThere = true;
     registry.refresh();
@@ -697,8 +678,7 @@ describe("HostBridge", () => {
   it("lets go of everything when it is closed", async () => {
     const { tool, context } = held("a");
     const maybe = fakeTool("maybe", { isAvailable: () => true });
-    const { host, registry } = hostOf({ tools: [tool, maybe] });
-    await host.configure();
+    const { host, registry } = await configured({ tools: [tool, maybe] });
     await host.execute(1, "a");
     const signal = context()?.signal;
     host.bridge.close("the end");
