@@ -172,7 +172,6 @@ void expect_failure_with(const plue_tool_context_t *context, const char *tool, c
 /* --------------------------------------------------------------------------- calls that last */
 
 void note_begin(const char *json, void *call) {
-    (void)json;
     atomic_store(&((struct aborted_call *)call)->has_begun, true);
 }
 

@@ -257,12 +257,10 @@ static void run_steps(plue_invocation_t *invocation, const char *params, void *u
 }
 
 static void note_event(const char *event, void *unused) {
-    (void)unused;
     contract_event(event);
 }
 
 static void note_end(int ended_with, const char *text, void *unused) {
-    (void)unused;
     contract_end(ended_with, plue_get_last_result_flags(), text, plue_get_last_error());
 }
 

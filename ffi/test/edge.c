@@ -583,7 +583,6 @@ static void expect_bad_options(plue_options_t options, const char *part) {
 static atomic_int done_calls;
 
 static void count_done(int status, const char *json, void *unused) {
-    (void)unused;
     CHECK(status == PLUE_ABORTED, "%s", json);
     atomic_fetch_add(&done_calls, 1);
 }

@@ -19,14 +19,12 @@ int LLVMFuzzerInitialize(int *count, char ***arguments);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_event(const char *json, void *unused) {
-    (void)unused;
     if (*json == '\0') {
         abort(); /* a host is promised JSON */
     }
 }
 
 static void check_end(int status, const char *json, void *unused) {
-    (void)status;
     check_event(json, unused);
 }
 
@@ -34,8 +32,6 @@ static void check_end(int status, const char *json, void *unused) {
 static _Atomic(plue_invocation_t *) kept;
 
 static void ignore_abort(plue_invocation_t *invocation, void *unused) {
-    (void)invocation;
-    (void)unused;
 }
 
 /* A tool of the host's own, and what answers questions: it succeeds, fails, or ends later. */
@@ -79,11 +75,9 @@ static void *dispatch_always(void *unused) {
 }
 
 static void ignore_change(void *unused) {
-    (void)unused;
 }
 
 static void check_line(const char *line, void *unused) {
-    (void)unused;
     (void)strlen(line);
 }
 
@@ -91,8 +85,6 @@ static void wake(void) {
 }
 
 int LLVMFuzzerInitialize(int *count, char ***arguments) {
-    (void)count;
-    (void)arguments;
     plue_options_t options = {
         .struct_size = sizeof options, .mode = PLUE_MODE_GUEST, .start_timeout_ms = 50};
     pthread_t thread;

@@ -119,7 +119,6 @@ static void test_listing(void) {
 static atomic_int destroyed;
 
 static void note_destroyed(void *unused) {
-    (void)unused;
     atomic_fetch_add(&destroyed, 1);
 }
 
@@ -170,8 +169,6 @@ enum { MIB = 1 << 20 };
 
 /* Streams until it is stopped. */
 static void stream(plue_invocation_t *invocation, const char *params, void *unused) {
-    (void)params;
-    (void)unused;
     char *text = calloc(1, MIB);
     memset(text, ' ', MIB - 1);
     int sent = 0;
@@ -201,8 +198,6 @@ static void test_stream(void) {
 }
 
 static void succeed(plue_invocation_t *invocation, const char *params, void *unused) {
-    (void)params;
-    (void)unused;
     plue_invocation_succeed(invocation, "1");
 }
 
@@ -223,7 +218,6 @@ static void test_waiting_invocations(void) {
 static atomic_int freed;
 
 static void note_freed(struct plue_due *due) {
-    (void)due;
     atomic_fetch_add(&freed, 1);
 }
 
@@ -258,7 +252,6 @@ struct submitted {
 
 /* The first event waits until another thread has the lock. */
 static void count_event(const char *json, void *user_data) {
-    (void)json;
     struct submitted *call = user_data;
     atomic_fetch_add(&call->events, 1);
     while (!atomic_load(&call->goes_on)) {
@@ -328,15 +321,12 @@ static void await_both(void) {
 }
 
 static void stop_log(void *unused) {
-    (void)unused;
     await_both();
     plue_set_log(NULL, NULL);
     atomic_fetch_add(&left_callbacks, 1);
 }
 
 static void stop_notices(const char *line, void *unused) {
-    (void)line;
-    (void)unused;
     await_both();
     plue_set_list_changed(NULL, NULL);
     atomic_fetch_add(&left_callbacks, 1);
@@ -423,6 +413,5 @@ static const struct check_test tests[] = {
 };
 
 int main(int count, char **arguments) {
-    (void)count;
     return check_run("seam", tests, sizeof tests / sizeof *tests, arguments + 1);
 }

@@ -60,7 +60,6 @@ static void test_event_of_failure(void) {
 
 /* The last error belongs to a thread. */
 static void *fail_elsewhere(void *unused) {
-    (void)unused;
     expect_failure("nope", "{}", "unknown_tool", "nope");
     return NULL;
 }
@@ -211,7 +210,6 @@ static void test_metadata(int events) {
 }
 
 static void release_held(const char *json, void *user_data) {
-    (void)json;
     expect_answer("release", "{}", "{\"released\":true}");
     (*(int *)user_data)++;
 }
@@ -583,7 +581,6 @@ struct soak {
 };
 
 static void ignore_event(const char *json, void *user_data) {
-    (void)json;
     (*(int *)user_data)++;
 }
 

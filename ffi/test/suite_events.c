@@ -130,7 +130,6 @@ static atomic_int shared_count;
 
 static void count_end(int status, const char *json, void *user_data) {
     CHECK(status == PLUE_OK, "%s", json);
-    (void)user_data;
     atomic_fetch_add(&shared_count, 1);
 }
 
@@ -186,7 +185,6 @@ static const char sum_of_2_and_3[] = "{\"a\":2,\"b\":3}";
 static atomic_int destroyed;
 
 static void note_destroyed(void *user_data) {
-    (void)user_data;
     atomic_fetch_add(&destroyed, 1);
 }
 
@@ -194,7 +192,6 @@ static void note_destroyed(void *user_data) {
 static _Thread_local int runs_here;
 
 static void run_add(plue_invocation_t *invocation, const char *params, void *user_data) {
-    (void)user_data;
     runs_here++;
     char json[60];
     snprintf(json, sizeof json, "{\"sum\":%ld}", number_in(params, "a") + number_in(params, "b"));
@@ -205,7 +202,6 @@ static plue_invocation_t *held;
 static atomic_int notified_aborts;
 
 static void end_held(plue_invocation_t *invocation, void *user_data) {
-    (void)user_data;
     CHECK(plue_abort_signal_aborted(plue_invocation_signal(invocation)), "not aborted");
     atomic_fetch_add(&notified_aborts, 1);
     plue_invocation_fail(invocation, PLUE_ABORTED, "stopped");
@@ -213,15 +209,12 @@ static void end_held(plue_invocation_t *invocation, void *user_data) {
 
 /* Returns before its invocation has ended. */
 static void run_held(plue_invocation_t *invocation, const char *params, void *user_data) {
-    (void)params;
-    (void)user_data;
     held = invocation;
     plue_invocation_on_abort(invocation, end_held, NULL);
 }
 
 /* Calls another tool, which then waits for this thread. */
 static void run_nested(plue_invocation_t *invocation, const char *params, void *user_data) {
-    (void)user_data;
     char *json = NULL;
     plue_tool_context_t context = {.abort_signal = plue_invocation_signal(invocation)};
     int status = plue_tool_call("host:add", params, &context, &json);
@@ -271,7 +264,6 @@ static void test_registering(void) {
 
 /* Unregisters itself and ends its invocation: its user_data exists until it returns. */
 static void run_leaving(plue_invocation_t *invocation, const char *params, void *user_data) {
-    (void)params;
     int before = atomic_load(&destroyed);
     CHECK_OK(plue_unregister_tool("host:leaving"));
     plue_invocation_succeed(invocation, NULL);
@@ -359,15 +351,11 @@ void suite_tools(void) {
 static bool is_stopped;
 
 static void run_stop(plue_invocation_t *invocation, const char *params, void *user_data) {
-    (void)params;
-    (void)user_data;
     is_stopped = true;
     plue_invocation_succeed(invocation, NULL);
 }
 
 static void run_photo(plue_invocation_t *invocation, const char *params, void *user_data) {
-    (void)params;
-    (void)user_data;
     plue_invocation_succeed(invocation,
                             "{\"content\":[{\"type\":\"text\",\"text\":\"A dot.\"},"
                             "{\"type\":\"image\",\"data\":\"R0lG\",\"mimeType\":\"image/gif\"}],"
@@ -485,7 +473,6 @@ static void expect_resumed(const char *ticket, const char *answers, int wanted, 
 }
 
 static void answer(plue_invocation_t *invocation, const char *question, void *user_data) {
-    (void)question;
     runs_here++;
     plue_invocation_succeed(invocation, user_data);
 }
@@ -632,7 +619,6 @@ void suite_log(void) {
 }
 
 static void leave_log(const char *line, void *user_data) {
-    (void)line;
     ++*(int *)user_data;
     plue_set_log(NULL, NULL);
 }
@@ -664,7 +650,6 @@ static atomic_bool is_watched;
 static atomic_int late;
 
 static void watch_list(void *user_data) {
-    (void)user_data;
     atomic_fetch_add(&late, !atomic_load(&is_watched));
     sleep_us(10);
     atomic_fetch_add(&late, !atomic_load(&is_watched));

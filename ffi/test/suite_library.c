@@ -18,7 +18,6 @@ static atomic_int status = -1;
 static char buffer[4096];
 
 static void *run(void *unused) {
-    (void)unused;
     char *parts[MOST_PARTS];
     int count = 0;
     char *rest = NULL;

@@ -478,6 +478,5 @@ static const struct check_test tests[] = {
 };
 
 int main(int count, char **arguments) {
-    (void)count;
     return check_run("units", tests, sizeof tests / sizeof *tests, arguments + 1);
 }
