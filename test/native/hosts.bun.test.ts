@@ -8,6 +8,7 @@ import { findZig } from "../../scripts/setup.mjs";
 import {
   BUILD,
   buildPrograms,
+  CARGO,
   lackOf,
   lackOfSanitizer,
   LONG_LIMIT_MS,
@@ -92,6 +93,8 @@ describe("the example host", () => {
       const runLine = (line: string): Promise<Outcome> =>
         shell(isCargo ? join(ROOT, "ffi", "rust") : own, line, {
           ...isZig ? foundZig.env : {},
+          ...CARGO,
+          // Apart from that of the tests, which have other flags.
           CARGO_TARGET_DIR: join(BUILD, "cargo-example"),
           PYTHONPATH: join(ROOT, "ffi", "python"),
         });

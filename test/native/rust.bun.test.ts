@@ -7,6 +7,7 @@ import { join } from "node:path";
 import {
   BUILD,
   buildPrograms,
+  CARGO,
   lackOf,
   PROGRAMS,
   ROOT,
@@ -27,7 +28,7 @@ describe("the crate for Rust", () => {
       const command = ["cargo", "test", "--quiet", "--offline", "--locked"];
       await succeed([...command, "--manifest-path", MANIFEST, "--", "--nocapture"], {
         env: {
-          CARGO_TARGET_DIR: join(BUILD, "cargo"),
+          ...CARGO,
           LD_LIBRARY_PATH: `${BUILD}:${PROGRAMS}`,
           PLUE_LIB_DIR: BUILD,
           PLUE_SIDECAR: sidecarOn("bun", folder),

@@ -40,6 +40,12 @@ export const SHARED_LIBRARY: string = join(
 );
 /** The module of tools that the host suite needs. */
 export const TOOLS: string = join(ROOT, "test", "native", "tools.ts");
+/** Compiles Rust where an earlier run has, and without what only a debugger needs. */
+export const CARGO = {
+  CARGO_TARGET_DIR: join(BUILD, "cargo"),
+  CARGO_INCREMENTAL: "0",
+  CARGO_PROFILE_DEV_DEBUG: "0",
+} as const;
 /** The environment of a host whose tools are in C. */
 export const WITH_FAKE = { PLUE_SIDECAR: join(PROGRAMS, "fake_sidecar") } as const;
 /** The duration of the long tests, in seconds: `npm run test:soak` sets it. */
