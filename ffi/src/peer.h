@@ -29,7 +29,7 @@ struct plue_peer {
     uint64_t pong_due_ms PLUE_GUARDED;           /* 0: no PING is unanswered */
 };
 
-/* Whether calls can be given to a peer. */
+/* The readiness of a peer for calls. */
 enum plue_readiness { PLUE_RUNTIME_IS_READY, PLUE_RUNTIME_HAS_FAILED, PLUE_RUNTIME_IS_STARTING };
 
 /* Says how the peer is. After HAS_FAILED, with the reason. */

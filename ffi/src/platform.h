@@ -35,8 +35,8 @@ void plue_order_release(const void *address);
 void plue_order_acquire(const void *address);
 
 /* pthread_cancel() must not end a thread inside the library: its call lives on that thread's stack,
- * and it may hold the lock. Each function that waits or writes has cancellation off until it returns,
- * also in callbacks; a cancellation that was requested happens afterwards. */
+ * and it may hold the lock. Each function that waits or writes has cancellation off until it returns, and so
+ * have its callbacks; a requested cancellation happens afterwards. */
 #define PLUE_WITHOUT_CANCELLATION \
     __attribute__((cleanup(plue_cancellation_restore), unused)) int cancellation = \
         plue_cancellation_off()

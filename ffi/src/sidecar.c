@@ -432,8 +432,8 @@ static void append_last_output(struct plue_sidecar *sidecar, struct ending *endi
     }
 }
 
-/* At first, and when the host has closed descriptors of the library: which of the numbers are others' by
- * then cannot be found out, and those that are not are lost. */
+/* For a new sidecar, and after the host has closed descriptors of the library. Their numbers may belong to
+ * others by then, so that none of them is closed. */
 static void forget_descriptors(struct plue_sidecar *sidecar) {
     sidecar->socket = -1;
     sidecar->poke[0] = -1;

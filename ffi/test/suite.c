@@ -96,8 +96,8 @@ static void test_too_big(void) {
     free(params);
 }
 
-/* Large arguments, one after the other, cost the tool process at most four times the size of one: with a
- * first one that was not freed, the second would exceed that. */
+/* Large arguments, one after the other, cost the tool process at most four times the size of one. If the
+ * first was not freed, the second exceeds that. */
 static void test_large_arguments(void) {
     long size = 64 << 20;
     int process = ask_for_process();

@@ -94,7 +94,7 @@ describe("the example host", () => {
         shell(isCargo ? join(ROOT, "ffi", "rust") : own, line, {
           ...isZig ? foundZig.env : {},
           ...CARGO,
-          // Apart from that of the tests, which have other flags.
+          // The tests have other flags, and a folder of their own.
           CARGO_TARGET_DIR: join(BUILD, "cargo-example"),
           PYTHONPATH: join(ROOT, "ffi", "python"),
         });

@@ -40,7 +40,7 @@ const onBun = join(folder, "sidecar-on-bun");
 
 /** The size of arguments counts from the start of a sidecar. */
 const PARTS_OF_SIDECAR = `large_arguments ${PARTS} log`;
-/** What is the library's own doing, and takes many starts. */
+/** Parts that belong to the library alone, and take many starts. */
 const RESTARTS = "submit_restarts tools_restarts questions_restarts crash shutdown";
 
 async function passSuite(sidecar: string, parts: string): Promise<void> {

@@ -57,7 +57,7 @@ export const SUITE_LIBRARY: string = join(
   process.platform === "darwin" ? "libsuite.dylib" : "libsuite.so",
 );
 
-/** The functions that libplue exports, sorted: those of its linker script. */
+/** The functions that libplue exports, sorted, from its linker script. */
 export function exportedSymbols(): string[] {
   const text = readFileSync(join(ROOT, "ffi", "plue.map"), "utf8");
   return [...text.matchAll(/^ +(plue_\w+);$/gm)].map(([, name = ""]) => name).sort();
@@ -131,13 +131,13 @@ export function make(...args: readonly string[]): void {
   }
 }
 
-/** Why a test cannot run here, of those that compile, or need other programs as well. */
+/** Returns the reason if there is no compiler, or another program is missing. */
 export function lackOf(...programs: readonly string[]): string | undefined {
   const missing = ["cc", "make", ...programs].find((program) => !hasProgram(program));
   return missing === undefined ? undefined : `there is no ${missing}`;
 }
 
-/** Why nothing can be compiled with a sanitizer. `source` is that of a program that does nothing. */
+/** Returns the reason if an empty program cannot be compiled with the sanitizer. */
 export function lackOfSanitizer(
   name: string,
   compiler = "cc",

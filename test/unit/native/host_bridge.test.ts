@@ -33,7 +33,7 @@ function hostOf(
   return { registry, host: new FakeHost({ load: () => native }) };
 }
 
-/** The same, configured with what the host has by default. */
+/** A host that is configured with the defaults. */
 async function configured(...given: Parameters<typeof hostOf>): Promise<ReturnType<typeof hostOf>> {
   const made = hostOf(...given);
   await made.host.configure();
