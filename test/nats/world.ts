@@ -16,10 +16,8 @@ import {
   type ToolResult,
 } from "@plue/tools";
 import {
-  type RemoteTools,
   remoteTools,
   type RemoteToolsOptions,
-  type ServedTools,
   serveTools,
   type ServeToolsOptions,
 } from "@plue/tools/nats";
@@ -51,12 +49,7 @@ export function event<T = void>(): { readonly came: Promise<T>; come(value: T): 
 }
 
 /** A tool whose calls wait until the test lets them go on. */
-export function slowTool(definition: ToolDefinition, result?: string): {
-  readonly began: ReturnType<typeof event<void>>;
-  readonly goOn: ReturnType<typeof event<void>>;
-  readonly tool: ToolDefinition;
-  readonly runs: () => number;
-} {
+export function slowTool(definition: ToolDefinition, result?: string) {
   const [began, goOn] = [event(), event()];
   let runs = 0;
   const tool: ToolDefinition = {
@@ -72,13 +65,7 @@ export function slowTool(definition: ToolDefinition, result?: string): {
 }
 
 /** A tool whose calls run until they are aborted. */
-export function endlessTool(definition: ToolDefinition): {
-  readonly began: ReturnType<typeof event<void>>;
-  /** Has the reason. */
-  readonly aborted: ReturnType<typeof event<unknown>>;
-  readonly tool: ToolDefinition;
-  readonly runs: () => number;
-} {
+export function endlessTool(definition: ToolDefinition) {
   const [began, aborted] = [event(), event<unknown>()];
   let runs = 0;
   const tool: ToolDefinition = {
@@ -110,16 +97,7 @@ export class World implements AsyncDisposable {
     this.#server = server;
   }
 
-  async serve(
-    tools: readonly Definition[],
-    options: Partial<ServeToolsOptions> = {},
-  ): Promise<
-    ServedTools & {
-      readonly registry: ToolRegistry;
-      readonly connection: Connection;
-      kill(): Promise<void>;
-    }
-  > {
+  async serve(tools: readonly Definition[], options: Partial<ServeToolsOptions> = {}) {
     const connection = await this.#server.connect();
     const registry = new ToolRegistry({ tools });
     const served = await serveTools(registry, connection, {
@@ -141,14 +119,7 @@ export class World implements AsyncDisposable {
     return Object.assign(served, { kill, registry, connection });
   }
 
-  async call(
-    options: Partial<RemoteToolsOptions> = {},
-  ): Promise<{
-    readonly dispatcher: ToolDispatcher;
-    readonly registry: ToolRegistry;
-    readonly remote: RemoteTools;
-    readonly connection: Connection;
-  }> {
+  async call(options: Partial<RemoteToolsOptions> = {}) {
     const connection = await this.#server.connect();
     const registry = new ToolRegistry();
     const remote = await remoteTools(connection, {

@@ -16,18 +16,12 @@ import { type FakeClock, type FakeTool, fakeTool } from "../../unit/execute/supp
 /** A failure that may pass. */
 export const unavailable: ToolResult = ToolResult.error("unavailable", "Not now");
 
-export interface AnsweringTool {
-  readonly dispatcher: ToolDispatcher;
-  call(args?: unknown, context?: DispatchContext): Promise<ToolResult>;
-  runs(): number;
-}
-
 /** A dispatcher of one tool, whose runs return these values in order, the last one again and again. */
 export function answering(
   answers: readonly unknown[],
   options: ToolDispatcherOptions,
   tool: Partial<FakeTool> = {},
-): AnsweringTool {
+) {
   let runs = 0;
   const execute = (): unknown => {
     const answer = answers[Math.min(runs++, answers.length - 1)];
@@ -39,7 +33,8 @@ export function answering(
     options,
   );
   return {
-    call: (args = {}, context = {}) => dispatcher.dispatch({ name: "t", arguments: args }, context),
+    call: (args: unknown = {}, context: DispatchContext = {}): Promise<ToolResult> =>
+      dispatcher.dispatch({ name: "t", arguments: args }, context),
     dispatcher,
     runs: () => runs,
   };

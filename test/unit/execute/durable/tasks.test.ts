@@ -16,7 +16,6 @@ import {
 } from "../../../../mod.ts";
 import {
   type CallStore,
-  type CallTasks,
   callTasks,
   type CallTasksOptions,
   memoryCallStore,
@@ -38,32 +37,17 @@ import {
 const ANN = { principal: "ann" };
 const YES: Answer = { action: "accept" };
 
-/** One process of a service: its tasks, over a store that others may share. */
-interface Process {
-  readonly clock: FakeClock;
-  readonly store: CallStore;
-  readonly dispatcher: ToolDispatcher;
-  readonly tasks: CallTasks;
-  readonly errors: unknown[];
-  start(name: string, context?: DispatchContext): Promise<TaskState>;
-  /** Starts a task, and returns it once it has questions. */
-  asking(name: string, context?: DispatchContext): Promise<TaskState>;
-  /** The task once it has that status. */
-  when(id: string, status: TaskState["status"]): Promise<TaskState>;
-  /** The outcome of a task that ends with that status. */
-  ended(id: string, status: TaskState["status"]): Promise<unknown>;
-}
-
 function clockAt(ms: number): FakeClock {
   const clock = new FakeClock();
   clock.advance(ms);
   return clock;
 }
 
+/** One process of a service: its tasks, over a store that others may share. */
 function processOf(
   tools: readonly FakeTool[],
   options: Partial<CallTasksOptions> & { readonly clock?: FakeClock } = {},
-): Process {
+) {
   const { clock = new FakeClock() } = options;
   const { store = memoryCallStore({ clock }) } = options;
   const registry = new ToolRegistry({ tools: tools.map(fakeTool) });
@@ -77,27 +61,27 @@ function processOf(
   const errors: unknown[] = [];
   const onError = (error: unknown): void => void errors.push(error);
   const tasks = callTasks({ onError, ...options, store, clock });
-  const process: Process = {
-    ...{ clock, store, dispatcher, tasks, errors },
-    async start(name, context = ANN) {
-      const task = await tasks.start(dispatcher, { name, arguments: { n: 1 } }, context);
-      assert("id" in task, JSON.stringify(task));
-      return task;
-    },
-    async when(id, status) {
-      for await (const state of tasks.follow(id, ANN)) {
-        if (state.status === status) return state;
-      }
-      throw new Error(`The task is not ${status}`);
-    },
-    asking: async (name, context) =>
-      await process.when((await process.start(name, context)).id, "input_required"),
-    async ended(id, status) {
-      const { result } = await process.when(id, status);
-      return result && outcome(result);
-    },
+  const start = async (name: string, context: DispatchContext = ANN): Promise<TaskState> => {
+    const task = await tasks.start(dispatcher, { name, arguments: { n: 1 } }, context);
+    assert("id" in task, JSON.stringify(task));
+    return task;
   };
-  return process;
+  /** The task once it has that status. */
+  const when = async (id: string, status: TaskState["status"]): Promise<TaskState> => {
+    for await (const state of tasks.follow(id, ANN)) {
+      if (state.status === status) return state;
+    }
+    throw new Error(`The task is not ${status}`);
+  };
+  /** Starts a task, and returns it once it has questions. */
+  const asking = async (name: string, context?: DispatchContext) =>
+    await when((await start(name, context)).id, "input_required");
+  /** The outcome of a task that ends with that status. */
+  const ended = async (id: string, status: TaskState["status"]) => {
+    const { result } = await when(id, status);
+    return result && outcome(result);
+  };
+  return { clock, store, dispatcher, tasks, errors, start, when, asking, ended };
 }
 
 const DOUBLE: FakeTool = { name: "double", execute: (args) => ({ got: args }) };
@@ -507,7 +491,7 @@ describe("a task", () => {
       others.map(({ tasks, dispatcher }) => tasks.recover(dispatcher)),
     );
     assertEquals(taken.toSorted(), [0, 0, 1]);
-    assertEquals(await (others[taken.indexOf(1)] as Process).ended(id, "completed"), [
+    assertEquals(await (others[taken.indexOf(1)] as typeof dead).ended(id, "completed"), [
       1,
       "ann",
       id,
