@@ -261,17 +261,13 @@ function importOperations(
 
 function reject(
   session: ImportSession,
-  one: FoundOperation,
+  { method, path, operation, operationId = `${method} ${path}` }: FoundOperation,
   step: string,
   rule: string,
   reason: string,
 ): void {
-  session.reject(
-    one.operationId ?? `${one.method} ${one.path}`,
-    one.operation.path + step,
-    rule,
-    `Cannot import ${one.method.toUpperCase()} "${clip(one.path, 100)}": ${reason}`,
-  );
+  const message = `Cannot import ${method.toUpperCase()} "${clip(path, 100)}": ${reason}`;
+  session.reject(operationId, operation.path + step, rule, message);
 }
 
 function importOperation(api: OpenApiImport, one: FoundOperation, wantedName: string): void {

@@ -18,6 +18,7 @@ import {
   type Check,
   checkRisk,
   checkText,
+  defined,
   isListOf,
   isObject,
   must,
@@ -77,19 +78,19 @@ export function openApiDocument(
   );
   return {
     openapi: "3.1.1",
-    info: { title, version, ...(description === undefined ? {} : { description }) },
+    info: { title, version, ...defined({ description }) },
     jsonSchemaDialect: "https://json-schema.org/draft/2020-12/schema",
-    ...(servers === undefined ? {} : { servers: servers.map((url) => ({ url })) }),
-    ...(securitySchemes === undefined ? {} : {
-      security: Object.keys(securitySchemes).map((name) => ({ [name]: [] })),
+    ...defined({
+      servers: servers?.map((url) => ({ url })),
+      security: securitySchemes && Object.keys(securitySchemes).map((name) => ({ [name]: [] })),
     }),
     paths: { ...routes(), ...paths },
     components: {
       schemas: { ...SCHEMAS, ...tools.components.schemas },
-      ...(securitySchemes === undefined ? {} : { securitySchemes }),
+      ...defined({ securitySchemes }),
     },
     // The omitted tools, with reasons.
-    ...(rejected.length === 0 ? {} : {
+    ...(rejected.length > 0 && {
       "x-tools-left-out": rejected.map(({ tool, message }) => ({ tool, message })),
     }),
   };
@@ -103,28 +104,23 @@ function operationOf(
   const input = operation.requestBody.content["application/json"];
   const output = operation.responses["200"].content?.["application/json"];
   const mustHave = requiresArguments(input, schemas);
+  const schema = {
+    type: "object",
+    properties: { arguments: input.schema, ...CALL_FIELDS },
+    ...(mustHave && { required: ["arguments"] }),
+    additionalProperties: false,
+  };
+  const examples = input.examples && Object.fromEntries(
+    Object.entries(input.examples).map(([name, { value, ...rest }]) => [
+      name,
+      { ...rest, value: { arguments: value } },
+    ]),
+  );
   return {
     ...operation,
     requestBody: {
       required: mustHave,
-      content: {
-        "application/json": {
-          schema: {
-            type: "object",
-            properties: { arguments: input.schema, ...CALL_FIELDS },
-            ...(mustHave ? { required: ["arguments"] } : {}),
-            additionalProperties: false,
-          },
-          ...(input.examples === undefined ? {} : {
-            examples: Object.fromEntries(
-              Object.entries(input.examples).map(([name, { value, ...rest }]) => [
-                name,
-                { ...rest, value: { arguments: value } },
-              ]),
-            ),
-          }),
-        },
-      },
+      content: { "application/json": { schema, ...defined({ examples }) } },
     },
     responses: {
       "200": json(

@@ -5,12 +5,6 @@
  * @module
  */
 
-export {
-  defineTool,
-  type InferConfig,
-  type InferContext,
-  type InferParams,
-  type InferResult,
-} from "./define_tool.ts";
-export { typeboxEngine, type TypeboxEngineOptions } from "./typebox_engine.ts";
-export { ToolDispatcher, ToolRegistry, type ToolRegistryOptions } from "./defaults.ts";
+export * from "./define_tool.ts";
+export * from "./typebox_engine.ts";
+export * from "./defaults.ts";
