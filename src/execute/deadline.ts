@@ -83,11 +83,7 @@ export class Deadline {
     return this.cause !== undefined;
   }
 
-  /**
-   * Stops counting the call's own time, for a wait with a limit of its own.
-   *
-   * @returns A function that resumes the count.
-   */
+  /** Counts a wait with a limit of its own; the returned function resumes the count of the call. */
   suspend(limitMs: number): () => void {
     const left = this.remainingMs;
     this.#expireIn(limitMs);

@@ -103,11 +103,7 @@ const DEFAULTS = {
   clock: systemClock,
 };
 
-/**
- * Checks options. Throws a `TypeError` or a `RangeError` that names the option.
- *
- * @param others The names of further options, which another dispatcher checks.
- */
+/** Checks options. `others` are the names of options that another dispatcher checks. */
 export function resolveSettings(
   options: DispatcherOptions,
   others: readonly string[] = [],

@@ -48,11 +48,7 @@ export class ConcurrencyLimiter {
     return this.#queued;
   }
 
-  /**
-   * Acquires a slot.
-   *
-   * @returns `true` if one is free, a request to wait for, or `false` if the queue is full.
-   */
+  /** Returns `true` for a slot, a request to wait for, or `false` if the queue is full. */
   acquire(key: string, principal?: string): boolean | SlotRequest {
     // A call overtakes no other: while a call of this key waits, there is no free slot for it.
     if (this.#hasFreeSlot(key)) {

@@ -59,7 +59,6 @@ export interface QuestionSettings {
   readonly tickets: CallTickets | undefined;
   /** The time limit for an answer during the call, in milliseconds. */
   readonly timeoutMs: number;
-  /** The repairs of a call's arguments. */
   repairedOf(call: Call): RepairedArguments | undefined;
 }
 
@@ -71,7 +70,6 @@ export class QuestionSession {
   readonly #memory: Map<string, KeptAnswer>;
   /** The keys that this run has used. */
   readonly #keys: Set<string> = new Set();
-  /** The questions that wait for answers. */
   readonly #waiting: Map<string, Question> = new Map();
   /** The started steps. */
   readonly #taken: Set<Promise<unknown>> = new Set();
@@ -88,7 +86,6 @@ export class QuestionSession {
     this.#memory = new Map(Object.entries(resumed?.memory ?? {}));
   }
 
-  /** Asks the tool's question. */
   ask(key: string, fields: QuestionFields): Promise<Answer> {
     return handled(this.#ask(key, KEY.test(key), fields));
   }
@@ -255,11 +252,7 @@ export class QuestionSession {
     return issuesOf(compileOnce(this.#call.host.engine, schema), answer.content ?? null) ?? [];
   }
 
-  /**
-   * Ends the call: returns a suspended result with a ticket, or its own result.
-   *
-   * @param result The result if it is not suspended.
-   */
+  /** Ends the call: returns a suspended result with a ticket, or `result`. */
   async close(result: ToolResult): Promise<ToolResult> {
     const call = this.#call;
     const { settings } = call;

@@ -102,11 +102,7 @@ export function resumptionOf(request: ToolCall): Resumption | undefined {
   return resumptions.get(request);
 }
 
-/**
- * The call of a ticket, with the host's part, or the failure that ends it.
- *
- * @throws Whatever the tickets throw.
- */
+/** The call of a ticket, or the failure that ends it. Throws whatever the tickets throw. */
 export async function resume(
   tickets: CallTickets,
   settings: CallSettings,

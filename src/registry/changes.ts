@@ -105,12 +105,7 @@ export class ChangeFeed {
     return this.#subscriptions.size === 0;
   }
 
-  /**
-   * Subscribes. Returns a function that ends the subscription; a second call of it does nothing.
-   *
-   * @param listener Receives every change from now on.
-   * @param onEnd Called when the feed ends. Must not throw.
-   */
+  /** Returns a function that ends the subscription. `onEnd` must not throw. */
   subscribe(listener: ToolChangeListener, onEnd?: () => void): () => void {
     const subscription: Subscription = { listener, onEnd };
     if (this.#isEnded) onEnd?.();

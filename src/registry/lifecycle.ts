@@ -89,11 +89,7 @@ export class RegisteredTool implements ToolRuntime {
     this.#settings = settings;
   }
 
-  /**
-   * Compiles the schemas that calls are checked against. A library schema needs none.
-   *
-   * @throws {TypeError} If one cannot be compiled.
-   */
+  /** Compiles the schemas that calls are checked against. A library schema needs none. */
   compile(): void {
     const { id, init, parameters, parametersStandard, returns, returnsStandard, view } = this.tool;
     const compile = (schema: JsonSchema, what: string): SchemaValidator =>

@@ -113,11 +113,7 @@ export interface RegistrySettings extends Omit<CompleteOptions, "tools" | "confi
   readonly report: Report;
 }
 
-/**
- * Reads the options of a registry.
- *
- * @throws {TypeError | RangeError} If one is unknown or invalid.
- */
+/** Reads and checks the options of a registry. */
 export function readOptions(options: RegistryOptions): CompleteOptions & RegistrySettings {
   const action = "make a registry";
   refuseOthers(action, options, OPTIONS);
@@ -132,15 +128,9 @@ export function readOptions(options: RegistryOptions): CompleteOptions & Registr
   return { ...read, report };
 }
 
-/** The action of the registry, for messages. */
 export type AdmissionAction = "register" | "update";
 
-/**
- * Checks a tool's schemas and its configuration.
- *
- * @throws {TypeError} If a part is invalid. The message contains the tool, the schema and the JSON
- * Pointer.
- */
+/** Checks a tool's schemas and its configuration. Messages contain the JSON Pointer. */
 export function admit(
   tool: Tool,
   { engine }: RegistrySettings,

@@ -181,11 +181,7 @@ export function admitSchema(engine: SchemaEngine, schema: JsonSchema, what?: str
   }
 }
 
-/**
- * The validator of `schema`, compiled by `engine` on the first call.
- *
- * @throws {SyntaxError} If the engine cannot compile it.
- */
+/** The validator of `schema`, compiled on the first call. Throws if that is not possible. */
 export function compileOnce(
   engine: SchemaEngine,
   schema: JsonSchema,

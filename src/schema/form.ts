@@ -26,7 +26,6 @@ interface Part {
 /** The schemas that all apply to one value. */
 export type Place = readonly Part[];
 
-/** One of the alternatives of a value. */
 export interface Variant {
   readonly label: string;
   readonly place: Place;
@@ -38,7 +37,6 @@ export interface Choice {
   readonly value: unknown;
 }
 
-/** The input for one value. */
 export type Shape =
   | ObjectShape
   | ListShape
@@ -68,7 +66,6 @@ export interface ListShape {
   readonly maxItems: number;
 }
 
-/** Annotations of a value. */
 export interface Notes {
   readonly title?: string;
   readonly description?: string;
@@ -82,7 +79,6 @@ export interface Notes {
 const MAX_PARTS = 64;
 const MAX_DEPTH = 6;
 
-/** Converts one schema to a form. */
 export class FormSchema {
   readonly root: Place;
   readonly #dialect: Dialect;
@@ -95,7 +91,6 @@ export class FormSchema {
     this.root = [{ schema, base: ROOT_URI }];
   }
 
-  /** Returns the input for a value. */
   shapeOf(place: Place): Shape {
     const parts = this.#expand(place);
     return choiceIn(parts) ?? this.#variantsIn(parts) ?? shapeByType(parts);

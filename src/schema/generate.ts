@@ -65,11 +65,7 @@ export class CheckGenerator {
     this.#isTracked = [form.schema, ...form.targets.values()].some(isTracking);
   }
 
-  /**
-   * Returns the check of the schema, or of a part of it.
-   *
-   * @throws {EvalError} If the runtime forbids code generation.
-   */
+  /** Returns the check of a schema. Throws an `EvalError` if the runtime forbids it. */
   generate(schema: JsonSchema = this.#form.schema): (value: unknown) => boolean {
     this.#externals = [];
     this.#functions = [];

@@ -75,7 +75,6 @@ const ROWS = [
 
 type Row = (typeof ROWS)[number];
 
-/** The shape of a keyword's value. */
 export type KeywordShape = Row[0];
 
 /**
@@ -90,7 +89,6 @@ export interface Keyword {
   readonly role: KeywordRole;
 }
 
-/** True if a keyword with a value of this shape holds schemas. */
 export function holdsSchemas(shape: KeywordShape): boolean {
   return shape.startsWith("schema") || shape === "map" || shape === "dependencies";
 }

@@ -29,7 +29,6 @@ export const ASSERTED_FORMATS: ReadonlySet<string> = new Set(
     "json-pointer regex relative-json-pointer time uri uri-reference uri-template uuid").split(" "),
 );
 
-/** Options for {@linkcode normalizeSchema}. */
 export interface NormalizeOptions {
   /** The formats to assert. Other formats are omitted. */
   readonly formats: { has(name: string): boolean };
@@ -44,9 +43,7 @@ export interface NormalizeOptions {
 /** A schema in the form that engines compile. */
 export interface NormalizedSchema {
   readonly schema: JsonSchema;
-  /** The target of each `$ref` in it. */
   readonly targets: ReadonlyMap<string, JsonSchema>;
-  /** True if it has references. */
   readonly hasReferences: boolean;
 }
 

@@ -5,7 +5,6 @@
  * @module
  */
 
-/** A part of a pattern. */
 export type PatternPart =
   /** One character, as a pattern of its own. */
   | { readonly kind: "character"; readonly source: string }
@@ -39,11 +38,7 @@ interface Group {
   parts: PatternPart[];
 }
 
-/**
- * Reads a pattern that `RegExp` has accepted.
- *
- * @returns The pattern as a tree, or the requirement that it does not meet, as text.
- */
+/** Reads a pattern that `RegExp` has accepted; a text is the requirement that it does not meet. */
 export function readPattern(source: string): PatternPart | string {
   const groups: Group[] = [];
   let group: Group = { open: "", choices: [], parts: [] };

@@ -425,11 +425,7 @@ function looksOf({ start, hasLoops }: Machine): number | undefined {
     return count;
   }
 
-  /**
-   * `undefined` if a character leads on in two ways.
-   *
-   * @param stop An assertion that fails.
-   */
+  /** `undefined` if a character leads on in two ways. `stop` is an assertion that fails. */
   function waysFrom(from: State, stop = 0): Ways | undefined {
     const entered = new Set<State>();
     let taken = 0n;

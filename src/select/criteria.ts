@@ -167,7 +167,6 @@ export type SelectionStepName =
 /** Returns true if a tool stays. Never throws. */
 export type Rule = (tool: Tool) => boolean;
 
-/** One row. */
 export interface Criterion {
   readonly step: SelectionStepName;
   readonly check: Check;
@@ -282,7 +281,6 @@ export const REASONS: {
 
 export const CRITERION_NAMES = Object.keys(CRITERIA) as readonly CriterionName[];
 
-/** The check of each field of a context. */
 export const CONTEXT_CHECKS: { readonly [field: string]: Check } = Object.fromEntries([
   ...Object.values(CRITERIA).flatMap(({ context, check }) => context ? [[context, check]] : []),
   ...READER_FIELDS.map((field) => [field, checkReader]),
@@ -304,11 +302,7 @@ export function isContextFlag(name: CriterionName): name is ContextFlag {
   return CRITERIA[name].step === "context";
 }
 
-/**
- * Reads a context, its builder or its fields. A field that is `undefined` or `null` is absent.
- *
- * @throws {TypeError} If a field is unknown or invalid. The message contains its JSON Pointer.
- */
+/** Reads a context, its builder or its fields. A field that is `undefined` or `null` is absent. */
 export function readContext(input: unknown): Partial<CompleteAvailabilityFields> {
   const action = "read an availability context";
   // Contexts and builders of another copy of plue are recognised by their methods.

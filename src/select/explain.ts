@@ -56,7 +56,6 @@ export interface ExaminedTool {
   readonly isMember: boolean;
 }
 
-/** Explains a tool of a toolset. */
 export type Explainer = (examined: ExaminedTool) => ToolExplanation;
 
 /** The explanation in words, with the reason of each step. */

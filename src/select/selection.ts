@@ -66,22 +66,14 @@ export function selectionDataFields(): readonly string[] {
 export const selectionHint: FieldHint = (field) =>
   Object.hasOwn(CONTEXT_CHECKS, field) ? 'it belongs in "context"' : undefined;
 
-/**
- * Checks a selection and copies it, so that it cannot change afterwards.
- *
- * @throws {TypeError} If a field is unknown or invalid. The message contains its JSON Pointer.
- */
+/** Checks a selection and copies it, so that it cannot change afterwards. */
 export function checkSelection(selection: Selection): CheckedSelection {
   // Any other object, such as a builder, shows no fields, so it would remove nothing.
   const fields = checkPlain(ACTION, selection, "it");
   return Object.freeze(readFields(ACTION, fields, CHECKS, undefined, selectionHint));
 }
 
-/**
- * Returns a selection with all fields, because an absent field would keep every tool.
- *
- * @throws {TypeError} If a field is `undefined`.
- */
+/** Rejects a field that is `undefined`, because an absent field would keep every tool. */
 export function rejectUndefined(selection: Selection): Selection {
   for (const [field, value] of Object.entries(selection)) {
     // Every check rejects `undefined`, with the expected value.

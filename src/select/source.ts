@@ -64,12 +64,7 @@ export function listSource(list: Iterable<Tool>): ToolSource {
   });
 }
 
-/**
- * Claims a tool's id and its aliases.
- *
- * @param claimed Receives the names: the id of the tool that has each.
- * @throws {TypeError} If another tool has one of the names.
- */
+/** Claims a tool's id and its aliases: `claimed` receives them. Throws if another tool has one. */
 export function claimNames(
   action: string,
   { id, aliases }: Tool,

@@ -42,7 +42,6 @@ export const VOCABULARY: {
   locale: { flag: "--locale <tag>", text: "the language of the descriptions, such as de or pt-BR" },
 };
 
-/** A kind of value. */
 export interface ValueKind {
   /** How a text is read: the items of a list are separated by commas, a flag is `true` or `false`. */
   readonly shape: "list" | "flag" | "text";
@@ -57,7 +56,6 @@ const SHAPES: ReadonlyMap<Check, ValueKind["shape"]> = new Map<Check, ValueKind[
   [checkReader, "text"],
 ]);
 
-/** The kind of values of a name. */
 export function valueKind(name: VocabularyName): ValueKind {
   const check = isReaderField(name) ? checkReader : CRITERIA[name].check;
   return { shape: SHAPES.get(check) ?? "list", check };

@@ -67,12 +67,10 @@ export function isFunction(value: unknown): value is () => unknown {
   return typeof value === "function";
 }
 
-/** Creates a check by `typeof`. */
 export function ofType<T>(wanted: string, ...types: readonly string[]): Check<T> {
   return must(wanted, (value): value is T => types.includes(typeof value));
 }
 
-/** Creates a check for one of these values. */
 export function oneOf<T>(values: readonly T[]): Check<T> {
   return must(`one of ${values.join(", ")}`, (value): value is T => values.includes(value as T));
 }

@@ -61,11 +61,7 @@ export async function watchLater<What>(
   waiter.watch();
 }
 
-/**
- * Waits for `promise` for at most `ms` milliseconds.
- *
- * @returns The result of the promise, or {@linkcode TIME_OVER}. Rejects as the promise does.
- */
+/** Waits for `promise` for at most `ms` milliseconds, then returns {@linkcode TIME_OVER}. */
 export function within<T>(
   clock: RegistryClock,
   ms: number,

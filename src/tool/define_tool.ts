@@ -160,11 +160,7 @@ function adopt(tool: MadeTool): Tool {
   return Object.freeze(tool as Tool);
 }
 
-/**
- * Returns the description of a function for a reader.
- *
- * @throws {TypeError} If it throws, or returns no description.
- */
+/** Returns the description of a function for a reader. Throws if that is not a description. */
 function describedBy(
   action: string,
   describe: (reader: ToolReader) => unknown,

@@ -12,7 +12,6 @@ const ID = RegExp(`^(${PART}:)?${PART}$`);
 /** The rule for names and namespaces, for messages. */
 export const TOOL_NAME_RULE = '1 to 128 letters, digits, "_", "." or "-"';
 
-/** Returns true if `value` is a valid name or namespace of a tool. */
 export function isToolName(value: unknown): value is string {
   return typeof value === "string" && NAME.test(value);
 }

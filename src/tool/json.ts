@@ -98,7 +98,6 @@ export function canonicalJson(value: unknown, visit?: () => void): string {
   return text;
 }
 
-/** The maximum depth of a value. */
 export const MAX_DEPTH = 256;
 
 /** The result of {@linkcode JsonReader.read} after it stopped. */

@@ -79,7 +79,6 @@ export const HTTP_STATUS: { readonly [Code in FailureCode]: number } = {
   threw: 500,
 };
 
-/** Returns true if `value` is a failure code. */
 export function isFailureCode(value: unknown): value is FailureCode {
   return CODES.includes(value as FailureCode);
 }
@@ -192,7 +191,6 @@ export interface ToolCallError {
 /** `no` if the tool of a failed call did not run, `unknown` if it may have run. */
 export type ToolRun = "no" | "yes" | "unknown";
 
-/** True if `value` is a {@linkcode ToolRun}. */
 export function isToolRun(value: unknown): value is ToolRun {
   return value === "no" || value === "yes" || value === "unknown";
 }

@@ -20,7 +20,6 @@ export const RISK_LEVELS = ["safe", "low", "medium", "high", "critical"] as cons
  */
 export type RiskLevel = (typeof RISK_LEVELS)[number];
 
-/** Returns true if `value` is a risk level. */
 export function isRiskLevel(value: unknown): value is RiskLevel {
   return (RISK_LEVELS as readonly unknown[]).includes(value);
 }

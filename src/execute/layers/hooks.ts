@@ -98,7 +98,6 @@ async function runAfter(hook: ToolHooks, call: Call, next: Next): Promise<ToolRe
   return last === TIME_OVER ? failHook(call, hook, "after") : last;
 }
 
-/** Checks a hook of a host. */
 const checkHook: Check<ToolHooks> = must(
   "an object with a before or an after function",
   (value): value is ToolHooks => {

@@ -109,11 +109,7 @@ const OPTIONS = { limit: wholeFrom(0), minScore: numberFrom(0) } satisfies {
 /** Gives the index that a source keeps of all its tools, by the source. */
 export const providedIndexes: WeakMap<ToolSource, () => ToolIndex<ToolAnswer>> = new WeakMap();
 
-/**
- * The available tools of a toolset that fit a query, best first.
- *
- * @param indexOf Gives an index that holds the toolset's tools, and perhaps others.
- */
+/** The available tools of a toolset that fit a query. The index may have others, too. */
 export function findTools(
   toolset: Toolset,
   query: string,

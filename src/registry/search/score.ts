@@ -101,7 +101,6 @@ export interface Meaning {
   readonly rarity: number;
 }
 
-/** A word of a query. */
 export interface QueryWord {
   readonly typed: string;
   /** Bit 0 for the whole query, and a bit for each sentence that has the word. */
@@ -149,7 +148,6 @@ export interface Ranked {
   readonly score: number;
 }
 
-/** Returns arrays for `size` slots. */
 export function createArrays(size: number): Arrays {
   const floats = (): Float32Array => new Float32Array(size);
   return {
@@ -358,7 +356,6 @@ export function matchesOf({ fields }: Entry, { words, byTerm }: Query): readonly
 
 const NONE: readonly never[] = [];
 
-/** Returns the slot of a posting. */
 export function slotIn(posting: number): number {
   return posting / STEPS | 0;
 }

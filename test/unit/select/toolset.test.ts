@@ -122,11 +122,6 @@ describe("Toolset", () => {
     assertEquals(toolset.isAvailable(fakeTool("low")), false);
   });
 
-  it("leaves out tools that are fixed as unavailable", () => {
-    const off = fakeTool("off", { isAvailable: false });
-    assertEquals(buildToolset([low, off]).ids, ["low"]);
-  });
-
   it("calls each availability function once per listing", () => {
     let asked = 0;
     const moody = fakeTool("moody", { isAvailable: () => ++asked > 0 });
