@@ -20,9 +20,10 @@ import { encodeArguments, rewriteOf } from "../argument_rewrite.ts";
 import { acceptsNull } from "../transform/properties.ts";
 import { type Resolve, resolverOf } from "../transform/references.ts";
 
+const FORMATS = "date-time time date duration email hostname ipv4 ipv6 uuid";
+
 /** The values of `format` that strict mode takes. Any other is rejected. */
-export const OPENAI_FORMATS: readonly string[] = //
-  "date-time time date duration email hostname ipv4 ipv6 uuid".split(" ");
+export const OPENAI_FORMATS: readonly string[] = FORMATS.split(" ");
 
 /** The limits of Structured Outputs. */
 export const OPENAI_STRICT_LIMITS: readonly kit.Limit[] = [

@@ -44,10 +44,10 @@ function pushAll(stream: CallAccumulator, events: readonly unknown[]): readonly 
   return events.flatMap((event) => stream.push(event));
 }
 
-const chatCall = (index: number, args: string, more: object = {}): object => ({
+const chatCall = (index: number, args: string): object => ({
   choices: [{
     index: 0,
-    delta: { tool_calls: [{ index, ...more, function: { arguments: args } }] },
+    delta: { tool_calls: [{ index, function: { arguments: args } }] },
   }],
 });
 const chatOpen = (index: number, id: string, name: string, args = ""): object => ({
@@ -58,25 +58,6 @@ const chatOpen = (index: number, id: string, name: string, args = ""): object =>
 });
 const chatEnd = (finish_reason: string): object => ({
   choices: [{ index: 0, delta: {}, finish_reason }],
-});
-
-const item = (id: string, name: string, args: string, namespace?: string): object => ({
-  type: "function_call",
-  id: `fc_${id}`,
-  call_id: id,
-  name,
-  arguments: args,
-  ...(namespace === undefined ? {} : { namespace }),
-});
-const added = (output_index: number, id: string, name: string, namespace?: string): object => ({
-  type: "response.output_item.added",
-  output_index,
-  item: item(id, name, "", namespace),
-});
-const argsDone = (output_index: number, args: string): object => ({
-  type: "response.function_call_arguments.done",
-  output_index,
-  arguments: args,
 });
 
 const blockStart = (index: number, id: string, name: string): object => ({
@@ -140,9 +121,10 @@ describe("accumulateCalls()", () => {
   it("keeps what an answer repeats: the caller of a programmatic call", () => {
     const stream = accumulateCalls("openai.responses", namesFor("openai.responses"));
     const caller = { type: "program", caller_id: "p" } as const;
+    const item = { type: "function_call", call_id: "a", name: "clear", arguments: "", caller };
     const [call] = pushAll(stream, [
-      { ...added(0, "a", "clear"), item: { ...item("a", "clear", ""), caller } },
-      argsDone(0, "{}"),
+      { type: "response.output_item.added", output_index: 0, item },
+      { type: "response.function_call_arguments.done", output_index: 0, arguments: "{}" },
       { type: "response.completed", response: {} },
     ]);
     const answer = encodeResult("openai.responses", call as DecodedCall, ToolResult.ok("x"));
