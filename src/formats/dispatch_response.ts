@@ -147,11 +147,12 @@ export async function dispatchCalls<Like extends TargetLike, Context = unknown>(
   const { dispatcher, names, context } = checkOptions(options);
   const routed = calls.filter((call) => call.problem === undefined);
   const answered = routed.length === 0 ? [] : await dispatcher.dispatchAll(
-    routed.map(({ name, arguments: args, callId }) => ({
-      ...{ name, arguments: args, callId },
-      // All other arguments are decoded already.
-      ...(typeof args === "string" ? decoderOf(name, names) : {}),
-    })),
+    routed.map(({ name, arguments: args, callId }) => {
+      // A dispatcher may repair a text. All other arguments are decoded already.
+      const rewrite = typeof args === "string" ? names.encodingOf(name)?.input : undefined;
+      const decode = rewrite && { decode: (read: unknown) => decodeArguments(read, rewrite) };
+      return { name, arguments: args, callId, ...decode };
+    }),
     ...(context === undefined ? [] : [context]),
   );
   const inOrder = answered.values();
@@ -247,15 +248,6 @@ export async function resumeTurn<Like extends TargetLike, Context = unknown>(
   return turnOf(target, calls, results, names, errors);
 }
 
-/** How a dispatcher decodes arguments that it has repaired, where the export changed any. */
-function decoderOf(
-  id: string | undefined,
-  names: ExportNames,
-): { readonly decode?: (args: unknown) => unknown } {
-  const rewrite = id === undefined ? undefined : names.encodingOf(id)?.input;
-  return rewrite === undefined ? {} : { decode: (args) => decodeArguments(args, rewrite) };
-}
-
 /** True if a call was not resumed for a reason that may pass. */
 function isPassing({ code, retryable }: ToolCallError): boolean {
   return retryable && (code === "unavailable" || code === "overloaded");
@@ -274,19 +266,17 @@ function checkTurnAnswers(
     // Calls may share an id, of which one waits.
     const [waiting, ...others] = meant.filter(isSuspended);
     if (others.length > 0) refuse(action, "several calls with that id wait");
-    if (waiting !== undefined) checkAnswers(callId, waiting.questions, given);
-  }
-}
-
-function checkAnswers(callId: string, questions: readonly Question[], answers: Answers): void {
-  for (const [key, answer] of Object.entries(answers)) {
-    const action = `resume the call ${JSON.stringify(clip(callId))}`;
-    const shown = JSON.stringify(clip(key));
-    if (!questions.some((question) => question.key === key)) {
-      refuse(action, `it has no question ${shown}`);
-    }
-    if (!["accept", "decline", "cancel"].includes(answer?.action)) {
-      refuse(action, `the answer to ${shown} must be {"action": "accept"}, "decline" or "cancel"`);
+    for (const [key, answer] of Object.entries(waiting === undefined ? {} : given)) {
+      const shown = JSON.stringify(clip(key));
+      if (waiting?.questions.some((question) => question.key === key) !== true) {
+        refuse(action, `it has no question ${shown}`);
+      }
+      if (!["accept", "decline", "cancel"].includes(answer?.action)) {
+        refuse(
+          action,
+          `the answer to ${shown} must be {"action": "accept"}, "decline" or "cancel"`,
+        );
+      }
     }
   }
 }

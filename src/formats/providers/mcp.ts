@@ -200,25 +200,10 @@ function readEntry(
   });
 }
 
-/** The path of a field, its type, and the words for that. */
-const FIELDS: readonly (readonly [string, (value: unknown) => boolean, string])[] = [
-  ["description", (value) => typeof value === "string", "a string"],
-  ["annotations", isObject, "an object"],
-  ...kit.HINTS.map((hint) =>
-    [
-      `annotations/${hint}`,
-      (value: unknown) => typeof value === "boolean",
-      "true or false",
-    ] as const
-  ),
-  ["title", (value) => typeof value === "string", "a string"],
-  [
-    "icons",
-    (value) => Array.isArray(value) && value.every((icon) => kit.textIn(icon, "src") !== undefined),
-    'a list of objects, each with a "src"',
-  ],
-  ["_meta", isObject, "an object"],
-];
+const isText = (value: unknown): value is string => typeof value === "string";
+const isFlag = (value: unknown): value is boolean => typeof value === "boolean";
+const isIcons = (value: unknown): value is readonly ToolIcon[] =>
+  Array.isArray(value) && value.every((icon) => kit.textIn(icon, "src") !== undefined);
 
 /** Reads the fields that have the right type. Others are omitted, with a warning. */
 function readFields(
@@ -226,25 +211,34 @@ function readFields(
   imported: kit.ImportedTool,
   tool: kit.JsonRecord,
 ): void {
-  const { provider } = imported;
-  const good: Record<string, unknown> = {};
-  for (const [field, accepts, wanted] of FIELDS) {
-    const value = field.split("/").reduce<unknown>(kit.member, tool);
-    if (accepts(value)) good[field] = value;
-    else if (value !== undefined) wrongField(session, imported, field, wanted);
+  function read<Value>(
+    field: string,
+    accepts: (value: unknown) => value is Value,
+    wanted: string,
+  ): Value | undefined {
+    const steps = field.split("/");
+    const value = steps.reduce<unknown>(kit.member, tool);
+    if (accepts(value)) return value;
+    if (value === undefined) return undefined;
+    const message = `The ${field} of "${clip(imported.sourceName)}" must be ${wanted}`;
+    const path = `${imported.path}${steps.map(pointerStep).join("")}`;
+    session.warn(imported, path, field, `${message}, and is omitted`);
+    return undefined;
   }
-  const { annotations, icons, _meta } = good;
-  imported.description = kit.textIn(good, "description");
+  const { provider } = imported;
+  imported.description = read("description", isText, "a string");
+  const annotations = read("annotations", isObject, "an object");
+  for (const hint of kit.HINTS) read(`annotations/${hint}`, isFlag, "true or false");
   // `null` records that there were none, so that defaults are not sent back.
-  provider.annotations = isObject(annotations) ? annotations : null;
+  provider.annotations = annotations ?? null;
   imported.hints = kit.readHints(annotations);
-  const title = kit.textIn(good, "title");
+  const title = read("title", isText, "a string");
   imported.title = title ?? kit.textIn(annotations, "title");
   if (title === undefined && imported.title !== undefined) provider.title = null;
-  if (icons !== undefined) imported.icons = icons as readonly ToolIcon[];
-  if (!isObject(_meta)) return;
-  const { provider: taken, ...meta } = _meta;
-  imported.meta = meta;
+  const icons = read("icons", isIcons, 'a list of objects, each with a "src"');
+  if (icons !== undefined) imported.icons = icons;
+  const { provider: taken, ...meta } = read("_meta", isObject, "an object") ?? {};
+  if (kit.objectIn(tool, "_meta") !== undefined) imported.meta = meta;
   if (taken === undefined) return;
   const message = '"provider" in "_meta" is omitted: plue uses the name';
   session.warn(imported, `${imported.path}/_meta/provider`, "_meta", message);
@@ -261,17 +255,6 @@ function readTaskSupport({ provider }: kit.ImportedTool): void {
   const extra = Object.keys(more).length > 0 ? { ...rest, execution: more } : rest;
   if (Object.keys(extra).length > 0) provider.extra = extra;
   else delete provider.extra;
-}
-
-function wrongField(
-  session: kit.ImportSession,
-  imported: kit.ImportedTool,
-  field: string,
-  wanted: string,
-): void {
-  const path = `${imported.path}${field.split("/").map(pointerStep).join("")}`;
-  const of = `The ${field} of "${clip(imported.sourceName)}"`;
-  session.warn(imported, path, field, `${of} must be ${wanted}, and is omitted`);
 }
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
