@@ -7,6 +7,7 @@
 import {
   clip,
   type ContentBlock,
+  defined,
   isObject,
   type JsonValue,
   type ToolCallError,
@@ -199,13 +200,10 @@ function answerOf(
     value: (encoding?.wrapsResult === true ? { result: value } : value) as JsonValue,
     text,
     typed: hasValue && encoding?.sendsReturns === true,
-    ...(content === undefined || written === undefined ? {} : {
+    ...(content && written && {
       blocks: {
-        content: content.content,
-        hasText: written.hasText,
-        hasValue,
-        ...(written.parts === undefined ? {} : { parts: written.parts }),
-        ...(content.metadata === undefined ? {} : { metadata: content.metadata }),
+        ...{ content: content.content, hasText: written.hasText, hasValue },
+        ...defined({ parts: written.parts, metadata: content.metadata }),
       },
     }),
   };
@@ -289,8 +287,7 @@ function writeContent(
   if (parts.length === 0 && instead !== undefined) write(instead);
   return {
     ...{ text: texts.join("\n"), hasText, lost },
-    ...(hasFiles ? { parts } : {}),
-    ...(broken === undefined ? {} : { broken }),
+    ...defined({ parts: hasFiles ? parts : undefined, broken }),
   };
 }
 

@@ -5,7 +5,15 @@
  * @module
  */
 
-import { type Check, checkFlag, isObject, must, readFields, type Tool } from "../tool/mod.ts";
+import {
+  type Check,
+  checkFlag,
+  defined,
+  isObject,
+  must,
+  readFields,
+  type Tool,
+} from "../tool/mod.ts";
 import type { ExportNames } from "./export_names.ts";
 
 /** The handling of a loss. See {@linkcode ExportOptions.onLoss}. */
@@ -223,10 +231,7 @@ export function writeSettings(
   const lose: LoseSetting = (rule, message) => {
     warnings.push(Object.freeze({ rule, message: `${target.title}: ${message}` }));
   };
-  const settings = {
-    ...(toolChoice === undefined ? {} : { toolChoice: onWire(toolChoice, names) }),
-    ...(parallel === undefined ? {} : { parallel }),
-  };
+  const settings = defined({ toolChoice: toolChoice && onWire(toolChoice, names), parallel });
   if (!sendsTools) {
     if (toolChoice === "required") lose("toolChoice", "there is no tool that the model could call");
     return { fields: {}, warnings };
@@ -247,7 +252,7 @@ function onWire(
     );
   }
   const { name, namespace } = encoding;
-  return { name, ...(namespace === undefined ? {} : { namespace }) };
+  return { name, ...defined({ namespace }) };
 }
 
 /** Writes no settings, for targets without such fields. Their default behaviour is not a loss. */
