@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { JsonRecord } from "../../formats/importer_kit.ts";
+import type { JsonRecord } from "../../formats/provider_kit.ts";
 import { clip } from "../../tool/mod.ts";
 import {
   encode,

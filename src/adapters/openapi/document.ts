@@ -13,7 +13,7 @@ import {
   objectIn,
   textIn,
   wordsIn,
-} from "../../formats/importer_kit.ts";
+} from "../../formats/provider_kit.ts";
 import { fragmentSteps } from "../../schema/mod.ts";
 import { clip, isObject, pointerStep, type ToolAnnotations } from "../../tool/mod.ts";
 import { TEMPLATE_PARAMETER } from "./build_request.ts";

@@ -19,7 +19,7 @@ import {
   textIn,
   type WithPins,
   wordsIn,
-} from "../../formats/importer_kit.ts";
+} from "../../formats/provider_kit.ts";
 import type { ProviderHints } from "../../formats/mod.ts";
 import { checkWithoutEngine } from "../../schema/mod.ts";
 import {

@@ -14,7 +14,7 @@ import {
   quote,
   textIn,
   wordsIn,
-} from "../../formats/importer_kit.ts";
+} from "../../formats/provider_kit.ts";
 import {
   clip,
   defined,

@@ -12,7 +12,7 @@ import {
   objectIn,
   textIn,
   wordsIn,
-} from "../../formats/importer_kit.ts";
+} from "../../formats/provider_kit.ts";
 import { isSchema } from "../../schema/mod.ts";
 import {
   clip,

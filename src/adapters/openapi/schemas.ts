@@ -11,7 +11,7 @@ import {
   mapChildren,
   normalizeOpenApi30,
   without,
-} from "../../formats/importer_kit.ts";
+} from "../../formats/provider_kit.ts";
 import { fragment, fragmentSteps, isSchema } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
 import type { ApiDocument, Located } from "./document.ts";

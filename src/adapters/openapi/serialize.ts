@@ -4,7 +4,7 @@
  * @module
  */
 
-import { flagIn, type JsonRecord } from "../../formats/importer_kit.ts";
+import { flagIn, type JsonRecord } from "../../formats/provider_kit.ts";
 import { isObject } from "../../tool/mod.ts";
 
 /** The styles of each location; the first is the default. */

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { type JsonRecord, mapSchema, member, objectIn } from "../../formats/importer_kit.ts";
+import { type JsonRecord, mapSchema, member, objectIn } from "../../formats/provider_kit.ts";
 import type { PinChange, PinGrade } from "../../formats/mod.ts";
 import {
   canonicalJson,

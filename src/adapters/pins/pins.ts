@@ -4,7 +4,7 @@
  * @module
  */
 
-import { FINDING_RULES, type JsonRecord } from "../../formats/importer_kit.ts";
+import { FINDING_RULES, type JsonRecord } from "../../formats/provider_kit.ts";
 import type {
   HeldTool,
   ImportPins,
