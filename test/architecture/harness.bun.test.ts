@@ -49,13 +49,8 @@ describe("runSuite()", () => {
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  for (
-    const [runtime, together] of [
-      ...RUNTIMES.map((runtime) => [runtime, false] as const),
-      ["node", true] as const,
-      ["deno", true] as const,
-    ]
-  ) {
+  const places = RUNTIMES.map((runtime) => [runtime, false] as const);
+  for (const [runtime, together] of [...places, ["node", true] as const, ["deno", true] as const]) {
     const test = maybe(Bun.which(runtime) !== null, `${runtime} is not here`);
     const run = (name: string, source: string) => {
       const file = join(folder, name);
@@ -64,23 +59,12 @@ describe("runSuite()", () => {
     };
     const place = together ? `${runtime}, in one process` : runtime;
 
-    test(`counts tests, not groups, on ${place}`, async () => {
-      const { passed, failed, skipped, skips } = await run("mixed.test.ts", MIXED);
-      assertEquals({ passed, failed, skipped }, {
-        passed: 3,
-        failed: 2,
-        skipped: 2,
-      });
-      assertEquals(skips.length, 2);
-    });
-
-    test(`shows on ${place} what failed and why, and nothing else`, async () => {
-      const { failures, output } = await run("mixed.test.ts", MIXED);
+    test(`counts tests, not groups, on ${place}, and shows only what failed and why`, async () => {
+      const { failures, output, ...counts } = await run("mixed.test.ts", MIXED);
+      assertEquals([counts.passed, counts.failed, counts.skipped], [3, 2, 2]);
+      assertEquals(counts.skips.length, 2);
       const lines = output.split("\n");
-      assertEquals(lines.slice(0, 3), [
-        ...failures.map((failure) => `failed: ${failure}`),
-        "",
-      ]);
+      assertEquals(lines.slice(0, 3), [...failures.map((failure) => `failed: ${failure}`), ""]);
       assertMatch(lines[0] ?? "", /\bfails\b/);
       assertMatch(lines[1] ?? "", /\brejects\b/);
       // The stacks of workerd name its bundle only.
@@ -94,9 +78,7 @@ describe("runSuite()", () => {
 
     test(`shows on ${place} an error outside of tests and the failed tests`, async () => {
       const { output } = await run("hook.test.ts", BROKEN_HOOK);
-      for (const reason of ["in a test", "in a hook"]) {
-        assertStringIncludes(output, reason);
-      }
+      for (const reason of ["in a test", "in a hook"]) assertStringIncludes(output, reason);
     });
 
     test(`fails on ${place} when no test was registered`, async () => {
@@ -134,9 +116,7 @@ describe("planRuns()", () => {
 
   it("runs every test file somewhere", () => {
     const planned = new Set(planRuns().flatMap(({ files }) => files));
-    const all = [
-      ...new Bun.Glob("{test,examples,src,bench}/**/*.test.ts").scanSync(ROOT),
-    ]
+    const all = [...new Bun.Glob("{test,examples,src,bench}/**/*.test.ts").scanSync(ROOT)]
       .filter((file) => !file.includes("node_modules"));
     assertEquals(all.filter((file) => !planned.has(file)), []);
   });
@@ -151,19 +131,11 @@ describe("planRuns()", () => {
 
 describe("the options of npm test and npm run bench", () => {
   const run = (...args: readonly string[]) => {
-    const { exitCode, stdout, stderr } = Bun.spawnSync([
-      process.execPath,
-      ...args,
-    ], { cwd: ROOT });
+    const { exitCode, stdout, stderr } = Bun.spawnSync([process.execPath, ...args], { cwd: ROOT });
     return { exitCode, stdout: stdout.toString(), stderr: stderr.toString() };
   };
   const helps: readonly [script: readonly string[], values: readonly string[]][] = [
-    [TEST, [
-      "unit, adapters, ",
-      "doc, types, ",
-      ", coverage\n",
-      "bun, deno, node, workerd, host",
-    ]],
+    [TEST, ["unit, adapters, ", "doc, types, ", ", coverage\n", "bun, deno, node, workerd, host"]],
     [BENCH, ["bun, node, deno"]],
   ];
   for (const [script, values] of helps) {
