@@ -30,12 +30,7 @@ const credentials = (token: string, key: KeyPair): string =>
   `-----BEGIN USER NKEY SEED-----\n${seedOf(key)}\n------END USER NKEY SEED------\n`;
 
 /** A server whose users come with JWTs, and files of credentials, of which one is right. */
-export function decentralised(): {
-  readonly lines: string;
-  readonly files: Readonly<
-    Record<"right" | "expired" | "otherAccount" | "otherSeed" | "wrongSeed", string>
-  >;
-} {
+export function decentralised() {
   const operator = nkeys.createOperator();
   const [account, system, stranger] = [0, 1, 2].map(() => nkeys.createAccount());
   const [user, other] = [nkeys.createUser(), nkeys.createUser()];
@@ -68,11 +63,7 @@ export function decentralised(): {
 }
 
 /** A server with a user who has a key, and the seed of that one and of another. */
-export function withKeys(): {
-  readonly lines: string;
-  readonly right: string;
-  readonly other: string;
-} {
+export function withKeys() {
   const [user, other] = [nkeys.createUser(), nkeys.createUser()];
   return {
     lines: `authorization { users: [{ nkey: ${user.getPublicKey()} }] }`,
@@ -91,10 +82,7 @@ export const noCertificates: string | undefined = spawnSync("openssl", ["version
  *
  * @param name Of the server, such as `IP:127.0.0.1,DNS:localhost`: not all clients ask for an address.
  */
-export function certificates(
-  folder: string,
-  name: string,
-): { readonly ca: string; readonly lines: string } {
+export function certificates(folder: string, name: string) {
   const path = (file: string): string => join(folder, `${name.replaceAll(/\W/g, "_")}_${file}`);
   const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
   const [ca, cert] = [path("ca.pem"), path("cert.pem")];
@@ -102,17 +90,8 @@ export function certificates(
   for (
     const args of [
       [
-        "req",
-        "-x509",
-        ...key,
-        "-keyout",
-        path("ca.key"),
-        "-out",
-        ca,
-        "-days",
-        "2",
-        "-subj",
-        "/CN=ca",
+        ...["req", "-x509", ...key, "-keyout", path("ca.key"), "-out", ca],
+        ...["-days", "2", "-subj", "/CN=ca"],
       ],
       ["req", ...key, "-keyout", path("key"), "-out", path("csr"), "-subj", "/CN=server"],
       [

@@ -152,14 +152,11 @@ export class World implements AsyncDisposable {
 }
 
 /** Starts a server for a `describe`, and declares tests with a world on it. */
-export function useWorlds(): {
-  readonly server: TestServer;
-  withWorld(title: string, test: (world: World) => Promise<void>): void;
-} {
+export function useWorlds() {
   const server = useServer();
   return {
     server,
-    withWorld: (title, test) =>
+    withWorld: (title: string, test: (world: World) => Promise<void>): void =>
       withServer(title, async () => {
         await using world = new World(server);
         await test(world);
