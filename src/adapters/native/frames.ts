@@ -196,8 +196,14 @@ const encoder = new TextEncoder();
 
 /** Writes frames, one after the other, into one block of bytes, until they are taken. */
 export class FrameWriter {
+  readonly #maxBytes: number;
   #bytes: Uint8Array = new Uint8Array(START_BYTES);
   #used = 0;
+
+  /** @param maxBytes The maximum size of a frame. */
+  constructor(maxBytes: number = MAX_FRAME_BYTES) {
+    this.#maxBytes = maxBytes;
+  }
 
   /** The number of bytes to send. */
   get size(): number {
@@ -264,8 +270,8 @@ export class FrameWriter {
       this.#bytes = withRoom(this.#bytes, this.#used, 3 * text.length);
       this.#used += encoder.encodeInto(text, this.#bytes.subarray(this.#used)).written;
     } else {
-      const bytes = text.length > MAX_FRAME_BYTES ? undefined : encoder.encode(text);
-      if (bytes === undefined || this.#used - start + bytes.length > MAX_FRAME_BYTES) {
+      const bytes = text.length > this.#maxBytes ? undefined : encoder.encode(text);
+      if (bytes === undefined || this.#used - start + bytes.length > this.#maxBytes) {
         this.#used = start;
         return false;
       }
@@ -278,7 +284,7 @@ export class FrameWriter {
 
   #end(start: number): boolean {
     const size = this.#used - start;
-    if (size > MAX_FRAME_BYTES) {
+    if (size > this.#maxBytes) {
       this.#used = start;
       return false;
     }
