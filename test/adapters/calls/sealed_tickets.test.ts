@@ -72,7 +72,7 @@ describe("sealedTickets()", () => {
     assertEquals(result.ok, true);
   });
 
-  it("leaves nothing behind for 10,000 calls that wait", async () => {
+  it("leaves nothing behind for 1,000 calls that wait", async () => {
     let timers = 0;
     const dispatcher = new ToolDispatcher(registry, {
       tickets: sealedTickets({ keys: [secret(1)] }),
@@ -96,16 +96,12 @@ describe("sealedTickets()", () => {
       listeners--;
       removeEventListener.apply(client.signal, args);
     };
-    for (let round = 0; round < 100; round++) {
-      await Promise.all(
-        Array.from(
-          { length: 100 },
-          () => dispatcher.dispatch({ name: "greet" }, { signal: client.signal }),
-        ),
-      );
+    for (let round = 0; round < 10; round++) {
+      const greet = () => dispatcher.dispatch({ name: "greet" }, { signal: client.signal });
+      await Promise.all(Array.from({ length: 100 }, greet));
     }
     const { inFlight, tools: [tool] } = dispatcher.metrics();
-    assertEquals([inFlight, tool?.suspended, tool?.abandoned], [0, 10_000, 0]);
+    assertEquals([inFlight, tool?.suspended, tool?.abandoned], [0, 1_000, 0]);
     assertEquals([timers, listeners], [0, 0]);
   }, 60_000);
 
