@@ -30,12 +30,12 @@ describe("importTools()", () => {
   });
 
   it("bounds titles and descriptions", () => {
-    const long = "x".repeat(1_000_000);
+    const long = "x".repeat(100_000);
     const { tools: [tool] } = importTools("mcp", [{
       name: "read",
       title: long,
       description: long,
-      inputSchema: { type: "object", description: long.slice(0, 500_000) },
+      inputSchema: { type: "object", description: long.slice(0, 50_000) },
     }, { name: long, inputSchema: INPUT }]);
     assertEquals(tool?.title?.length, 500);
     assertEquals(tool?.description.length, 8_192);
