@@ -21,16 +21,12 @@ import { parsedJson, usageError } from "./terminal.ts";
 /** Reads the file that an argument names by `@file`; `-` is standard input. */
 export type ReadFile = (path: string) => Promise<string>;
 
-export interface ToolFlag {
+/** A flag of a tool, or a value that a person is asked for. */
+export interface Flag {
   /** Without the dashes: `opts.depth`. */
   readonly name: string;
-  /** Describes its value, for people: `integer`, `asc|desc`. */
-  readonly type: string;
-  /** The values that it takes, where they are few. */
-  readonly values: readonly string[];
-  readonly isSwitch: boolean;
+  readonly argument: Argument;
   readonly isRequired: boolean;
-  readonly description: string;
 }
 
 /** How deep objects are taken apart into flags. Below that they are given as JSON. */
@@ -38,54 +34,35 @@ const MAX_FLAG_LEVELS = 4;
 /** The maximum number of flags in help: a recursive schema has many. */
 const MAX_FLAGS = 200;
 
-export function flagsOf(tool: Tool): readonly ToolFlag[] {
-  const flags: ToolFlag[] = [];
-  const walk = (place: Argument, path: readonly string[], isNeeded: boolean): void => {
-    for (const [name, child] of place.properties) {
+/** The flags of a tool, in the order of its schema. */
+export function flagsOf(tool: Tool): readonly Flag[] {
+  const flags: Flag[] = [];
+  const walk = (parent: Argument, path: readonly string[], isNeeded: boolean): void => {
+    for (const [name, argument] of parent.properties) {
       if (flags.length >= MAX_FLAGS) return;
-      const isRequired = isNeeded && place.requires(name);
+      const isRequired = isNeeded && parent.requires(name);
       const at = [...path, name];
-      if (at.length < MAX_FLAG_LEVELS && child.isStructure) walk(child, at, isRequired);
-      else flags.push(flagOf(child, at.join("."), isRequired));
+      const isStructure = !argument.takes("array") && argument.properties.size > 0;
+      if (at.length < MAX_FLAG_LEVELS && isStructure) walk(argument, at, isRequired);
+      else flags.push({ name: at.join("."), argument, isRequired });
     }
   };
   walk(rootOf(tool.parameters), [], true);
   return flags;
 }
 
-function flagOf(place: Argument, name: string, isRequired: boolean): ToolFlag {
-  const { values } = place;
-  const types = place.types.filter((type) => type !== "null");
-  return {
-    name,
-    type: values.length > 0 && values.length <= 12
-      ? values.join("|")
-      : (types.length > 0 ? types : ["json"]).map((type) => place.typeName(type)).join("|"),
-    values,
-    isSwitch: place.isSwitch,
-    isRequired,
-    description: place.description,
-  };
-}
-
-export interface AskedField {
-  /** The name of the property; absent: the value is the whole content. */
-  readonly name: string | undefined;
-  readonly argument: Argument;
-  readonly isRequired: boolean;
-}
-
 /**
- * Returns the values to ask for, so that the answer fits a schema: its properties, or one value.
+ * Returns the values to ask for, so that the answer fits a schema: its properties, or one value
+ * without a name.
  */
-export function askedFields(schema: JsonSchema): readonly AskedField[] {
+export function askedFields(
+  schema: JsonSchema,
+): readonly (Omit<Flag, "name"> & { readonly name: string | undefined })[] {
   const root = rootOf(schema);
-  const { properties } = root;
-  return properties.size === 0
-    ? [{ name: undefined, argument: root, isRequired: true }]
-    : [...properties].map(([name, argument]) => (
-      { name, argument, isRequired: root.requires(name) }
-    ));
+  if (root.properties.size === 0) return [{ name: undefined, argument: root, isRequired: true }];
+  return Array.from(root.properties, ([name, argument]) => (
+    { name, argument, isRequired: root.requires(name) }
+  ));
 }
 
 /**
@@ -100,17 +77,18 @@ export async function readArguments(
   readFile: ReadFile,
 ): Promise<Record<string, unknown>> {
   const root = rootOf(tool.parameters);
-  const found = new Map<string, FoundFlag>();
+  const found = new Map<string, FoundFlag | undefined>();
   const options: WordOptions = {};
   const isOwnJson = root.find("json") !== undefined;
   for (const word of words) {
     const [, name, value] = /^--([^=]+)(=.*)?$/s.exec(word) ?? [];
     if (word === "--") break;
     if (name === undefined) continue;
-    const flag = !isOwnJson && name === "json" ? WHOLE : findFlag(tool, root, name);
+    // `--json` is the arguments as a whole.
+    const flag = !isOwnJson && name === "json" ? undefined : findFlag(tool, root, name);
     found.set(name, flag);
     // Once with "=", always with a value: `--flag=false`.
-    const isSwitch = flag.place?.isSwitch === true && value === undefined &&
+    const isSwitch = flag?.argument.isSwitch === true && value === undefined &&
       options[name]?.type !== "string";
     options[name] = { type: isSwitch ? "boolean" : "string", multiple: true };
   }
@@ -121,15 +99,15 @@ export async function readArguments(
     if (token.kind === "positional") {
       Object.assign(args, await readObject(token.value, readFile));
     } else if (token.kind === "option") {
-      const flag = found.get(token.name) ?? WHOLE;
-      const value = token.value ?? flag.switchesOff !== true;
-      if (flag === WHOLE) Object.assign(args, await readObject(String(value), readFile));
-      else given.push([flag, value]);
+      const flag = found.get(token.name);
+      if (flag !== undefined) given.push([flag, token.value ?? !flag.switchesOff]);
+      else Object.assign(args, await readObject(token.value ?? "", readFile));
     }
   }
-  for (const [{ name, path, place }, value] of given) {
-    const read = typeof value === "string" ? await place.read(value, `--${name}`, readFile) : value;
-    setAt(args, path, read, place, name);
+  for (const [{ name, path, argument }, value] of given) {
+    const isText = typeof value === "string";
+    const read = isText ? await argument.read(value, `--${name}`, readFile) : value;
+    setAt(args, path, read, argument);
   }
   return args;
 }
@@ -149,23 +127,23 @@ function parseWords(tool: Tool, words: readonly string[], options: WordOptions) 
   }
 }
 
-/** A flag that was written, and the place of its value in the arguments. */
-interface FoundFlag {
-  readonly name: string;
-  /** True for `--no-…`. */
-  readonly switchesOff?: boolean;
+/** A value of the arguments, and its path. */
+interface Found {
   readonly path: readonly string[];
-  readonly place: Argument;
+  readonly argument: Argument;
 }
 
-/** `--json`: the arguments as a whole. */
-const WHOLE = { name: "json", path: [], place: undefined } as unknown as FoundFlag;
+interface FoundFlag extends Found {
+  readonly name: string;
+  /** True for `--no-…`. */
+  readonly switchesOff: boolean;
+}
 
 function findFlag(tool: Tool, root: Argument, word: string): FoundFlag {
   const found = root.find(word);
-  if (found !== undefined) return { name: word, ...found };
+  if (found !== undefined) return { name: word, switchesOff: false, ...found };
   const switched = word.startsWith("no-") ? root.find(word.slice(3)) : undefined;
-  if (switched?.place.isSwitch === true) {
+  if (switched?.argument.isSwitch === true) {
     return { name: word.slice(3), switchesOff: true, ...switched };
   }
   const flags = flagsOf(tool).map(({ name }) => name);
@@ -201,8 +179,7 @@ function setAt(
   args: Record<string, unknown>,
   path: readonly string[],
   value: unknown,
-  place: Argument,
-  name: string,
+  argument: Argument,
 ): void {
   let target: Record<string, unknown> = args;
   for (const [at, step] of path.slice(0, -1).entries()) {
@@ -212,9 +189,9 @@ function setAt(
     setOwn(target, step, inner);
     target = inner as Record<string, unknown>;
   }
-  const last = path.at(-1) ?? name;
+  const last = path.at(-1) ?? "";
   const before = Object.hasOwn(target, last) ? target[last] : undefined;
-  const isMore = place.takes("array") && Array.isArray(before) && Array.isArray(value);
+  const isMore = argument.takes("array") && Array.isArray(before) && Array.isArray(value);
   setOwn(target, last, isMore ? [...before, ...value] : value);
 }
 
@@ -257,14 +234,21 @@ export class Argument {
     return this.#notes.find((notes) => notes.default !== undefined)?.default;
   }
 
+  /** Describes the value, for people: `integer`, `string…`, `asc|desc`. */
+  get type(): string {
+    const { values } = this;
+    if (values.length > 0 && values.length <= 12) return values.join("|");
+    const types = this.types.filter((type) => type !== "null").map((type) => {
+      const items = type === "array" ? this.#items().types : [];
+      return items.length === 1 ? `${items[0]}…` : type;
+    });
+    return types.join("|") || "json";
+  }
+
+  /** Returns true if a flag needs no value. */
   get isSwitch(): boolean {
     return this.#shapes.every(({ kind }) => kind === "boolean" || kind === "null") &&
       this.types.includes("boolean");
-  }
-
-  /** Returns true if it is an object whose properties have flags. */
-  get isStructure(): boolean {
-    return !this.takes("array") && this.properties.size > 0;
   }
 
   takes(type: string): boolean {
@@ -285,7 +269,7 @@ export class Argument {
   }
 
   /** Finds the position of a flag by its name: exactly, or in another case. */
-  find(word: string): Omit<FoundFlag, "name"> | undefined {
+  find(word: string): Found | undefined {
     const names = [...this.properties.keys()];
     // A property may have a dot in its name.
     const [name = undefined] = [
@@ -295,15 +279,16 @@ export class Argument {
       ...names.filter((one) => plain(one) === plain(word.split(".")[0] ?? "")),
     ];
     const step = name ?? word.split(".")[0] ?? "";
-    const child = this.#child(step);
-    if (child === undefined) return undefined;
+    const places = this.#below(step);
+    if (places.length === 0) return undefined;
+    const argument = new Argument(this.#form, places);
     const isWhole = name !== undefined && (name === word || plain(name) === plain(word));
     const rest = isWhole || word === step
       ? ""
       : word.slice(word.startsWith(`${step}.`) ? step.length + 1 : word.indexOf(".") + 1);
-    if (rest === "") return { path: [step], place: child };
-    const below = child.find(rest);
-    return below && { path: [step, ...below.path], place: below.place };
+    if (rest === "") return { path: [step], argument };
+    const below = argument.find(rest);
+    return below && { ...below, path: [step, ...below.path] };
   }
 
   async read(word: string, flag: string, readFile: ReadFile): Promise<unknown> {
@@ -317,13 +302,6 @@ export class Argument {
         cause,
       });
     }
-  }
-
-  /** Returns the name of a type in help. */
-  typeName(type: string): string {
-    if (type !== "array") return type;
-    const { types } = this.#items();
-    return types.length === 1 ? `${types[0]}…` : "array";
   }
 
   /** Converts a word to the type of the schema, if possible. */
@@ -353,12 +331,7 @@ export class Argument {
     return new Argument(this.#form, this.#below("0"));
   }
 
-  /** Returns the property, or the item of the list, of that name. */
-  #child(name: string): Argument | undefined {
-    const places = this.#below(name);
-    return places.length === 0 ? undefined : new Argument(this.#form, places);
-  }
-
+  /** Returns the schemas of the property, or of the item of the list, of that name. */
   #below(name: string): readonly FormPlace[] {
     return this.#shapes.flatMap((shape) => {
       if (shape.kind === "list") {
@@ -375,24 +348,20 @@ export class Argument {
 
 /** Returns the types of JSON that an input can give; an empty list if it can give any. */
 function typesOf(shape: Shape): readonly string[] {
-  switch (shape.kind) {
-    case "text":
-      return ["string"];
-    case "number":
-      return [shape.integer ? "integer" : "number"];
-    case "list":
-      return ["array"];
-    case "choice":
-      return ["string", "number", "boolean", "null"].filter((type) =>
-        shape.choices.some(({ value }) => isOfType(type, value))
-      );
-    case "json":
-    case "variants":
-      return [];
-    default:
-      return [shape.kind];
+  if (shape.kind === "number") return [shape.integer ? "integer" : "number"];
+  if (shape.kind === "choice") {
+    return ["string", "number", "boolean", "null"].filter((type) =>
+      shape.choices.some(({ value }) => isOfType(type, value))
+    );
   }
+  return TYPES[shape.kind] ?? [shape.kind];
 }
+const TYPES: { readonly [Kind in Shape["kind"]]?: readonly string[] } = {
+  text: ["string"],
+  list: ["array"],
+  json: [],
+  variants: [],
+};
 
 /** A name without its case and its separators: `maxResults` is `--max-results`. */
 function plain(name: string): string {

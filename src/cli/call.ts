@@ -16,7 +16,7 @@ import {
   setOwn,
   type ToolFailure,
 } from "../tool/mod.ts";
-import { type AskedField, askedFields, readArguments } from "./arguments.ts";
+import { askedFields, readArguments } from "./arguments.ts";
 import { type Flags, toolsFrom } from "./selection.ts";
 import { findTool, toolText } from "./show.ts";
 import { EXIT, EXIT_CODES, type Terminal, usageError } from "./terminal.ts";
@@ -112,7 +112,7 @@ async function ask(
 
 /** Asks for one value; returns `undefined` if the person skips it. */
 async function enter(
-  { name = "Answer", isRequired, argument }: AskedField,
+  { name = "Answer", isRequired, argument }: ReturnType<typeof askedFields>[number],
   prompt: { readonly input: Readable; readonly output: Writable; readonly signal: AbortSignal },
 ): Promise<unknown> {
   const { description, isSwitch, values, otherwise } = argument;

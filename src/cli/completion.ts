@@ -148,10 +148,10 @@ async function harmlessTools({ from }: Flags, io: CommandIo): Promise<readonly T
 /** The flags of a tool, or the values of the flag before the cursor. */
 function argumentsOf(tool: Tool, flag: string | undefined, before: string): readonly Candidate[] {
   const flags = flagsOf(tool);
-  const found = flags.find(({ name, isSwitch }) => `--${name}` === flag && !isSwitch);
-  if (found !== undefined) return found.values.map((value) => ({ value: before + value }));
+  const found = flags.find(({ name }) => `--${name}` === flag)?.argument;
+  if (found?.isSwitch === false) return found.values.map((value) => ({ value: before + value }));
   return [
-    ...flags.flatMap(({ name, isSwitch, description }) => [
+    ...flags.flatMap(({ name, argument: { isSwitch, description } }) => [
       { value: `--${name}`, description },
       ...(isSwitch ? [{ value: `--no-${name}`, description }] : []),
     ]),

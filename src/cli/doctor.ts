@@ -201,7 +201,6 @@ interface NativeFlags {
   readonly cflags?: boolean;
   readonly libs?: boolean;
   readonly static?: boolean;
-  readonly target?: string;
 }
 
 /**
@@ -210,12 +209,10 @@ interface NativeFlags {
  * @throws {Error} If there is no libplue for the platform.
  */
 export function native(
-  { cflags = false, libs = false, static: isStatic = false, target }: NativeFlags,
+  { cflags = false, libs = false, static: isStatic = false }: NativeFlags,
   terminal: Terminal,
 ): void {
-  const found = target === undefined
-    ? findOrCompileLibplue((line) => terminal.note(line))
-    : findLibplue({ target });
+  const found = findOrCompileLibplue((line) => terminal.note(line));
   const words = [
     ...cflags ? found.cflags : [],
     ...libs ? (isStatic ? found.staticLibs : found.libs) : [],

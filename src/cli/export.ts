@@ -265,8 +265,8 @@ function checkTexts(tools: readonly Tool[]): readonly CheckProblem[] {
     if (description.length < SHORT_DESCRIPTION) {
       warn("Its description does not explain when to use it");
     }
-    for (const flag of flagsOf(tool)) {
-      if (flag.description === "") warn(`Its argument "${flag.name}" has no description`);
+    for (const { name, argument } of flagsOf(tool)) {
+      if (argument.description === "") warn(`Its argument "${name}" has no description`);
     }
     return problems;
   });

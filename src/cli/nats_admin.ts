@@ -3,13 +3,7 @@
 import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import { type NatsConnection, nkeys } from "@nats-io/transport-node";
 import { Directory, listIn, type ToolList } from "../adapters/nats/directory.ts";
-import {
-  DIRECTORY,
-  idOfPath,
-  MAX_SKEW_MS,
-  presenceSubject,
-  RUNS_STREAM,
-} from "../adapters/nats/protocol.ts";
+import { DIRECTORY, idOfPath, MAX_SKEW_MS, presenceSubject } from "../adapters/nats/protocol.ts";
 import { Link } from "../adapters/nats/link.ts";
 import { PRESENCE_EVERY_MS, type PresenceMessage } from "../adapters/nats/fleet.ts";
 import { Seal } from "../adapters/nats/seal.ts";
@@ -118,14 +112,13 @@ async function diagnose(
   const ms = await connection.rtt();
   const { version = "?" } = connection.info ?? {};
   const server = works("nats server", `${version} at ${settings.shown}, answers in ${ms} ms`);
-  const rights = await diagnoseRights(connection);
   try {
     await checkServer(ACTION, connection);
   } catch (error) {
     const why = reason(error);
     return /^the server (?:is|has headers)/.test(why)
       ? [broken("nats server", why)]
-      : [server, broken("nats jetstream", why), ...rights];
+      : [server, broken("nats jetstream", why)];
   }
   const manager = await jetstreamManager(connection);
   const { streams, storage, limits } = await manager.getAccountInfo();
@@ -133,59 +126,11 @@ async function diagnose(
   return [
     server,
     works("nats jetstream", `${counted(streams, "stream")}, ${megabytes(storage)}${most}`),
-    ...rights,
     ...await diagnoseWorkers(connection, manager, settings),
-    ...await diagnoseTasks(connection, manager),
   ];
 }
 
 const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
-
-/** The rows for the user's rights: the subjects that calling and serving need. */
-const RIGHTS: readonly {
-  readonly part: string;
-  readonly what: string;
-  readonly publish: readonly string[];
-  readonly subscribe: readonly string[];
-}[] = [{
-  part: "nats caller",
-  what: "call tools",
-  publish: ["plue.v1.call.doctor.a.b.c.d", "plue.v1.ctl.doctor.a"],
-  subscribe: [presenceSubject("doctor", "*")],
-}, {
-  part: "nats worker",
-  what: "offer tools",
-  publish: [presenceSubject("doctor", "doctor")],
-  subscribe: ["plue.v1.call.doctor.>", "plue.v1.ctl.doctor.*", "plue.v1.stop.>"],
-}];
-
-/** Checks the rights of the connection's user. The server reports denied operations as errors. */
-async function diagnoseRights(connection: NatsConnection): Promise<readonly Diagnosis[]> {
-  const refused: string[] = [];
-  const refuse = (error: unknown): void => void refused.push(describeThrown(error, 200));
-  void (async () => {
-    for await (const status of connection.status()) {
-      if (status.type === "error") refuse(status.error);
-    }
-  })();
-  const rows: Diagnosis[] = [];
-  for (const { part, what, publish, subscribe } of RIGHTS) {
-    const callback = (error: Error | null): void => void (error && refuse(error));
-    const subscriptions = subscribe.map((subject) => connection.subscribe(subject, { callback }));
-    for (const subject of publish) connection.publish(subject);
-    // The server's refusals come before its answer to this, and their status one turn later.
-    await connection.flush();
-    await new Promise<void>((resolve) => void systemClock.setTimeout(resolve, 0));
-    for (const subscription of subscriptions) subscription.unsubscribe();
-    const [problem] = refused.splice(0);
-    rows.push(
-      problem === undefined
-        ? works(part, `the user may ${what}`)
-        : missing(part, `the user may not ${what}: ${problem}`),
-    );
-  }
-  return rows;
-}
 
 function clockRow(part: string, skewMs: number, other: string, begin: string): Diagnosis {
   const seconds = Math.abs(skewMs / 1_000).toFixed(1);
@@ -193,30 +138,6 @@ function clockRow(part: string, skewMs: number, other: string, begin: string): D
   return Math.abs(skewMs) <= MAX_SKEW_MS
     ? works(part, detail)
     : broken(part, `${detail}; calls are refused above ${MAX_SKEW_MS / 1_000} s: set both`);
-}
-
-async function diagnoseTasks(
-  connection: NatsConnection,
-  { streams, consumers }: JetStreamManager,
-): Promise<readonly Diagnosis[]> {
-  const part = "nats tasks";
-  try {
-    const { state: { messages } } = await streams.info(RUNS_STREAM);
-    let [waiting, running] = [0, 0];
-    for await (const { num_pending, num_ack_pending } of consumers.list(RUNS_STREAM)) {
-      waiting += num_pending;
-      running += num_ack_pending;
-    }
-    // After a crash, the server may keep a task that has ended.
-    const others = messages - waiting - running;
-    const rest = others > 0
-      ? `, ${others} of tools without a worker, or ended: the server drops them after a day`
-      : "";
-    return [works(part, `${waiting} waiting, ${running} running${rest}`)];
-  } catch (error) {
-    if (isMissing(error)) return [];
-    return [missing(part, `not counted: ${problemOf(error, connection)}`)];
-  }
 }
 
 /** Returns a row for the clocks, and one for each worker with its tools. */

@@ -221,14 +221,10 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
     "Say how to compile and link with libplue, or where it is",
     async () => (await import("./doctor.ts")).native,
     "cc host.c -o host $(plue native --cflags --libs)",
-    "plue native --libs --static --target linux-arm64",
+    "plue native --libs --static",
   ).option("--cflags", "the flags for the compiler")
     .option("--libs", "the flags for the linker")
-    .option("--static", "link it statically")
-    .option(
-      "--target <platform>",
-      "for another platform, such as linux-arm64-musl or darwin-arm64",
-    );
+    .option("--static", "link it statically");
 
   program.command("completion <shell>").description("Print a completion script: bash, zsh or fish")
     .addHelpText(

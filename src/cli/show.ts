@@ -68,7 +68,7 @@ export function toolText(terminal: Terminal, tool: Tool): string {
       "",
       terminal.table(
         ["FLAG", "TYPE", "", "DESCRIPTION"],
-        flags.map(({ name, type, isSwitch, isRequired, description }) => [
+        flags.map(({ name, argument: { type, isSwitch, description }, isRequired }) => [
           `--${name}`,
           isSwitch ? "switch" : type,
           isRequired ? "required" : "",

@@ -89,16 +89,16 @@ describe("flagsOf()", () => {
       on: { type: "boolean" },
       list: { type: "array", items: { type: "string" } },
     }, { required: ["query"] }));
-    assertEquals(flags.map(({ name, type, isRequired }) => [name, type, isRequired]), [
+    assertEquals(flags.map(({ name, argument, isRequired }) => [name, argument.type, isRequired]), [
       ["query", "string", true],
       ["opts.depth", "integer", false],
       ["opts.order", "asc|desc", false],
       ["on", "boolean", false],
       ["list", "string…", false],
     ]);
-    assertEquals(flags[0]?.description, "What");
-    assertEquals(flags[2]?.values, ["asc", "desc"]);
-    assertEquals(flags[3]?.isSwitch, true);
+    assertEquals(flags[0]?.argument.description, "What");
+    assertEquals(flags[2]?.argument.values, ["asc", "desc"]);
+    assertEquals(flags[3]?.argument.isSwitch, true);
   });
 
   it("ends for a schema that holds itself", () => {

@@ -1,19 +1,18 @@
 // Every command of docs/command.md works, and prints what the page says.
 
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { assertEquals, assertGreater } from "@std/assert";
-import { afterAll, describe, it } from "bun:test";
-import { plue } from "./support.ts";
+import { describe, it } from "bun:test";
+import { folder as temporaryFolder, plue } from "./support.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const PAGE = readFileSync(join(ROOT, "docs/command.md"), "utf8");
 const BLOCK = /^```(js|sh|text)\n(.*?)^```$/gms;
 
-const folder = mkdtempSync(join(tmpdir(), "plue-docs-"));
+const folder = temporaryFolder().path;
 writeFileSync(
   join(folder, "plue"),
   `#!/bin/sh\nexec '${process.execPath}' '${ROOT}/src/cli/main.ts' "$@"\n`,
@@ -24,7 +23,6 @@ const env = {
   HOME: process.env["HOME"] ?? "",
   PLUE_TOOLS: "tools.mjs",
 };
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("docs/command.md", () => {
   const blocks = [...PAGE.matchAll(BLOCK)].map(([, kind, text = ""]) => ({ kind, text }));

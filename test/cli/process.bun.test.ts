@@ -1,27 +1,19 @@
 // The published command, one file, as a process on every runtime.
 
 import { spawnSync } from "node:child_process";
-import {
-  copyFileSync,
-  existsSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { afterAll, beforeAll, describe, it } from "bun:test";
+import { beforeAll, describe, it } from "bun:test";
 import { type Program, startProgram } from "../support/program.ts";
 import { importMcpServer } from "../../src/adapters/mcp/mod.ts";
 import { ToolDispatcher, ToolRegistry } from "../../src/adapters/typebox/mod.ts";
 import { maybe } from "../support/skip.ts";
-import { openTerminal } from "./support.ts";
+import { folder as temporaryFolder, openTerminal } from "./support.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
-const folder = mkdtempSync(join(tmpdir(), "plue-command-"));
+const folder = temporaryFolder().path;
 const COMMAND = join(folder, "cli.js");
 const NOISY = join(folder, "noisy.mjs");
 const TOOLS = join(import.meta.dirname, "tools.mjs");
@@ -38,7 +30,6 @@ beforeAll(() => {
     } };`,
   );
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** The Node that runs npm is the oldest that plue supports. */
 const npmNode = process.env["npm_node_execpath"];
@@ -250,20 +241,10 @@ describe("the completion scripts", () => {
 describe("cli.LICENSES.txt", () => {
   it("has the licence of every package in the bundle", () => {
     const text = readFileSync(join(folder, "cli.LICENSES.txt"), "utf8");
-    for (
-      const name of [
-        "commander",
-        "hono",
-        "@modelcontextprotocol/server",
-        "yaml",
-        "typebox",
-        "@nats-io/transport-node",
-      ]
-    ) {
-      assertMatch(
-        text,
-        new RegExp(`\\n${name} \\d[\\d.]* \\(.+\\)\\n\\n.*(?:licen|copyright)`, "is"),
-      );
+    const large = ["@modelcontextprotocol/server", "@nats-io/transport-node"];
+    for (const name of ["commander", "hono", "yaml", "typebox", ...large]) {
+      const entry = `\\n${name} \\d[\\d.]* \\(.+\\)\\n\\n.*(?:licen|copyright)`;
+      assertMatch(text, new RegExp(entry, "is"));
     }
   });
 });
