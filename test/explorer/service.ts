@@ -3,11 +3,13 @@
 import type { AddressInfo } from "node:net";
 import { serve } from "@hono/node-server";
 import { Hono } from "hono";
-import { defineTool, type Tool, ToolRegistry, ToolResult } from "../../mod.ts";
+import { defineTool, type ToolDefinition, ToolRegistry, ToolResult } from "../../mod.ts";
 import { explorer } from "../../src/explorer/mod.ts";
 import { bearerAuth, createToolHandler, serveFormats } from "../../src/adapters/hono/mod.ts";
 import { callTasks, memoryCallStore, storedTickets } from "../../src/adapters/calls/mod.ts";
 import * as formats from "../../src/formats/mod.ts";
+import { toolId } from "../../src/tool/mod.ts";
+import data from "./tools.json" with { type: "json" };
 
 /** A picture of 48 by 32 pixels. */
 const PICTURE = btoa(
@@ -25,218 +27,57 @@ export interface Controls {
   readonly registry: ToolRegistry;
 }
 
-function toolsOf(controls: { step(signal: AbortSignal): Promise<void> }): readonly Tool[] {
-  return [
-    defineTool({
-      namespace: "files",
-      name: "search",
-      title: "Search files",
-      description: "Finds files by their name and content. The newest come first.",
-      risk: "safe",
-      category: "filesystem",
-      tags: ["read-only", "files"],
-      parameters: {
-        type: "object",
-        properties: {
-          pattern: {
-            type: "string",
-            minLength: 1,
-            maxLength: 200,
-            description: "A glob, such as src/**/*.ts",
-          },
-          limit: { type: "integer", minimum: 1, maximum: 100, default: 20 },
-          since: { type: "string", format: "date", description: "Only files changed since then" },
-          sort: { enum: ["newest", "oldest", "name"] },
-          hidden: { type: "boolean" },
-          options: {
-            type: "object",
-            description: "How far to look",
-            properties: {
-              depth: { type: "integer", minimum: 0, maximum: 20 },
-              exclude: { type: "array", items: { type: "string" }, maxItems: 5 },
-            },
-            additionalProperties: false,
-          },
-        },
-        required: ["pattern"],
-        additionalProperties: false,
-      },
-      returns: {
-        type: "array",
-        items: {
-          type: "object",
-          properties: { path: { type: "string" }, bytes: { type: "integer" } },
-        },
-      },
-      examples: [{ description: "Sources", input: { pattern: "src/**/*.ts", limit: 3 } }],
-      execute: ({ pattern, limit = 20 }) =>
-        ["src/tool/tool.ts", "src/tool/id.ts", "src/select/roles.ts", "mod.ts"]
-          .slice(0, limit)
-          .map((path, index) => ({ path, bytes: 1_200 * (index + 1), pattern })),
-    }),
-    defineTool({
-      namespace: "shape",
-      name: "draw",
-      description: "Draws a shape, and answers the picture.",
-      risk: "safe",
-      category: "editor",
-      tags: ["image"],
-      parameters: {
-        type: "object",
-        properties: {
-          shape: {
-            oneOf: [
-              {
-                title: "Circle",
-                type: "object",
-                properties: {
-                  kind: { const: "circle" },
-                  radius: { type: "number", exclusiveMinimum: 0 },
-                },
-                required: ["kind", "radius"],
-              },
-              {
-                title: "Polygon",
-                type: "object",
-                properties: {
-                  kind: { const: "polygon" },
-                  points: {
-                    type: "array",
-                    minItems: 3,
-                    items: {
-                      type: "array",
-                      prefixItems: [{ type: "number" }, { type: "number" }],
-                      items: false,
-                    },
-                  },
-                },
-                required: ["kind", "points"],
-              },
-            ],
-          },
-          colours: {
-            type: "object",
-            additionalProperties: { type: "string", pattern: "^#[0-9a-f]{6}$" },
-          },
-          parent: { $ref: "#/$defs/node" },
-        },
-        required: ["shape"],
-        $defs: {
-          node: {
-            type: "object",
-            properties: { label: { type: ["string", "null"] }, next: { $ref: "#/$defs/node" } },
-          },
-        },
-      },
-      execute: () => ({ data: PICTURE, mimeType: "image/svg+xml" }),
-    }),
-    defineTool({
-      namespace: "report",
-      name: "build",
-      description: "Builds a report in three steps, and says how far it is.",
-      risk: "low",
-      category: "workspace",
-      tags: ["slow"],
-      parameters: { type: "object", properties: { title: { type: "string" } } },
-      async *execute({ title = "Untitled" }, context) {
-        for (let done = 1; done <= 3; done++) {
-          context.progress(done, 3, `chapter ${done}`);
-          yield `Chapter ${done} of ${title} is written`;
-          await controls.step(context.signal);
-        }
-        context.metadata({ pages: 12 });
-        return { title, chapters: 3 };
-      },
-    }),
-    defineTool({
-      namespace: "task",
-      name: "approve",
-      description: "Approves a task.",
-      risk: "medium",
-      category: "system",
-      roles: ["control"],
-      parameters: { type: "object", properties: { id: { type: "string" } }, required: ["id"] },
-      execute: ({ id }) => ({ id, approved: true }),
-    }),
-    defineTool({
-      namespace: "task",
-      name: "status",
-      description: "Tells how far a task is.",
-      risk: "safe",
-      category: "system",
-      roles: ["control", "impl"],
-      execute: () => "working",
-    }),
-    defineTool({
-      name: "spawn_impl_session",
-      description: "Starts a session that implements a task.",
-      risk: "high",
-      category: "terminal",
-      roles: ["control"],
-      execute: () => "started",
-    }),
-    defineTool({
-      namespace: "git",
-      name: "commit",
-      description: "Commits the staged changes.",
-      risk: "medium",
-      category: "git",
-      parameters: {
-        type: "object",
-        properties: { message: { type: "string", minLength: 3 } },
-        required: ["message"],
-      },
-      validate: ({ message }) =>
-        message.endsWith(".") ? "must not end with a full stop" : undefined,
-      execute: ({ message }) => `[main 0a1b2c3] ${message}`,
-    }),
-    defineTool({
-      namespace: "shell",
-      name: "run",
-      description: "Runs a command.",
-      risk: "critical",
-      category: "terminal",
-      execute: () => ToolResult.error("denied", "No command is allowed here"),
-    }),
-    defineTool({
-      namespace: "deploy",
-      name: "release",
-      description: "Releases a version, once somebody has approved it.",
-      risk: "high",
-      category: "system",
-      requiresApproval: true,
-      parameters: {
-        type: "object",
-        properties: { version: { type: "string" } },
-        required: ["version"],
-      },
-      async execute({ version }, context) {
-        const answer = await context.ask("where", {
-          message: "Where to?",
-          schema: { type: "object", properties: { region: { enum: ["eu", "us"] } } },
-        });
-        return { version, answer };
-      },
-    }),
-    defineTool({
-      namespace: "secrets",
-      name: "list",
-      description: "Lists the names of secrets.",
-      risk: "low",
-      category: "system",
-      scopes: ["secrets:read"],
-      execute: () => ["DEPLOY_KEY"],
-    }),
-    defineTool({
-      namespace: "index",
-      name: "rebuild",
-      description: "Builds the index anew.",
-      risk: "low",
-      category: "search",
-      isAvailable: () => false,
-      execute: () => "done",
-    }),
-  ];
+type Input = Readonly<Record<string, unknown>>;
+
+/** What the tools of `tools.json` do, by their ids. */
+const EXECUTE: Readonly<Record<string, ToolDefinition["execute"]>> = {
+  "files:search": (input) => {
+    const { pattern, limit = 20 } = input as { pattern: string; limit?: number };
+    return ["src/tool/tool.ts", "src/tool/id.ts", "src/select/roles.ts", "mod.ts"]
+      .slice(0, limit)
+      .map((path, index) => ({ path, bytes: 1_200 * (index + 1), pattern }));
+  },
+  "shape:draw": () => ({ data: PICTURE, mimeType: "image/svg+xml" }),
+  "task:approve": (input) => ({ ...input as Input, approved: true }),
+  "task:status": () => "working",
+  spawn_impl_session: () => "started",
+  "git:commit": (input) => `[main 0a1b2c3] ${(input as Input)["message"]}`,
+  "shell:run": () => ToolResult.error("denied", "No command is allowed here"),
+  "deploy:release": async (input, context) => {
+    const schema = { type: "object", properties: { region: { enum: ["eu", "us"] } } };
+    const answer = await context.ask("where", { message: "Where to?", schema });
+    return { ...input as Input, answer };
+  },
+  "secrets:list": () => ["DEPLOY_KEY"],
+  "index:rebuild": () => "done",
+};
+
+/** Further fields of the tools that are no JSON. */
+const MORE: Readonly<Record<string, Partial<ToolDefinition>>> = {
+  "git:commit": {
+    validate: (input) =>
+      String((input as Input)["message"]).endsWith(".")
+        ? "must not end with a full stop"
+        : undefined,
+  },
+  "index:rebuild": { isAvailable: () => false },
+};
+
+function toolsOf(controls: { step(signal: AbortSignal): Promise<void> }) {
+  const build: ToolDefinition["execute"] = async function* (input, context) {
+    const { title = "Untitled" } = input as { title?: string };
+    for (let done = 1; done <= 3; done++) {
+      context.progress(done, 3, `chapter ${done}`);
+      yield `Chapter ${done} of ${title} is written`;
+      await controls.step(context.signal);
+    }
+    context.metadata({ pages: 12 });
+    return { title, chapters: 3 };
+  };
+  return (data as readonly ToolDefinition[]).map((definition): ToolDefinition => {
+    const id = toolId(definition.name, definition.namespace);
+    return { ...definition, ...MORE[id], execute: EXECUTE[id] ?? build };
+  });
 }
 
 /** The tokens of a caller with access to explanations, and of one without. */
