@@ -3,7 +3,8 @@
  * know how to call it.
  */
 
-import { clip, isObject, type JsonSchemaObject, pointerStep, type Tool } from "../tool/mod.ts";
+import { fragmentSteps } from "../schema/mod.ts";
+import { clip, isObject, type JsonSchemaObject, type Tool } from "../tool/mod.ts";
 
 /** A type, and whether it says less than the schema does. */
 export interface TypeText {
@@ -118,14 +119,10 @@ class Writer {
   }
 
   #find(ref: string): unknown {
-    if (ref === "#") return this.#root;
-    for (const place of ["$defs", "definitions"]) {
-      const schemas = this.#root[place];
-      if (!isObject(schemas)) continue;
-      for (const [name, schema] of Object.entries(schemas)) {
-        if (ref === `#/${place}${pointerStep(name)}`) return schema;
-      }
-    }
-    return { not: {} };
+    const found = fragmentSteps(ref)?.reduce<unknown>(
+      (part, step) => isObject(part) && Object.hasOwn(part, step) ? part[step] : undefined,
+      this.#root,
+    );
+    return found ?? { not: {} };
   }
 }

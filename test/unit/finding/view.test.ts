@@ -92,33 +92,18 @@ describe("viewOf()", () => {
   });
 
   it("keeps what protects the tool, and leaves the aliases to it", () => {
-    const { risk, roles, scopes, tags, namespace, annotations, aliases } = viewOf(push, OPTIONS);
-    assertEquals(
-      { risk, roles, scopes, tags, namespace, annotations, aliases },
-      {
-        risk: push.risk,
-        roles: push.roles,
-        scopes: push.scopes,
-        tags: push.tags,
-        namespace: "git",
-        annotations: push.annotations,
-        aliases: [],
-      },
-    );
+    const view = viewOf(push, OPTIONS);
+    for (const field of ["risk", "roles", "scopes", "tags", "namespace", "annotations"] as const) {
+      assertEquals(view[field], push[field]);
+    }
+    assertEquals(view.aliases, []);
   });
 
   it("leads a call back to the tool", async () => {
     const view = viewOf(push, OPTIONS);
-    assertEquals(answerOf(await call(view, { name: "main" })), {
-      remote: "origin",
-      branch: "main",
-      depth: 1,
-    });
-    assertEquals(answerOf(await call(view, { name: "main", depth: 2 })), {
-      remote: "origin",
-      branch: "main",
-      depth: 2,
-    });
+    const main = { remote: "origin", branch: "main" };
+    assertEquals(answerOf(await call(view, { name: "main" })), { ...main, depth: 1 });
+    assertEquals(answerOf(await call(view, { name: "main", depth: 2 })), { ...main, depth: 2 });
   });
 
   for (const argument of ["remote", "force", "branch", "anything"]) {
@@ -163,11 +148,8 @@ describe("viewOf()", () => {
       bind: { depth: 9 },
     });
     assertEquals(view.id, "git:publish_deep");
-    assertEquals(answerOf(await call(view, { what: "main" })), {
-      remote: "origin",
-      branch: "main",
-      depth: 9,
-    });
+    const deep = { remote: "origin", branch: "main", depth: 9 };
+    assertEquals(answerOf(await call(view, { what: "main" })), deep);
     assert(String(answerOf(await call(view, { what: "x" }))).includes("/what must"));
   });
 
@@ -421,17 +403,9 @@ describe("a view of a tool with references", () => {
     required: ["value"],
   };
   it("keeps what they mean when the names are exchanged", async () => {
-    const view = viewOf(
-      echo({
-        type: "object",
-        properties: {
-          a: { type: "integer" },
-          b: { type: "string" },
-          c: { $ref: "#/properties/a" },
-        },
-      }),
-      { rename: { a: "b", b: "a" } },
-    );
+    const [a, b, c] = [{ type: "integer" }, { type: "string" }, { $ref: "#/properties/a" }];
+    const tool = echo({ type: "object", properties: { a, b, c } });
+    const view = viewOf(tool, { rename: { a: "b", b: "a" } });
     assertEquals(answerOf(await call(view, { a: "x", b: 1, c: 2 })), { a: 1, b: "x", c: 2 });
     assertEquals(
       answerOf(await call(view, { c: "x" })),
@@ -464,11 +438,8 @@ describe("a view of a tool with references", () => {
     it(`takes parts of the tool's own form, ${how}`, async () => {
       const view = viewOf(echo(parameters), { bind: { value: 7 }, rename: { label: "text" } });
       const kids = [{ value: 1, label: "x", kids: [{ value: 2 }] }];
-      assertEquals(answerOf(await call(view, { text: "top", kids })), {
-        value: 7,
-        label: "top",
-        kids,
-      });
+      const whole = { value: 7, label: "top", kids };
+      assertEquals(answerOf(await call(view, { text: "top", kids })), whole);
       assertEquals(
         answerOf(await call(view, { kids: [{ text: "x" }] })),
         'Cannot call "echo": its arguments do not fit: /kids/0 must have the property "value"',
@@ -483,11 +454,8 @@ describe("a view of a tool with references", () => {
   });
 
   it("rejects a bound value that a nested part of the root rejects", () => {
-    assertThrows(
-      () => viewOf(echo(tree), { bind: { kids: [{}] } }),
-      TypeError,
-      '"/bind/kids" does not fit',
-    );
+    const make = () => viewOf(echo(tree), { bind: { kids: [{}] } });
+    assertThrows(make, TypeError, '"/bind/kids" does not fit');
   });
 });
 
