@@ -272,19 +272,13 @@ target_link_libraries(by_cmake plue::plue)
     await shell(lines, { ...inApp, env: WITH_FAKE });
   });
 
-  /** Compiles the host for a platform, and links it in both ways. */
-  async function compile(name: string): Promise<{ shared: string; archive: string }> {
-    const { cflags, libs, staticLibs } = installed(name);
+  /** Compiles the host for a platform. */
+  async function compile(name: string, ...flags: readonly string[]): Promise<string> {
     const [target = ""] = PLATFORMS[name] ?? [];
-    // Zig takes musl to be linked statically, and compiles it for that, which takes a minute.
-    const dynamic = name.endsWith("-musl") ? ["-dynamic"] : [];
-    const zigCc = ["zig", "cc", "-target", target, ...dynamic];
     const host = join(folder, `host-${name}`);
-    const options = { env: zig.env ?? {} };
-    await succeed([...zigCc, "-O2", "-c", source, "-o", `${host}.o`, ...cflags], options);
-    await succeed([...zigCc, `${host}.o`, "-o", `${host}-shared`, ...libs], options);
-    await succeed([...zigCc, `${host}.o`, "-o", `${host}-archive`, ...staticLibs], options);
-    return { shared: `${host}-shared`, archive: `${host}-archive` };
+    const command = ["zig", "cc", "-target", target, "-O2", source, "-o", host];
+    await succeed([...command, ...installed(name).cflags, ...flags], { env: zig.env ?? {} });
+    return host;
   }
 
   async function works(host: readonly string[]): Promise<void> {
@@ -294,12 +288,15 @@ target_link_libraries(by_cmake plue::plue)
 
   for (const [name, runs] of Object.entries(RUNS)) {
     const purpose = typeof runs === "string" ? `is linked (not run: ${runs})` : "works";
+    // Zig takes musl to be linked statically, and compiles it for that, which takes a minute.
+    const dynamic = name.endsWith("-musl") ? ["-dynamic"] : [];
 
     test(`${purpose} on ${name}, shared and with the archive`, async () => {
-      const { shared, archive } = await compile(name);
-      if (typeof runs === "string") return;
-      await works([...runs, shared]);
-      await works([...runs, archive]);
+      const { libs, staticLibs } = installed(name);
+      for (const libraries of [libs, staticLibs]) {
+        const host = await compile(name, ...dynamic, ...libraries);
+        if (typeof runs !== "string") await works([...runs, host]);
+      }
     });
   }
 
@@ -309,14 +306,7 @@ target_link_libraries(by_cmake plue::plue)
     const name = runner.length === 0 ? "linux-x64-musl" : "linux-arm64-musl";
     unless(lacks ?? lackOfQemu ?? long)(
       `works on ${name}, without any shared library`,
-      async () => {
-        const { cflags, staticLibs } = installed(name);
-        const [target = ""] = PLATFORMS[name] ?? [];
-        const host = join(folder, `host-${name}-alone`);
-        const command = ["zig", "cc", "-target", target, "-O2", source, "-o", host];
-        await succeed([...command, ...cflags, ...staticLibs], { env: zig.env ?? {} });
-        await works([...runner, host]);
-      },
+      async () => works([...runner, await compile(name, ...installed(name).staticLibs)]),
     );
   }
 });
