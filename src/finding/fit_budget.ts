@@ -256,7 +256,8 @@ export function fitBudget<const Like extends TargetLike>(
     if (tooMany > 0) {
       const least = leastWorth(chosen, tooMany);
       if (least.size === 0) refuse(ACTION, exported.rejected[0]?.message ?? "");
-      kept = kept.filter((candidate) => !least.has(candidate));
+      // The target is full: a further choice among all tools would be refused in the same way.
+      kept = chosen.map(({ candidate }) => candidate).filter((candidate) => !least.has(candidate));
     } else if (tokens > budget) {
       const taken = chosen.reduce((sum, { form }) => sum + form.tokens, 0);
       const excess = tokens - budget;

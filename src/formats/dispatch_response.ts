@@ -258,10 +258,10 @@ function checkTurnAnswers(
   answers: TurnAnswers,
 ): void {
   if (!isObject(answers)) refuse("resume the turn", "the answers must be an object");
+  const resultsOf = Map.groupBy(results, (_, index) => calls[index]?.callId);
   for (const [callId, given] of Object.entries(answers)) {
     const action = `resume the call ${JSON.stringify(clip(callId))}`;
-    const meant = results.filter((_, place) => calls[place]?.callId === callId);
-    if (meant.length === 0) refuse(action, "the turn has no call with that id");
+    const meant = resultsOf.get(callId) ?? refuse(action, "the turn has no call with that id");
     if (!isObject(given)) refuse(action, "its answers must be an object");
     // Calls may share an id, of which one waits.
     const [waiting, ...others] = meant.filter(isSuspended);

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
-import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertLessOrEqual, assertMatch, assertStringIncludes } from "@std/assert";
 import { afterAll, beforeAll, describe, it } from "bun:test";
 import { type Program, startProgram } from "../support/program.ts";
 import { pipe, temporaryFolder } from "../examples/workspace/testing.ts";
@@ -217,5 +217,51 @@ describe("npm start", () => {
         }
       }
     }
+  });
+});
+
+describe("plue serve with a module", () => {
+  const MODULE = `
+    let evaluated = 0;
+    export const selection = { policies: [{ name: "p", allow: () => ++evaluated > 0 }] };
+    const make = (name, scopes, execute) =>
+      ({ name, description: "Answers.", risk: "safe", ...(scopes && { scopes }), execute });
+    export const tools = [
+      make("evaluated", undefined, () => evaluated),
+      make("admin", ["admin"], () => "done"),
+      ...Array.from({ length: 50 }, (_, n) => make("t" + n, undefined, () => n)),
+    ];`;
+
+  /** Serves the module with a token, and returns a function that reads a path. */
+  async function serving(...words: readonly string[]) {
+    const folder = await temporaryFolder({ "tools.mjs": MODULE });
+    const program = startProgram(
+      process.execPath,
+      ["src/cli/main.ts", "serve", join(folder.path, "tools.mjs"), "--no-watch", ...words],
+      { PORT: "0", PLUE_TOKEN: TOKEN },
+    );
+    const [, url = ""] = await program.printed(/ on (http:\S+)\n/);
+    const headers = { authorization, "content-type": "application/json" };
+    const read = async (path: string, body?: string) =>
+      await (await fetch(url + path, { headers, ...(body && { method: "POST", body }) })).json();
+    const end = async (): Promise<void> => {
+      await program[Symbol.asyncDispose]();
+      await folder[Symbol.asyncDispose]();
+    };
+    return { read, [Symbol.asyncDispose]: end };
+  }
+
+  it("gives the caller with the token the scopes of --scope", async () => {
+    await using server = await serving("--scope", "admin");
+    assertEquals((await server.read("/tools/admin/execute", "{}")).content, "done");
+  });
+
+  it("evaluates the module's policies a few times per tool and request", async () => {
+    await using server = await serving();
+    const count = async (): Promise<number> =>
+      (await server.read("/tools/evaluated/execute", "{}")).content;
+    const before = await count();
+    await server.read("/explain");
+    assertLessOrEqual(await count() - before, 52 * 12);
   });
 });

@@ -21,6 +21,8 @@ import {
   isFailureCode,
   isObject,
   isSuspended,
+  JsonReader,
+  STOPPED,
   type Tool,
   type ToolResult,
 } from "../../tool/mod.ts";
@@ -264,7 +266,8 @@ function turnIn(body: unknown): ReturnedTurn | undefined {
 }
 
 function isResult(value: unknown): value is ToolResult {
-  if (!isObject(value)) return false;
+  // A result that is nested too deeply could not be written again.
+  if (!isObject(value) || new JsonReader({}).read(value) === STOPPED) return false;
   const { ok, error } = value;
   return ok === true ||
     ok === false && isObject(error) && isFailureCode(error["code"]) &&

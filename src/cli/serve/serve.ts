@@ -18,7 +18,7 @@ import { flagsOf } from "../arguments.ts";
 import { readNats } from "../nats.ts";
 import { type Flags, selectionOf, toolsFrom } from "../selection.ts";
 import type { LoadedTools } from "../sources/mod.ts";
-import { CommandError, counted, EXIT, type Terminal, VERSION } from "../terminal.ts";
+import { CommandError, counted, EXIT, type Terminal, usageError, VERSION } from "../terminal.ts";
 import {
   clientAddress,
   hostOf,
@@ -47,6 +47,12 @@ export async function serve(
   terminal: Terminal,
 ): Promise<number> {
   const { io } = terminal;
+  const unused = (["port", "host"] as const).find((flag) => flags[flag] !== undefined);
+  if (flags.stdio === true && unused !== undefined) {
+    throw usageError(
+      `Cannot serve: --${unused} has no effect beside --stdio; leave out one of them`,
+    );
+  }
   const settings = readSettings(io.env, flags);
   const nats = await readNats("serve", io.env, flags.nats);
   const supervised = Supervised.here(io);
@@ -156,7 +162,8 @@ function accessOf(
   state: ServeState,
   log: (error: unknown) => void,
 ) {
-  const principal = { ...(role === undefined ? {} : { role }), explain: true };
+  const { scopes = [] } = selection;
+  const principal = { ...(role === undefined ? {} : { role }), scopes, explain: true };
   return {
     selection,
     allowedHosts: isLoopback ? ["localhost", "127.0.0.1", "[::1]", hostOf(host)] : "any" as const,
@@ -191,14 +198,20 @@ function logText(error: unknown): string {
 /** Returns a policy that keeps the tools that the module lets anyone have. */
 function withinSelection({ registry, selection }: LoadedTools): Pick<Selection, "policies"> {
   if (Object.keys(selection).length === 0) return {};
-  const revision = (): Toolset => registry.select(selection);
+  let selected: Toolset | undefined;
+  // Once for the tools of a request: the module's own policies see every tool each time.
+  const toolset = (): Toolset => {
+    if (selected !== undefined) return selected;
+    queueMicrotask(() => selected = undefined);
+    return selected = registry.select(selection);
+  };
   const policy: ToolPolicy = {
     name: "module",
-    allow: (tool) => !!tool && revision().has(tool.id),
-    requiresApproval: (tool) => revision().requiresApproval(tool),
-    reason: (tool) => revision().explain(tool.id).reason,
+    allow: (tool) => !!tool && toolset().has(tool.id),
+    requiresApproval: (tool) => toolset().requiresApproval(tool),
+    reason: (tool) => toolset().explain(tool.id).reason,
     // The same toolset for as long as it has the same tools.
-    revision,
+    revision: toolset,
   };
   return { policies: [policy] };
 }

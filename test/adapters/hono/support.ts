@@ -114,7 +114,7 @@ export async function execute(
 
 /** Writes out `{x*9}`, which represents 9 times `x`. */
 export function repeated(text: string): string {
-  return text.replace(/\{x\*(\d+)\}/g, (_, count) => "x".repeat(Number(count)));
+  return text.replace(/\{(.)\*(\d+)\}/g, (_, one, count) => one.repeat(Number(count)));
 }
 
 /**

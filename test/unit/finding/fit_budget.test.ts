@@ -190,6 +190,20 @@ describe("fitBudget()", () => {
     ]);
   });
 
+  it("exports few times if a few more tools fit than the target takes", () => {
+    const many = buildToolset(Array.from({ length: 400 }, (_, n) => toolOf(`t${n}`, n % 5, 0, 0)));
+    for (const tokens of [4_700, 5_000, 5_400, 6_000]) {
+      let exports = 0;
+      const count = (text: string): number => {
+        // A single tool is shorter.
+        if (text.length > 2_000) exports++;
+        return countTokens(text);
+      };
+      fitBudget(many, { tokens, target: "openai.chat", count });
+      assertLessOrEqual(exports, 4);
+    }
+  });
+
   it("keeps to budgets that bind with a counter of fractions", () => {
     const count = (text: string): number => text.length / 4.3;
     for (const tokens of [80, 101, 150, 200]) {
