@@ -2,8 +2,6 @@
  * The cost of suspended calls. A call without questions, against the same dispatcher bundled
  * without `src/execute/questions.ts`: the two run in turns, and the best of each counts. And a call
  * that is suspended with a sealed ticket, and continued.
- *
- * @module
  */
 
 import { spawnSync } from "node:child_process";

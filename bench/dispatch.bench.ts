@@ -4,8 +4,6 @@
  * keep their metrics. Before anything is measured, the process has run twenty other tools of
  * different shapes, as a server has. The functions are measured in turns, in one run, so that the
  * ratios hold on a busy machine.
- *
- * @module
  */
 
 import { Ajv2020 } from "ajv/dist/2020.js";

@@ -2,8 +2,6 @@
  * The cost of an export of 1,000 tools, per target: the first export, with new schemas, and the
  * next one, which is cached, without and with the copy of its tools. Beside the floor:
  * `JSON.stringify` of the same schemas.
- *
- * @module
  */
 
 import { do_not_optimize } from "mitata";

@@ -7,8 +7,6 @@
  * for strict mode is shown below, without an aim.
  *
  * The rivals are in `test/oracles`; `npm test` installs them.
- *
- * @module
  */
 
 import { do_not_optimize } from "mitata";

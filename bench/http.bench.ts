@@ -3,8 +3,6 @@
  * bare Hono routes that return the same bytes: the servers in processes of their own on Bun, Deno,
  * Node and workerd, the client here. The ratio is the median of the rounds. Runs on Bun. `RUNTIMES=node,bun` and `SAMPLES=execute` leave
  * out the others, `PROCESSES=1` is quicker.
- *
- * @module
  */
 
 import { type ChildProcess, spawn } from "node:child_process";

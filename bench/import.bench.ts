@@ -4,8 +4,6 @@
  * the runtime that runs the benchmark, so that the ratios hold on a busy machine.
  *
  * The first round is not counted: it reads the files from the disk.
- *
- * @module
  */
 
 import { execFileSync } from "node:child_process";

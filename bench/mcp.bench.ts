@@ -2,8 +2,6 @@
  * The cost of an MCP `tools/call` with 10 and with 1,000 tools, compared with the SDK's own
  * `McpServer` with `registerTool`: the same requests, handed to both in turns. In this process,
  * without a socket; and on Bun also to workerd, over one.
- *
- * @module
  */
 
 import process from "node:process";

@@ -1,8 +1,4 @@
-/**
- * The same tools behind plue's endpoint and behind the SDK's own server.
- *
- * @module
- */
+/** The same tools behind plue's endpoint and behind the SDK's own server. */
 
 import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
 import { z } from "zod";

@@ -2,8 +2,6 @@
  * The duration of one call of a small tool in a native host, in both hostings, as a multiple of the
  * system's bare round trip. All is measured in turns, in one run: pinned to one core, which shows
  * the cost of the software, and not pinned, which shows the cost of waking another core.
- *
- * @module
  */
 
 import { spawnSync } from "node:child_process";

@@ -2,8 +2,6 @@
  * Recall and tokens: the percentage of the required tools that a model sees, with search, a budget, the
  * bridge, and all tools. `bun bench/recall_tokens.ts` prints it, and draws
  * `docs/recall_tokens.svg`. It takes the questions that search was not tuned on.
- *
- * @module
  */
 
 import { writeFileSync } from "node:fs";

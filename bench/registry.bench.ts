@@ -1,8 +1,6 @@
 /**
  * The costs of a registry with 10,000 tools: registration, a repeated listing, a listing after one
  * change, and the memory per tool.
- *
- * @module
  */
 
 import { bench, do_not_optimize, run } from "mitata";

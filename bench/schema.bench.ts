@@ -1,8 +1,6 @@
 /**
  * The costs of schemas: the check at registration, compilation on first use, validation on every
  * call, and error messages. Each is compared with Ajv, in one run.
- *
- * @module
  */
 
 import { Ajv2020 } from "ajv/dist/2020.js";

@@ -1,8 +1,6 @@
 /**
  * Is plue's search as fast as MiniSearch with the same fields? How much memory does it take?
  * `search_quality.ts` compares what they find.
- *
- * @module
  */
 
 import { bench, do_not_optimize, group, run } from "mitata";

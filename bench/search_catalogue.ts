@@ -1,7 +1,5 @@
 /**
  * A generated catalogue of any size, for measuring speed. Its texts are simple and of usual length.
- *
- * @module
  */
 
 import { makeTool, type Tool } from "../src/tool/mod.ts";

@@ -2,8 +2,6 @@
  * Measures the quality of search, with questions whose right answers are known. As a program it
  * prints a table: plue, a plain BM25, and MiniSearch at the best of its settings, over each
  * existing set of questions. `bun bench/search_quality.ts`, or with part of a set's name after it.
- *
- * @module
  */
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";

@@ -2,8 +2,6 @@
  * Questions for the tools of GitHub's MCP server, as users and models put them, each with the
  * tools that would be right. They were written before the index was tuned; tuning looked at the
  * questions in even places only, and results are reported for both halves.
- *
- * @module
  */
 
 /** One question, and every tool that answers it. */

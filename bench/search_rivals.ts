@@ -1,8 +1,4 @@
-/**
- * The same tools, with the same fields, in plue's index and in MiniSearch.
- *
- * @module
- */
+/** The same tools, with the same fields, in plue's index and in MiniSearch. */
 
 import MiniSearch, { type Options } from "minisearch";
 import { createToolIndex, type ToolIndexOptions } from "../src/registry/search/mod.ts";

@@ -2,8 +2,6 @@
  * The errors of the token estimate relative to OpenAI's o200k, tool by tool, over several
  * catalogues. `tokens.bench.ts` prints it, and `test/runtime/token_errors.bun.test.ts` holds
  * it.
- *
- * @module
  */
 
 import { countTokens as countO200k } from "gpt-tokenizer/encoding/o200k_base";

@@ -12,8 +12,6 @@
  * a wrong call: Cannot call "temperature:convert": its arguments do not fit: /celsius must be a number, not a string
  * a hidden tool: unknown_tool
  * ```
- *
- * @module
  */
 
 import {

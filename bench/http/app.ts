@@ -1,8 +1,6 @@
 /**
  * The app of the HTTP benchmark: the handler with 1,000 tools, and bare Hono routes that answer the
  * same bytes.
- *
- * @module
  */
 
 import { Hono } from "hono";

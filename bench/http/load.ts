@@ -1,8 +1,6 @@
 /**
  * Sends the same request over some connections, again and again, and counts. The client is raw
  * sockets: `fetch` would cost more than the servers that are measured.
- *
- * @module
  */
 
 import { connect, type Socket } from "node:net";

@@ -1,8 +1,4 @@
-/**
- * Serves the measured app on the runtime that runs this file, and prints where.
- *
- * @module
- */
+/** Serves the measured app on the runtime that runs this file, and prints where. */
 
 import { serve } from "../../test/runtime/serve.ts";
 import { fetch } from "./app.ts";

@@ -1,8 +1,4 @@
-/**
- * The measured app as a worker.
- *
- * @module
- */
+/** The measured app as a worker. */
 
 import { fetch } from "./app.ts";
 

@@ -1,8 +1,6 @@
 /**
  * Bun as the host of the measurements in guest mode:
  * `bun guest.ts wake ROUNDS` for the raw wake, `bun guest.ts callback|fd ORDERS` for calls.
- *
- * @module
  */
 
 import { dlopen, JSCallback, ptr } from "bun:ffi";

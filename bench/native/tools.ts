@@ -1,8 +1,4 @@
-/**
- * The measured tools, which do as little work as possible.
- *
- * @module
- */
+/** The measured tools, which do as little work as possible. */
 
 import { defineTool, ToolRegistry } from "../../mod.ts";
 

@@ -3,8 +3,6 @@
  * JSON and as streams, over MCP, turns, idempotency keys, aborts, lists and followed changes.
  * Prints the service's heap, descriptors and running calls over time, and how many answers belonged
  * to another call or caller. `npm run soak` runs it on Bun, on Linux.
- *
- * @module
  */
 
 import { spawn } from "node:child_process";

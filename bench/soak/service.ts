@@ -2,8 +2,6 @@
  * The service of the soak: tools that wait, stream and fail, over HTTP and MCP, for twenty callers.
  * Prints where it listens; then a line of JSON with its state for each line that it reads. Runs on
  * Bun.
- *
- * @module
  */
 
 import { heapStats } from "bun:jsc";

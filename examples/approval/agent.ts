@@ -2,8 +2,6 @@
  * An agent loop that stops for approval, may be killed while it waits, and continues when it is
  * started again: `bun examples/approval/agent.ts FOLDER`. The conversation and the calls are stored
  * in the folder. The model is a script, so that the example needs no network.
- *
- * @module
  */
 
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";

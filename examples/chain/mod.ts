@@ -1,8 +1,6 @@
 /**
  * Seven tools for a chain of tasks, each for the roles that the specification gives it: `control`
  * plans and reviews, `impl` does the work.
- *
- * @module
  */
 
 import { defineTool, type Tool, ToolRegistry } from "../../mod.ts";

@@ -1,8 +1,6 @@
 /**
  * A chain of tasks in one JSON file. Changes wait for each other, and each writes a new file that
  * replaces the old one.
- *
- * @module
  */
 
 import { readFile, rename, writeFile } from "node:fs/promises";

@@ -1,8 +1,6 @@
 /**
  * The processes of the cluster: a NATS server and workers on several runtimes, which can be killed,
  * stopped and replaced.
- *
- * @module
  */
 
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";

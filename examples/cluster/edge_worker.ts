@@ -1,8 +1,6 @@
 /**
  * An edge on Cloudflare Workers: it has the tools of all workers, and calls them over WebSocket. Its
  * settings need `nodejs_compat`, and NATS a `websocket` block.
- *
- * @module
  */
 
 import { wsconnect } from "@nats-io/nats-core";

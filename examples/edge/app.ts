@@ -4,8 +4,6 @@
  *
  * Callers with the token may list and call. If no token is configured, all callers may list, but
  * not call.
- *
- * @module
  */
 
 import type { Hono } from "hono";

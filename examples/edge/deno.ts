@@ -2,8 +2,6 @@
  * The entry for Deno: `deno serve --host 127.0.0.1 --allow-env=PLUE_TOKEN examples/edge/deno.ts`.
  * Without `--host` it listens on every address of the machine. Deno does not disconnect slow
  * clients: `docs/http.md` says what to put in front.
- *
- * @module
  */
 
 import process from "node:process";

@@ -1,8 +1,6 @@
 /**
  * The entry for Node: `node examples/edge/node.ts`. Listens on `PORT`, or 8787, of this machine
  * alone unless `HOST` is another address.
- *
- * @module
  */
 
 import process from "node:process";

@@ -1,8 +1,6 @@
 /**
  * Tools that need nothing but the language and Web Crypto: they run wherever `fetch` handlers do.
  * Their schemas are plain JSON Schema, so the bundle holds no schema builder.
- *
- * @module
  */
 
 import { defineTool, type Tool, ToolResult } from "../../mod.ts";

@@ -1,8 +1,4 @@
-/**
- * The entry for Cloudflare Workers (`wrangler.jsonc`) and workerd (`workerd.capnp`).
- *
- * @module
- */
+/** The entry for Cloudflare Workers (`wrangler.jsonc`) and workerd (`workerd.capnp`). */
 
 import type { Hono } from "hono";
 import { createEdgeApp } from "./app.ts";

@@ -11,8 +11,6 @@
  * custom: file-read, file-write
  * [{"type":"function","function":{"name":"file-read","description":"Read the contents of a file","parameters":{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}}}]
  * ```
- *
- * @module
  */
 
 import {

@@ -16,8 +16,6 @@
  * calls 3, failed 2
  * disposed
  * ```
- *
- * @module
  */
 
 import { defineTool, ToolDispatcher, ToolRegistry } from "../../mod.ts";

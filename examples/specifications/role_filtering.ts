@@ -10,8 +10,6 @@
  * {"name":"chain__status","description":"Get the status of a task chain","input_schema":{"type":"object","properties":{"chainId":{"type":"string","description":"Chain ID (e.g., CHAIN-037-agent-runtime-core)"}},"required":["chainId"]}}
  * not_executable
  * ```
- *
- * @module
  */
 
 import { defineTool, ToolDispatcher, ToolRegistry } from "../../mod.ts";

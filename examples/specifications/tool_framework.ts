@@ -12,8 +12,6 @@
  * {"type":"tool_result","tool_use_id":"toolu_2","content":"The wall is 3 m long"}
  * {"type":"tool_result","tool_use_id":"toolu_3","content":"Cannot call \"roof\": no tool of this name was offered","is_error":true}
  * ```
- *
- * @module
  */
 
 import { defineTool, ToolDispatcher, ToolRegistry, ToolResult } from "../../mod.ts";

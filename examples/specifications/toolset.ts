@@ -12,8 +12,6 @@
  * warnings: "github:list" at "/title": there is no place for "title"
  * errors: 0
  * ```
- *
- * @module
  */
 
 import { defineTool, ToolRegistry, ToolsetBuilder } from "../../mod.ts";

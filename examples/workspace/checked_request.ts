@@ -2,8 +2,6 @@
  * One HTTP request to an address that was checked. The host name is resolved once, all its
  * addresses are checked, and the connection goes to one of them: a second look-up could return
  * another address (DNS rebinding).
- *
- * @module
  */
 
 import { lookup } from "node:dns/promises";

@@ -5,8 +5,6 @@
  * files of a workspace may come from others. So each call has a configuration of its own, which
  * contains only settings that name no program. Git reads it from the folder in `GIT_COMMON_DIR`,
  * which contains links to the repository's objects and refs.
- *
- * @module
  */
 
 import { lstat, mkdtemp, opendir, rm, symlink, writeFile } from "node:fs/promises";

@@ -5,8 +5,6 @@
  * the system returns the path of the open folder. Its entries are then used through the open folder
  * (`/proc/self/fd/…`), where no link can lead elsewhere. This works on Linux only: other systems,
  * and Deno without `--allow-all`, compare paths, which leaves microseconds between check and use.
- *
- * @module
  */
 
 import { Buffer } from "node:buffer";

@@ -3,8 +3,6 @@
  *
  * As a module of `plue serve` (`npm start`), it serves the folder in `PLUE_WORKSPACE`, or else the
  * current one.
- *
- * @module
  */
 
 import process from "node:process";

@@ -4,8 +4,6 @@
  * Refused are `..`, absolute paths outside, NUL, symbolic links that lead outside (anywhere in the
  * path), and `.git`, which may contain credentials and programs. A path may be replaced after the
  * check; `held.ts` detects that. A hard link to a file outside looks like a file inside.
- *
- * @module
  */
 
 import { lstat, realpath } from "node:fs/promises";

@@ -2,8 +2,6 @@
  * Patterns of a model. Regular expressions are matched by a library that does not backtrack: with
  * JavaScript's own `RegExp` one pattern could stop the server. The text is bounded too, because
  * linear time is the size of the pattern times the length of the text.
- *
- * @module
  */
 
 import { RE2JS, RE2JSSyntaxException } from "re2js";

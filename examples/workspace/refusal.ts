@@ -1,8 +1,6 @@
 /**
  * Failures of the workspace's tools: a code and a sentence for the model. Helpers throw a
  * {@linkcode Refusal}; {@linkcode answer} turns it into a `ToolFailure`.
- *
- * @module
  */
 
 import { type FailureCode, type ToolFailure, ToolResult } from "../../mod.ts";

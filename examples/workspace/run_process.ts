@@ -4,8 +4,6 @@
  * When the call is aborted, the group gets SIGTERM, and SIGKILL if it does not stop in time. When
  * the program ends by itself, its background processes are killed. A child process that moved to
  * another session is not found.
- *
- * @module
  */
 
 import { Buffer } from "node:buffer";

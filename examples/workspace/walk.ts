@@ -1,8 +1,4 @@
-/**
- * Walks the files of the workspace within bounds, without following links.
- *
- * @module
- */
+/** Walks the files of the workspace within bounds, without following links. */
 
 import type { Dirent } from "node:fs";
 import { opendir } from "node:fs/promises";

@@ -1,8 +1,6 @@
 /**
  * The workspace that the tools share. The registry passes it to each tool as the service
  * `workspace`.
- *
- * @module
  */
 
 import { execFileSync } from "node:child_process";

@@ -1,8 +1,6 @@
 /**
  * Parses the arguments of a call, and validates them: the schema, the view, the library's schema, the
  * tool's own rule. Only the checks that the tool has are composed.
- *
- * @module
  */
 
 import type { ToolHost } from "../registry/mod.ts";

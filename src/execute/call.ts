@@ -1,8 +1,4 @@
-/**
- * One call: its state, and the end of it from outside.
- *
- * @module
- */
+/** One call: its state, and the end of it from outside. */
 
 import type { ToolHost, ToolRuntime } from "../registry/mod.ts";
 import type { Toolset } from "../select/mod.ts";

@@ -1,8 +1,6 @@
 /**
  * The context that a tool receives; and calls of the host's functions, with the view of a call that
  * hooks, rules and approvers receive.
- *
- * @module
  */
 
 import {

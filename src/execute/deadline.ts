@@ -1,8 +1,4 @@
-/**
- * The external ends of a call: the caller's signal, the timeout, a consumer that left.
- *
- * @module
- */
+/** The external ends of a call: the caller's signal, the timeout, a consumer that left. */
 
 import type { Clock } from "../tool/mod.ts";
 

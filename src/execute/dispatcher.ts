@@ -1,8 +1,4 @@
-/**
- * The dispatcher: runs calls against a toolset, with the layers that it is given.
- *
- * @module
- */
+/** The dispatcher: runs calls against a toolset, with the layers that it is given. */
 
 import { isToolHost, type ToolHost } from "../registry/mod.ts";
 import { isToolset, type Selection, type Toolset } from "../select/mod.ts";

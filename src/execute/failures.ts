@@ -1,8 +1,4 @@
-/**
- * The failures of a call, with messages for a model.
- *
- * @module
- */
+/** The failures of a call, with messages for a model. */
 
 import { MAX_ISSUES } from "../schema/mod.ts";
 import {

@@ -6,8 +6,6 @@
  * waits for it runs the tool instead; aborting a call that waits ends only its own wait. A result
  * is stored if the tool has run and would return the same if it ran again: a success, or a failure
  * that is not retryable.
- *
- * @module
  */
 
 import {

@@ -1,8 +1,6 @@
 /**
  * Validates a value as JSON in one pass, with limits of depth and size. Results and arguments are
  * both checked here, so that they can always be serialized and parsed unchanged.
- *
- * @module
  */
 
 import { JsonReader, MAX_DEPTH, STOPPED } from "../tool/mod.ts";

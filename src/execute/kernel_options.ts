@@ -1,8 +1,4 @@
-/**
- * The options of a dispatcher's kernel: its layers, limits and clock.
- *
- * @module
- */
+/** The options of a dispatcher's kernel: its layers, limits and clock. */
 
 import {
   anyValue,

@@ -2,8 +2,6 @@
  * The interface of features around calls: a layer around the rest of the call, `(call, next) =>
  * next(call)`. The layers of a tool are composed once into one function, so that an unused feature
  * costs nothing.
- *
- * @module
  */
 
 import type { ToolHost, ToolRuntime } from "../registry/mod.ts";

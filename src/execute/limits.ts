@@ -2,8 +2,6 @@
  * Limits the number of concurrent calls. Further calls wait in a bounded queue. The queue serves
  * the principals in rotation, so that the calls of one neither delay nor evict those of another; the
  * calls of one principal are served in the order of their arrival.
- *
- * @module
  */
 
 import { once } from "../tool/mod.ts";

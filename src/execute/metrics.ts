@@ -1,8 +1,4 @@
-/**
- * Counts and times the calls of each tool.
- *
- * @module
- */
+/** Counts and times the calls of each tool. */
 
 import { type Clock, type FailureCode, once, systemClock, type ToolResult } from "../tool/mod.ts";
 import type { Call, CallObserver, Layer } from "./layer.ts";

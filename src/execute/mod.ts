@@ -1,8 +1,4 @@
-/**
- * One call from arguments to result. The folder's table of contents.
- *
- * @module
- */
+/** One call from arguments to result. The folder's table of contents. */
 
 export * from "./context.ts";
 export * from "./dispatcher.ts";

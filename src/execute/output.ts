@@ -1,7 +1,5 @@
 /**
  * Converts the return value of a tool to a result: JSON, within the limit, and valid by its schema.
- *
- * @module
  */
 
 import { issuesOf, type SchemaValidator, validateStandard } from "../schema/mod.ts";

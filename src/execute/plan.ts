@@ -3,8 +3,6 @@
  *
  * From the outside in: the layers of stage `call`; closing with its cleanups; availability, parsing
  * and starting up; the layers of stage `input`; validation; the layers of stage `run`; the tool.
- *
- * @module
  */
 
 import type { ToolHost } from "../registry/mod.ts";

@@ -1,7 +1,5 @@
 /**
  * The objects of a host that take part in calls: hooks, an approver, a transaction manager, telemetry.
- *
- * @module
  */
 
 import type {

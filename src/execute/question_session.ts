@@ -1,8 +1,6 @@
 /**
  * The questions and the steps of one call. Created when its tool first asks a question or runs a
  * step, or when the call resumes.
- *
- * @module
  */
 
 import { CallView } from "./context.ts";

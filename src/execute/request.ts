@@ -1,8 +1,4 @@
-/**
- * The fields of a model's call, and of the host's context for it.
- *
- * @module
- */
+/** The fields of a model's call, and of the host's context for it. */
 
 import type { Answer, Answers, OutputOverflow, Question, Services } from "../tool/mod.ts";
 import type { CallInfo, CallTrace } from "./ports.ts";

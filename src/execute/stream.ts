@@ -1,8 +1,4 @@
-/**
- * A call as a stream of events: the output of its tool, and its result.
- *
- * @module
- */
+/** A call as a stream of events: the output of its tool, and its result. */
 
 import { callHook, type ToolResult } from "../tool/mod.ts";
 import type { Call, Outcome } from "./layer.ts";

@@ -1,7 +1,5 @@
 /**
  * Calls that wait: the port that makes their tickets and reads them, and the calls that continue.
- *
- * @module
  */
 
 import type { CallSettings } from "./layer.ts";

@@ -1,8 +1,4 @@
-/**
- * The dispatcher with all layers of plue, each chosen by an option.
- *
- * @module
- */
+/** The dispatcher with all layers of plue, each chosen by an option. */
 
 import { isToolHost, Registry, type ToolHost } from "../registry/mod.ts";
 import type { SchemaEngine } from "../schema/mod.ts";

@@ -1,7 +1,5 @@
 /**
  * Converts arguments between the form of an exported schema and the form of the tool's own schema.
- *
- * @module
  */
 
 import { isOfType } from "../schema/mod.ts";

@@ -1,8 +1,6 @@
 /**
  * How a provider writes calls and takes their results, which is the half of a target that is about
  * calls; and the media types of files in results.
- *
- * @module
  */
 
 import type { ContentBlock, JsonValue, ToolCallError } from "../tool/mod.ts";

@@ -1,8 +1,4 @@
-/**
- * Converts one schema for one target, by an ordered table of passes.
- *
- * @module
- */
+/** Converts one schema for one target, by an ordered table of passes. */
 
 import { type ArgumentRewrite, rewriteOf } from "./argument_rewrite.ts";
 import { detectDialect } from "../schema/mod.ts";

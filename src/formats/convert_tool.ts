@@ -1,8 +1,4 @@
-/**
- * Converts one tool for one target: its schemas, its fields, and the losses.
- *
- * @module
- */
+/** Converts one tool for one target: its schemas, its fields, and the losses. */
 
 import { checkWithoutEngine } from "../schema/mod.ts";
 import {

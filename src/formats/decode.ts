@@ -1,8 +1,4 @@
-/**
- * Decodes the calls in a provider's response: the tools' ids, and their arguments.
- *
- * @module
- */
+/** Decodes the calls in a provider's response: the tools' ids, and their arguments. */
 
 import { nearIds } from "../tool/mod.ts";
 import { type ArgumentRewrite, decodeArguments } from "./argument_rewrite.ts";

@@ -1,8 +1,4 @@
-/**
- * Makes custom targets, and checks each definition by a table of what each field must be.
- *
- * @module
- */
+/** Makes custom targets, and checks each definition by a table of what each field must be. */
 
 import type { NameRule } from "../select/mod.ts";
 import {

@@ -1,8 +1,4 @@
-/**
- * A whole turn: decodes a response's calls, runs them, and writes the messages to send back.
- *
- * @module
- */
+/** A whole turn: decodes a response's calls, runs them, and writes the messages to send back. */
 
 import {
   type Answers,

@@ -1,8 +1,4 @@
-/**
- * Writes the results of calls in a provider's form.
- *
- * @module
- */
+/** Writes the results of calls in a provider's form. */
 
 import {
   clip,

@@ -1,8 +1,6 @@
 /**
  * Exports a set of tools to one target. It takes the whole set, because names, limits and budgets
  * apply to a request.
- *
- * @module
  */
 
 import { numberOf, type Tool } from "../tool/mod.ts";

@@ -1,8 +1,4 @@
-/**
- * The names of one export, both ways.
- *
- * @module
- */
+/** The names of one export, both ways. */
 
 import { clip, once, parseToolId, type Tool } from "../tool/mod.ts";
 import type { ArgumentRewrite } from "./argument_rewrite.ts";

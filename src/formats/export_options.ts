@@ -1,8 +1,6 @@
 /**
  * The options of an export with their checks, the settings of a request, and the losses, rejected
  * tools and warnings that an export reports.
- *
- * @module
  */
 
 import {

@@ -1,8 +1,4 @@
-/**
- * A toolset as one target sees it.
- *
- * @module
- */
+/** A toolset as one target sees it. */
 
 import { type Exportable, type ExportResult, exportTools } from "./export.ts";
 import type { ExportOptions } from "./export_options.ts";

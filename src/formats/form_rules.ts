@@ -2,8 +2,6 @@
  * The rules of a target for schemas: for each form of a schema, the export action and the enforcement
  * by the target. A form is a keyword, a group of keywords with one meaning, or a use of a keyword that
  * targets treat differently.
- *
- * @module
  */
 
 /**

@@ -1,8 +1,4 @@
-/**
- * Imports tools from the documents of other libraries and providers.
- *
- * @module
- */
+/** Imports tools from the documents of other libraries and providers. */
 
 import { clip } from "../tool/mod.ts";
 import type { ImportResult, ImportToolsOptions, PinnedImport, WithPins } from "./import_options.ts";

@@ -1,8 +1,6 @@
 /**
  * Cleans the texts of imported tools, and finds suspicious text: hidden characters, instructions to the
  * model, and names that look like other names.
- *
- * @module
  */
 
 import {

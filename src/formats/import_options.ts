@@ -1,8 +1,4 @@
-/**
- * The options of an import with their checks, the result of an import, and the port for pins.
- *
- * @module
- */
+/** The options of an import with their checks, the result of an import, and the port for pins. */
 
 import {
   atOnce,

@@ -1,8 +1,6 @@
 /**
  * The state of one import. Importers read the tools of a document; the session limits, names and
  * creates them, and collects the warnings.
- *
- * @module
  */
 
 import {

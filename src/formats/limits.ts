@@ -1,8 +1,4 @@
-/**
- * The limits of a request, counted over all tools of an export.
- *
- * @module
- */
+/** The limits of a request, counted over all tools of an export. */
 
 import { isObject, type JsonSchema } from "../tool/mod.ts";
 import { type Limit, type LimitName, LIMITS, type ToolView } from "./target.ts";

@@ -1,8 +1,4 @@
-/**
- * The hints of a tool for providers, and tools that a provider runs by itself.
- *
- * @module
- */
+/** The hints of a tool for providers, and tools that a provider runs by itself. */
 
 import { isObject, makeTool, refuse, type Tool } from "../tool/mod.ts";
 

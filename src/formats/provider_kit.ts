@@ -1,8 +1,6 @@
 /**
  * The parts of which providers are made: what their records need, readers of JSON, an import session,
  * and the steps that importers of a list of tools share.
- *
- * @module
  */
 
 import {

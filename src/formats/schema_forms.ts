@@ -1,8 +1,4 @@
-/**
- * The forms that one schema uses.
- *
- * @module
- */
+/** The forms that one schema uses. */
 
 import { isObject, type JsonSchema, type JsonSchemaObject } from "../tool/mod.ts";
 import { FORM_OF, type KeywordForm } from "./form_rules.ts";

@@ -1,8 +1,4 @@
-/**
- * Puts the calls of a streamed response together.
- *
- * @module
- */
+/** Puts the calls of a streamed response together. */
 
 import { isObject, type JsonValue, once, setOwn, wholeFrom } from "../tool/mod.ts";
 import { decodeArguments } from "./argument_rewrite.ts";

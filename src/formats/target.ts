@@ -1,8 +1,6 @@
 /**
  * The record of a target: its rules for tools as data, and the functions that write tools, read calls
  * and write results in its shape.
- *
- * @module
  */
 
 import { type NameRule, OPENAI_NAME_RULE } from "../select/mod.ts";

@@ -1,8 +1,6 @@
 /**
  * All targets: the unions of their names and types, and the tables that find one by name. Both
  * follow from the providers' records.
- *
- * @module
  */
 
 import * as providers from "./providers/index.ts";

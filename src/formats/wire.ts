@@ -1,8 +1,4 @@
-/**
- * Reads and writes the JSON of providers: members of it, calls in responses, parts of tools.
- *
- * @module
- */
+/** Reads and writes the JSON of providers: members of it, calls in responses, parts of tools. */
 
 import { clip, isObject, type JsonSchema } from "../tool/mod.ts";
 import type { Answer, StreamedParts, StreamFormat, StreamStep, WireCall } from "./call_format.ts";

@@ -1,7 +1,5 @@
 /**
  * Delivers the changes of a registry to its subscribers, in order, even if listeners make changes.
- *
- * @module
  */
 
 import { callHook, type Tool } from "../tool/mod.ts";

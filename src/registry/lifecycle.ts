@@ -1,8 +1,6 @@
 /**
  * The lifecycle of a registered tool: compiled and initialised (`init`) before its first call,
  * disposed of after its last; and the interface through which a dispatcher acquires a ready tool.
- *
- * @module
  */
 
 import { compileOnce, type SchemaEngine, type SchemaValidator } from "../schema/mod.ts";

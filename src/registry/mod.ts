@@ -1,8 +1,4 @@
-/**
- * Which tools exist.
- *
- * @module
- */
+/** Which tools exist. */
 
 export * from "./changes.ts";
 export * from "./lifecycle.ts";

@@ -1,8 +1,6 @@
 /**
  * The options of a registry, and the checks of a tool. Everything that can fail happens here,
  * before the registry changes.
- *
- * @module
  */
 
 import { admitSchema, compileOnce, isSchemaEngine, type SchemaEngine } from "../schema/mod.ts";

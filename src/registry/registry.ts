@@ -1,8 +1,6 @@
 /**
  * The kernel of a registry: the map of the tools, their revision, their lifecycle, and one
  * `subscribe`. `ToolRegistry` adds search and the other operations.
- *
- * @module
  */
 
 import {

@@ -1,8 +1,6 @@
 /**
  * The registry with all features outside of its kernel: listings by field, definitions for models,
  * search, and changes of availability.
- *
- * @module
  */
 
 import {

@@ -2,8 +2,6 @@
  * Checks a schema before it is used: that every keyword has a value that its draft allows (with
  * the verdict of the draft's meta-schema), its size, its patterns, and that its references lead
  * somewhere and not in circles.
- *
- * @module
  */
 
 import {

@@ -1,8 +1,6 @@
 /**
  * The port through which plue validates, and the cache of compiled schemas. An adapter implements
  * the port with one package.
- *
- * @module
  */
 
 import { atOnce, type Issue, type JsonSchema, type JsonSchemaObject, once } from "../tool/mod.ts";

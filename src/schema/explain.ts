@@ -3,8 +3,6 @@
  * same for every engine, a union is explained by its closest form, and the work is bounded. The
  * errors of the engines have none of these properties, and need as much code in a bundle. Since it
  * has the engines' verdicts, it also checks values where no code may be generated.
- *
- * @module
  */
 
 import {

@@ -2,8 +2,6 @@
  * The fields of a form, derived from a JSON Schema: the kind of input for each value, and its label.
  * The page of the explorer and the flags and questions of the command use it. It does not validate:
  * a form can show any value, and the check of the arguments reports the issues.
- *
- * @module
  */
 
 import { defined, isObject, type JsonSchema, type JsonSchemaObject } from "../tool/mod.ts";

@@ -5,8 +5,6 @@
  *
  * In a schema with `unevaluated…` keywords, each schema also has a set: the keys and indexes that it
  * has looked at.
- *
- * @module
  */
 
 import { isObject, type JsonSchema, type JsonSchemaObject, once } from "../tool/mod.ts";

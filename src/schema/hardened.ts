@@ -5,8 +5,6 @@
  * A check cannot be interrupted, and nothing else runs while it does. So its steps are estimated
  * before it begins. They depend on how many schemas look at each part of the value: the estimate goes
  * through the value once, with the list of the schemas that look at each place.
- *
- * @module
  */
 
 import { isObject, type JsonSchemaObject, once, type Tool } from "../tool/mod.ts";

@@ -1,8 +1,6 @@
 /**
  * The words of issues: one plain style, written for a model to act on. Values are clipped, so that
  * a message never echoes a whole input.
- *
- * @module
  */
 
 import { clip, type Issue, isWithinEdits } from "../tool/mod.ts";

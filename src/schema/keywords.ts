@@ -2,8 +2,6 @@
  * The keywords of JSON Schema as data: the shape of their values, the part of a value that their
  * schemas check, and the drafts that have them; and the walk over the schemas in a schema. All walks read this table, so that a property named
  * `definitions` or an `enum` of objects is never taken for a keyword.
- *
- * @module
  */
 
 import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../tool/mod.ts";

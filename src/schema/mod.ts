@@ -1,8 +1,4 @@
-/**
- * JSON Schema: drafts, checks, the engine port, and the intake of Standard Schema.
- *
- * @module
- */
+/** JSON Schema: drafts, checks, the engine port, and the intake of Standard Schema. */
 
 export * from "./check_schema.ts";
 export * from "./engine.ts";

@@ -2,8 +2,6 @@
  * Rewrites a checked schema into the one form that engines compile: 2020-12, self-contained, every
  * reference a plain `#` or `#/$defs/0`. So no engine has to know older drafts, to resolve URIs, or to
  * keep the `$id`s of two tools apart, and the engines cannot differ in how they do it.
- *
- * @module
  */
 
 import { isObject, type JsonSchema, type JsonSchemaObject, once, setOwn } from "../tool/mod.ts";

@@ -1,8 +1,6 @@
 /**
  * The syntax of patterns: JavaScript's regular expressions with the "u" flag, as a tree. The
  * runtime's own `RegExp` matches single characters (classes, escapes, properties of Unicode).
- *
- * @module
  */
 
 export type PatternPart =

@@ -5,8 +5,6 @@
  * with each letter. It is used for patterns that leave one way only, as most do. The others run as
  * an automaton that is in several states simultaneously, and caches its transitions. Its verdicts
  * are the same; references back to a group are the one thing that it cannot do.
- *
- * @module
  */
 
 import type { CheckedPattern, PatternBudget } from "./engine.ts";

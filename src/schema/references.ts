@@ -1,8 +1,6 @@
 /**
  * Resolves references inside one schema document, and bounds how far they lead. Nothing is fetched, so
  * a reference out of the document is not found.
- *
- * @module
  */
 
 import {

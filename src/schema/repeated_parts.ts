@@ -6,8 +6,6 @@
  * the verdict of a part on an object or a list is cached while one value is checked. So no part
  * checks the same object twice, and the work is at most the size of the schema times the size of
  * the value.
- *
- * @module
  */
 
 import { isObject, type JsonSchema, type JsonSchemaObject, once } from "../tool/mod.ts";

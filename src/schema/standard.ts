@@ -1,8 +1,6 @@
 /**
  * Validates with a Standard Schema: the library's own `validate` is the authority, since it may
  * contain rules that JSON Schema cannot express, fill in defaults and transform.
- *
- * @module
  */
 
 import {

@@ -1,8 +1,6 @@
 /**
  * The environment in which tools would run: workspace, terminal, editor, git repository, and the
  * permitted risk, categories and tools.
- *
- * @module
  */
 
 import type { RiskLevel } from "../tool/mod.ts";

@@ -3,8 +3,6 @@
  * the reason for a removal. Selections, contexts, builders, filters, queries and flags are derived
  * from this table. A surface that needs more of a criterion, such as a text for people, has a table
  * of its own with the same keys, which does not compile while a row is missing.
- *
- * @module
  */
 
 import {

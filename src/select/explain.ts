@@ -1,8 +1,6 @@
 /**
  * Explanations of the visibility of tools. They are passed to toolsets, so that the core does not
  * contain their texts.
- *
- * @module
  */
 
 import { atOnce, describeThrown, type Tool } from "../tool/mod.ts";

@@ -4,8 +4,6 @@
  *
  * Only `true` keeps a tool: a filter that throws, or returns anything else, removes it. A promise
  * counts as thrown. The filters of this file return `false` for no tool (`undefined` or `null`).
- *
- * @module
  */
 
 import { atOnce, type RiskLevel, type Tool } from "../tool/mod.ts";

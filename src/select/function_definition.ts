@@ -1,8 +1,4 @@
-/**
- * The definition of a tool for a model: name, description, parameters.
- *
- * @module
- */
+/** The definition of a tool for a model: name, description, parameters. */
 
 import { legalName, mapNames, OPENAI_NAME_RULE } from "./wire_names.ts";
 import {

@@ -1,8 +1,4 @@
-/**
- * Which tools a caller sees. The folder's table of contents, for the folders that build on it.
- *
- * @module
- */
+/** Which tools a caller sees. The folder's table of contents, for the folders that build on it. */
 
 export * from "./availability_context.ts";
 export * from "./criteria.ts";

@@ -1,8 +1,4 @@
-/**
- * Policies are applied last: a policy can deny a tool that passed the filters, with a reason.
- *
- * @module
- */
+/** Policies are applied last: a policy can deny a tool that passed the filters, with a reason. */
 
 import {
   type Check,

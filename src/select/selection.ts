@@ -2,8 +2,6 @@
  * A selection determines the tools of a caller: data and predicates. A tool must pass every given
  * field; omitted fields are not checked. It is converted to a list of steps, always in the same
  * order.
- *
- * @module
  */
 
 import { atOnce, attempt, type Check, type FieldHint, readFields, type Tool } from "../tool/mod.ts";

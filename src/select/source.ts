@@ -1,8 +1,4 @@
-/**
- * The source of a toolset's tools. The registry is one; a plain list is made into one.
- *
- * @module
- */
+/** The source of a toolset's tools. The registry is one; a plain list is made into one. */
 
 import { askAvailable, attempt, makeTool, NO_LOG, refuse, type Tool } from "../tool/mod.ts";
 

@@ -2,8 +2,6 @@
  * Toolsets: the tools of a source that a selection keeps. The only access decision: listing,
  * search, export, serving and dispatch all take a toolset, so a tool that was removed cannot be
  * called.
- *
- * @module
  */
 
 import {

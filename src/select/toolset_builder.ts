@@ -1,8 +1,4 @@
-/**
- * Builds a toolset step by step.
- *
- * @module
- */
+/** Builds a toolset step by step. */
 
 import { describe, refuse, type RiskLevel, type Tool } from "../tool/mod.ts";
 import type { ToolAvailabilityInput } from "./availability_context.ts";

@@ -1,8 +1,6 @@
 /**
  * The criteria for people: the flag of each on the command line, and which tools it keeps. The command,
  * the OpenAPI document and the explorer use it; the core does not.
- *
- * @module
  */
 
 import { type Check, checkFlag, checkRisk } from "../tool/mod.ts";

@@ -1,8 +1,6 @@
 /**
  * Names on the wire. Most targets allow fewer characters than an id has, so each id is mapped to a
  * legal name. No two ids get the same name, and the same ids always get the same names.
- *
- * @module
  */
 
 import { fnv1a } from "../tool/mod.ts";

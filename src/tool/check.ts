@@ -1,8 +1,6 @@
 /**
  * Checks of values from callers: a table has a check for each field, and all messages have the same
  * form.
- *
- * @module
  */
 
 import { pointerStep } from "./json.ts";

@@ -1,8 +1,4 @@
-/**
- * Clocks, which tests replace so that no test waits, and waits with a timeout.
- *
- * @module
- */
+/** Clocks, which tests replace so that no test waits, and waits with a timeout. */
 
 /** The clock of a registry. */
 export interface RegistryClock {

@@ -1,8 +1,4 @@
-/**
- * The context of a tool: its second argument.
- *
- * @module
- */
+/** The context of a tool: its second argument. */
 
 import type { Answer, QuestionFields } from "./result.ts";
 

@@ -1,8 +1,6 @@
 /**
  * `defineTool` creates a tool from a definition: it checks every field, copies and freezes data,
  * and infers the arguments of `execute` from the schemas.
- *
- * @module
  */
 
 import {

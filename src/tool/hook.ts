@@ -2,8 +2,6 @@
  * Calls of a host's functions: log hooks, listeners, predicates. Their errors and rejections are
  * logged. They affect neither a result nor the process, which an unhandled rejection would end:
  * TypeScript accepts an `async` function wherever the result is ignored.
- *
- * @module
  */
 
 import { refuse } from "./check.ts";

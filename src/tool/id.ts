@@ -1,8 +1,6 @@
 /**
  * Tool identity: `namespace:name`, or `name` alone. The namespace and the name are each 1 to 128
  * letters, digits, `_`, `.` or `-`, so an id splits in one way only.
- *
- * @module
  */
 
 const PART = "[A-Za-z0-9_.-]{1,128}";

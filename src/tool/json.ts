@@ -1,8 +1,4 @@
-/**
- * JSON as data: its types, JSON Pointers, equality, and validating copies.
- *
- * @module
- */
+/** JSON as data: its types, JSON Pointers, equality, and validating copies. */
 
 import { clip } from "./text.ts";
 

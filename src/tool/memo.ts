@@ -1,8 +1,4 @@
-/**
- * Values that are created once per key.
- *
- * @module
- */
+/** Values that are created once per key. */
 
 /** The value that a map has for a key. Where it has none, `make` gives it, and the map keeps it. */
 export function once<Key, Value>(

@@ -1,8 +1,4 @@
-/**
- * Tools: the table of contents of this folder, for the folders that build on it.
- *
- * @module
- */
+/** Tools: the table of contents of this folder, for the folders that build on it. */
 
 export * from "./tool.ts";
 export * from "./context.ts";

@@ -1,8 +1,6 @@
 /**
  * The result of one call. A call never rejects: errors are values, with a message for the model
  * that made the call. Questions of a suspended call are values too, with the terms of MCP.
- *
- * @module
  */
 
 import { type Check, checkText, oneOf, refuse } from "./check.ts";

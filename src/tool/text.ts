@@ -1,8 +1,4 @@
-/**
- * Text: foreign values in messages, cleaning of foreign texts, similarity of words, and a hash.
- *
- * @module
- */
+/** Text: foreign values in messages, cleaning of foreign texts, similarity of words, and a hash. */
 
 const MAX_QUOTED = 60;
 const MAX_THROWN = 500;

@@ -1,8 +1,6 @@
 /**
  * The types of a tool (its texts for models, its access rules and its functions), and of the
  * definition that its author writes.
- *
- * @module
  */
 
 import type { JsonSchema, JsonSchemaObject } from "./json.ts";

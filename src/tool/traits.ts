@@ -1,8 +1,4 @@
-/**
- * The traits by which tools are selected: risk, category and hints.
- *
- * @module
- */
+/** The traits by which tools are selected: risk, category and hints. */
 
 import { type Check, checkWord, oneOf, refuse } from "./check.ts";
 import { describe } from "./text.ts";

@@ -1,8 +1,6 @@
 /**
  * Finds all functions of a host that plue calls: in the option types of the package's entries, and
  * in the types that these refer to. The compiler reads them, so that no hook can be forgotten.
- *
- * @module
  */
 
 import { join } from "node:path";

@@ -1,8 +1,6 @@
 /**
  * Reports the exported names of each entry of the package. As a program it writes the reports:
  * `bun test/architecture/public_names.ts`.
- *
- * @module
  */
 
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";

@@ -1,8 +1,4 @@
-/**
- * Reads the repository as text, for the tests of its own rules.
- *
- * @module
- */
+/** Reads the repository as text, for the tests of its own rules. */
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative, sep } from "node:path";

@@ -1,8 +1,6 @@
 /**
  * Phrases that make readers decode a sentence, and plain words for them. As a program it prints the
  * sentences that contain one: `bun test/architecture/words.ts [part of a file name]…`.
- *
- * @module
  */
 
 import { filesBelow, textOf } from "./source_tree.ts";

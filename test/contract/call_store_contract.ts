@@ -1,8 +1,4 @@
-/**
- * The contract of every {@linkcode CallStore}.
- *
- * @module
- */
+/** The contract of every {@linkcode CallStore}. */
 
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertGreater, assertRejects } from "@std/assert";

@@ -23,8 +23,6 @@
  * | aborted while it waits                                  | questions, C            |
  * | a task whose process dies                               | tasks, state, C         |
  * | 10,000 calls that wait cost no memory without a store   | sealed                  |
- *
- * @module
  */
 
 import { describe, it } from "bun:test";

@@ -1,8 +1,4 @@
-/**
- * The caller's view of a call, for a tool in this process or on a worker.
- *
- * @module
- */
+/** The caller's view of a call, for a tool in this process or on a worker. */
 
 import { afterAll, describe, it } from "bun:test";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";

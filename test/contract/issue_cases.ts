@@ -1,8 +1,4 @@
-/**
- * Invalid values, and the exact messages for the model. Every engine returns the same messages.
- *
- * @module
- */
+/** Invalid values, and the exact messages for the model. Every engine returns the same messages. */
 
 import type { JsonSchema } from "../../src/tool/mod.ts";
 import data from "./issue_cases.json" with { type: "json" };

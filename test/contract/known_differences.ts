@@ -3,8 +3,6 @@
  * The suite's test fails when one of them no longer differs, so the list stays correct.
  *
  * Documents that a schema refers to are put into it first, because nothing is fetched.
- *
- * @module
  */
 
 /** By design, with every engine: `checkSchema` rejects these schemas. */

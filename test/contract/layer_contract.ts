@@ -1,8 +1,6 @@
 /**
  * The contract of every {@linkcode Layer}: a call ends once and in time, with one result, and the
  * layer releases its resources.
- *
- * @module
  */
 
 import { describe, it } from "bun:test";

@@ -2,8 +2,6 @@
  * The official JSON Schema test suite, through a schema engine as the registry uses it: the schema
  * is checked first, nothing is fetched. Documents that a schema refers to are put into it, each
  * under its `$id`, as the specification's "compound documents" have it.
- *
- * @module
  */
 
 import { assertEquals, assertGreater } from "@std/assert";

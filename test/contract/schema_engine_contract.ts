@@ -1,8 +1,4 @@
-/**
- * The contract of every schema engine. An adapter's test calls it, and is done.
- *
- * @module
- */
+/** The contract of every schema engine. An adapter's test calls it, and is done. */
 
 import { assert, assertEquals, assertLess, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";

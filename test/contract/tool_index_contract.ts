@@ -1,8 +1,4 @@
-/**
- * The contract of every {@linkcode ToolIndex}.
- *
- * @module
- */
+/** The contract of every {@linkcode ToolIndex}. */
 
 import { describe, it } from "bun:test";
 import { assertEquals } from "@std/assert";

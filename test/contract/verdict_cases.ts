@@ -1,8 +1,6 @@
 /**
  * Schemas with valid and invalid values on which every engine must agree, even if the official
  * suite is absent.
- *
- * @module
  */
 
 import type { Dialect } from "../../src/schema/mod.ts";

@@ -1,8 +1,4 @@
-/**
- * The lines of docs/http.md that mount the handler in another framework, unchanged.
- *
- * @module
- */
+/** The lines of docs/http.md that mount the handler in another framework, unchanged. */
 
 import { assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";

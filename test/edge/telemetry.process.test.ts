@@ -1,8 +1,4 @@
-/**
- * The handler's calls as OpenTelemetry's own SDK records them.
- *
- * @module
- */
+/** The handler's calls as OpenTelemetry's own SDK records them. */
 
 import * as api from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";

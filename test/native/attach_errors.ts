@@ -1,8 +1,4 @@
-/**
- * Tries what `attachNative` refuses, and says how it was refused: one line each.
- *
- * @module
- */
+/** Tries what `attachNative` refuses, and says how it was refused: one line each. */
 
 import process from "node:process";
 import { pathToFileURL } from "node:url";

@@ -7,8 +7,6 @@
  *
  * `--cycle` detaches and attaches again, many times, while the parts run; `--exit` ends the process
  * while they run and have made a thousand calls, with 42.
- *
- * @module
  */
 
 import process from "node:process";

@@ -1,8 +1,4 @@
-/**
- * `libsuite`, the host suite as a shared library, on every runtime.
- *
- * @module
- */
+/** `libsuite`, the host suite as a shared library, on every runtime. */
 
 import { createRequire } from "node:module";
 import type { Koffi } from "../../src/adapters/native/mod.ts";

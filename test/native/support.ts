@@ -1,8 +1,4 @@
-/**
- * Shared code of the native tests: paths, builds, and runs of programs.
- *
- * @module
- */
+/** Shared code of the native tests: paths, builds, and runs of programs. */
 
 import { assertEquals } from "@std/assert";
 import { afterAll } from "bun:test";

@@ -1,8 +1,4 @@
-/**
- * The tools that the host suite in C calls (`ffi/test/README.md` lists them).
- *
- * @module
- */
+/** The tools that the host suite in C calls (`ffi/test/README.md` lists them). */
 
 import { existsSync, writeFileSync } from "node:fs";
 import process from "node:process";

@@ -5,8 +5,6 @@
  * ```sh
  * bun test/native/worker_guest.ts libsuite.so callback|fd "part ..."
  * ```
- *
- * @module
  */
 
 import process from "node:process";

@@ -1,8 +1,4 @@
-/**
- * Users and certificates for servers of tests.
- *
- * @module
- */
+/** Users and certificates for servers of tests. */
 
 import { Buffer } from "node:buffer";
 import { spawnSync } from "node:child_process";

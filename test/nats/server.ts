@@ -1,8 +1,4 @@
-/**
- * A NATS server for tests, with JetStream in a temporary folder, and connections to it.
- *
- * @module
- */
+/** A NATS server for tests, with JetStream in a temporary folder, and connections to it. */
 
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";

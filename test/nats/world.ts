@@ -1,8 +1,4 @@
-/**
- * Workers and callers of one registry, which hear no others.
- *
- * @module
- */
+/** Workers and callers of one registry, which hear no others. */
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import {

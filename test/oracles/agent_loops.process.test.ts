@@ -1,8 +1,6 @@
 /**
  * Whole loops through the providers' own clients, against a server that plays the model: streamed
  * or not, the conversation is the same, and is what the next request has.
- *
- * @module
  */
 
 import Anthropic from "@anthropic-ai/sdk";

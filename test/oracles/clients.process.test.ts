@@ -1,8 +1,4 @@
-/**
- * The requests of the providers' own clients: the tools that arrive are the exported tools.
- *
- * @module
- */
+/** The requests of the providers' own clients: the tools that arrive are the exported tools. */
 
 import { assertEquals, assertRejects } from "@std/assert";
 import { describe, it } from "bun:test";

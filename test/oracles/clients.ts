@@ -1,8 +1,4 @@
-/**
- * The providers' own clients, each with one way to send messages and to stream.
- *
- * @module
- */
+/** The providers' own clients, each with one way to send messages and to stream. */
 
 import Anthropic from "@anthropic-ai/sdk";
 import { BedrockRuntimeClient, ConverseCommand } from "@aws-sdk/client-bedrock-runtime";

@@ -1,8 +1,6 @@
 /**
  * Tools that frameworks run themselves, run by the frameworks: both versions of the AI SDK,
  * LangChain's agent with both versions of its core, and the OpenAI Agents SDK.
- *
- * @module
  */
 
 import {

@@ -1,8 +1,6 @@
 /**
  * Whole turns through frameworks: the AI SDK with a mock model, and LangChain's messages; and MCP's
  * results, judged by both generations of its SDK.
- *
- * @module
  */
 
 import {

@@ -1,8 +1,6 @@
 /**
  * Second implementations: the AI SDK's providers and LangChain convert a tool to the same form as
  * plue. The test lists the intended differences.
- *
- * @module
  */
 
 import { createAmazonBedrock } from "@ai-sdk/amazon-bedrock";

@@ -2,8 +2,6 @@
  * Google's protos: the API refuses a field that they do not have, with `Unknown name`, and an enum's
  * value that is not in it. The JSON mapping of protobufjs itself looks away from both, so the fields
  * are walked here.
- *
- * @module
  */
 
 import { assertEquals } from "@std/assert";

@@ -1,8 +1,6 @@
 /**
  * The document of the HTTP handler, judged by two validators, and the handler's answers judged by
  * the document.
- *
- * @module
  */
 
 import SwaggerParser from "@apidevtools/swagger-parser";

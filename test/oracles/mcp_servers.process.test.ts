@@ -1,8 +1,6 @@
 /**
  * The tools of real MCP servers: started here, listed by the official client, imported, and exported
  * to every target.
- *
- * @module
  */
 
 import { Client } from "@modelcontextprotocol/client";

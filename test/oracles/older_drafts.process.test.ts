@@ -1,8 +1,6 @@
 /**
  * Schemas of draft-04, draft-06 and 2019-09, judged by Ajv in the mode of each draft: the
  * registered schema, and its export in 2020-12.
- *
- * @module
  */
 
 import { assert, assertEquals, assertGreater } from "@std/assert";

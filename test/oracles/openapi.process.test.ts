@@ -1,8 +1,4 @@
-/**
- * The OpenAPI document, judged by two validators and by the values that its schemas accept.
- *
- * @module
- */
+/** The OpenAPI document, judged by two validators and by the values that its schemas accept. */
 
 import SwaggerParser from "@apidevtools/swagger-parser";
 import { Validator } from "@seriousme/openapi-schema-validator";

@@ -1,8 +1,4 @@
-/**
- * A server that plays a provider for the tests of one file.
- *
- * @module
- */
+/** A server that plays a provider for the tests of one file. */
 
 import { afterAll, beforeAll } from "bun:test";
 import { createServer } from "node:http";

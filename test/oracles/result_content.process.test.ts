@@ -1,8 +1,6 @@
 /**
  * A text, an image and a PDF file as the result of a tool, through the providers' own clients to a
  * server that plays the provider, and through the frameworks that run tools themselves.
- *
- * @module
  */
 
 import { Agent, type Model, Runner, setTracingDisabled, Usage } from "@openai/agents-core";

@@ -1,8 +1,6 @@
 /**
  * The peers of exports in `bench/formats_rivals.bench.ts`: the AI SDK's schemas and the MCP SDK's
  * list, over the same tools.
- *
- * @module
  */
 
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";

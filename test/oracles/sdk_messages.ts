@@ -1,8 +1,6 @@
 /**
  * Results of calls have the SDKs' types, without a cast. Checked by `sdk_types.process.test.ts`;
  * never run.
- *
- * @module
  */
 
 import type { MessageParam, ToolResultBlockParam } from "@anthropic-ai/sdk/resources/messages";

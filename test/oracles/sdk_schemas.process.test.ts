@@ -1,8 +1,6 @@
 /**
  * Runtime checks of SDKs: Mistral's request schema, the `Tool` of both generations of the MCP SDK,
  * and the draft 2020-12 that Anthropic holds a schema to.
- *
- * @module
  */
 
 import { Tool$outboundSchema } from "@mistralai/mistralai/models/components";

@@ -1,8 +1,4 @@
-/**
- * The types of an export are compared with the SDKs' types.
- *
- * @module
- */
+/** The types of an export are compared with the SDKs' types. */
 
 import { assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";

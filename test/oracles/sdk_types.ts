@@ -1,7 +1,5 @@
 /**
  * Exports have the SDKs' types, without a cast. Checked by `sdk_types.process.test.ts`; never run.
- *
- * @module
  */
 
 import type { LanguageModelV4FunctionTool } from "@ai-sdk/provider";

@@ -1,7 +1,5 @@
 /**
  * Strict schemas, judged by the providers' own transforms, which leave plue's schemas unchanged.
- *
- * @module
  */
 
 import { transformJSONSchema } from "@anthropic-ai/sdk/lib/transform-json-schema";

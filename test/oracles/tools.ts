@@ -1,8 +1,6 @@
 /**
  * The tools that the oracles judge: hand-written tools that use every field, and the 117 of
  * GitHub's MCP server if its list is available.
- *
- * @module
  */
 
 import { existsSync, readFileSync } from "node:fs";

@@ -1,8 +1,6 @@
 /**
  * Whole turns through the providers' own clients, against a simulated provider: plue reads the
  * client's response, and the client sends plue's results.
- *
- * @module
  */
 
 import Anthropic from "@anthropic-ai/sdk";

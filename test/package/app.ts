@@ -1,8 +1,6 @@
 /**
  * The package as npm packs it, in an app beside the packages that its entries need. It is built once
  * for all tests of the package.
- *
- * @module
  */
 
 import { spawnSync } from "node:child_process";

@@ -1,8 +1,4 @@
-/**
- * A program for every hook of a host. The required outcomes are in `hook_cases.json`.
- *
- * @module
- */
+/** A program for every hook of a host. The required outcomes are in `hook_cases.json`. */
 
 import { SignJWT } from "jose";
 import {

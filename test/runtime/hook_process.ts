@@ -2,8 +2,6 @@
  * Uses every hook in every wrong way, in one process that watches for nothing: a rejection that is
  * not caught ends it. Prints one line for each that is answered, as JSON: the hook, the way, the
  * answer. Then `done`.
- *
- * @module
  */
 
 import process from "node:process";

@@ -1,8 +1,6 @@
 /**
  * Schemas of 2020-12 and values for them, for property tests. Keys, texts and numbers come from
  * small sets, so that schemas and values meet often; every keyword comes up.
- *
- * @module
  */
 
 import fc from "fast-check";

@@ -1,8 +1,4 @@
-/**
- * The changes of a registry, one after the other, for tests that wait for them.
- *
- * @module
- */
+/** The changes of a registry, one after the other, for tests that wait for them. */
 
 import type { Registry, ToolChange } from "../../src/registry/mod.ts";
 

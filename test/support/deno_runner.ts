@@ -2,8 +2,6 @@
  * `bun:test` for Deno, on `Deno.test`. Deno's own `node:test` would do, but for one thing: once a
  * test is registered it swallows what a test file throws while it is loaded, and the tests that
  * were not registered are lost silently.
- *
- * @module
  */
 
 import {

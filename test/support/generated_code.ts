@@ -1,8 +1,4 @@
-/**
- * Observes code generated from text, so that a test can check whether a call ran it.
- *
- * @module
- */
+/** Observes code generated from text, so that a test can check whether a call ran it. */
 
 /** The counts since the observation began. */
 export interface GeneratedCode {

@@ -1,8 +1,6 @@
 /**
  * The cases of laws: all of them on Bun, and a tenth, others on each, on the runtimes that share V8. The
  * same cases in every run; to search for new random ones, change the seed.
- *
- * @module
  */
 
 const SEED = 20_261_120;

@@ -1,8 +1,4 @@
-/**
- * `bun:test` for Node: `node:test`, under Bun's names.
- *
- * @module
- */
+/** `bun:test` for Node: `node:test`, under Bun's names. */
 
 export {
   after as afterAll,

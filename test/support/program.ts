@@ -1,8 +1,4 @@
-/**
- * Starts programs under test, waits for their output, and kills them when the test ends.
- *
- * @module
- */
+/** Starts programs under test, waits for their output, and kills them when the test ends. */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";

@@ -3,8 +3,6 @@
  * Usage: `bun test/support/run_workerd.ts [--no-eval] <file>...`
  *
  * Prints the counts as JSON in a line that starts with `REPORT`. Exits with 1 if a test failed.
- *
- * @module
  */
 
 import { spawnSync } from "node:child_process";

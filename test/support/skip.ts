@@ -1,8 +1,4 @@
-/**
- * Tests that cannot run everywhere: they are skipped, and their names contain the reason.
- *
- * @module
- */
+/** Tests that cannot run everywhere: they are skipped, and their names contain the reason. */
 
 import { test } from "bun:test";
 

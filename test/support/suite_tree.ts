@@ -2,8 +2,6 @@
  * `bun:test` where there is none that can be relied on: test files register here, and the runners
  * of workerd and of Deno run what they registered. It has the part of `bun:test` that every
  * runtime's runner has; a name that is missing fails the file that imports it.
- *
- * @module
  */
 
 /** A test's body, or a hook's. */

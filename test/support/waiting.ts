@@ -1,8 +1,4 @@
-/**
- * A clock that stands still, promises that are settled by hand, and waiting for reactions.
- *
- * @module
- */
+/** A clock that stands still, promises that are settled by hand, and waiting for reactions. */
 
 import type { Clock } from "../../mod.ts";
 

@@ -1,8 +1,6 @@
 /**
  * `bun:test` for workerd, which has no test runner: `runAll` runs what the test files registered,
  * one test after the other.
- *
- * @module
  */
 
 import {

@@ -1,8 +1,4 @@
-/**
- * `echo`: returns its message. For trying out a connection.
- *
- * @module
- */
+/** `echo`: returns its message. For trying out a connection. */
 
 import { Type } from "typebox";
 import { defineTool, type Tool } from "../../../mod.ts";

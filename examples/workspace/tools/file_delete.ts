@@ -1,8 +1,4 @@
-/**
- * `file-delete`: deletes a file, a link or an empty folder.
- *
- * @module
- */
+/** `file-delete`: deletes a file, a link or an empty folder. */
 
 import { lstat, rmdir, unlink } from "node:fs/promises";
 import { basename, dirname } from "node:path";

@@ -1,8 +1,4 @@
-/**
- * `file-read`: reads lines of a text file, or bytes of any file as base64.
- *
- * @module
- */
+/** `file-read`: reads lines of a text file, or bytes of any file as base64. */
 
 import type { Buffer } from "node:buffer";
 import { type Static, Type } from "typebox";

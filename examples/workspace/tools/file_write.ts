@@ -1,8 +1,4 @@
-/**
- * `file-write`: writes a new file, which replaces the old one.
- *
- * @module
- */
+/** `file-write`: writes a new file, which replaces the old one. */
 
 import { constants } from "node:fs";
 import { access, link, lstat, mkdir, open, rename, unlink } from "node:fs/promises";

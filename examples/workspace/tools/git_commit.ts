@@ -3,8 +3,6 @@
  *
  * Hooks do not run: they are programs, and this tool may be allowed where commands are not. Other
  * staged changes stay staged and are not in the commit.
- *
- * @module
  */
 
 import { copyFile, stat, utimes } from "node:fs/promises";

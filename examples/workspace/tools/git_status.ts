@@ -1,8 +1,4 @@
-/**
- * `git-status`: the branch and the changed files.
- *
- * @module
- */
+/** `git-status`: the branch and the changed files. */
 
 import { type Static, Type } from "typebox";
 import { defineTool, type Tool, type ToolContext } from "../../../mod.ts";

@@ -3,8 +3,6 @@
  *
  * Unless the workspace allows private networks, every address outside the public internet is
  * rejected: in the URL, behind a name and after each redirect.
- *
- * @module
  */
 
 import { Buffer } from "node:buffer";

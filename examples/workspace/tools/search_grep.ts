@@ -3,8 +3,6 @@
  *
  * The pattern is plain text unless `regex` is set. Every regular expression takes linear time
  * (`../patterns.ts`).
- *
- * @module
  */
 
 import { type FileHandle, lstat } from "node:fs/promises";

@@ -3,8 +3,6 @@
  *
  * The folder is only the working directory. A command can do everything that the user of this
  * process can, so the tool is of high risk and can be switched off.
- *
- * @module
  */
 
 import { lstat } from "node:fs/promises";

@@ -1,8 +1,4 @@
-/**
- * A repair of arguments that changes their form and loses nothing.
- *
- * @module
- */
+/** A repair of arguments that changes their form and loses nothing. */
 
 import type { RepairHook } from "../../execute/mod.ts";
 import {

@@ -1,8 +1,4 @@
-/**
- * Tickets that contain their encrypted call: JSON Web Encryption (`dir`, `A256GCM`) by `jose`.
- *
- * @module
- */
+/** Tickets that contain their encrypted call: JSON Web Encryption (`dir`, `A256GCM`) by `jose`. */
 
 import {
   base64url,

@@ -1,8 +1,6 @@
 /**
  * The parts of a client's API that a loop needs besides its calls: the function for requests, the
  * message in a response, and the assembly of a streamed response.
- *
- * @module
  */
 
 import type { DecodedCall, TargetName } from "../../formats/mod.ts";

@@ -1,8 +1,6 @@
 /**
  * Tools that frameworks run themselves: the AI SDK, LangChain and the OpenAI Agents SDK. No
  * framework is imported. A call goes through the dispatcher, which checks its arguments.
- *
- * @module
  */
 
 import {

@@ -1,8 +1,6 @@
 /**
  * An agent loop over a provider's own client: request a response, run its calls, send the results,
  * until the model answers. One loop serves all clients, streamed or not.
- *
- * @module
  */
 
 import {

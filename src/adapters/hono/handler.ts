@@ -1,8 +1,6 @@
 /**
  * Tools over HTTP, on every runtime that has `fetch`. The routes are thin: `ToolServer` decides what a
  * caller sees, and the dispatcher what a call does.
- *
- * @module
  */
 
 import { ToolDispatcher } from "../../execute/mod.ts";

@@ -1,8 +1,4 @@
-/**
- * The providers' formats over HTTP: exports in listings, whole turns, and the OpenAPI document.
- *
- * @module
- */
+/** The providers' formats over HTTP: exports in listings, whole turns, and the OpenAPI document. */
 
 import type {
   DecodedCall,

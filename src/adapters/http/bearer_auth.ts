@@ -1,8 +1,6 @@
 /**
  * Bearer tokens (RFC 6750) of callers, the responses that reject invalid ones, and the metadata of
  * the protected resource (RFC 9728), from which clients learn how to get a token.
- *
- * @module
  */
 
 import { type Check, checkFunction, checkText, refuse } from "../../tool/mod.ts";

@@ -1,8 +1,4 @@
-/**
- * Reads bodies: bounded, and JSON.
- *
- * @module
- */
+/** Reads bodies: bounded, and JSON. */
 
 import { systemClock, TIME_OVER, within } from "../../tool/mod.ts";
 import { type Problem, ProblemError, RequestError } from "./responses.ts";

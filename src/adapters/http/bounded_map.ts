@@ -1,8 +1,4 @@
-/**
- * A map of bounded size, which evicts the least recently used entry.
- *
- * @module
- */
+/** A map of bounded size, which evicts the least recently used entry. */
 
 interface BoundedMapOptions<K, V> {
   readonly maxEntries?: number;

@@ -1,8 +1,6 @@
 /**
  * Calls that outlive their request: calls that wait for answers, and tasks. `/calls`, and `POST
  * /tools/:id/execute` where a call becomes a task.
- *
- * @module
  */
 
 import type { CallTasks, TaskOwner, TaskState } from "../../execute/durable/mod.ts";

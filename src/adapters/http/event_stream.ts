@@ -3,8 +3,6 @@
  * `GET /events`: the changes of a caller's tools. They follow from comparing listings, and not from the
  * registry's events: a tool that the caller does not see is never named, a tool that becomes visible is
  * `added`, and unread changes are merged.
- *
- * @module
  */
 
 import type { Registry } from "../../registry/mod.ts";

@@ -1,8 +1,6 @@
 /**
  * `POST /tools/:id/execute` and `POST /executions/:callId/abort`: runs a call, responds with its result
  * or with its events, and aborts a call from another request.
- *
- * @module
  */
 
 import type { DispatchContext, Dispatcher, ResumedCall, ToolCall } from "../../execute/mod.ts";

@@ -1,8 +1,6 @@
 /**
  * A handler that is composed of parts: which of its routes a request is for, and the answers that
  * belong to no route.
- *
- * @module
  */
 
 import type { Registry } from "../../registry/mod.ts";

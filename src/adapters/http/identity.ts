@@ -1,8 +1,4 @@
-/**
- * Callers, and the toolset that each caller sees. Every route uses this toolset, and no other.
- *
- * @module
- */
+/** Callers, and the toolset that each caller sees. Every route uses this toolset, and no other. */
 
 import type { Registry } from "../../registry/mod.ts";
 import {

@@ -1,8 +1,6 @@
 /**
  * Callers who show a JSON Web Token of an issuer that this server trusts. `jose` checks the token;
  * what it makes of a caller is decided here.
- *
- * @module
  */
 
 import type { JWK, JWSHeaderParameters, LocalJWKSet, RemoteJWKSet } from "jose";

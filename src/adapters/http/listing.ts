@@ -1,8 +1,6 @@
 /**
  * The tools that a caller sees: `GET /tools` with filters, search, paging and formats, `GET /tools/:id`,
  * and why a tool is hidden. A page is made once for as long as the tools stay the same.
- *
- * @module
  */
 
 import type { decodeCalls, dispatchCalls, exportTools, resumeTurn } from "../../formats/mod.ts";

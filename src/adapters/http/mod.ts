@@ -1,8 +1,6 @@
 /**
  * The parts that all protocols over HTTP share: callers, rates, toolsets, bodies, streams and
  * problems; and the parts of a handler.
- *
- * @module
  */
 
 export * from "./bearer_auth.ts";

@@ -2,8 +2,6 @@
  * Observes requests: how long they took, how their calls ended, and their place in a trace. The calls
  * themselves are traced and measured by the dispatcher's `telemetry`. `GET /metrics`: the number,
  * outcomes and durations of calls of the caller's tools. `GET /healthz`.
- *
- * @module
  */
 
 import type { DispatcherMetrics, ToolMetrics, TraceParent } from "../../execute/mod.ts";

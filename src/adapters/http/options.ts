@@ -1,8 +1,6 @@
 /**
  * The options of a server, whatever its protocol and its parts, and the checks of options. A misspelt
  * option is an error: if it were ignored, the server could admit more than was intended.
- *
- * @module
  */
 
 import type { CallTasks } from "../../execute/durable/mod.ts";

@@ -2,8 +2,6 @@
  * Refuses requests for other hosts, and requests of web pages of other sites: a page in a user's
  * browser must not call a server on that user's machine, by a plain request or by DNS rebinding.
  * Lets pages of the allowed origins read the responses (CORS), which is off by default.
- *
- * @module
  */
 
 import { refuse } from "../../tool/mod.ts";

@@ -1,8 +1,6 @@
 /**
  * Pages: listings with the cache of values that are made from lists of tools, and `GET /` with the
  * option `explorer`, the page that shows the tools to people.
- *
- * @module
  */
 
 import { type Check, isObject, must, once, type Tool } from "../../tool/mod.ts";

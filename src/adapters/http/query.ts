@@ -1,8 +1,6 @@
 /**
  * The query of a listing: a selection, a search and a page. An unknown parameter is an error: a
  * misspelt filter that is ignored would show too much.
- *
- * @module
  */
 
 import type { RequestSettings, ToolChoice } from "../../formats/mod.ts";

@@ -1,8 +1,4 @@
-/**
- * Limits the requests and calls of one caller, and the failed logins of one address.
- *
- * @module
- */
+/** Limits the requests and calls of one caller, and the failed logins of one address. */
 
 import {
   atOnce,

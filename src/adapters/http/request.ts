@@ -2,8 +2,6 @@
  * One request and its server. `ToolServer` checks the host and the origin, authorizes the caller,
  * counts the request and finds the caller's toolset. It passes on a `ToolRequest`, the only form of
  * a request that routes and MCP read.
- *
- * @module
  */
 
 import type { CallTasks } from "../../execute/durable/mod.ts";

@@ -1,7 +1,5 @@
 /**
  * Counts of requests in fixed windows of time: in the memory of this process, or in a call store.
- *
- * @module
  */
 
 import { type CallStore, ownerDigest, StoredRecords } from "../../execute/durable/mod.ts";

@@ -1,7 +1,5 @@
 /**
  * The responses that several routes make: JSON, and errors as `application/problem+json` (RFC 9457).
- *
- * @module
  */
 
 import {

@@ -1,8 +1,6 @@
 /**
  * The calls that run: each is aborted when its client leaves, or by another request. And the records of
  * the requests that are observed and not yet answered.
- *
- * @module
  */
 
 import type { TraceParent } from "../../execute/mod.ts";

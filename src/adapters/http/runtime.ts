@@ -1,8 +1,6 @@
 /**
  * Which runtime this is, where that decides how a server behaves, and how requests fail on each. And a
  * reader of bodies within a bound, for clients and servers.
- *
- * @module
  */
 
 const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: unknown } };

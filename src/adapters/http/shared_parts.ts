@@ -1,8 +1,4 @@
-/**
- * The options that every protocol over HTTP has, and the parts that they name.
- *
- * @module
- */
+/** The options that every protocol over HTTP has, and the parts that they name. */
 
 import { type Check, checkFlag, refuse } from "../../tool/mod.ts";
 import { checkObject, SERVER_CHECKS, type ServerOptions } from "./options.ts";

@@ -1,8 +1,4 @@
-/**
- * Calls a tool of an MCP server, and makes a result of its answer.
- *
- * @module
- */
+/** Calls a tool of an MCP server, and makes a result of its answer. */
 
 import type {
   CallToolResult,

@@ -1,8 +1,4 @@
-/**
- * `tools/call`: one call through the dispatcher, with progress, log messages and cancellation.
- *
- * @module
- */
+/** `tools/call`: one call through the dispatcher, with progress, log messages and cancellation. */
 
 import {
   type CallToolRequestParams,

@@ -1,8 +1,4 @@
-/**
- * The connection to an MCP server, which is reopened when it is lost.
- *
- * @module
- */
+/** The connection to an MCP server, which is reopened when it is lost. */
 
 import type { Client } from "@modelcontextprotocol/client";
 import { causesOf } from "../http/runtime.ts";

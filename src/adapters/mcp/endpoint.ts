@@ -1,8 +1,6 @@
 /**
  * Tools for MCP clients, on every runtime that has `fetch`. A request passes the bounds, then the fast
  * way for plain calls and lists, or the SDK for everything else.
- *
- * @module
  */
 
 import { ToolDispatcher } from "../../execute/mod.ts";

@@ -3,8 +3,6 @@
  * messages or anything unusual. The SDK would make a server and a transport and check the message a
  * dozen times to give the same answer: it takes 5 times as long for a call, and 9 times as long for
  * a list of 1,000 tools (`bench/mcp.bench.ts`).
- *
- * @module
  */
 
 import {

@@ -1,8 +1,4 @@
-/**
- * Imports the tools of a running MCP server into a registry, and follows their changes.
- *
- * @module
- */
+/** Imports the tools of a running MCP server into a registry, and follows their changes. */
 
 import type {
   Client,

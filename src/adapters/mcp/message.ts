@@ -3,8 +3,6 @@
  * SDK rejects messages that are not JSON-RPC, but it does not bound their depth and ids, accepts batches,
  * and reports invalid params as internal errors. The caller's tools as one revision of MCP lists them:
  * pages for `tools/list`, and the way from a name to its schema, made once per listing and revision.
- *
- * @module
  */
 
 import {

@@ -1,8 +1,4 @@
-/**
- * Opens connections to MCP servers with the official SDK, which is loaded on first use.
- *
- * @module
- */
+/** Opens connections to MCP servers with the official SDK, which is loaded on first use. */
 
 import type {
   Client,

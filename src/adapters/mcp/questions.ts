@@ -3,8 +3,6 @@
  * 2026-07-28 the result of the call carries the questions, and the client repeats the call with its
  * answers. In earlier revisions questions are requests on the stream of the call, which requires
  * that one process serves the session.
- *
- * @module
  */
 
 import {

@@ -1,8 +1,6 @@
 /**
  * The options of an MCP endpoint, and the SDK's server for one request, answering from the caller's
  * toolset. No tools are registered with it, so that it costs the same for ten tools as for a thousand.
- *
- * @module
  */
 
 import {

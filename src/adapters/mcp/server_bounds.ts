@@ -1,8 +1,4 @@
-/**
- * Bounds on what an imported server may send, so that it fills neither memory nor processor.
- *
- * @module
- */
+/** Bounds on what an imported server may send, so that it fills neither memory nor processor. */
 
 import type { FetchLike, JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { isObject, systemClock } from "../../tool/mod.ts";

@@ -5,8 +5,6 @@
  * The name of a session contains the capabilities of its client. All else is in this process only:
  * questions that wait for the client's answer, which arrives as another request, and subscriptions to
  * resources. Workers offer neither, because they may serve each request in another isolate.
- *
- * @module
  */
 
 import {

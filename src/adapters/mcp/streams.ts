@@ -1,8 +1,6 @@
 /**
  * Streams responses that take long. Comments in a stream keep the connection open, and detect a
  * disconnected client: Workers detect it on writes only.
- *
- * @module
  */
 
 import { watchLater } from "../../tool/mod.ts";

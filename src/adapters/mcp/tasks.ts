@@ -2,8 +2,6 @@
  * Calls that outlive their request, as in the extension `io.modelcontextprotocol/tasks` of revision
  * 2026-07-28: a call returns its task, and the client polls it, answers its questions and cancels
  * it.
- *
- * @module
  */
 
 import {

@@ -1,8 +1,6 @@
 /**
  * Attaches this runtime to the libplue in its process, so that native code in it can call the
  * tools.
- *
- * @module
  */
 
 import process from "node:process";

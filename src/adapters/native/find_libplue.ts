@@ -1,8 +1,4 @@
-/**
- * Finds the libplue that npm installed, with the flags to compile and link with it.
- *
- * @module
- */
+/** Finds the libplue that npm installed, with the flags to compile and link with it. */
 
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";

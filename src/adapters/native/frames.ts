@@ -1,8 +1,6 @@
 /**
  * The frames of the protocol between libplue and the tools: its numbers, and how frames are read out
  * of bytes, put together from pieces, and written. `ffi/PROTOCOL.md` specifies them.
- *
- * @module
  */
 
 /** The protocol that this side speaks. */

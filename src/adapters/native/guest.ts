@@ -1,8 +1,6 @@
 /**
  * A runtime that owns its process, and serves the libplue in it. `guest_runtimes.ts` has the parts
  * that differ between runtimes.
- *
- * @module
  */
 
 import type { NativeTools } from "./host_tools.ts";

@@ -4,8 +4,6 @@
  *
  * Deno and Node are woken by a descriptor only: their callbacks for other threads block the thread
  * that calls until they have run, and aborting a call must not block.
- *
- * @module
  */
 
 import { Socket } from "node:net";

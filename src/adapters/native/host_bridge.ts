@@ -1,8 +1,6 @@
 /**
  * The tools side of the protocol: frames in, calls of the dispatcher, frames out. It has no
  * socket and no foreign function; `ffi/PROTOCOL.md` specifies its answers.
- *
- * @module
  */
 
 import type { DispatchContext } from "../../execute/mod.ts";

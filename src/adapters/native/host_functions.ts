@@ -1,8 +1,6 @@
 /**
  * Tools that the host implements: they are registered like all others, and their calls are
  * forwarded to the host.
- *
- * @module
  */
 
 import type { Registry } from "../../registry/mod.ts";

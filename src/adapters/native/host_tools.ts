@@ -1,8 +1,6 @@
 /**
  * The tools that a native host has under one configuration: how `config_json` is read, the listing, and
  * the operations besides a call. All come from the same toolset.
- *
- * @module
  */
 
 import type { CallTasks, TaskState } from "../../execute/durable/mod.ts";

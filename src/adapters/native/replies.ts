@@ -1,8 +1,6 @@
 /**
  * The frames that the tools side sends to libplue, with the numbers of `plue.h` for failures and
  * results.
- *
- * @module
  */
 
 import type { FailureCode, ToolFailure, ToolResult, ToolSuccess } from "../../tool/mod.ts";

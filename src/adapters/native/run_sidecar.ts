@@ -1,8 +1,6 @@
 /**
  * The sidecar: the process that libplue starts, its socket, and how it serves its host, on every
  * runtime.
- *
- * @module
  */
 
 import { statSync } from "node:fs";

@@ -1,8 +1,4 @@
-/**
- * Loads the TypeScript module that a native host names: it exports a registry.
- *
- * @module
- */
+/** Loads the TypeScript module that a native host names: it exports a registry. */
 
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";

@@ -1,7 +1,5 @@
 /**
  * A bucket of JetStream: its newest messages, and the deletion of expired entries and old markers.
- *
- * @module
  */
 
 import {

@@ -1,8 +1,4 @@
-/**
- * A call store in a bucket of NATS, which all processes of the server share.
- *
- * @module
- */
+/** A call store in a bucket of NATS, which all processes of the server share. */
 
 import { JsHeaders, type StoredMsg } from "@nats-io/jetstream";
 import { headers, type NatsConnection } from "@nats-io/nats-core";

@@ -1,8 +1,6 @@
 /**
  * The directory: a bucket with the definitions of all tools, and the list of each worker. Its entries are
  * signed, because models read the definitions.
- *
- * @module
  */
 
 import type { PushConsumer } from "@nats-io/jetstream";

@@ -1,8 +1,4 @@
-/**
- * The caller's side of durable calls.
- *
- * @module
- */
+/** The caller's side of durable calls. */
 
 import { JetStreamApiError } from "@nats-io/jetstream";
 import { createInbox, nuid, type Subscription } from "@nats-io/nats-core";

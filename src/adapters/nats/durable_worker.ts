@@ -1,8 +1,6 @@
 /**
  * The worker's side of durable calls: fetches them from the stream, claims and runs them, and writes
  * their results. A call is acknowledged once its result is in the store.
- *
- * @module
  */
 
 import type { Subscription } from "@nats-io/nats-core";

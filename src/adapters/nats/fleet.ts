@@ -1,8 +1,4 @@
-/**
- * The workers of a registry: their presence, and the choice of the worker of a call.
- *
- * @module
- */
+/** The workers of a registry: their presence, and the choice of the worker of a call. */
 
 import type { Subscription } from "@nats-io/nats-core";
 import { type Clock, isObject, once, systemClock } from "../../tool/mod.ts";

@@ -1,8 +1,4 @@
-/**
- * The connection of a worker or a caller: its options, its state, and the traces of its calls.
- *
- * @module
- */
+/** The connection of a worker or a caller: its options, its state, and the traces of its calls. */
 
 import {
   type Msg,

@@ -1,8 +1,6 @@
 /**
  * The tools that a worker offers, and their entries in the directory: each definition, and the lists of
  * the definitions that the worker serves.
- *
- * @module
  */
 
 import type { Registry } from "../../registry/mod.ts";

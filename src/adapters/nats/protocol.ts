@@ -4,8 +4,6 @@
  *
  * A message has its signatures, a byte that is 1 if more parts follow, the number of the message in its
  * stream, and JSON in UTF-8.
- *
- * @module
  */
 
 import { createHash } from "node:crypto";

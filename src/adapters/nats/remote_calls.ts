@@ -1,7 +1,5 @@
 /**
  * The caller's side of plain calls: sends them to workers, and receives their events and results.
- *
- * @module
  */
 
 import { createInbox, type Msg, nuid, type Subscription } from "@nats-io/nats-core";

@@ -1,8 +1,4 @@
-/**
- * Callers: the tools of all workers, as tools of a registry.
- *
- * @module
- */
+/** Callers: the tools of all workers, as tools of a registry. */
 
 import type { NatsConnection } from "@nats-io/nats-core";
 import type { Registry } from "../../registry/mod.ts";

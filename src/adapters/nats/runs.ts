@@ -2,8 +2,6 @@
  * Durable calls, for both sides. A stream stores a call until it has run. A bucket stores the claim of
  * the worker that runs it, and then its result. A claim is a compare-and-set on the revision of the
  * record, so that only the newest run can write a result.
- *
- * @module
  */
 
 import {

@@ -5,8 +5,6 @@
  *
  * A message begins with 32 bytes of HMAC-SHA-256 and, with keys, 64 bytes of signature. Both cover the
  * subject and the reply subject, so that the message is invalid at any other place.
- *
- * @module
  */
 
 import {

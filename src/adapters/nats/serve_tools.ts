@@ -1,8 +1,4 @@
-/**
- * Workers: processes that offer their tools to others.
- *
- * @module
- */
+/** Workers: processes that offer their tools to others. */
 
 import { type NatsConnection, nuid } from "@nats-io/nats-core";
 import { storedTickets } from "../../execute/durable/mod.ts";

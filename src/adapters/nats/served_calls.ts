@@ -1,8 +1,4 @@
-/**
- * The worker's side of plain calls: receives and runs them, and sends their events and results.
- *
- * @module
- */
+/** The worker's side of plain calls: receives and runs them, and sends their events and results. */
 
 import type { Msg, Subscription } from "@nats-io/nats-core";
 import type { ToolDispatcher, ToolEvent } from "../../execute/mod.ts";

@@ -1,8 +1,6 @@
 /**
  * The server: its required features, its streams and buckets, the state of the connection, and its errors
  * as messages.
- *
- * @module
  */
 
 import {

@@ -1,8 +1,6 @@
 /**
  * A worker as a service of NATS, for `nats micro` and other clients of `$SRV.PING`, `$SRV.INFO` and
  * `$SRV.STATS` (ADR-32 of NATS).
- *
- * @module
  */
 
 import { type Msg, PermissionViolationError, type Subscription } from "@nats-io/nats-core";

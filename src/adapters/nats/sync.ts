@@ -1,8 +1,4 @@
-/**
- * The tools of all workers in the registry of a caller, and their calls.
- *
- * @module
- */
+/** The tools of all workers in the registry of a caller, and their calls. */
 
 import type { Registry } from "../../registry/mod.ts";
 import { hardenTool } from "../../schema/mod.ts";

@@ -1,8 +1,6 @@
 /**
  * A call's arguments as an HTTP request. The host and the path of the API are fixed at import: no
  * argument can lead elsewhere.
- *
- * @module
  */
 
 import type { JsonRecord } from "../../formats/provider_kit.ts";

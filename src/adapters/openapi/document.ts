@@ -1,8 +1,6 @@
 /**
  * An OpenAPI document: the targets of its references, its credentials, its operations and its
  * servers. Nothing outside of the document is read.
- *
- * @module
  */
 
 import {

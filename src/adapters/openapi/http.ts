@@ -1,8 +1,6 @@
 /**
  * Runs operations over HTTP: the credentials, the request, the response. The network is a port: the
  * global `fetch` of every runtime fits, and tests pass a function.
- *
- * @module
  */
 
 import type { JsonRecord } from "../../formats/provider_kit.ts";

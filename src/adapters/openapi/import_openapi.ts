@@ -1,8 +1,4 @@
-/**
- * OpenAPI 3.0, 3.1 and 3.2: each operation becomes a tool.
- *
- * @module
- */
+/** OpenAPI 3.0, 3.1 and 3.2: each operation becomes a tool. */
 
 import {
   flagIn,

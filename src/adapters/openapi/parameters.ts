@@ -1,8 +1,6 @@
 /**
  * The parameters of an operation: how the value of each is written, and from which argument it
  * comes; and the schema of all arguments.
- *
- * @module
  */
 
 import {

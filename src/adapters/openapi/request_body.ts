@@ -1,8 +1,4 @@
-/**
- * The bodies of requests and responses: their media types and schemas.
- *
- * @module
- */
+/** The bodies of requests and responses: their media types and schemas. */
 
 import {
   distinct,

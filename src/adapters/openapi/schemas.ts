@@ -1,8 +1,6 @@
 /**
  * The schemas of an OpenAPI document as JSON Schema. Shared schemas are copied into the `$defs` of
  * each schema that refers to them; recursion stays.
- *
- * @module
  */
 
 import {

@@ -1,8 +1,4 @@
-/**
- * Serialization of values in URLs, headers and forms: OpenAPI's styles.
- *
- * @module
- */
+/** Serialization of values in URLs, headers and forms: OpenAPI's styles. */
 
 import { flagIn, type JsonRecord } from "../../formats/provider_kit.ts";
 import { isObject } from "../../tool/mod.ts";

@@ -3,8 +3,6 @@
  * other routes, which do not depend on the tools. The tools' schemas come from the export to
  * `openapi@3.1`. The operations wrap them in the service's form: arguments in an object with the
  * ids of the call, results with the fields of the outcome.
- *
- * @module
  */
 
 import type {

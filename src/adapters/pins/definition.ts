@@ -1,8 +1,4 @@
-/**
- * The pinned definition of a tool, and the comparison of two definitions.
- *
- * @module
- */
+/** The pinned definition of a tool, and the comparison of two definitions. */
 
 import { type JsonRecord, mapSchema, member, objectIn } from "../../formats/provider_kit.ts";
 import type { PinChange, PinGrade } from "../../formats/mod.ts";

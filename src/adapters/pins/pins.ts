@@ -1,8 +1,4 @@
-/**
- * Hides imported tools whose definition differs from the approved one.
- *
- * @module
- */
+/** Hides imported tools whose definition differs from the approved one. */
 
 import { FINDING_RULES, type JsonRecord } from "../../formats/provider_kit.ts";
 import type {

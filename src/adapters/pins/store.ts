@@ -1,8 +1,4 @@
-/**
- * Stores of pins.
- *
- * @module
- */
+/** Stores of pins. */
 
 /** Stores one text. */
 export interface PinStore {

@@ -1,8 +1,4 @@
-/**
- * A circuit breaker per tool and principal.
- *
- * @module
- */
+/** A circuit breaker per tool and principal. */
 
 import type { Call, Layer } from "../../execute/mod.ts";
 import {

@@ -1,8 +1,4 @@
-/**
- * A cache of results, in a call store.
- *
- * @module
- */
+/** A cache of results, in a call store. */
 
 import {
   type CallStore,

@@ -1,8 +1,4 @@
-/**
- * Limits on the number of a model's calls: in a conversation, for one message, for a caller.
- *
- * @module
- */
+/** Limits on the number of a model's calls: in a conversation, for one message, for a caller. */
 
 import { type CallInfo, CallView, type Layer } from "../../execute/mod.ts";
 import {

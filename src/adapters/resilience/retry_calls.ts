@@ -1,8 +1,4 @@
-/**
- * Retries, with a delay that grows.
- *
- * @module
- */
+/** Retries, with a delay that grows. */
 
 import type { Call, Layer } from "../../execute/mod.ts";
 import {

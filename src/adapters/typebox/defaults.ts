@@ -1,8 +1,6 @@
 /**
  * The registry and the dispatcher with the default engine and plue's search index, unless others are
  * passed.
- *
- * @module
  */
 
 import {

@@ -1,8 +1,4 @@
-/**
- * `defineTool`, with types inferred from the schemas.
- *
- * @module
- */
+/** `defineTool`, with types inferred from the schemas. */
 
 import type { XStatic } from "typebox/schema";
 import {

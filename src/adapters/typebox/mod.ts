@@ -1,8 +1,6 @@
 /**
  * The default schema engine, what uses it by default, and `defineTool` with types inferred from
  * TypeBox and JSON Schema. The folder's table of contents.
- *
- * @module
  */
 
 export * from "./define_tool.ts";

@@ -1,8 +1,6 @@
 /**
  * The default schema engine: it generates code where that is allowed, and interprets elsewhere. The
  * formats are TypeBox's.
- *
- * @module
  */
 
 import * as Formats from "typebox/format";

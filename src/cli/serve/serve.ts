@@ -163,7 +163,7 @@ function accessOf(
   log: (error: unknown) => void,
 ) {
   const { scopes = [] } = selection;
-  const principal = { ...(role === undefined ? {} : { role }), scopes, explain: true };
+  const principal = { ...(role === undefined ? {} : { role }), scopes: [...scopes], explain: true };
   return {
     selection,
     allowedHosts: isLoopback ? ["localhost", "127.0.0.1", "[::1]", hostOf(host)] : "any" as const,

@@ -1,8 +1,4 @@
-/**
- * Storage for data that outlives a call: used tickets, tasks, idempotency keys, counts.
- *
- * @module
- */
+/** Storage for data that outlives a call: used tickets, tasks, idempotency keys, counts. */
 
 import {
   anyValue,

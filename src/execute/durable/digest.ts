@@ -1,8 +1,4 @@
-/**
- * JSON as bytes, and digests of texts, of tools and of callers: SHA-256 in base64url.
- *
- * @module
- */
+/** JSON as bytes, and digests of texts, of tools and of callers: SHA-256 in base64url. */
 
 import { canonicalJson, describeTool, type Tool } from "../../tool/mod.ts";
 import { frozenCopy } from "../json_value.ts";

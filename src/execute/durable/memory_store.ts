@@ -1,8 +1,4 @@
-/**
- * A call store in memory.
- *
- * @module
- */
+/** A call store in memory. */
 
 import { readFields, systemClock } from "../../tool/mod.ts";
 import {

@@ -1,8 +1,4 @@
-/**
- * Calls that outlive their request. The folder's table of contents.
- *
- * @module
- */
+/** Calls that outlive their request. The folder's table of contents. */
 
 export * from "./call_store.ts";
 export * from "./digest.ts";

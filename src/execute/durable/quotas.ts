@@ -1,7 +1,5 @@
 /**
  * Quotas of principals: amounts that a process counts, or that it measures in a store of several processes.
- *
- * @module
  */
 
 import type { RegistryClock } from "../../tool/mod.ts";

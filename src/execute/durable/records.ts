@@ -1,8 +1,4 @@
-/**
- * Records in a call store that several processes change, and leases on them.
- *
- * @module
- */
+/** Records in a call store that several processes change, and leases on them. */
 
 import type { Clock } from "../../tool/mod.ts";
 import type { CallStore } from "./call_store.ts";

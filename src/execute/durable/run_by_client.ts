@@ -1,8 +1,4 @@
-/**
- * Tools that the caller runs: the call waits for their result.
- *
- * @module
- */
+/** Tools that the caller runs: the call waits for their result. */
 
 import { checkSchema } from "../../schema/mod.ts";
 import {

@@ -1,8 +1,4 @@
-/**
- * Idempotency keys in a call store.
- *
- * @module
- */
+/** Idempotency keys in a call store. */
 
 import { NO_LOG, numberFrom, readFields, ToolResult } from "../../tool/mod.ts";
 import type { KeptKeys } from "../ports.ts";

@@ -1,8 +1,6 @@
 /**
  * The engine of tasks, in this process and over NATS. A queue delivers tasks; the engine claims the
  * record of each, renews the lease while its tool runs, and stores its result.
- *
- * @module
  */
 
 import {

@@ -1,8 +1,4 @@
-/**
- * The records of tasks in a store, and their changes by several processes.
- *
- * @module
- */
+/** The records of tasks in a store, and their changes by several processes. */
 
 import type { Answers, Clock, Question, Tool, ToolResult } from "../../tool/mod.ts";
 import type { Toolset } from "../../select/mod.ts";

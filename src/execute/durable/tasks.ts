@@ -1,8 +1,4 @@
-/**
- * Tasks: calls that outlive their request, and are read by their ids.
- *
- * @module
- */
+/** Tasks: calls that outlive their request, and are read by their ids. */
 
 import {
   type Answers,

@@ -1,8 +1,4 @@
-/**
- * Tickets, which resume suspended calls in any process.
- *
- * @module
- */
+/** Tickets, which resume suspended calls in any process. */
 
 import {
   type Answers,

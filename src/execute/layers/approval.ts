@@ -1,8 +1,4 @@
-/**
- * Approval of calls that need it, by their tool or by a policy.
- *
- * @module
- */
+/** Approval of calls that need it, by their tool or by a policy. */
 
 import {
   checkFunction,

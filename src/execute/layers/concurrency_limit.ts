@@ -1,8 +1,4 @@
-/**
- * Limits the number of concurrent calls; further calls wait in a bounded queue.
- *
- * @module
- */
+/** Limits the number of concurrent calls; further calls wait in a bounded queue. */
 
 import { numberFrom, readFields } from "../../tool/mod.ts";
 import { MAKE } from "../kernel_options.ts";

@@ -1,8 +1,6 @@
 /**
  * Sends the emissions of a running tool to the host: metadata, progress and the output of
  * generators; and the failure of its call.
- *
- * @module
  */
 
 import { callHook, clip, type HookLog, type ToolFailure } from "../../tool/mod.ts";

@@ -1,8 +1,4 @@
-/**
- * The host's hooks before and after a call.
- *
- * @module
- */
+/** The host's hooks before and after a call. */
 
 import {
   type Check,

@@ -1,8 +1,4 @@
-/**
- * Validates the host's context with the schema of a tool, and passes it to the tool.
- *
- * @module
- */
+/** Validates the host's context with the schema of a tool, and passes it to the tool. */
 
 import {
   compileOnce,

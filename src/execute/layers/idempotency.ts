@@ -1,8 +1,6 @@
 /**
  * Idempotency keys: within its window the same key returns the result of the first call, even while
  * that call is still running.
- *
- * @module
  */
 
 import {

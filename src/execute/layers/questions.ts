@@ -1,8 +1,6 @@
 /**
  * Questions of tools and approvers to the caller. If the caller cannot answer immediately, the call
  * is suspended: it ends with a ticket, and resumes with the answers.
- *
- * @module
  */
 
 import { checkPort, MAX_TIMEOUT_MS, numberFrom, type QuestionFields } from "../../tool/mod.ts";

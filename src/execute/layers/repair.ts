@@ -1,8 +1,4 @@
-/**
- * Repairs arguments that do not match their schema, or are not JSON.
- *
- * @module
- */
+/** Repairs arguments that do not match their schema, or are not JSON. */
 
 import {
   type ArgumentRepair,

@@ -1,8 +1,4 @@
-/**
- * Runs each call inside a span of the host's telemetry.
- *
- * @module
- */
+/** Runs each call inside a span of the host's telemetry. */
 
 import { atOnce, callHook } from "../../tool/mod.ts";
 import type { Call, Layer, Next, Outcome } from "../layer.ts";

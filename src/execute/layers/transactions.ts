@@ -1,8 +1,4 @@
-/**
- * Opens a transaction for tools that require one; commits a success, rolls back a failure.
- *
- * @module
- */
+/** Opens a transaction for tools that require one; commits a success, rolls back a failure. */
 
 import {
   checkPort,

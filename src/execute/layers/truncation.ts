@@ -1,8 +1,4 @@
-/**
- * Truncates results that are too large, if the host, the tool or the caller chose it.
- *
- * @module
- */
+/** Truncates results that are too large, if the host, the tool or the caller chose it. */
 
 import { issuesOf } from "../../schema/mod.ts";
 import {

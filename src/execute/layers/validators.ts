@@ -1,8 +1,4 @@
-/**
- * Rules for the arguments of every tool, after the schema and the tool's own rule.
- *
- * @module
- */
+/** Rules for the arguments of every tool, after the schema and the tool's own rule. */
 
 import type { ToolRuleAnswer } from "../../tool/mod.ts";
 import { readRule } from "../arguments.ts";

@@ -1,8 +1,4 @@
-/**
- * The Vercel AI SDK: a `ToolSet` for `generateText` and `streamText`, and its calls.
- *
- * @module
- */
+/** The Vercel AI SDK: a `ToolSet` for `generateText` and `streamText`, and its calls. */
 
 import { defined, type JsonSchema, type JsonValue, setOwn } from "../../tool/mod.ts";
 import * as kit from "../provider_kit.ts";

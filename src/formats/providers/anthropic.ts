@@ -1,8 +1,4 @@
-/**
- * Anthropic Messages, and its strict mode.
- *
- * @module
- */
+/** Anthropic Messages, and its strict mode. */
 
 import { clip, defined, isObject } from "../../tool/mod.ts";
 import * as kit from "../provider_kit.ts";

@@ -1,8 +1,4 @@
-/**
- * AWS Bedrock Converse, and its strict mode.
- *
- * @module
- */
+/** AWS Bedrock Converse, and its strict mode. */
 
 import { defined, isObject } from "../../tool/mod.ts";
 import * as kit from "../provider_kit.ts";

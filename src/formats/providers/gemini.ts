@@ -1,7 +1,5 @@
 /**
  * Google Gemini and Vertex AI: function declarations with JSON Schema, or with the typed schema.
- *
- * @module
  */
 
 import { clip, defined, isObject, type JsonValue } from "../../tool/mod.ts";

@@ -1,8 +1,4 @@
-/**
- * All providers, one line each.
- *
- * @module
- */
+/** All providers, one line each. */
 
 export { aiSdk } from "./ai_sdk.ts";
 export { anthropic } from "./anthropic.ts";

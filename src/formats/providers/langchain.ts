@@ -1,8 +1,4 @@
-/**
- * LangChain JS: what `tool()` and `bindTools` take, and the calls of a message.
- *
- * @module
- */
+/** LangChain JS: what `tool()` and `bindTools` take, and the calls of a message. */
 
 import { defined, isObject } from "../../tool/mod.ts";
 import * as kit from "../provider_kit.ts";

@@ -1,8 +1,4 @@
-/**
- * The Model Context Protocol, in three revisions: `tools/list` both ways, and `tools/call`.
- *
- * @module
- */
+/** The Model Context Protocol, in three revisions: `tools/list` both ways, and `tools/call`. */
 
 import {
   clip,

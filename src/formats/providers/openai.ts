@@ -2,8 +2,6 @@
  * The shared parts of OpenAI's surfaces: keyword tables, formats, limits, and the importer of tools
  * (Chat, the older `functions`, Responses with namespaces, Realtime), which reads Mistral's as
  * well.
- *
- * @module
  */
 
 import { isSchema } from "../../schema/mod.ts";

@@ -1,8 +1,6 @@
 /**
  * OpenAI Chat Completions and its strict mode; and the providers whose messages have `tool_calls` as
  * well: Mistral, Ollama and Cohere.
- *
- * @module
  */
 
 import { defined, isObject } from "../../tool/mod.ts";

@@ -1,8 +1,6 @@
 /**
  * OpenAI Responses, with namespaces, deferred loading and result schemas; its strict mode; and
  * Realtime, which has the same output items.
- *
- * @module
  */
 
 import { OPENAI_NAME_RULE } from "../../select/mod.ts";

@@ -1,7 +1,5 @@
 /**
  * OpenAPI 3.1: a document with one operation per tool; requests to these operations, and responses.
- *
- * @module
  */
 
 import { defined, HTTP_STATUS, type JsonSchema, type JsonValue, setOwn } from "../../tool/mod.ts";

@@ -1,8 +1,6 @@
 /**
  * Passes for single keywords: boolean schemas become objects, `const` an `enum`, an `enum` of numbers
  * an `enum` of texts, exclusive bounds inclusive, tuples lists; other keywords move to descriptions.
- *
- * @module
  */
 
 import { isSchema, KEYWORDS } from "../../schema/mod.ts";

@@ -1,8 +1,4 @@
-/**
- * Merges schemas: `allOf` and references become one schema of the same meaning.
- *
- * @module
- */
+/** Merges schemas: `allOf` and references become one schema of the same meaning. */
 
 import { isSchema } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";

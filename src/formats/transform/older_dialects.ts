@@ -1,8 +1,4 @@
-/**
- * Older drafts, the Schema Object of OpenAPI 3.0 and the typed schema of Gemini as 2020-12.
- *
- * @module
- */
+/** Older drafts, the Schema Object of OpenAPI 3.0 and the typed schema of Gemini as 2020-12. */
 
 import {
   asDraft2020,

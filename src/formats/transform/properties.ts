@@ -1,8 +1,6 @@
 /**
  * Passes for properties: optional properties become nullable, `null` becomes the flag `nullable`, objects
  * are closed, and illegal property keys are renamed.
- *
- * @module
  */
 
 import { isSchema } from "../../schema/mod.ts";

@@ -1,8 +1,6 @@
 /**
  * Resolves the references in one schema, finds recursive ones, and moves their targets to definitions.
  * Nothing outside the schema is ever fetched.
- *
- * @module
  */
 
 import {

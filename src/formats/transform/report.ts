@@ -1,8 +1,6 @@
 /**
  * The passes over a schema: their context, and what they lose in the order of the first schema, with
  * positions in it.
- *
- * @module
  */
 
 import { type JsonSchema, type JsonSchemaObject, once, pointerStep } from "../../tool/mod.ts";

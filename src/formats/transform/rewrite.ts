@@ -2,8 +2,6 @@
  * Walks a whole schema and rebuilds the parts that change. The others are shared with the input,
  * which is never written to. A trace records the origins of the new parts, the changes to undo in
  * values, and the amount of work.
- *
- * @module
  */
 
 import {

@@ -1,8 +1,6 @@
 /**
  * Passes for unions: `oneOf` becomes `anyOf`, the siblings of an `anyOf` move into its branches, and a
  * union at the root becomes one object.
- *
- * @module
  */
 
 import { isSchema } from "../../schema/mod.ts";

@@ -5,8 +5,6 @@
  * The weight of a word in a tool is computed when the tool is added. The length of a field is
  * compared with a fixed usual length, and rarity is counted among the visible tools, so a hidden tool
  * changes neither order nor scores.
- *
- * @module
  */
 
 import type { Toolset } from "../../select/mod.ts";

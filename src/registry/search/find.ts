@@ -2,8 +2,6 @@
  * Search in a toolset: the port of an index, the index of a registry, and the visible part of its
  * results. This module does not import plue's own index, so that bundles of programs without it
  * stay small.
- *
- * @module
  */
 
 import type { Toolset, ToolSource } from "../../select/mod.ts";

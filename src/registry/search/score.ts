@@ -29,8 +29,6 @@
  * lastWord       2           2            1              last word that the tool has
  * literal        1           1            0              1: it has a word that is no synonym
  * ```
- *
- * @module
  */
 
 import { once } from "../../tool/mod.ts";

@@ -1,8 +1,6 @@
 /**
  * Words: splitting a text, stems, corrections of typing errors, the lexicon of synonyms and stop
  * words, and the texts of a tool that are searched.
- *
- * @module
  */
 
 import { type Check, isWithinEdits, refuse, type Tool } from "../../tool/mod.ts";

@@ -1,8 +1,4 @@
-/**
- * Both engines return the same verdicts: the schemas of the official suite with its values.
- *
- * @module
- */
+/** Both engines return the same verdicts: the schemas of the official suite with its values. */
 
 import { assertEquals, assertGreater } from "@std/assert";
 import { describe } from "bun:test";

@@ -1,8 +1,6 @@
 /**
  * `checkSchema` is written by hand, to be small and fast. Here it is held against the meta-schemas
  * of the drafts, as Ajv applies them, over the schemas of the official suite and mutations of them.
- *
- * @module
  */
 
 import { assert, assertEquals, assertGreater } from "@std/assert";

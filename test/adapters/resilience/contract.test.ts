@@ -1,8 +1,4 @@
-/**
- * The layers of resilience through the contract of layers.
- *
- * @module
- */
+/** The layers of resilience through the contract of layers. */
 
 import { ToolResult } from "@plue/tools";
 import { type CallStore, memoryCallStore } from "@plue/tools/calls";

@@ -1,8 +1,4 @@
-/**
- * The order of the layers of resilience, as docs/calling.md gives it.
- *
- * @module
- */
+/** The order of the layers of resilience, as docs/calling.md gives it. */
 
 import { describe, it } from "bun:test";
 import { assertEquals } from "@std/assert";

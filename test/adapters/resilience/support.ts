@@ -1,8 +1,4 @@
-/**
- * Shared code of the tests of resilience.
- *
- * @module
- */
+/** Shared code of the tests of resilience. */
 
 import {
   type DispatchContext,

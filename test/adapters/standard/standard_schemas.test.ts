@@ -1,8 +1,6 @@
 /**
  * Tools defined with each of the five kinds of schemas, from definition to validated arguments, as
  * the registry and the dispatcher take them.
- *
- * @module
  */
 
 import { toStandardJsonSchema } from "@valibot/to-json-schema";

@@ -1,8 +1,4 @@
-/**
- * Temporary folders, and calls to the workspace's tools through a dispatcher.
- *
- * @module
- */
+/** Temporary folders, and calls to the workspace's tools through a dispatcher. */
 
 import process from "node:process";
 import { execFileSync } from "node:child_process";

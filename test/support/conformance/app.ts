@@ -1,8 +1,4 @@
-/**
- * The MCP endpoint that the conformance suite tests, the same on every runtime.
- *
- * @module
- */
+/** The MCP endpoint that the conformance suite tests, the same on every runtime. */
 
 import { ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { callTasks, memoryCallStore, sealedTickets } from "@plue/tools/calls";

@@ -1,8 +1,6 @@
 /**
  * The tools of MCP's conformance suite that ask the client's user. The suite's tools for sampling
  * and roots are missing: plue does not support these requests.
- *
- * @module
  */
 
 import {

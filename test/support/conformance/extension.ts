@@ -1,8 +1,6 @@
 /**
  * The prompts, resources and completion that MCP's conformance suite uses, on the SDK's server, in
  * addition to plue's tools.
- *
- * @module
  */
 
 import {

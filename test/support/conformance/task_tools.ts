@@ -1,8 +1,4 @@
-/**
- * The tools that become tasks in MCP's conformance suite.
- *
- * @module
- */
+/** The tools that become tasks in MCP's conformance suite. */
 
 import { defineTool, type QuestionFields, type Tool, ToolResult } from "@plue/tools";
 

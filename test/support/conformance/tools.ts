@@ -1,8 +1,4 @@
-/**
- * The tools of MCP's conformance suite.
- *
- * @module
- */
+/** The tools of MCP's conformance suite. */
 
 import { defineTool, type Tool, ToolResult } from "@plue/tools";
 

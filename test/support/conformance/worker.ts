@@ -1,8 +1,4 @@
-/**
- * The conformance tools as a worker.
- *
- * @module
- */
+/** The conformance tools as a worker. */
 
 import { app } from "./app.ts";
 

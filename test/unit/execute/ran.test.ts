@@ -1,8 +1,4 @@
-/**
- * Whether the tool of a failed call ran, so that a program can decide to call it again.
- *
- * @module
- */
+/** Whether the tool of a failed call ran, so that a program can decide to call it again. */
 
 import { describe, it } from "bun:test";
 import { assert, assertEquals } from "@std/assert";

@@ -1,8 +1,4 @@
-/**
- * What the tests of `src/execute` share: a dispatcher around a few tools, and their results.
- *
- * @module
- */
+/** What the tests of `src/execute` share: a dispatcher around a few tools, and their results. */
 
 import {
   type DispatchContext,

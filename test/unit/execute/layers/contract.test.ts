@@ -1,8 +1,4 @@
-/**
- * Every layer of plue, and layers of a user, through the contract of layers.
- *
- * @module
- */
+/** Every layer of plue, and layers of a user, through the contract of layers. */
 
 import { assertEquals } from "@std/assert";
 import { approval } from "../../../../src/execute/layers/approval.ts";

@@ -1,8 +1,4 @@
-/**
- * The kernel's treatment of layers that misbehave.
- *
- * @module
- */
+/** The kernel's treatment of layers that misbehave. */
 
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";

@@ -1,8 +1,4 @@
-/**
- * The order in which the layers of a ToolDispatcher take part, as docs/layers.md lists it.
- *
- * @module
- */
+/** The order in which the layers of a ToolDispatcher take part, as docs/layers.md lists it. */
 
 import { describe, it } from "bun:test";
 import { assertEquals } from "@std/assert";

@@ -1,8 +1,4 @@
-/**
- * Layers of stage `run` that run the tool once, again, or not at all.
- *
- * @module
- */
+/** Layers of stage `run` that run the tool once, again, or not at all. */
 
 import { describe, it } from "bun:test";
 import { assertEquals, assertStringIncludes } from "@std/assert";
