@@ -108,8 +108,9 @@ export async function bundleLibrary(dir) {
           join(ROOT, "dist", dirname(relative(dir, map))),
           resolve(dirname(map), source),
         ).replaceAll(sep, "/"),
-      // Less to parse at import. The names of functions and classes stay, for stack traces.
-      minify: { compress: true, mangle: { toplevel: false, keepNames: true }, codegen: true },
+      // Less to parse at import. The names of functions and classes stay, for stack traces. Compression
+      // would remove the functions around declarations that `pureDeclarations` marks.
+      minify: { compress: false, mangle: { toplevel: false, keepNames: true }, codegen: true },
     },
     await sharedChunks(),
     [pureDeclarations()],
