@@ -145,8 +145,8 @@ function problemOf(error: unknown, { shown, connection }: NatsSettings): string 
     return `the certificate of NATS at ${shown} is for another host (${said})`;
   }
   if (/certificate|issuer/i.test(message)) {
-    return `the certificate of NATS at ${shown} is not trusted; the file with its authority's ` +
-      `belongs into NODE_EXTRA_CA_CERTS (${said})`;
+    return `the certificate of NATS at ${shown} is not trusted; set NODE_EXTRA_CA_CERTS to the ` +
+      `file with its authority's certificate (${said})`;
   }
   if (/tls/i.test(message)) return `no TLS with NATS at ${shown} (${said})`;
   return `no NATS server answers at ${shown} (${said})`;

@@ -187,7 +187,7 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
     async () => (await import("./export.ts")).check,
     "plue check tools.ts",
     "plue check tools.ts --to openai.strict --to gemini --strict",
-  ))).addOption(repeated("-t, --to <target>", "a target to look at, instead of the usual four"))
+  ))).addOption(repeated("-t, --to <target>", "a target to check, instead of the four defaults"))
     .option("--strict", "let warnings fail, too");
 
   add(

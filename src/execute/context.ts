@@ -83,12 +83,12 @@ export class CallContext implements ToolContext<never, never, never> {
     return undefined;
   }
 
-  /** Added by the layer that sends what tools emit. */
+  /** Does nothing unless the layer of emissions replaces it. */
   get metadata(): (value: unknown) => void {
     return NO_LOG;
   }
 
-  /** Added by the layer that sends what tools emit. */
+  /** Does nothing unless the layer of emissions replaces it. */
   get progress(): (done: number, total?: number, message?: string) => void {
     return NO_LOG;
   }

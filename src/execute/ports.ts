@@ -266,13 +266,13 @@ export interface TraceHeaders {
 
 /** The trace that a call belongs to. */
 export interface CallTrace {
-  /** Name the trace of who calls. They count where no span is active. */
+  /** The caller's trace headers. They count where no span is active. */
   readonly headers?: TraceHeaders | undefined;
-  /** Is told the place of the call in its trace, before the call runs. */
+  /** Receives the position of the call in its trace, before the call runs. */
   began?(place: TraceParent): void;
 }
 
-/** A place in a trace. */
+/** A position in a trace. */
 export interface TraceParent {
   /** 32 hexadecimal digits. */
   readonly traceId: string;
@@ -284,7 +284,7 @@ export interface TraceParent {
 
 /** A call, for telemetry. Arguments and results are omitted: they may contain secrets. */
 export interface ObservedCall extends Pick<CallInfo, "tool" | "callId" | "sessionId"> {
-  /** Name the trace of who calls, if there is one. */
+  /** The caller's trace headers, if there are any. */
   readonly headers: TraceHeaders | undefined;
 }
 

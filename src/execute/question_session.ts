@@ -128,7 +128,7 @@ export class QuestionSession {
         throw new InputUnavailable(`the answers to "${key}" did not fit ${MAX_TRIES} times`);
       }
       const given = await this.#askCaller(question);
-      if (given === null) throw new InputUnavailable("its caller cannot be asked that");
+      if (given === null) throw new InputUnavailable("its caller does not support this question");
       answer = given;
       if (answer === undefined) break;
     }

@@ -301,7 +301,7 @@ function findCandidates(
     const isPinned = pinned.includes(id);
     const rank = ranks.get(id);
     if (fitting !== undefined && rank === undefined && !isPinned) {
-      leftOut.push(leaveOut(tool, "query", "it does not fit the query"));
+      leftOut.push(leaveOut(tool, "query", "it does not match the query"));
       continue;
     }
     const forms = formsOf(tool);

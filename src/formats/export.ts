@@ -369,7 +369,8 @@ class Export {
     });
     if (Array.isArray(assembled)) return [...assembled, ...own.map(({ wire }) => wire)];
     for (const { tool } of own) {
-      const why = "its tools are not a list; add the tool of the SDK yourself";
+      const why =
+        "this target's tools are not a list; add this provider tool with the provider's SDK";
       this.#reject(tool, "definitions", why);
     }
     return assembled;
@@ -380,7 +381,7 @@ class Export {
     const most = limits.find((limit) => limit.name === "maxToolText")?.value;
     const length = most === undefined ? 0 : JSON.stringify(tools).length;
     if (most !== undefined && length > most) {
-      const message = `the tools have ${length} of at most ${most} ${LIMITS.maxToolText}`;
+      const message = `there are ${length} ${LIMITS.maxToolText}; the limit is ${most}`;
       this.#warnings.add("maxToolText", undefined, message);
     }
     const deferred = this.#sent.filter(({ view }) => view.hints.deferLoading === true).length;

@@ -29,7 +29,7 @@ export interface ToolRuntime {
    * library checks the arguments.
    */
   readonly parameters: SchemaValidator;
-  /** The validator of `tool.returns`; `undefined` without that, or where its library checks. */
+  /** The validator of `tool.returns`; `undefined` without it, or if its own library validates. */
   readonly returns: SchemaValidator | undefined;
 }
 

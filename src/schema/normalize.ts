@@ -136,7 +136,7 @@ export function normalizeSchema(
     let target = index.resolve(ref, base);
     if (target === undefined) {
       throw new SyntaxError(
-        `Cannot compile the schema: the reference ${JSON.stringify(ref)} leads nowhere in it`,
+        `Cannot compile the schema: the reference ${JSON.stringify(ref)} cannot be resolved`,
       );
     }
     const anchor = isDynamic && isObject(target.schema) && target.schema["$dynamicAnchor"];
@@ -174,10 +174,10 @@ export function normalizeSchema(
 /** Engines test formats in 20 to 700 ns a character, and give up on long strings, each elsewhere. */
 const MAX_FORMATTED = 10_000;
 
-/** Lets no string have a format that is longer than any address. */
+/** Bounds the length of strings with a built-in format. */
 function boundFormat(schema: Record<string, unknown>): void {
   const { format, maxLength = MAX_FORMATTED } = schema;
-  // A format that an engine was given may be meant for long texts.
+  // Custom formats of an engine keep their length: they may be for long texts.
   if (!ASSERTED_FORMATS.has(format as string)) return;
   schema["maxLength"] = Math.min(Number(maxLength), MAX_FORMATTED);
 }

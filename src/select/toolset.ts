@@ -204,7 +204,7 @@ export class Toolset implements Iterable<Tool> {
     return isSame;
   }
 
-  /** Returns the member with this id, described for the reader. */
+  /** Returns the member with this id, with its description for this model, provider and locale. */
   get(id: string): Tool | undefined {
     const tool = this.resolve(id);
     if (tool?.id !== id) return undefined;

@@ -109,7 +109,7 @@ export function makeTool(definition: ToolDefinition | Tool): Tool {
   if (fields.id !== undefined && fields.id !== id) {
     refuse(
       action,
-      `its id must be what its namespace and its name make, not ${describe(fields.id)}`,
+      `its id must be "${id}" (its namespace and name), not ${describe(fields.id)}`,
     );
   }
   // A tool of another copy of plue has both.

@@ -118,8 +118,8 @@ export interface ServerOptions extends GuardOptions {
    */
   readonly bodyTimeoutMs?: number;
   /**
-   * The interval between comments in a stream of events, in milliseconds. Workers detect only on a
-   * write that a client has left, so that its call may run for this long.
+   * The interval between comments in a stream of events, in milliseconds. On Cloudflare Workers,
+   * only a write reveals that a client has left; its call may continue for up to this long.
    *
    * @default {1_500 on Workers, 5_000 on Bun, 15_000 elsewhere}
    */

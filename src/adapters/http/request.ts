@@ -130,9 +130,9 @@ export class ToolServer {
   readonly maxStreams: number;
   /** The maximum number of one principal's streams. */
   readonly maxStreamsPerPrincipal: number;
-  /** Wraps the handling of every request; `undefined` if no part does. Set by `install`. */
+  /** Wraps the handling of every request; `undefined` if no installed hooks have it. Set by `install`. */
   around: RequestObserver | undefined;
-  /** Answers preflight requests; `undefined` if no part does. Set by `install`. */
+  /** Answers preflight requests; `undefined` if no installed hooks have it. Set by `install`. */
   preflight: ServerHooks["preflight"];
   readonly #options: ServerOptions;
   readonly #everyone: Caller;

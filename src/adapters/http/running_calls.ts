@@ -225,7 +225,7 @@ export type RequestObserver = (
 
 /** One call of a request, while it runs. */
 export interface RequestCall {
-  /** Notes the result. Only the first one counts: a stream's reader may leave as it comes. */
+  /** Notes the result. Only the first one counts: a client may disconnect while the result arrives. */
   end(result: ToolResult): void;
 }
 

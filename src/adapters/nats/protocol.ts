@@ -76,7 +76,7 @@ export function idOfPath(path: string): string {
 /** Returns the definition that a caller needs in order to list, select, validate and call a tool. */
 export function recordOf(tool: Tool): Record<string, unknown> {
   const { aliases, roles, scopes, outputOverflow, meta } = tool;
-  // A library's schema checks the context at the worker.
+  // A Standard Schema cannot be sent. Callers accept any context; the worker validates it.
   const context = isStandardSchema(tool.context) ? true : tool.context;
   const { id: _id, ...described } = describeTool(tool);
   const record = { ...described, aliases, context, roles, scopes, outputOverflow, meta };
@@ -194,7 +194,7 @@ export class Sender {
   #sequence = 0;
   #isAmid = false;
 
-  /** @param reply The subject of answers, and of the server's message that there is no subscription. */
+  /** @param reply The reply subject, which also receives "no responders" from the server. */
   constructor(connection: NatsConnection, seal: Seal, subject: string, reply = "") {
     this.#connection = connection;
     this.#seal = seal;

@@ -55,7 +55,7 @@ interface ServedCall {
   readonly tool: Tool;
   readonly sender: Sender;
   readonly abort: AbortController;
-  /** The lowest number of the caller's next message: others are duplicates. */
+  /** The lowest sequence accepted from the caller; lower ones are duplicates. */
   nextControl: number;
   /** Starts the call; `undefined` once it has started. */
   begin: (() => void) | undefined;

@@ -74,7 +74,7 @@ function rankOf(type: string): number {
 
 /** The body of an operation. */
 export interface ReadBody {
-  /** How it is sent; absent if its media type cannot be written. */
+  /** The encoding of the body; `undefined` if its media type is not supported. */
   readonly binding: BodyBinding | undefined;
   /** The schema of all arguments, if the body is all of them. */
   readonly whole?: ReadSchema & { readonly schema: JsonSchemaObject };

@@ -184,7 +184,7 @@ class ToolPins implements ImportPins {
         const found = held.find((candidate) => candidate.id === id);
         if (found === undefined) refuse(action, "it is not held back");
         if (typeof one !== "string" && one.digest !== found.digest) {
-          refuse(action, "it has changed again since then");
+          refuse(action, "its definition no longer has the given digest: review the new one");
         }
         const offer = checked.offers.find(({ tool }) => tool.id === id);
         if (offer === undefined) approved.delete(id);

@@ -293,7 +293,8 @@ function prepareStatements(db: DatabaseSync) {
     ),
     remove: db.prepare("delete from entries where revision = ?"),
     owner: db.prepare("select bytes from owners where owner = ?"),
-    // Continue after the last key, so that deletions in between do no harm. "/" follows ".".
+    // Continues after the last key, so that deletions in between do no harm. The range selects all
+    // keys with the prefix `<key>.`, because "/" is the next character after ".".
     next: db.prepare(
       "select * from entries where key > ?1 and " +
         "(?2 = '' or key = ?2 or (key > ?2 || '.' and key < ?2 || '/')) order by key limit 1",

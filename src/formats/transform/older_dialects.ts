@@ -66,7 +66,7 @@ export function readsAlike(schema: JsonSchema): boolean {
   return alike;
 }
 
-/** A reference along the path that its target moved to. */
+/** Rewrites a reference to the path of its target in 2020-12. */
 function newReference(ref: unknown, root: JsonSchema, dialect: Dialect): unknown {
   if (typeof ref !== "string") return ref;
   const steps = fragmentSteps(ref);

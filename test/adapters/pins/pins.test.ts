@@ -215,7 +215,11 @@ describe("approve()", () => {
     const seen = (await next({ ...READ, title: "Harmless" })).held[0];
     assert(seen !== undefined);
     const { approve } = await next({ ...READ, title: "Something else" });
-    await assertRejects(() => approve(seen), TypeError, "it has changed again since then");
+    await assertRejects(
+      () => approve(seen),
+      TypeError,
+      "its definition no longer has the given digest",
+    );
     await assertRejects(() => approve("x:none"), TypeError, "it is not held back");
   });
 

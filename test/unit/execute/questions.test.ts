@@ -182,7 +182,7 @@ describe("context.ask()", () => {
     assertEquals(outcome(await call("greet", {}, context)), "input_unavailable");
     assertStringIncludes(
       String(outcome(await call("copes", {}, context))),
-      "its caller cannot be asked that",
+      "its caller does not support this question",
     );
     assertEquals(reports, []);
   });

@@ -252,6 +252,6 @@ describe("the text of all tools together", () => {
     const { tools, rejected, warnings } = exportTools(many, "anthropic");
     assertEquals([tools.length, rejected], [5, []]);
     assertEquals(warnings.map(({ rule }) => rule), ["maxToolText"]);
-    assert(warnings[0]?.message.includes("of at most 4194304 characters"), warnings[0]?.message);
+    assert(warnings[0]?.message.includes("the limit is 4194304"), warnings[0]?.message);
   });
 });

@@ -482,7 +482,7 @@ describe("defineTool(), on a tool of another copy of plue", () => {
     assertThrows(
       () => makeTool({ ...foreign, name: "other" } as ToolDefinition),
       TypeError,
-      'Cannot define tool "far:other": its id must be what its namespace and its name make, ' +
+      'Cannot define tool "far:other": its id must be "far:other" (its namespace and name), ' +
         'not "far:echo"',
     );
   });
