@@ -540,6 +540,36 @@ describe("Durable calls over NATS", () => {
     });
   }
 
+  withWorld(
+    "runs a call once for its key if the server's answer is lost, and has no leader then",
+    async (world) => {
+      let runs = 0;
+      const pay = { ...task, idempotent: false, execute: () => ++runs };
+      const worker = await world.serve([pay]);
+      const { connection, registry } = await world.call();
+      await worker.close();
+      const dispatcher = new ToolDispatcher(registry, {
+        timeoutMs: 3_000,
+        idempotency: { kept: storedKeys(memoryCallStore()) },
+      });
+      const request = connection.request.bind(connection);
+      let requests = 0;
+      connection.request = async (subject, ...rest) => {
+        if (!subject.startsWith("plue.v1.run.")) return await request(subject, ...rest);
+        if (++requests > 1) return await request("nobody.is.here", ...rest);
+        await request(subject, ...rest);
+        throw new TimeoutError();
+      };
+      const context = { principal: "ann", idempotencyKey: "k" };
+      const results = [await dispatcher.dispatch({ name: "build" }, context)];
+      connection.request = request;
+      await world.serve([pay]);
+      results.push(await dispatcher.dispatch({ name: "build" }, context));
+      for (const result of results) assert(!result.ok && result.error.ran === "unknown");
+      assert(runs <= 1);
+    },
+  );
+
   withWorld("drops the result of a run that has lost its lease", async (world) => {
     const [began, goOn, late] = [event(), event(), event()];
     await world.serve([{

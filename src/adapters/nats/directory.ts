@@ -267,7 +267,7 @@ export class Directory {
     // An entry that this process has written since is newer.
     if (!isStale && revision < (this.entries.get(key)?.revision ?? 0)) return;
     this.#changed.add(key);
-    const { seal, log } = this.#link;
+    const { seal } = this.#link;
     if (!this.#isRead(key) && seal.accepts(data, key, "", "worker")) {
       return void this.entries.set(key, { value: undefined, revision });
     }
@@ -276,7 +276,9 @@ export class Directory {
     if (isObject(value)) return void this.entries.set(key, { value, revision });
     this.entries.delete(key);
     if (data.byteLength > 0) {
-      log(new Error(`An entry of the directory has a wrong signature: ${JSON.stringify(key)}`));
+      this.#link.logForged(
+        `An entry of the directory has a wrong signature: ${JSON.stringify(key)}`,
+      );
     }
   }
 }

@@ -7,7 +7,6 @@ import {
   isSuspended,
   systemClock,
   type ToolContext,
-  type ToolFailure,
   ToolResult,
   type ToolRun,
 } from "../../tool/mod.ts";
@@ -129,12 +128,18 @@ export class DurableCalls {
     if (this.#isStopped) return unavailable(id, `${this.#link.down}; nothing has run`, "no");
     const call = this.#wait(runs, key, inbox, id, context);
     let isCounted = false;
+    /** An attempt without an answer may have stored the call. */
+    let mayBeStored = false;
     const send = async (): Promise<void> => {
       // The server drops a duplicate, but not a call with another definition.
       let sent = await runs.send(sealed, `${key}.${digest}`);
       // The first message may have been acknowledged without a result. Two waiting messages run once.
-      if (sent?.duplicate && !await runs.isHeld(key)) sent = await runs.send(sealed, nuid.next());
+      if (sent?.duplicate && !await runs.isHeld(key)) {
+        mayBeStored = true;
+        sent = await runs.send(sealed, nuid.next());
+      }
       if (sent !== undefined) isCounted = true;
+      else if (mayBeStored) call.end(unavailable(id, MAY_BE_STORED, "unknown"));
       else {
         const why = "as many calls of its caller wait as may; nothing has run";
         const retryAfterMs = MEASURED_AFTER_MS;
@@ -142,10 +147,18 @@ export class DurableCalls {
       }
     };
     // The server drops duplicates, so the call can be sent again while the cluster has no leader.
-    const sent = this.#retry(context, send).catch((error) => {
-      log(error);
-      call.end(this.#unsent(id, error));
-    });
+    const sent = this.#retry(context, () =>
+      send().catch((error) => {
+        mayBeStored ||= !isNotStored(error);
+        throw error;
+      })).catch((error) => {
+        log(error);
+        call.end(
+          mayBeStored
+            ? unavailable(id, MAY_BE_STORED, "unknown")
+            : unavailable(id, this.#refusal(error), "no"),
+        );
+      });
     try {
       const [result] = await Promise.all([call.result, sent]);
       return result;
@@ -241,14 +254,9 @@ export class DurableCalls {
     return call;
   }
 
-  #unsent(id: string, error: unknown): ToolFailure {
-    // The server has responded that it has not stored the call.
-    const name = error instanceof Error ? error.name : "";
-    if (error instanceof JetStreamApiError || name === "JetStreamNotEnabled") {
-      const why = problemOf(error, this.#link.connection);
-      return unavailable(id, `the server has refused it, because ${why}; nothing has run`, "no");
-    }
-    return unavailable(id, "it could not be sent; it may have been, and then runs once", "unknown");
+  #refusal(error: unknown): string {
+    const why = problemOf(error, this.#link.connection);
+    return `the server has refused it, because ${why}; nothing has run`;
   }
 
   /**
@@ -258,8 +266,10 @@ export class DurableCalls {
   async #cancel(runs: Runs, key: string): Promise<ToolRun | undefined> {
     let ran: ToolRun | undefined;
     await runs.records.change(key, (record = NEW_RUN) => {
-      const { holder, hasRun, result } = record;
-      ran = holder !== "" ? undefined : hasRun ? "yes" : "no";
+      const { attempts, holder, hasRun, result } = record;
+      // A worker that died may have run it.
+      const unheld = hasRun ? "yes" : attempts > 0 ? "unknown" : "no";
+      ran = holder !== "" ? undefined : unheld;
       if (result !== undefined) ran = result.ok ? "yes" : result.error.ran ?? "yes";
       if (result !== undefined) return undefined;
       const details = { ran: ran ?? "unknown" };
@@ -288,6 +298,14 @@ export class DurableCalls {
         return call.end(adopt(news.result));
     }
   }
+}
+
+const MAY_BE_STORED = "it could not be sent; it may have been, and then runs once";
+
+/** True if the server has answered that it has not stored a call. */
+function isNotStored(error: unknown): boolean {
+  return error instanceof JetStreamApiError ||
+    error instanceof Error && error.name === "JetStreamNotEnabled";
 }
 
 /** Returns the result of a repeated call. Another repetition would return the same. */

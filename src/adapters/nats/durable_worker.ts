@@ -27,7 +27,7 @@ import {
   Runs,
   type StoredRun,
 } from "./runs.ts";
-import { unavailable } from "./remote_calls.ts";
+import { afterMiss, unavailable } from "./remote_calls.ts";
 import { isRefused, KEPT_MS } from "./server.ts";
 import { contextOf, type Link, requestOf } from "./link.ts";
 
@@ -236,8 +236,10 @@ export class DurableWorker {
   ): boolean {
     const { log } = this.#settings.link;
     const now = systemClock.timestamp();
-    // Its record may have expired: this is an old call that was sent again.
-    if (storedAt - call.time > KEPT_MS) {
+    // Its record may have expired: this is an old call that was sent again. A call that seems too old
+    // in the stream, too, is one for a machine with the right time.
+    const isOld = now - call.time > KEPT_MS && now - storedAt <= KEPT_MS;
+    if (storedAt - call.time > KEPT_MS || isOld) {
       ack();
       return true;
     }
@@ -277,7 +279,7 @@ export class DurableWorker {
       claimed = await engine.claim(delivery, tool, NEW_RUN);
     } catch (error) {
       const { record = NEW_RUN } = hasNoRoom(error) ? await records.read(key) ?? {} : {};
-      if (!hasNoRoom(error) || record.attempts > 0) throw error;
+      if (!hasNoRoom(error) || record.attempts > 0 || record.hasRun === true) throw error;
       log(error);
       const why = "nothing more is stored for its caller now; nothing has run";
       const result = failure("overloaded", tool.id, why, { ran: "no" });
@@ -302,7 +304,10 @@ export class DurableWorker {
       const isReturned = (code === "overloaded" || isCutOff) &&
         (call.ticket === undefined || ran === "no");
       delayMs = undefined;
-      if (!isReturned) return { ...record, holder: "", result };
+      if (!isReturned) {
+        const mayHaveRun = record.attempts > 1 || record.hasRun === true;
+        return { ...record, holder: "", result: afterMiss(result, mayHaveRun) };
+      }
       const refusals = isCutOff ? record.refusals : record.refusals + 1;
       delayMs = isCutOff ? 0 : delayOf(refusals, retryAfterMs);
       const hasRun = record.hasRun === true || (isCutOff && ran !== "no");

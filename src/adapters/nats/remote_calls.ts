@@ -148,9 +148,12 @@ export class RemoteCalls {
 
   #forbid(subject: string): void {
     for (const call of [...this.#running.values()]) {
-      if (call.subject !== subject) continue;
-      const why = `the user of the connection may not publish to "${subject}"; nothing has run`;
-      call.end(failure("unavailable", call.tool, why, { retryable: false, ran: "no" }));
+      // A call that a worker has accepted was sent before the user lost the right.
+      if (call.subject !== subject || call.isAccepted) continue;
+      const ran = call.isRepeatable ? "unknown" : "no";
+      const outcome = call.isRepeatable ? "it may have run" : "nothing has run";
+      const why = `the user of the connection may not publish to "${subject}"; ${outcome}`;
+      call.end(failure("unavailable", call.tool, why, { retryable: false, ran }));
     }
   }
 
@@ -311,7 +314,7 @@ export function aborted(id: string, ran: ToolRun | undefined): ToolFailure {
 }
 
 /** Returns a result, without the claim that nothing has run if another worker may have run the call. */
-function afterMiss(result: ToolResult, mayHaveRun: boolean): ToolResult {
+export function afterMiss(result: ToolResult, mayHaveRun: boolean): ToolResult {
   if (!mayHaveRun || result.ok || result.error.ran !== "no") return result;
   return adopt({ ...result, error: { ...result.error, ran: "unknown" } });
 }
