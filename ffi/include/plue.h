@@ -328,8 +328,10 @@ PLUE_API int plue_register_tool(const char *definition_json, plue_execute_t exec
                                 void (*destroy)(void *user_data), void *user_data);
 
 /* Unregisters a tool of this program by its id ("namespace:name" or "name"). Running invocations
- * continue. plue_shutdown() unregisters all.
- * Codes: PLUE_INVALID_ARGUMENT, PLUE_UNKNOWN_TOOL, PLUE_RUNTIME_UNAVAILABLE (after fork()). */
+ * continue. plue_shutdown() unregisters all. The tool stays registered after PLUE_OVERLOADED,
+ * PLUE_WOULD_DEADLOCK and PLUE_OUT_OF_MEMORY.
+ * Codes: these, PLUE_INVALID_ARGUMENT, PLUE_UNKNOWN_TOOL, PLUE_TIMEOUT, PLUE_RUNTIME_UNAVAILABLE (after
+ * fork()). */
 PLUE_API int plue_unregister_tool(const char *tool_id);
 
 /* Ends an invocation with a result as JSON. NULL is "null". */

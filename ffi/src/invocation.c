@@ -169,16 +169,21 @@ static struct plue_host_tool *make_tool(const char *definition, plue_execute_t e
     return NULL;
 }
 
+static void append_tool(struct plue_host_tool *tool) PLUE_LOCKED {
+    struct plue_host_tool **end = &host_tools;
+    while (*end != NULL) {
+        end = &(*end)->next;
+    }
+    tool->next = NULL;
+    *end = tool;
+}
+
 /* The caller keeps a reference. */
 static void add_tool(struct plue_host_tool *tool) PLUE_UNLOCKED {
     plue_lock();
     tool->number = ++last_number;
     tool->references = 2;
-    struct plue_host_tool **end = &host_tools;
-    while (*end != NULL) {
-        end = &(*end)->next;
-    }
-    *end = tool;
+    append_tool(tool);
     plue_unlock();
 }
 
@@ -271,6 +276,14 @@ static struct plue_outcome unregister_tool(const char *tool_id) PLUE_UNLOCKED {
         return plue_outcome_failure("unknown_tool", "This program has registered no such tool");
     }
     struct plue_outcome outcome = unregister(tool);
+    if (outcome.status == PLUE_OVERLOADED || outcome.status == PLUE_WOULD_DEADLOCK ||
+        outcome.status == PLUE_OUT_OF_MEMORY) {
+        /* Nothing was sent: the tools side still has the tool. */
+        plue_lock();
+        append_tool(tool);
+        plue_unlock();
+        return outcome;
+    }
     drop_tool(tool);
     return outcome;
 }
