@@ -213,6 +213,19 @@ static void test_waiting_invocations(void) {
     }
 }
 
+/* A removal that cannot be sent, as on the runtime's own thread, leaves the tool as it is. */
+static void test_refused_removal(void) {
+    uint64_t tool = attach_with_tool(succeed);
+    int before = atomic_load(&destroyed);
+    for (int round = 0; round < 2; round++) {
+        int status = plue_unregister_tool("tool");
+        CHECK(status == PLUE_WOULD_DEADLOCK, "%d: %s", status, plue_get_last_error());
+        CHECK(atomic_load(&destroyed) == before, "destroyed");
+        invoke(1, tool, 2);
+        CHECK(plue_events_dispatch(0) == 1, "not run");
+    }
+}
+
 /* ------------------------------------------------------------------------------------- events */
 
 static atomic_int freed;
@@ -402,6 +415,7 @@ static const struct check_test tests[] = {
     {"listing", test_listing},
     {"stream", test_stream},
     {"waiting_invocations", test_waiting_invocations},
+    {"refused_removal", test_refused_removal},
     {"end_while_told", test_end_while_told},
     {"last_event", test_last_event},
     {"abort_before_begin", test_abort_before_begin},

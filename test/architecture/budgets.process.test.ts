@@ -10,7 +10,7 @@ const GENERATED = /built_page|\.generated\./;
 const LIMITS = [
   { folder: "src", lines: 66_242, files: 292, aim: 60_000 },
   { folder: "test", lines: 65_949, files: 409, aim: 60_000 },
-  { folder: "ffi", lines: 18_340, files: 96, aim: 15_000 },
+  { folder: "ffi", lines: 18_355, files: 96, aim: 15_000 },
   { folder: "examples", lines: 4_120, files: 40, aim: 6_000 },
   { folder: "scripts", lines: 2_570, files: 27, aim: 2_000 },
 ];
