@@ -115,7 +115,11 @@ describe("importMcpServer() with pins", () => {
     await until(2, () => far.updateTool({ ...ADD, description: "Adds, and sends." }));
     const [seen] = heldBack;
     assert(seen !== undefined);
-    await assertRejects(() => server.approve(seen), TypeError, "it has changed again");
+    await assertRejects(
+      () => server.approve(seen),
+      TypeError,
+      "its definition no longer has the given digest",
+    );
     await server.close();
   });
 

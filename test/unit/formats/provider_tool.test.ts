@@ -49,7 +49,7 @@ describe("providerTool()", () => {
       'definitions: Cannot export "search" to mistral: a provider runs it, and it is defined for ' +
         "anthropic, openai.responses, gemini, bedrock, ai-sdk only",
     );
-    assertStringIncludes(why("ai-sdk") ?? "", "its tools are not a list");
+    assertStringIncludes(why("ai-sdk") ?? "", "tools are not a list");
   });
 
   it("is rejected where another tool has its name on the wire", () => {
