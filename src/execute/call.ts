@@ -245,7 +245,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     };
     const outcome = this.enter(ring);
     if (!(outcome instanceof Promise)) return end(outcome);
-    void watchLater(this, wait);
+    watchLater(this, wait);
     return new Promise((resolve) => {
       giveUp = () => resolve(end(this.#interruption ?? this.#interrupted("waiting")));
       void outcome.then((result) => resolve(end(result)));
@@ -595,7 +595,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   #begin(interrupt: Wait["interrupt"]): Wait {
     const wait = this.#wait = { isActive: true, hasEnded: false, outer: this.#wait, interrupt };
     if (this.#isEnded || this.#deadline?.cause !== undefined) this.#interruptWait();
-    else void watchLater(this, wait);
+    else watchLater(this, wait);
     return wait;
   }
 

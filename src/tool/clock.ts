@@ -45,16 +45,19 @@ export interface QuickWait<What> {
 }
 
 /** Watches a wait, unless it ends within a few turns of the microtask queue. */
-export async function watchLater<What>(
+export function watchLater<What>(
   waiter: QuickWait<What>,
   what: What,
   turns: number = TURNS_BEFORE_WATCH,
-): Promise<void> {
-  for (let turn = 0; turn < turns; turn++) {
-    await SETTLED;
+): void {
+  let left = turns;
+  // With an async function a call would take Bun 5 % longer.
+  const look = (): void => {
     if (!waiter.waitsFor(what)) return;
-  }
-  waiter.watch();
+    if (--left > 0) void SETTLED.then(look);
+    else waiter.watch();
+  };
+  void SETTLED.then(look);
 }
 
 /** Waits for `promise` for at most `ms` milliseconds, then returns {@linkcode TIME_OVER}. */
@@ -73,7 +76,7 @@ export function within<T>(
     };
     // A host in JavaScript may have returned another value.
     Promise.resolve(promise).then(end(resolve), end(reject));
-    void watchLater({
+    watchLater({
       waitsFor: () => !isOver,
       watch: () => void (disarm = clock.setTimeout(() => resolve(TIME_OVER), ms)),
     }, promise);

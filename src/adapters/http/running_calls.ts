@@ -48,7 +48,7 @@ export class ClientSignal implements CallClient, QuickWait<unknown> {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      void watchLater(this, undefined, TURNS_OF_A_SHORT_CALL);
+      watchLater(this, undefined, TURNS_OF_A_SHORT_CALL);
     }
     return this.#controller.signal;
   }

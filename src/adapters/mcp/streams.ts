@@ -46,7 +46,7 @@ export function streamIfSlow(
       waitsFor: () => !hasEnded,
       watch: () => void (timer = setTimeout(slow, options.patienceMs)),
     };
-    void watchLater(wait, undefined, TURNS_OF_A_SHORT_CALL);
+    watchLater(wait, undefined, TURNS_OF_A_SHORT_CALL);
   });
 }
 
