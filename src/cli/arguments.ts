@@ -21,7 +21,7 @@ import { parsedJson, usageError } from "./terminal.ts";
 /** Reads the file that an argument names by `@file`; `-` is standard input. */
 export type ReadFile = (path: string) => Promise<string>;
 
-/** A flag of a tool, or a value that a person is asked for. */
+/** A flag of a tool, or an input of a prompt. */
 export interface Flag {
   /** Without the dashes: `opts.depth`. */
   readonly name: string;

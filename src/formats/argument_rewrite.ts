@@ -201,7 +201,7 @@ function eachItem(
   return list.some((item, index) => item !== value[index]) ? list : value;
 }
 
-/** The schemas of a property, of those with something to undo. */
+/** The schemas of a property with changes to undo. */
 function schemasOf(
   parts: readonly JsonSchemaObject[],
   key: string,

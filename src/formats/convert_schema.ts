@@ -107,7 +107,7 @@ export class SchemaConverter {
   readonly #dropped: FormSet;
   /** The forms that are sent unchanged and reported nowhere. */
   readonly #unchanged: FormSet;
-  /** The finished conversions, with what is lost in descriptions and without. */
+  /** The finished conversions, with and without the losses in descriptions. */
   readonly #described: WeakMap<JsonSchemaObject, Conversion> = new WeakMap();
   readonly #silent: WeakMap<JsonSchemaObject, Conversion> = new WeakMap();
 

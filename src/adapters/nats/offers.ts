@@ -90,7 +90,7 @@ export class Offers {
     await this.#write();
   }
 
-  /** Writes the missing entries of the directory, also those that another process has removed. */
+  /** Writes the missing entries of the directory, even if another process removed them. */
   announce(): void {
     if (this.#isDue || this.#isClosed) return;
     this.#isDue = true;

@@ -25,7 +25,7 @@ function changing(): object {
   });
 }
 
-/** A tool that asks before it runs. */
+/** A tool that requests approval before it runs. */
 const asking = (more: Partial<ToolDefinition> = {}): readonly Tool[] => [
   toolOf("rm", async (params, { ask }) => {
     const { path } = params as { readonly path?: string };

@@ -1,4 +1,4 @@
-/** What the tests of `src/execute` share: a dispatcher around a few tools, and their results. */
+/** A dispatcher around a few tools, and readers of its results, for the tests of `src/execute`. */
 
 import {
   type DispatchContext,
