@@ -6,7 +6,7 @@
 import type { ToolHost } from "../registry/mod.ts";
 import { compileOnce, issuesOf, type StandardOutcome, validateStandard } from "../schema/mod.ts";
 import {
-  atOnce,
+  assertSync,
   clip,
   describeThrown,
   type Issue,
@@ -126,11 +126,11 @@ function checkSchema<C extends CheckedCall>(
     const { parameters } = call.runtime;
     const verdict: unknown = parameters.check(call.arguments, call.argumentBytes);
     if (verdict !== true) {
-      atOnce(verdict);
-      return mismatch(call, atOnce(parameters.issues(call.arguments)));
+      assertSync(verdict);
+      return mismatch(call, assertSync(parameters.issues(call.arguments)));
     }
     if (view !== undefined) {
-      const { issues, value } = view.lead(
+      const { issues, value } = view.toOriginalArguments(
         call.arguments,
         (schema, led) => issuesOf(compileOnce(host.engine, schema), led),
       );
@@ -192,7 +192,7 @@ export function readRule(call: Call, answer: unknown): ToolFailure | undefined {
 
 /** Converts issues of the original tool's arguments to the names of `tool`. */
 function inView({ view }: Tool, issues: readonly Issue[]): readonly Issue[] {
-  return view === undefined ? issues : issues.map(view.tell);
+  return view === undefined ? issues : issues.map(view.toViewIssue);
 }
 
 function mismatch({ tool }: Call, issues: readonly Issue[], what = "do not fit"): ToolFailure {

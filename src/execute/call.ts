@@ -3,21 +3,21 @@
 import type { ToolHost, ToolRuntime } from "../registry/mod.ts";
 import type { Toolset } from "../select/mod.ts";
 import {
-  atOnce,
+  assertSync,
   brandResult,
   callHook,
   checkFunction,
   clip,
   describeThrown,
+  fail,
   type FailureCode,
   isFunction,
   isObject,
   isThenable,
   isToolResult,
   isWord,
-  NO_LOG,
+  noop,
   type QuickWait,
-  refuse,
   TIME_OVER,
   type Tool,
   type ToolFailure,
@@ -120,7 +120,7 @@ export function conditionOf(layer: Layer): (call: Call) => boolean {
       if (isRequired?.(call.tool, call)) return true;
       if (when === undefined) return meets === undefined;
       return typeof when === "function"
-        ? atOnce<unknown>(when.call(layer, call)) !== false
+        ? assertSync<unknown>(when.call(layer, call)) !== false
         : call.options[when] !== undefined;
     } catch {
       return true;
@@ -276,7 +276,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   /** The first ring: availability, requirements, arguments, and the tool's start. */
   open(next: Ring): Outcome {
     const { tool, interruptedBy } = this;
-    if (this.#isOver) return refuse("run the call again", "it is closed");
+    if (this.#isOver) return fail("run the call again", "it is closed");
     if (interruptedBy !== undefined) return interruption(tool.id, interruptedBy, "beginning");
     // The availability may have changed since the tool was listed.
     if (tool.isAvailable !== true && !this.toolset.isAvailable(tool)) {
@@ -306,7 +306,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
       return next(this);
     }
     // A tool that becomes ready too late is released.
-    runtime.then((late) => this.#isOver ? this.#release(late) : undefined, NO_LOG);
+    runtime.then((late) => this.#isOver ? this.#release(late) : undefined, noop);
     return this.after("starting up", runtime, (ready) => {
       this.runtime = ready;
       return next(this);
@@ -328,7 +328,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     if (cause !== undefined) {
       return call.#pass(call.#interruption ??= interruption(tool.id, cause, "about to run"));
     }
-    if (call.toolState === "running") refuse("run the tool again", "it still runs");
+    if (call.toolState === "running") fail("run the tool again", "it still runs");
     call.toolState = "running";
     let output: unknown;
     try {
@@ -469,7 +469,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   #release(runtime: ToolRuntime): void {
     try {
       const released: unknown = this.host.release(runtime);
-      if (released !== undefined) atOnce(released);
+      if (released !== undefined) assertSync(released);
     } catch (error) {
       this.report("internal", error);
     }
@@ -525,7 +525,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
       });
       if (!wait.isActive) {
         // Its result is ignored, and it must not end the process.
-        if (typeof work !== "function") atOnce(work);
+        if (typeof work !== "function") assertSync(work);
         return;
       }
       const settle = (answer: () => void): void => {
@@ -584,7 +584,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     const { clock, graceMs } = this.settings;
     // A generator has ended when its `return` has settled, though its last output may still wait.
     const ended = Promise.resolve(this.#stopTool?.() ?? output)
-      .then(NO_LOG, NO_LOG)
+      .then(noop, noop)
       .then(() => void (this.toolState = "ended"));
     if (graceMs > 0 && await within(clock, graceMs, ended) !== TIME_OVER) return true;
     // By then the observers have seen the end of the call.
@@ -660,7 +660,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     if (timeoutMs < ms) ms = timeoutMs;
     try {
       // A function is only called for its signal here. A value that is not a signal ends no call.
-      const given = atOnce(typeof signal === "function" ? signal() : signal);
+      const given = assertSync(typeof signal === "function" ? signal() : signal);
       if (given !== undefined) checkFunction("use the signal", given?.addEventListener, "it");
       caller = given;
     } catch (error) {

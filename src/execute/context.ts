@@ -6,9 +6,9 @@
 import {
   type Answer,
   defined,
-  NO_LOG,
+  fail,
+  noop,
   type QuestionFields,
-  refuse,
   type Services,
   type Tool,
   type ToolContext,
@@ -85,12 +85,12 @@ export class CallContext implements ToolContext<never, never, never> {
 
   /** Does nothing unless the layer of emissions replaces it. */
   get metadata(): (value: unknown) => void {
-    return NO_LOG;
+    return noop;
   }
 
   /** Does nothing unless the layer of emissions replaces it. */
   get progress(): (done: number, total?: number, message?: string) => void {
-    return NO_LOG;
+    return noop;
   }
 
   /** Added by the layer of questions. */
@@ -134,7 +134,7 @@ export function contextWith(layers: readonly Layer[]): typeof CallContext {
 }
 
 async function withoutQuestions(): Promise<never> {
-  return await refuse("ask or take a step", "the dispatcher has no layer of questions");
+  return await fail("ask or take a step", "the dispatcher has no layer of questions");
 }
 
 /** Inherited members of the lower services stay, and so do members that are `undefined` above. */

@@ -3,12 +3,12 @@
 import { isToolHost, type ToolHost } from "../registry/mod.ts";
 import { isToolset, type Selection, type Toolset } from "../select/mod.ts";
 import {
-  atOnce,
+  assertSync,
   callHook,
   clip,
+  fail,
   isFunction,
   once,
-  refuse,
   type Tool,
   type ToolFailure,
   ToolResult,
@@ -47,7 +47,7 @@ export class Kernel implements CallShared {
   /** The registry that runs the tools of a toolset. */
   hostOf({ source, name }: Toolset): ToolHost {
     if (isToolHost(source)) return source;
-    refuse(
+    fail(
       `${MAKE} for the toolset "${name}"`,
       "its tools came from a list: register them instead",
     );
@@ -133,10 +133,10 @@ export class Dispatcher {
     this.#kernel = options instanceof Kernel ? options : new Kernel(resolveSettings(options));
     if (isSelectable(source)) {
       this.#registry = source;
-      this.#toolset = atOnce(source.select(NOTHING));
+      this.#toolset = assertSync(source.select(NOTHING));
       this.#host = source;
     } else {
-      if (!isToolset(source)) refuse(MAKE, "it needs a toolset or a registry");
+      if (!isToolset(source)) fail(MAKE, "it needs a toolset or a registry");
       this.#toolset = source;
       this.#host = this.#kernel.hostOf(source);
     }
@@ -157,7 +157,7 @@ export class Dispatcher {
   get toolset(): Toolset {
     const registry = this.#registry;
     if (registry !== undefined && registry.revision !== this.#toolset.revision) {
-      this.#toolset = atOnce(registry.select(NOTHING));
+      this.#toolset = assertSync(registry.select(NOTHING));
     }
     return this.#toolset;
   }
@@ -191,7 +191,7 @@ export class Dispatcher {
     try {
       const { toolset } = this;
       const { bridge } = toolset;
-      const target = bridge?.lead(request, this.maxArgumentBytes);
+      const target = bridge?.resolveTarget(request, this.maxArgumentBytes);
       if (bridge && target) return this.withToolset(bridge.behind).run(target, context, started);
       // Models and hosts in JavaScript may pass any value.
       const { name, ticket }: ToolCall & ResumedCall = Object(call);

@@ -7,16 +7,16 @@ import {
   checkFunction,
   checkWord,
   type Clock,
+  createCheck,
   defined,
   describe,
+  fail,
   isFunction,
   MAX_TIMEOUT_MS,
-  must,
-  NO_LOG,
+  noop,
   numberFrom,
   oneOf,
   readFields,
-  refuse,
   systemClock,
 } from "../tool/mod.ts";
 import { REQUIREMENTS } from "./call.ts";
@@ -84,7 +84,7 @@ const CHECKS = {
   closeTimeoutMs: checkMs,
   maxArgumentBytes: numberFrom(2),
   maxOutputBytes: numberFrom(MIN_OUTPUT_BYTES),
-  layers: must<readonly unknown[]>("a list", Array.isArray),
+  layers: createCheck<readonly unknown[]>("a list", Array.isArray),
   onError: checkFunction as Check<NonNullable<DispatcherOptions["onError"]>>,
   clock: anyValue as Check<Clock>,
 } satisfies { readonly [Name in keyof DispatcherOptions]-?: Check };
@@ -111,7 +111,7 @@ export function resolveSettings(
     ...read,
     layers: (read.layers ?? []).flat().map(checkLayer),
     onError: (report: DispatchErrorReport) =>
-      callHook(() => read.onError?.call(options, report), NO_LOG),
+      callHook(() => read.onError?.call(options, report), noop),
   });
 }
 
@@ -132,7 +132,7 @@ function checkLayer(layer: unknown): Layer {
   const parts = defined({ for: around, observe, unresolved, ...context });
   // The dispatcher has further fields, so a misspelt one is only noticed at the end.
   if (Object.keys(parts).length === 0) {
-    refuse(action, "it has no effect without for, observe, unresolved or context");
+    fail(action, "it has no effect without for, observe, unresolved or context");
   }
   for (const [field, part] of Object.entries(parts)) checkFunction(action, part, field);
   return layer as Layer;

@@ -6,7 +6,14 @@
  */
 
 import type { ToolHost } from "../registry/mod.ts";
-import { atOnce, callHook, isFunction, isObject, type Tool, type ToolResult } from "../tool/mod.ts";
+import {
+  assertSync,
+  callHook,
+  isFunction,
+  isObject,
+  type Tool,
+  type ToolResult,
+} from "../tool/mod.ts";
 import { validate } from "./arguments.ts";
 import {
   type CallShared,
@@ -24,7 +31,7 @@ export function compose(tool: Tool, host: ToolHost, kernel: CallShared): Plan {
   const applied: Layer[] = [];
   const stage = (name: Layer["stage"], inner: Ring): Ring =>
     layers.reduceRight((next: Ring, layer) => {
-      const around = layer.stage === name ? atOnce(layer.for?.(tool, host)) : undefined;
+      const around = layer.stage === name ? assertSync(layer.for?.(tool, host)) : undefined;
       if (around === undefined) return next;
       const applies = conditionOf(layer);
       applied.push(layer);
@@ -77,7 +84,7 @@ function observersOf(tool: Tool, kernel: CallShared): Plan["observers"] {
   for (const layer of kernel.settings.layers) {
     // An observer that cannot be created must not fail the calls.
     callHook(() => {
-      const observer = Object(atOnce(layer.observe?.(tool)));
+      const observer = Object(assertSync(layer.observe?.(tool)));
       for (const [name, list] of Object.entries(observers)) {
         if (isFunction(observer[name])) list.push(observer[name].bind(observer) as never);
       }

@@ -17,23 +17,23 @@ import {
 } from "./suspension.ts";
 import { admitSchema, compileOnce, issuesOf, type SchemaEngine } from "../schema/mod.ts";
 import {
+  abortable,
   type Answer,
   checkWord,
   cleanText,
+  createCheck,
   describe,
   describeThrown,
+  fail,
   isObject,
   type Issue,
   type JsonSchema,
-  must,
-  NO_LOG,
+  noop,
   type Question,
   type QuestionFields,
   type QuestionKind,
   readFields,
-  refuse,
   type ToolResult,
-  untilAborted,
   within,
 } from "../tool/mod.ts";
 
@@ -144,12 +144,12 @@ export class QuestionSession {
     let why = "its caller could not be asked";
     try {
       const asked = (async () => await options.onQuestion?.(question, new CallView(call)))();
-      const answer: unknown = await untilAborted(asked, deadline.signal);
+      const answer: unknown = await abortable(asked, deadline.signal);
       why =
         `the answer to "${question.key}" must have the "action" accept, decline or cancel, in at most 64 kB`;
       return answer === undefined || answer === null
         ? answer
-        : readAnswer(answer) ?? refuse("take an answer", why);
+        : readAnswer(answer) ?? fail("take an answer", why);
     } catch (error) {
       deadline.throwIfAborted();
       call.report("ask", error);
@@ -175,7 +175,7 @@ export class QuestionSession {
       // Asynchronous, because a tool may ask several questions together.
       void this.#settleSteps().then(() => deadline.abort(new Suspended()));
     }
-    return untilAborted(new Promise<never>(() => {}), deadline.signal);
+    return abortable(new Promise<never>(() => {}), deadline.signal);
   }
 
   async #settleSteps(): Promise<void> {
@@ -192,7 +192,7 @@ export class QuestionSession {
       KEY.test(key),
       (action) =>
         this.#call.context.transaction
-          ? refuse(action, "its transaction may be rolled back")
+          ? fail(action, "its transaction may be rolled back")
           : action,
     );
     // The stored value is the result of an earlier run of the same step.
@@ -209,7 +209,7 @@ export class QuestionSession {
     work: () => Result | Promise<Result>,
   ): Promise<Result> {
     const verdict = readJson(await work() ?? null, MAX_MEMORY_BYTES, true);
-    if (verdict.kind === "refused") refuse(action, describeRefusal(verdict));
+    if (verdict.kind === "refused") fail(action, describeRefusal(verdict));
     const value = verdict.kind === "json" ? verdict.value : undefined;
     this.#keep(key, { result: value }, verdict.kind === "large");
     return copyOf(value) as Result;
@@ -220,14 +220,14 @@ export class QuestionSession {
     const { isOver, deadline } = this.#call;
     const action = `${doing} ${describe(key)}`;
     deadline.throwIfAborted();
-    if (isOver) refuse(action, "the call has ended");
+    if (isOver) fail(action, "the call has ended");
     try {
       if (typeof key !== "string" || !isKey) {
-        refuse(action, 'its key must be 1 to 64 letters, digits, "_", "." or "-"');
+        fail(action, 'its key must be 1 to 64 letters, digits, "_", "." or "-"');
       }
-      if (this.#keys.has(key)) refuse(action, "its key was used before in this call");
+      if (this.#keys.has(key)) fail(action, "its key was used before in this call");
       if (this.#keys.size === MAX_KEYS) {
-        refuse(action, `a call has at most ${MAX_KEYS} questions and steps`);
+        fail(action, `a call has at most ${MAX_KEYS} questions and steps`);
       }
       this.#keys.add(key);
       return read(action);
@@ -241,7 +241,7 @@ export class QuestionSession {
     this.#memory.set(key, kept);
     if (isLarge || utf8Length(JSON.stringify([...this.#memory])) > MAX_MEMORY_BYTES) {
       const problem = `they have more than ${MAX_MEMORY_BYTES} bytes of JSON together`;
-      refuse("keep the answers and steps of a call", problem);
+      fail("keep the answers and steps of a call", problem);
     }
   }
 
@@ -294,7 +294,7 @@ export class QuestionSession {
 
 /** Marks a rejection as handled: a tool may ask without awaiting the answer. */
 function handled<T>(promise: Promise<T>): Promise<T> {
-  promise.then(undefined, NO_LOG);
+  promise.then(undefined, noop);
   return promise;
 }
 
@@ -329,7 +329,10 @@ export const MAX_MEMORY_BYTES = 65_536;
 const KINDS: readonly QuestionKind[] = ["input", "approval", "authorization", "client"];
 
 const FIELDS = {
-  kind: must(KINDS.join(" or "), (kind): kind is QuestionKind => KINDS.includes(kind as never)),
+  kind: createCheck(
+    KINDS.join(" or "),
+    (kind): kind is QuestionKind => KINDS.includes(kind as never),
+  ),
   message: (action: string, message: unknown, place: string): string =>
     cleanText(checkWord(action, message, place), Infinity),
   // The engine checks it.
@@ -339,7 +342,7 @@ const FIELDS = {
     const href = URL.canParse(url as string) ? new URL(url as string).href : "";
     return /^https?:/.test(href)
       ? href
-      : refuse(action, `${place} must begin with https:// or http://`);
+      : fail(action, `${place} must begin with https:// or http://`);
   },
 };
 
@@ -353,14 +356,14 @@ export function readQuestion(
   const { kind = "input", message, schema, ...rest } = readFields(action, fields, FIELDS);
   if (schema !== undefined) admitSchema(engine, schema);
   const more = schema === undefined ? rest : { ...rest, schema: frozenCopy(schema) ?? true };
-  if (message === undefined) refuse(action, 'it has no "/message"');
+  if (message === undefined) fail(action, 'it has no "/message"');
   // It is not cut: a person could approve the missing part.
-  if (message.length > 2_000) refuse(action, '"/message" must have at most 2000 characters');
+  if (message.length > 2_000) fail(action, '"/message" must have at most 2000 characters');
   if ((more.url !== undefined) !== (kind === "authorization")) {
-    refuse(action, 'a question for an authorization, and no other, has a "/url"');
+    fail(action, 'a question for an authorization, and no other, has a "/url"');
   }
   if (schema !== undefined && kind !== "input" && kind !== "client") {
-    refuse(action, 'only a question for input has a "/schema"');
+    fail(action, 'only a question for input has a "/schema"');
   }
   return { key, kind, message, ...more };
 }

@@ -8,9 +8,9 @@ import type { Toolset } from "../select/mod.ts";
 import {
   type Answer,
   type ArgumentRepair,
-  NO_LOG,
+  fail,
+  noop,
   type Question,
-  refuse,
   type SuspendedCall,
   TIME_OVER,
   type Tool,
@@ -117,7 +117,7 @@ export async function resume(
   });
   const answer = await inTime(settings, pending).catch((error) => {
     // Nothing has run, so the ticket stays valid.
-    pending.then((late) => "ok" in late ? undefined : late.release()).catch(NO_LOG);
+    pending.then((late) => "ok" in late ? undefined : late.release()).catch(noop);
     throw error;
   });
   if ("ok" in answer) return answer;
@@ -131,5 +131,5 @@ export async function inTime<T>(
   work: Promise<T>,
 ): Promise<T> {
   const answer = await within(clock, closeTimeoutMs, work);
-  return answer === TIME_OVER ? refuse("use the store", "it took too long") : answer;
+  return answer === TIME_OVER ? fail("use the store", "it took too long") : answer;
 }

@@ -7,15 +7,15 @@ import {
   type Answers,
   type Check,
   checkPort,
+  createCheck,
+  fail,
   isFunction,
   isListOf,
   isObject,
-  must,
   nearIds,
   numberFrom,
   once,
   type OutputOverflow,
-  refuse,
   systemClock,
   type ToolFailure,
   ToolResult,
@@ -132,7 +132,7 @@ const OTHERS: readonly string[] =
 
 const checkCount: Check<number> = numberFrom(1);
 
-const checkValidators: Check<readonly CallValidator[]> = must(
+const checkValidators: Check<readonly CallValidator[]> = createCheck(
   "a list of functions",
   (value) => isListOf(value, (item): item is CallValidator => isFunction(item)),
 );
@@ -156,7 +156,7 @@ class FullKernel extends Kernel {
   constructor(options: ToolDispatcherOptions, counted?: MetricsLayer) {
     // Narrowing the options themselves would lose their type.
     const given: unknown = options;
-    if (!isObject(given)) refuse(MAKE, "its options must be an object");
+    if (!isObject(given)) fail(MAKE, "its options must be an object");
     const { clock = systemClock, telemetry: port, tickets, repair: repairs = [] } = options;
     const { approvalTimeoutMs: timeoutMs, layers: own = [] } = options;
     checkPort(MAKE, "telemetry", port, ["begin"]);
@@ -199,7 +199,7 @@ class FullKernel extends Kernel {
   override hostOf({ source, bridge, name }: Toolset): ToolHost {
     if (isToolHost(source)) return source;
     return once(this.#hosts, source, () => {
-      const engine = this.#engine ?? (bridge && this.hostOf(bridge.behind).engine) ?? refuse(
+      const engine = this.#engine ?? (bridge && this.hostOf(bridge.behind).engine) ?? fail(
         `${MAKE} for the toolset "${name}"`,
         "its tools came from a list: set the option engine",
       );
@@ -366,7 +366,7 @@ export class ToolDispatcher extends Dispatcher {
     calls: readonly (ToolCall | ResumedCall)[],
     context?: DispatchContext | null,
   ): Promise<readonly ToolResult[]> {
-    if (!Array.isArray(calls)) refuse("dispatch calls", "they must be a list");
+    if (!Array.isArray(calls)) fail("dispatch calls", "they must be a list");
     const { maxCallsPerBatch } = this;
     const shared = context ?? {};
     return await Promise.all(calls.map((call: ToolCall | ResumedCall, index) => {

@@ -19,15 +19,15 @@ import {
   type Check,
   checkFlag,
   clip,
+  createCheck,
   defined,
   describeTool,
+  fail,
   isObject,
   makeTool,
-  must,
   nearIds,
   once,
   readFields,
-  refuse,
   type Tool,
   type ToolContext,
   type ToolDefinition,
@@ -77,12 +77,12 @@ const MAX_QUERY = 8_192;
 
 const CHECKS = {
   pinned: checkIds,
-  limit: must(
+  limit: createCheck(
     `a whole number from 1 to ${MAX_TOOLS}`,
     (value): value is number =>
       Number.isInteger(value) && (value as number) >= 1 && (value as number) <= MAX_TOOLS,
   ),
-  detail: must(
+  detail: createCheck(
     '"signature", "no-examples" or "full"',
     (value): value is ToolDetail => ["signature", "no-examples", "full"].includes(value as string),
   ),
@@ -142,7 +142,7 @@ const CHECKS = {
  */
 export function createToolBridge(toolset: Toolset, options: ToolBridgeOptions = {}): Toolset {
   if (!isToolset(toolset)) {
-    refuse(ACTION, "it needs a toolset; a registry gives one by select()");
+    fail(ACTION, "it needs a toolset; a registry gives one by select()");
   }
   return new ToolBridge(toolset.bridge?.behind ?? toolset, readFields(ACTION, options, CHECKS));
 }
@@ -208,7 +208,7 @@ class ToolBridge extends Toolset implements ToolsetBridge {
     return (this.#own.has(id) ? this.#own : this.behind).explain(id, explainer);
   }
 
-  lead<Call extends { readonly name: string; readonly arguments?: unknown }>(
+  resolveTarget<Call extends { readonly name: string; readonly arguments?: unknown }>(
     call: Call,
     maxLength: number = Infinity,
   ): Call | undefined {
@@ -362,7 +362,7 @@ const CALL_TOOL: Tool = makeTool({
 
 function behind(context: ToolContext): Toolset {
   return CallContext.callOf(context)?.toolset.bridge?.behind ??
-    refuse("use a tool of a bridge", "the call must come to the bridge");
+    fail("use a tool of a bridge", "the call must come to the bridge");
 }
 
 function unknown(name: string, toolset: Toolset): string {

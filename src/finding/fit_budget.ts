@@ -19,15 +19,15 @@ import {
   type Check,
   checkFunction,
   checkText,
+  createCheck,
   describe,
+  fail,
   isListOf,
   isTool,
   isToolId,
   makeTool,
-  must,
   once,
   readFields,
-  refuse,
   type Tool,
   type ToolDefinition,
   wholeFrom,
@@ -79,7 +79,7 @@ function tokensOf(value: unknown, count: TokenCounter): number {
   // Whole, because budgets are: an estimate may have a fraction.
   return Number.isFinite(tokens) && (tokens as number) >= 0
     ? Math.ceil(tokens as number)
-    : refuse("count tokens", `the counter must give a number, 0 or above, not ${describe(tokens)}`);
+    : fail("count tokens", `the counter must give a number, 0 or above, not ${describe(tokens)}`);
 }
 
 /**
@@ -145,8 +145,8 @@ export interface FittedTools<Tools = unknown, Id extends string = string> {
   readonly leftOut: readonly LeftOutTool[];
 }
 
-const checkList = must("a list of ids of tools", (value) => Array.isArray(value));
-const checkId = must("the id of a tool", isToolId);
+const checkList = createCheck("a list of ids of tools", (value) => Array.isArray(value));
+const checkId = createCheck("the id of a tool", isToolId);
 
 /** Checks a list of ids. The message names the invalid one. */
 export const checkIds: Check<readonly string[]> = (action, value, place) =>
@@ -159,7 +159,10 @@ const CHECKS = {
   tokens: wholeFrom(1),
   target: (_action, value) => value as TargetLike,
   query: checkText,
-  ranked: must("a list of tools", (value): value is readonly Tool[] => isListOf(value, isTool)),
+  ranked: createCheck(
+    "a list of tools",
+    (value): value is readonly Tool[] => isListOf(value, isTool),
+  ),
   pinned: checkIds,
   count: checkFunction as Check<unknown> as Check<TokenCounter>,
   options: (_action, value) => value as ExportOptions,
@@ -218,15 +221,15 @@ export function fitBudget<const Like extends TargetLike>(
 ): FittedTools<ToolsOf<Like>, TargetOf<Like>["id"]> {
   const read = readFields(ACTION, options, CHECKS);
   const { query, ranked, count = countTokens, options: exportOptions } = read;
-  const budget = read.tokens ?? refuse(ACTION, 'it needs "/tokens", a whole number, 1 or above');
-  const target = (read.target ?? refuse(ACTION, 'it needs "/target"')) as Like;
+  const budget = read.tokens ?? fail(ACTION, 'it needs "/tokens", a whole number, 1 or above');
+  const target = (read.target ?? fail(ACTION, 'it needs "/target"')) as Like;
   const available = toolsOf(source);
   // A bridge requires its own tools.
   const { bridge } = source as Toolset;
   const own = bridge ? available.filter((tool) => bridge.behind.get(tool.id) !== tool) : [];
   const pinned = [...own.map(({ id }) => id), ...read.pinned ?? []];
   if (query !== undefined && ranked !== undefined) {
-    refuse(ACTION, '"/query" and "/ranked" both say what the tools are for: give one of them');
+    fail(ACTION, '"/query" and "/ranked" both say what the tools are for: give one of them');
   }
   const fitting = query === undefined
     ? ranked
@@ -255,7 +258,7 @@ export function fitBudget<const Like extends TargetLike>(
     const tooMany = exported.rejected.length;
     if (tooMany > 0) {
       const least = leastWorth(chosen, tooMany);
-      if (least.size === 0) refuse(ACTION, exported.rejected[0]?.message ?? "");
+      if (least.size === 0) fail(ACTION, exported.rejected[0]?.message ?? "");
       // The target is full: a further choice among all tools would be refused in the same way.
       kept = chosen.map(({ candidate }) => candidate).filter((candidate) => !least.has(candidate));
     } else if (tokens > budget) {
@@ -292,7 +295,7 @@ function findCandidates(
   formsOf: (tool: Tool) => Forms,
 ): { readonly candidates: readonly Candidate[]; readonly leftOut: readonly LeftOutTool[] } {
   const missing = pinned.find((id) => !available.some((tool) => tool.id === id));
-  if (missing !== undefined) refuse(ACTION, `the pinned tool "${missing}" is not available`);
+  if (missing !== undefined) fail(ACTION, `the pinned tool "${missing}" is not available`);
   const ranks = new Map(fitting?.map(({ id }, rank) => [id, rank]));
   const leftOut: LeftOutTool[] = [];
   const candidates: Candidate[] = [];
@@ -308,7 +311,7 @@ function findCandidates(
     // The value decreases with the rank, as in discounted cumulative gain.
     const value = 1 / Math.log2((rank ?? 0) + 2);
     if (typeof forms !== "string") candidates.push({ tool, value, forms, pinned: isPinned });
-    else if (isPinned) refuse(ACTION, `the pinned tool "${id}" cannot be sent: ${forms}`);
+    else if (isPinned) fail(ACTION, `the pinned tool "${id}" cannot be sent: ${forms}`);
     else leftOut.push({ id, reason: "target", message: forms });
   }
   return { candidates, leftOut };
@@ -324,7 +327,7 @@ function leastWorth(chosen: readonly Chosen[], count: number): ReadonlySet<Candi
 
 function toolsOf(source: Toolset | readonly Tool[]): readonly Tool[] {
   if (isListOf(source, isTool)) return source;
-  return isToolset(source) ? source.available() : refuse(
+  return isToolset(source) ? source.available() : fail(
     ACTION,
     "it needs a toolset or a list of tools; a registry gives a toolset by select()",
   );

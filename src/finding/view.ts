@@ -19,6 +19,8 @@ import {
   checkText,
   checkWord,
   copyJson,
+  createCheck,
+  fail,
   isListOf,
   isObject,
   type Issue,
@@ -28,10 +30,8 @@ import {
   type JsonSchema,
   type JsonSchemaObject,
   makeTool,
-  must,
   pointerStep,
   readFields,
-  refuse,
   setOwn,
   type Tool,
   TOOL_NAME_RULE,
@@ -56,10 +56,10 @@ export interface ViewOptions {
   readonly defaults?: { readonly [argument: string]: unknown } | undefined;
 }
 
-const checkValues = must("an object of arguments", isObject);
+const checkValues = createCheck("an object of arguments", isObject);
 
 const OPTIONS = {
-  name: must(
+  name: createCheck(
     `a name without a namespace, ${TOOL_NAME_RULE}: the namespace is the tool's`,
     isToolName,
   ),
@@ -74,7 +74,7 @@ const OPTIONS = {
       ]),
     );
   },
-  hide: must(
+  hide: createCheck(
     "a list of arguments",
     (value): value is readonly string[] => isListOf(value, isWord),
   ),
@@ -145,13 +145,15 @@ export function viewOf(tool: Tool, options: ViewOptions): Tool {
   const examples = original.examples.flatMap((example) => shownExample(example, change));
   const names = new Set(propertiesOf(original.parameters).map(([argument]) => argument));
   const { view: inner, parametersStandard } = original;
-  const tell = (issue: Issue): Issue => told(issue, change, names);
-  const lead: ViewedTool["lead"] = (args, issuesOf) => {
+  const toViewIssue = (issue: Issue): Issue => told(issue, change, names);
+  const toOriginalArguments: ViewedTool["toOriginalArguments"] = (args, issuesOf) => {
     const value = led(args as Args, change);
     const isChecked = parametersStandard === undefined || inner !== undefined;
     const issues = isChecked ? issuesOf(original.parameters, value) : undefined;
-    const last = issues === undefined ? inner?.lead(value, issuesOf) ?? { value } : { issues };
-    return last.issues === undefined ? last : { issues: last.issues.map(tell) };
+    const last = issues === undefined
+      ? inner?.toOriginalArguments(value, issuesOf) ?? { value }
+      : { issues };
+    return last.issues === undefined ? last : { issues: last.issues.map(toViewIssue) };
   };
   const fields = {
     ...original,
@@ -163,8 +165,8 @@ export function viewOf(tool: Tool, options: ViewOptions): Tool {
     examples,
     view: Object.freeze({
       tool: original,
-      lead,
-      tell: (issue: Issue) => tell(inner?.tell(issue) ?? issue),
+      toOriginalArguments,
+      toViewIssue: (issue: Issue) => toViewIssue(inner?.toViewIssue(issue) ?? issue),
     }),
   };
   const view = makeTool(fields as ToolDefinition);
@@ -205,7 +207,7 @@ function requiredOf(schema: JsonSchemaObject): readonly string[] {
 function checkChange(action: string, schema: JsonSchemaObject, change: Change): void {
   const { bind, defaults, rename, hide } = change;
   if (changesNames(change) && (schema["$ref"] ?? schema["$dynamicRef"]) !== undefined) {
-    refuse(action, 'its parameters are a "$ref" at the root, which does not name its arguments');
+    fail(action, 'its parameters are a "$ref" at the root, which does not name its arguments');
   }
   const properties = new Map(propertiesOf(schema));
   const required = new Set(requiredOf(schema));
@@ -214,16 +216,16 @@ function checkChange(action: string, schema: JsonSchemaObject, change: Change): 
     for (const name of names.keys()) {
       const place = `"/${field}${pointerStep(name)}"`;
       if (!properties.has(name)) {
-        refuse(action, `${place} is no argument of the tool: ${[...properties.keys()].join(", ")}`);
+        fail(action, `${place} is no argument of the tool: ${[...properties.keys()].join(", ")}`);
       }
       const other = places.get(name);
       // Only a new name and a default go together.
       if (other !== undefined && !(field === "defaults" && rename.has(name))) {
-        refuse(action, `${place} is in ${other}, too`);
+        fail(action, `${place} is in ${other}, too`);
       }
       places.set(name, place);
       if (field === "hide" && required.has(name)) {
-        refuse(action, `${place} hides a required argument: bind it to a value`);
+        fail(action, `${place} hides a required argument: bind it to a value`);
       }
     }
   }
@@ -231,7 +233,7 @@ function checkChange(action: string, schema: JsonSchemaObject, change: Change): 
   for (const name of properties.keys()) {
     const now = shownName(name, change);
     const other = now === undefined ? undefined : shown.get(now);
-    if (other !== undefined) refuse(action, `"${other}" and "${name}" would both be "${now}"`);
+    if (other !== undefined) fail(action, `"${other}" and "${name}" would both be "${now}"`);
     if (now !== undefined) shown.set(now, name);
   }
   const { required: _, ...single } = withoutRules(linked(schema));
@@ -239,7 +241,7 @@ function checkChange(action: string, schema: JsonSchemaObject, change: Change): 
   for (const [field, values] of Object.entries({ bind, defaults })) {
     for (const [name, value] of values) {
       if (!fits(Object.fromEntries([[name, value]]))) {
-        refuse(action, `"/${field}${pointerStep(name)}" does not fit the argument's schema`);
+        fail(action, `"/${field}${pointerStep(name)}" does not fit the argument's schema`);
       }
     }
   }

@@ -9,13 +9,13 @@ import {
   checkText,
   checkWord,
   clip,
+  createCheck,
   defined,
+  fail,
   isListOf,
   isObject,
-  must,
   oneOf,
-  refuse,
-  refuseOthers,
+  rejectUnknownFields,
   wholeFrom,
 } from "../tool/mod.ts";
 import type { CallFormat, MediaFormat } from "./call_format.ts";
@@ -85,13 +85,13 @@ function maybe(check: Check): Check {
   return (action, value, place) => value === undefined ? value : check(action, value, place);
 }
 
-const checkObject = must("an object", isObject);
+const checkObject = createCheck("an object", isObject);
 
 /** The check of an object with these fields and no others. */
 function record<Of>(fields: { readonly [Field in keyof Required<Of>]: Check }): Check {
   return (action, value, place) => {
     const object = checkObject(action, value, place);
-    refuseOthers(place === "" ? action : `${action}: ${place}`, object, Object.keys(fields));
+    rejectUnknownFields(place === "" ? action : `${action}: ${place}`, object, Object.keys(fields));
     for (const [field, check] of Object.entries<Check>(fields)) {
       check(action, object[field], place === "" ? field : `${place}.${field}`);
     }
@@ -101,7 +101,7 @@ function record<Of>(fields: { readonly [Field in keyof Required<Of>]: Check }): 
 
 function listOf(item: Check): Check {
   return (action, value, place) => {
-    const list = must("a list", Array.isArray)(action, value, place);
+    const list = createCheck("a list", Array.isArray)(action, value, place);
     for (const [index, one] of list.entries()) item(action, one, `${place}[${index}]`);
     return value;
   };
@@ -112,7 +112,7 @@ function formsOf(cell: Check, all?: "all"): Check {
     const table = checkObject(action, value, place);
     for (const row of Object.keys(table)) {
       if (Object.hasOwn(KEYWORD_FORMS, row)) continue;
-      refuse(action, `${place} has no form "${clip(row, 100)}"`);
+      fail(action, `${place} has no form "${clip(row, 100)}"`);
     }
     for (const row of Object.keys(all === undefined ? table : KEYWORD_FORMS)) {
       cell(action, table[row], `${place}["${row}"]`);
@@ -121,11 +121,11 @@ function formsOf(cell: Check, all?: "all"): Check {
   };
 }
 
-const checkTexts = must(
+const checkTexts = createCheck(
   "a list of strings",
   (value) => isListOf(value, (item) => typeof item === "string"),
 );
-const checkOtherTarget = must(
+const checkOtherTarget = createCheck(
   "the name of a target, or what defineTarget made",
   (value): value is string | Target => isTargetName(value) || isTarget(value),
 );
@@ -143,7 +143,7 @@ const checkNames: Check = (action, value, place) => {
   const { also, separator } = value as NameRule;
   const illegal = (separator.match(/\W/gu) ?? []).find((character) => !also.includes(character));
   if (illegal !== undefined) {
-    refuse(action, `${place}.separator has "${illegal}", which ${place}.also does not allow`);
+    fail(action, `${place}.separator has "${illegal}", which ${place}.also does not allow`);
   }
   return value;
 };

@@ -3,11 +3,11 @@
 import {
   type Answers,
   clip,
+  fail,
   isObject,
   isSuspended,
   type Question,
-  refuse,
-  refuseOthers,
+  rejectUnknownFields,
   type ToolCallError,
   ToolResult,
 } from "../tool/mod.ts";
@@ -253,22 +253,22 @@ function checkTurnAnswers(
   { calls, results }: Pick<Turn, "calls" | "results">,
   answers: TurnAnswers,
 ): void {
-  if (!isObject(answers)) refuse("resume the turn", "the answers must be an object");
+  if (!isObject(answers)) fail("resume the turn", "the answers must be an object");
   const resultsOf = Map.groupBy(results, (_, index) => calls[index]?.callId);
   for (const [callId, given] of Object.entries(answers)) {
     const action = `resume the call ${JSON.stringify(clip(callId))}`;
-    const meant = resultsOf.get(callId) ?? refuse(action, "the turn has no call with that id");
-    if (!isObject(given)) refuse(action, "its answers must be an object");
+    const meant = resultsOf.get(callId) ?? fail(action, "the turn has no call with that id");
+    if (!isObject(given)) fail(action, "its answers must be an object");
     // Calls may share an id, of which one waits.
     const [waiting, ...others] = meant.filter(isSuspended);
-    if (others.length > 0) refuse(action, "several calls with that id wait");
+    if (others.length > 0) fail(action, "several calls with that id wait");
     for (const [key, answer] of Object.entries(waiting === undefined ? {} : given)) {
       const shown = JSON.stringify(clip(key));
       if (waiting?.questions.some((question) => question.key === key) !== true) {
-        refuse(action, `it has no question ${shown}`);
+        fail(action, `it has no question ${shown}`);
       }
       if (!["accept", "decline", "cancel"].includes(answer?.action)) {
-        refuse(
+        fail(
           action,
           `the answer to ${shown} must be {"action": "accept"}, "decline" or "cancel"`,
         );
@@ -309,7 +309,7 @@ function turnOf<Like extends TargetLike>(
 }
 
 function checkOptions<Context>(options: TurnOptions<Context>): TurnOptions<Context> {
-  refuseOthers(
+  rejectUnknownFields(
     "dispatch the calls",
     options,
     FIELDS,

@@ -6,9 +6,9 @@
 import {
   type Check,
   checkFlag,
+  createCheck,
   defined,
   isObject,
-  must,
   readFields,
   type Tool,
 } from "../tool/mod.ts";
@@ -54,7 +54,7 @@ export interface ExportOptions extends RequestSettings {
   readonly path?: string;
 }
 
-const checkToolChoice: Check<ToolChoice> = must(
+const checkToolChoice: Check<ToolChoice> = createCheck(
   '"auto", "none", "required" or { tool: id }',
   (value): value is ToolChoice =>
     value === "auto" || value === "none" || value === "required" ||
@@ -62,14 +62,14 @@ const checkToolChoice: Check<ToolChoice> = must(
 );
 
 const FIELDS = {
-  onLoss: must(
+  onLoss: createCheck(
     '"describe", "warn", "reject-tool" or "throw"',
     (value): value is OnLoss =>
       value === "describe" || value === "warn" || value === "reject-tool" || value === "throw",
   ),
   strictFallback: checkFlag,
   namespaces: checkFlag,
-  path: must(
+  path: createCheck(
     'text that begins with "/" and contains "{id}"',
     (value): value is string =>
       typeof value === "string" && value.startsWith("/") && value.includes("{id}"),

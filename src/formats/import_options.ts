@@ -1,17 +1,17 @@
 /** The options of an import with their checks, the result of an import, and the port for pins. */
 
 import {
-  atOnce,
+  assertSync,
   type Check,
   checkRisk,
   clip,
   compareRisk,
+  createCheck,
   isListOf,
   isObject,
   isRiskLevel,
   isToolName,
   isWord,
-  must,
   type RiskLevel,
   type Tool,
   type ToolAnnotations,
@@ -149,13 +149,13 @@ export interface ImportToolsOptions extends ImportOptions {
   readonly unstrict?: boolean;
 }
 
-const checkNamespace = must('1 to 128 letters, digits, "_", "." or "-"', isToolName);
+const checkNamespace = createCheck('1 to 128 letters, digits, "_", "." or "-"', isToolName);
 const checkCount = wholeFrom(1);
-const checkNames = must(
+const checkNames = createCheck(
   "a list of strings that are not empty",
   (value): value is readonly string[] => isListOf(value, isWord),
 );
-const checkFilter = must(
+const checkFilter = createCheck(
   "a list of names, or a function",
   (value): value is ImportFilter => typeof value === "function" || isListOf(value, isWord),
 );
@@ -212,7 +212,7 @@ function valueFor<Value>(
   missing: Value,
 ): Value {
   if (typeof given === "function") {
-    return atOnce((given as (asked: RiskQuestion) => Value)(question));
+    return assertSync((given as (asked: RiskQuestion) => Value)(question));
   }
   if (isOne(given) || !isObject(given)) return given as Value;
   const record = given as { readonly [name: string]: Value };
@@ -228,7 +228,7 @@ export function isWanted({ include, exclude }: ImportOptions, name: string): boo
 }
 
 function isIn(filter: ImportFilter, name: string): unknown {
-  return typeof filter === "function" ? atOnce(filter(name)) : filter.includes(name);
+  return typeof filter === "function" ? assertSync(filter(name)) : filter.includes(name);
 }
 
 /** The decisions of the host about a tool. */

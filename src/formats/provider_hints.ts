@@ -1,6 +1,6 @@
 /** The hints of a tool for providers, and tools that a provider runs by itself. */
 
-import { isObject, makeTool, refuse, type Tool } from "../tool/mod.ts";
+import { fail, isObject, makeTool, type Tool } from "../tool/mod.ts";
 
 /**
  * The hints of a tool for providers. They are in the tool's `meta`, under `provider`, where importers
@@ -113,11 +113,11 @@ export interface ProviderToolDefinition {
 export function providerTool({ definitions, ...fields }: ProviderToolDefinition): Tool {
   const action = `make the provider's tool "${fields.name}"`;
   if (!isObject(definitions) || Object.keys(definitions).length === 0) {
-    refuse(action, '"/definitions" must have a definition for at least one target');
+    fail(action, '"/definitions" must have a definition for at least one target');
   }
   for (const [target, definition] of Object.entries(definitions)) {
     if (!isObject(definition)) {
-      refuse(action, `"/definitions/${target}" must be an object, as the provider documents it`);
+      fail(action, `"/definitions/${target}" must be an object, as the provider documents it`);
     }
   }
   return makeTool({ ...fields, meta: { provider: { definitions } } });

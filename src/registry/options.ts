@@ -9,14 +9,14 @@ import {
   callHook,
   copyJson,
   defined,
+  fail,
   isStandardSchema,
   type JsonSchema,
   MAX_TIMEOUT_MS,
-  NO_LOG,
+  noop,
   numberFrom,
-  refuse,
-  refuseOthers,
   type RegistryClock,
+  rejectUnknownFields,
   type Services,
   systemClock,
   type Tool,
@@ -81,7 +81,7 @@ const DEFAULTS: CompleteOptions = {
   services: Object.freeze({}),
   config: {},
   lifecycleTimeoutMs: 30_000,
-  onError: NO_LOG,
+  onError: noop,
   clock: systemClock,
 };
 
@@ -114,15 +114,15 @@ export interface RegistrySettings extends Omit<CompleteOptions, "tools" | "confi
 /** Reads and checks the options of a registry. */
 export function readOptions(options: RegistryOptions): CompleteOptions & RegistrySettings {
   const action = "make a registry";
-  refuseOthers(action, options, OPTIONS);
+  rejectUnknownFields(action, options, OPTIONS);
   const read = { ...DEFAULTS, ...defined(options) } as CompleteOptions;
   const { engine, lifecycleTimeoutMs, onError } = read;
   if (!isSchemaEngine(engine)) {
-    refuse(action, "its engine must be a schema engine: withSchemaCheck makes one");
+    fail(action, "its engine must be a schema engine: withSchemaCheck makes one");
   }
   checkTimeout(action, lifecycleTimeoutMs, "lifecycleTimeoutMs");
   const report: Report = (phase, toolId, error) =>
-    callHook(() => onError({ toolId, phase, error }), NO_LOG);
+    callHook(() => onError({ toolId, phase, error }), noop);
   return { ...read, report };
 }
 
@@ -150,12 +150,12 @@ export function admit(
   if (schema === undefined) {
     return given === undefined
       ? undefined
-      : refuse(doing, "it is given a configuration, and takes none");
+      : fail(doing, "it is given a configuration, and takes none");
   }
   // A tool with only optional settings receives an empty configuration.
   const config = attempt(doing, () => copyJson(given ?? {}, "its configuration"));
   const validator = attempt(doing, () => compileOnce(engine, schema));
   if (validator.check(config)) return config;
   const issues = validator.issues(config).map((issue) => issue.message).join("; ");
-  refuse(doing, `its configuration is ${given === undefined ? "missing" : "wrong"}: ${issues}`);
+  fail(doing, `its configuration is ${given === undefined ? "missing" : "wrong"}: ${issues}`);
 }

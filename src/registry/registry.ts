@@ -15,9 +15,9 @@ import type { SchemaEngine } from "../schema/mod.ts";
 import {
   askAvailable,
   checkFunction,
+  fail,
   makeTool,
   numberOf,
-  refuse,
   type Tool,
   type ToolDefinition,
 } from "../tool/mod.ts";
@@ -143,7 +143,7 @@ export class Registry implements ToolHost {
    */
   registerTools(candidates: Iterable<Tool | ToolDefinition>): readonly Tool[] {
     if (typeof candidates?.[Symbol.iterator] !== "function") {
-      refuse("register tools", "they must be a list");
+      fail("register tools", "they must be a list");
     }
     const entries: RegisteredTool[] = [];
     for (const candidate of candidates) entries.push(this.#admit(makeTool(candidate), "register"));
@@ -187,7 +187,7 @@ export class Registry implements ToolHost {
     const { config = this.#config.get(tool.id) } = options;
     const entry = this.#admit(tool, "update", config);
     const previous = this.#entries.get(tool.id) ??
-      refuse(`update tool "${tool.id}"`, "it is not registered");
+      fail(`update tool "${tool.id}"`, "it is not registered");
     this.#checkNames([tool], "update");
     if (config !== undefined) this.#config.set(tool.id, config);
     this.#set(entry);
@@ -384,7 +384,7 @@ export class Registry implements ToolHost {
       const { id } = tool;
       const doing = `${action} tool "${id}"`;
       if (action === "register" && (claimed.get(id) === id || this.hasTool(id))) {
-        refuse(doing, "the id is taken");
+        fail(doing, "the id is taken");
       }
       claimNames(doing, tool, claimed, this.#names);
     }
@@ -394,7 +394,7 @@ export class Registry implements ToolHost {
     const { tool } = entry;
     const { id, aliases } = tool;
     if (this.#ending !== undefined) {
-      refuse(`register tool "${id}"`, "the registry is disposed of");
+      fail(`register tool "${id}"`, "the registry is disposed of");
     }
     this.#forgetNames(id);
     this.#entries.set(id, entry);

@@ -15,13 +15,13 @@ import {
   type Toolset,
 } from "../select/mod.ts";
 import {
-  atOnce,
+  assertSync,
   callHook,
   checkFunction,
+  fail,
   isFunction,
   makeTool,
-  refuse,
-  refuseOthers,
+  rejectUnknownFields,
   type RiskLevel,
   type Tool,
   type ToolCategory,
@@ -70,7 +70,7 @@ export class ToolRegistry extends Registry {
   /** @throws {TypeError | RangeError} If an option or one of the tools is invalid. */
   constructor(options: ToolRegistryOptions) {
     const { index, tools = [], ...rest } = options;
-    refuseOthers("make a registry", options, [...OPTIONS, "index"]);
+    rejectUnknownFields("make a registry", options, [...OPTIONS, "index"]);
     super(rest);
     this.#configured = Object.keys(options.config ?? {});
     if (index !== undefined) {
@@ -205,7 +205,7 @@ export class ToolRegistry extends Registry {
   refresh(id?: string): readonly Tool[] {
     const tools = id === undefined
       ? this.tools
-      : [this.getTool(id) ?? refuse(`refresh tool "${id}"`, "it is not registered")];
+      : [this.getTool(id) ?? fail(`refresh tool "${id}"`, "it is not registered")];
     // An availability function that refreshes would be called for ever.
     if (this.#isRefreshing) return [];
     this.#isRefreshing = true;
@@ -242,9 +242,9 @@ export class ToolRegistry extends Registry {
   #searchIndex(): ToolIndex<ToolAnswer> {
     if (this.#index !== undefined) return this.#index;
     const make = this.#makeIndex ??
-      refuse("search", "the registry has no index option: createToolIndex makes one");
-    const index = atOnce(make());
-    for (const tool of this.tools) atOnce(index.add(tool));
+      fail("search", "the registry has no index option: createToolIndex makes one");
+    const index = assertSync(make());
+    for (const tool of this.tools) assertSync(index.add(tool));
     return this.#index = index;
   }
 }

@@ -3,7 +3,13 @@
  * the port with one package.
  */
 
-import { atOnce, type Issue, type JsonSchema, type JsonSchemaObject, once } from "../tool/mod.ts";
+import {
+  assertSync,
+  type Issue,
+  type JsonSchema,
+  type JsonSchemaObject,
+  once,
+} from "../tool/mod.ts";
 import type { Dialect } from "./keywords.ts";
 import type { NormalizedSchema } from "./normalize.ts";
 
@@ -136,9 +142,9 @@ export function issuesOf(
   value: unknown,
   length?: number,
 ): readonly Issue[] | undefined {
-  return atOnce(validator.check(value, length)) === true
+  return assertSync(validator.check(value, length)) === true
     ? undefined
-    : atOnce(validator.issues(value));
+    : assertSync(validator.issues(value));
 }
 
 const caches = new WeakMap<SchemaEngine, WeakMap<JsonSchemaObject, SchemaValidator>>();
@@ -173,7 +179,9 @@ function engineOf(engine: SchemaEngine, schema: JsonSchemaObject): SchemaEngine 
 export function admitSchema(engine: SchemaEngine, schema: JsonSchema, what?: string): void {
   // Anything else goes to the engine, which rejects values that are not schemas.
   if (typeof schema === "boolean") return;
-  const admitted: Partial<AdmittedSchema> = atOnce(engineOf(engine, schema).admit(schema, what));
+  const admitted: Partial<AdmittedSchema> = assertSync(
+    engineOf(engine, schema).admit(schema, what),
+  );
   if (typeof admitted?.dialect !== "string") {
     throw new TypeError(`The engine "${engine.name}" must return a dialect`);
   }
@@ -190,7 +198,7 @@ export function compileOnce(
   const cache = once(caches, compiler, () => new WeakMap());
   let validator = cache.get(key);
   if (validator === undefined) {
-    validator = atOnce(compiler.compile(schema, dialect));
+    validator = assertSync(compiler.compile(schema, dialect));
     cache.set(key, validator);
   }
   return validator;

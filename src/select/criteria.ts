@@ -12,16 +12,16 @@ import {
   checkFunction,
   checkRisk,
   checkWord,
+  createCheck,
   describe,
+  fail,
   isFunction,
   isObject,
   isPlain,
   isToolId,
   isToolName,
   isWord,
-  must,
   readFields,
-  refuse,
   type RiskLevel,
   riskRank,
   type Tool,
@@ -40,10 +40,10 @@ const MAX_ITEMS = 10_000;
 export function listOf<Item>(check: Check<Item>): Check<readonly Item[]> {
   return (action, value, place) => {
     if (!Array.isArray(value)) {
-      return refuse(action, `${place} must be a list, not ${describe(value)}`);
+      return fail(action, `${place} must be a list, not ${describe(value)}`);
     }
     if (value.length > MAX_ITEMS) {
-      refuse(action, `${place} must have at most ${MAX_ITEMS} items, not ${value.length}`);
+      fail(action, `${place} must have at most ${MAX_ITEMS} items, not ${value.length}`);
     }
     const start = place.slice(0, -1);
     // Array.from visits holes too, which are invalid.
@@ -65,14 +65,14 @@ export const checkFunctions: Check<readonly unknown[]> = listOf(checkFunction);
 export const checkWords: Check<readonly string[]> = namesOf(checkWord);
 export const checkCategories: Check<readonly string[]> = namesOf(checkCategory);
 export const checkIds: Check<readonly string[]> = namesOf(
-  must(`a tool's id, "name" or "namespace:name", each ${TOOL_NAME_RULE}`, isToolId),
+  createCheck(`a tool's id, "name" or "namespace:name", each ${TOOL_NAME_RULE}`, isToolId),
 );
-const checkNamespaceList = namesOf(must(`a namespace, ${TOOL_NAME_RULE}`, isToolName));
+const checkNamespaceList = namesOf(createCheck(`a namespace, ${TOOL_NAME_RULE}`, isToolName));
 /** Checks namespaces; a string is one of them. */
 export const checkNamespaces: Check<readonly string[]> = (action, value, place) =>
   checkNamespaceList(action, typeof value === "string" ? [value] : value, place);
 
-export const checkPlain: Check<Record<string, unknown>> = must(
+export const checkPlain: Check<Record<string, unknown>> = createCheck(
   "a plain object",
   (value): value is Record<string, unknown> => isObject(value) && isPlain(value),
 );
@@ -178,7 +178,7 @@ export interface Criterion {
 
 const NONE: readonly string[] = Object.freeze([]);
 
-export const checkRole: Check<string | null> = must(
+export const checkRole: Check<string | null> = createCheck(
   "a string that is not empty, or null for a caller without a role",
   (value): value is string | null => value === null || isWord(value),
 );
@@ -186,7 +186,7 @@ export const checkRole: Check<string | null> = must(
 /** The reader of descriptions: fields of a context that remove nothing. */
 export const READER_FIELDS = ["model", "provider", "locale"] as const;
 
-export const checkReader: Check<string> = must(
+export const checkReader: Check<string> = createCheck(
   "1 to 128 letters, digits or signs of ASCII",
   (value): value is string => typeof value === "string" && /^[!-~]{1,128}$/.test(value),
 );

@@ -3,7 +3,7 @@
  * contain their texts.
  */
 
-import { atOnce, describeThrown, type Tool } from "../tool/mod.ts";
+import { assertSync, describeThrown, type Tool } from "../tool/mod.ts";
 import { type CriterionName, REASONS, type SelectionStepName } from "./criteria.ts";
 import { reasonOf, shownName, type ToolFilter } from "./filters.ts";
 import type { ToolPolicy } from "./policies.ts";
@@ -129,7 +129,7 @@ function reasonOfDecider(decider: ToolFilter | ToolPolicy, tool: Tool): string {
     if (!("allow" in decider)) {
       return reasonOf(decider)?.(tool) ?? `filter ${name} does not keep it`;
     }
-    const why = atOnce(decider.reason?.(tool));
+    const why = assertSync(decider.reason?.(tool));
     return `policy ${name} denies it${typeof why === "string" ? `: ${why.slice(0, 500)}` : ""}`;
   } catch (thrown) {
     const kind = "allow" in decider ? "policy" : "filter";

@@ -6,7 +6,7 @@
  * counts as thrown. The filters of this file return `false` for no tool (`undefined` or `null`).
  */
 
-import { atOnce, type RiskLevel, type Tool } from "../tool/mod.ts";
+import { assertSync, type RiskLevel, type Tool } from "../tool/mod.ts";
 import { checkFunctions, CRITERIA, type CriterionName, REASONS, ruleOf } from "./criteria.ts";
 
 /** Keeps a tool by returning `true`. */
@@ -117,7 +117,7 @@ export function allOf(...filters: readonly ToolFilter[]): ToolFilter {
   return composed(
     "allOf",
     filters,
-    (tool) => filters.every((filter) => atOnce(filter(tool)) === true),
+    (tool) => filters.every((filter) => assertSync(filter(tool)) === true),
   );
 }
 
@@ -126,13 +126,13 @@ export function anyOf(...filters: readonly ToolFilter[]): ToolFilter {
   return composed(
     "anyOf",
     filters,
-    (tool) => filters.some((filter) => atOnce(filter(tool)) === true),
+    (tool) => filters.some((filter) => assertSync(filter(tool)) === true),
   );
 }
 
 /** Keeps the tools that the filter removes. A filter that throws keeps nothing either way. */
 export function not(filter: ToolFilter): ToolFilter {
-  return composed("not", [filter], (tool) => atOnce(filter(tool)) === false);
+  return composed("not", [filter], (tool) => assertSync(filter(tool)) === false);
 }
 
 /** The name of a filter or a policy in explanations. */

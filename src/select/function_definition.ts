@@ -4,15 +4,15 @@ import { legalName, mapNames, OPENAI_NAME_RULE } from "./wire_names.ts";
 import {
   type Check,
   checkText,
+  createCheck,
   describe,
+  fail,
   type FieldHint,
   isObject,
   type JsonSchemaObject,
-  must,
   NO_PARAMETERS,
   once,
   readFields,
-  refuse,
   type Tool,
 } from "../tool/mod.ts";
 
@@ -28,7 +28,7 @@ const ACTION = "make a function definition";
 const FIELDS = {
   name: checkText,
   description: checkText,
-  parameters: must("an object schema", isObject),
+  parameters: createCheck("an object schema", isObject),
 } satisfies { readonly [Field in keyof FunctionDefinitionJson]: Check };
 
 const hint: FieldHint = (field) =>
@@ -152,7 +152,7 @@ export class FunctionDefinition {
   }
 
   static #of(tool: Tool, more = ""): FunctionDefinition {
-    if (!isObject(tool)) refuse(ACTION, `it needs a tool, not ${describe(tool)}`);
+    if (!isObject(tool)) fail(ACTION, `it needs a tool, not ${describe(tool)}`);
     const { id: name, description, parameters } = tool;
     return new FunctionDefinition({ name, description: description + more, parameters });
   }

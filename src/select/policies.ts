@@ -2,10 +2,10 @@
 
 import {
   type Check,
+  createCheck,
   isFunction,
   isPlain,
-  must,
-  refuseOthers,
+  rejectUnknownFields,
   type RiskLevel,
   type Tool,
 } from "../tool/mod.ts";
@@ -63,13 +63,15 @@ const FIELDS = [
   "revision",
 ] satisfies readonly (keyof ToolPolicy)[];
 
-const checkShape = /* @__PURE__ */ must("a policy, with an allow function", isPolicy);
+const checkShape = /* @__PURE__ */ createCheck("a policy, with an allow function", isPolicy);
 
 /** Checks a list of policies. Instances of classes may have fields of their own; others may not. */
 export const checkPolicies: Check<readonly ToolPolicy[]> = /* @__PURE__ */ listOf(
   (action, value, place) => {
     const policy = checkShape(action, value, place);
-    if (isPlain(policy)) refuseOthers(`use policy ${shownName(policy.name)}`, policy, FIELDS);
+    if (isPlain(policy)) {
+      rejectUnknownFields(`use policy ${shownName(policy.name)}`, policy, FIELDS);
+    }
     return policy;
   },
 );

@@ -4,7 +4,14 @@
  * order.
  */
 
-import { atOnce, attempt, type Check, type FieldHint, readFields, type Tool } from "../tool/mod.ts";
+import {
+  assertSync,
+  attempt,
+  type Check,
+  type FieldHint,
+  readFields,
+  type Tool,
+} from "../tool/mod.ts";
 import type { ToolAvailabilityInput } from "./availability_context.ts";
 import {
   checkFunctions,
@@ -133,7 +140,9 @@ export function selectionSteps(selection: CheckedSelection): readonly SelectionS
 
 /** The result of a filter or a policy for a tool. */
 export function decide(decider: ToolFilter | ToolPolicy, tool: Tool): boolean {
-  return "allow" in decider ? atOnce(decider.allow(tool), POLICY_ADVICE) : atOnce(decider(tool));
+  return "allow" in decider
+    ? assertSync(decider.allow(tool), POLICY_ADVICE)
+    : assertSync(decider(tool));
 }
 
 /**
@@ -144,7 +153,7 @@ function functionStep(decider: ToolFilter | ToolPolicy): SelectionStep {
   const policy = "allow" in decider ? decider : undefined;
   // Only `false`, `undefined` and `null` mean that no approval is required.
   const requiresApproval = (tool: Tool): boolean =>
-    (attemptOr(true, () => atOnce(policy?.requiresApproval?.(tool))) ?? false) !== false;
+    (attemptOr(true, () => assertSync(policy?.requiresApproval?.(tool))) ?? false) !== false;
   return {
     step: policy ? "policy" : "filter",
     name: shownName(decider.name),
@@ -159,7 +168,7 @@ function functionStep(decider: ToolFilter | ToolPolicy): SelectionStep {
 function revisionOf(decider: { readonly revision?: unknown }): unknown {
   return attemptOr(undefined, () => {
     const { revision } = decider;
-    return atOnce(typeof revision === "function" ? revision.call(decider) : revision);
+    return assertSync(typeof revision === "function" ? revision.call(decider) : revision);
   }) ?? {};
 }
 

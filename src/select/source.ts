@@ -1,6 +1,6 @@
 /** The source of a toolset's tools. The registry is one; a plain list is made into one. */
 
-import { askAvailable, attempt, makeTool, NO_LOG, refuse, type Tool } from "../tool/mod.ts";
+import { askAvailable, attempt, fail, makeTool, noop, type Tool } from "../tool/mod.ts";
 
 /** Anything with tools: `tools` is a list, a function that gives one, or nothing, which is empty. */
 export interface ToolCollection {
@@ -40,14 +40,14 @@ const NOTHING_ELSE = Object.freeze({ services: Object.freeze({}), config: undefi
  */
 export function listSource(list: Iterable<Tool>): ToolSource {
   if (typeof list?.[Symbol.iterator] !== "function") {
-    refuse(ACTION, "it needs a registry, a toolset or a list of tools");
+    fail(ACTION, "it needs a registry, a toolset or a list of tools");
   }
   const byId = new Map<string, Tool>();
   const names = new Map<string, string>();
   for (const item of list) {
     // A tool that another copy of plue made is checked and made again.
     const tool = attempt(ACTION, () => makeTool(item), `item ${byId.size} is wrong. `);
-    if (byId.has(tool.id)) refuse(ACTION, `two tools have the id "${tool.id}"`);
+    if (byId.has(tool.id)) fail(ACTION, `two tools have the id "${tool.id}"`);
     claimNames(ACTION, tool, names);
     byId.set(tool.id, tool);
   }
@@ -56,7 +56,7 @@ export function listSource(list: Iterable<Tool>): ToolSource {
     tools,
     revision: 0,
     getTool: (id: string): Tool | undefined => byId.get(id),
-    isAvailable: (tool: Tool): boolean => askAvailable(tool, NOTHING_ELSE, NO_LOG),
+    isAvailable: (tool: Tool): boolean => askAvailable(tool, NOTHING_ELSE, noop),
   });
 }
 
@@ -71,7 +71,7 @@ export function claimNames(
     const owner = claimed.get(name) ?? taken.get(name) ?? id;
     if (owner !== id) {
       const what = name === id ? "its id" : `its alias "${name}"`;
-      refuse(action, `${what} is the id or an alias of "${owner}"`);
+      fail(action, `${what} is the id or an alias of "${owner}"`);
     }
     claimed.set(name, id);
   }

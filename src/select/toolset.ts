@@ -5,14 +5,14 @@
  */
 
 import {
-  atOnce,
+  assertSync,
   callHook,
   checkWord,
   describedFor,
+  fail,
   isFunction,
-  NO_LOG,
+  noop,
   originalOf,
-  refuse,
   type Tool,
   type ToolReader,
 } from "../tool/mod.ts";
@@ -46,7 +46,7 @@ export interface ToolsetBridge {
    *
    * @param maxLength The maximum length of arguments that are JSON text.
    */
-  lead<Call extends { readonly name: string; readonly arguments?: unknown }>(
+  resolveTarget<Call extends { readonly name: string; readonly arguments?: unknown }>(
     call: Call,
     maxLength?: number,
   ): Call | undefined;
@@ -285,7 +285,7 @@ export class Toolset implements Iterable<Tool> {
     // By name, because each tool of a long list may be explained.
     const named = (this.#allByName ??= byName(this.#all)).get(id);
     const tool = named?.id === id ? named : undefined;
-    if (explainer === undefined) refuse("explain a tool", "only a ToolRegistry can");
+    if (explainer === undefined) fail("explain a tool", "only a ToolRegistry can");
     return explainer({
       id,
       tool,
@@ -313,7 +313,7 @@ export class Toolset implements Iterable<Tool> {
 
   /** Calls the source, which may be the host's own. Only `true` means that the tool is available. */
   #isAvailableInSource(tool: Tool): boolean {
-    return attemptOr(false, () => atOnce(this.source.isAvailable(tool)) === true);
+    return attemptOr(false, () => assertSync(this.source.isAvailable(tool)) === true);
   }
 
   /** True if the source has another tool with its id now, or no such tool. */
@@ -341,7 +341,7 @@ function readerOf({ context }: CheckedSelection, wider?: ToolReader): ToolReader
 function readBy(tools: readonly Tool[], reader: ToolReader, source: ToolSource): readonly Tool[] {
   if (!tools.some((tool) => tool.describe !== undefined)) return tools;
   const log = (tool: Tool, error: unknown): void =>
-    callHook(() => source.onDescribeError?.(tool, error), NO_LOG);
+    callHook(() => source.onDescribeError?.(tool, error), noop);
   return Object.freeze(tools.map((tool) => describedFor(tool, reader, log)));
 }
 
@@ -386,7 +386,7 @@ function listIn(source: ToolCollection | Iterable<Tool>): Iterable<Tool> {
   if (typeof source !== "object" || source === null || !("tools" in source)) return source;
   const tools = typeof source.tools === "function" ? source.tools() : source.tools;
   if (tools && "isAvailable" in source) {
-    refuse(ACTION, "a source with isAvailable must have getTool and a list of tools, too");
+    fail(ACTION, "a source with isAvailable must have getTool and a list of tools, too");
   }
   return tools ?? [];
 }

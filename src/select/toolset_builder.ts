@@ -1,6 +1,6 @@
 /** Builds a toolset step by step. */
 
-import { describe, refuse, type RiskLevel, type Tool } from "../tool/mod.ts";
+import { describe, fail, type RiskLevel, type Tool } from "../tool/mod.ts";
 import type { ToolAvailabilityInput } from "./availability_context.ts";
 import type { SelectionCriteria } from "./criteria.ts";
 import type { ToolFilter } from "./filters.ts";
@@ -144,7 +144,7 @@ export class ToolsetBuilder {
   }
 
   #refuse(problem: string): never {
-    return refuse(`build toolset ${describe(this.#name)}`, problem);
+    return fail(`build toolset ${describe(this.#name)}`, problem);
   }
 
   #with(condition: Selection): this {

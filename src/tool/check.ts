@@ -18,7 +18,7 @@ export const MAX_TIMEOUT_MS = 2_147_483_647;
 export type Check<T = unknown> = (action: string, value: unknown, place: string) => T;
 
 /** Throws a `TypeError`: `Cannot <action>: <problem>`. */
-export function refuse(action: string, problem: string, cause?: unknown): never {
+export function fail(action: string, problem: string, cause?: unknown): never {
   throw new TypeError(`Cannot ${action}: ${problem}`, cause === undefined ? undefined : { cause });
 }
 
@@ -30,14 +30,14 @@ export function attempt<T>(action: string, work: () => T, before = ""): T {
   try {
     return work();
   } catch (cause) {
-    refuse(action, before + describeThrown(cause).replace(/^Cannot (use|copy) /, ""), cause);
+    fail(action, before + describeThrown(cause).replace(/^Cannot (use|copy) /, ""), cause);
   }
 }
 
 /** Creates a check that returns the value unchanged; `wanted` is the expectation. */
-export function must<T>(wanted: string, accepts: (value: unknown) => value is T): Check<T> {
+export function createCheck<T>(wanted: string, accepts: (value: unknown) => value is T): Check<T> {
   return (action, value, place) =>
-    accepts(value) ? value : refuse(action, `${place} must be ${wanted}, not ${describe(value)}`);
+    accepts(value) ? value : fail(action, `${place} must be ${wanted}, not ${describe(value)}`);
 }
 
 /** Returns true if `value` is an object but not a list. */
@@ -66,18 +66,24 @@ export function isFunction(value: unknown): value is () => unknown {
 }
 
 export function ofType<T>(wanted: string, ...types: readonly string[]): Check<T> {
-  return must(wanted, (value): value is T => types.includes(typeof value));
+  return createCheck(wanted, (value): value is T => types.includes(typeof value));
 }
 
 export function oneOf<T>(values: readonly T[]): Check<T> {
-  return must(`one of ${values.join(", ")}`, (value): value is T => values.includes(value as T));
+  return createCheck(
+    `one of ${values.join(", ")}`,
+    (value): value is T => values.includes(value as T),
+  );
 }
 
 // Common checks.
 export const anyValue: Check = (_action, value) => value;
 export const checkFlag: Check<boolean> = /* @__PURE__ */ ofType("true or false", "boolean");
 export const checkText: Check<string> = /* @__PURE__ */ ofType("a string", "string");
-export const checkWord: Check<string> = /* @__PURE__ */ must("a string that is not empty", isWord);
+export const checkWord: Check<string> = /* @__PURE__ */ createCheck(
+  "a string that is not empty",
+  isWord,
+);
 export const checkFunction: Check<() => unknown> = /* @__PURE__ */ ofType("a function", "function");
 
 /** Checks that an optional object of a host has these functions. */
@@ -89,7 +95,7 @@ export function checkPort<Port extends object>(
 ): void {
   for (const method of methods) {
     if (port !== undefined && !isFunction(port[method])) {
-      refuse(action, `${name} must have a ${method} function`);
+      fail(action, `${name} must have a ${method} function`);
     }
   }
 }
@@ -125,7 +131,7 @@ export type ReadFields<Checks extends { readonly [field: string]: Check }> = {
 export type FieldHint = (field: string) => string | undefined;
 
 /** Throws if an object has other fields. */
-export function refuseOthers(
+export function rejectUnknownFields(
   action: string,
   object: object,
   fields: readonly string[],
@@ -139,7 +145,7 @@ export function refuseOthers(
       (other.startsWith(field) || isWithinEdits(other, field, Math.min(2, field.length / 3 | 0)))
     );
     const meant = hint?.(field) ?? (near && `did you mean "${near}"?`);
-    refuse(
+    fail(
       action,
       `${describe(pointerStep(field))} is not one of its fields: ${meant ?? fields.join(", ")}`,
     );
@@ -159,8 +165,8 @@ export function readFields<Checks extends { readonly [field: string]: Check }>(
   place: (field: string) => string = (field) => `"/${field}"`,
   hint?: FieldHint,
 ): ReadFields<Checks> {
-  if (!isObject(object)) refuse(action, "its options must be an object");
-  refuseOthers(action, object, Object.keys(checks), hint);
+  if (!isObject(object)) fail(action, "its options must be an object");
+  rejectUnknownFields(action, object, Object.keys(checks), hint);
   const read: Record<string, unknown> = {};
   for (const [field, check] of Object.entries(checks)) {
     const value = object[field];

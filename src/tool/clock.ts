@@ -84,7 +84,7 @@ export function within<T>(
 }
 
 /** Waits for `work` until the signal aborts; rejects with its reason then. */
-export function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+export function abortable<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   return signal === undefined ? work : new Promise((resolve, reject) => {
     const stop = (): void => reject(signal.reason);
     signal.addEventListener("abort", stop, { once: true });

@@ -10,18 +10,18 @@ import {
   checkFlag,
   checkFunction,
   checkText,
+  createCheck,
+  fail,
   type FieldHint,
   isListOf,
   isObject,
   isWord,
   MAX_TIMEOUT_MS,
-  must,
   ofType,
   oneOf,
   readFields,
-  refuse,
 } from "./check.ts";
-import { atOnce } from "./hook.ts";
+import { assertSync } from "./hook.ts";
 import { isToolId, isToolName, parseToolId, TOOL_NAME_RULE, toolId } from "./id.ts";
 import { copyJson, type JsonSchema, type JsonSchemaObject } from "./json.ts";
 import { checkOverflow } from "./result.ts";
@@ -93,7 +93,7 @@ export function defineTool<
  */
 export function makeTool(definition: ToolDefinition | Tool): Tool {
   if (isTool(definition)) return definition;
-  if (!isObject(definition)) refuse("define a tool", "the definition must be an object");
+  if (!isObject(definition)) fail("define a tool", "the definition must be an object");
   const { name, namespace } = readNames(definition);
   const id = toolId(name, namespace);
   const action = `define tool "${id}"`;
@@ -107,16 +107,16 @@ export function makeTool(definition: ToolDefinition | Tool): Tool {
     HINT,
   );
   if (fields.id !== undefined && fields.id !== id) {
-    refuse(
+    fail(
       action,
       `its id must be "${id}" (its namespace and name), not ${describe(fields.id)}`,
     );
   }
   // A tool of another copy of plue has both.
   if (fields.roles && allowedRoles && `${fields.roles}` !== `${allowedRoles}`) {
-    refuse(action, "its roles and its allowedRoles differ: give one of them");
+    fail(action, "its roles and its allowedRoles differ: give one of them");
   }
-  if (fields.aliases?.includes(id)) refuse(action, "its id is one of its aliases");
+  if (fields.aliases?.includes(id)) fail(action, "its id is one of its aliases");
   if (!("execute" in definition)) refuseOtherMethods(action, definition);
   const { description } = fields;
   const describeFor = typeof description === "function" ? description : fields.describe;
@@ -141,7 +141,7 @@ export function makeTool(definition: ToolDefinition | Tool): Tool {
   } as { -readonly [Field in keyof MadeTool]: MadeTool[Field] };
   if (parameters !== undefined) tool.parameters = parameters.json as JsonSchemaObject;
   if (tool.parameters["type"] !== "object") {
-    refuse(action, 'its parameters must be an object schema: "/type" must be "object"');
+    fail(action, 'its parameters must be an object schema: "/type" must be "object"');
   }
   tool.annotations = Object.freeze(deriveAnnotations(tool, fields.annotations));
   // Functions are methods of the definition, so that `this` is what their author expects.
@@ -165,7 +165,7 @@ function describedBy(
   reader: ToolReader,
 ): string {
   const place = `what its description says to the reader ${JSON.stringify(reader)}`;
-  const said = attempt(action, () => atOnce(describe(Object.freeze(reader))), `${place}: `);
+  const said = attempt(action, () => assertSync(describe(Object.freeze(reader))), `${place}: `);
   return checkDescription(action, said, place);
 }
 
@@ -187,7 +187,7 @@ function refuseOtherMethods(action: string, definition: object): void {
   const meant = methods.find((name) => EXECUTE_NAME.test(name)) ?? methods[0];
   if (meant === undefined) return;
   const advice = "rename it to execute, or set execute to undefined";
-  refuse(action, `its class has the method ${describe(meant)} and no execute: ${advice}`);
+  fail(action, `its class has the method ${describe(meant)} and no execute: ${advice}`);
 }
 
 /** Returns the name and the namespace; a name such as `chain:status` contains both. */
@@ -211,9 +211,9 @@ const SEMVER = /^\d{1,9}(\.\d{1,9}){2}(-[\w.-]{1,64})?(\+[\w.-]{1,64})?$/;
 const HINTS = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] as const;
 const METHODS = ["init", "dispose", "validate", "execute"] as const;
 
-const checkName = must(TOOL_NAME_RULE, isToolName);
+const checkName = createCheck(TOOL_NAME_RULE, isToolName);
 
-const checkDescription = must(
+const checkDescription = createCheck(
   "a string that says what it does",
   (value): value is string => isWord(value) && value.trim() !== "",
 );
@@ -222,7 +222,7 @@ function eachOnce(
   wanted: string,
   accepts: (item: unknown) => item is string,
 ): Check<readonly string[]> {
-  const check = must(`a list of ${wanted}`, (value) => isListOf(value, accepts));
+  const check = createCheck(`a list of ${wanted}`, (value) => isListOf(value, accepts));
   return (action, value, place) => Object.freeze([...new Set(check(action, value, place))]);
 }
 
@@ -234,7 +234,7 @@ function keepStandard(_action: string, value: unknown): StandardSchema | undefin
 
 /** Checks JSON, and returns a frozen copy. */
 function dataOf<T>(wanted: string, accepts: (value: unknown) => value is T): Check<T> {
-  const check = must(wanted, accepts);
+  const check = createCheck(wanted, accepts);
   return (action, value, place) => {
     const data = check(action, value, place);
     return attempt(action, () => copyJson(data, place));
@@ -252,7 +252,7 @@ function objectsWith<Item extends object>(
   );
 }
 
-const checkSchema = must(
+const checkSchema = createCheck(
   "a JSON Schema or a Standard Schema",
   (value): value is JsonSchema => typeof value === "boolean" || isObject(value),
 );
@@ -288,9 +288,9 @@ function toJson(
   const { vendor, jsonSchema } = schema["~standard"];
   const problem = `${vendor} cannot give the JSON Schema of ${place}: `;
   if (jsonSchema === undefined) {
-    refuse(action, `${problem}use toJSONSchema (zod/mini), toStandardJsonSchema (Valibot)`);
+    fail(action, `${problem}use toJSONSchema (zod/mini), toStandardJsonSchema (Valibot)`);
   }
-  return attempt(action, () => atOnce(jsonSchema[side]({ target: "draft-2020-12" })), problem);
+  return attempt(action, () => assertSync(jsonSchema[side]({ target: "draft-2020-12" })), problem);
 }
 
 const checkInput = schemaOf("input");
@@ -304,7 +304,7 @@ const FIELDS = {
   title: checkText,
   // It is required, so `makeTool` checks it.
   description: anyValue as Check<ToolDefinition["description"]>,
-  version: must(
+  version: createCheck(
     'a semantic version such as "1.2.0"',
     (value): value is string => isWord(value) && SEMVER.test(value),
   ),
@@ -329,7 +329,7 @@ const FIELDS = {
   examples: objectsWith<ToolExample>('"input"', (item) => Object.hasOwn(item, "input")),
   icons: objectsWith<ToolIcon>('a "src" string', ({ src }) => typeof src === "string"),
   deprecated: ofType<boolean | string>("true, false or a sentence", "boolean", "string"),
-  timeoutMs: must(
+  timeoutMs: createCheck(
     `a number of milliseconds from 1 to ${MAX_TIMEOUT_MS}`,
     (value): value is number => typeof value === "number" && value >= 1 && value <= MAX_TIMEOUT_MS,
   ),

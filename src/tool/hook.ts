@@ -4,7 +4,7 @@
  * TypeScript accepts an `async` function wherever the result is ignored.
  */
 
-import { refuse } from "./check.ts";
+import { fail } from "./check.ts";
 
 /** Returns true if `value` is a promise of any library. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
@@ -16,7 +16,7 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
 export type HookLog = (error: unknown) => void;
 
 /** Ignores errors, for hooks such as the log itself. */
-export const NO_LOG: HookLog = () => {};
+export const noop: HookLog = () => {};
 
 /** Calls a hook without awaiting it. */
 export function callHook(hook: () => unknown, log: HookLog): void {
@@ -34,8 +34,8 @@ export function callHook(hook: () => unknown, log: HookLog): void {
  * @param advice An alternative, which follows the reason in the error.
  * @throws {TypeError} If it is a promise, which would count as true.
  */
-export function atOnce<T>(answer: T, advice = ""): T {
+export function assertSync<T>(answer: T, advice = ""): T {
   if (!isThenable(answer)) return answer;
-  Promise.resolve(answer).then(undefined, NO_LOG);
-  return refuse("use an answer", `it is a promise, and must be given at once${advice}`);
+  Promise.resolve(answer).then(undefined, noop);
+  return fail("use an answer", `it is a promise, and must be given at once${advice}`);
 }

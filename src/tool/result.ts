@@ -3,7 +3,7 @@
  * that made the call. Questions of a suspended call are values too, with the terms of MCP.
  */
 
-import { type Check, checkText, oneOf, refuse } from "./check.ts";
+import { type Check, checkText, fail, oneOf } from "./check.ts";
 import { defined, type JsonSchema } from "./json.ts";
 import { argumentsText } from "./text.ts";
 
@@ -340,7 +340,7 @@ export const ToolResult: {
 } = /* @__PURE__ */ Object.freeze({
   ok<Content>(content: Content, durationMs = 0): ToolSuccess<Content> {
     // Otherwise a model would receive all of it as a value, including the metadata of blocks.
-    if (isToolResult(content)) refuse("make a result", "its content is one; return that");
+    if (isToolResult(content)) fail("make a result", "its content is one; return that");
     return mark({ ok: true, content, durationMs });
   },
   blocks(content: readonly ContentBlock[], options?: ContentOptions): ToolSuccess<ToolContent> {

@@ -4,7 +4,7 @@
  */
 
 import type { JsonSchema, JsonSchemaObject } from "./json.ts";
-import { atOnce, type HookLog } from "./hook.ts";
+import { assertSync, type HookLog } from "./hook.ts";
 import type { Issue, OutputOverflow, ToolContent, ToolResult } from "./result.ts";
 import type { RiskLevel, ToolAnnotations, ToolCategory } from "./traits.ts";
 import type { ToolAvailabilityQuery, ToolContext, ToolInitContext } from "./context.ts";
@@ -63,12 +63,12 @@ export interface ViewedTool {
    * @param issuesOf Validates a value against a schema.
    * @returns The arguments, or issues with the view's names.
    */
-  lead(
+  toOriginalArguments(
     args: unknown,
     issuesOf: (schema: JsonSchemaObject, value: unknown) => readonly Issue[] | undefined,
   ): { readonly value?: unknown; readonly issues?: readonly Issue[] };
   /** Converts issues of the original tool's arguments to the view's names. */
-  tell(issue: Issue): Issue;
+  toViewIssue(issue: Issue): Issue;
 }
 
 /** The fields that a tool has in the form in which its author may give them. */
@@ -250,7 +250,7 @@ export function askAvailable(
 ): boolean {
   if (typeof tool.isAvailable === "boolean") return tool.isAvailable;
   try {
-    return atOnce(tool.isAvailable({ services, config })) === true;
+    return assertSync(tool.isAvailable({ services, config })) === true;
   } catch (error) {
     log(error);
     return false;

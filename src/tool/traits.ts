@@ -1,6 +1,6 @@
 /** The traits by which tools are selected: risk, category and hints. */
 
-import { type Check, checkWord, oneOf, refuse } from "./check.ts";
+import { type Check, checkWord, fail, oneOf } from "./check.ts";
 import { describe } from "./text.ts";
 
 /** The levels, from harmless to critical. The index of a level is its rank. */
@@ -65,7 +65,7 @@ export const checkCategory: Check<string> = (action, value, place) => {
   const known = misspeltCategory(name);
   return known === undefined
     ? name
-    : refuse(action, `${place} is ${describe(name)}: did you mean "${known}"?`);
+    : fail(action, `${place} is ${describe(name)}: did you mean "${known}"?`);
 };
 
 /**

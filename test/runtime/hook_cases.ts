@@ -44,7 +44,7 @@ import {
   type ToolHandlerOptions,
 } from "../../src/adapters/hono/mod.ts";
 import * as formats from "../../src/formats/mod.ts";
-import { atOnce, systemClock } from "../../src/tool/mod.ts";
+import { assertSync, systemClock } from "../../src/tool/mod.ts";
 import { createMcpEndpoint, importMcpServer } from "../../src/adapters/mcp/mod.ts";
 import { importOpenApi } from "../../src/adapters/openapi/mod.ts";
 import {
@@ -683,7 +683,7 @@ function readingTrace(headers: TraceHeaders): Promise<string> {
     begin(call) {
       const { headers } = call;
       // As openTelemetry does.
-      void [atOnce(headers?.get("traceparent")), ...atOnce(headers?.keys()) ?? []];
+      void [assertSync(headers?.get("traceparent")), ...assertSync(headers?.keys()) ?? []];
       return PLACING.begin(call);
     },
   };

@@ -7,7 +7,7 @@ import {
   type TicketSealer,
 } from "../../execute/durable/mod.ts";
 import type { CallTickets } from "../../execute/mod.ts";
-import { refuse } from "../../tool/mod.ts";
+import { fail } from "../../tool/mod.ts";
 
 /** Options for {@linkcode sealedTickets}. */
 export interface SealedTicketsOptions extends TicketOptions {
@@ -59,7 +59,7 @@ const OPENS = {
  * @throws {TypeError | RangeError} If an option is invalid.
  */
 export function sealedTickets({ keys, ...options }: SealedTicketsOptions): CallTickets {
-  if (!Array.isArray(keys) || keys.length === 0) refuse(ACTION, "keys must be a list of secrets");
+  if (!Array.isArray(keys) || keys.length === 0) fail(ACTION, "keys must be a list of secrets");
   return createTickets(sealer(keys.map(secretOf)), options);
 }
 
@@ -67,7 +67,7 @@ export function sealedTickets({ keys, ...options }: SealedTicketsOptions): CallT
 function secretOf(key: unknown, index: number): Uint8Array<ArrayBuffer> {
   const bytes = typeof key === "string" ? fromBase64(key) : key;
   if (!(bytes instanceof Uint8Array) || bytes.byteLength !== 32) {
-    refuse(ACTION, `keys[${index}] must be 32 bytes, or their Base64: openssl rand -base64 32`);
+    fail(ACTION, `keys[${index}] must be 32 bytes, or their Base64: openssl rand -base64 32`);
   }
   return new Uint8Array(bytes);
 }

@@ -4,7 +4,7 @@
  */
 
 import type { DecodedCall, TargetName } from "../../formats/mod.ts";
-import { isObject, refuse } from "../../tool/mod.ts";
+import { fail, isObject } from "../../tool/mod.ts";
 
 /** A target whose client a loop can use. */
 export type ClientTarget =
@@ -96,7 +96,7 @@ const CHAT: ClientFormat = {
   conversation: "messages",
   said({ choices }) {
     const [first] = objectsIn(choices);
-    if (first === undefined) refuse("read the response", '"/choices" must have a choice');
+    if (first === undefined) fail("read the response", '"/choices" must have a choice');
     return [first["message"]];
   },
   assemble() {

@@ -24,11 +24,11 @@ import {
 import {
   clip,
   defined,
+  fail,
   isFunction,
   isObject,
   isSuspended,
-  refuse,
-  refuseOthers,
+  rejectUnknownFields,
   setOwn,
   ToolResult,
 } from "../../tool/mod.ts";
@@ -64,13 +64,13 @@ function runnable<Target extends FrameworkTarget, Context>(
   fields: readonly string[] = FIELDS,
 ): Runnable<Target> {
   const action = `make tools for ${targetOf(target).title}`;
-  refuseOthers(action, Object(given), fields);
+  rejectUnknownFields(action, Object(given), fields);
   const { dispatcher, context, options }: FrameworkOptions<Context> = Object(given);
   if (!isFunction(dispatcher?.dispatchAll)) {
-    refuse(action, "the option dispatcher must be a ToolDispatcher over them");
+    fail(action, "the option dispatcher must be a ToolDispatcher over them");
   }
   if (options?.toolChoice !== undefined || options?.parallel !== undefined) {
-    refuse(action, "toolChoice and parallel are settings of a request, which the framework makes");
+    fail(action, "toolChoice and parallel are settings of a request, which the framework makes");
   }
   const exposure = new Exposure(source, target, options);
   const tools = exposure.export();
@@ -177,7 +177,7 @@ export function toAiSdkTools<Context, Version extends 6 | 7 = 7>(
   const { tools, answer } = runnable("ai-sdk", source, options, [...FIELDS, "version"]);
   const version: unknown = options.version ?? 7;
   if (version !== 6 && version !== 7) {
-    refuse("make tools for Vercel AI SDK 7", "the option version must be 6 or 7");
+    fail("make tools for Vercel AI SDK 7", "the option version must be 6 or 7");
   }
   const set: { [name: string]: RunnableAiSdkTool<Version> } = {};
   for (const [toolName, tool] of Object.entries(tools)) {
@@ -278,7 +278,7 @@ export function toLangChainTools<Kit extends LangChainKit, Context>(
   const { tools, answer } = runnable("langchain", source, options, [...FIELDS, ...KIT]);
   for (const name of KIT) {
     if (!isFunction(options[name])) {
-      refuse("make tools for LangChain JS", `the option ${name} must be LangChain's`);
+      fail("make tools for LangChain JS", `the option ${name} must be LangChain's`);
     }
   }
   // LangChain's types have an overload for each schema library; this is their common form.

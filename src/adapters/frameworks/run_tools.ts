@@ -22,11 +22,11 @@ import {
 } from "../../formats/mod.ts";
 import {
   defined,
+  fail,
   isFunction,
   isObject,
   isSuspended,
-  refuse,
-  refuseOthers,
+  rejectUnknownFields,
   type ToolResult,
   wholeFrom,
 } from "../../tool/mod.ts";
@@ -237,13 +237,13 @@ class ToolLoop<Context> {
     options: RunToolsOptions<ClientTarget, Context>,
     streamed: boolean,
   ) {
-    refuseOthers(ACTION, options, FIELDS);
+    rejectUnknownFields(ACTION, options, FIELDS);
     const { dispatcher, signal, maxTurns = 20 } = options;
     this.#target = targetOf(options.target as TargetName).id as TargetName;
     this.#format = clientFormat(this.#target) ??
-      refuse(ACTION, `there is no client for the target "${this.#target}"`);
+      fail(ACTION, `there is no client for the target "${this.#target}"`);
     if (!isFunction(dispatcher?.dispatchAll)) {
-      refuse(ACTION, "the option dispatcher must be a ToolDispatcher over the tools");
+      fail(ACTION, "the option dispatcher must be a ToolDispatcher over the tools");
     }
     checkTurns(ACTION, maxTurns, "maxTurns");
     this.#create = createOf(client, this.#format);
@@ -256,7 +256,7 @@ class ToolLoop<Context> {
     this.#context = { ...options.context, ...defined({ signal }) } as Context;
     const { conversation } = request;
     if (isObject(conversation) || typeof conversation === "string") {
-      refuse(ACTION, "the request must not name a conversation: the loop sends it each time");
+      fail(ACTION, "the request must not name a conversation: the loop sends it each time");
     }
     this.#messages = conversationOf(request, this.#format);
     this.#request = request;
@@ -336,7 +336,7 @@ class ToolLoop<Context> {
     }
     const calls = reader.end();
     const whole = assembly.end(calls) ??
-      refuse("read the stream", "it ended before the response was complete");
+      fail("read the stream", "it ended before the response was complete");
     return { calls, whole };
   }
 
@@ -378,7 +378,7 @@ function createOf(
   const part = path.reduce((object, name) => Object(object)[name] as unknown, client);
   const create: unknown = Object(part).create;
   if (!isFunction(create)) {
-    refuse(ACTION, `the client must have the function ${path.join(".")}.create`);
+    fail(ACTION, `the client must have the function ${path.join(".")}.create`);
   }
   return async (body, options) => await Reflect.apply(create, part, [body, options]) as unknown;
 }
@@ -395,5 +395,5 @@ function conversationOf(request: Json, { conversation }: ClientFormat): unknown[
     if (value === undefined) return [];
     if (typeof value === "string") return [{ role: "user", content: value }];
   }
-  return refuse(ACTION, `the request's ${conversation} must be a list`);
+  return fail(ACTION, `the request's ${conversation} must be a list`);
 }

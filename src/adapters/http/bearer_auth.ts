@@ -3,7 +3,7 @@
  * the protected resource (RFC 9728), from which clients learn how to get a token.
  */
 
-import { type Check, checkFunction, checkText, refuse } from "../../tool/mod.ts";
+import { type Check, checkFunction, checkText, fail } from "../../tool/mod.ts";
 import { BoundedMap } from "./bounded_map.ts";
 import { checkOptions, checkTexts, having } from "./options.ts";
 import { type Authorize, type Caller, checkCaller, requireCaller } from "./identity.ts";
@@ -117,7 +117,7 @@ export function serveProtectedResource(options: ProtectedResource): HttpPart {
   checkOptions("describe the resource", options, RESOURCE_CHECKS);
   const { resource, authorizationServers, scopes } = options;
   if (authorizationServers.length === 0) {
-    refuse("describe the resource", "it needs an authorization server");
+    fail("describe the resource", "it needs an authorization server");
   }
   for (const server of authorizationServers) urlOf(server);
   const metadata = {
@@ -201,7 +201,7 @@ export function bearerAuth(options: BearerAuthOptions): Authorize {
   const challenger = createChallenger(options);
   const find = verify ?? known(tokens);
   if (tokens !== undefined && verify !== undefined) {
-    refuse("check tokens", "give tokens or verify, not both");
+    fail("check tokens", "give tokens or verify, not both");
   }
   const nameOf = tokenNamer();
   return async (request) => {
@@ -222,12 +222,12 @@ export function bearerAuth(options: BearerAuthOptions): Authorize {
  */
 function known(tokens: ReadonlyMap<string, Caller> | undefined): TokenVerifier {
   if (!(tokens instanceof Map) || tokens.size === 0) {
-    refuse("check tokens", "give a map of tokens, or verify");
+    fail("check tokens", "give a map of tokens, or verify");
   }
   for (const [token, caller] of tokens) {
     if (!TOKEN.test(token)) {
       // The message must not show the token.
-      refuse("check tokens", "each must be 16 to 8192 visible ASCII characters without spaces");
+      fail("check tokens", "each must be 16 to 8192 visible ASCII characters without spaces");
     }
     checkCaller(caller);
   }

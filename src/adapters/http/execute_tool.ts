@@ -43,13 +43,13 @@ export function targetOf(
   call: { readonly name: string; readonly arguments?: unknown },
 ): CallTarget {
   const { bridge } = toolset;
-  const led = bridge?.lead(call);
-  const { name } = led ?? call;
-  const owner = led === undefined ? toolset : bridge?.behind;
+  const target = bridge?.resolveTarget(call);
+  const { name } = target ?? call;
+  const owner = target === undefined ? toolset : bridge?.behind;
   return {
     toolId: name,
     tool: owner?.resolve(name),
-    viaBridge: led !== undefined && led !== call,
+    viaBridge: target !== undefined && target !== call,
   };
 }
 

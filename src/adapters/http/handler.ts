@@ -5,7 +5,7 @@
 
 import type { Registry } from "../../registry/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
-import { type Check, isFunction, isListOf, must } from "../../tool/mod.ts";
+import { type Check, createCheck, isFunction, isListOf } from "../../tool/mod.ts";
 import type { Caller } from "./identity.ts";
 import { checkObject, checkOptions, SERVER_CHECKS, type ServerOptions } from "./options.ts";
 import {
@@ -96,7 +96,7 @@ export interface ComposedHandlerOptions extends ServerOptions {
 
 const CHECKS = {
   ...SERVER_CHECKS,
-  parts: must(
+  parts: createCheck(
     "a list of parts, such as serveListing()",
     (value): value is readonly HttpPart[] =>
       isListOf(value, (part): part is HttpPart => isFunction(part)),

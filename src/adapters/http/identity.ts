@@ -11,15 +11,15 @@ import {
   Toolset,
 } from "../../select/mod.ts";
 import {
-  atOnce,
+  assertSync,
   checkFlag,
   checkText,
+  fail,
   isObject,
   isThenable,
   numberFrom,
   once,
-  refuse,
-  refuseOthers,
+  rejectUnknownFields,
   type RiskLevel,
 } from "../../tool/mod.ts";
 import { BoundedMap } from "./bounded_map.ts";
@@ -201,7 +201,7 @@ export function checkAnswered(caller: Caller): void {
   for (const value of values) {
     // A rejection of another field would end the process.
     if (isThenable(value)) void Promise.allSettled(values);
-    atOnce(value);
+    assertSync(value);
   }
   const { principal, expiresAt, explain } = caller;
   if (principal !== undefined) checkText(ACTION, principal, '"/principal"');
@@ -211,7 +211,7 @@ export function checkAnswered(caller: Caller): void {
 
 /** Rejects values that are not objects. Spreading `false` would make a caller of it. */
 export function requireCaller(caller: Caller): void {
-  if (!isObject(caller)) refuse(ACTION, "authorize must return a caller or a Response");
+  if (!isObject(caller)) fail(ACTION, "authorize must return a caller or a Response");
 }
 
 /**
@@ -220,7 +220,7 @@ export function requireCaller(caller: Caller): void {
  * @throws {TypeError} If `authorize` returned a value that is not a caller.
  */
 export function selectionOfCaller(caller: Caller): Selection {
-  refuseOthers(ACTION, caller, [...FIELDS]);
+  rejectUnknownFields(ACTION, caller, [...FIELDS]);
   const { role = null, scopes, context, maxRisk } = caller;
   return {
     role,

@@ -5,14 +5,14 @@
 
 import type { JWK, JWSHeaderParameters, LocalJWKSet, RemoteJWKSet } from "jose";
 import {
-  atOnce,
+  assertSync,
   type Check,
   checkFunction,
   checkText,
   checkWord,
+  createCheck,
   isListOf,
   isObject,
-  must,
   numberFrom,
 } from "../../tool/mod.ts";
 import {
@@ -79,7 +79,7 @@ export interface JwtAuthOptions extends ChallengeOptions {
 
 const ACTION = "check JSON Web Tokens";
 
-const checkKeys: Check<readonly NamedKey[]> = must(
+const checkKeys: Check<readonly NamedKey[]> = createCheck(
   "a list of keys",
   (value): value is readonly NamedKey[] => isListOf(value, isObject),
 );
@@ -158,7 +158,7 @@ export function jwtAuth(options: JwtAuthOptions): Authorize {
   async function claimsOf(token: string): Promise<JwtClaims | undefined> {
     if (token.length > MAX_TOKEN || !TOKEN.test(token)) return undefined;
     const library = jose ??= await loadJose();
-    const time = atOnce(now());
+    const time = assertSync(now());
     try {
       const { payload } = await library.jwtVerify(token, (header) => {
         if (!isTokenHeader(header)) throw refused("the token is of another type");

@@ -6,7 +6,7 @@
 import type { decodeCalls, dispatchCalls, exportTools, resumeTurn } from "../../formats/mod.ts";
 import { searchToolsetAsync } from "../../registry/mod.ts";
 import { explainTool, type ToolExplanation, type Toolset } from "../../select/mod.ts";
-import { atOnce, describeTool, once, refuse, type Tool } from "../../tool/mod.ts";
+import { assertSync, describeTool, fail, once, type Tool } from "../../tool/mod.ts";
 import type { HttpPart, Route } from "./handler.ts";
 import { type Page, pageOf, pageResponse, pagesOf } from "./page.ts";
 import { type ListingQuery, readBridgeQuery, readFilters, readListingQuery } from "./query.ts";
@@ -53,10 +53,10 @@ export function bridgeOnce(make: (toolset: Toolset) => Toolset): (toolset: Tools
   const bridges = new WeakMap<Toolset, Toolset>();
   return (toolset) =>
     once(bridges, toolset, () => {
-      const bridge = atOnce(make(toolset));
+      const bridge = assertSync(make(toolset));
       // The bridge to another toolset might reach what this caller must not.
       if (bridge?.bridge?.behind === (toolset.bridge?.behind ?? toolset)) return bridge;
-      refuse("make a bridge", "the function must return the bridge to its toolset");
+      fail("make a bridge", "the function must return the bridge to its toolset");
     });
 }
 

@@ -10,11 +10,11 @@ import {
   type Check,
   checkFlag,
   checkFunction,
+  createCheck,
   isFunction,
   isListOf,
   isObject,
   MAX_TIMEOUT_MS,
-  must,
   numberFrom,
   type ReadFields,
   readFields,
@@ -22,9 +22,9 @@ import {
 } from "../../tool/mod.ts";
 import type { Authorize } from "./identity.ts";
 
-export const checkObject: Check<Record<string, unknown>> = must("an object", isObject);
+export const checkObject: Check<Record<string, unknown>> = createCheck("an object", isObject);
 
-export const checkTexts: Check<readonly string[]> = must(
+export const checkTexts: Check<readonly string[]> = createCheck(
   "a list of strings",
   (value): value is readonly string[] =>
     isListOf(value, (item): item is string => typeof item === "string"),
@@ -35,7 +35,7 @@ export const checkCount: Check<number> = wholeFrom(1);
 
 /** The check of an object that has a method. */
 export function having(method: string, name: string): Check<Record<string, unknown>> {
-  return must(
+  return createCheck(
     name,
     (value): value is Record<string, unknown> => isObject(value) && isFunction(value[method]),
   );

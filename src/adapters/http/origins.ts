@@ -4,7 +4,7 @@
  * Lets pages of the allowed origins read the responses (CORS), which is off by default.
  */
 
-import { refuse } from "../../tool/mod.ts";
+import { fail } from "../../tool/mod.ts";
 import type { GuardOptions } from "./options.ts";
 import { badRequest, type Header, type Problem, problemResponse } from "./responses.ts";
 
@@ -69,7 +69,7 @@ function hostName(host: string): string {
       return url.hostname;
     }
   }
-  return refuse(
+  return fail(
     "create a tool handler",
     `"${host}" in allowedHosts must be a host name without a port and without "*"`,
   );
@@ -80,7 +80,7 @@ function originOf(origin: string): string {
   if (URL.canParse(origin) && new URL(origin).origin === origin && !origin.includes("*")) {
     return origin;
   }
-  return refuse(
+  return fail(
     "create a tool handler",
     `"${origin}" in allowedOrigins must be an origin without "*", such as "https://app.example.com"`,
   );
@@ -115,7 +115,7 @@ export function allowCrossOrigin(): (
 ) => Cors {
   return ({ allowedOrigins }) => {
     if (allowedOrigins.length === 0) {
-      refuse("serve other origins (cors)", "it needs the origins in allowedOrigins");
+      fail("serve other origins (cors)", "it needs the origins in allowedOrigins");
     }
     const allowed = new Set(allowedOrigins);
     return {

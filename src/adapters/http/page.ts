@@ -3,7 +3,7 @@
  * option `explorer`, the page that shows the tools to people.
  */
 
-import { type Check, isObject, must, once, type Tool } from "../../tool/mod.ts";
+import { type Check, createCheck, isObject, once, type Tool } from "../../tool/mod.ts";
 import { BoundedMap } from "./bounded_map.ts";
 import type { HttpPart } from "./handler.ts";
 import { SAFE_HEADERS } from "./responses.ts";
@@ -127,7 +127,7 @@ export interface ExplorerPage {
 }
 
 /** Checks that an option is a page. */
-export const checkExplorer: Check<ExplorerPage> = /* @__PURE__ */ must(
+export const checkExplorer: Check<ExplorerPage> = /* @__PURE__ */ createCheck(
   "the explorer of @plue/tools/explorer",
   (value): value is ExplorerPage =>
     isObject(value) &&

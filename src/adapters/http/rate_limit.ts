@@ -1,17 +1,17 @@
 /** Limits the requests and calls of one caller, and the failed logins of one address. */
 
 import {
-  atOnce,
+  assertSync,
   type Check,
   checkFunction,
   checkText,
   checkWord,
+  createCheck,
   describeThrown,
+  fail,
   isWord,
   MAX_TIMEOUT_MS,
-  must,
   numberFrom,
-  refuse,
   systemClock,
   TIME_OVER,
   within,
@@ -85,7 +85,11 @@ export function limitRate(options: RateLimitOptions): () => { readonly charge: R
   const policy = `"default";q=${limit};w=${Math.ceil(windowMs / 1000)}`;
   const charge: RateLimiter = async (caller, request, amount = 1) => {
     // A key that is not a string, such as a promise, would differ for each request.
-    const key = checkText("limit the rate", atOnce(keyOf(caller, request)), "what keyOf answers");
+    const key = checkText(
+      "limit the rate",
+      assertSync(keyOf(caller, request)),
+      "what keyOf answers",
+    );
     const { count, resetMs } = await take(key, amount, { limit, windowMs });
     const isTaken = count <= limit;
     const left = Math.max(0, limit - count + (isTaken ? 0 : amount));
@@ -260,7 +264,7 @@ export function limitFailedLogins(authorize: Authorize, options: FailedLoginsOpt
       `Too many attempts to log in from this address failed: try again in ${secondsOf(resetMs)} s`,
       secondsOf(resetMs),
     ));
-  const checkAddress = must(
+  const checkAddress = createCheck(
     "a string that is not empty, or undefined where it is not known",
     (address): address is string | undefined => address === undefined || isWord(address),
   );
@@ -268,9 +272,9 @@ export function limitFailedLogins(authorize: Authorize, options: FailedLoginsOpt
   function addressOf(request: Request, env: unknown): string | undefined {
     let address: unknown;
     try {
-      address = atOnce(clientAddress(request, env));
+      address = assertSync(clientAddress(request, env));
     } catch (cause) {
-      refuse(ACTION, `clientAddress threw. ${describeThrown(cause)}`, cause);
+      fail(ACTION, `clientAddress threw. ${describeThrown(cause)}`, cause);
     }
     return checkAddress(ACTION, address, "what clientAddress answers");
   }

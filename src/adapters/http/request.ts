@@ -14,13 +14,13 @@ import {
 import type { Registry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
 import {
-  atOnce,
+  assertSync,
   callHook,
+  fail,
   isObject,
   isThenable,
-  NO_LOG,
+  noop,
   once,
-  refuse,
   systemClock,
 } from "../../tool/mod.ts";
 import { BodyReader, requireJson } from "./body.ts";
@@ -94,7 +94,7 @@ export function withAllLayers(dispatcher: Dispatcher, part: string): ToolDispatc
   // Not `instanceof`, which would bring all layers into every bundle.
   return "dispatchAll" in dispatcher
     ? dispatcher as ToolDispatcher
-    : refuse(`use ${part}`, 'it needs a ToolDispatcher of "@plue/tools" as the option dispatcher');
+    : fail(`use ${part}`, 'it needs a ToolDispatcher of "@plue/tools" as the option dispatcher');
 }
 
 const EXECUTION_CLOSED: Problem = {
@@ -179,7 +179,7 @@ export class ToolServer {
         : selection,
     );
     if (options.dispatcher !== undefined && options.dispatch !== undefined) {
-      refuse("serve tools", "dispatch has no effect beside dispatcher: give it to the dispatcher");
+      fail("serve tools", "dispatch has no effect beside dispatcher: give it to the dispatcher");
     }
     const { createDispatcher = (own) => new Dispatcher(source, own) } = setup;
     this.dispatcher = options.dispatcher ?? createDispatcher({
@@ -261,7 +261,7 @@ export class ToolServer {
   /** Handles a request from everyone, to any host, with the headers of the parts. */
   open(request: Request, answer: () => Response): Response {
     try {
-      return this.#finish(atOnce(answer()), this.#headersFor(request));
+      return this.#finish(assertSync(answer()), this.#headersFor(request));
     } catch (error) {
       return this.problemOf(error);
     }
@@ -321,7 +321,7 @@ export class ToolServer {
 
   /** Passes an error to the host's log. Does not throw. */
   log(error: unknown): void {
-    callHook(() => this.#options.onError?.(error), NO_LOG);
+    callHook(() => this.#options.onError?.(error), noop);
   }
 
   #finish(response: Response, headers: readonly Header[]): Response {
@@ -331,7 +331,7 @@ export class ToolServer {
   }
 
   #headersFor(request: Request): Header[] {
-    return this.#headers.flatMap((headers) => [...atOnce(headers(request))]);
+    return this.#headers.flatMap((headers) => [...assertSync(headers(request))]);
   }
 
   /** If the surrounding function fails, the request still gets a response. */

@@ -4,12 +4,12 @@
 
 import { type CallStore, ownerDigest, StoredRecords } from "../../execute/durable/mod.ts";
 import {
-  atOnce,
+  assertSync,
   type Check,
   checkFunction,
+  createCheck,
   isObject,
-  must,
-  NO_LOG,
+  noop,
   once,
   readFields,
   type RegistryClock,
@@ -148,7 +148,7 @@ export class MemoryRateLimitStore implements RateLimitStore {
 
   /** Takes an amount if the total of the window stays within the limit. */
   take(key: string, amount: number, window: RateLimitWindow): RateLimitCount {
-    return this.#counts.take("", key, amount, window, atOnce(this.#now()));
+    return this.#counts.take("", key, amount, window, assertSync(this.#now()));
   }
 }
 
@@ -207,7 +207,7 @@ export function storedRateLimits(
 ): RateLimitStore {
   const { maxPermits = 1, clock = systemClock } = readFields("count requests", options, {
     maxPermits: wholeFrom(1),
-    clock: must("a clock", isObject) as Check<Pick<RegistryClock, "timestamp">>,
+    clock: createCheck("a clock", isObject) as Check<Pick<RegistryClock, "timestamp">>,
   });
   const records = new StoredRecords<StoredWindow>(store, ({ endsAt }) => endsAt);
   const permits = new BoundedMap<string, OwnPermits>({ maxEntries: MAX_KEYS });
@@ -260,7 +260,7 @@ export function storedRateLimits(
     async take(of, amount, window) {
       const key = `rate.${await ownerDigest(of)}.${window.windowMs}`;
       const mine = (turns.get(key) ?? Promise.resolve()).then(() => take(key, amount, window));
-      const ended = mine.catch(NO_LOG);
+      const ended = mine.catch(noop);
       turns.set(key, ended);
       try {
         return await mine;

@@ -1,6 +1,6 @@
 /** The options that every protocol over HTTP has, and the parts that they name. */
 
-import { type Check, checkFlag, refuse } from "../../tool/mod.ts";
+import { type Check, checkFlag, fail } from "../../tool/mod.ts";
 import { checkObject, SERVER_CHECKS, type ServerOptions } from "./options.ts";
 import { allowCrossOrigin } from "./origins.ts";
 import { type ObserveOptions, observeRequests } from "./observe.ts";
@@ -38,7 +38,7 @@ export function sharedParts(
   { observe, cors, rateLimit, tasks, taskAfterMs }: HttpOptions,
 ): readonly HttpPart[] {
   if (taskAfterMs !== undefined && tasks === undefined) {
-    refuse("serve tools", "taskAfterMs has no effect without tasks");
+    fail("serve tools", "taskAfterMs has no effect without tasks");
   }
   return [
     ...(observe === undefined ? [] : [observeRequests(observe)]),

@@ -2,7 +2,7 @@
 
 import type { Client } from "@modelcontextprotocol/client";
 import { causesOf } from "../http/runtime.ts";
-import { clip, describeThrown, systemClock, untilAborted } from "../../tool/mod.ts";
+import { abortable, clip, describeThrown, systemClock } from "../../tool/mod.ts";
 
 /** How a server is called in messages, and what must not be in them. */
 export interface ServerName {
@@ -171,7 +171,7 @@ export class McpConnection {
   }
 
   client(signal: AbortSignal): Promise<Client> {
-    return untilAborted(this.#current, signal);
+    return abortable(this.#current, signal);
   }
 
   /**
@@ -215,7 +215,7 @@ export class McpConnection {
         // The description is made immediately: the error may end the program.
         client.onerror = (error) => void (this.#trouble = this.describe(error));
       }
-      await untilAborted(this.#events.onConnected(client), signal);
+      await abortable(this.#events.onConnected(client), signal);
       // The client may have been lost during `onConnected`.
       if (this.#live !== client) throw closed();
     } catch (error) {
@@ -256,7 +256,7 @@ function end(client: Client): void {
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   try {
-    await untilAborted(new Promise<void>((resolve) => timer = setTimeout(resolve, ms)), signal);
+    await abortable(new Promise<void>((resolve) => timer = setTimeout(resolve, ms)), signal);
   } finally {
     clearTimeout(timer);
   }

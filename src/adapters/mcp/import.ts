@@ -20,8 +20,8 @@ import {
   callHook,
   canonicalJson,
   checkFlag,
-  NO_LOG,
-  refuse,
+  fail,
+  noop,
   systemClock,
   type Tool,
   wholeFrom,
@@ -174,7 +174,7 @@ class McpImport implements ImportedMcpServer {
       options;
     const { mayAsk = false, onError: _onError, ...importing } = rest;
     const { namespace } = importing;
-    if (typeof namespace !== "string") refuse(ACTION, "it needs a namespace");
+    if (typeof namespace !== "string") fail(ACTION, "it needs a namespace");
     const maxBytes = maxMessageBytes === undefined
       ? MAX_MESSAGE_BYTES
       : checkBytes(ACTION, maxMessageBytes, "maxMessageBytes");
@@ -321,7 +321,7 @@ class McpImport implements ImportedMcpServer {
 
   #report(error: unknown): void {
     if (this.#isClosed) return;
-    callHook(() => this.#options.onError?.(error), NO_LOG);
+    callHook(() => this.#options.onError?.(error), noop);
   }
 }
 
@@ -329,7 +329,7 @@ const ACTION = "import an MCP server";
 const checkBytes = wholeFrom(1);
 
 async function withoutPins(): Promise<never> {
-  return await refuse("approve tools", "the import has no pins");
+  return await fail("approve tools", "the import has no pins");
 }
 
 /** The time that `refresh` waits for a connection, in milliseconds. */

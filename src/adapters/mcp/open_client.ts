@@ -9,7 +9,7 @@ import type {
   StreamableHTTPClientTransportOptions,
   Transport,
 } from "@modelcontextprotocol/client";
-import { untilAborted } from "../../tool/mod.ts";
+import { abortable } from "../../tool/mod.ts";
 import { type ClientOpener, nameOfCommand, nameOfUrl, type ProgramEnd } from "./connection.ts";
 import { boundAnswers, boundedFetch, Pace, UnaskedMessages } from "./server_bounds.ts";
 
@@ -158,7 +158,7 @@ async function openWith(
     return client;
   })();
   try {
-    return await untilAborted(connecting, signal);
+    return await abortable(connecting, signal);
   } catch (error) {
     // Not awaited: a program may take seconds to end. Ignore errors: it may be gone already.
     transport?.close().catch(() => {});

@@ -19,9 +19,9 @@ import {
   checkFunction,
   checkText,
   checkWord,
+  createCheck,
   isFunction,
   isObject,
-  must,
   wholeFrom,
 } from "../../tool/mod.ts";
 import {
@@ -102,7 +102,7 @@ export const MCP_CHECKS: { readonly [Option in keyof McpEndpointOptions]-?: Chec
   title: checkText,
   instructions: checkText,
   extend: checkFunction,
-  tools: must(
+  tools: createCheck(
     '"all", "bridge" or a function',
     (value): value is NonNullable<McpEndpointOptions["tools"]> =>
       value === "all" || value === "bridge" || isFunction(value),

@@ -16,10 +16,10 @@ import {
 import {
   type Answers,
   describeTool,
+  fail,
   isObject,
   once,
-  refuse,
-  refuseOthers,
+  rejectUnknownFields,
   type Tool,
   type ToolFailure,
   type ToolResult,
@@ -54,7 +54,7 @@ const FIELDS: readonly string[] = [...selectionDataFields(), "bridge", "config"]
 export function readNativeConfig(text: string | undefined): NativeConfig {
   const value = parse(text === undefined || text.trim() === "" ? "{}" : text);
   try {
-    refuseOthers(ACTION, value, FIELDS, selectionHint);
+    rejectUnknownFields(ACTION, value, FIELDS, selectionHint);
   } catch (cause) {
     throw new NativeConfigError((cause as TypeError).message, { cause });
   }
@@ -123,7 +123,7 @@ function configure(registry: Registry, configs: Readonly<Record<string, unknown>
   };
   try {
     for (const [id, config] of Object.entries(configs)) {
-      const tool = registry.getTool(id) ?? refuse(`update tool "${id}"`, "it is not registered");
+      const tool = registry.getTool(id) ?? fail(`update tool "${id}"`, "it is not registered");
       const old = registry.getConfig(id);
       registry.updateTool(tool, { config });
       before.set(id, old);

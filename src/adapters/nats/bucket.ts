@@ -14,7 +14,7 @@ import {
 } from "@nats-io/jetstream";
 import type { KV } from "@nats-io/kv";
 import type { MsgHdrs, NatsConnection } from "@nats-io/nats-core";
-import { NO_LOG, systemClock } from "../../tool/mod.ts";
+import { noop, systemClock } from "../../tool/mod.ts";
 import { checkSkew, isConflict, openBucket, skewOf, type StorageSettings } from "./server.ts";
 
 /** The header with the expiry of an entry, in milliseconds since 1970. */
@@ -100,7 +100,7 @@ export class Bucket {
   /** @throws {Error} If the clock of this machine is off. */
   async checkClock(): Promise<void> {
     const { consumer } = await this.#openHeads("=");
-    consumer.delete().catch(NO_LOG);
+    consumer.delete().catch(noop);
   }
 
   /** Purges expired entries and old deletion markers. Reads each entry once, without its value. */

@@ -17,7 +17,7 @@ import {
   type StoreLimits,
   type StoreOptions,
 } from "../../execute/durable/mod.ts";
-import { must, NO_LOG, readFields, type RegistryClock, systemClock } from "../../tool/mod.ts";
+import { createCheck, noop, readFields, type RegistryClock, systemClock } from "../../tool/mod.ts";
 import { Bucket, EXPIRY, expiryOf } from "./bucket.ts";
 import { NATS_OPTIONS, type NatsOptions } from "./link.ts";
 import { CALLS_BUCKET } from "./protocol.ts";
@@ -73,7 +73,7 @@ const MAX_TRIES = 8;
 const OPTIONS = {
   ...STORE_LIMITS,
   ...STORAGE_OPTIONS,
-  bucket: must(
+  bucket: createCheck(
     'letters, digits, "_" and "-"',
     (value): value is string => typeof value === "string" && /^[\w-]{1,64}$/.test(value),
   ),
@@ -362,7 +362,7 @@ class NatsCallStore implements CallStore {
   #sweep(): Promise<void> {
     return this.#sweeping ??= this.#bucket.sweep(this.#settings.clock.timestamp())
       // The next sweep deletes the rest.
-      .catch(NO_LOG)
+      .catch(noop)
       .finally(() => this.#sweeping = undefined);
   }
 

@@ -10,7 +10,7 @@ import {
   isListOf,
   isObject,
   isWord,
-  NO_LOG,
+  noop,
   systemClock,
   TIME_OVER,
   within,
@@ -186,7 +186,7 @@ export class Directory {
     if (watch === undefined) return;
     watch.stop();
     // The server would keep the consumer for five minutes, and match each entry against it.
-    consumerOf(watch).delete().catch(NO_LOG);
+    consumerOf(watch).delete().catch(noop);
   }
 
   #restartLater(round: number, error: unknown): void {

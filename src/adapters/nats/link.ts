@@ -8,14 +8,14 @@ import {
 } from "@nats-io/nats-core";
 import type { CallTelemetry, DispatchContext, ResumedCall, ToolCall } from "../../execute/mod.ts";
 import {
-  atOnce,
+  assertSync,
   callHook,
   type Check,
   checkFunction,
+  createCheck,
   type HookLog,
   isObject,
-  must,
-  NO_LOG,
+  noop,
   type Tool,
 } from "../../tool/mod.ts";
 import { readTraceParent, writeTraceParent } from "../http/mod.ts";
@@ -77,7 +77,7 @@ export const NATS_OPTIONS: {
   keys: (_action: string, value: unknown): NatsKeys => value as NatsKeys,
   name: checkRegistryName,
   ...STORAGE_OPTIONS,
-  telemetry: must(
+  telemetry: createCheck(
     "what openTelemetry makes",
     (value): value is CallTelemetry => isObject(value) && typeof value["begin"] === "function",
   ),
@@ -198,7 +198,7 @@ export function readLinkSettings(
   return {
     seal: new Seal(action, secret as string, role, keys),
     ...{ name, storage: { replicas, maxBytes } },
-    log: (error) => callHook(() => options.onError?.(error), NO_LOG),
+    log: (error) => callHook(() => options.onError?.(error), noop),
   };
 }
 
@@ -209,7 +209,7 @@ export function currentTrace(
 ): string | undefined {
   let trace: string | undefined;
   callHook(() => {
-    const place = atOnce(telemetry?.place?.());
+    const place = assertSync(telemetry?.place?.());
     const header = place && writeTraceParent(place);
     // Telemetry may return another form.
     if (header && readTraceParent(header)) trace = header;

@@ -11,9 +11,9 @@ import {
   type Answers,
   canonicalJson,
   type Check,
+  createCheck,
   describeTool,
   isStandardSchema,
-  must,
   parseToolId,
   type Tool,
   type ToolResult,
@@ -47,7 +47,7 @@ export const runSubject = (path: string): string => `${ROOT}.run.${path}`;
 export const ownedRunSubject = (path: string, owner: string, size: number | "*"): string =>
   `${runSubject(path)}.${owner}.${size}`;
 
-export const checkRegistryName: Check<string> = must(
+export const checkRegistryName: Check<string> = createCheck(
   '1 to 64 letters, digits, "_" or "-"',
   (value: unknown): value is string => typeof value === "string" && /^[\w-]{1,64}$/.test(value),
 );

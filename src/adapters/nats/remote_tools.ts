@@ -4,13 +4,13 @@ import type { NatsConnection } from "@nats-io/nats-core";
 import type { Registry } from "../../registry/mod.ts";
 import {
   checkWord,
+  createCheck,
+  fail,
   isObject,
   MAX_TIMEOUT_MS,
-  must,
-  NO_LOG,
+  noop,
   numberFrom,
   readFields,
-  refuse,
   systemClock,
   type Tool,
   within,
@@ -53,7 +53,7 @@ export interface RemoteTools extends AsyncDisposable {
 const ACTION = "use remote tools";
 
 const OPTIONS = {
-  registry: must(
+  registry: createCheck(
     "a registry",
     (value): value is Registry => isObject(value) && "tools" in value,
   ),
@@ -72,7 +72,7 @@ function readOptions(options: RemoteToolsOptions, given: object): RemoteSettings
   const { registry, inboxPrefix = "_INBOX", maxOwnerBytes, telemetry, ...read } = readFields(
     ...[ACTION, given, OPTIONS] as const,
   );
-  if (registry === undefined) refuse(ACTION, "it needs a registry");
+  if (registry === undefined) fail(ACTION, "it needs a registry");
   const link = readLinkSettings(ACTION, "caller", read, options);
   return { registry, link, inboxPrefix, maxOwnerBytes, telemetry };
 }
@@ -254,7 +254,7 @@ export function remoteToolsPerCall(
 async function end(connection: NatsConnection): Promise<void> {
   // A WebSocket with unsent bytes closes 100 ms later. A lost one is never flushed.
   if (!connection.isClosed()) {
-    await within(systemClock, FLUSH_MS, connection.flush().catch(NO_LOG));
+    await within(systemClock, FLUSH_MS, connection.flush().catch(noop));
   }
   await connection.close();
 }

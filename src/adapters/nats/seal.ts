@@ -23,7 +23,7 @@ import {
 import { Buffer } from "node:buffer";
 import { nkeys } from "@nats-io/nats-core";
 import { encodeJson, parseJson } from "../../execute/durable/mod.ts";
-import { describe, describeThrown, isListOf, isObject, isWord, refuse } from "../../tool/mod.ts";
+import { describe, describeThrown, fail, isListOf, isObject, isWord } from "../../tool/mod.ts";
 
 export type Role = "caller" | "worker";
 
@@ -67,7 +67,7 @@ export class Seal {
     this.role = role;
     this.bytes = MAC_BYTES + (keys === undefined ? 0 : SIGNATURE_BYTES);
     if (keys === undefined) return;
-    if (!isObject(keys)) refuse(action, "keys must be an object with seed, callers and workers");
+    if (!isObject(keys)) fail(action, "keys must be an object with seed, callers and workers");
     const { seed, callers, workers } = keys;
     this.#keys = {
       caller: readPublicKeys(action, "callers", callers),
@@ -77,7 +77,7 @@ export class Seal {
     const own = publicKeyOf(action, seed);
     const list = `${role}s` as const;
     if (!keys[list].includes(own)) {
-      refuse(action, `keys.${list} must have the public key of keys.seed, which is "${own}"`);
+      fail(action, `keys.${list} must have the public key of keys.seed, which is "${own}"`);
     }
     this.#seed = createPrivateKey({
       ...{ key: derOf(PRIVATE_DER, decodeBase32(seed).subarray(2, 34)) },
@@ -145,7 +145,7 @@ function publicKeyOf(action: string, seed: unknown): string {
   try {
     return nkeys.fromSeed(encoder.encode(seed as string)).getPublicKey();
   } catch {
-    refuse(action, 'keys.seed must be the seed of a key: "SU" and 56 letters or digits');
+    fail(action, 'keys.seed must be the seed of a key: "SU" and 56 letters or digits');
   }
 }
 
@@ -169,7 +169,7 @@ function readSecrets(action: string, secret: string | readonly string[]): readon
       : secret.length < MIN_SECRET
       ? "a shorter one"
       : "one with spaces";
-    refuse(
+    fail(
       action,
       `secret must be a string of at least ${MIN_SECRET} characters without spaces, or a list of ` +
         `them, not ${is}`,
@@ -180,7 +180,7 @@ function readSecrets(action: string, secret: string | readonly string[]): readon
 
 function readPublicKeys(action: string, field: string, keys: unknown): readonly KeyObject[] {
   if (!isListOf(keys, isWord) || keys.length === 0 || keys.length > MAX_KEYS) {
-    refuse(action, `keys.${field} must be a list of 1 to ${MAX_KEYS} public keys`);
+    fail(action, `keys.${field} must be a list of 1 to ${MAX_KEYS} public keys`);
   }
   return (keys as readonly string[]).map((key, at) => {
     try {
@@ -189,7 +189,7 @@ function readPublicKeys(action: string, field: string, keys: unknown): readonly 
       return createPublicKey({ key: derOf(PUBLIC_DER, bytes), format: "der", type: "spki" });
     } catch (cause) {
       // The text is not shown: it may be a seed.
-      refuse(action, `keys.${field}[${at}] is not a public key (${describeThrown(cause, 100)})`);
+      fail(action, `keys.${field}[${at}] is not a public key (${describeThrown(cause, 100)})`);
     }
   });
 }

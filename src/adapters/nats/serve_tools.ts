@@ -6,12 +6,12 @@ import { ToolDispatcher, type ToolDispatcherOptions } from "../../execute/mod.ts
 import type { Registry } from "../../registry/mod.ts";
 import type { Selection } from "../../select/mod.ts";
 import {
+  createCheck,
+  fail,
   isObject,
   MAX_TIMEOUT_MS,
-  must,
   numberFrom,
   readFields,
-  refuse,
   systemClock,
   type Tool,
   type ToolFailure,
@@ -99,16 +99,16 @@ function isTaskCount(value: unknown): boolean {
 }
 
 const OPTIONS = {
-  selection: must("an object", (value): value is Selection => isObject(value)),
-  dispatcher: must("an object", (value): value is ToolDispatcherOptions => isObject(value)),
-  countedBy: must(
+  selection: createCheck("an object", (value): value is Selection => isObject(value)),
+  dispatcher: createCheck("an object", (value): value is ToolDispatcherOptions => isObject(value)),
+  countedBy: createCheck(
     "a dispatcher",
     (value): value is ToolDispatcher => value instanceof ToolDispatcher,
   ),
   drainTimeoutMs: numberFrom(0, MAX_TIMEOUT_MS),
   leaseMs: numberFrom(1_000, 3_600_000),
   concurrency: wholeFrom(1, MAX_TASKS),
-  toolConcurrency: must(
+  toolConcurrency: createCheck(
     `an object with numbers from 1 to ${MAX_TASKS}, by the ids of tools`,
     (value): value is Readonly<Record<string, number>> =>
       isObject(value) && Object.values(value).every(isTaskCount),
@@ -144,9 +144,9 @@ export async function serveTools(
   options: ServeToolsOptions,
 ): Promise<ServedTools> {
   const read = readFields(ACTION, { ...options }, OPTIONS);
-  if (!isObject(registry) || !("tools" in registry)) refuse(ACTION, "it needs a registry");
+  if (!isObject(registry) || !("tools" in registry)) fail(ACTION, "it needs a registry");
   if (read.dispatcher?.approve !== undefined) {
-    refuse(ACTION, "calls are approved by their callers, so dispatcher.approve cannot be given");
+    fail(ACTION, "calls are approved by their callers, so dispatcher.approve cannot be given");
   }
   const settings = readLinkSettings(ACTION, "worker", read, options);
   const { drainTimeoutMs = 30_000, leaseMs = 30_000, keys } = read;

@@ -6,7 +6,7 @@ import {
   callHook,
   type Clock,
   isObject,
-  NO_LOG,
+  noop,
   systemClock,
   type Tool,
   type ToolFailure,
@@ -131,7 +131,7 @@ export class ServedCalls {
     this.#stopTicking();
     this.#controls.unsubscribe();
     // Without a server no confirmation comes; the connection reports the error.
-    if (!connection.isClosed()) await Promise.race([connection.flush().catch(NO_LOG), closed]);
+    if (!connection.isClosed()) await Promise.race([connection.flush().catch(noop), closed]);
   }
 
   abort(why: string): void {

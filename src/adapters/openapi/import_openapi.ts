@@ -23,16 +23,16 @@ import {
   checkFunction,
   clip,
   copyJson,
+  createCheck,
   defined,
   describeThrown,
+  fail,
   isListOf,
   isObject,
   isWord,
   jsonEqual,
   type JsonSchema,
   type JsonSchemaObject,
-  must,
-  refuse,
   type ToolResult,
   wholeFrom,
 } from "../../tool/mod.ts";
@@ -155,18 +155,18 @@ const CHECKS = {
   fetch: checkFunction,
   // The message does not repeat it: it may hold a password.
   baseUrl: (action: string, value: unknown, name: string) =>
-    typeof value === "string" && baseAddress(value) !== undefined ? value : refuse(
+    typeof value === "string" && baseAddress(value) !== undefined ? value : fail(
       action,
       `${name} must be an address with "https:" or "http:", without credentials, query or fragment`,
     ),
-  documentUrl: must('an address with "https:" or "http:"', isHttpUrl),
-  allowedHosts: must(
+  documentUrl: createCheck('an address with "https:" or "http:"', isHttpUrl),
+  allowedHosts: createCheck(
     'a list of hosts such as "api.example.com" or "localhost:8080"',
     (value): value is readonly string[] => isListOf(value, isHost),
   ),
   authorize: checkFunction,
   maxResponseBytes: wholeFrom(1),
-  returns: must(
+  returns: createCheck(
     'true, false or "reads"',
     (value): value is boolean | "reads" => typeof value === "boolean" || value === "reads",
   ),
@@ -186,7 +186,7 @@ function checkOptions(options: OpenApiImportOptions): void {
     if (value !== undefined) check("import tools", value, name);
   }
   if (options.fetch !== undefined && options.execute !== undefined) {
-    refuse("import tools", "give fetch or execute, not both");
+    fail("import tools", "give fetch or execute, not both");
   }
 }
 

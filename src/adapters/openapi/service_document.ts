@@ -16,10 +16,10 @@ import {
   type Check,
   checkRisk,
   checkText,
+  createCheck,
   defined,
   isListOf,
   isObject,
-  must,
   RISK_LEVELS,
 } from "../../tool/mod.ts";
 
@@ -49,8 +49,8 @@ export const OPENAPI_CHECKS: { readonly [Option in keyof OpenApiOptions]-?: Chec
   title: checkText,
   version: checkText,
   description: checkText,
-  servers: must("a list of strings", (value) => isListOf(value, isText)),
-  securitySchemes: must("an object", isObject),
+  servers: createCheck("a list of strings", (value) => isListOf(value, isText)),
+  securitySchemes: createCheck("an object", isObject),
 };
 
 /**

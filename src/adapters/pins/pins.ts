@@ -18,14 +18,14 @@ import {
   defined,
   describe,
   describeThrown,
+  fail,
   isObject,
   makeTool,
   MAX_TIMEOUT_MS,
-  NO_LOG,
+  noop,
   numberFrom,
   oneOf,
   readFields,
-  refuse,
   systemClock,
   TIME_OVER,
   type Tool,
@@ -111,7 +111,7 @@ export function toolPins(
   );
   const opened = typeof store === "string" ? fileStore(store) : store;
   if (typeof opened?.load !== "function" || typeof opened.save !== "function") {
-    refuse(ACTION, "the store must be the path of a file, or have load and save");
+    fail(ACTION, "the store must be the path of a file, or have load and save");
   }
   return new ToolPins(opened, { firstImport, storeTimeoutMs, onHeld });
 }
@@ -182,9 +182,9 @@ class ToolPins implements ImportPins {
         const id = typeof one === "string" ? one : one.id;
         const action = `approve ${describe(id)}`;
         const found = held.find((candidate) => candidate.id === id);
-        if (found === undefined) refuse(action, "it is not held back");
+        if (found === undefined) fail(action, "it is not held back");
         if (typeof one !== "string" && one.digest !== found.digest) {
-          refuse(action, "its definition no longer has the given digest: review the new one");
+          fail(action, "its definition no longer has the given digest: review the new one");
         }
         const offer = checked.offers.find(({ tool }) => tool.id === id);
         if (offer === undefined) approved.delete(id);
@@ -243,7 +243,7 @@ class ToolPins implements ImportPins {
     const now = new Map(held.map((one) => [`${one.kind} ${one.digest} ${one.id}`, one]));
     this.#reported.set(checked.key, new Set(now.keys()));
     for (const [mark, one] of now) {
-      if (before?.has(mark) !== true) callHook(() => this.#options.onHeld?.(one), NO_LOG);
+      if (before?.has(mark) !== true) callHook(() => this.#options.onHeld?.(one), noop);
     }
     return Object.freeze({
       ...checked.imported,

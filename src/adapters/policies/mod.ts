@@ -6,21 +6,21 @@
 
 import { POLICY_ADVICE, type ToolPolicy } from "../../select/mod.ts";
 import {
-  atOnce,
+  assertSync,
   attempt,
   type Check,
   checkText,
   copyJson,
+  createCheck,
   defined,
   describe,
+  fail,
   isFunction,
   isObject,
   isThenable,
   isWord,
-  must,
   readFields,
-  refuse,
-  refuseOthers,
+  rejectUnknownFields,
   RISK_LEVELS,
   type RiskLevel,
   type Tool,
@@ -55,7 +55,7 @@ function toolFacts(tool: Tool): ToolFacts {
 }
 
 /** Checks the additional input of a policy. */
-const checkInput: Check<{ readonly [field: string]: unknown }> = must("an object", isObject);
+const checkInput: Check<{ readonly [field: string]: unknown }> = createCheck("an object", isObject);
 
 /** A loaded program, as returned by `loadPolicy` of `@open-policy-agent/opa-wasm`. */
 export interface OpaProgram {
@@ -127,15 +127,15 @@ const VERDICT: readonly (keyof Verdict)[] = ["allow", "requiresApproval", "reaso
  */
 export function opaPolicy(program: OpaProgram, options: OpaPolicyOptions = {}): ToolPolicy {
   if (isThenable(program)) {
-    refuse(MAKE_OPA, "its program is a promise: await loadPolicy(…) first");
+    fail(MAKE_OPA, "its program is a promise: await loadPolicy(…) first");
   }
   if (!isFunction(program?.evaluate)) {
-    refuse(MAKE_OPA, "it needs a program from loadPolicy of @open-policy-agent/opa-wasm");
+    fail(MAKE_OPA, "it needs a program from loadPolicy of @open-policy-agent/opa-wasm");
   }
   const { name = "opa", input } = readFields(MAKE_OPA, options, OPA_CHECKS);
   const decide = (tool: Tool): Verdict | undefined => {
     const results = program.evaluate({ ...input, tool: toolFacts(tool) });
-    return verdictIn(atOnce(results, POLICY_ADVICE));
+    return verdictIn(assertSync(results, POLICY_ADVICE));
   };
   return Object.freeze({
     name,
@@ -152,16 +152,16 @@ export function opaPolicy(program: OpaProgram, options: OpaPolicyOptions = {}): 
 }
 
 function verdictIn(results: unknown): Verdict | undefined {
-  if (!Array.isArray(results)) refuse("ask OPA", `it answered ${describe(results)}`);
+  if (!Array.isArray(results)) fail("ask OPA", `it answered ${describe(results)}`);
   if (results.length === 0) return undefined;
   const result: unknown = results[0]?.result;
   if (typeof result === "boolean") return { allow: result };
   if (isObject(result)) {
-    refuseOthers("read the result of the rule", result, VERDICT);
+    rejectUnknownFields("read the result of the rule", result, VERDICT);
     return result;
   }
   const wanted = 'the rule must return a boolean or an object with "allow"';
-  return refuse("ask OPA", `${wanted}, not ${describe(result)}`);
+  return fail("ask OPA", `${wanted}, not ${describe(result)}`);
 }
 
 interface CedarFailure {
@@ -228,13 +228,13 @@ export interface CedarPolicyOptions {
 
 const MAKE_CEDAR = "make a Cedar policy";
 
-const checkEntity: Check<CedarEntity> = must(
+const checkEntity: Check<CedarEntity> = createCheck(
   'an object with "type" and "id", which are strings that are not empty',
   (value): value is CedarEntity => isObject(value) && isWord(value["type"]) && isWord(value["id"]),
 );
 
 const CEDAR_CHECKS = {
-  policies: must(
+  policies: createCheck(
     "a text, or an object of texts",
     (value): value is CedarPolicyOptions["policies"] =>
       isWord(value) || isObject(value) && Object.values(value).every(isWord),
@@ -242,7 +242,7 @@ const CEDAR_CHECKS = {
   principal: checkEntity,
   action: checkEntity,
   context: checkInput,
-  entities: must(
+  entities: createCheck(
     "a list of objects",
     (value): value is readonly object[] => Array.isArray(value) && value.every(isObject),
   ),
@@ -281,12 +281,12 @@ const CEDAR_CHECKS = {
  */
 export function cedarPolicy(engine: CedarEngine, options: CedarPolicyOptions): ToolPolicy {
   if (!isFunction(engine?.statefulIsAuthorized) || !isFunction(engine.preparsePolicySet)) {
-    refuse(MAKE_CEDAR, "it needs the module @cedar-policy/cedar-wasm, loaded");
+    fail(MAKE_CEDAR, "it needs the module @cedar-policy/cedar-wasm, loaded");
   }
   const fields = readFields(MAKE_CEDAR, options, CEDAR_CHECKS);
   const { policies, name = "cedar" } = fields;
-  if (policies === undefined) refuse(MAKE_CEDAR, "it needs policies, in Cedar's language");
-  if (fields.principal === undefined) refuse(MAKE_CEDAR, "it needs a principal, the caller");
+  if (policies === undefined) fail(MAKE_CEDAR, "it needs policies, in Cedar's language");
+  if (fields.principal === undefined) fail(MAKE_CEDAR, "it needs a principal, the caller");
   const { principal, action = { type: "Action", id: "call" }, context = {}, entities = [] } =
     fields;
   // A copy, because the cached decisions require a request that never changes.
@@ -338,7 +338,7 @@ function parsed(engine: CedarEngine, policies: CedarPolicyOptions["policies"]): 
     staticPolicies: typeof policies === "string" ? policies : { ...policies },
   });
   if (answer.type === "failure") {
-    refuse(MAKE_CEDAR, `its policies are invalid: ${messagesOf(answer)}`);
+    fail(MAKE_CEDAR, `its policies are invalid: ${messagesOf(answer)}`);
   }
   ids.set(key, id);
   return id;

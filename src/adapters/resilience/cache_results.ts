@@ -16,16 +16,16 @@ import {
   checkFunction,
   checkPort,
   copyJson,
+  createCheck,
+  fail,
   isFunction,
   isListOf,
   isObject,
   isWord,
   jsonEqual,
   MAX_TIMEOUT_MS,
-  must,
   numberFrom,
   readFields,
-  refuse,
   type RegistryClock,
   systemClock,
   TIME_OVER,
@@ -83,7 +83,7 @@ const isTags = (value: unknown): value is readonly string[] => isListOf(value, i
 
 const TOOL_CHECKS = {
   ttlMs: numberFrom(1, Number.MAX_SAFE_INTEGER),
-  tags: must(
+  tags: createCheck(
     "a list of words, or a function",
     (value): value is NonNullable<CachedTool["tags"]> => isTags(value) || isFunction(value),
   ),
@@ -92,12 +92,12 @@ const TOOL_CHECKS = {
 
 /** The check of the option `tools`. */
 const checkTools: Check<ReadonlyMap<string, CachedTool>> = (action, tools, pointer) => {
-  if (!isObject(tools)) refuse(action, `${pointer} must be an object`);
+  if (!isObject(tools)) fail(action, `${pointer} must be an object`);
   return new Map(
     Object.entries(tools).map(([id, tool]) => {
       const pointerTo = (field: string): string => `${field} of "${id}"`;
       const { ttlMs, ...rest } = readFields(action, tool as CachedTool, TOOL_CHECKS, pointerTo);
-      if (ttlMs === undefined) refuse(action, `${pointerTo("ttlMs")} is missing`);
+      if (ttlMs === undefined) fail(action, `${pointerTo("ttlMs")} is missing`);
       return [id, { ttlMs, ...rest }];
     }),
   );
@@ -149,14 +149,14 @@ export function cacheResults(options: ResultCacheOptions): ResultCache {
   const { tools, store = memoryCallStore(), storeTimeoutMs = 1_000, clock = systemClock } =
     readFields(ACTION, options, CHECKS);
   checkPort(ACTION, "store", store, ["get", "create", "update", "delete", "list"]);
-  if (tools === undefined) refuse(ACTION, "tools is missing");
+  if (tools === undefined) fail(ACTION, "tools is missing");
   const results = new StoredResults(store);
   const longestMs = Math.max(0, ...[...tools.values()].map(({ ttlMs }) => ttlMs));
 
   /** Waits for the store. `undefined` if it fails, or is too slow. */
   const inTime = <T>(call: Call, ms: number, work: Promise<T>): Promise<T | undefined> =>
     within(call.settings.clock, Math.min(storeTimeoutMs, ms), work).then((answer) =>
-      answer === TIME_OVER ? refuse(ACTION, "the store took too long") : answer
+      answer === TIME_OVER ? fail(ACTION, "the store took too long") : answer
     ).catch((error) => void call.report("internal", error));
 
   return {

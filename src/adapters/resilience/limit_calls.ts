@@ -6,15 +6,15 @@ import {
   canonicalJson,
   type Check,
   checkPort,
+  createCheck,
+  fail,
   fnv1a,
   isListOf,
   isWord,
   MAX_TIMEOUT_MS,
-  must,
   numberFrom,
   oneOf,
   readFields,
-  refuse,
   wholeFrom,
 } from "../../tool/mod.ts";
 import { type RateLimitStore, WindowCounts } from "../http/mod.ts";
@@ -71,7 +71,7 @@ const CHECKS = {
   per: oneOf(["session", "message", "principal"] as const),
   of: oneOf(["all", "tool", "same"] as const),
   limit: wholeFrom(0),
-  tools: must("a list of ids", (value) => isListOf(value, isWord)),
+  tools: createCheck("a list of ids", (value) => isListOf(value, isWord)),
 } satisfies { readonly [Field in keyof CallLimit]-?: Check };
 
 /**
@@ -102,12 +102,12 @@ const CHECKS = {
  * @throws {TypeError | RangeError} If a limit or an option is invalid.
  */
 export function limitCalls(limits: readonly CallLimit[], options: CallLimitOptions = {}): Layer {
-  if (!Array.isArray(limits)) refuse(ACTION, "the limits must be a list");
+  if (!Array.isArray(limits)) fail(ACTION, "the limits must be a list");
   const rules = limits.map((given: CallLimit, index) => {
     const pointer = (field: string): string => `/${index}/${field}`;
     const { per, of = "tool", limit, tools } = readFields(ACTION, given, CHECKS, pointer);
-    if (per === undefined) refuse(ACTION, `${pointer("per")} is missing`);
-    if (limit === undefined) refuse(ACTION, `${pointer("limit")} is missing`);
+    if (per === undefined) fail(ACTION, `${pointer("per")} is missing`);
+    if (limit === undefined) fail(ACTION, `${pointer("limit")} is missing`);
     const times = limit === 1 ? "once" : `${limit} times`;
     const problem = `${OF[of]} only ${times} in a ${
       PER[per]
@@ -138,7 +138,7 @@ export function limitCalls(limits: readonly CallLimit[], options: CallLimitOptio
               "counting its caller's calls",
               Promise.resolve(store.take(owner + key, 1, window)),
             );
-          if (!(count >= 0)) refuse(ACTION, "the store must return a count");
+          if (!(count >= 0)) fail(ACTION, "the store must return a count");
           if (count > limit) return call.fail("denied", problem);
         }
         return await next(call);

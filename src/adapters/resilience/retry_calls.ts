@@ -2,11 +2,11 @@
 
 import type { Call, Layer } from "../../execute/mod.ts";
 import {
+  createCheck,
   type FailureCode,
   isFailureCode,
   isListOf,
   MAX_TIMEOUT_MS,
-  must,
   numberFrom,
   readFields,
   wholeFrom,
@@ -46,7 +46,7 @@ const CHECKS = {
   maxAttempts: wholeFrom(1),
   initialDelayMs: numberFrom(0, MAX_TIMEOUT_MS),
   maxDelayMs: numberFrom(0, MAX_TIMEOUT_MS),
-  codes: must("a list of failure codes", (value) => isListOf(value, isFailureCode)),
+  codes: createCheck("a list of failure codes", (value) => isListOf(value, isFailureCode)),
 };
 
 /**

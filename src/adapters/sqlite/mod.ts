@@ -23,9 +23,9 @@ import {
   checkFlag,
   checkWord,
   describeThrown,
+  fail,
   numberFrom,
   readFields,
-  refuse,
   systemClock,
 } from "../../tool/mod.ts";
 
@@ -113,7 +113,7 @@ export async function sqliteCallStore(
   const { maxBytes = 2 ** 30, maxOwnerBytes = maxBytes / 8, clock = systemClock } = read;
   checkWord(ACTION, path, "its path");
   const sqlite = await import("node:sqlite").catch((cause) =>
-    refuse(ACTION, "this runtime has no node:sqlite; Node has it from version 22.13 on", cause)
+    fail(ACTION, "this runtime has no node:sqlite; Node has it from version 22.13 on", cause)
   );
   const { open } = await import("node:fs/promises");
   const { resolve } = await import("node:path");

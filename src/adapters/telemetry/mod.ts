@@ -12,7 +12,7 @@ import type {
   TraceHeaders,
   TraceParent,
 } from "../../execute/mod.ts";
-import { atOnce, defined, type ToolResult } from "../../tool/mod.ts";
+import { assertSync, defined, type ToolResult } from "../../tool/mod.ts";
 
 export type {
   CallSpan,
@@ -94,8 +94,8 @@ const BUCKETS = [
 
 const GETTER = {
   get: (headers: TraceHeaders, key: string): string | undefined =>
-    atOnce(headers.get(key)) ?? undefined,
-  keys: (headers: TraceHeaders): string[] => [...atOnce(headers.keys())],
+    assertSync(headers.get(key)) ?? undefined,
+  keys: (headers: TraceHeaders): string[] => [...assertSync(headers.keys())],
 };
 
 /**

@@ -17,7 +17,7 @@ import {
 } from "../../registry/mod.ts";
 import { hardened, isSchemaEngine, type SchemaEngine } from "../../schema/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
-import { refuse } from "../../tool/mod.ts";
+import { fail } from "../../tool/mod.ts";
 import { typeboxEngine } from "./typebox_engine.ts";
 
 let engine: SchemaEngine | undefined;
@@ -75,7 +75,7 @@ export class ToolRegistry extends FullRegistry {
   /** @throws {TypeError | RangeError} If an option or one of the tools is invalid. */
   constructor(options: ToolRegistryOptions = {}) {
     // Every option is optional, so a list of tools would pass for options without tools.
-    if (Array.isArray(options)) refuse("make a registry", "its tools go into the option tools");
+    if (Array.isArray(options)) fail("make a registry", "its tools go into the option tools");
     const { engine = defaultEngine(), index = createToolIndex } = options;
     super({ ...options, engine: harden(engine), index });
   }

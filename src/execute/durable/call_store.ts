@@ -4,9 +4,9 @@ import {
   anyValue,
   type Check,
   checkPort,
+  fail,
   isObject,
   numberFrom,
-  refuse,
   type RegistryClock,
 } from "../../tool/mod.ts";
 
@@ -86,14 +86,14 @@ const KEY = /^[\w-]+(?:\.[\w-]+)*$/;
 
 /** Rejects an invalid store. @throws {TypeError} */
 export function checkStore(action: string, store: CallStore): void {
-  if (!isObject(store)) refuse(action, "store must be a CallStore");
+  if (!isObject(store)) fail(action, "store must be a CallStore");
   checkPort(action, "store", store as CallStore, ["get", "create", "update", "delete", "list"]);
 }
 
 /** Rejects an invalid key. @throws {TypeError} */
 export function checkStoreKey(key: string): void {
   if (typeof key !== "string" || key.length > MAX_STORE_KEY || !KEY.test(key)) {
-    refuse(
+    fail(
       "use a key of a store",
       `it must be words of letters, digits, "_" and "-", joined by ".", of at most ${MAX_STORE_KEY} characters`,
     );

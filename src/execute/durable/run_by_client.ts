@@ -3,9 +3,9 @@
 import { checkSchema } from "../../schema/mod.ts";
 import {
   checkText,
+  createCheck,
   isObject,
   type JsonSchema,
-  must,
   readFields,
   type ToolContext,
   ToolResult,
@@ -22,7 +22,7 @@ export interface RunByClientOptions {
 }
 
 const CHECKS = {
-  returns: must<JsonSchema>("a JSON Schema", isObject),
+  returns: createCheck<JsonSchema>("a JSON Schema", isObject),
   message: checkText,
 };
 

@@ -1,6 +1,6 @@
 /** Idempotency keys in a call store. */
 
-import { NO_LOG, numberFrom, readFields, ToolResult } from "../../tool/mod.ts";
+import { noop, numberFrom, readFields, ToolResult } from "../../tool/mod.ts";
 import type { KeptKeys } from "../ports.ts";
 import { type CallStore, checkStore } from "./call_store.ts";
 import { digestOf, ownerDigest } from "./digest.ts";
@@ -77,7 +77,7 @@ export function storedKeys(store: CallStore, options: StoredKeysOptions = {}): K
         return record.result ?? (records.isHeld(record) ? RUNS : UNKNOWN);
       }
       // An error of the store may pass before the lease ends.
-      lease.renew(() => {}, NO_LOG);
+      lease.renew(() => {}, noop);
       return async (result, isStored) => {
         await lease.end();
         const end = (result: ToolResult): Promise<boolean> =>

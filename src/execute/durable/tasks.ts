@@ -3,17 +3,17 @@
 import {
   type Answers,
   anyValue,
-  atOnce,
+  assertSync,
   callHook,
   type Check,
   checkFunction,
   clip,
   type Clock,
+  fail,
   isSuspended,
-  NO_LOG,
+  noop,
   numberFrom,
   readFields,
-  refuse,
   systemClock,
   TIME_OVER,
   type Tool,
@@ -203,7 +203,7 @@ export class CallTasks {
     this.#leaseMs = leaseMs;
     this.#running = new Quotas(Infinity, read.maxRunning ?? 64);
     this.#callContext = read.callContext;
-    this.#log = (error) => callHook(() => options.onError?.(error), NO_LOG);
+    this.#log = (error) => callHook(() => options.onError?.(error), noop);
     this.#engine = new TaskEngine({
       records: this.#records,
       maxAttempts: MAX_ATTEMPTS,
@@ -418,14 +418,14 @@ export class CallTasks {
     const action = "list tasks";
     wholeFrom(1)(action, limit, "limit");
     if (cursor !== undefined && !CURSOR.test(cursor)) {
-      refuse(action, "the cursor must be the nextCursor of a page");
+      fail(action, "the cursor must be the nextCursor of a page");
     }
     const owned = `task.${await ownerDigest(principal)}`;
     const after = cursor === undefined ? undefined : `${owned}.${cursor}`;
     const tasks: TaskState[] = [];
     let bytes = 0;
     let last: string | undefined;
-    for await (const { key, value } of atOnce(this.#store.list(owned, after))) {
+    for await (const { key, value } of assertSync(this.#store.list(owned, after))) {
       bytes += value.byteLength;
       if (last !== undefined && (tasks.length === limit || bytes > MAX_PAGE_BYTES)) {
         return { tasks, nextCursor: last };
@@ -492,7 +492,7 @@ export class CallTasks {
   async *#fetchLost(): AsyncGenerator<Delivery<QueuedTask & TaskRecord>, void> {
     // A record that has ended, or that another process has claimed, is not yielded again.
     const settled = { ack() {}, retry() {}, extend() {} };
-    for await (const { key, value } of atOnce(this.#store.list("task"))) {
+    for await (const { key, value } of assertSync(this.#store.list("task"))) {
       const record = this.#records.decode(value, key);
       if (this.#engine.isLost(record)) yield { task: { ...record, key }, ...settled };
     }
@@ -510,7 +510,7 @@ export class CallTasks {
       try {
         const asked = this.#callContext?.({ tool: call.name, principal, sessionId, messageId });
         context = await within(this.#clock, this.#leaseMs, Promise.resolve(asked));
-        if (context === TIME_OVER) refuse("take up a task", "callContext took too long");
+        if (context === TIME_OVER) fail("take up a task", "callContext took too long");
       } catch (error) {
         context = undefined;
         this.#log(error);
@@ -603,9 +603,9 @@ function findTool(
   call: ToolCall,
 ): readonly [Tool | undefined, ToolCall] {
   const { bridge } = toolset;
-  const led = bridge?.lead(call, maxArgumentBytes);
-  return bridge && led
-    ? [bridge.behind.resolve(led.name), led]
+  const target = bridge?.resolveTarget(call, maxArgumentBytes);
+  return bridge && target
+    ? [bridge.behind.resolve(target.name), target]
     : [toolset.resolve(call.name), call];
 }
 

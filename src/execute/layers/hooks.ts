@@ -3,10 +3,10 @@
 import {
   type Check,
   clip,
+  createCheck,
   isFunction,
   isObject,
   isWord,
-  must,
   TIME_OVER,
   type ToolFailure,
   type ToolResult,
@@ -94,7 +94,7 @@ async function runAfter(hook: ToolHooks, call: Call, next: Next): Promise<ToolRe
   return last === TIME_OVER ? failHook(call, hook, "after") : last;
 }
 
-const checkHook: Check<ToolHooks> = must(
+const checkHook: Check<ToolHooks> = createCheck(
   "an object with a before or an after function",
   (value): value is ToolHooks => {
     if (!isObject(value)) return false;

@@ -2,13 +2,13 @@
 
 import {
   type ArgumentRepair,
-  atOnce,
+  assertSync,
   checkFunction,
   clip,
+  fail,
   isObject,
   type Issue,
   isWord,
-  refuse,
   type ToolResult,
 } from "../../tool/mod.ts";
 import { issuesBefore, parseArguments, unparsed, UnparsedText } from "../arguments.ts";
@@ -105,10 +105,10 @@ async function tryRepair(
       isObject(answer) && isWritten(answer.arguments) &&
       parseArguments(call, answer.arguments) === undefined &&
       (!wasText || !decode ||
-        parseArguments(call, atOnce(decode(call.arguments))) === undefined)
+        parseArguments(call, assertSync(decode(call.arguments))) === undefined)
     ) return readNotes(answer.repairs);
     const why = "what it answered has no arguments that are JSON, or too large ones";
-    refuse("repair the arguments", `${why}; {} is written out`);
+    fail("repair the arguments", `${why}; {} is written out`);
   } catch (error) {
     call.report("repair", error);
     call.setArguments(before, call.settings.maxArgumentBytes);

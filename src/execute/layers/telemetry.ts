@@ -1,6 +1,6 @@
 /** Runs each call inside a span of the host's telemetry. */
 
-import { atOnce, callHook } from "../../tool/mod.ts";
+import { assertSync, callHook } from "../../tool/mod.ts";
 import type { Call, Layer, Next, Outcome } from "../layer.ts";
 import type { CallSpan, CallTelemetry } from "../ports.ts";
 
@@ -54,7 +54,7 @@ function runInSpan(
 ): Outcome {
   const { tool, callId, options: { sessionId, trace } } = call;
   guard(call, () => {
-    const span = atOnce(port.begin({ tool, callId, sessionId, headers: trace?.headers }));
+    const span = assertSync(port.begin({ tool, callId, sessionId, headers: trace?.headers }));
     const { place } = span;
     spans.set(call, span);
     return place && trace?.began?.(place);

@@ -8,11 +8,11 @@ import type { Toolset, ToolSource } from "../../select/mod.ts";
 import {
   type Check,
   checkText,
+  fail,
   isThenable,
-  NO_LOG,
+  noop,
   numberFrom,
   readFields,
-  refuse,
   type Tool,
   wholeFrom,
 } from "../../tool/mod.ts";
@@ -156,8 +156,8 @@ function found(toolset: Toolset, answer: readonly ToolHit[], most: number): Foun
 /** Returns the found tools of a synchronous index, and throws for an asynchronous one. */
 export function foundAtOnce(answer: FoundTools | Promise<FoundTools>): FoundTools {
   if (!isThenable(answer)) return answer;
-  answer.then(undefined, NO_LOG);
-  return refuse("search", "the index is asynchronous: searchToolsetAsync waits for it");
+  answer.then(undefined, noop);
+  return fail("search", "the index is asynchronous: searchToolsetAsync waits for it");
 }
 
 /** The constant k of reciprocal rank fusion; 60 in the paper of Cormack, Clarke and Büttcher (2009). */

@@ -3,7 +3,7 @@
  * words, and the texts of a tool that are searched.
  */
 
-import { type Check, isWithinEdits, refuse, type Tool } from "../../tool/mod.ts";
+import { type Check, fail, isWithinEdits, type Tool } from "../../tool/mod.ts";
 import type { ToolField } from "./find.ts";
 
 /** Longer words are cut, so that the keys of the index stay short. */
@@ -198,7 +198,7 @@ export const checkLines: Check<readonly string[]> = (action, value, place) => {
     typeof line === "string" && stems(line).length > 1 && line.split("=").length < 3 &&
     line.split("=").every((part) => stems(part).length > 0);
   if (Array.isArray(value) && value.every(isLine)) return value;
-  refuse(action, `${place} must be a list of texts like "bill invoice" or "so = sales order"`);
+  fail(action, `${place} must be a list of texts like "bill invoice" or "so = sales order"`);
 };
 
 /** A text, how much its words weigh, how many words such a text usually has, and its field. */

@@ -373,7 +373,10 @@ describe("what is valid for a view", () => {
             fitting++;
             if (JSON.stringify(view.parameters).includes('"tool"')) linked++;
             const { check, issues } = compileOnce(engine, tool.parameters);
-            const led = view.view?.lead(value, (_, led) => check(led) ? undefined : issues(led));
+            const led = view.view?.toOriginalArguments(
+              value,
+              (_, led) => check(led) ? undefined : issues(led),
+            );
             assert(led !== undefined && led.issues === undefined);
           }
         }),

@@ -4,30 +4,30 @@ import {
   checkFlag,
   checkFunction,
   checkWord,
+  createCheck,
+  fail,
   isListOf,
   isWord,
-  must,
   numberFrom,
   readFields,
-  refuse,
   wholeFrom,
 } from "../../../src/tool/mod.ts";
 
 describe("refuse()", () => {
   it("contains the failed action and the reason", () => {
     const cause = new Error("inner");
-    const error = assertThrows(() => refuse("open it", "it is locked", cause), TypeError);
+    const error = assertThrows(() => fail("open it", "it is locked", cause), TypeError);
     assertEquals([error.message, error.cause], ["Cannot open it: it is locked", cause]);
   });
 
   it("has no cause where there is none", () => {
-    const error = assertThrows(() => refuse("open it", "it is locked"), TypeError);
+    const error = assertThrows(() => fail("open it", "it is locked"), TypeError);
     assertEquals(Object.hasOwn(error, "cause"), false);
   });
 });
 
 describe("must()", () => {
-  const checkEven = must(
+  const checkEven = createCheck(
     "an even number",
     (value): value is number => typeof value === "number" && value % 2 === 0,
   );
