@@ -10,7 +10,7 @@ import {
   pointerStep,
   type ToolFailure,
 } from "../../tool/mod.ts";
-import { IS_BUN } from "./runtime.ts";
+import { IS_BUN, IS_DENO } from "./runtime.ts";
 
 /** On every response with a body: a page of another site can neither embed it nor guess its type. */
 export const SAFE_HEADERS: Readonly<Record<string, string>> = Object.freeze({
@@ -18,29 +18,34 @@ export const SAFE_HEADERS: Readonly<Record<string, string>> = Object.freeze({
   "cross-origin-resource-policy": "same-origin",
 });
 
-const JSON_HEADERS: Readonly<Record<string, string>> = Object.freeze({
-  "content-type": "application/json",
-  "cache-control": "no-store",
-  ...SAFE_HEADERS,
-});
+const JSON_TYPE = { "content-type": "application/json" };
+
+const UNCACHED_HEADERS = { "cache-control": "no-store", ...SAFE_HEADERS };
+
+const JSON_HEADERS = { ...JSON_TYPE, ...UNCACHED_HEADERS };
+
+const FURTHER_HEADERS: readonly Header[] = Object.entries(UNCACHED_HEADERS);
 
 /**
  * Of a response in JSON that is not to be cached. Bun copies a Headers object in half the time that
- * it takes to read a plain one; the server of Hono for Node is fast with plain objects only.
+ * it takes to read a plain one; the server of Hono for Node is fast with plain objects only. Deno
+ * creates a response with a content type in 0.1 µs, and one with further headers in 5 µs.
  */
 const JSON_INIT: ResponseInit = Object.freeze({
-  headers: IS_BUN ? new Headers(JSON_HEADERS) : JSON_HEADERS,
+  headers: IS_DENO ? JSON_TYPE : IS_BUN ? new Headers(JSON_HEADERS) : JSON_HEADERS,
 });
 
 /** A response in JSON that is not to be cached. */
 export function json(value: unknown, status?: number): Response {
-  const text = JSON.stringify(value);
-  return new Response(text, status === undefined ? JSON_INIT : { ...JSON_INIT, status });
+  return jsonText(JSON.stringify(value), status);
 }
 
 /** A response with a text that is JSON, not to be cached. */
 export function jsonText(text: string, status?: number): Response {
-  return new Response(text, status === undefined ? JSON_INIT : { ...JSON_INIT, status });
+  const init = status === undefined ? JSON_INIT : { ...JSON_INIT, status };
+  const response = new Response(text, init);
+  if (IS_DENO) write(response.headers, FURTHER_HEADERS);
+  return response;
 }
 
 export function methodNotAllowed(allow: string): Response {
