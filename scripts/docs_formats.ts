@@ -16,7 +16,8 @@ import {
   LIMITS,
   listTargets,
   type NameRule,
-  type TargetInfo,
+  type Target,
+  TARGET_ALIASES,
   type TargetName,
   targetOf,
 } from "../src/formats/mod.ts";
@@ -59,7 +60,7 @@ function ruleCell({ action, enforcement, into, uncertain }: KeywordRule): string
 /** A table in which targets that have the same cell in every row share a column. */
 function sharedTable(
   corner: string,
-  rows: readonly (readonly [name: string, cell: (target: TargetInfo) => string])[],
+  rows: readonly (readonly [name: string, cell: (target: Target) => string])[],
 ): string {
   const groups = sameTargets((target) => rows.map(([, cell]) => cell(target)).join("|"));
   return tableOf(
@@ -68,18 +69,19 @@ function sharedTable(
   );
 }
 
-type Group = readonly [TargetInfo, ...TargetInfo[]];
+type Group = readonly [Target, ...Target[]];
 
-function sameTargets(keyOf: (target: TargetInfo) => string): readonly Group[] {
+function sameTargets(keyOf: (target: Target) => string): readonly Group[] {
   return [...Map.groupBy(TARGETS, keyOf).values()] as unknown as Group[];
 }
 
 function targetTable(): string {
   return tableOf(
     ["Target", "Alias", "Surface", "Facts from"],
-    TARGETS.map(({ id, aliases, title, source }) => [
+    TARGETS.map(({ id, title, source }) => [
       `\`${id}\``,
-      aliases.map((alias) => `\`${alias}\``).join(", "),
+      Object.entries(TARGET_ALIASES).flatMap(([alias, of]) => of === id ? [`\`${alias}\``] : [])
+        .join(", "),
       title,
       source,
     ]),
@@ -95,7 +97,7 @@ function nameTable(): string {
       namespaces ? `a namespace, or \`${names.separator}\`` : `\`${names.separator}\``,
       keys === undefined ? "any" : characters(keys),
       limitsOf(limits),
-      fallback === undefined ? "" : `\`${fallback}\``,
+      fallback === undefined ? "" : `\`${fallback as string}\``,
     ]),
   );
 }
@@ -116,8 +118,8 @@ function keywordTable(): string {
     "Form",
     (Object.keys(KEYWORD_FORMS) as KeywordForm[]).map((form) => [
       KEYWORD_FORMS[form],
-      ({ keywords, formats }) =>
-        ruleCell(keywords[form]) +
+      ({ input, formats }) =>
+        ruleCell(input[form]) +
         (form === "format" && formats !== undefined ? ` (${formats.length} values)` : ""),
     ]),
   );

@@ -12,6 +12,7 @@ import {
   listTargets,
   type Loss,
   type RequestSettings,
+  TARGET_ALIASES,
   type TargetName,
 } from "../formats/mod.ts";
 import type { Toolset } from "../select/mod.ts";
@@ -28,7 +29,7 @@ interface ExportFlags extends Flags {
 }
 
 export function targetNames(): readonly string[] {
-  return listTargets().flatMap(({ id, aliases }) => [id, ...aliases]).sort();
+  return [...listTargets().map(({ id }) => id), ...Object.keys(TARGET_ALIASES)].sort();
 }
 
 function targetOf(name: string): TargetName {

@@ -14,26 +14,22 @@ import {
 import { resolverOf } from "./transform/references.ts";
 import { eachChild, eachNode, type Mark, type Trace } from "./transform/rewrite.ts";
 
-/**
- * The changes to undo in values that follow an exported schema. `decodeArguments` reads it along the
- * value, so it ends for recursive schemas, too.
- */
+/** The changes to undo in values of an exported schema. */
 export interface ArgumentRewrite {
   /** The exported schema. */
   readonly schema: JsonSchemaObject;
-  /** The changes in values of each part of it, for the parts that have, hold or refer to some. */
+  /** The changes by the parts of the schema, also for parts that only hold or refer to changed ones. */
   readonly marks: ReadonlyMap<unknown, Mark>;
-  /** The targets of the references in it. */
+  /** The targets of the references in the schema. */
   readonly targets: ReadonlyMap<unknown, JsonSchema | undefined>;
 }
 
 /** The number of levels of a value that are compared with the branches of a union. */
 const MAX_LOOK = 4;
 
-/** The maximum number of parts of a value that are compared with one branch. The others match. */
+/** The maximum number of parts of a value that are compared with one branch. Further parts match. */
 const MAX_LOOKS = 10_000;
 
-/** Returns the changes to undo in values of an exported schema; `undefined` if there are none. */
 export function rewriteOf(schema: JsonSchema, trace: Trace): ArgumentRewrite | undefined {
   if (!isObject(schema)) return undefined;
   const resolve = resolverOf(schema);
@@ -62,7 +58,7 @@ interface Look extends Pick<ArgumentRewrite, "targets"> {
   left: number;
 }
 
-/** Whether a value looks like one branch of a union, by its type, keys and constants. */
+/** True if a value looks like one branch of a union, by its type, keys and constants. */
 function looksLike(schema: unknown, value: unknown, depth: number, look: Look): boolean {
   if (!isObject(schema)) return schema !== false;
   if (depth < 0 || --look.left < 0) return true;
@@ -94,10 +90,7 @@ function looksLike(schema: unknown, value: unknown, depth: number, look: Look): 
 /** The maximum depth. Deeper parts stay unchanged, and validation rejects them. */
 const MAX_DEPTH = 256;
 
-/**
- * The parts of a schema that apply to one value: these, the parts that they include, and of each
- * union the first branch that fits.
- */
+/** Adds the parts of a schema that also apply to a value: of each union the first branch that fits. */
 function applying(
   { marks, targets }: ArgumentRewrite,
   parts: readonly JsonSchemaObject[],
@@ -122,26 +115,15 @@ function applying(
 /**
  * Converts the arguments of a call, as the model wrote them, into the form of the tool's own schema.
  * Nulls of absent properties are removed; renamed keys and values that were sent as text are
- * restored. The value is never modified: if nothing changes, the same value is returned.
- *
- * The value need not fit the schema: parts that do not fit are left for validation to report.
+ * restored. Parts that do not fit the schema stay unchanged, for validation to report. The value is
+ * not modified.
  *
  * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { defineTool } from "@plue/tools";
- * import { decodeArguments, exportTools } from "@plue/tools/formats";
- *
- * const tool = defineTool({
- *   name: "weather",
- *   description: "Tells the weather.",
- *   parameters: { type: "object", properties: { unit: { type: "string" } } },
- * });
+ * ```ts ignore
  * const { names } = exportTools([tool], "openai.strict");
- * assert.deepEqual(decodeArguments({ unit: null }, names.encodingOf("weather")?.input), {});
+ * const args = decodeArguments({ unit: null }, names.encodingOf("weather")?.input); // {}
  * ```
  *
- * @param value The arguments as they came.
  * @param rewrite The changes of the export: `names.encodingOf(id)?.input`.
  */
 export function decodeArguments(value: unknown, rewrite: ArgumentRewrite | undefined): unknown {
@@ -201,7 +183,6 @@ function eachItem(
   return list.some((item, index) => item !== value[index]) ? list : value;
 }
 
-/** The schemas of a property with changes to undo. */
 function schemasOf(
   parts: readonly JsonSchemaObject[],
   key: string,
@@ -214,10 +195,9 @@ function schemasOf(
 }
 
 /**
- * The way back of {@linkcode decodeArguments}: the tool's own arguments as the exported schema has
- * them. Used for examples, and wherever a call is written rather than read.
+ * The inverse of {@linkcode decodeArguments}: converts arguments that fit the tool's own schema into
+ * the form of the exported schema, for examples and calls that you write.
  *
- * @param value Arguments that fit the tool's own schema.
  * @param rewrite The changes of the export: `names.encodingOf(id)?.input`.
  */
 export function encodeArguments(value: unknown, rewrite: ArgumentRewrite | undefined): unknown {
@@ -226,7 +206,7 @@ export function encodeArguments(value: unknown, rewrite: ArgumentRewrite | undef
   return encode(value, [rewrite.schema], { rewrite, depth: 0, levels: Infinity, work });
 }
 
-/** The maximum number of parts of a value that are written, tries included. Others stay unchanged. */
+/** The maximum number of parts of a value that are written, also tentatively. Others stay unchanged. */
 const MAX_WRITES = 100_000;
 
 interface Reach {

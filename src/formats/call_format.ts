@@ -1,23 +1,20 @@
-/**
- * How a provider writes calls and takes their results, which is the half of a target that is about
- * calls; and the media types of files in results.
- */
+/** The part of a target about calls and their results, and the media types of files in results. */
 
 import type { ContentBlock, JsonValue, ToolCallError } from "../tool/mod.ts";
 
 /** The parts of a call that its answer needs. Every `DecodedCall` has it. */
 export interface AnsweredCall {
   readonly callId: string;
-  /** The id of the tool, if one was called. */
+  /** The id of the tool, unless it is unknown. */
   readonly name?: string | undefined;
   readonly wireName: string;
-  /** The call as the provider sent it. Some answers repeat parts of it. */
+  /** The call as the provider sent it. Some answers repeat parts of the call. */
   readonly raw?: unknown;
 }
 
 /** A call in a response, before its tool is looked up. */
 export interface WireCall {
-  /** The provider's id; absent or empty if it gave none. */
+  /** Absent or empty if the provider has no ids. */
   readonly id?: string | undefined;
   readonly name: string;
   readonly namespace?: string | undefined;
@@ -26,11 +23,11 @@ export interface WireCall {
   /** The arguments, as a value or as JSON text. */
   readonly input: unknown;
   readonly raw: unknown;
-  /** The model was stopped, so the arguments may be incomplete. */
+  /** True if the model was stopped, so the arguments may be incomplete. */
   readonly cutOff?: boolean;
-  /** Why the call cannot be run, as the end of a sentence. */
+  /** The reason why the call cannot be run, as the end of a sentence. */
   readonly refusal?: string;
-  /** It is a search for tools, which the request has as such and not by a name. */
+  /** True for the target's own search for tools, which has no name. */
   readonly searches?: true;
 }
 
@@ -42,34 +39,32 @@ export type Answer =
     readonly value: JsonValue;
     /** The same as text: a string is itself, everything else is JSON. */
     readonly text: string;
-    /** The provider was sent the schema of the value. */
+    /** True if the request has the schema of the value. */
     readonly typed: boolean;
-    /** The blocks of a result that has some, such as an image. */
     readonly blocks?: AnswerBlocks;
-    /** The tools that a search for tools has found, in the target's shape. */
+    /** The results of a search for tools, in the target's shape. */
     readonly found?: unknown;
   }
   | {
     readonly ok: false;
     readonly error: ToolCallError;
-    /** The reason of the failure, for the model. */
+    /** The message for the model. */
     readonly text: string;
   };
 
 /**
- * A result of blocks. Its `text` is what of it is words, with a short text for each file that the
- * target does not take; its `value` is what the tool gave as one, or that text.
+ * A result of blocks. The `text` of the answer has its texts, and a short text for each file that the
+ * target does not take; the `value` is the tool's `structuredContent`, or that text.
  */
 export interface AnswerBlocks {
-  /** As the tool made them. */
+  /** The blocks of the tool. */
   readonly content: readonly ContentBlock[];
-  /** In the target's own blocks; absent if all of it is words. */
+  /** The target's own blocks; absent if all blocks are texts. */
   readonly parts?: readonly unknown[];
-  /** True if the result has text blocks. */
   readonly hasText: boolean;
-  /** True if the result has a value, too. */
+  /** True if the result has `structuredContent`. */
   readonly hasValue: boolean;
-  /** For the application. A target sends it only where no model reads it. */
+  /** Data for the application, which no model may read. */
   readonly metadata?: { readonly [key: string]: unknown };
 }
 
@@ -86,17 +81,16 @@ export interface MediaFile {
 export interface MediaFormat<Block = unknown> {
   /** Returns true if the answer to a call may contain files. By default, every answer may. */
   takes?(call: AnsweredCall): boolean;
-  /** Writes a text. */
   text(text: string): Block;
   /**
-   * Writes a file; `undefined` if the target does not take its type: a text replaces it.
+   * Writes a file; `undefined` if the target does not take its type, and a text replaces it.
    *
-   * @param id Another one for each file of a conversation.
+   * @param id An id that no other file of the conversation has.
    */
   file(file: MediaFile, id: string): Block | undefined;
 }
 
-/** How one provider writes calls and takes their results. */
+/** The functions of a target that read calls and write results. */
 export interface CallFormat<Part = unknown, Message = unknown> {
   /**
    * Reads the calls of a response, or of a part of one (a message, a list of calls, one call).
@@ -104,24 +98,20 @@ export interface CallFormat<Part = unknown, Message = unknown> {
    * @throws {TypeError} If the response has another shape.
    */
   read(response: unknown): readonly WireCall[];
-  /** Writes the answer to one call. */
   write(call: AnsweredCall, answer: Answer): Part;
-  /**
-   * Puts the answers to all calls of a response together, in their order. There is at least one.
-   * By default, each answer is a message.
-   */
+  /** Combines the answers to all calls of a response. By default, each answer is a message. */
   gather?(parts: readonly Part[]): readonly Message[];
-  /** Writes the blocks of results; absent: the target takes words only. */
+  /** Writes the blocks of results; absent if the target takes texts only. */
   readonly media?: MediaFormat;
   /** The maximum length of the text of an answer, in characters; absent if none is documented. */
   readonly maxCharacters?: number;
-  /** Reads the events of a streamed response; absent: its calls are not streamed. */
+  /** Reads the events of a streamed response; absent if calls are not streamed. */
   readonly stream?: () => StreamFormat;
 }
 
-/** One thing that an event of a stream says about a call. */
+/** One step of a streamed call. */
 export type StreamStep =
-  /** A call begins, or its id or name becomes known. */
+  /** The call begins, or its id or name becomes known. */
   | {
     readonly type: "open";
     readonly key: string;
@@ -145,23 +135,22 @@ export interface StreamedParts {
   readonly id: string | undefined;
   readonly name: string;
   readonly text: string;
-  /** The content of the event that began the call. */
+  /** The event, or its item, that began the call. */
   readonly start: unknown;
 }
 
-/** How one provider streams calls. Each stream has its own, which may keep state. */
+/** The reader of one stream, which may have state. */
 export interface StreamFormat {
-  /** Returns the steps that an event contains. */
   steps(event: { readonly [field: string]: unknown }): readonly StreamStep[];
-  /** The call in the form of a response or of a part of one: it is read as `read(value)`. */
+  /** Writes the call in the form of a response, or of a part of one, for `read`. */
   rebuild(parts: StreamedParts): unknown;
-  /** The end of the stream means that the model has stopped: there is no event for it. */
+  /** True if there may be no event for the stop of the model, but only the end of the stream. */
   readonly endsSilently?: true;
 }
 
 const OFFICE = "application/vnd.openxmlformats-officedocument";
 
-/** The usual file extensions of media types, by which some targets name them. */
+/** The usual file extensions of media types. */
 const EXTENSIONS: ReadonlyMap<string, string> = new Map([
   ["application/json", "json"],
   ["application/msword", "doc"],
@@ -192,7 +181,7 @@ const EXTENSIONS: ReadonlyMap<string, string> = new Map([
   ["video/x-ms-wmv", "wmv"],
 ]);
 
-/** The extension of a media type, if it is one of these. */
+/** Returns the extension of a media type, if it is one of these. */
 export function extensionIn<Extension extends string>(
   extensions: readonly Extension[],
   mimeType: string,

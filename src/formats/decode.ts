@@ -7,24 +7,23 @@ import { isWhole, parsed } from "./wire.ts";
 import { type ExportNames, quoted } from "./export_names.ts";
 import { findTarget, type TargetLike } from "./targets.ts";
 
-/** Why a call is not run. */
+/** The reason not to run a call. */
 export interface CallProblem {
-  /** The code that the call is answered with. */
+  /** The code of the call's result. */
   readonly code: "unknown_tool" | "invalid_arguments";
   /** The whole sentence, for the model. */
   readonly message: string;
 }
 
 interface CallParts {
-  /** The provider's id of the call; where it gives none, `call_1`, `call_2`… by place. */
+  /** The provider's id of the call, or `call_1`, `call_2`… in the order of the calls. */
   readonly callId: string;
   /** The name that the model wrote. */
   readonly wireName: string;
-  /** The namespace that the model wrote, where the target has namespaces. */
   readonly namespace?: string;
   /**
-   * The arguments in the form of the tool's own schema: the changes of the export are undone. Text
-   * that is not JSON stays unchanged, and a dispatcher reports it.
+   * The arguments in the form of the tool's own schema. Text that is not JSON stays unchanged, and a
+   * dispatcher reports it.
    */
   readonly arguments: unknown;
   /** The call as the provider sent it. */
@@ -32,8 +31,8 @@ interface CallParts {
 }
 
 /**
- * A call of a response. It has the id of the tool as `name`, and can be given to a dispatcher. With a
- * `problem`, it must not be run: its tool was not exported, or it is incomplete.
+ * A call of a response, for a dispatcher: `name` is the id of the tool. A call with a `problem` must not
+ * be run: its tool was not exported, or it is incomplete.
  */
 export type DecodedCall =
   & CallParts
@@ -47,12 +46,9 @@ const MAX_NEAR = 3;
 const MAX_HINTS = 16;
 
 /**
- * Decodes the calls in a provider's response. It takes a whole response or a part of one: the
- * message, its content, a list of calls, one call.
- *
- * Names become ids again, and the changes of the export to arguments are undone: nulls that strict
- * mode added, renamed keys, values written as text. A call that must not be run has a `problem` and
- * no `name`: no tool was exported under its name, or its arguments were cut off.
+ * Decodes the calls in a provider's response, or in a part of one: the message, its content, a list
+ * of calls, one call. Names become ids again, and the changes of the export to arguments are undone:
+ * nulls that strict mode added, renamed keys, values written as text.
  *
  * `dispatchCalls` runs the calls and answers all of them. If you run them yourself, answer a call
  * that has a `problem` with `ToolResult.error(problem.code, problem.message)`.
@@ -65,17 +61,12 @@ const MAX_HINTS = 16;
  *
  * const status = defineTool({ namespace: "chain", name: "status", description: "Tells where it is." });
  * const { names } = exportTools([status], "anthropic");
- * const [call] = decodeCalls("anthropic", {
- *   role: "assistant",
- *   content: [{ type: "tool_use", id: "toolu_1", name: "chain__status", input: {} }],
- * }, names);
- *
- * assert.equal(call?.name, "chain:status");
- * assert.equal(call?.callId, "toolu_1");
+ * const block = { type: "tool_use", id: "toolu_1", name: "chain__status", input: {} };
+ * assert.equal(decodeCalls("anthropic", [block], names)[0]?.name, "chain:status");
  * ```
  *
  * @throws {RangeError} If there is no such target.
- * @throws {TypeError} If the response has another shape. The message contains the place.
+ * @throws {TypeError} If the response has another shape.
  */
 export function decodeCalls(
   target: TargetLike,
@@ -102,7 +93,7 @@ export function decodeCalls(
   });
 }
 
-/** True if the host of this export runs the call: it runs a search only if the export has one. */
+/** True if the host runs the call: it runs a search only if the export has one. */
 export function isOurs({ searches }: WireCall, names: ExportNames): boolean {
   return searches !== true || searchIn(names) !== undefined;
 }
@@ -154,7 +145,6 @@ function problemOf(
     : undefined;
 }
 
-/** A problem, worded like the dispatcher's failures. */
 export function refused(code: CallProblem["code"], wire: WireCall, why: string): CallProblem {
   return { code, message: `Cannot call ${quoted(wire)}: ${why}` };
 }

@@ -18,10 +18,8 @@ import type { ExportNames } from "./export_names.ts";
 import type { MessageOf, TargetLike } from "./targets.ts";
 
 /**
- * Runs calls. A `ToolDispatcher` is one.
- *
- * Contract: it gives one result for each call, in the order of the calls, and does not reject when
- * a call fails.
+ * Runs calls. A `ToolDispatcher` is one. It returns one result for each call, in their order, and does
+ * not reject if a call fails.
  */
 export interface CallDispatcher<Context = unknown> {
   dispatchAll(
@@ -47,7 +45,7 @@ export interface TurnOptions<Context = unknown> {
   /** Runs the calls: a `ToolDispatcher` over the tools that were exported. */
   readonly dispatcher: CallDispatcher<Context>;
   readonly names: ExportNames;
-  /** The context that the host adds to each call. */
+  /** Fields that the host adds to each call. */
   readonly context?: Context;
 }
 
@@ -55,29 +53,27 @@ const FIELDS: readonly (keyof TurnOptions)[] = ["dispatcher", "names", "context"
 
 /** A call of a turn that waits for answers. */
 export interface WaitingTurnCall {
-  /** The id under which the model gets the answer. */
   readonly callId: string;
-  /** Names the tool as the model does. */
   readonly wireName: string;
   readonly questions: readonly Question[];
   readonly ticket: string;
-  /** Why it could not be continued just now. Its ticket is still good. */
+  /** The reason why it could not be resumed. Its ticket is still valid. */
   readonly error?: ToolCallError;
 }
 
 /** A turn. It is JSON: it can be stored while its calls wait, and resumed in another process. */
 export interface Turn<Message = unknown> {
   readonly calls: readonly DecodedCall[];
-  /** The result of each call, in their order. */
+  /** In the order of the calls. */
   readonly results: readonly ToolResult[];
   /**
-   * The messages to send back; empty if the model called no tool. They lack the results of calls that
-   * wait, and providers require all results: send them once `suspended` is empty.
+   * The messages to send back; empty if the model called no tool. Providers require all results: send
+   * them once `suspended` is empty.
    */
   readonly messages: readonly Message[];
-  /** The calls that wait for answers. {@linkcode resumeTurn} continues them. */
+  /** The calls that wait for answers. {@linkcode resumeTurn} resumes them. */
   readonly suspended: readonly WaitingTurnCall[];
-  /** The images and files in results that the target does not take. Texts replace them. */
+  /** The images and files in results that the target does not take. */
   readonly losses: readonly ResultLoss[];
 }
 
@@ -89,9 +85,7 @@ export interface TurnAnswers {
 /**
  * Does a whole turn: reads the calls in a response, runs them in parallel, and writes the messages
  * to send back, in the order of the calls. Every call is answered, even if its tool was not exported,
- * its arguments are not JSON, or it was cut off.
- *
- * Calls that share an id are all run, and each is answered under that id.
+ * its arguments are not JSON, or it was cut off. Calls that share an id are all run.
  *
  * @example Usage
  * ```ts
@@ -99,24 +93,14 @@ export interface TurnAnswers {
  * import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
  * import { dispatchResponse, exportTools } from "@plue/tools/formats";
  *
- * const add = defineTool({
- *   name: "add",
- *   description: "Adds two numbers.",
- *   parameters: {
- *     type: "object",
- *     properties: { a: { type: "number" }, b: { type: "number" } },
- *     required: ["a", "b"],
- *   },
- *   execute: ({ a, b }) => a + b,
- * });
- * const toolset = new ToolRegistry({ tools: [add] }).select();
- * const { names } = exportTools(toolset, "openai.chat");
+ * const ping = defineTool({ name: "ping", description: "Answers.", execute: () => "pong" });
+ * const toolset = new ToolRegistry({ tools: [ping] }).select();
+ * const dispatcher = new ToolDispatcher(toolset);
+ * const { names } = exportTools(toolset, "anthropic");
  *
- * const { messages } = await dispatchResponse("openai.chat", {
- *   role: "assistant",
- *   tool_calls: [{ id: "call_1", type: "function", function: { name: "add", arguments: '{"a":1,"b":2}' } }],
- * }, { dispatcher: new ToolDispatcher(toolset), names });
- * assert.deepEqual(messages, [{ role: "tool", tool_call_id: "call_1", content: "3" }]);
+ * const response = { content: [{ type: "tool_use", id: "t1", name: "ping", input: {} }] };
+ * const { messages } = await dispatchResponse("anthropic", response, { dispatcher, names });
+ * assert.equal(messages[0]?.content[0]?.content, "pong");
  * ```
  *
  * @throws {RangeError} If there is no such target.
@@ -130,11 +114,7 @@ export async function dispatchResponse<Like extends TargetLike, Context = unknow
   return await dispatchCalls(target, decodeCalls(target, response, options.names), options);
 }
 
-/**
- * Runs the rest of a turn whose calls are decoded, such as the calls of a stream.
- *
- * @throws {RangeError} If there is no such target.
- */
+/** Does the rest of a turn whose calls are decoded, such as the calls of a stream. */
 export async function dispatchCalls<Like extends TargetLike, Context = unknown>(
   target: Like,
   calls: readonly DecodedCall[],
@@ -144,7 +124,7 @@ export async function dispatchCalls<Like extends TargetLike, Context = unknown>(
   const routed = calls.filter((call) => call.problem === undefined);
   const answered = routed.length === 0 ? [] : await dispatcher.dispatchAll(
     routed.map(({ name, arguments: args, callId }) => {
-      // A dispatcher may repair a text. All other arguments are decoded already.
+      // A dispatcher may repair a text. Other arguments are decoded already.
       const rewrite = typeof args === "string" ? names.encodingOf(name)?.input : undefined;
       const decode = rewrite && { decode: (read: unknown) => decodeArguments(read, rewrite) };
       return { name, arguments: args, callId, ...decode };
@@ -160,7 +140,7 @@ export async function dispatchCalls<Like extends TargetLike, Context = unknown>(
     if (result === undefined) {
       return ToolResult.error("threw", `${action}: the dispatcher did not answer`);
     }
-    // The answers to a call go by its id, so two that wait must not share one.
+    // Answers are assigned by the ids of calls, so two waiting calls must not share one.
     return isSuspended(result) && waiting.size === waiting.add(callId).size
       ? ToolResult.error(
         "unavailable",
@@ -172,44 +152,22 @@ export async function dispatchCalls<Like extends TargetLike, Context = unknown>(
 }
 
 /**
- * Continues the calls of a turn that wait for answers, in this process or another one with the same
- * tickets. Calls without an answer continue to wait, and so do calls that cannot be resumed now because
- * a store is unreachable or too many calls run: pass their answers again later.
+ * Resumes the calls of a turn that wait for answers, in this process or another one with the same
+ * tickets. Calls without an answer continue to wait, and so do calls that cannot be resumed because a
+ * store is unreachable or too many calls run: pass their answers again later.
  *
  * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { ToolDispatcher, ToolRegistry } from "@plue/tools";
- * import { memoryCallStore, storedTickets } from "@plue/tools/calls";
- * import { dispatchResponse, exportTools, resumeTurn } from "@plue/tools/formats";
- *
- * const toolset = new ToolRegistry({
- *   tools: [{ name: "rm", description: "Deletes.", requiresApproval: true, execute: () => "gone" }],
- * }).select();
- * const dispatcher = new ToolDispatcher(toolset, {
- *   approve: "ask",
- *   tickets: storedTickets(memoryCallStore()),
- * });
- * const { names } = exportTools(toolset, "anthropic");
- *
- * const turn = await dispatchResponse("anthropic", {
- *   content: [{ type: "tool_use", id: "t1", name: "rm", input: {} }],
- * }, { dispatcher, names });
- * assert.deepEqual([turn.messages, turn.suspended.length], [[], 1]);
- *
- * const answers = { t1: { "plue:approval": { action: "accept" } } } as const;
+ * ```ts ignore
+ * const turn = await dispatchResponse("anthropic", response, { dispatcher, names });
+ * // turn.suspended has the questions of each call that waits.
+ * const answers = { toolu_1: { "plue:approval": { action: "accept" } } };
  * const { messages } = await resumeTurn("anthropic", turn, answers, { dispatcher, names });
- * assert.deepEqual(messages, [{
- *   role: "user",
- *   content: [{ type: "tool_result", tool_use_id: "t1", content: "gone" }],
- * }]);
  * ```
  *
  * @param turn The turn, which may have been JSON meanwhile.
- * @param answers By the ids of the calls, as `suspended` has them.
- * @returns The turn with the results that there are now: `messages` has all of them.
- * @throws {RangeError} If there is no such target.
- * @throws {TypeError} If an answer is to no question of its call, or is none. Nothing has run then.
+ * @param answers The answers by the ids of the calls.
+ * @returns The turn with all results so far.
+ * @throws {TypeError} If an answer is invalid, or its call has no such question. Nothing has run then.
  */
 export async function resumeTurn<Like extends TargetLike, Context = unknown>(
   target: Like,
@@ -237,7 +195,7 @@ export async function resumeTurn<Like extends TargetLike, Context = unknown>(
   places.forEach((place, index) => {
     const result = answered[index];
     if (result === undefined) return;
-    // Nothing has run, and the ticket is good: the call waits on, and may be answered again.
+    // Nothing has run, and the ticket is valid: the call still waits.
     if (!result.ok && isPassing(result.error)) errors.set(place, result.error);
     else results[place] = result;
   });
@@ -277,7 +235,6 @@ function checkTurnAnswers(
   }
 }
 
-/** Returns a turn with these results, and messages for the calls that do not wait. */
 function turnOf<Like extends TargetLike>(
   target: Like,
   calls: readonly DecodedCall[],

@@ -18,9 +18,8 @@ import { type AnswerOf, findTarget, type MessageOf, type TargetLike } from "./ta
 
 /**
  * Writes the result of one call as the provider's message, part, block or item. A failure is a text
- * that a model can act on, with the names that the model uses. It is marked as a failure if the
- * target has a field for that. A result that is not JSON, too long, or has a file that is not base64
- * becomes a failure with the reason.
+ * with the names that the model uses, marked as a failure if the target has a field for that. A
+ * result that is not JSON, too long, or has a file that is not base64 becomes a failure.
  *
  * @example Usage
  * ```ts
@@ -36,11 +35,10 @@ import { type AnswerOf, findTarget, type MessageOf, type TargetLike } from "./ta
  * });
  * ```
  *
- * @param names The names of the export. They are needed for tools with a result schema: some targets
- * (OpenAI Responses, older revisions of MCP) hold results to the schema that they were sent.
- * @param onLoss Called for each block of the result, such as an image, that the target does not take
- * and that a text replaces.
- * @returns The answer. `encodeResults` puts several together.
+ * @param names The names of the export, which tools with a result schema need: some targets (OpenAI
+ * Responses, older revisions of MCP) hold results to the exported schema.
+ * @param onLoss Called for each block, such as an image, that the target does not take and that a text
+ * replaces.
  * @throws {RangeError} If there is no such target.
  */
 export function encodeResult<Like extends TargetLike>(
@@ -81,19 +79,6 @@ export function encodeResult<Like extends TargetLike>(
  * calls: one message each, or one for all where the target requires that (Anthropic, Gemini, Bedrock,
  * AI SDK).
  *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { ToolResult } from "@plue/tools";
- * import { encodeResults } from "@plue/tools/formats";
- *
- * const calls = [{ callId: "t1", wireName: "add" }, { callId: "t2", wireName: "add" }];
- * const results = [ToolResult.ok(3), ToolResult.ok(7)];
- * assert.equal(encodeResults("openai.chat", calls, results).length, 2);
- * assert.equal(encodeResults("anthropic", calls, results).length, 1);
- * ```
- *
- * @returns The messages; an empty list if there are no calls.
  * @throws {RangeError} If there is no such target.
  * @throws {TypeError} If there are not as many results as calls.
  */
@@ -119,7 +104,6 @@ export function encodeResults<Like extends TargetLike>(
   return (format.gather?.(parts) ?? parts) as readonly MessageOf<Like>[];
 }
 
-/** Replaces the ids of exported tools in a text by the names that the model uses. */
 function inWireNames(text: string, names: ExportNames): string {
   return text.replace(/"([\w.:-]{1,257})"/g, (found, id: string) => {
     const encoding = names.encodingOf(id);
@@ -134,13 +118,12 @@ function idsIn(value: JsonValue): readonly string[] {
   });
 }
 
-/** The maximum length of the text of a failure, in characters. Every provider takes that many. */
+/** The maximum length of the text of a failure, in characters, which every provider takes. */
 const MAX_FAILURE = 16_384;
 
-/** The maximum number of listed issues. More do not help a model to correct a call. */
+/** The maximum number of issues in the text of a failure. */
 const MAX_ISSUES = 8;
 
-/** Prepares a result for `write` of a target. */
 function answerOf(
   callId: string,
   result: ToolResult,
@@ -192,7 +175,6 @@ function answerOf(
   for (const { index, mimeType } of written?.lost ?? []) lose(index, mimeType);
   return {
     ok: true,
-    // `JSON.stringify` has accepted it.
     value: (encoding?.wrapsResult === true ? { result: value } : value) as JsonValue,
     text,
     typed: hasValue && encoding?.sendsReturns === true,
@@ -209,7 +191,7 @@ function failed(error: ToolCallError): Answer {
   return { ok: false, error, text: failureText(error).slice(0, MAX_FAILURE) };
 }
 
-/** A failure in words: its message, and the issues that the message does not name. */
+/** Returns the message of a failure, and the issues that the message does not have. */
 function failureText(error: ToolCallError): string {
   const { message, issues = [] } = error;
   const more = issues.slice(0, MAX_ISSUES).filter((issue) => !message.includes(issue.message));
@@ -217,10 +199,10 @@ function failureText(error: ToolCallError): string {
     .join("\n");
 }
 
-/** A block of a result that a target does not take, and that a text replaces. */
+/** A block of a result that a target does not take. A text replaces it. */
 export interface ResultLoss {
   readonly callId: string;
-  /** Where, as a JSON Pointer into the content of the result. */
+  /** A JSON Pointer into the content of the result. */
   readonly path: string;
   /** The media type of the block, or its type if it has none. */
   readonly mimeType: string;
@@ -235,11 +217,10 @@ type Read = { readonly text: string } | {
 };
 
 interface WrittenContent {
-  /** All of it in words. */
   readonly text: string;
   /** True if the tool returned text blocks. */
   readonly hasText: boolean;
-  /** In the target's own blocks; absent if all of it is words. */
+  /** The target's own blocks; absent if all blocks are texts. */
   readonly parts?: readonly unknown[];
   /** The first block whose bytes are not base64. */
   readonly broken?: number;
@@ -287,13 +268,13 @@ function writeContent(
   };
 }
 
-/** Whether a text is base64 as providers take it: padded, and without line breaks. */
+/** True for base64 that providers take: padded, and without line breaks. */
 function isBase64(data: string): boolean {
   // V8 overflows its stack on a group of four that is repeated for megabytes.
   return data.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(data);
 }
 
-/** Reads a block. Of an unknown one only the type is passed on: it may hold bytes or metadata. */
+/** Reads a block. Of an unknown block only the type is passed on. */
 function readBlock(block: unknown): Read {
   const { type, text, data, mimeType, resource, uri } = isObject(block) ? block : {};
   if (type === "text" && typeof text === "string") return { text };
@@ -311,7 +292,7 @@ function readBlock(block: unknown): Read {
   return { mimeType: typeof type === "string" ? type : "unknown", data: "" };
 }
 
-/** Media types have no case, and their parameters do not matter here. */
+/** The media type in lower case, without parameters. */
 function typeOf(mimeType: unknown): string {
   const type = typeof mimeType === "string" ? mimeType.split(";")[0]?.trim().toLowerCase() : "";
   // A common alias, which providers do not accept.

@@ -19,7 +19,7 @@ export function quoted(
   return namespace === undefined ? text : `${text} in namespace ${JSON.stringify(clip(namespace))}`;
 }
 
-/** How one tool was exported, to decode a call of it and to encode its result. */
+/** The form of one exported tool, to decode its calls and to encode their results. */
 export interface ToolEncoding extends WireName {
   /** The id of the tool. */
   readonly id: string;
@@ -27,30 +27,24 @@ export interface ToolEncoding extends WireName {
   readonly strict: boolean;
   /** The changes to undo in the arguments of a call; absent if there are none. */
   readonly input?: ArgumentRewrite;
-  /** The result schema was sent, so results on the wire must fit it. */
+  /** True if the result schema was sent, so results on the wire must fit it. */
   readonly sendsReturns: boolean;
-  /** The result schema was wrapped: a result `v` is sent as `{ "result": v }`. */
+  /** True if the result schema was wrapped: a result `v` is sent as `{ "result": v }`. */
   readonly wrapsResult: boolean;
-  /** It is the target's own search for tools, and its results are the tools that it found. */
+  /** True for the target's own search for tools. */
   readonly searches?: true;
 }
 
-/**
- * The ids and the wire names of the tools of one export. A name is looked up as a whole: it is
- * never split.
- */
+/** The ids and the wire names of the tools of one export. Names are never split. */
 export interface ExportNames {
   readonly target: string;
-  /** The exported tools, in the order in which they were exported. */
+  /** In the order of the export. */
   readonly encodings: readonly ToolEncoding[];
-  /**
-   * The id of the tool that has this name on the wire, or the alias of a tool that had it;
-   * `undefined` if there is none.
-   */
+  /** Returns the id or the alias of the tool with this name on the wire. */
   idOf(name: string, namespace?: string): string | undefined;
-  /** The name on the wire of the tool with this id; `undefined` if it was not exported. */
+  /** Returns the name on the wire of the tool with this id. */
   nameOf(id: string): string | undefined;
-  /** How the tool with this id or alias was exported; `undefined` if it was not. */
+  /** Returns the form of the exported tool with this id or alias. */
   encodingOf(id: string): ToolEncoding | undefined;
 }
 
@@ -61,7 +55,7 @@ export function createExportNames(
 ): ExportNames {
   const byId = new Map(encodings.map((encoding) => [encoding.id, encoding]));
   const byAlias = new Map<string, ToolEncoding>();
-  // By namespace, then by name. The two are never joined or split.
+  // By namespace, then by name.
   const byNamespace = new Map<string | undefined, Map<string, string>>();
   for (const { namespace, name, id } of encodings) {
     once(byNamespace, namespace, () => new Map()).set(name, id);
@@ -87,7 +81,7 @@ export interface WireAlias extends WireName {
   readonly id: string;
 }
 
-/** The names under which the tools' aliases were exported, when they were ids. */
+/** Returns the names of earlier exports, in which the aliases of tools were ids. */
 export function wireAliases(
   tools: readonly Tool[],
   rule: NameRule,
@@ -144,7 +138,7 @@ export function wireNames(
   return result;
 }
 
-/** The names in the source, where the target allows them and no other tool has them. */
+/** Returns the names of imported tools in their source that are legal and unique. */
 function sourceNames(tools: readonly Tool[], rule: NameRule): ReadonlyMap<Tool, string> {
   const names = new Map<Tool, string>();
   const owners = new Map<string, number>();

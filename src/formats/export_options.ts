@@ -20,28 +20,27 @@ export type OnLoss = "warn" | "describe" | "reject-tool" | "throw";
 /** Options for `exportTools`. */
 export interface ExportOptions extends RequestSettings {
   /**
-   * The handling of parts that a target cannot express. Every choice reports all losses.
+   * The handling of parts that a target cannot express. All losses are reported.
    *
-   * - `describe`: say lost constraints in the description of the schema that had them.
-   * - `warn`: leave them out.
-   * - `reject-tool`: reject a tool whose input is *misrepresented*: a loss there widens what is
-   *   accepted, or is graded `lost`. Fields of the tool and its result schema do not count. A
-   *   tool that a strict mode misrepresents is sent without it, if `strictFallback` allows that.
-   * - `throw`: as `reject-tool`, but throw a `TypeError` that names the first such tool.
+   * - `describe`: add lost constraints to the description of their schema.
+   * - `warn`: omit them.
+   * - `reject-tool`: reject a tool whose `parameters` have a loss that widens or is graded `lost`. A
+   *   strict mode falls back first, if `strictFallback` allows that.
+   * - `throw`: throw a `TypeError` for the first such tool.
    *
    * @default {"describe"}
    */
   readonly onLoss?: OnLoss;
   /**
-   * In a strict mode, send a tool that the mode cannot hold (an open map, a full budget)
-   * without `strict`, and report that. Otherwise it is rejected.
+   * In a strict mode, send a tool that the mode cannot express (an open map, a full budget) without
+   * `strict`, and report that. Otherwise the tool is rejected.
    *
    * @default {true}
    */
   readonly strictFallback?: boolean;
   /**
-   * Use the target's own namespaces where it has them (OpenAI Responses). Otherwise, and
-   * everywhere else, the namespace becomes part of the name.
+   * Use the target's own namespaces, if it has some (OpenAI Responses). Otherwise the namespace
+   * becomes part of the name.
    *
    * @default {true}
    */
@@ -78,25 +77,21 @@ const FIELDS = {
   parallel: checkFlag,
 } satisfies { readonly [Field in keyof Required<ExportOptions>]: Check };
 
-/**
- * Checks the options.
- *
- * @throws {TypeError} If one is unknown or wrong.
- */
+/** @throws {TypeError} If an option is unknown or wrong. */
 export function checkExportOptions(options: ExportOptions): void {
   readFields("export the tools", options, FIELDS, (field) => field);
 }
 
-/** Which part of a tool a loss is in: its `parameters`, its `returns`, or another field. */
+/** The place of a loss in a tool: its `parameters`, its `returns`, or another field. */
 export type LossSide = "input" | "output" | "tool";
 
 /**
  * The grade of a loss.
  *
- * - `lost`: it is not sent, or the target throws it away.
- * - `weakened`: something looser (or tighter) is sent instead, or the target ignores it.
- * - `moved`: it is said in a description.
- * - `ambiguous`: it cannot be decoded with certainty: two different values have one form on the wire.
+ * - `lost`: the part is not sent, or the target discards it.
+ * - `weakened`: a looser or tighter part is sent instead, or the target ignores the part.
+ * - `moved`: the part is in a description.
+ * - `ambiguous`: two different values have one form on the wire.
  */
 export type LossGrade = "lost" | "weakened" | "moved" | "ambiguous";
 
@@ -104,19 +99,19 @@ export type LossGrade = "lost" | "weakened" | "moved" | "ambiguous";
 export type LossAction =
   /** Not sent. */
   | "dropped"
-  /** Left out of the schema, and said in the description. */
+  /** In the description, instead of the schema. */
   | "described"
-  /** Something else is sent instead. */
+  /** Replaced by another part. */
   | "replaced"
   /** Sent unchanged, although the target ignores it. */
   | "sent";
 
-/** One thing that a target cannot express. */
+/** A part of a tool that a target cannot express. */
 export interface Loss {
   /** The id of the tool. */
   readonly tool: string;
   readonly side: LossSide;
-  /** Where, as a JSON Pointer into the tool's own `parameters`, `returns`, or the tool itself. */
+  /** A JSON Pointer into the tool's own `parameters`, its `returns`, or the tool itself. */
   readonly path: string;
   /** The schema keyword or the tool's field. */
   readonly keyword: string;
@@ -126,7 +121,6 @@ export interface Loss {
   readonly widens: boolean;
   /** The exported schema rejects values that the tool's own schema accepts. */
   readonly narrows: boolean;
-  /** The whole sentence. */
   readonly message: string;
 }
 
@@ -134,9 +128,8 @@ export interface Loss {
 export interface ExportWarning {
   /** The first tool that it concerns; absent if it concerns all of them. */
   readonly tool?: string;
-  /** Its subject in one word: a field, a keyword, a limit (`maxTools`), or an option. */
+  /** The subject: a field, a keyword, a limit (`maxTools`), or an option. */
   readonly rule: string;
-  /** The whole sentence. */
   readonly message: string;
 }
 
@@ -144,6 +137,27 @@ export interface ExportWarning {
 export interface RejectedTool extends ExportWarning {
   /** The id of the tool. */
   readonly tool: string;
+}
+
+/** The result of an export. Its reports are frozen. */
+export interface ExportResult<Tools = unknown, Id extends string = string, Request = object> {
+  /** The target's id. */
+  readonly target: Id;
+  /**
+   * The tools of a request, in the target's shape. They are a copy for this result, made at the first
+   * access, because frameworks and clients modify the tools that they receive.
+   */
+  readonly tools: Tools;
+  /**
+   * The other fields of a request, which follow from the options `toolChoice` and `parallel`. Spread
+   * them where the tools go; for Bedrock into `toolConfig`, for the client of Google into `config`.
+   */
+  readonly request: Request;
+  /** The parts of tools that the target cannot express, in the order of the tools and their schemas. */
+  readonly losses: readonly Loss[];
+  readonly rejected: readonly RejectedTool[];
+  readonly names: ExportNames;
+  readonly warnings: readonly ExportWarning[];
 }
 
 /** The warnings of one export: each rule once, with the first tool and the number of tools. */
@@ -154,12 +168,10 @@ export class ExportWarnings {
     { readonly tool: string | undefined; readonly text: string; count: number }
   >();
 
-  /** @param title The target's title, with which each sentence begins. */
   constructor(title: string) {
     this.#title = title;
   }
 
-  /** Warns of a rule. Only the first `text` of a rule is stored. */
   add(rule: string, tool: Tool | undefined, text: string): void {
     const there = this.#found.get(rule);
     if (there === undefined) {
@@ -167,7 +179,6 @@ export class ExportWarnings {
     } else there.count++;
   }
 
-  /** The warnings, in the order in which their rules came up. */
   list(): readonly ExportWarning[] {
     return Object.freeze(
       [...this.#found].map(([rule, { tool, text, count }]): ExportWarning => {
@@ -200,7 +211,7 @@ export interface RequestSettings {
   readonly parallel?: boolean;
 }
 
-/** The settings as a target gets them: a tool by its name on the wire. */
+/** The settings for a target: a tool by its name on the wire. */
 export interface WireSettings {
   readonly toolChoice?: Exclude<ToolChoice, object> | {
     readonly name: string;
@@ -209,15 +220,10 @@ export interface WireSettings {
   readonly parallel?: boolean;
 }
 
-/** Says that a target has no field for a setting. */
+/** Reports that a target has no field for a setting. */
 export type LoseSetting = (rule: keyof RequestSettings, message: string) => void;
 
-/**
- * Writes the settings of a request in the target's fields. A request without tools has no settings,
- * because providers reject a choice without tools.
- *
- * @throws {TypeError} If the chosen tool is not sent.
- */
+/** Writes the settings of a request. Providers reject a choice of tools in a request without tools. */
 export function writeSettings(
   { toolChoice, parallel }: RequestSettings,
   target: { readonly title: string; choose?(settings: WireSettings, lose: LoseSetting): object },
@@ -253,7 +259,7 @@ function onWire(
   return { name, ...defined({ namespace }) };
 }
 
-/** Writes no settings, for targets without such fields. Their default behaviour is not a loss. */
+/** For targets without such fields, whose default behaviour is not a loss. */
 function chooseNothing({ toolChoice, parallel }: WireSettings, lose: LoseSetting): object {
   if (toolChoice !== undefined && toolChoice !== "auto") {
     lose("toolChoice", "a request has no field for the choice of a tool");

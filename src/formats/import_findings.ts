@@ -58,13 +58,12 @@ export function cleanTexts(tool: ToolTexts): ReadonlySet<string> {
   return places;
 }
 
-/** The kind of a finding. */
 export type FindingRule = "hidden-text" | "instruction" | "look-alike";
 
 /** Suspicious text of a tool. A finding does not prove an attack, nor does its absence exclude one. */
 export interface Finding {
   readonly rule: FindingRule;
-  /** Where, as a JSON Pointer into the fields that were looked at. */
+  /** A JSON Pointer into the fields of the tool. */
   readonly path: string;
   readonly message: string;
 }
@@ -75,7 +74,7 @@ export const FINDING_RULES: ReadonlySet<string> = new Set<FindingRule>([
   "look-alike",
 ]);
 
-/** Words that speak to the model and not about the tool. Bounded, so that they run in linear time. */
+/** Texts for the model instead of about the tool. Bounded repetitions run in linear time. */
 const INSTRUCTIONS: readonly RegExp[] = [
   /\b(?:ignore|disregard|forget|override|bypass) (?:all |any |every |the |your |my |of |these |those |other ){0,4}(?:previous|prior|above|earlier|preceding|system|existing)\b/,
   /\b(?:do not|don't|dont|never|must not|without) (?:\w{1,20} ){0,3}?(?:tell|telling|inform|informing|notify|notifying|mention|mentioning|reveal|revealing|disclose|disclosing|alert|alerting|warn|warning|ask|asking) (?:\w{1,20} ){0,6}?(?:the |your )?users?\b/,
@@ -91,10 +90,9 @@ const INSTRUCTIONS: readonly RegExp[] = [
 const MAX_FINDINGS = 8;
 
 /**
- * Searches every text in `fields`, including the names of properties.
+ * Searches every text of a tool's definition, including the names of properties.
  *
- * @param fields The definition of one tool by its source, as JSON.
- * @param clean The parts that were looked at before, and in which nothing was found.
+ * @param clean The parts that were searched before, without a finding.
  */
 export function textFindings(
   fields: { readonly [field: string]: unknown },
@@ -133,7 +131,7 @@ export function textFindings(
   return findings;
 }
 
-/** The first character that is not seen, which {@linkcode cleanText} would leave out. */
+/** Returns the first invisible character, which {@linkcode cleanText} removes. */
 function hiddenIn(text: string): number | undefined {
   if (isAscii(text)) return undefined;
   const lines = text.replaceAll("\r\n", "\n");
@@ -188,7 +186,7 @@ const LATIN: ReadonlyMap<string, string> = new Map(
   ),
 );
 
-/** Digits that are read as letters, and `i`, which is read as `l`. */
+/** Characters that look like a letter. */
 const AS_LETTERS: ReadonlyMap<string, string> = new Map([
   ["0", "o"],
   ["1", "l"],
@@ -216,26 +214,26 @@ function latinised(text: string): string {
   return text.replace(/[^\0-\x7f]/gu, (letter) => LATIN.get(letter) ?? letter);
 }
 
-/** The same text for names that differ only in similar letters, such as `rn` and `m`. */
-export function skeleton(name: string): string {
+/** Returns the same text for names that look alike, such as `rn` and `m`. */
+function skeleton(name: string): string {
   return [...toLatin(name)].map((letter) => AS_LETTERS.get(letter) ?? letter).join("")
     .replaceAll("rn", "m").replaceAll("vv", "w");
 }
 
-/** The skeleton of an id. Exports write a namespace as the beginning of a name. */
+/** The skeleton of an id. Exports begin a name with its namespace. */
 function asId(text: string): string {
   return skeleton(text).replace(/[^\p{L}\p{N}]+/gu, "_");
 }
 
-/** The names of a tool: its id, and its name in the source. */
 export interface ToolNames {
   readonly id: string;
+  /** The name in the source. */
   readonly name: string;
 }
 
 /**
- * Finds names that look like another tool's name or id: of the same list, or of tools that stand
- * `beside` it. The same name in another namespace is allowed: the namespaces distinguish them.
+ * Finds names that look like the name or id of another tool, of the list or `beside` it. The same
+ * name in another namespace is allowed.
  */
 export function lookAlikes(
   tools: readonly ToolNames[],

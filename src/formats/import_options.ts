@@ -35,22 +35,21 @@ export interface RejectedImport extends Omit<ImportWarning, "tool"> {
 
 /** The result of an import. */
 export interface ImportResult<Source extends string = string> {
-  /** The source of the document; `undefined` if `auto` has not detected one. */
+  /** `undefined` if `auto` has not detected one. */
   readonly source: Source | undefined;
-  /** The tools, in the order of the document. */
+  /** In the order of the document. */
   readonly tools: readonly Tool[];
-  /** Warnings about the tools and the document. At most 1,000. */
+  /** At most 1,000. */
   readonly warnings: readonly ImportWarning[];
   readonly rejected: readonly RejectedImport[];
 }
 
 /** The facts about a tool from which its risk is decided. */
 export interface RiskQuestion {
-  /** The id that the tool will have. */
   readonly id: string;
   /** The name of the tool in the source. */
   readonly sourceName: string;
-  /** The annotations from the source. These are hints: a server may lie. */
+  /** The hints of the source, which a server may give wrongly. */
   readonly annotations: ToolAnnotations;
   /** The risk that follows from the hints and the findings. */
   readonly suggested: RiskLevel;
@@ -70,9 +69,8 @@ export type PerTool<Value> =
 /** A selection of tools by their names in the source. */
 export type ImportFilter = readonly string[] | ((name: string) => boolean);
 
-/** Runs a call of an imported tool. */
+/** Runs a call of an imported tool, by the name of the tool in the source. */
 export type ImportExecute = (
-  /** The name of the tool in the source. */
   name: string,
   args: { readonly [key: string]: unknown },
   context: ToolContext,
@@ -101,15 +99,13 @@ export interface ImportOptions {
   readonly namespace?: string;
   /** Import only these tools. A name that no tool has is a warning. */
   readonly include?: ImportFilter;
-  /** Do not import these tools. Wins over `include`. */
+  /** Do not import these tools, even if `include` has them. */
   readonly exclude?: ImportFilter;
   /**
-   * The risk of the tools, or how to decide it. By default it follows the hints that the source
-   * gives: `low` if the tool only reads, `high` if it may destroy, `medium` if nothing is known.
-   * A tool in whose text or name something was found is at least `high`, unless a record or a
-   * function says otherwise. A record does not change the risk of tools that it does not name.
-   *
-   * Hints are not verified: give the risk for a source that you do not trust.
+   * The risk of the tools. By default it follows the hints of the source, which are not verified:
+   * `low` if the tool only reads, `high` if it may destroy, `medium` if nothing is known. A tool
+   * with a finding is at least `high`, unless a record or a function sets its risk. A record does not
+   * change the risk of tools that it does not name.
    */
   readonly risk?: PerTool<RiskLevel>;
   /**
@@ -119,7 +115,7 @@ export interface ImportOptions {
   readonly roles?: PerTool<readonly string[] | undefined>;
   /** The scopes that a caller must have. A tool that a record does not name is rejected. */
   readonly scopes?: PerTool<readonly string[]>;
-  /** Tools of other sources, such as a registry's: a name that looks like theirs is a warning. */
+  /** Tools of other sources: a name that looks like one of theirs is a finding. */
   readonly beside?: Iterable<Tool>;
   /** Only in `WithPins`: an import with pins returns a promise. */
   readonly pins?: undefined;
@@ -139,14 +135,6 @@ export interface ImportToolsOptions extends ImportOptions {
    * @default {"http"}
    */
   readonly transport?: "http" | "stdio";
-  /**
-   * In OpenAI's tools with `strict: true`, take required properties that accept `null` for optional
-   * ones. Strict mode writes optional properties like that, but properties that accept `null`, too.
-   * The arguments that `execute` gets have the nulls again.
-   *
-   * @default {false}
-   */
-  readonly unstrict?: boolean;
 }
 
 const checkNamespace = createCheck('1 to 128 letters, digits, "_", "." or "-"', isToolName);
@@ -162,12 +150,7 @@ const checkFilter = createCheck(
 
 const ACTION = "import tools";
 
-/**
- * Checks the options.
- *
- * @returns The limits.
- * @throws {TypeError | RangeError} If one is invalid.
- */
+/** Checks the options, and returns the limits with their defaults. */
 export function checkImportOptions(options: ImportOptions): Required<ImportLimits> {
   const { namespace, risk, tags, limits = {} } = options;
   const { maxTools = 5_000, maxValues = 2_000_000 } = limits;
@@ -220,9 +203,9 @@ function valueFor<Value>(
   return name === undefined ? missing : record[name] as Value;
 }
 
-/** True if the options select a tool of this name. */
+/** Returns true if the options select a tool with this name. */
 export function isWanted({ include, exclude }: ImportOptions, name: string): boolean {
-  // A function that answers nonsense lets nothing in.
+  // A function that returns no boolean selects nothing.
   return (include === undefined || isIn(include, name) === true) &&
     (exclude === undefined || isIn(exclude, name) === false);
 }
@@ -232,22 +215,18 @@ function isIn(filter: ImportFilter, name: string): unknown {
 }
 
 /** The decisions of the host about a tool. */
-export interface OwnersWord {
+export interface HostDecisions {
   readonly risk: RiskLevel;
   readonly roles: readonly string[] | undefined;
   readonly scopes: readonly string[] | undefined;
   /** The option whose record does not name the tool, which is rejected then. */
-  readonly missing?: "roles" | "scopes";
+  readonly missing: "roles" | "scopes" | undefined;
 }
 
 const MISSING: readonly string[] = Object.freeze([]);
 
-/**
- * The risk, the roles and the scopes of a tool.
- *
- * @throws {TypeError} If a function returns another value.
- */
-export function ownersWord(options: ImportOptions, question: RiskQuestion): OwnersWord {
+/** Decides the risk, the roles and the scopes of a tool. */
+export function decide(options: ImportOptions, question: RiskQuestion): HostDecisions {
   const { risk, roles, scopes } = options;
   const { suggested, findings } = question;
   const level = risk === undefined ? suggested : valueFor(risk, isRiskLevel, question, suggested);
@@ -256,20 +235,14 @@ export function ownersWord(options: ImportOptions, question: RiskQuestion): Owne
     const names = given && valueFor(given, isList, question, MISSING);
     return names === undefined ? undefined : checkNames(ACTION, names, place);
   };
-  const heldRoles = read(roles, "the roles");
-  const heldScopes = read(scopes, "the scopes");
+  const names = { roles: read(roles, "the roles"), scopes: read(scopes, "the scopes") };
   return {
-    // One level for all tools was not chosen for this one.
+    // One level for all tools is not a decision about this one.
     risk: isRiskLevel(risk) && findings.length > 0 && compareRisk(suggested, level) > 0
       ? suggested
       : level,
-    roles: heldRoles,
-    scopes: heldScopes,
-    ...(heldRoles === MISSING
-      ? { missing: "roles" }
-      : heldScopes === MISSING
-      ? { missing: "scopes" }
-      : {}),
+    ...names,
+    missing: (["roles", "scopes"] as const).find((option) => names[option] === MISSING),
   };
 }
 
@@ -307,22 +280,19 @@ export interface HeldTool {
   readonly kind: "new" | "changed" | "renamed" | "vanished" | "unverified";
   /** The gravest of its changes. */
   readonly grade: PinGrade;
-  /** The differences, of a tool that has changed. At most 100. */
+  /** The differences of a changed tool. At most 100. */
   readonly changes: readonly PinChange[];
   /** The id that a renamed tool had. */
   readonly formerId?: string;
-  /** The definition that was approved, if there is one. */
+  /** The approved definition, if there is one. */
   readonly before?: Readonly<Record<string, unknown>>;
-  /** The definition that is offered now, unless the tool has vanished. It is not to be trusted. */
+  /** The offered definition, which is not trusted; absent if the tool has vanished. */
   readonly after?: Readonly<Record<string, unknown>>;
   /** The digest of the offered definition; `""` if the tool has vanished. */
   readonly digest: string;
-  /** The answer in a sentence, without any text of the source. */
+  /** The reason as a sentence, without any text of the source. */
   readonly reason: string;
-  /**
-   * A placeholder for a registry, so that `explain` can return the reason. It contains nothing from the
-   * source but the name.
-   */
+  /** A placeholder for a registry, for `explain`. It has only the name from the source. */
   readonly tool: Tool;
 }
 
@@ -330,14 +300,12 @@ export interface HeldTool {
 export interface PinnedImport<Source extends string = string> extends ImportResult<Source> {
   /** The tools that match their approved definitions. */
   readonly tools: readonly Tool[];
-  /** The others. */
   readonly held: readonly HeldTool[];
   /**
    * Approves tools that are held back, with their definitions in this import, and stores the approval.
    *
-   * @param tools Their ids, or their entries in `held`. The latter is safe against a tool that has
-   * changed again since then.
-   * @returns The import with these tools let in.
+   * @param tools Their ids, or their entries in `held`, which detect that a tool has changed again.
+   * @returns The import with these tools in `tools`.
    * @throws {TypeError} If a tool is not held back, or has changed since.
    * @throws {Error} If the pins cannot be read or stored.
    */

@@ -33,13 +33,13 @@ import {
 } from "../tool/mod.ts";
 import {
   checkImportOptions,
+  decide,
+  type HostDecisions,
   type ImportOptions,
   type ImportResult,
   type ImportToolsOptions,
   type ImportWarning,
   isWanted,
-  type OwnersWord,
-  ownersWord,
   type RejectedImport,
 } from "./import_options.ts";
 import * as findings from "./import_findings.ts";
@@ -51,10 +51,10 @@ import { mapSchema, without } from "./transform/rewrite.ts";
 /** A tool as an importer reads it, before it is named and made. */
 export interface ImportedTool {
   readonly sourceName: string;
-  /** The name that it should get, if that is another one. It is made legal. */
+  /** The name to make legal, if it is not the source's. */
   readonly wantedName?: string;
   readonly namespace?: string | undefined;
-  /** Its place in the document, as a JSON Pointer. */
+  /** The JSON Pointer of the entry in the document. */
   readonly path: string;
   title?: string | undefined;
   description?: string | undefined;
@@ -64,24 +64,19 @@ export interface ImportedTool {
   icons?: readonly ToolIcon[];
   examples?: readonly ToolExample[];
   deprecated?: boolean;
-  /** The hints of the source about the tool's behaviour. */
   hints: ToolAnnotations;
-  /** The hints that the tool's `meta` has for exporters. */
+  /** The hints for exporters, which the tool's `meta` has. */
   provider: { -readonly [Key in keyof ProviderHints]: ProviderHints[Key] };
   /** The rest of the tool's `meta`. */
   meta?: JsonRecord | undefined;
-  /** Runs a call, if the source defines that. Otherwise the option `execute` does. */
+  /** Runs a call, unless the option `execute` does. */
   execute?: (args: JsonRecord, context: ToolContext) => ToolOutput<unknown>;
-  /** Changes the arguments of a call before the option `execute` gets them. */
-  writeArguments?: (args: JsonRecord) => JsonRecord;
 }
 
-/** Recognises and reads the documents of one source. */
+/** The reader of the documents of one source. */
 export interface Importer<Source extends string = string> {
   readonly source: Source;
-  /** Returns true if a document looks like one of the source. */
   looksLike(document: unknown): boolean;
-  /** Reads the tools of a document. */
   read(tools: ImportSession, document: unknown, options: ImportToolsOptions): void;
 }
 
@@ -102,20 +97,19 @@ export class ImportSession {
   readonly #read: ImportedTool[] = [];
   readonly #notes: Noted[] = [];
   readonly #rejected: RejectedImport[] = [];
-  /** The findings in the texts of each tool, before the texts were cleaned. */
+  /** The findings in the texts of each tool, which are read before they are cleaned. */
   readonly #found = new Map<ImportedTool, readonly findings.Finding[]>();
-  /** The parts of the document in whose texts nothing was found. */
+  /** The parts of the document without findings. */
   readonly #plain = new WeakSet<object>();
   /** The names of the tools that the options exclude. */
   readonly #leftOut = new Set<string>();
   #entries = 0;
-  /** The number of states that the patterns of all tools may still have, against hostile sources. */
+  /** The number of states that the patterns of all tools may still have. */
   #patternStates = 1_000_000;
   #values: number;
-  /** The sizes of the parts that were counted, so that a shared part is measured once. */
+  /** The sizes of the counted parts, so that a shared part is measured once. */
   readonly #sizes = new WeakMap<object, number>();
 
-  /** @throws {TypeError | RangeError} If an option is invalid. */
   constructor(source: string, options: ImportOptions) {
     this.source = source;
     this.#options = options;
@@ -125,7 +119,7 @@ export class ImportSession {
     this.#values = maxValues;
   }
 
-  /** Counts an entry of the document. `false` if there are too many, which is reported once. */
+  /** Counts an entry of the document. Returns false for too many, which is reported once. */
   count(path: string): boolean {
     this.#entries++;
     if (this.#entries === this.#maxTools + 1) {
@@ -144,7 +138,7 @@ export class ImportSession {
     this.#rejected.push(Object.freeze({ name, path, rule, message }));
   }
 
-  /** Adds a tool that is not imported, with the end of the sentence. */
+  /** @param why The reason, as the end of a sentence. */
   rejectTool(
     imported: ImportedTool,
     rule: string,
@@ -155,7 +149,7 @@ export class ImportSession {
     this.reject(sourceName, path, rule, `Cannot import "${clip(sourceName)}": ${why}`);
   }
 
-  /** A frozen copy of an entry, which cannot change while it is read. Otherwise it is rejected. */
+  /** Returns a frozen copy of an entry, which cannot change meanwhile, or rejects the entry. */
   copy(entry: unknown, path: string): JsonRecord | undefined {
     if (!isObject(entry)) {
       this.reject(undefined, path, "type", "Cannot import the tool: it must be an object");
@@ -209,7 +203,7 @@ export class ImportSession {
     this.#read.push(imported);
   }
 
-  /** Returns the icons that are safe to pass on: few, small, with a scheme that runs and reads no file. */
+  /** Returns the icons that are small, and whose scheme neither runs code nor reads files. */
   #goodIcons(imported: ImportedTool, icons: readonly ToolIcon[]): readonly ToolIcon[] {
     const good = icons.filter(({ src }) =>
       src.length <= MAX_ICON && /^(https?:\/\/|data:image\/)/i.test(src)
@@ -223,7 +217,7 @@ export class ImportSession {
     return good;
   }
 
-  /** The schema without patterns that are too slow or too large to check, which is a warning. */
+  /** Returns the schema without patterns that are too slow or too large to check. */
   #check(imported: ImportedTool, schema: JsonSchema, what: string): JsonSchema {
     const left = Math.min(this.#patternStates, MAX_PATTERN_STATES);
     const check = (checked: JsonSchema): JsonSchema => {
@@ -249,7 +243,7 @@ export class ImportSession {
     }
   }
 
-  /** Counts the values of a part of the document against the limit. */
+  /** Counts the values of a part of the document. */
   charge(part: unknown): void {
     if (part === undefined || this.isFull) return;
     const known = typeof part === "object" && part !== null ? this.#sizes.get(part) : 1;
@@ -277,20 +271,21 @@ export class ImportSession {
         this.warn(imported, path, rule, `${message}, ${where}`);
       }
       // Outside of the `try`: a wrong risk is an error of the program, not of the document.
-      const word = ownersWord(this.#options, {
+      const decisions = decide(this.#options, {
         id: toolId(name, namespace),
         sourceName,
         annotations: hints,
         suggested: found.length === 0 ? suggestRisk(hints) : "high",
         findings: found.map(({ rule }) => rule),
       });
-      if (word.missing !== undefined) {
-        this.rejectTool(imported, word.missing, `the option ${word.missing} does not name it`);
+      const { missing } = decisions;
+      if (missing !== undefined) {
+        this.rejectTool(imported, missing, `the option ${missing} does not name it`);
         continue;
       }
       try {
         // Nothing imported is trusted, even if the registry's engine is not hardened.
-        const tool = hardenTool(this.#make(imported, name, word));
+        const tool = hardenTool(this.#make(imported, name, decisions));
         ids.set(imported, tool.id);
         tools.push(tool);
       } catch (cause) {
@@ -319,7 +314,7 @@ export class ImportSession {
     });
   }
 
-  /** The names that look like others; warns of names in `include` that no tool has. */
+  /** Returns the findings of names that look alike; warns of names in `include` that no tool has. */
   #lookAlikes(
     names: ReadonlyMap<ImportedTool, string>,
   ): ReadonlyMap<ImportedTool, readonly findings.Finding[]> {
@@ -347,16 +342,15 @@ export class ImportSession {
     }));
   }
 
-  #make(imported: ImportedTool, name: string, { risk, roles, scopes }: OwnersWord): Tool {
-    const { sourceName, title, description = "", hints, provider, writeArguments } = imported;
+  #make(imported: ImportedTool, name: string, { risk, roles, scopes }: HostDecisions): Tool {
+    const { sourceName, title, description = "", hints, provider } = imported;
     const { parameters, returns, icons, examples, deprecated, namespace } = imported;
     const { execute: runAny, tags = [] } = this.#options;
     const described = description.trim() !== "";
     if (!described) provider.description = null;
     const run = runAny === undefined
       ? imported.execute
-      : (args: JsonRecord, context: ToolContext) =>
-        runAny(sourceName, writeArguments?.(args) ?? args, context);
+      : (args: JsonRecord, context: ToolContext) => runAny(sourceName, args, context);
     return makeTool({
       ...{ name, namespace, title, parameters, returns, icons, examples, deprecated },
       ...{ risk, roles, scopes },
@@ -378,7 +372,7 @@ function textsOf(imported: ImportedTool): JsonRecord {
   return { ...prose, annotations, meta, extra };
 }
 
-/** Whether a pattern is a regular expression that cannot be checked in linear time, or is too large. */
+/** True if a regular expression is too large, or cannot be checked in linear time. */
 function isTooSlow(pattern: unknown, budget: PatternBudget): boolean {
   if (typeof pattern !== "string") return false;
   try {
@@ -394,7 +388,7 @@ function isTooSlow(pattern: unknown, budget: PatternBudget): boolean {
   }
 }
 
-/** Counts the values in a JSON value, itself included. It stops counting above `limit`. */
+/** Counts the values in a JSON value, up to a limit. */
 function countValues(value: unknown, limit: number): number {
   if (value === undefined) return 0;
   let count = 1;
@@ -408,7 +402,7 @@ function countValues(value: unknown, limit: number): number {
 
 const TOOL_NAMES: NameRule = { also: ".-", max: 128, separator: "_" };
 
-/** A legal name for each tool, unique in its namespace. The second tool of one name is rejected. */
+/** Returns legal names, unique in their namespaces. The second tool of one name is rejected. */
 function nameTools(
   read: readonly ImportedTool[],
   session: ImportSession,
@@ -453,14 +447,13 @@ export function readHints(value: unknown): ToolAnnotations {
   return hints;
 }
 
-/** All hints, with MCP's cautious defaults for absent hints. */
+/** Adds MCP's cautious defaults for absent hints. */
 function withDefaults(hints: ToolAnnotations): Required<ToolAnnotations> {
   const { readOnlyHint = false, destructiveHint = !readOnlyHint } = hints;
   const { idempotentHint = readOnlyHint, openWorldHint = true } = hints;
   return { readOnlyHint, destructiveHint, idempotentHint, openWorldHint };
 }
 
-/** The risk by the hints. A tool that claims to only read and to destroy is risky. */
 function suggestRisk(hints: ToolAnnotations): RiskLevel {
   if (hints.destructiveHint === true) return "high";
   return hints.readOnlyHint === true ? "low" : "medium";

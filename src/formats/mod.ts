@@ -8,12 +8,13 @@
 export {
   type Exportable,
   type ExportedPart,
-  type ExportResult,
+  type ExportedWithWarnings,
+  type ExportError,
   exportTools,
+  Exposure,
   partsOf,
 } from "./export.ts";
 export type * from "./export_options.ts";
-export { type ExportedWithWarnings, type ExportError, Exposure } from "./exposure.ts";
 export type { ExportNames, ToolEncoding, WireName } from "./export_names.ts";
 export { hintsOf, providerTool } from "./provider_hints.ts";
 export type * from "./provider_hints.ts";
@@ -47,9 +48,8 @@ export {
   listTargets,
   type MessageOf,
   type RequestOf,
-  type TargetAlias,
+  TARGET_ALIASES,
   type TargetId,
-  type TargetInfo,
   type TargetLike,
   type TargetName,
   type TargetOf,

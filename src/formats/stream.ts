@@ -11,8 +11,8 @@ import { findTarget, type TargetLike } from "./targets.ts";
 /** Options for {@linkcode accumulateCalls}. */
 export interface AccumulateOptions {
   /**
-   * The maximum length of the arguments of all calls together, in characters. Only the call that
-   * exceeds it is rejected.
+   * The maximum length of all arguments together, in characters. Only the call that exceeds it is
+   * rejected.
    *
    * @default {4_194_304}
    */
@@ -25,45 +25,18 @@ export interface AccumulateOptions {
   readonly maxCalls?: number;
 }
 
-/** A call of which not all has come yet. It is for showing, and cannot be run. */
+/** The known part of a call, to show it. It cannot be run. */
 export interface PartialCall {
-  /** The provider's id of the call; `undefined` while it is not known. */
   readonly callId: string | undefined;
-  /** The name as far as the model has written it. */
+  /** The name, which may still become longer. */
   readonly wireName: string;
-  /** The id of the tool, once its name is complete. The name may still become longer. */
+  /** The id of the tool with that name. */
   readonly tool: string | undefined;
   /**
-   * The known part of the arguments, in the form of the tool's own schema; `undefined` before they
-   * begin. Texts, lists and objects may be incomplete; numbers and words that have not ended are
-   * omitted.
+   * The known arguments, in the form of the tool's own schema. Texts, lists and objects may be
+   * incomplete; incomplete numbers and words are omitted.
    */
   readonly partialArguments: unknown;
-}
-
-/** The calls of one streamed response, as they come. */
-export interface CallAccumulator {
-  /**
-   * Takes the next event of the stream, parsed. Events that say nothing about calls are ignored.
-   *
-   * @returns The calls that this event completed.
-   * @throws {TypeError} If the event is not an object, or the stream has ended.
-   * @throws {RangeError} If there are more calls than allowed.
-   */
-  push(event: unknown): readonly DecodedCall[];
-  /** The calls that are complete so far, in the order in which they began. */
-  calls(): readonly DecodedCall[];
-  /**
-   * The calls that have begun and are not complete, in that order: for showing what the model is
-   * writing. It reads all of their text, so call it once per rendering, not per event.
-   */
-  partial(): readonly PartialCall[];
-  /**
-   * Ends the stream, even if it broke off. Incomplete calls are rejected.
-   *
-   * @returns All calls, in the order in which they began; the same when it is called again.
-   */
-  end(): readonly DecodedCall[];
 }
 
 interface Slot {
@@ -71,9 +44,9 @@ interface Slot {
   name: string;
   start: unknown;
   text: string;
-  /** An event began it. Deltas alone may belong to blocks that are not calls. */
+  /** True after an event that begins a call. Deltas alone may belong to other blocks. */
   opened: boolean;
-  /** Its end or all of its arguments have come. */
+  /** True after its end, or after all of its arguments. */
   closed: boolean;
   tooLong: boolean;
   call: DecodedCall | undefined;
@@ -82,29 +55,17 @@ interface Slot {
 const checkCount = wholeFrom(1);
 
 /**
- * Puts the calls of a streamed response together, from the events of the provider's API or SDK.
+ * Reads the calls of a streamed response from the events of the provider's API or SDK.
  *
- * A call is returned when it is complete: at its own end if the target marks that
- * (Responses, Anthropic, Bedrock, Cohere), otherwise when the model stops. Calls may be
- * interleaved. A call that the token limit or a broken connection cut off is rejected, never run
- * with a part of its arguments. LangChain's streams may not say why the model stopped: their end counts as a stop.
+ * A call is returned when it is complete: at its own end if the target marks that (Responses,
+ * Anthropic, Bedrock, Cohere), otherwise when the model stops. A call that the token limit or a
+ * broken connection cut off is rejected.
  *
  * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { defineTool } from "@plue/tools";
- * import { accumulateCalls, exportTools } from "@plue/tools/formats";
- *
- * const { names } = exportTools([defineTool({ name: "add", description: "Adds." })], "anthropic");
- * const stream = accumulateCalls("anthropic", names);
- * const block = { type: "tool_use", id: "toolu_1", name: "add", input: {} };
- * stream.push({ type: "content_block_start", index: 0, content_block: block });
- * stream.push({ type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: '{"a":' } });
- * stream.push({ type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: "1}" } });
- *
- * const [call] = stream.push({ type: "content_block_stop", index: 0 });
- * assert.deepEqual(call?.arguments, { a: 1 });
- * assert.equal(stream.end().length, 1);
+ * ```ts ignore
+ * const calls = accumulateCalls("anthropic", names);
+ * for await (const event of client.messages.stream(request)) calls.push(event);
+ * await dispatchCalls("anthropic", calls.end(), { dispatcher, names });
  * ```
  *
  * @throws {RangeError} If there is no such target, or a bound is not a whole number above 0.
@@ -115,16 +76,17 @@ export function accumulateCalls(
   names: ExportNames,
   options: AccumulateOptions = {},
 ): CallAccumulator {
-  return new Accumulator(target, names, options);
+  return new CallAccumulator(target, names, options);
 }
 
-class Accumulator implements CallAccumulator {
+/** The calls of one streamed response. {@linkcode accumulateCalls} makes one. */
+export class CallAccumulator {
   readonly #names: ExportNames;
   readonly #format: CallFormat;
   readonly #reader: StreamFormat;
   readonly #maxCharacters: number;
   readonly #maxCalls: number;
-  /** The calls, in the order in which they began. */
+  /** In the order in which the calls began. */
   readonly #slots = new Map<string, Slot>();
   #characters = 0;
   #newIds = 0;
@@ -143,6 +105,13 @@ class Accumulator implements CallAccumulator {
     this.#reader = calls.stream();
   }
 
+  /**
+   * Reads the next event of the stream, parsed. Events that are not about calls are ignored.
+   *
+   * @returns The calls that this event completed.
+   * @throws {TypeError} If the event is not an object, or the stream has ended.
+   * @throws {RangeError} If there are more calls than allowed.
+   */
   push(event: unknown): readonly DecodedCall[] {
     if (this.#ended) throw new TypeError("Cannot push an event: the stream has ended");
     if (!isObject(event)) {
@@ -151,15 +120,12 @@ class Accumulator implements CallAccumulator {
     return this.#reader.steps(event).flatMap((step) => this.#take(step));
   }
 
-  calls(): readonly DecodedCall[] {
-    return [...this.#slots.values()].flatMap(({ call }) => call === undefined ? [] : [call]);
-  }
-
+  /**
+   * Returns the calls that have begun and are incomplete, in that order, to show them. It reads all of
+   * their text, so call it once per rendering, not per event.
+   */
   partial(): readonly PartialCall[] {
-    const open = [...this.#slots.values()].filter(({ opened, call }) =>
-      opened && call === undefined
-    );
-    return open.map((slot) => {
+    return this.#open().map((slot) => {
       const { id: callId, name: wireName, namespace } = this.#rebuild(slot, false);
       const tool = this.#names.idOf(wireName, namespace);
       const known = readPartialJson(slot.text);
@@ -169,12 +135,21 @@ class Accumulator implements CallAccumulator {
     });
   }
 
+  /**
+   * Ends the stream, even if it broke off. Incomplete calls are rejected.
+   *
+   * @returns All calls, in the order in which they began; the same when it is called again.
+   */
   end(): readonly DecodedCall[] {
     if (!this.#ended) {
       this.#ended = true;
       this.#finish(this.#reader.endsSilently !== true, true);
     }
-    return this.calls();
+    return [...this.#slots.values()].flatMap(({ call }) => call ?? []);
+  }
+
+  #open(): readonly Slot[] {
+    return [...this.#slots.values()].filter(({ opened, call }) => opened && call === undefined);
   }
 
   #take(step: StreamStep): readonly DecodedCall[] {
@@ -219,16 +194,8 @@ class Accumulator implements CallAccumulator {
           `Cannot accumulate the calls: there are more than ${this.#maxCalls} in the response`,
         );
       }
-      return {
-        id: undefined,
-        name: "",
-        start: undefined,
-        text: "",
-        opened: false,
-        closed: false,
-        tooLong: false,
-        call: undefined,
-      };
+      const unknown = { id: undefined, name: "", start: undefined, text: "", call: undefined };
+      return { ...unknown, opened: false, closed: false, tooLong: false };
     });
   }
 
@@ -244,10 +211,7 @@ class Accumulator implements CallAccumulator {
 
   /** Completes the open calls when the model has stopped or the stream broke off. */
   #finish(cutOff: boolean, broken: boolean): readonly DecodedCall[] {
-    const open = [...this.#slots.values()].filter(({ opened, call }) =>
-      opened && call === undefined
-    );
-    return open.map((slot) => {
+    return this.#open().map((slot) => {
       const isComplete = (broken && slot.closed) || isWhole(slot.text);
       return this.#complete(slot, this.#rebuild(slot, cutOff && !isComplete));
     });
@@ -255,7 +219,7 @@ class Accumulator implements CallAccumulator {
 
   #rebuild({ id, name, text, start }: Slot, cutOff: boolean): WireCall {
     const [wire] = this.#format.read(this.#reader.rebuild({ id, name, text, start }));
-    // `read` reads what `rebuild` makes, so this default is only for the type.
+    // `read` reads the value of `rebuild`, so the default is only for the type.
     return { ...wire ?? { id, name, input: text, raw: start }, cutOff };
   }
 
@@ -266,7 +230,7 @@ class Accumulator implements CallAccumulator {
     slot.call = slot.tooLong
       ? { ...call, name: undefined, problem: refused("invalid_arguments", wire, excess) }
       : call;
-    // The call holds the text, which counts against the bound while the call is stored.
+    // The call has the text, which still counts against the bound.
     slot.text = "";
     return slot.call;
   }
@@ -291,14 +255,12 @@ const SCALAR = /(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?)(
 const CHARACTERS = /[^"\\]+|(?:\\(?:["\\/bfnrt]|u[\da-fA-F]{4})){1,1000}/y;
 
 /**
- * Reads the beginning of a JSON text. Parts that may still change are omitted: numbers and words at
- * the end, and members whose value has not begun. Texts, lists and objects may grow, so a value
- * that is returned is always the beginning of the values that are returned for more of the text.
+ * Reads the beginning of a JSON text, and omits the parts that may still change: numbers and words at
+ * the end, and members without a value. Texts, lists and objects may grow.
  */
 export function readPartialJson(text: string): JsonValue | undefined {
   let at = 0;
 
-  /** The text that `pattern` finds here, which is stepped over. */
   function take(pattern: RegExp): RegExpExecArray | null {
     pattern.lastIndex = at;
     const found = pattern.exec(text);
@@ -313,7 +275,7 @@ export function readPartialJson(text: string): JsonValue | undefined {
     return true;
   }
 
-  /** `ended` is false if more of the value may follow, or the text is invalid. */
+  /** Returns `ended: false` if more of the value may follow, or the text is invalid. */
   function read(depth: number): { readonly value: JsonValue; readonly ended: boolean } | undefined {
     take(WHITE);
     if (depth > MAX_DEPTH) return undefined;
@@ -343,7 +305,7 @@ export function readPartialJson(text: string): JsonValue | undefined {
     return scalar === null ? undefined : { value: JSON.parse(scalar[0]), ended: true };
   }
 
-  /** Reads the items of a list or an object. It returns false if more may follow. */
+  /** Reads the items of a list or an object. Returns false if more may follow. */
   function readAll(close: string, readOne: () => boolean): boolean {
     if (is(close)) return true;
     for (;;) {

@@ -30,7 +30,7 @@ export const FEATURES = {
   taskSupport: "calls as tasks",
 } as const;
 
-/** The fields that only hints ask for. */
+/** The fields of hints. */
 export const HINT_FEATURES: readonly (Feature & keyof ProviderHints)[] = [
   "deferLoading",
   "allowedCallers",
@@ -69,20 +69,20 @@ export type LimitName = keyof typeof LIMITS;
 export interface Limit {
   readonly name: LimitName;
   readonly value: number;
-  /** The provider does not document it clearly: a tool that exceeds it is sent with a warning. */
+  /** Not clearly documented: a tool that exceeds it is sent with a warning. */
   readonly uncertain?: true;
 }
 
-/** How a target takes result schemas. */
+/** The rules of a target for result schemas. */
 export interface OutputRule {
   readonly keywords: KeywordTable;
-  /** `object`: a schema with another root than an object is wrapped, and so is the result. */
+  /** `object`: a schema with another root is wrapped in an object, and so is the result. */
   readonly root: "any" | "object";
 }
 
 /** An exported example of arguments. */
 export interface WireExample {
-  /** The arguments, as the exported schema has them. */
+  /** The arguments in the form of the exported schema. */
   readonly input: { readonly [key: string]: unknown };
   readonly description: string | undefined;
 }
@@ -104,14 +104,13 @@ export interface ToolView {
   readonly name: string;
   /** The namespace on the wire, where the target has its own. */
   readonly namespace: string | undefined;
-  /** The description, even if it was generated. */
   readonly description: string;
-  /** The description was not generated, or something was added to it. */
+  /** False if the description was generated. */
   readonly sendsDescription: boolean;
   readonly parameters: ObjectSchema;
   readonly returns: JsonSchema | undefined;
   readonly strict: boolean;
-  /** The exported examples, which fit the exported schema. */
+  /** The examples that fit the exported schema. */
   readonly examples: readonly WireExample[];
   readonly hints: ProviderHints;
   /** The extra fields of the tool's source that the target takes back. */
@@ -123,19 +122,17 @@ export interface ToolView {
 export interface CombinationRule {
   /** Its name in warnings and losses. */
   readonly name: string;
-  /** The whole sentence. */
   readonly message: string;
-  /** `warn`: say so. `not strict`: send the tool without strict mode. */
+  /** `not strict`: the tool is sent without strict mode. */
   readonly effect: "warn" | "not strict";
-  /** Returns true if the rule applies to a tool. */
   applies(hints: ProviderHints): boolean;
 }
 
 /** The extra fields of imported tools that a target takes back: the fields of its own provider. */
 export interface ExtraRule {
-  /** As {@linkcode ProviderHints.source} has it. */
+  /** The {@linkcode ProviderHints.source} of the tools. */
   readonly source: string;
-  /** As {@linkcode ProviderHints.surface} has it; absent if the source has one surface. */
+  /** The {@linkcode ProviderHints.surface} of the tools; absent if the source has one surface. */
   readonly surface?: string;
   /** Fields that only another version has. */
   readonly without?: readonly string[];
@@ -153,28 +150,27 @@ export interface Target<
   readonly id: Id;
   /** The provider and the surface, for people. */
   readonly title: string;
-  /** Where the facts come from, and how old they are. */
+  /** The sources of the facts, with their date. */
   readonly source: string;
-  /** The tool names that are allowed. */
+  /** The legal names of tools. */
   readonly names: NameRule;
-  /** The names of its own namespaces that are allowed, and of the tools inside one. */
+  /** The legal names of its own namespaces, and of the tools in a namespace. */
   readonly namespaces?: { readonly names: NameRule; readonly tools: NameRule };
-  /** The property keys that are allowed; absent: all. */
+  /** The legal property keys; absent: all. */
   readonly keys?: NameRule;
-  /** The fields that it has. The description says `deprecated` where it has no field for that. */
+  /** Its fields. Without the field `deprecated`, that is added to the description. */
   readonly features: readonly Feature[];
-  /** The extra fields of imported tools that it takes back; `all` if it carries all hints. */
+  /** The extra fields of imported tools that it takes back; `all` if it has a field for all hints. */
   readonly extra?: ExtraRule | "all";
   /** The rules for `parameters`. */
   readonly input: KeywordTable;
   /** The rules for `returns`; absent: there is no field for it. */
   readonly output?: OutputRule;
-  /** The values of `format` that are allowed; absent: all. */
+  /** The legal values of `format`; absent: all. */
   readonly formats?: readonly string[];
   /**
-   * How it takes what a search of the host's has found: as `references` to deferred tools of the
-   * request, or as `definitions`, and then deferred tools are not in the request. Absent if it has no
-   * such search.
+   * The results of a search for tools by the host: `references` to deferred tools of the request, or
+   * `definitions` of tools that are not in the request. Absent if the target has no such search.
    */
   readonly toolSearch?: "references" | "definitions";
   /** A schema whose `$schema` is draft-07 is sent unchanged. */
@@ -185,15 +181,14 @@ export interface Target<
   readonly combinations?: readonly CombinationRule[];
   /** The target with the rules of its strict mode, or its id. */
   readonly strictMode?: string | Target;
-  /** For a strict mode: the target of the tools that it cannot hold, or its id. */
+  /** For a strict mode: the target for tools that it cannot express, or its id. */
   readonly fallback?: string | Target;
-  /** Writes one tool in the target's shape. */
+  /** Writes one tool. */
   wire(view: ToolView): Wire;
-  /** Writes all tools in the target's shape. */
+  /** Combines the tools of a request. */
   assemble(tools: readonly { readonly view: ToolView; readonly wire: Wire }[]): Tools;
-  /** How its calls are read, and their results written. */
   readonly calls: CallFormat<Part, Message>;
-  /** Writes the settings of a request; absent: a request has none. */
+  /** Writes the settings of a request; absent if a request has no settings. */
   choose?(settings: WireSettings, lose: LoseSetting): Settings;
 }
 
@@ -206,9 +201,7 @@ export type ListTarget<
   Settings extends object = object,
 > = Target<Id, Tool, Tool[], Part, Message, Settings>;
 
-/**
- * The argument of `defineTarget`: a target, of which only `id`, `wire` and `calls` are required.
- */
+/** The argument of `defineTarget`, in which only `id`, `wire` and `calls` are required. */
 export type TargetDefinition<
   Id extends string = string,
   Wire = unknown,
@@ -220,11 +213,11 @@ export type TargetDefinition<
   & Pick<Target<Id, Wire, Tools, Part, Message, Settings>, "id" | "wire" | "calls">
   & Partial<Omit<Target<Id, Wire, Tools, Part, Message, Settings>, "input">>
   & {
-    /** Its rules for some forms. By default the model reads all of a schema. */
+    /** The rules for some forms. By default the model reads the whole schema. */
     readonly input?: Partial<KeywordTable>;
   };
 
-/** Adds the defaults to a definition, and freezes it. It checks nothing. */
+/** Adds the defaults to a definition, without a check. */
 export function makeTarget<
   const Id extends string,
   Wire,
@@ -250,7 +243,7 @@ export function makeTarget<
   return Object.freeze(target) as Target<Id, Wire, Tools, Part, Message, Settings>;
 }
 
-/** Everything about one provider. */
+/** The targets and the importer of one provider. */
 export interface Provider<Targets extends Target = Target, Import extends Importer = never> {
   readonly targets: readonly Targets[];
   readonly importer?: Import;

@@ -1,18 +1,15 @@
-/**
- * All targets: the unions of their names and types, and the tables that find one by name. Both
- * follow from the providers' records.
- */
+/** The targets of plue: their names and types, and the records by name. */
 
+import { describe, isFunction, isObject } from "../tool/mod.ts";
 import * as providers from "./providers/index.ts";
-import type { KeywordTable } from "./form_rules.ts";
-import { defined, describe, isFunction, isObject } from "../tool/mod.ts";
 import type { Provider, Target } from "./target.ts";
 
 export type KnownProvider = (typeof providers)[keyof typeof providers];
 
 type KnownTarget = KnownProvider["targets"][number];
 
-const ALIASES = {
+/** Other names for targets. A target may become a newer version of itself. */
+export const TARGET_ALIASES = {
   "mcp": "mcp@2026-07-28",
   "openai": "openai.chat",
   "openai.strict": "openai.chat.strict",
@@ -22,13 +19,11 @@ const ALIASES = {
 /** A target: one provider's surface, mode and version. */
 export type TargetId = KnownTarget["id"];
 
-/** Another name for a target, which follows it to its newest version. */
-export type TargetAlias = keyof typeof ALIASES;
-
 /** The name of a target: its id, or an alias. */
-export type TargetName = TargetId | TargetAlias;
+export type TargetName = TargetId | keyof typeof TARGET_ALIASES;
 
-type ResolveTarget<Name extends TargetName> = Name extends TargetAlias ? (typeof ALIASES)[Name]
+type ResolveTarget<Name extends TargetName> = Name extends keyof typeof TARGET_ALIASES
+  ? (typeof TARGET_ALIASES)[Name]
   : Name;
 
 /** A target, by its name or as `defineTarget` made it. */
@@ -60,11 +55,18 @@ export type MessageOf<Like extends TargetLike> = ReturnType<
 const TARGETS: readonly Target[] = (Object.values(providers) as readonly Provider[])
   .flatMap(({ targets }) => targets).sort((a, b) => a.id < b.id ? -1 : 1);
 
+/** The targets of plue, in the order of their ids. */
+export function listTargets(): readonly Target<TargetId>[] {
+  return TARGETS as readonly Target<TargetId>[];
+}
+
 const BY_NAME: ReadonlyMap<string, Target> = byName();
 
 function byName(): Map<string, Target> {
   const found = new Map(TARGETS.map((target) => [target.id, target]));
-  for (const [alias, id] of Object.entries(ALIASES)) found.set(alias, found.get(id) as Target);
+  for (const [alias, id] of Object.entries(TARGET_ALIASES)) {
+    found.set(alias, found.get(id) as Target);
+  }
   return found;
 }
 
@@ -118,66 +120,4 @@ export function strictModeOf(target: Target): Target | undefined {
 
 export function plainModeOf(target: Target): Target {
   return target.fallback === undefined ? target : findTarget(target.fallback);
-}
-
-/** A target's rules, as data for a page or a table. */
-export interface TargetInfo<Id extends string = TargetId> extends
-  Pick<
-    Target<Id>,
-    "id" | "title" | "source" | "names" | "keys" | "features" | "formats" | "limits"
-  > {
-  readonly aliases: readonly TargetAlias[];
-  /** True if it has its own namespaces. */
-  readonly namespaces: boolean;
-  /** The rules for `parameters`. */
-  readonly keywords: KeywordTable;
-  /** The rules for `returns`; absent: it has no field for them. */
-  readonly outputKeywords?: KeywordTable;
-  /** The id of the target of the tools that this strict mode cannot hold. */
-  readonly fallback?: Id;
-}
-
-/**
- * The targets, each with its rules as data.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { listTargets } from "@plue/tools/formats";
- *
- * const chat = listTargets().find((target) => target.id === "openai.chat");
- * assert.equal(chat?.names.max, 64);
- * assert.equal(chat?.keywords["root composition"].action, "transform");
- * ```
- */
-export function listTargets(): readonly TargetInfo[] {
-  return INFOS;
-}
-
-const INFOS: readonly TargetInfo[] = Object.freeze(
-  TARGETS.map((target) => infoOf(target) as TargetInfo),
-);
-
-function infoOf(target: Target): TargetInfo<string> {
-  const { id, title, source, names, keys, features, input, output, formats, limits, fallback } =
-    target;
-  return Object.freeze({
-    id,
-    title,
-    source,
-    aliases: [...BY_NAME.keys()].filter((name): name is TargetAlias =>
-      name !== id && BY_NAME.get(name) === target
-    ),
-    names,
-    namespaces: target.namespaces !== undefined,
-    features,
-    keywords: input,
-    limits,
-    ...defined({
-      keys,
-      outputKeywords: output?.keywords,
-      formats,
-      fallback: fallback && findTarget(fallback).id,
-    }),
-  });
 }

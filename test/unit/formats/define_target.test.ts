@@ -205,14 +205,3 @@ const ECHO_PARTS = {
   description: "Repeats a text.",
   parameters: echo.parameters,
 } as const;
-
-describe("targetOf()", () => {
-  it("gives the record of every target and alias", () => {
-    for (const { id, aliases } of listTargets()) {
-      assertEquals(targetOf(id).id, id);
-      for (const alias of aliases) assertEquals(targetOf(alias).id, targetOf(alias).id);
-    }
-    const tools: { type: "function" }[] = exportTools([echo], targetOf("openai")).tools;
-    assertEquals(tools.length, 1);
-  });
-});
