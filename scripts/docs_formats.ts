@@ -1,8 +1,4 @@
-/**
- * Writes `docs/formats.md` from the targets: `bun scripts/docs_formats.ts`.
- *
- * @module
- */
+/** Writes `docs/formats.md` from the targets: `bun scripts/docs_formats.ts`. */
 
 import { writeFileSync } from "node:fs";
 import {

@@ -77,7 +77,7 @@ const FIELDS = {
   parallel: checkFlag,
 } satisfies { readonly [Field in keyof Required<ExportOptions>]: Check };
 
-/** @throws {TypeError} If an option is unknown or wrong. */
+/** Checks the options of an export. */
 export function checkExportOptions(options: ExportOptions): void {
   readFields("export the tools", options, FIELDS, (field) => field);
 }
