@@ -31,10 +31,13 @@ import type { CallContext } from "./context.ts";
 import { Deadline } from "./deadline.ts";
 import {
   CallFailure,
+  completeFailure,
   failure,
   type FailureDetails,
   interruption,
   notAvailable,
+  ownResult,
+  type Settable,
 } from "./failures.ts";
 import type {
   Call,
@@ -714,27 +717,6 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   report(phase: DispatchPhase, error: unknown): void {
     this.#kernel.report(this.tool.id, this.callId, phase, error);
   }
-}
-
-type Settable<T> = { -readonly [Key in keyof T]: T[Key] };
-
-/** Returns the result, or a copy if it is frozen or may belong to another call. */
-function ownResult(result: ToolResult): Settable<ToolResult> {
-  const { ok } = result;
-  const isForeign = isToolResult(result as unknown) || Object.isFrozen(result) ||
-    !ok && Object.isFrozen(result.error);
-  if (!isForeign) return result;
-  return ok ? { ...result } : { ...result, error: { ...result.error } };
-}
-
-/** Completes a failure with `ran` and `retryable`. */
-export function completeFailure({ error, replayed }: ToolFailure, ran: ToolRun, tool?: Tool): void {
-  if (error.code === "input_required") return;
-  const settable = error as Settable<ToolFailure["error"]>;
-  // A tool, a layer or a hook that called another process has the better answer. Only the failures of
-  // tools that have run are stored.
-  settable.ran ??= replayed ? "yes" : ran;
-  if (settable.ran === "unknown" && tool?.idempotent !== true) settable.retryable = false;
 }
 
 function isGenerator(value: unknown): value is Generator {

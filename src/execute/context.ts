@@ -10,14 +10,16 @@ import {
   noop,
   type QuestionFields,
   type Services,
+  TIME_OVER,
   type Tool,
   type ToolContext,
   type Transaction,
+  within,
 } from "../tool/mod.ts";
 import { frozenCopy } from "./json_value.ts";
-import type { Call, DispatchPhase, Layer } from "./layer.ts";
+import type { Call, CallSettings, DispatchPhase, Layer } from "./layer.ts";
 import type { CallInfo } from "./ports.ts";
-import { resumptionOf } from "./suspension.ts";
+import type { Resumption, ToolCall } from "./request.ts";
 
 /**
  * The context of one call. Members are created when they are first read; and since every member is a
@@ -142,6 +144,9 @@ function overlay(below: Services, above: Services): Services {
   return Object.setPrototypeOf({ ...below, ...defined(above) }, Object.getPrototypeOf(below));
 }
 
+/** How suspended calls continue. */
+export const resumptions: WeakMap<ToolCall, Resumption> = new WeakMap();
+
 /** The view of a call for hooks, rules and approvers. */
 export class CallView implements CallInfo {
   readonly tool: Tool;
@@ -164,7 +169,7 @@ export class CallView implements CallInfo {
     this.messageId = messageId;
     this.principal = principal;
     this.context = call.context.context;
-    this.resumed = resumptionOf(call.request) !== undefined;
+    this.resumed = resumptions.has(call.request);
     this.#args = args;
     this.#call = call;
   }
@@ -213,4 +218,13 @@ export async function settled<T>(
     call.report(phase, error);
     return FAILED;
   }
+}
+
+/** Waits for a store of the host. Rejects if that takes longer than `closeTimeoutMs`. */
+export async function inTime<T>(
+  { clock, closeTimeoutMs }: CallSettings,
+  work: Promise<T>,
+): Promise<T> {
+  const answer = await within(clock, closeTimeoutMs, work);
+  return answer === TIME_OVER ? fail("use the store", "it took too long") : answer;
 }

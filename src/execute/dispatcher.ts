@@ -13,9 +13,9 @@ import {
   type ToolFailure,
   ToolResult,
 } from "../tool/mod.ts";
-import { type CallShared, chosenCallId, completeFailure, KernelCall, type Plan } from "./call.ts";
+import { type CallShared, chosenCallId, KernelCall, type Plan } from "./call.ts";
 import { type CallContext, contextWith } from "./context.ts";
-import { failure, unknownTool } from "./failures.ts";
+import { completeFailure, failure, unknownTool } from "./failures.ts";
 import { type DispatcherOptions, MAKE, resolveSettings } from "./kernel_options.ts";
 import type { Call, DispatchPhase, KernelSettings, Outcome } from "./layer.ts";
 import { compose } from "./plan.ts";

@@ -8,9 +8,12 @@ import {
   isFailureCode,
   isObject,
   type Issue,
+  isToolResult,
   isToolRun,
+  type Tool,
   type ToolFailure,
   ToolResult,
+  type ToolRun,
   type ToolSuccess,
 } from "../tool/mod.ts";
 import type { InterruptCause } from "./deadline.ts";
@@ -152,4 +155,25 @@ export function readIssues(list: readonly unknown[]): readonly Issue[] {
       message: words,
     };
   });
+}
+
+export type Settable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+/** Returns the result, or a copy if it is frozen or may belong to another call. */
+export function ownResult(result: ToolResult): Settable<ToolResult> {
+  const { ok } = result;
+  const isForeign = isToolResult(result as unknown) || Object.isFrozen(result) ||
+    !ok && Object.isFrozen(result.error);
+  if (!isForeign) return result;
+  return ok ? { ...result } : { ...result, error: { ...result.error } };
+}
+
+/** Completes a failure with `ran` and `retryable`. */
+export function completeFailure({ error, replayed }: ToolFailure, ran: ToolRun, tool?: Tool): void {
+  if (error.code === "input_required") return;
+  const settable = error as Settable<ToolFailure["error"]>;
+  // A tool, a layer or a hook that called another process has the better answer. Only the failures of
+  // tools that have run are stored.
+  settable.ran ??= replayed ? "yes" : ran;
+  if (settable.ran === "unknown" && tool?.idempotent !== true) settable.retryable = false;
 }

@@ -1,25 +1,18 @@
-/**
- * Idempotency keys: within its window the same key returns the first call's result, even while that
- * call is still running.
- *
- * The first call with a key runs the tool. Aborting it aborts that run, and the next call that
- * waits for it runs the tool instead; aborting a call that waits ends only its own wait. A result
- * is stored if the tool has run and would return the same if it ran again: a success, or a failure
- * that is not retryable.
- */
+/** The keys and results of a layer of idempotency, bounded in number and bytes. */
 
 import {
+  anyValue,
   canonicalJson,
+  type Check,
+  checkPort,
   type Clock,
-  type FailureCode,
   fnv1a,
-  isWord,
-  type ToolFailure,
+  numberFrom,
+  readFields,
   ToolResult,
 } from "../tool/mod.ts";
-import { type FAILED, settled } from "./context.ts";
-import { frozenCopy, readJson } from "./json_value.ts";
-import type { Call } from "./layer.ts";
+import { frozenCopy } from "./json_value.ts";
+import { MAKE } from "./kernel_options.ts";
 import type { ClaimedKey, KeptKeys, SettleKey } from "./ports.ts";
 
 /** Limits of the results that are stored for idempotency keys. */
@@ -48,10 +41,12 @@ export interface IdempotencyOptions {
   readonly kept?: KeptKeys;
 }
 
-/** {@linkcode IdempotencyOptions}, complete. */
-export interface IdempotencySettings extends Required<Omit<IdempotencyOptions, "kept">> {
-  readonly kept: KeptKeys | undefined;
-}
+const CHECKS = {
+  windowMs: numberFrom(1),
+  maxKeys: numberFrom(1),
+  maxBytes: numberFrom(0),
+  kept: anyValue as Check<KeptKeys>,
+} satisfies { readonly [Name in keyof IdempotencyOptions]-?: Check };
 
 interface KeyOf<Result> {
   readonly fingerprint: string;
@@ -81,14 +76,18 @@ export type ClaimScope = (
 ) => ClaimedKey | Promise<ClaimedKey>;
 
 /**
- * A cache of keys, bounded in number and bytes. If there are too many, the oldest result of a
+ * Creates a cache of keys, bounded in number and bytes. If there are too many, the oldest result of a
  * principal above its quota is evicted. So no caller evicts another's keys, and a single caller may
  * use the whole cache.
  */
-export function rememberKeys(
-  clock: Clock,
-  { windowMs, maxKeys, maxBytes, kept }: IdempotencySettings,
-): ClaimScope {
+export function rememberKeys(options: IdempotencyOptions, clock: Clock): ClaimScope {
+  const { windowMs = 600_000, maxKeys = 1_000, maxBytes = 16_777_216, kept } = readFields(
+    MAKE,
+    options,
+    CHECKS,
+    (field) => `idempotency.${field}`,
+  );
+  checkPort(MAKE, "idempotency.kept", kept, ["claim"]);
   /** The principals with keys. */
   const owners: Map<string | undefined, Owner> = new Map();
   let count = 0;
@@ -131,12 +130,8 @@ export function rememberKeys(
       // A copy, because the first caller may change its result.
       const frozen = frozenCopy(result);
       if (keep && frozen !== undefined && bytes <= maxBytes) {
-        results.set(scope, {
-          fingerprint,
-          result: frozen,
-          expiresAt: clock.now() + windowMs,
-          bytes,
-        });
+        const expiresAt = clock.now() + windowMs;
+        results.set(scope, { fingerprint, result: frozen, expiresAt, bytes });
         owner.bytes += bytes;
         count++;
         sum += bytes;
@@ -183,66 +178,4 @@ async function claimKept(claim: () => Promise<ClaimedKey>, settle: SettleKey): P
 export function fingerprintOf(value: unknown): string {
   const text = canonicalJson(value);
   return `${text.length}.${fnv1a(text)}.${fnv1a(text, 0x9e3779b9, 0x85ebca6b)}`;
-}
-
-/** Returns true if a repeated call would have the same result. */
-export function isFinal({ toolState, tool }: Call, result: ToolResult): boolean {
-  if (toolState === "not started") return false;
-  if (result.ok) return true;
-  const { code, retryable, ran } = result.error;
-  if (code === "input_required") return false;
-  return !retryable || (ran === "unknown" && !tool.idempotent);
-}
-
-/** Returns an upper bound of the size of a result's content as JSON. */
-export function bytesOf(result: ToolResult): number {
-  const verdict = result.ok ? readJson(result.content, Number.MAX_SAFE_INTEGER) : undefined;
-  return verdict?.kind === "json" ? verdict.bytes : 0;
-}
-
-const MAX_KEY = 256;
-/** A scope is stored as long as its result, and a part of it is the caller's choice. */
-const MAX_SCOPE = 4_096;
-
-/** Returns the scoped key, or the failure of an invalid key. */
-export function scopeOf(call: Call, digest?: string): string | ToolFailure {
-  const { idempotencyKey: key, principal = null, sessionId = null } = call.options;
-  if (!isWord(key) || key.length > MAX_KEY) {
-    return call.fail("invalid_arguments", `its idempotency key must be 1 to ${MAX_KEY} characters`);
-  }
-  const scope = JSON.stringify([call.tool.id, principal, sessionId, key].concat(digest ?? []));
-  return scope.length <= MAX_SCOPE ? scope : call.fail(
-    "invalid_arguments",
-    "its principal and session are too long for an idempotency key",
-  );
-}
-
-/** The failures of calls whose keys are rejected, or cannot be claimed. */
-export const REFUSALS: {
-  readonly [Why in "conflict" | "full" | "failed"]: readonly [FailureCode, string];
-} = {
-  conflict: [
-    "invalid_arguments",
-    "its idempotency key was used before with other arguments; a new call needs a new key",
-  ],
-  full: ["overloaded", "too many calls with idempotency keys are running"],
-  failed: ["unavailable", "its idempotency key cannot be looked up now; nothing has run"],
-};
-
-/** Waits for a claim. A key that is claimed after the end of its call is released. */
-export async function waitForClaim(
-  call: Call,
-  claim: Promise<ClaimedKey>,
-): Promise<ClaimedKey | typeof FAILED> {
-  const claimed = settled(call, "internal", () => claim);
-  try {
-    return await call.wait("waiting for the first call with its key", claimed);
-  } catch (interrupted) {
-    void settled(call, "internal", async () => {
-      const late = await claimed;
-      if (typeof late !== "function") return;
-      await late(call.fail("aborted", "it had ended before its key was claimed"), false, 0);
-    });
-    throw interrupted;
-  }
 }

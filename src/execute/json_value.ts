@@ -8,36 +8,21 @@ import { JsonReader, MAX_DEPTH, STOPPED } from "../tool/mod.ts";
 /** The longest number: -0.0000012345678901234567. */
 const MAX_NUMBER = 25;
 
-/** A value that is JSON, as plain data, with bounds on its size in bytes of JSON. */
-export interface JsonAccepted {
-  readonly kind: "json";
-  /** The value itself, or plain data if it had members with another JSON form. */
-  readonly value: unknown;
-  /** Its size in bytes: the exact number, or an upper bound within the limit. */
-  readonly bytes: number;
-}
-
-/** A JSON value that is larger than the limit. It was not read to its end. */
-export interface JsonTooLarge {
-  readonly kind: "large";
-  /** A lower bound of its size in bytes. */
-  readonly bytes: number;
-}
-
-export interface JsonRefused {
-  readonly kind: "refused";
-  /** The JSON Pointer of the problem. */
-  readonly pointer: string;
-  /** A description of the value there. */
-  readonly what: string;
-}
+/** The verdict on a value: JSON within the limit, JSON that is larger, or another value. */
+export type JsonVerdict =
+  /** `value`: the value itself, or plain data. `bytes`: its size, or an upper bound within the limit. */
+  | { readonly kind: "json"; readonly value: unknown; readonly bytes: number }
+  /** `bytes`: a lower bound of its size, because it was not read to its end. */
+  | { readonly kind: "large"; readonly bytes: number }
+  /** The JSON Pointer of the problem, and a description of the value there. */
+  | { readonly kind: "refused"; readonly pointer: string; readonly what: string };
 
 /** Returns the pointer and the problem: `"/a/1" is NaN, which is not JSON`. */
-export function describeRefusal({ pointer, what }: JsonRefused): string {
+export function describeRefusal(
+  { pointer, what }: { readonly pointer: string; readonly what: string },
+): string {
   return pointer === "" ? `it is ${what}` : `"${pointer}" is ${what}`;
 }
-
-export type JsonVerdict = JsonAccepted | JsonTooLarge | JsonRefused;
 
 /**
  * Reads a value as JSON.
@@ -50,7 +35,7 @@ export type JsonVerdict = JsonAccepted | JsonTooLarge | JsonRefused;
  */
 export function readJson(value: unknown, limit: number, copies = false): JsonVerdict {
   try {
-    const budget: Budget = { bytes: limit };
+    const budget = { bytes: limit };
     const plain = readPlain(value, budget, copies, 0);
     if (plain !== STOPPED) return { kind: "json", value: plain, bytes: limit - budget.bytes };
     const reader = new JsonReader({ maxBytes: limit, standIns: true });

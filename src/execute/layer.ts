@@ -88,35 +88,6 @@ export type Requirement = "approval" | "transaction" | "context" | "idempotency"
 /**
  * A feature around calls. A layer has its own state and options; the kernel and the other layers do
  * not depend on it. Within a stage the first layer is the outermost.
- *
- * @example A layer that logs slow calls
- * ```ts
- * import assert from "node:assert/strict";
- * import { ToolRegistry } from "@plue/tools";
- * import { Dispatcher, type Layer } from "@plue/tools/core";
- *
- * function logSlowCalls(limitMs: number, log: (line: string) => void): Layer {
- *   return {
- *     name: "log-slow-calls",
- *     stage: "call",
- *     observe: () => ({
- *       ended(call, { durationMs }) {
- *         if (durationMs >= limitMs) log(`${call.tool.id} took long`);
- *       },
- *     }),
- *   };
- * }
- *
- * const lines: string[] = [];
- * const registry = new ToolRegistry({
- *   tools: [{ name: "ping", description: "Answers.", execute: () => "pong" }],
- * });
- * const dispatcher = new Dispatcher(registry, {
- *   layers: [logSlowCalls(0, (line) => lines.push(line))],
- * });
- * await dispatcher.dispatch({ name: "ping" });
- * assert.deepEqual(lines, ["ping took long"]);
- * ```
  */
 export interface Layer {
   /** Names the layer in messages. */

@@ -61,31 +61,15 @@ export interface DispatcherMetrics {
   readonly tools: readonly ToolMetrics[];
 }
 
-interface Counts {
-  calls: number;
-  failed: number;
-  suspended: number;
-  replayed: number;
-  aliased: number;
-  /** By the clock's `now`: a wall clock need not be read at each call. */
-  lastEnd: number;
-  readonly errors: Map<FailureCode, number>;
-  readonly durations: Histogram;
-}
-
-function noCounts(): Counts {
-  return {
-    ...{ calls: 0, failed: 0, suspended: 0, replayed: 0, aliased: 0, lastEnd: 0 },
-    errors: new Map(),
-    durations: new Histogram(),
-  };
-}
-
 class ToolStats implements CallObserver {
   readonly id: string;
+  readonly counts = { calls: 0, failed: 0, suspended: 0, replayed: 0, aliased: 0 };
   inFlight = 0;
   abandoned = 0;
-  counts: Counts = noCounts();
+  /** By the clock's `now`: a wall clock need not be read at each call. */
+  #lastEnd = 0;
+  readonly #errors: Map<FailureCode, number> = new Map();
+  readonly #durations = new Histogram();
 
   constructor(id: string) {
     this.id = id;
@@ -101,10 +85,10 @@ class ToolStats implements CallObserver {
     this.inFlight--;
     if (toolState === "running") this.abandoned++;
     counts.calls++;
-    counts.lastEnd = now;
+    this.#lastEnd = now;
     // A replayed result has no duration of its tool.
     if (result.replayed === true) counts.replayed++;
-    else counts.durations.add(result.durationMs);
+    else this.#durations.add(result.durationMs);
     if (result.ok) return;
     const { code } = result.error;
     if (code === "input_required") {
@@ -112,30 +96,25 @@ class ToolStats implements CallObserver {
       return;
     }
     counts.failed++;
-    counts.errors.set(code, (counts.errors.get(code) ?? 0) + 1);
+    this.#errors.set(code, (this.#errors.get(code) ?? 0) + 1);
   }
 
   toolEnded(): void {
     this.abandoned--;
   }
 
-  /** True if it counts no call that runs. */
-  get isIdle(): boolean {
-    return this.inFlight + this.abandoned === 0;
-  }
-
   snapshot(clock: Clock): ToolMetrics {
-    const { id, inFlight, abandoned } = this;
-    const { lastEnd, durations, errors, ...counts } = this.counts;
+    const { id, counts, inFlight, abandoned } = this;
     const { calls, failed, suspended } = counts;
+    const durations = this.#durations;
     return {
       id,
       ...counts,
       succeeded: calls - failed - suspended,
-      errors: Object.fromEntries(errors),
+      errors: Object.fromEntries(this.#errors),
       inFlight,
       abandoned,
-      lastRun: calls === 0 ? null : Math.round(clock.timestamp() - (clock.now() - lastEnd)),
+      lastRun: calls === 0 ? null : Math.round(clock.timestamp() - (clock.now() - this.#lastEnd)),
       duration: durations.count === 0 ? null : {
         totalMs: durations.totalMs,
         meanMs: durations.totalMs / durations.count,
@@ -190,47 +169,27 @@ const MAX_TOOLS = 10_000;
 export interface MetricsLayer extends Layer {
   /** Counts and durations of the calls, per tool. JSON. */
   snapshot(): Omit<DispatcherMetrics, "queued">;
-  /** Sets the metrics back to zero. Calls that are under way stay counted as such. */
-  reset(): void;
 }
 
 /**
  * A layer that counts and times calls. It only observes, so a call waits for nothing. Stage `call`.
  *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { ToolRegistry } from "@plue/tools";
- * import { Dispatcher } from "@plue/tools/core";
- * import { metrics } from "@plue/tools/layers";
- *
- * const registry = new ToolRegistry({
- *   tools: [{ name: "ping", description: "Answers.", execute: () => "pong" }],
- * });
- * const counters = metrics();
- * const dispatcher = new Dispatcher(registry, { layers: [counters] });
- *
- * await dispatcher.dispatch({ name: "ping" });
- * assert.equal(counters.snapshot().calls, 1);
- * ```
- *
- * @param clock Tells the time; the same as the dispatcher's.
+ * @param clock The dispatcher's clock.
  */
 export function metrics(clock: Clock = systemClock): MetricsLayer {
   const tools: Map<string, ToolStats> = new Map();
   let unknownTool = 0;
-  let since = clock.timestamp();
+  const since = clock.timestamp();
   return {
     name: "metrics",
     stage: "call",
     // A tool that replaces another of its id continues its counters.
     observe: ({ id }) =>
       once(tools, id, () => {
-        for (const [other, { isIdle }] of tools.size < MAX_TOOLS ? [] : tools) {
-          if (isIdle) {
-            tools.delete(other);
-            break;
-          }
+        for (const [other, { inFlight, abandoned }] of tools.size < MAX_TOOLS ? [] : tools) {
+          if (inFlight + abandoned > 0) continue;
+          tools.delete(other);
+          break;
         }
         return new ToolStats(id);
       }),
@@ -251,11 +210,6 @@ export function metrics(clock: Clock = systemClock): MetricsLayer {
         unknownTool,
         tools: called,
       };
-    },
-    reset() {
-      for (const stats of tools.values()) stats.counts = noCounts();
-      unknownTool = 0;
-      since = clock.timestamp();
     },
   };
 }

@@ -101,30 +101,6 @@ export type RepairAnswer = void | {
  * `call.arguments`, with one issue of the keyword `json`. It is called once per call. Its result is
  * validated like other arguments, and passed to hooks, approvers and the tool. A repair that throws
  * repairs nothing.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { ToolDispatcher, ToolRegistry } from "@plue/tools";
- *
- * const registry = new ToolRegistry({
- *   tools: [{
- *     name: "wait",
- *     description: "Waits.",
- *     parameters: { type: "object", properties: { ms: { type: "integer" } }, required: ["ms"] },
- *     execute: () => "waited",
- *   }],
- * });
- * const dispatcher = new ToolDispatcher(registry, {
- *   // A model, or a library such as jsonrepair, would say what was meant.
- *   repair: ({ arguments: given }) =>
- *     given === "{ms: 5" ? { arguments: '{"ms":5}' } : undefined,
- * });
- *
- * const result = await dispatcher.dispatch({ name: "wait", arguments: "{ms: 5" });
- * assert(result.ok);
- * assert.deepEqual(result.repaired, [{ path: "", message: "the arguments were repaired" }]);
- * ```
  */
 export type RepairHook = (
   call: CallInfo,
@@ -145,31 +121,6 @@ export type ApprovalAnswer =
  * Decides whether a call of a tool that `requiresApproval` may run. The arguments have been
  * validated. Waiting for the answer does not count against the call's timeout. If an approver
  * throws, or returns another value, the call is denied.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { ToolDispatcher, ToolRegistry } from "@plue/tools";
- *
- * const registry = new ToolRegistry({
- *   tools: [{
- *     name: "launch",
- *     description: "Launches it.",
- *     requiresApproval: true,
- *     execute: () => "launched",
- *   }],
- * });
- * const dispatcher = new ToolDispatcher(registry, {
- *   approve: ({ principal }) =>
- *     principal === "ann" || { approved: false, reason: "only Ann may launch" },
- * });
- *
- * const result = await dispatcher.dispatch({ name: "launch" }, { principal: "bob" });
- * assert.equal(
- *   !result.ok && result.error.message,
- *   'Cannot call "launch": it was not approved: only Ann may launch',
- * );
- * ```
  */
 export type Approver = (call: CallInfo) => ApprovalAnswer | Promise<ApprovalAnswer>;
 
@@ -190,38 +141,6 @@ export interface TransactionInfo
  *   its call has ended is rolled back.
  * - Each may return a value or a promise. If one throws, the call fails.
  * - `rollback` may run while a tool that ignored its signal is still working.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { ToolDispatcher, ToolRegistry, type Transaction, type TransactionManager } from "@plue/tools";
- *
- * interface Draft extends Transaction {
- *   readonly lines: string[];
- * }
- * const notebook: string[] = [];
- * const transactions: TransactionManager<Draft> = {
- *   begin: ({ callId }) => ({ id: callId, lines: [] }),
- *   commit: ({ lines }) => void notebook.push(...lines),
- *   rollback: () => {},
- * };
- * const registry = new ToolRegistry({
- *   tools: [{
- *     name: "note",
- *     description: "Writes a line down.",
- *     requiresTransaction: true,
- *     execute(_, { transaction }) {
- *       (transaction as Draft).lines.push("written");
- *       throw new Error("The pen broke");
- *     },
- *   }],
- * });
- *
- * const dispatcher = new ToolDispatcher(registry, { transactions });
- * const result = await dispatcher.dispatch({ name: "note" });
- * assert.equal(result.ok, false);
- * assert.deepEqual(notebook, []);
- * ```
  */
 export interface TransactionManager<Tx extends Transaction = Transaction> {
   begin(info: TransactionInfo): Tx | Promise<Tx>;

@@ -3,18 +3,12 @@
  * step, or when the call resumes.
  */
 
-import { CallView } from "./context.ts";
+import { CallView, inTime } from "./context.ts";
 import { CallFailure, InputUnavailable } from "./failures.ts";
 import { fingerprintOf } from "./idempotency.ts";
 import { describeRefusal, frozenCopy, readJson, utf8Length } from "./json_value.ts";
 import type { Call } from "./layer.ts";
-import {
-  type CallTickets,
-  inTime,
-  type KeptAnswer,
-  type RepairedArguments,
-  type Resumption,
-} from "./suspension.ts";
+import type { CallTickets, KeptAnswer, RepairedArguments, Resumption } from "./request.ts";
 import { admitSchema, compileOnce, issuesOf, type SchemaEngine } from "../schema/mod.ts";
 import {
   abortable,

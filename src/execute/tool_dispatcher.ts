@@ -13,6 +13,7 @@ import {
   isListOf,
   isObject,
   nearIds,
+  noop,
   numberFrom,
   once,
   type OutputOverflow,
@@ -21,6 +22,7 @@ import {
   ToolResult,
 } from "../tool/mod.ts";
 import { chosenCallId } from "./call.ts";
+import { inTime, resumptions } from "./context.ts";
 import {
   type CallStarted,
   CONTINUE,
@@ -33,7 +35,7 @@ import {
 import { failure, notAvailable, unknownTool } from "./failures.ts";
 import { type DispatcherOptions, MAKE, resolveSettings } from "./kernel_options.ts";
 import type { Layer, Outcome } from "./layer.ts";
-import { approval } from "./layers/approval.ts";
+import { approval, type CallValidator, validators } from "./layers/approval.ts";
 import { concurrencyLimit, type ConcurrencyLimits } from "./layers/concurrency_limit.ts";
 import { emissions, failureNotice } from "./layers/emissions.ts";
 import { hooks } from "./layers/hooks.ts";
@@ -45,7 +47,6 @@ import { repair } from "./layers/repair.ts";
 import { telemetry } from "./layers/telemetry.ts";
 import { truncation } from "./layers/truncation.ts";
 import { transactions } from "./layers/transactions.ts";
-import { type CallValidator, validators } from "./layers/validators.ts";
 import { type DispatcherMetrics, metrics, type MetricsLayer } from "./metrics.ts";
 import type {
   Approver,
@@ -54,8 +55,7 @@ import type {
   ToolHooks,
   TransactionManager,
 } from "./ports.ts";
-import type { DispatchContext, ResumedCall, ToolCall } from "./request.ts";
-import { type CallTickets, resume } from "./suspension.ts";
+import type { CallTickets, DispatchContext, ResumedCall, ToolCall } from "./request.ts";
 import { streamCall, type ToolEvent } from "./stream.ts";
 
 /** Options for {@linkcode ToolDispatcher}. */
@@ -248,11 +248,6 @@ export class ToolDispatcher extends Dispatcher {
     this.traces = shared.traces;
   }
 
-  /** The maximum number of calls of one `dispatchAll`. */
-  get maxCallsPerBatch(): number {
-    return this.#shared.maxCallsPerBatch;
-  }
-
   /**
    * Resumes a suspended call, in this process or another one with the same tickets. Its tool runs
    * again from its beginning, with the answers and the results of completed steps.
@@ -260,35 +255,6 @@ export class ToolDispatcher extends Dispatcher {
    * The ticket is valid for its principal, until it expires or the definition of the tool changes.
    * With a store it resumes its call once; without one it may be used repeatedly during its
    * lifetime.
-   *
-   * @example Usage
-   * ```ts
-   * import assert from "node:assert/strict";
-   * import { isSuspended, ToolDispatcher, ToolRegistry } from "@plue/tools";
-   * import { memoryCallStore, storedTickets } from "@plue/tools/calls";
-   *
-   * const registry = new ToolRegistry({
-   *   tools: [{
-   *     name: "launch",
-   *     description: "Launches it.",
-   *     requiresApproval: true,
-   *     execute: () => "launched",
-   *   }],
-   * });
-   * const dispatcher = new ToolDispatcher(registry, {
-   *   approve: "ask",
-   *   tickets: storedTickets(memoryCallStore()),
-   * });
-   *
-   * const waiting = await dispatcher.dispatch({ name: "launch" }, { principal: "ann" });
-   * assert.ok(isSuspended(waiting));
-   * const [question] = waiting.questions;
-   * assert.equal(question?.message, 'Run the tool "launch"?');
-   *
-   * const answers = { [question.key]: { action: "accept" } } as const;
-   * const result = await dispatcher.resume(waiting.ticket, answers, { principal: "ann" });
-   * assert.equal(result.ok && result.content, "launched");
-   * ```
    *
    * @param ticket The ticket of the suspended call.
    * @param answers By the keys of the questions. Questions without answers are repeated.
@@ -304,26 +270,6 @@ export class ToolDispatcher extends Dispatcher {
    * then exactly one `result`. The call begins when the first event is read. Leaving the loop
    * aborts the call, and waits until it has ended. A generator runs only as fast as its output is
    * read.
-   *
-   * @example Usage
-   * ```ts
-   * import assert from "node:assert/strict";
-   * import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
-   *
-   * const count = defineTool({
-   *   name: "count",
-   *   description: "Counts to three.",
-   *   async *execute() {
-   *     for (const number of [1, 2, 3]) yield number;
-   *     return "done";
-   *   },
-   * });
-   * const dispatcher = new ToolDispatcher(new ToolRegistry({ tools: [count] }));
-   *
-   * const types: string[] = [];
-   * for await (const event of dispatcher.stream({ name: "count" })) types.push(event.type);
-   * assert.deepEqual(types, ["output", "output", "output", "result"]);
-   * ```
    */
   stream(
     call: ToolCall | ResumedCall,
@@ -367,7 +313,7 @@ export class ToolDispatcher extends Dispatcher {
     context?: DispatchContext | null,
   ): Promise<readonly ToolResult[]> {
     if (!Array.isArray(calls)) fail("dispatch calls", "they must be a list");
-    const { maxCallsPerBatch } = this;
+    const { maxCallsPerBatch } = this.#shared;
     const shared = context ?? {};
     return await Promise.all(calls.map((call: ToolCall | ResumedCall, index) => {
       const request = call as ToolCall;
@@ -432,11 +378,6 @@ export class ToolDispatcher extends Dispatcher {
     return { ...this.#shared.metrics.snapshot(), queued: this.#shared.limit.queued };
   }
 
-  /** Sets the metrics back to zero. Running calls stay counted as running. */
-  resetMetrics(): void {
-    this.#shared.metrics.reset();
-  }
-
   protected override continueCall(
     request: ResumedCall,
     options: DispatchContext,
@@ -455,14 +396,26 @@ export class ToolDispatcher extends Dispatcher {
     started: CallStarted | undefined,
   ): Promise<ToolResult> {
     const call = request as unknown as ToolCall;
+    const { settings } = this;
     try {
-      const resumed = await resume(tickets, this.settings, () => this.toolset, request, options);
-      return "ok" in resumed
-        ? this.#shared.endUnresolved(call, options, resumed)
-        : await this.run(...resumed, (call) => {
-          this.#shared.questions.of(call);
-          started?.(call);
-        });
+      const pending = tickets.resume({
+        request,
+        principal: options.principal,
+        context: options.context,
+        findTool: (id) => this.toolset.resolve(id),
+        now: settings.clock.timestamp(),
+      });
+      const resumed = await inTime(settings, pending).catch((error) => {
+        // Nothing has run, so the ticket stays valid.
+        pending.then((late) => "ok" in late ? undefined : late.release()).catch(noop);
+        throw error;
+      });
+      if ("ok" in resumed) return this.#shared.endUnresolved(call, options, resumed);
+      resumptions.set(resumed.call, resumed);
+      return await this.run(resumed.call, { ...options, ...resumed.context }, (created) => {
+        this.#shared.questions.of(created);
+        started?.(created);
+      });
     } catch (error) {
       this.#shared.report(nameIn(call), "", "ask", error);
       const why = `${CONTINUE}its ticket cannot be looked up now; nothing has run`;

@@ -1,14 +1,12 @@
 /** Limits on the number of a model's calls: in a conversation, for one message, for a caller. */
 
-import { type CallInfo, CallView, type Layer } from "../../execute/mod.ts";
+import { type CallInfo, CallView, fingerprintOf, type Layer } from "../../execute/mod.ts";
 import {
   anyValue,
-  canonicalJson,
   type Check,
   checkPort,
   createCheck,
   fail,
-  fnv1a,
   isListOf,
   isWord,
   MAX_TIMEOUT_MS,
@@ -81,24 +79,6 @@ const CHECKS = {
  * The caller names sessions and messages: over HTTP a client chooses them, so these limits guide models
  * and do not bind clients. `rateLimit` of the HTTP handler does, and so does `per: "principal"`.
  *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { ToolDispatcher, ToolRegistry } from "@plue/tools";
- * import { limitCalls } from "@plue/tools/resilience";
- *
- * const registry = new ToolRegistry({
- *   tools: [{ name: "search", description: "Searches.", execute: () => [] }],
- * });
- * const limits = limitCalls([{ per: "session", of: "same", limit: 1 }]);
- * const dispatcher = new ToolDispatcher(registry, { layers: [limits] });
- *
- * await dispatcher.dispatch({ name: "search" }, { sessionId: "s1" });
- * const again = await dispatcher.dispatch({ name: "search" }, { sessionId: "s1" });
- * assert.equal(!again.ok && again.error.code, "denied");
- * assert((await dispatcher.dispatch({ name: "search" }, { sessionId: "s2" })).ok);
- * ```
- *
  * @throws {TypeError | RangeError} If a limit or an option is invalid.
  */
 export function limitCalls(limits: readonly CallLimit[], options: CallLimitOptions = {}): Layer {
@@ -160,9 +140,6 @@ function countKey(
   if (per !== "principal") key.push(sessionId);
   if (per === "message") key.push(messageId);
   if (of !== "all") key.push(tool.id);
-  if (of === "same") {
-    const text = canonicalJson(args);
-    key.push(text.length, fnv1a(text), fnv1a(text, 0x9e3779b9, 0x85ebca6b));
-  }
+  if (of === "same") key.push(fingerprintOf(args));
   return JSON.stringify(key);
 }

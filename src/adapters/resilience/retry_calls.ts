@@ -21,18 +21,12 @@ export interface RetryOptions {
    */
   readonly maxAttempts?: number | undefined;
   /**
-   * The first delay, in milliseconds. Each further one is twice as long. Up to half of a delay is
-   * omitted at random, so that callers that failed together do not return together.
+   * The first delay, in milliseconds. Each further one is twice as long, up to 10 seconds. Up to half
+   * of a delay is omitted at random, so that callers that failed together do not return together.
    *
    * @default {200}
    */
   readonly initialDelayMs?: number | undefined;
-  /**
-   * The longest delay, in milliseconds. A failure whose `retryAfterMs` is longer is not retried.
-   *
-   * @default {10_000}
-   */
-  readonly maxDelayMs?: number | undefined;
   /**
    * Failures that are retried although they are not `retryable`: `["threw"]` for tools that throw when
    * a service is out of reach.
@@ -42,10 +36,12 @@ export interface RetryOptions {
   readonly codes?: readonly FailureCode[] | undefined;
 }
 
+/** The longest delay. A failure whose `retryAfterMs` is longer is not retried. */
+const MAX_DELAY_MS = 10_000;
+
 const CHECKS = {
   maxAttempts: wholeFrom(1),
   initialDelayMs: numberFrom(0, MAX_TIMEOUT_MS),
-  maxDelayMs: numberFrom(0, MAX_TIMEOUT_MS),
   codes: createCheck("a list of failure codes", (value) => isListOf(value, isFailureCode)),
 };
 
@@ -56,32 +52,10 @@ const CHECKS = {
  * and ends with the call's timeout or abort. A failure is returned immediately if the delay would
  * exceed the remaining time of the call. The yields of a generator are sent again. Stage `run`.
  *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { ToolDispatcher, ToolRegistry, ToolResult } from "@plue/tools";
- * import { retryCalls } from "@plue/tools/resilience";
- *
- * let runs = 0;
- * const registry = new ToolRegistry({
- *   tools: [{
- *     name: "weather",
- *     description: "Tells the weather.",
- *     idempotent: true,
- *     execute: () => ++runs < 3 ? ToolResult.error("unavailable", "The station is silent") : "sun",
- *   }],
- * });
- * const dispatcher = new ToolDispatcher(registry, { layers: [retryCalls({ initialDelayMs: 1 })] });
- *
- * const result = await dispatcher.dispatch({ name: "weather" });
- * assert.equal(result.ok && result.content, "sun");
- * assert.equal(runs, 3);
- * ```
- *
  * @throws {TypeError | RangeError} If an option is invalid.
  */
 export function retryCalls(options: RetryOptions = {}): Layer {
-  const { maxAttempts = 3, initialDelayMs = 200, maxDelayMs = 10_000, codes = [] } = readFields(
+  const { maxAttempts = 3, initialDelayMs = 200, codes = [] } = readFields(
     "retry calls",
     options,
     CHECKS,
@@ -95,9 +69,9 @@ export function retryCalls(options: RetryOptions = {}): Layer {
           const result = await next(call);
           if (result.ok || attempt === maxAttempts) return result;
           const { code, retryable, retryAfterMs = 0 } = result.error;
-          const growingMs = Math.min(maxDelayMs, initialDelayMs * 2 ** (attempt - 1));
+          const growingMs = Math.min(MAX_DELAY_MS, initialDelayMs * 2 ** (attempt - 1));
           const delayMs = Math.max(retryAfterMs, growingMs * (1 - Math.random() / 2));
-          const isInTime = retryAfterMs <= maxDelayMs && delayMs < call.deadline.remainingMs;
+          const isInTime = retryAfterMs <= MAX_DELAY_MS && delayMs < call.deadline.remainingMs;
           if (!isInTime || !(retryable || codes.includes(code))) return result;
           await sleep(call, delayMs);
         }

@@ -21,7 +21,7 @@ import type {
   Resumption,
   ReturnedTicket,
   WaitingCall,
-} from "../suspension.ts";
+} from "../request.ts";
 import { MAX_MEMORY_BYTES, readAnswer } from "../question_session.ts";
 import { type CallStore, checkStore } from "./call_store.ts";
 import { contextDigest, definitionDigest, encodeJson, ownerDigest, parseJson } from "./digest.ts";

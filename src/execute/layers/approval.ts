@@ -1,4 +1,4 @@
-/** Approval of calls that need it, by their tool or by a policy. */
+/** The host's decisions before a tool runs: rules for the arguments, and approval. */
 
 import {
   checkFunction,
@@ -7,13 +7,38 @@ import {
   MAX_TIMEOUT_MS,
   numberFrom,
   type ToolResult,
+  type ToolRuleAnswer,
 } from "../../tool/mod.ts";
+import { readRule } from "../arguments.ts";
 import { callHost, CallView, FAILED } from "../context.ts";
 import { InputUnavailable } from "../failures.ts";
 import { MAKE } from "../kernel_options.ts";
 import type { Call, Layer, Next } from "../layer.ts";
-import type { Approver } from "../ports.ts";
+import type { Approver, CallInfo } from "../ports.ts";
 import type { QuestionsLayer } from "./questions.ts";
+
+/**
+ * A rule for the arguments of every tool, after the schema and the tool's own rule. It returns the
+ * same as a tool's `validate`. One that throws rejects the call.
+ */
+export type CallValidator = (call: CallInfo) => ToolRuleAnswer | Promise<ToolRuleAnswer>;
+
+/**
+ * Creates one layer for each rule, in their order. A call that violates one fails with
+ * `invalid_arguments`; a rule that throws fails it with `denied`. Stage `run`.
+ */
+export function validators(rules: readonly CallValidator[]): readonly Layer[] {
+  return rules.map((rule): Layer => ({
+    name: "validator",
+    stage: "run",
+    for: () => async (call, next) => {
+      const check = () => rule(new CallView(call));
+      const answer = await callHost(call, "checking the arguments", "validate", check);
+      if (answer === FAILED) return call.fail("denied", "a rule for its arguments failed");
+      return readRule(call, answer) ?? await next(call);
+    },
+  }));
+}
 
 /** Options for {@linkcode approval}. */
 export interface ApprovalOptions {
@@ -29,8 +54,7 @@ export interface ApprovalOptions {
 
 /**
  * Creates a layer that requests approval for tools with `requiresApproval`, and for calls for which
- * a policy requires it. A call that is not approved fails with `denied`. {@linkcode Approver} has an
- * example. Stage `run`.
+ * a policy requires it. A call that is not approved fails with `denied`. Stage `run`.
  *
  * @param approve Decides; `"ask"` asks the caller. Without an approver, calls that need approval fail
  * with `approval_required`.

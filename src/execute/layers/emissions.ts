@@ -5,7 +5,7 @@
 
 import { callHook, clip, type HookLog, type ToolFailure } from "../../tool/mod.ts";
 import { nameIn } from "../dispatcher.ts";
-import { describeRefusal, frozenCopy, type JsonAccepted, readJson } from "../json_value.ts";
+import { describeRefusal, frozenCopy, readJson } from "../json_value.ts";
 import type { Call, Layer } from "../layer.ts";
 import { maxOutputBytes } from "../output.ts";
 import type { DispatchContext } from "../request.ts";
@@ -24,23 +24,6 @@ export function countDropped(call: Call): number {
  * Creates a layer that passes frozen copies of emitted values to the callbacks of the call:
  * `metadata`, `progress`, and `output` for the yields of a generator. A value that is not JSON, or
  * too large, is dropped and reported to `onError`. Without this layer nothing is sent.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { ToolRegistry } from "@plue/tools";
- * import { Dispatcher } from "@plue/tools/core";
- * import { emissions } from "@plue/tools/layers";
- *
- * const registry = new ToolRegistry({
- *   tools: [{ name: "copy", description: "Copies.", execute: (_, { progress }) => progress(1, 1) }],
- * });
- * const dispatcher = new Dispatcher(registry, { layers: [emissions()] });
- *
- * const received: unknown[] = [];
- * await dispatcher.dispatch({ name: "copy" }, { progress: (value) => received.push(value) });
- * assert.deepEqual(received, [{ done: 1, total: 1 }]);
- * ```
  */
 export function emissions(): Layer {
   return {
@@ -75,19 +58,6 @@ export function emissions(): Layer {
 /**
  * A layer that sends `{ type: "error", tool, error, message, issues }` to the `metadata` callback
  * of a failed call, as its last value. Stage `call`.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { ToolRegistry } from "@plue/tools";
- * import { Dispatcher } from "@plue/tools/core";
- * import { failureNotice } from "@plue/tools/layers";
- *
- * const dispatcher = new Dispatcher(new ToolRegistry(), { layers: [failureNotice()] });
- * const received: unknown[] = [];
- * await dispatcher.dispatch({ name: "no-tool" }, { metadata: (value) => received.push(value) });
- * assert.equal((received[0] as { readonly error: string }).error, "unknown_tool");
- * ```
  */
 export function failureNotice(): Layer {
   return {
@@ -121,7 +91,7 @@ function tryCopy<T>(call: Call, copy: () => T): T | undefined {
   }
 }
 
-function copyOf(call: Call, value: unknown): Pick<JsonAccepted, "value" | "bytes"> {
+function copyOf(call: Call, value: unknown): { readonly value: unknown; readonly bytes: number } {
   const limit = maxOutputBytes(call);
   const verdict = readJson(value, limit);
   if (verdict.kind === "json") return { value: frozenCopy(verdict.value), bytes: verdict.bytes };

@@ -15,28 +15,6 @@ import type { Call, Layer } from "../layer.ts";
  * Creates a layer for tools that declare a `context`: it validates the host's context and passes it
  * to them. With an invalid context their calls fail with `unavailable`: the model cannot repair it,
  * and only `onError` receives its content. Stage `input`.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { ToolRegistry } from "@plue/tools";
- * import { Dispatcher } from "@plue/tools/core";
- * import { hostContext } from "@plue/tools/layers";
- *
- * const registry = new ToolRegistry({
- *   tools: [{
- *     name: "whose",
- *     description: "Names the tenant.",
- *     context: { type: "object", properties: { tenant: { type: "string" } }, required: ["tenant"] },
- *     execute: (_, { context }) => (context as { readonly tenant: string }).tenant,
- *   }],
- * });
- * const dispatcher = new Dispatcher(registry, { layers: [hostContext()] });
- *
- * const result = await dispatcher.dispatch({ name: "whose" }, { context: { tenant: "a" } });
- * assert.equal(result.ok && result.content, "a");
- * assert.equal((await dispatcher.dispatch({ name: "whose" })).ok, false);
- * ```
  */
 export function hostContext(): Layer {
   const checked: WeakMap<Call, unknown> = new WeakMap();

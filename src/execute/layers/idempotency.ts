@@ -1,43 +1,25 @@
 /**
  * Idempotency keys: within its window the same key returns the result of the first call, even while
  * that call is still running.
+ *
+ * The first call with a key runs the tool. Aborting it aborts that run, and the next call that
+ * waits for it runs the tool instead; aborting a call that waits ends only its own wait.
  */
 
 import {
-  anyValue,
-  type Check,
-  checkPort,
   type Clock,
-  numberFrom,
-  readFields,
+  type FailureCode,
+  isWord,
   systemClock,
+  type ToolFailure,
   type ToolResult,
 } from "../../tool/mod.ts";
+import { FAILED, inTime, settled } from "../context.ts";
 import { contextDigest } from "../durable/digest.ts";
-import { FAILED, settled } from "../context.ts";
-import {
-  bytesOf,
-  type ClaimScope,
-  fingerprintOf,
-  type IdempotencyOptions,
-  isFinal,
-  REFUSALS,
-  rememberKeys,
-  scopeOf,
-  waitForClaim,
-} from "../idempotency.ts";
-import { frozenCopy } from "../json_value.ts";
-import { MAKE } from "../kernel_options.ts";
-import type { Call, Layer, Next } from "../layer.ts";
-import type { KeptKeys, SettleKey } from "../ports.ts";
-import { inTime } from "../suspension.ts";
-
-const CHECKS = {
-  windowMs: numberFrom(1),
-  maxKeys: numberFrom(1),
-  maxBytes: numberFrom(0),
-  kept: anyValue as Check<KeptKeys>,
-} satisfies { readonly [Name in keyof IdempotencyOptions]-?: Check };
+import { fingerprintOf, type IdempotencyOptions, rememberKeys } from "../idempotency.ts";
+import { frozenCopy, readJson } from "../json_value.ts";
+import type { Call, Layer } from "../layer.ts";
+import type { ClaimedKey, SettleKey } from "../ports.ts";
 
 /**
  * Creates the layers of idempotency keys: one stores the final result (stage `call`), the other
@@ -48,24 +30,6 @@ const CHECKS = {
  * A key that was used with other arguments fails the call with `invalid_arguments`; too many
  * running keys with `overloaded`; an unreachable store with `unavailable`, before the tool runs.
  *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { ToolRegistry } from "@plue/tools";
- * import { Dispatcher } from "@plue/tools/core";
- * import { idempotency } from "@plue/tools/layers";
- *
- * let runs = 0;
- * const registry = new ToolRegistry({
- *   tools: [{ name: "pay", description: "Pays.", execute: () => ++runs }],
- * });
- * const dispatcher = new Dispatcher(registry, { layers: [idempotency({ windowMs: 60_000 })] });
- *
- * await dispatcher.dispatch({ name: "pay" }, { idempotencyKey: "order-7" });
- * const again = await dispatcher.dispatch({ name: "pay" }, { idempotencyKey: "order-7" });
- * assert.deepEqual(again.ok && [again.content, again.replayed], [1, true]);
- * ```
- *
  * @param options The limits of stored results, and the store.
  * @param clock The dispatcher's clock.
  * @throws {TypeError | RangeError} If an option is invalid.
@@ -74,72 +38,111 @@ export function idempotency(
   options: IdempotencyOptions = {},
   clock: Clock = systemClock,
 ): readonly Layer[] {
-  const { windowMs = 600_000, maxKeys = 1_000, maxBytes = 16_777_216, kept } = readFields(
-    MAKE,
-    options,
-    CHECKS,
-    (field) => `idempotency.${field}`,
-  );
-  checkPort(MAKE, "idempotency.kept", kept, ["claim"]);
-  const claim = rememberKeys(clock, { windowMs, maxKeys, maxBytes, kept });
+  const claimKey = rememberKeys(options, clock);
   const claims: WeakMap<Call, SettleKey> = new WeakMap();
   return [{
     name: "idempotency-result",
     stage: "call",
     meets: "idempotency",
-    for: () => (call, next) => settleAfter(claims, call, next),
+    for: () => async (call, next) => {
+      const result = await next(call);
+      const settle = claims.get(call);
+      if (settle === undefined) return result;
+      const store = async () => await settle(result, isFinal(call, result), bytesOf(result));
+      // Once the result is stored, no other process runs the tool again.
+      await settled(call, "internal", () => inTime(call.settings, store()));
+      return result;
+    },
   }, {
     name: "idempotency-key",
     stage: "input",
     meets: "idempotency",
-    for: () => (call, next) => claimFor(claim, claims, call, next),
+    for: ({ idempotent }) => async (call, next) => {
+      const { principal, context } = call.options;
+      // No await without a promise, so that the tool starts synchronously.
+      const digest = context === undefined
+        ? undefined
+        : await call.wait("reading its idempotency key", contextDigest(context));
+      const scope = scopeOf(call, digest);
+      if (typeof scope !== "string") return scope;
+      const fingerprint = fingerprintOf(call.arguments);
+      for (;;) {
+        const claim = claimKey(principal, scope, fingerprint, idempotent);
+        const claimed = claim instanceof Promise ? await waitForClaim(call, claim) : claim;
+        if (typeof claimed === "string") return call.fail(...REFUSALS[claimed]);
+        if (typeof claimed === "function") {
+          claims.set(call, claimed);
+          return await next(call);
+        }
+        // A copy for each: a long list in it is not frozen. If the first call's caller gave up, this
+        // call claims the key, unless the tool may still run.
+        if (claimed.ok || claimed.error.code !== "aborted" || !claimed.error.retryable) {
+          return { ...frozenCopy(claimed) ?? claimed, replayed: true };
+        }
+      }
+    },
   }];
 }
 
-/** Stores the result of the call that claimed its key, or releases the key. */
-async function settleAfter(
-  claims: WeakMap<Call, SettleKey>,
-  call: Call,
-  next: Next,
-): Promise<ToolResult> {
-  const result = await next(call);
-  const settle = claims.get(call);
-  if (settle === undefined) return result;
-  const store = async () => await settle(result, isFinal(call, result), bytesOf(result));
-  // Once the result is stored, no other process runs the tool again.
-  await settled(call, "internal", () => inTime(call.settings, store()));
-  return result;
+/** Returns true if a repeated call would have the same result. */
+function isFinal({ toolState, tool }: Call, result: ToolResult): boolean {
+  if (toolState === "not started") return false;
+  if (result.ok) return true;
+  const { code, retryable, ran } = result.error;
+  if (code === "input_required") return false;
+  return !retryable || (ran === "unknown" && !tool.idempotent);
 }
 
-async function claimFor(
-  claimScope: ClaimScope,
-  claims: WeakMap<Call, SettleKey>,
-  call: Call,
-  next: Next,
-): Promise<ToolResult> {
-  const { tool: { idempotent }, options: { principal, context } } = call;
-  // No await without a promise, so that the tool starts synchronously.
-  const scope = scopeOf(
-    call,
-    context === undefined
-      ? undefined
-      : await call.wait("reading its idempotency key", contextDigest(context)),
+/** Returns an upper bound of the size of a result's content as JSON. */
+function bytesOf(result: ToolResult): number {
+  const verdict = result.ok ? readJson(result.content, Number.MAX_SAFE_INTEGER) : undefined;
+  return verdict?.kind === "json" ? verdict.bytes : 0;
+}
+
+const MAX_KEY = 256;
+/** A scope is stored as long as its result, and a part of it is the caller's choice. */
+const MAX_SCOPE = 4_096;
+
+/** Returns the scoped key, or the failure of an invalid key. */
+function scopeOf(call: Call, digest?: string): string | ToolFailure {
+  const { idempotencyKey: key, principal = null, sessionId = null } = call.options;
+  if (!isWord(key) || key.length > MAX_KEY) {
+    return call.fail("invalid_arguments", `its idempotency key must be 1 to ${MAX_KEY} characters`);
+  }
+  const scope = JSON.stringify([call.tool.id, principal, sessionId, key].concat(digest ?? []));
+  return scope.length <= MAX_SCOPE ? scope : call.fail(
+    "invalid_arguments",
+    "its principal and session are too long for an idempotency key",
   );
-  if (typeof scope !== "string") return scope;
-  const fingerprint = fingerprintOf(call.arguments);
-  for (;;) {
-    const claim = claimScope(principal, scope, fingerprint, idempotent);
-    const claimed = claim instanceof Promise ? await waitForClaim(call, claim) : claim;
-    if (claimed === FAILED) return call.fail(...REFUSALS.failed);
-    if (typeof claimed === "string") return call.fail(...REFUSALS[claimed]);
-    if (typeof claimed === "function") {
-      claims.set(call, claimed);
-      return await next(call);
-    }
-    // A copy for each: a long list in it is not frozen. If the first call's caller gave up, this call
-    // claims the key, unless the tool may still run.
-    if (claimed.ok || claimed.error.code !== "aborted" || !claimed.error.retryable) {
-      return { ...frozenCopy(claimed) ?? claimed, replayed: true };
-    }
+}
+
+/** The failures of calls whose keys are rejected, or cannot be claimed. */
+const REFUSALS: {
+  readonly [Why in "conflict" | "full" | "failed"]: readonly [FailureCode, string];
+} = {
+  conflict: [
+    "invalid_arguments",
+    "its idempotency key was used before with other arguments; a new call needs a new key",
+  ],
+  full: ["overloaded", "too many calls with idempotency keys are running"],
+  failed: ["unavailable", "its idempotency key cannot be looked up now; nothing has run"],
+};
+
+/** Waits for a claim. A key that is claimed after the end of its call is released. */
+async function waitForClaim(
+  call: Call,
+  claim: Promise<ClaimedKey>,
+): Promise<ClaimedKey | "failed"> {
+  const claimed = settled(call, "internal", () => claim);
+  try {
+    const key = await call.wait("waiting for the first call with its key", claimed);
+    return key === FAILED ? "failed" : key;
+  } catch (interrupted) {
+    void settled(call, "internal", async () => {
+      const late = await claimed;
+      if (typeof late !== "function") return;
+      await late(call.fail("aborted", "it had ended before its key was claimed"), false, 0);
+    });
+    throw interrupted;
   }
 }

@@ -7,10 +7,32 @@
  * `hostContext`, `repair`, `hooks().before` · `validators`, `approval`, `concurrencyLimit`,
  * `transactions`, `questions`, layers of your own, `truncation`, `questions().again`.
  *
+ * @example A dispatcher with three layers
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolRegistry } from "@plue/tools";
+ * import { Dispatcher } from "@plue/tools/core";
+ * import { concurrencyLimit, idempotency, metrics } from "@plue/tools/layers";
+ *
+ * let runs = 0;
+ * const registry = new ToolRegistry({
+ *   tools: [{ name: "pay", description: "Pays.", execute: () => ++runs }],
+ * });
+ * const counters = metrics();
+ * const dispatcher = new Dispatcher(registry, {
+ *   layers: [counters, idempotency({ windowMs: 60_000 }), concurrencyLimit({ maxConcurrent: 4 })],
+ * });
+ *
+ * await dispatcher.dispatch({ name: "pay" }, { idempotencyKey: "order-7" });
+ * const again = await dispatcher.dispatch({ name: "pay" }, { idempotencyKey: "order-7" });
+ * assert.deepEqual(again.ok && [again.content, again.replayed], [1, true]);
+ * assert.equal(counters.snapshot().calls, 2);
+ * ```
+ *
  * @module
  */
 
-export { approval, type ApprovalOptions } from "./approval.ts";
+export { approval, type ApprovalOptions, type CallValidator, validators } from "./approval.ts";
 export {
   concurrencyLimit,
   type ConcurrencyLimitLayer,
@@ -27,4 +49,3 @@ export { repair, type RepairLayer } from "./repair.ts";
 export { telemetry } from "./telemetry.ts";
 export { truncation } from "./truncation.ts";
 export { transactions } from "./transactions.ts";
-export { type CallValidator, validators } from "./validators.ts";

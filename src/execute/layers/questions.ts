@@ -4,10 +4,11 @@
  */
 
 import { checkPort, MAX_TIMEOUT_MS, numberFrom, type QuestionFields } from "../../tool/mod.ts";
+import { resumptions } from "../context.ts";
 import { MAKE } from "../kernel_options.ts";
 import type { Call, Layer } from "../layer.ts";
 import { QuestionSession } from "../question_session.ts";
-import { type CallTickets, resumptionOf } from "../suspension.ts";
+import type { CallTickets } from "../request.ts";
 import type { RepairLayer } from "./repair.ts";
 
 /** The layer of questions, and the questions of a call for other layers. */
@@ -42,28 +43,6 @@ export interface QuestionOptions {
  * `input_unavailable` or, with tickets, is suspended: it ends with `input_required` and a ticket.
  * Stage `call`; `again` is next to the tool, inside the layers that run it again.
  *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { ToolRegistry } from "@plue/tools";
- * import { Dispatcher } from "@plue/tools/core";
- * import { questions } from "@plue/tools/layers";
- *
- * const registry = new ToolRegistry({
- *   tools: [{
- *     name: "greet",
- *     description: "Greets.",
- *     execute: async (_, { ask }) => await ask("name", { message: "Your name?" }),
- *   }],
- * });
- * const dispatcher = new Dispatcher(registry, { layers: [questions()] });
- *
- * const result = await dispatcher.dispatch({ name: "greet" }, {
- *   onQuestion: () => ({ action: "accept", content: "Ann" }),
- * });
- * assert.deepEqual(result.ok && result.content, { action: "accept", content: "Ann" });
- * ```
- *
  * @throws {TypeError | RangeError} If the tickets lack a function, or the timeout is invalid.
  */
 export function questions(
@@ -76,7 +55,7 @@ export function questions(
   const of = (call: Call): QuestionSession => {
     let session = sessions.get(call);
     if (session === undefined) {
-      session = new QuestionSession(call, settings, resumptionOf(call.request));
+      session = new QuestionSession(call, settings, resumptions.get(call.request));
       sessions.set(call, session);
       call.atEnd(session.close.bind(session));
     }

@@ -12,12 +12,12 @@ import {
   type ToolResult,
 } from "../../tool/mod.ts";
 import { issuesBefore, parseArguments, unparsed, UnparsedText } from "../arguments.ts";
-import { CallView } from "../context.ts";
+import { CallView, resumptions } from "../context.ts";
 import { frozenCopy } from "../json_value.ts";
 import { MAKE } from "../kernel_options.ts";
 import type { Call, Layer, Next, Outcome } from "../layer.ts";
 import type { RepairHook } from "../ports.ts";
-import { type RepairedArguments, resumptionOf } from "../suspension.ts";
+import type { RepairedArguments } from "../request.ts";
 
 const REPAIRED = "the arguments were repaired";
 const MAX_REPAIRS = 16;
@@ -31,8 +31,7 @@ export interface RepairLayer extends Layer {
 /**
  * Creates a layer that repairs arguments, with each repair once and in order, until they are valid.
  * From then on hooks, rules and approvers see only the repaired arguments. The result lists the
- * changes in `repaired`. A repair that throws repairs nothing. {@linkcode RepairHook} has an example.
- * Stage `input`.
+ * changes in `repaired`. A repair that throws repairs nothing. Stage `input`.
  *
  * @throws {TypeError} If a repair is not a function.
  */
@@ -51,7 +50,7 @@ export function repair(given: RepairHook | readonly RepairHook[]): RepairLayer {
     readText: (text) => new UnparsedText(text),
     of: (call) => repaired.get(call),
     for: () => (call, next) => {
-      const before = resumptionOf(call.request)?.repaired;
+      const before = resumptions.get(call.request)?.repaired;
       if (before !== undefined) {
         // A resumed call is not repaired again: it uses the arguments of its first part.
         repaired.set(call, before);

@@ -8,30 +8,6 @@ import type { CallSpan, CallTelemetry } from "../ports.ts";
  * Creates a layer that runs each call inside a span. Errors of the port are reported to `onError`,
  * and the call runs without a span. Stage `call`.
  *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { ToolRegistry } from "@plue/tools";
- * import { Dispatcher } from "@plue/tools/core";
- * import { telemetry } from "@plue/tools/layers";
- *
- * const registry = new ToolRegistry({
- *   tools: [{ name: "ping", description: "Answers.", execute: () => "pong" }],
- * });
- * const log: string[] = [];
- * const port = telemetry({
- *   begin: ({ tool }) => ({
- *     place: undefined,
- *     run: (work) => work(),
- *     end: ({ ok }) => void log.push(`${tool.id}: ${ok}`),
- *   }),
- * });
- * const dispatcher = new Dispatcher(registry, { layers: [port] });
- *
- * await dispatcher.dispatch({ name: "ping" });
- * assert.deepEqual(log, ["ping: true"]);
- * ```
- *
  * @param port Begins the spans: `openTelemetry` of `@plue/tools/telemetry`, or your own.
  */
 export function telemetry(port: CallTelemetry): Layer {

@@ -18,7 +18,7 @@ import type { TransactionManager } from "../ports.ts";
 /**
  * A layer for tools that require a transaction: it is committed after a success and rolled back after a
  * failure. If it cannot begin or be committed, the call fails with `transaction_failed`.
- * {@linkcode TransactionManager} has an example. Stage `run`.
+ * Stage `run`.
  *
  * @param manager Opens and closes transactions. Without one, those tools fail with
  * `transaction_failed`.

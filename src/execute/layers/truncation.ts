@@ -20,23 +20,6 @@ import { hasBlocks, maxOutputBytes, misfit, oversized } from "../output.ts";
  * these layers, and for other values, the call fails with `output_too_large`. The result is marked
  * as `truncated`. Stage `run`, next to the tool: outer layers see the truncated result.
  *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { ToolRegistry } from "@plue/tools";
- * import { Dispatcher } from "@plue/tools/core";
- * import { truncation } from "@plue/tools/layers";
- *
- * const registry = new ToolRegistry({
- *   tools: [{ name: "log", description: "Returns a log.", execute: () => "line\n".repeat(1_000) }],
- * });
- * const layers = truncation("truncate");
- * const dispatcher = new Dispatcher(registry, { layers, maxOutputBytes: 200 });
- *
- * const result = await dispatcher.dispatch({ name: "log" });
- * assert.equal(result.ok && result.truncated, true);
- * ```
- *
  * @param outputOverflow The handling of a larger text, by default `"fail"`.
  * @throws {TypeError} If it is neither `"fail"` nor `"truncate"`.
  */

@@ -1,6 +1,9 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals } from "@std/assert";
-import { ConcurrencyLimiter, type SlotRequest } from "../../../src/execute/limits.ts";
+import {
+  ConcurrencyLimiter,
+  type SlotRequest,
+} from "../../../src/execute/layers/concurrency_limit.ts";
 
 function waits(entry: boolean | SlotRequest): SlotRequest {
   assert(typeof entry === "object", "the call should wait");

@@ -47,6 +47,27 @@ export function fixture(tools: readonly FakeTool[], options: ToolDispatcherOptio
   };
 }
 
+/** A {@linkcode fixture} of one tool, `t`, which `call` calls. */
+export function single(
+  tool: Partial<FakeTool>,
+  options?: ToolDispatcherOptions,
+): Omit<Fixture, "call"> & {
+  call(args?: unknown, context?: DispatchContext): Promise<ToolResult>;
+} {
+  const world = fixture([{ name: "t", ...tool }], options);
+  return { ...world, call: (args, context) => world.call("t", args, context) };
+}
+
+/** Always throws: a hook or a tool that fails. */
+export function broken(): never {
+  throw new Error("broken");
+}
+
+/** Never settles. */
+export function never(): Promise<never> {
+  return new Promise(() => {});
+}
+
 export function fakeTool(tool: FakeTool): ReturnType<typeof makeTool> {
   return makeTool({
     description: "A tool for a test.",

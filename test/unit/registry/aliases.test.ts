@@ -26,8 +26,6 @@ describe("aliases", () => {
       { id: "read", calls: 3, aliased: 2 },
     ]);
     assertEquals(unknownTool, 0);
-    dispatcher.resetMetrics();
-    assertEquals(dispatcher.metrics().tools, []);
   });
 
   it("are never listed", () => {

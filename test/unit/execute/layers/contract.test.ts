@@ -1,11 +1,10 @@
 /** Every layer of plue, and layers of a user, through the contract of layers. */
 
 import { assertEquals } from "@std/assert";
-import { approval } from "../../../../src/execute/layers/approval.ts";
+import { approval, validators } from "../../../../src/execute/layers/approval.ts";
 import { concurrencyLimit } from "../../../../src/execute/layers/concurrency_limit.ts";
 import { emissions, failureNotice } from "../../../../src/execute/layers/emissions.ts";
 import { hooks } from "../../../../src/execute/layers/hooks.ts";
-import { validators } from "../../../../src/execute/layers/validators.ts";
 import { hostContext } from "../../../../src/execute/layers/host_context.ts";
 import { idempotency } from "../../../../src/execute/layers/idempotency.ts";
 import { metrics } from "../../../../src/execute/metrics.ts";
