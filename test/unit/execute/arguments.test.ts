@@ -1,7 +1,7 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import type { StandardSchema } from "../../../mod.ts";
-import { fixture, messageOf, outcome } from "./support.ts";
+import { fixture, messageOf, outcome, single } from "./support.ts";
 
 const CITY = {
   name: "weather",
@@ -175,14 +175,12 @@ function librarySchema(later: boolean): StandardSchema {
 describe("the arguments of a tool with a library's schema", () => {
   it("are what the library makes of them", async () => {
     for (const later of [false, true]) {
-      const { call } = fixture([
-        { name: "length", parameters: librarySchema(later), execute: (params) => params },
-      ]);
-      assertEquals(outcome(await call("length", '{"n":"4"}')), { n: 4, unit: "m" });
-      const wrong = await call("length", '{"n":4}');
+      const { call } = single({ parameters: librarySchema(later), execute: (params) => params });
+      assertEquals(outcome(await call('{"n":"4"}')), { n: 4, unit: "m" });
+      const wrong = await call('{"n":4}');
       assertEquals(
         messageOf(wrong),
-        'Cannot call "length": its arguments do not fit: /n: n must be text',
+        'Cannot call "t": its arguments do not fit: /n: n must be text',
       );
     }
   });
@@ -285,42 +283,39 @@ describe("the arguments that were validated", () => {
 
   it("reach the tool unchanged, even if the caller modifies its object meanwhile", async () => {
     const mine = { path: "ok" };
-    const { call } = fixture([{
-      name: "open",
+    const { call } = single({
       parameters,
       requiresApproval: true,
       execute: (params) => params as never,
-    }], {
+    }, {
       approve: () => {
         mine.path = "evil";
         return true;
       },
     });
-    assertEquals(outcome(await call("open", mine)), { path: "ok" });
+    assertEquals(outcome(await call(mine)), { path: "ok" });
   });
 
   it("cannot be changed by an approver", async () => {
-    const { call } = fixture([{
-      name: "open",
+    const { call } = single({
       parameters,
       requiresApproval: true,
       execute: (params) => params as never,
-    }], {
+    }, {
       approve: (info) => {
         (info.arguments as { path: string }).path = "evil";
         return true;
       },
     });
-    assertEquals(outcome(await call("open", '{"path":"ok"}')), "denied");
+    assertEquals(outcome(await call('{"path":"ok"}')), "denied");
   });
 
   it("belong to the tool, which may change them", async () => {
-    const { call } = fixture([{
-      name: "sort",
+    const { call } = single({
       execute: (params) => (params as { list: number[] }).list.sort() as never,
-    }]);
+    });
     const mine = { list: [2, 1] };
-    assertEquals(outcome(await call("sort", mine)), [1, 2]);
+    assertEquals(outcome(await call(mine)), [1, 2]);
     assertEquals(mine.list, [2, 1]);
   });
 });

@@ -2,7 +2,7 @@ import { describe, it } from "bun:test";
 import { assertEquals } from "@std/assert";
 import type { Services } from "../../../mod.ts";
 import { ToolDispatcher, ToolRegistry } from "../../../mod.ts";
-import { type FakeTool, fakeTool, fixture, outcome } from "./support.ts";
+import { type FakeTool, fakeTool, outcome, single } from "./support.ts";
 
 interface Document {
   readonly title: string;
@@ -87,32 +87,30 @@ describe("the services of one call", () => {
   });
 
   it("do not become the prototype of a tool's services", async () => {
-    const { call } = fixture([{
-      name: "odd",
+    const { call } = single({
       execute: (_, { services }) => [services["trusted"] ?? null, Object.keys(services)],
-    }]);
+    });
     const services = JSON.parse('{ "__proto__": { "trusted": true } }') as Services;
-    assertEquals(outcome(await call("odd", {}, { services })), [null, ["__proto__"]]);
+    assertEquals(outcome(await call({}, { services })), [null, ["__proto__"]]);
   });
 
   it("are one object for as long as the call lasts", async () => {
     const same: boolean[] = [];
-    const { call } = fixture([{
-      name: "twice",
+    const { call } = single({
       validate: (_, { services }) => void same.push(services["n"] === 1),
       execute(_, context) {
         const { services } = context;
         same.push(services === context.services);
       },
-    }]);
-    await call("twice", {}, { services: { n: 1 } });
+    });
+    await call({}, { services: { n: 1 } });
     assertEquals(same, [true, true]);
   });
 
   // "ExecuteWithTransactionAsync(tool, input, app)"
   it("are passed to the transaction manager, with the principal", async () => {
     const told: unknown[] = [];
-    const { call } = fixture([{ name: "write", requiresTransaction: true, execute: () => 1 }], {
+    const { call } = single({ requiresTransaction: true, execute: () => 1 }, {
       transactions: {
         begin: ({ services, principal }) => {
           told.push(services["app"], principal);
@@ -122,26 +120,25 @@ describe("the services of one call", () => {
         rollback: () => {},
       },
     });
-    await call("write", {}, { services: { app: "house" }, principal: "ann" });
+    await call({}, { services: { app: "house" }, principal: "ann" });
     assertEquals(told, ["house", "ann"]);
   });
 });
 
 describe("the principal of a call", () => {
   it("reaches the tool", async () => {
-    const { call } = fixture([{
-      name: "who",
+    const { call } = single({
       execute: (_, { principal }) => principal ?? "nobody",
-    }]);
-    assertEquals(outcome(await call("who", {}, { principal: "ann" })), "ann");
-    assertEquals(outcome(await call("who")), "nobody");
+    });
+    assertEquals(outcome(await call({}, { principal: "ann" })), "ann");
+    assertEquals(outcome(await call()), "nobody");
   });
 });
 
 describe("a field that a call or its context does not have", () => {
   it("is ignored: fields are checked where text is read, and by the compiler", async () => {
-    const { dispatcher } = fixture([{ name: "a", execute: (_, { callId }) => callId }]);
-    const call = { name: "a", callId: "c", id: "x" };
+    const { dispatcher } = single({ execute: (_, { callId }) => callId });
+    const call = { name: "t", callId: "c", id: "x" };
     assertEquals(outcome(await dispatcher.dispatch(call, { app: 1 } as object)), "c");
   });
 });

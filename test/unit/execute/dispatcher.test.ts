@@ -6,16 +6,17 @@ import {
   assertStringIncludes,
   assertThrows,
 } from "@std/assert";
-import { buildToolset, type Toolset } from "../../../mod.ts";
-import { ToolDispatcher as CoreDispatcher } from "../../../src/execute/mod.ts";
 import {
+  buildToolset,
   systemClock,
   ToolDispatcher,
   type ToolDispatcherOptions,
   ToolRegistry,
   ToolResult,
+  type Toolset,
 } from "../../../mod.ts";
-import { deferred, fakeTool, fixture, messageOf, outcome } from "./support.ts";
+import { ToolDispatcher as CoreDispatcher } from "../../../src/execute/mod.ts";
+import { broken, deferred, fakeTool, fixture, messageOf, outcome, single } from "./support.ts";
 
 const echo = fakeTool({ name: "echo", execute: (params) => params });
 
@@ -75,8 +76,8 @@ describe("new ToolDispatcher()", () => {
 
 describe("ToolDispatcher.dispatch()", () => {
   it("runs a tool and returns its duration", async () => {
-    const { call, clock } = fixture([{ name: "wait", execute: () => clock.advance(5) }]);
-    const result = await call("wait");
+    const { call, clock } = single({ execute: () => clock.advance(5) });
+    const result = await call();
     assertEquals(outcome(result), null);
     assertEquals(result.durationMs, 5);
   });
@@ -100,10 +101,10 @@ describe("ToolDispatcher.dispatch()", () => {
       { name: "hidden", isAvailable: false, risk: "high" },
     ]);
     const dispatcher = new ToolDispatcher(registry.select({ maxRisk: "low" }));
-    const codes = ["never", "now", "hidden"].map(async (name) =>
-      outcome(await dispatcher.dispatch({ name }))
+    const results = await dispatcher.dispatchAll(
+      ["never", "now", "hidden"].map((name) => ({ name })),
     );
-    assertEquals(await Promise.all(codes), ["unavailable", "unavailable", "unknown_tool"]);
+    assertEquals(results.map(outcome), ["unavailable", "unavailable", "unknown_tool"]);
   });
 
   it("suggests near names, of the caller's own tools that are available only", async () => {
@@ -119,48 +120,33 @@ describe("ToolDispatcher.dispatch()", () => {
     );
   });
 
-  it("answers whatever a call looks like", async () => {
+  it("returns a failure for any value that is not a call", async () => {
     const { dispatcher } = fixture([{ name: "echo", execute: () => 1 }]);
-    const hostile = new Proxy({}, {
-      get: () => {
-        throw new Error("no");
-      },
-    });
-    for (const call of [null, undefined, 1, {}, { name: 7 }, { name: "x".repeat(10_000) }]) {
+    const hostile: never = new Proxy({}, { get: broken }) as never;
+    const odd = [null, undefined, 1, {}, { name: 7 }, { name: "x".repeat(10_000) }, hostile];
+    for (const call of odd) {
       const result = await dispatcher.dispatch(call as never);
       assertEquals(outcome(result), "unknown_tool");
       assert(messageOf(result).length < 200);
     }
-    assertEquals(outcome(await dispatcher.dispatch(hostile as never)), "unknown_tool");
     for (const nameless of [{ arguments: {} }, "echo"]) {
       assertEquals(
         messageOf(await dispatcher.dispatch(nameless as never, {})),
         "Cannot call a tool: a call is { name, arguments }; decodeCalls() reads what providers send",
       );
     }
-    assertEquals(outcome(await dispatcher.dispatch({ name: "echo" }, hostile as never)), "threw");
-    const trap = {
-      name: "echo",
-      get arguments(): never {
-        throw new Error("no");
-      },
-    };
+    assertEquals(outcome(await dispatcher.dispatch({ name: "echo" }, hostile)), "threw");
+    const trap = Object.defineProperty({ name: "echo" }, "arguments", { get: broken });
     assertEquals(outcome(await dispatcher.dispatch(trap)), "threw");
   });
 
-  it("answers also when a toolset of somebody's own breaks", async () => {
+  it("returns a failure if a toolset of the host throws", async () => {
     const { registry } = fixture([]);
-    const broken: Toolset = {
-      name: "broken",
-      source: registry,
-      tools: [],
-      available: () => [],
-      narrow: () => broken,
-      resolve: () => {
-        throw new Error("no");
-      },
+    const toolset = {
+      ...{ name: "broken", source: registry, tools: [], available: () => [] },
+      ...{ narrow: () => toolset, resolve: broken },
     } as unknown as Toolset;
-    const dispatcher = new ToolDispatcher(broken);
+    const dispatcher = new ToolDispatcher(toolset);
     assertEquals(outcome(await dispatcher.dispatch({ name: "x" })), "threw");
     const [event] = await Array.fromAsync(dispatcher.stream({ name: "x" }));
     assertEquals(event?.type, "result");
@@ -168,10 +154,10 @@ describe("ToolDispatcher.dispatch()", () => {
 
   it("checks availability at each call", async () => {
     let open = true;
-    const { call } = fixture([{ name: "door", isAvailable: () => open, execute: () => "in" }]);
-    assertEquals(outcome(await call("door")), "in");
+    const { call } = single({ isAvailable: () => open, execute: () => "in" });
+    assertEquals(outcome(await call()), "in");
     open = false;
-    const result = await call("door");
+    const result = await call();
     assertEquals(outcome(result), "unavailable");
     assertEquals(!result.ok && result.error.retryable, true);
   });
@@ -199,27 +185,26 @@ describe("ToolDispatcher.dispatch()", () => {
     assertEquals(outcome(await dispatcher.dispatch({ name: "changed" })), "unavailable");
   });
 
-  it("waits for init once, and reports its failure", async () => {
+  it("waits for init once", async () => {
     let started = 0;
-    const { call, reports } = fixture([
-      {
-        name: "db",
-        init: async () => ({ connection: await Promise.resolve(++started) }),
-        execute: (_, context) => context.state,
+    const { call } = single({
+      init: async () => ({ connection: await Promise.resolve(++started) }),
+      execute: (_, { state }) => state,
+    });
+    const results = await Promise.all([call(), call()]);
+    assertEquals(results.map(outcome), [{ connection: 1 }, { connection: 1 }]);
+  });
+
+  it("reports a failure of init to the host only", async () => {
+    const { call, reports } = single({
+      init() {
+        throw new Error("the password is hunter2");
       },
-      {
-        name: "broken",
-        init: () => {
-          throw new Error("the password is hunter2");
-        },
-        execute: () => 1,
-      },
-    ]);
-    const [first, second] = await Promise.all([call("db"), call("db")]);
-    assertEquals([outcome(first), outcome(second)], [{ connection: 1 }, { connection: 1 }]);
-    const broken = await call("broken");
-    assertEquals(outcome(broken), "unavailable");
-    assertEquals(messageOf(broken).includes("hunter2"), false);
+      execute: () => 1,
+    });
+    const result = await call();
+    assertEquals(outcome(result), "unavailable");
+    assertEquals(messageOf(result).includes("hunter2"), false);
     assertEquals(reports.map(({ phase }) => phase), ["init"]);
   });
 
@@ -231,32 +216,24 @@ describe("ToolDispatcher.dispatch()", () => {
     registry.registerTool(fakeTool({
       name: "look",
       config: { type: "object" },
-      execute: (_, { services, config, callId, sessionId, messageId, transaction }) => ({
-        words: services["words"],
-        config,
-        callId,
-        sessionId,
-        messageId,
-        transaction: transaction ?? null,
-      }),
+      execute(_, { services: { words }, config, callId, sessionId, messageId, transaction }) {
+        const hasTransaction = transaction !== undefined;
+        return { words, config, callId, sessionId, messageId, hasTransaction };
+      },
     }));
     const result = await new ToolDispatcher(registry).dispatch(
       { name: "look", callId: "call-1" },
       { sessionId: "s", messageId: "m" },
     );
     assertEquals(outcome(result), {
-      words: ["a", "b"],
-      config: { deep: true },
-      callId: "call-1",
-      sessionId: "s",
-      messageId: "m",
-      transaction: null,
+      ...{ words: ["a", "b"], config: { deep: true }, hasTransaction: false },
+      ...{ callId: "call-1", sessionId: "s", messageId: "m" },
     });
   });
 
   it("gives each call without an id a different id", async () => {
-    const { call } = fixture([{ name: "id", execute: (_, { callId }) => callId }]);
-    const ids = [outcome(await call("id")), outcome(await call("id"))];
+    const { call } = single({ execute: (_, { callId }) => callId });
+    const ids = [outcome(await call()), outcome(await call())];
     assertEquals(new Set(ids).size, 2);
     assert(ids.every((id) => typeof id === "string" && id.startsWith("call_")));
   });
@@ -278,106 +255,81 @@ describe("ToolDispatcher.dispatch()", () => {
     assertEquals(outcome(await call("resembles")), { ok: true, content: 1, durationMs: 0 });
   });
 
-  it("reports any thrown value, and never a stack", async () => {
-    const thrown: readonly (readonly [unknown, string])[] = [
-      [new Error("The disk is full"), "The disk is full"],
-      [new Error("x".repeat(100_000)), `${"x".repeat(499)}…`],
-      [undefined, "nothing"],
-    ];
-    for (const [value, says] of thrown) {
-      const { call, reports } = fixture([
-        {
-          name: "sync",
-          execute: () => {
-            throw value;
-          },
-        },
-        { name: "async", execute: () => Promise.reject(value) },
-      ]);
-      for (const name of ["sync", "async"]) {
-        const result = await call(name);
+  for (
+    const [what, thrown, says] of [
+      ["an error", new Error("The disk is full"), "The disk is full"],
+      ["a long message", new Error("x".repeat(100_000)), `${"x".repeat(499)}…`],
+      ["nothing", undefined, "nothing"],
+    ] as const
+  ) {
+    it(`reports a tool that throws ${what}, without a stack`, async () => {
+      const execute = (): never => {
+        throw thrown;
+      };
+      for (const tool of [{ execute }, { execute: () => Promise.reject(thrown) }]) {
+        const { call, reports } = single(tool);
+        const result = await call();
         assertEquals(outcome(result), "threw");
-        assertEquals(messageOf(result), `Cannot call "${name}": the tool threw: ${says}`);
+        assertEquals(messageOf(result), `Cannot call "t": the tool threw: ${says}`);
+        assertEquals(reports.map(({ error }) => error), [thrown]);
       }
-      assertEquals(reports.map(({ error }) => error), [value, value]);
-    }
-  });
+    });
+  }
 
   it("survives a thenable that throws", async () => {
-    const { call } = fixture([{
-      name: "odd",
-      execute: () => ({
-        then() {
-          throw new Error("in then");
-        },
-      }),
-    }]);
-    assertEquals(messageOf(await call("odd")), 'Cannot call "odd": the tool threw: in then');
+    const { call } = single({ execute: () => ({ then: broken }) });
+    assertEquals(messageOf(await call()), 'Cannot call "t": the tool threw: broken');
   });
 
   it("ignores callbacks that throw, and values that are not JSON", async () => {
-    const { call, reports } = fixture([{
-      name: "sends",
+    const { call, reports } = single({
       execute: (_, { metadata, progress }) => {
         metadata({ a: 1 });
         metadata(1n);
         progress(Number.NaN);
         return "done";
       },
-    }]);
+    });
     let heard = 0;
-    const result = await call("sends", {}, {
-      metadata: () => {
-        heard++;
-        throw new Error("no");
-      },
+    const result = await call({}, {
+      metadata: () => (heard++, broken()),
       progress: () => void heard++,
     });
-    assertEquals(outcome(result), "done");
-    assertEquals(heard, 1);
+    assertEquals([outcome(result), heard], ["done", 1]);
     assertEquals(reports.map(({ phase }) => phase), ["metadata", "metadata", "metadata"]);
   });
 
   it("drops yields that cannot be sent, and continues when the caller's callback fails", async () => {
     const taken: unknown[] = [];
-    const { call, reports } = fixture([{
-      name: "yields",
+    const { call, reports } = single({
       async *execute() {
         yield "x".repeat(500);
         yield 1n;
         yield "fine";
         return "end";
       },
-    }], { maxOutputBytes: 200 });
-    const result = await call("yields", {}, {
-      output: (value) => {
-        taken.push(value);
-        throw new Error("no");
-      },
-    });
-    assertEquals(outcome(result), "end");
-    assertEquals(taken, ["fine"]);
+    }, { maxOutputBytes: 200 });
+    const result = await call({}, { output: (value) => (taken.push(value), broken()) });
+    assertEquals([outcome(result), taken], ["end", ["fine"]]);
     assertEquals(reports.map(({ error }) => (error as Error).message), [
       "Cannot send a value: it is larger than 200 bytes of JSON",
       "Cannot send a value: it is a bigint, which is not JSON",
-      "no",
+      "broken",
     ]);
   });
 
-  it("hands a generator's yields to the caller one by one, and waits for it", async () => {
+  it("passes a generator's yields to the caller one by one, and waits for it", async () => {
     const taken: unknown[] = [];
-    const gate = deferred();
-    const { call } = fixture([{
-      name: "yields",
+    const [gate, reached] = [deferred(), deferred()];
+    const { call } = single({
       async *execute() {
         yield { n: 1 };
         taken.push("second");
         yield { n: 2 };
         return "end";
       },
-    }]);
-    const reached = deferred();
-    const result = call("yields", {}, {
+    });
+    const result = call({}, {
       output: async (value) => {
         taken.push(value);
         reached.resolve();
@@ -393,17 +345,11 @@ describe("ToolDispatcher.dispatch()", () => {
 });
 
 describe("ToolDispatcher.dispatchAll()", () => {
-  it("runs calls side by side and keeps their order", async () => {
+  it("runs calls concurrently, and returns their results in order", async () => {
     const first = deferred<string>();
     const { dispatcher } = fixture([
       { name: "slow", execute: () => first.promise },
-      {
-        name: "fast",
-        execute: () => {
-          first.resolve("slow");
-          return "fast";
-        },
-      },
+      { name: "fast", execute: () => (first.resolve("slow"), "fast") },
     ]);
     const results = await dispatcher.dispatchAll([
       { name: "slow", callId: "same" },
@@ -414,50 +360,41 @@ describe("ToolDispatcher.dispatchAll()", () => {
   });
 
   it("rejects calls beyond its limit, and runs the others", async () => {
-    const { dispatcher } = fixture([{ name: "one", execute: () => 1 }], { maxCallsPerBatch: 2 });
-    const results = await dispatcher.dispatchAll(Array(4).fill({ name: "one" }));
+    const { dispatcher } = single({ execute: () => 1 }, { maxCallsPerBatch: 2 });
+    const results = await dispatcher.dispatchAll(Array(4).fill({ name: "t" }));
     assertEquals(results.map(outcome), [1, 1, "overloaded", "overloaded"]);
   });
 
-  it("makes of one idempotency key a key per call", async () => {
+  it("extends an idempotency key by the position of each call", async () => {
     let runs = 0;
-    const { dispatcher } = fixture([{ name: "count", execute: () => ++runs }]);
-    const calls = [{ name: "count", arguments: { a: 1 } }, { name: "count", arguments: { a: 2 } }];
+    const { dispatcher } = single({ execute: () => ++runs });
+    const calls = [1, 2].map((a) => ({ name: "t", arguments: { a } }));
     const first = await dispatcher.dispatchAll(calls, { idempotencyKey: "k" });
     const second = await dispatcher.dispatchAll(calls, { idempotencyKey: "k" });
     assertEquals([...first, ...second].map(outcome), [1, 2, 1, 2]);
   });
 });
 
-describe("ToolDispatcher without a context", () => {
-  it("accepts null as absent", async () => {
-    const { dispatcher } = fixture([{ name: "one", execute: () => 1 }]);
-    // JavaScript callers pass values that the types exclude.
-    const none = null as unknown as undefined;
-    const call = { name: "one" };
-    assertEquals(outcome(await dispatcher.dispatch(call, none)), 1);
-    assertEquals((await dispatcher.dispatchAll([call], none)).map(outcome), [1]);
-    for await (const event of dispatcher.stream(call, none)) assertEquals(event.type, "result");
+describe("the context of calls", () => {
+  it("may be null", async () => {
+    const { dispatcher } = single({ execute: () => 1 });
+    const call = { name: "t" };
+    assertEquals(outcome(await dispatcher.dispatch(call, null)), 1);
+    assertEquals((await dispatcher.dispatchAll([call], null)).map(outcome), [1]);
+    for await (const event of dispatcher.stream(call, null)) assertEquals(event.type, "result");
   });
 
-  it("answers each call of several where the context cannot be read", async () => {
-    const { dispatcher } = fixture([{ name: "one", execute: () => 1 }]);
-    const context = {
-      get idempotencyKey(): string {
-        throw new Error("no");
-      },
-    };
-    const results = await dispatcher.dispatchAll([{ name: "one" }, { name: "one" }], context);
+  it("fails each of several calls if it cannot be read", async () => {
+    const { dispatcher } = single({ execute: () => 1 });
+    const context = Object.defineProperty({}, "idempotencyKey", { get: broken });
+    const results = await dispatcher.dispatchAll([{ name: "t" }, { name: "t" }], context);
     assertEquals(results.map(outcome), ["threw", "threw"]);
   });
 
-  it("rejects calls that are not a list", async () => {
+  it("belongs to a list of calls", async () => {
     const { dispatcher } = fixture([]);
-    await assertRejects(
-      () => dispatcher.dispatchAll(null as unknown as []),
-      TypeError,
-      "Cannot dispatch calls: they must be a list",
-    );
+    const message = "Cannot dispatch calls: they must be a list";
+    await assertRejects(() => dispatcher.dispatchAll(null as never), TypeError, message);
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { fixture, messageOf, outcome } from "./support.ts";
+import { fixture, messageOf, outcome, single } from "./support.ts";
 
 // "Send error metadata: try context.sendMetadata(.{ .type = "error", .tool = tool_name,
 // .error = @errorName(err) })"
@@ -27,9 +27,9 @@ describe("the metadata of a call that fails", () => {
 
   it("has the issues that the failure has, and is a frozen copy", async () => {
     const parameters = { type: "object", required: ["path"] } as const;
-    const { call } = fixture([{ name: "picky", parameters, execute: () => 1 }]);
+    const { call } = single({ parameters, execute: () => 1 });
     const told: { readonly issues: unknown[] }[] = [];
-    const result = await call("picky", {}, {
+    const result = await call({}, {
       metadata: (value) => told.push(value as { readonly issues: unknown[] }),
     });
     assert(!result.ok);
@@ -61,7 +61,7 @@ describe("the metadata of a call that fails", () => {
 
   it("is what the result is in the end: an after hook may have changed that", async () => {
     const told: unknown[] = [];
-    const { call } = fixture([{ name: "a", execute: () => 1 }], {
+    const { call } = single({ execute: () => 1 }, {
       hooks: {
         after: () => {
           assertEquals(told, []);
@@ -69,22 +69,22 @@ describe("the metadata of a call that fails", () => {
         },
       },
     });
-    const result = await call("a", {}, { metadata: (value) => told.push(value) });
+    const result = await call({}, { metadata: (value) => told.push(value) });
     assertEquals(outcome(result), "denied");
     assertEquals(told.map((value) => (value as { error: string }).error), ["denied"]);
   });
 
   it("is nothing for a success", async () => {
-    const { call } = fixture([{ name: "a", execute: () => 1 }]);
+    const { call } = single({ execute: () => 1 });
     const told: unknown[] = [];
-    await call("a", {}, { metadata: (value) => told.push(value) });
+    await call({}, { metadata: (value) => told.push(value) });
     assertEquals(told, []);
   });
 
   it("is the result in a stream, and no event besides", async () => {
-    const { dispatcher } = fixture([{ name: "fails", validate: () => "no" }]);
+    const { dispatcher } = single({ validate: () => "no" });
     const types: string[] = [];
-    for await (const { type } of dispatcher.stream({ name: "fails" })) types.push(type);
+    for await (const { type } of dispatcher.stream({ name: "t" })) types.push(type);
     assertEquals(types, ["result"]);
   });
 

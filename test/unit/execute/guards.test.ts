@@ -2,32 +2,33 @@ import { describe, it } from "bun:test";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { type ToolHooks, ToolResult } from "../../../mod.ts";
 import type { ApprovalAnswer } from "../../../src/execute/mod.ts";
-import { deferred, fixture, messageOf, outcome, until } from "./support.ts";
+import { broken, deferred, fixture, messageOf, never, outcome, single, until } from "./support.ts";
 
 const DOUBLE = {
-  name: "double",
   parameters: { type: "object", properties: { n: { type: "number" } }, required: ["n"] },
   returns: { type: "number" },
   execute: (params: unknown) => (params as { readonly n: number }).n * 2,
 } as const;
 
+/** The outcome of a call of `DOUBLE` with hooks. */
+async function outcomeWith(hooks: ToolHooks, args: unknown = { n: 1 }): Promise<unknown> {
+  return outcome(await single(DOUBLE, { hooks }).call(args));
+}
+
 describe("a before hook", () => {
   it("sees parsed arguments and may change them, before they are validated", async () => {
     const seen: unknown[] = [];
-    const hook: ToolHooks = {
-      before: ({ tool, arguments: params }) => {
-        seen.push(tool.id, params);
-        return { arguments: { n: 5 } };
-      },
+    const before: ToolHooks["before"] = ({ tool, arguments: params }) => {
+      seen.push(tool.id, params);
+      return { arguments: { n: 5 } };
     };
-    const { call } = fixture([DOUBLE], { hooks: hook });
-    assertEquals(outcome(await call("double", '{"n":"wrong"}')), 10);
-    assertEquals(seen, ["double", { n: "wrong" }]);
-    const spoils = fixture([DOUBLE], { hooks: { before: () => ({ arguments: { n: "no" } }) } });
-    assertEquals(outcome(await spoils.call("double", { n: 1 })), "invalid_arguments");
+    assertEquals(await outcomeWith({ before }, '{"n":"wrong"}'), 10);
+    assertEquals(seen, ["t", { n: "wrong" }]);
+    const wrong = { before: () => ({ arguments: { n: "no" } }) };
+    assertEquals(await outcomeWith(wrong), "invalid_arguments");
   });
 
-  it("runs in the order given, until one answers", async () => {
+  it("runs in the given order, until one returns a result, which replaces the tool's", async () => {
     const log: string[] = [];
     const hooks: ToolHooks[] = [
       { before: () => void log.push("first") },
@@ -39,57 +40,57 @@ describe("a before hook", () => {
       },
       { before: () => void log.push("third") },
     ];
-    let ran = false;
-    const { call } = fixture([{ ...DOUBLE, execute: () => void (ran = true) }], { hooks });
-    assertEquals(outcome(await call("double", { n: 1 })), 7);
+    const { call } = single({ ...DOUBLE, execute: () => void log.push("tool") }, { hooks });
+    assertEquals(outcome(await call({ n: 1 })), 7);
     assertEquals(log, ["first", "second"]);
-    assertEquals(ran, false);
   });
 
-  it("may return a result instead of the tool", async () => {
-    const answering = (result: unknown) =>
-      fixture([DOUBLE], { hooks: { before: () => ({ result: result as ToolResult }) } })
-        .call("double", { n: 1 });
-    assertEquals(outcome(await answering(ToolResult.ok("text"))), "invalid_result");
-    assertEquals(outcome(await answering(ToolResult.error("unavailable", "later"))), "unavailable");
-    assertEquals(outcome(await answering({ ok: false, error: { code: "nonsense" } })), "denied");
-  });
+  for (
+    const [what, result, expected] of [
+      ["a result of another type", ToolResult.ok("text"), "invalid_result"],
+      ["a failure", ToolResult.error("unavailable", "later"), "unavailable"],
+      ["a failure with an unknown code", { ok: false, error: { code: "no" } }, "denied"],
+    ] as const
+  ) {
+    it(`fails the call if it returns ${what}`, async () => {
+      assertEquals(
+        await outcomeWith({ before: () => ({ result: result as ToolResult }) }),
+        expected,
+      );
+    });
+  }
 
-  it("may reject", async () => {
-    const { call } = fixture([DOUBLE], { hooks: { before: () => ({ refuse: "not on Sundays" }) } });
-    const result = await call("double", { n: 1 });
-    assertEquals(outcome(result), "denied");
-    assertEquals(messageOf(result), 'Cannot call "double": not on Sundays');
+  it("may reject the call", async () => {
+    const hooks = { before: () => ({ refuse: "not on Sundays" }) };
+    const result = await single(DOUBLE, { hooks }).call({ n: 1 });
+    assertEquals([outcome(result), messageOf(result)], [
+      "denied",
+      'Cannot call "t": not on Sundays',
+    ]);
   });
 });
 
-describe("a call that is aborted while a guard thinks", () => {
-  it("does not touch its tool", async () => {
-    const controller = new AbortController();
-    let ran = false;
-    const tool = { ...DOUBLE, execute: () => void (ran = true) };
-    const { call } = fixture([tool], { hooks: { before: () => controller.abort() } });
-    const result = await call("double", { n: 1 }, { signal: controller.signal });
-    assertEquals(outcome(result), "aborted");
-    const own = fixture([{ ...tool, validate: () => controller.abort() }]);
-    const fresh = new AbortController();
-    const other = fixture([{ ...tool, validate: () => fresh.abort() }]);
-    assertEquals(
-      outcome(await own.call("double", { n: 1 }, { signal: controller.signal })),
-      "aborted",
-    );
-    assertEquals(
-      messageOf(await other.call("double", { n: 1 }, { signal: fresh.signal })),
-      'Cannot call "double": the call was aborted while it was about to run',
-    );
-    assertEquals(ran, false);
-  });
+describe("a call that is aborted by a guard", () => {
+  for (const part of ["hook", "rule"] as const) {
+    it(`does not run its tool after the ${part}`, async () => {
+      const controller = new AbortController();
+      const abort = (): void => controller.abort();
+      let runs = 0;
+      const { call } = single(
+        { execute: () => ++runs, ...(part === "rule" && { validate: abort }) },
+        part === "hook" ? { hooks: { before: abort } } : {},
+      );
+      const result = await call({}, { signal: controller.signal });
+      assertEquals([outcome(result), runs], ["aborted", 0]);
+      if (part === "rule") assertStringIncludes(messageOf(result), "while it was about to run");
+    });
+  }
 });
 
 describe("an after hook", () => {
   it("sees every result of a known tool, in reverse order", async () => {
     const seen: unknown[] = [];
-    const { call } = fixture([DOUBLE, { name: "idea" }], {
+    const { call } = fixture([{ name: "double", ...DOUBLE }, { name: "idea" }], {
       hooks: [
         {
           after: ({ tool, arguments: params }, result) =>
@@ -103,18 +104,15 @@ describe("an after hook", () => {
     await call("idea");
     await call("none");
     assertEquals(seen, [
-      "inner",
-      ["double", { n: 1 }, 2],
-      "inner",
-      ["double", undefined, "invalid_arguments"],
-      "inner",
-      ["idea", undefined, "not_executable"],
+      ...["inner", ["double", { n: 1 }, 2]],
+      ...["inner", ["double", undefined, "invalid_arguments"]],
+      ...["inner", ["idea", undefined, "not_executable"]],
     ]);
   });
 
-  it("sees how long the call took, and cannot change what it is shown", async () => {
+  it("sees the duration of the call, and cannot change the result that it receives", async () => {
     const seen: unknown[] = [];
-    const { call, clock } = fixture([{ ...DOUBLE, execute: () => clock.advance(7) ?? 1 }], {
+    const { call, clock } = single({ execute: () => clock.advance(7) ?? 1 }, {
       hooks: {
         after: (_, result) => {
           seen.push(result.durationMs, Object.isFrozen(result));
@@ -122,113 +120,97 @@ describe("an after hook", () => {
         },
       },
     });
-    assertEquals(outcome(await call("double", { n: 1 })), 1);
+    assertEquals(outcome(await call()), 1);
     assertEquals(seen, [7, true]);
   });
 
-  it("may replace the result, within what the tool could answer", async () => {
-    const replacing = (answer: unknown) =>
-      fixture([DOUBLE], { hooks: { after: () => answer as ToolResult } }).call("double", { n: 1 });
-    assertEquals(outcome(await replacing(ToolResult.ok(9))), 9);
-    assertEquals(outcome(await replacing(ToolResult.ok("text"))), "invalid_result");
-    assertEquals(outcome(await replacing(ToolResult.error("denied", "no"))), "denied");
-    const spread = await fixture([DOUBLE], {
-      hooks: { after: (_, result) => ({ ...result }) },
-    }).call("double", { n: 1 });
-    assertEquals(outcome(spread), 2);
+  it("may replace the result, by a result that is valid for the tool", async () => {
+    assertEquals(await outcomeWith({ after: () => ToolResult.ok(9) }), 9);
+    assertEquals(await outcomeWith({ after: () => ToolResult.ok("text") }), "invalid_result");
+    assertEquals(await outcomeWith({ after: () => ToolResult.error("denied", "no") }), "denied");
+    assertEquals(await outcomeWith({ after: (_, result) => ({ ...result }) }), 2);
   });
 });
 
 describe("approval", () => {
-  const risky = { ...DOUBLE, requiresApproval: true };
+  const RISKY = { ...DOUBLE, requiresApproval: true };
 
   it("is requested with validated arguments, and only if the tool requires it", async () => {
     const asked: unknown[] = [];
-    const { call } = fixture([risky, { ...DOUBLE, name: "free" }], {
+    const { call } = fixture([{ name: "risky", ...RISKY }, { name: "free", ...DOUBLE }], {
       approve: ({ tool, arguments: params, principal, sessionId }) => {
         asked.push([tool.id, params, principal, sessionId]);
         return true;
       },
     });
-    await call("double", { n: "wrong" });
+    await call("risky", { n: "wrong" });
     await call("free", { n: 1 });
     assertEquals(asked, []);
-    const result = await call("double", { n: 4 }, { principal: "ann", sessionId: "s1" });
-    assertEquals(outcome(result), 8);
-    assertEquals(asked, [["double", { n: 4 }, "ann", "s1"]]);
+    assertEquals(outcome(await call("risky", { n: 4 }, { principal: "ann", sessionId: "s1" })), 8);
+    assertEquals(asked, [["risky", { n: 4 }, "ann", "s1"]]);
   });
 
   it("is a yes or a no, with a reason", async () => {
-    const rows: readonly (readonly [unknown, unknown, string])[] = [
-      [true, 2, ""],
-      [{ approved: true }, 2, ""],
-      [Promise.resolve(true), 2, ""],
-      [false, "denied", "it was not approved"],
-      [{ approved: false, reason: "too late" }, "denied", "it was not approved: too late"],
-      ["yes", "denied", "it was not approved"],
-      [null, "denied", "it was not approved"],
-      [{ approved: 1 }, "denied", "it was not approved"],
-      [{ approved: "ask" }, "denied", "it was not approved"],
-      [{ ask: "" }, "denied", "it was not approved"],
-      [{ ask: 1 }, "denied", "it was not approved"],
-      [{}, "denied", "it was not approved"],
-      ["", "denied", "it was not approved"],
+    for (const yes of [true, { approved: true }, Promise.resolve(true)]) {
+      assertEquals(outcome(await single(RISKY, { approve: () => yes }).call({ n: 1 })), 2);
+    }
+    const noes = [
+      "yes",
+      null,
+      { approved: 1 },
+      { approved: "ask" },
+      { ask: "" },
+      { ask: 1 },
+      {},
+      "",
     ];
-    for (const [answer, expected, says] of rows) {
-      const { call } = fixture([risky], { approve: () => answer as ApprovalAnswer });
-      const result = await call("double", { n: 1 });
-      assertEquals(outcome(result), expected);
-      assertStringIncludes(messageOf(result), says);
+    for (const no of [false, { approved: false, reason: "too late" }, ...noes]) {
+      const result = await single(RISKY, { approve: () => no as ApprovalAnswer }).call({ n: 1 });
+      const why = Object(no).reason === undefined ? "" : ": too late";
+      assertEquals(outcome(result), "denied");
+      assertEquals(messageOf(result), `Cannot call "t": it was not approved${why}`);
     }
   });
 
   it("is denied by an approver that throws", async () => {
-    const { call, reports } = fixture([risky], {
-      approve: () => {
-        throw new Error("secret");
-      },
-    });
-    const result = await call("double", { n: 1 });
+    const { call, reports } = single(RISKY, { approve: broken });
     assertEquals(
-      messageOf(result),
-      'Cannot call "double": the approver failed, so the call is refused',
+      messageOf(await call({ n: 1 })),
+      'Cannot call "t": the approver failed, so the call is refused',
     );
     assertEquals(reports.map(({ phase }) => phase), ["approve"]);
   });
 
-  it("does not cost the call its time", async () => {
+  it("does not count against the timeout of the call", async () => {
     const answer = deferred<boolean>();
-    const { call, clock } = fixture(
-      [{ ...risky, execute: () => new Promise(() => {}) }],
-      { approve: () => answer.promise, timeoutMs: 100, graceMs: 0 },
-    );
-    const result = call("double", { n: 1 });
+    const options = { approve: () => answer.promise, timeoutMs: 100, graceMs: 0 };
+    const { call, clock } = single({ requiresApproval: true, execute: never }, options);
+    const result = call();
     await clock.pass(5_000);
     answer.resolve(true);
     // The call's own timer replaces the timer of the approval.
     await until(() => [...clock.timers].every(({ at }) => at === clock.now() + 100));
-    await clock.armed();
-    clock.advance(100);
+    await clock.pass(100);
     assertEquals(outcome(await result), "timeout");
   });
 
-  it("has a limit of its own, and can be aborted", async () => {
+  it("has a separate time limit, and can be aborted", async () => {
     const signals: AbortSignal[] = [];
-    const { call, clock } = fixture([risky], {
+    const { call, clock } = single(RISKY, {
       approve: ({ signal }) => {
         signals.push(signal);
-        return new Promise(() => {});
+        return never();
       },
       approvalTimeoutMs: 9_000,
     });
-    const late = call("double", { n: 1 });
+    const late = call({ n: 1 });
     await clock.pass(9_000);
-    assertEquals(
+    assertStringIncludes(
       messageOf(await late),
-      'Cannot call "double": its time was over while it was waiting for approval',
+      "its time was over while it was waiting for approval",
     );
     const controller = new AbortController();
-    const aborted = call("double", { n: 1 }, { signal: controller.signal });
+    const aborted = call({ n: 1 }, { signal: controller.signal });
     await clock.armed();
     controller.abort();
     assertEquals(outcome(await aborted), "aborted");
@@ -236,29 +218,26 @@ describe("approval", () => {
   });
 });
 
-describe("limits on calls at once", () => {
+describe("limits of concurrent calls", () => {
   it("queue calls in order, and reject the calls beyond the queue", async () => {
-    const started: unknown[] = [];
+    const started: number[] = [];
     const ends = [deferred(), deferred(), deferred()];
-    const { call, dispatcher } = fixture([{
-      name: "job",
+    const { call, dispatcher } = single({
       execute: async (params) => {
         const { n } = params as { readonly n: number };
         started.push(n);
         await ends[n]?.promise;
         return n;
       },
-    }], { limits: { maxConcurrent: 1, maxQueued: 2 } });
-    const calls = [0, 1, 2].map((n) => call("job", { n }));
-    assertEquals(started, [0]);
-    assertEquals(dispatcher.metrics().queued, 2);
-    const refused = await call("job", { n: 3 });
-    assertEquals(outcome(refused), "overloaded");
-    assertEquals(!refused.ok && refused.error.retryable, true);
+    }, { limits: { maxConcurrent: 1, maxQueued: 2 } });
+    const calls = [0, 1, 2].map((n) => call({ n }));
+    assertEquals([started, dispatcher.metrics().queued], [[0], 2]);
+    const refused = await call({ n: 3 });
+    assert(!refused.ok);
+    assertEquals([refused.error.code, refused.error.retryable], ["overloaded", true]);
     for (const end of ends) end.resolve();
     assertEquals((await Promise.all(calls)).map(outcome), [0, 1, 2]);
-    assertEquals(started, [0, 1, 2]);
-    assertEquals(dispatcher.metrics().queued, 0);
+    assertEquals([started, dispatcher.metrics().queued], [[0, 1, 2], 0]);
   });
 
   it("hold per tool", async () => {
@@ -274,44 +253,36 @@ describe("limits on calls at once", () => {
     await running;
   });
 
-  it("let a waiting call be aborted or run out of time, without its tool", async () => {
+  it("do not run the tool of a waiting call that is aborted or times out", async () => {
     const end = deferred();
-    const runs: unknown[] = [];
-    const { call, clock } = fixture([{
-      name: "job",
-      execute: async (params) => {
-        runs.push(params);
-        await end.promise;
-      },
-    }], { limits: { maxConcurrent: 1 }, timeoutMs: 1_000 });
-    const running = call("job", { n: 1 }, { timeoutMs: 900 });
+    let runs = 0;
+    const execute = () => (runs++, end.promise);
+    const { call, clock } = single({ execute }, { limits: { maxConcurrent: 1 }, timeoutMs: 1_000 });
+    const running = call({}, { timeoutMs: 900 });
     const controller = new AbortController();
-    const aborted = call("job", { n: 2 }, { signal: controller.signal });
+    const aborted = call({}, { signal: controller.signal });
     controller.abort();
     assertEquals(
       messageOf(await aborted),
-      'Cannot call "job": the call was aborted while it was waiting for a slot',
+      'Cannot call "t": the call was aborted while it was waiting for a slot',
     );
-    const late = call("job", { n: 3 }, { timeoutMs: 50 });
+    const late = call({}, { timeoutMs: 50 });
     await until(() => clock.timers.size === 2);
     clock.advance(50);
     assertEquals(outcome(await late), "timeout");
     end.resolve();
-    assertEquals(outcome(await running), null);
-    assertEquals(runs, [{ n: 1 }]);
-    assertEquals(outcome(await call("job", { n: 4 })), null);
+    assertEquals([outcome(await running), runs], [null, 1]);
+    assertEquals([outcome(await call()), runs], [null, 2]);
   });
 
   it("are not used up by tools that never end", async () => {
     const { call, clock, dispatcher } = fixture([
-      { name: "rude", execute: () => new Promise(() => {}) },
+      { name: "rude", execute: never },
       { name: "fine", execute: () => "ran" },
     ], { limits: { maxConcurrent: 1 }, graceMs: 0 });
     const rude = call("rude");
-    const waiting = call("fine");
     await clock.pass(60_000);
     assertEquals(outcome(await rude), "timeout");
-    assertEquals(["ran", "timeout"].includes(String(outcome(await waiting))), true);
     assertEquals(outcome(await call("fine")), "ran");
     assertEquals(dispatcher.metrics().tools.find(({ id }) => id === "rude")?.abandoned, 1);
   });

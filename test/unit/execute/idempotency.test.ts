@@ -2,7 +2,7 @@ import { describe, it } from "bun:test";
 import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
 import { ToolResult } from "../../../mod.ts";
 import { fingerprintOf } from "../../../src/execute/idempotency.ts";
-import { deferred, fixture, messageOf, outcome } from "./support.ts";
+import { deferred, fixture, messageOf, never, outcome } from "./support.ts";
 
 /** A tool that counts its runs. */
 function counter(end: (run: number) => unknown = (run) => run): {
@@ -180,7 +180,7 @@ describe("an idempotency key", () => {
     ] as const
   ) {
     it(`${title} when the first call was aborted`, async () => {
-      const { tool, runs } = counter((run) => run === 1 ? new Promise(() => {}) : run);
+      const { tool, runs } = counter((run) => run === 1 ? never() : run);
       const { call } = fixture([{ ...tool, idempotent }], { graceMs: 0 });
       const controller = new AbortController();
       const first = call("count", {}, { ...KEY, signal: controller.signal });

@@ -4,6 +4,7 @@ import {
   type Answer,
   type Answers,
   askAboveRisk,
+  type CallTickets,
   type DispatchContext,
   isSuspended,
   type Question,
@@ -19,17 +20,27 @@ import {
   type Fixture,
   fixture as plainFixture,
   messageOf,
+  never,
   outcome,
+  single as plainSingle,
   until,
 } from "./support.ts";
 
+const newTickets = (): CallTickets =>
+  storedTickets(memoryCallStore({ clock: { timestamp: () => 0 } }));
+
 /** A dispatcher whose calls may wait; each ticket works once. */
 function fixture(tools: readonly FakeTool[], options: ToolDispatcherOptions = {}): Fixture {
-  const clock = { timestamp: () => 0 };
-  return plainFixture(tools, {
-    tickets: storedTickets(memoryCallStore({ clock })),
-    ...options,
-  });
+  return plainFixture(tools, { tickets: newTickets(), ...options });
+}
+
+/** The same, of one tool. */
+function single(
+  tool: Partial<FakeTool> | NonNullable<FakeTool["execute"]>,
+  options: ToolDispatcherOptions = {},
+): ReturnType<typeof plainSingle> {
+  const one = typeof tool === "function" ? { execute: tool } : tool;
+  return plainSingle(one, { tickets: newTickets(), ...options });
 }
 
 const accept = (content?: unknown): Answer =>
@@ -43,16 +54,12 @@ async function suspended(result: Promise<ToolResult>): Promise<SuspendedCall> {
 }
 const keysOf = ({ questions }: SuspendedCall): readonly string[] => questions.map(({ key }) => key);
 
-describe("ToolDispatcher.stream() of a call that continues", () => {
+describe("ToolDispatcher.stream() of a resumed call", () => {
   it("does not run the tool if its consumer leaves while the ticket is looked up", async () => {
     const lookup = deferred();
-    const tickets = storedTickets(memoryCallStore({ clock: { timestamp: () => 0 } }));
+    const tickets = newTickets();
     let runs = 0;
-    const { dispatcher } = fixture([{
-      name: "launch",
-      requiresApproval: true,
-      execute: () => ++runs,
-    }], {
+    const { call, dispatcher } = single({ requiresApproval: true, execute: () => ++runs }, {
       approve: "ask",
       tickets: {
         suspend: (call) => tickets.suspend(call),
@@ -62,9 +69,7 @@ describe("ToolDispatcher.stream() of a call that continues", () => {
         },
       },
     });
-    const { ticket, questions: [question] } = await suspended(
-      dispatcher.dispatch({ name: "launch" }),
-    );
+    const { ticket, questions: [question] } = await suspended(call());
     const answers: Answers = { [question?.key ?? ""]: accept() };
     const stream = dispatcher.stream({ ticket, answers });
     void stream.next();
@@ -72,7 +77,7 @@ describe("ToolDispatcher.stream() of a call that continues", () => {
     lookup.resolve();
     await left;
     assertEquals(runs, 0);
-    // The ticket is still good: its call did not come to its tool.
+    // The ticket stays valid, because its tool has not run.
     assertEquals(outcome(await dispatcher.resume(ticket, answers)), 1);
   });
 });
@@ -93,22 +98,19 @@ function answering(
   };
 }
 
-const NAME: FakeTool = {
-  name: "greet",
-  async execute(_, { ask }) {
-    const answer = await ask("name", {
-      message: "Who are you?",
-      schema: { type: "string", minLength: 2 },
-    });
-    return answer.action === "accept" ? `Hello ${answer.content}` : answer.action;
-  },
+const NAME: NonNullable<FakeTool["execute"]> = async (_, { ask }) => {
+  const answer = await ask("name", {
+    message: "Who are you?",
+    schema: { type: "string", minLength: 2 },
+  });
+  return answer.action === "accept" ? `Hello ${answer.content}` : answer.action;
 };
 
 describe("context.ask()", () => {
   it("gives the answer of a caller who can answer now", async () => {
-    const { call } = fixture([NAME]);
+    const { call } = single(NAME);
     const { asked, context } = answering(accept("Ann"));
-    assertEquals(outcome(await call("greet", {}, context)), "Hello Ann");
+    assertEquals(outcome(await call({}, context)), "Hello Ann");
     assertEquals(asked, [{
       key: "name",
       kind: "input",
@@ -119,28 +121,28 @@ describe("context.ask()", () => {
 
   for (const action of ["decline", "cancel"] as const) {
     it(`passes a ${action} to the tool`, async () => {
-      const { call } = fixture([NAME]);
-      assertEquals(outcome(await call("greet", {}, answering({ action }).context)), action);
+      const { call } = single(NAME);
+      assertEquals(outcome(await call({}, answering({ action }).context)), action);
     });
   }
 
   it("passes the call to the caller", async () => {
-    const { call } = fixture([NAME]);
+    const { call } = single(NAME);
     const seen: unknown[] = [];
-    await call("greet", { a: 1 }, {
+    await call({ a: 1 }, {
       principal: "ann",
       onQuestion(_, { tool, principal, arguments: args, signal }) {
         seen.push(tool.id, principal, args, signal.aborted);
         return accept("Ann");
       },
     });
-    assertEquals(seen, ["greet", "ann", { a: 1 }, false]);
+    assertEquals(seen, ["t", "ann", { a: 1 }, false]);
   });
 
   it("asks again with the issues after an invalid answer", async () => {
-    const { call } = fixture([NAME]);
+    const { call } = single(NAME);
     const { asked, context } = answering(accept(7), accept("A"), accept(), accept("Ann"));
-    assertEquals(outcome(await call("greet", {}, context)), "Hello Ann");
+    assertEquals(outcome(await call({}, context)), "Hello Ann");
     assertEquals(asked.map(({ issues }) => issues?.map(({ keyword }) => keyword)), [
       undefined,
       ["type"],
@@ -150,30 +152,30 @@ describe("context.ask()", () => {
   });
 
   it("does not ask for ever", async () => {
-    const { call } = fixture([NAME]);
+    const { call } = single(NAME);
     let asked = 0;
-    const result = await call("greet", {}, { onQuestion: () => (asked++, accept(7)) });
+    const result = await call({}, { onQuestion: () => (asked++, accept(7)) });
     assertEquals([outcome(result), asked], ["input_unavailable", 10]);
     assertStringIncludes(messageOf(result), 'the answers to "name" did not fit 10 times');
   });
 
   it("suspends a call whose caller cannot answer now", async () => {
-    const { call, dispatcher } = fixture([NAME]);
-    const waiting = await suspended(call("greet", {}));
-    assertEquals(messageOf(waiting), 'Cannot call "greet": it waits for an answer: Who are you?');
+    const { call, dispatcher } = single(NAME);
+    const waiting = await suspended(call());
+    assertEquals(messageOf(waiting), 'Cannot call "t": it waits for an answer: Who are you?');
     const result = await dispatcher.resume(waiting.ticket, { name: accept("Ann") });
     assertEquals(outcome(result), "Hello Ann");
   });
 
   it("suspends a call whose caller cannot ask this now", async () => {
-    const { call } = fixture([NAME]);
-    assertEquals(keysOf(await suspended(call("greet", {}, answering(undefined).context))), [
+    const { call } = single(NAME);
+    assertEquals(keysOf(await suspended(call({}, answering(undefined).context))), [
       "name",
     ]);
   });
 
   it("reports only to the tool that its caller does not answer questions", async () => {
-    const { call, reports } = fixture([NAME, {
+    const { call, reports } = fixture([{ name: "greet", execute: NAME }, {
       name: "copes",
       execute: (_, { ask }) =>
         ask("name", { message: "Who are you?" }).catch((error: unknown) => String(error)),
@@ -188,11 +190,11 @@ describe("context.ask()", () => {
   });
 
   it("rejects a malformed answer of the caller, and reports it", async () => {
-    const { call, reports } = fixture([NAME]);
+    const { call, reports } = single(NAME);
     const large = { action: "accept", content: "x".repeat(65_536) };
     for (const answer of [{ nope: 1 }, { action: "maybe" }, "yes", large]) {
       const onQuestion = (): Answer => answer as Answer;
-      const result = await call("greet", {}, { onQuestion });
+      const result = await call({}, { onQuestion });
       assertEquals(outcome(result), "input_unavailable");
       assertStringIncludes(
         messageOf(result),
@@ -203,8 +205,8 @@ describe("context.ask()", () => {
   });
 
   it("asks again with the issues when a call is resumed with an invalid answer", async () => {
-    const { call, dispatcher } = fixture([NAME]);
-    const first = await suspended(call("greet", {}));
+    const { call, dispatcher } = single(NAME);
+    const first = await suspended(call());
     const second = await suspended(dispatcher.resume(first.ticket, { name: accept("A") }));
     assertEquals(second.questions.map(({ issues }) => issues?.[0]?.keyword), ["minLength"]);
     const result = await dispatcher.resume(second.ticket, { name: accept("Ann") });
@@ -212,24 +214,23 @@ describe("context.ask()", () => {
   });
 
   it("fails without a way to ask", async () => {
-    const { call, reports } = plainFixture([NAME]);
-    const result = await call("greet", {});
+    const { call, reports } = plainSingle({ execute: NAME });
+    const result = await call();
     assertEquals(outcome(result), "input_unavailable");
     assertEquals(
       messageOf(result),
-      'Cannot call "greet": it asks a question, and its caller cannot be asked',
+      'Cannot call "t": it asks a question, and its caller cannot be asked',
     );
     assertEquals(reports, []);
   });
 
   it("sends several questions together", async () => {
-    const { call, dispatcher } = fixture([{
-      name: "both",
+    const { call, dispatcher } = single({
       execute: async (_, { ask }) =>
         (await Promise.all(["a", "b"].map((key) => ask(key, { message: key }))))
           .map((answer) => answer.action === "accept" ? answer.content : answer.action),
-    }]);
-    const waiting = await suspended(call("both"));
+    });
+    const waiting = await suspended(call());
     assertEquals(keysOf(waiting), ["a", "b"]);
     assertStringIncludes(messageOf(waiting), "it waits for 2 answers: a; b");
     const half = await suspended(dispatcher.resume(waiting.ticket, { b: accept(2) }));
@@ -307,46 +308,43 @@ describe("context.ask()", () => {
   });
 
   it("does not wait for a tool that hangs after it has asked", async () => {
-    const { call, clock } = fixture([{
-      name: "hangs",
-      execute: (_, { ask }) => ask("k", { message: "?" }).catch(() => new Promise(() => {})),
-    }], { graceMs: 500 });
-    const waiting = suspended(call("hangs"));
+    const { call, clock } = single({
+      execute: (_, { ask }) => ask("k", { message: "?" }).catch(never),
+    }, { graceMs: 500 });
+    const waiting = suspended(call());
     await clock.pass(500);
     assertEquals(keysOf(await waiting), ["k"]);
   });
 
   it("aborts the signal of a suspended call, runs its cleanups, and reports no failure", async () => {
     const told: unknown[] = [];
-    const { call } = fixture([{
-      name: "open",
+    const { call } = single({
       async execute(_, { ask, defer, signal }) {
         defer(() => void told.push("closed"));
         signal.addEventListener("abort", () => told.push("aborted"));
         await ask("k", { message: "?" });
       },
-    }]);
-    await suspended(call("open", {}, { metadata: (value) => void told.push(value) }));
+    });
+    await suspended(call({}, { metadata: (value) => void told.push(value) }));
     assertEquals(told, ["aborted", "closed"]);
   });
 
   it("rolls the transaction back", async () => {
     const log: string[] = [];
-    const { call, dispatcher } = fixture([{
-      name: "write",
+    const { call, dispatcher } = single({
       requiresTransaction: true,
       async execute(_, { ask }) {
         log.push("run");
         await ask("k", { message: "?" });
       },
-    }], {
+    }, {
       transactions: {
         begin: () => (log.push("begin"), { id: "1" }),
         commit: () => void log.push("commit"),
         rollback: (_, { code }) => void log.push(`rollback: ${code}`),
       },
     });
-    const { ticket } = await suspended(call("write"));
+    const { ticket } = await suspended(call());
     assertEquals(log.splice(0), ["begin", "run", "rollback: input_required"]);
     assertEquals((await dispatcher.resume(ticket, { k: accept() })).ok, true);
     assertEquals(log, ["begin", "run", "commit"]);
@@ -354,26 +352,25 @@ describe("context.ask()", () => {
 
   it("can be used in a tool's own rule", async () => {
     let ran = 0;
-    const { call, dispatcher } = fixture([{
-      name: "rule",
+    const { call, dispatcher } = single({
       validate: async (_, { ask }) =>
         (await ask("k", { message: "?" })).action === "accept" ? undefined : "It was not wanted",
       execute: () => ++ran,
-    }]);
-    const { ticket } = await suspended(call("rule"));
+    });
+    const { ticket } = await suspended(call());
     assertEquals(outcome(await dispatcher.resume(ticket, { k: NO })), "invalid_arguments");
     assertEquals(ran, 0);
   });
 
   it("ends with the call that is aborted while it waits for its caller", async () => {
     const controller = new AbortController();
-    const { call } = fixture([NAME]);
+    const { call } = single(NAME);
     const signals: AbortSignal[] = [];
-    const result = call("greet", {}, {
+    const result = call({}, {
       signal: controller.signal,
       onQuestion: (_, { signal }) => {
         signals.push(signal);
-        return new Promise(() => {});
+        return never();
       },
     });
     await until(() => signals.length === 1);
@@ -384,26 +381,24 @@ describe("context.ask()", () => {
 
   it("does not suspend a call that was aborted", async () => {
     const controller = new AbortController();
-    const { call } = fixture([{
-      name: "late",
+    const { call } = single({
       async execute(_, { ask }) {
         controller.abort();
         await ask("k", { message: "?" });
       },
-    }]);
-    assertEquals(outcome(await call("late", {}, { signal: controller.signal })), "aborted");
+    });
+    assertEquals(outcome(await call({}, { signal: controller.signal })), "aborted");
   });
 
   it("does not count the time of a question towards the timeout", async () => {
     const answer = deferred<Answer>();
-    const { call, clock } = fixture([{
-      name: "slow",
+    const { call, clock } = single({
       async execute(_, { ask }) {
         await ask("k", { message: "?" });
-        return await new Promise(() => {});
+        return await never();
       },
-    }], { timeoutMs: 100, approvalTimeoutMs: 10_000, graceMs: 0 });
-    const result = call("slow", {}, { onQuestion: () => answer.promise });
+    }, { timeoutMs: 100, approvalTimeoutMs: 10_000, graceMs: 0 });
+    const result = call({}, { onQuestion: () => answer.promise });
     await until(() => [...clock.timers].some(({ at }) => at === clock.now() + 10_000));
     clock.advance(9_000);
     answer.resolve(accept());
@@ -413,8 +408,8 @@ describe("context.ask()", () => {
   });
 
   it("has a limit for the wait", async () => {
-    const { call, clock } = fixture([NAME], { timeoutMs: 100, approvalTimeoutMs: 10_000 });
-    const result = call("greet", {}, { onQuestion: () => new Promise(() => {}) });
+    const { call, clock } = single(NAME, { timeoutMs: 100, approvalTimeoutMs: 10_000 });
+    const result = call({}, { onQuestion: never });
     await until(() => [...clock.timers].some(({ at }) => at === clock.now() + 10_000));
     clock.advance(10_000);
     assertEquals(outcome(await result), "timeout");
@@ -468,38 +463,35 @@ describe("context.ask()", () => {
   });
 
   it("shows the person what is there to see", async () => {
-    const { call } = fixture([{
-      name: "hidden",
+    const { call } = single({
       execute: (_, { ask }) =>
         ask("k", { message: `Delete a.txt\u202e\u200b${"!".repeat(1_988)}` }),
-    }]);
-    const [question] = (await suspended(call("hidden"))).questions;
+    });
+    const [question] = (await suspended(call())).questions;
     assertMatch(question?.message ?? "", /^Delete a\.txt!+$/);
     assertEquals(question?.message.length, 2_000);
   });
 
   it("is rejected if its message is too long, since the person would agree to a part of it", async () => {
-    const { call } = fixture([{
-      name: "long",
+    const { call } = single({
       execute: (_, { ask }) =>
         ask("k", { message: `${"\u200b".repeat(9_000)}${"!".repeat(2_001)}` }),
-    }]);
-    const result = await call("long");
+    });
+    const result = await call();
     assert(!result.ok);
     assertStringIncludes(result.error.message, '"/message" must have at most 2000 characters');
   });
 
   it("gives the address of an authorization", async () => {
-    const { call, dispatcher } = fixture([{
-      name: "mail",
+    const { call, dispatcher } = single({
       execute: async (_, { ask }) =>
         (await ask("login", {
           kind: "authorization",
           message: "Log in to the mail server",
           url: "https://mail.example/login?state=1",
         })).action,
-    }]);
-    const { questions, ticket } = await suspended(call("mail"));
+    });
+    const { questions, ticket } = await suspended(call());
     assertEquals(questions, [{
       key: "login",
       kind: "authorization",
@@ -510,16 +502,15 @@ describe("context.ask()", () => {
   });
 
   it("writes an address so that it cannot pass for something else", async () => {
-    const { call } = fixture([{
-      name: "mail",
+    const { call } = single({
       execute: (_, { ask }) =>
         ask("login", {
           kind: "authorization",
           message: "Log in",
           url: "https://mail.example/\u001b[31m\nplue: all is well",
         }),
-    }]);
-    const { questions } = await suspended(call("mail"));
+    });
+    const { questions } = await suspended(call());
     assertEquals(questions.map(({ url }) => url), [
       "https://mail.example/%1B[31mplue:%20all%20is%20well",
     ]);
@@ -527,8 +518,7 @@ describe("context.ask()", () => {
 
   it("asks for approval again if its question has changed", async () => {
     let files = 3;
-    const { call, dispatcher } = fixture([{
-      name: "clean",
+    const { call, dispatcher } = single({
       async execute(_, { ask }) {
         const { action } = await ask("sure", {
           kind: "approval",
@@ -536,8 +526,8 @@ describe("context.ask()", () => {
         });
         return action;
       },
-    }]);
-    const first = await suspended(call("clean"));
+    });
+    const first = await suspended(call());
     files = 300;
     const second = await suspended(dispatcher.resume(first.ticket, { sure: accept() }));
     assertEquals(second.questions.map(({ message }) => message), ["Delete 300 files?"]);
@@ -545,29 +535,29 @@ describe("context.ask()", () => {
   });
 
   it("reports that a ticket could not be created", async () => {
-    const { call, reports } = fixture([NAME], {
+    const { call, reports } = single(NAME, {
       tickets: {
         suspend: () => Promise.reject(new Error("The store is full")),
         resume: () => Promise.reject(new Error("The store is gone")),
       },
     });
-    const result = await call("greet", {});
+    const result = await call();
     assertEquals(outcome(result), "unavailable");
-    assertEquals(messageOf(result), 'Cannot call "greet": its ticket could not be made');
+    assertEquals(messageOf(result), 'Cannot call "t": its ticket could not be made');
     assertEquals(reports.map(({ phase, error }) => [phase, String(error)]), [
       ["ask", "Error: The store is full"],
     ]);
   });
 
   it("reports the size of a ticket that is too large", async () => {
-    const { call } = fixture([NAME], { maxArgumentBytes: 2_000_000 });
-    const result = await call("greet", { text: "x".repeat(600_000) });
+    const { call } = single(NAME, { maxArgumentBytes: 2_000_000 });
+    const result = await call({ text: "x".repeat(600_000) });
     assertEquals(outcome(result), "input_unavailable");
     assertMatch(messageOf(result), /its ticket would hold 600\d{3} bytes of .*524288 are allowed/);
   });
 
   it("reports that the option for tickets is not set", async () => {
-    const { dispatcher } = plainFixture([NAME]);
+    const { dispatcher } = plainSingle({ execute: NAME });
     const result = await dispatcher.resume("ticket", {});
     assertEquals(outcome(result), "ticket_refused");
     assertStringIncludes(messageOf(result), "the option tickets is not set");
@@ -580,7 +570,7 @@ describe("context.ask()", () => {
     const used = deferred();
     const slow = deferred();
     let isSlow = true;
-    const { call, dispatcher } = plainFixture([NAME], {
+    const { call, dispatcher } = plainSingle({ execute: NAME }, {
       clock,
       tickets: storedTickets({
         ...store,
@@ -595,7 +585,7 @@ describe("context.ask()", () => {
         },
       }),
     });
-    const { ticket } = await suspended(call("greet"));
+    const { ticket } = await suspended(call());
     const answers = { name: accept("Ann") };
     const late = dispatcher.resume(ticket, answers);
     await used.promise;
@@ -610,8 +600,8 @@ describe("context.ask()", () => {
   });
 
   it("keeps a ticket good whose call was continued in a wrong way", async () => {
-    const { call, dispatcher } = fixture([NAME]);
-    const { ticket } = await suspended(call("greet"));
+    const { call, dispatcher } = single(NAME);
+    const { ticket } = await suspended(call());
     const answers = { name: accept("Ann") };
     for (const wrong of [{ ticket, answer: answers }, { ticket, answers, sessionId: "s" }]) {
       const result = await dispatcher.dispatch(wrong);
@@ -622,7 +612,7 @@ describe("context.ask()", () => {
   });
 
   it("reports that a ticket cannot be looked up, and runs nothing", async () => {
-    const { dispatcher, reports } = fixture([NAME], {
+    const { dispatcher, reports } = single(NAME, {
       tickets: {
         suspend: () => Promise.reject(new Error("The store is full")),
         resume: () => Promise.reject(new Error("The store is gone")),
@@ -635,23 +625,22 @@ describe("context.ask()", () => {
 
   it("releases the idempotency key of a suspended call, and keeps it for the resumed call", async () => {
     let runs = 0;
-    const { call, dispatcher } = fixture([{
-      name: "pay",
+    const { call, dispatcher } = single({
       async execute(_, { ask }) {
         await ask("sure", { message: "?" });
         return ++runs;
       },
-    }]);
+    });
     const context = { principal: "ann", idempotencyKey: "k" };
-    const { ticket } = await suspended(call("pay", {}, context));
+    const { ticket } = await suspended(call({}, context));
     const result = await dispatcher.resume(ticket, { sure: accept() }, { principal: "ann" });
     assertEquals(outcome(result), 1);
-    const again = await call("pay", {}, context);
+    const again = await call({}, context);
     assertEquals([outcome(again), again.replayed, runs], [1, true, 1]);
   });
 
   it("gives the ticket of a call that the tool has dispatched", async () => {
-    const { registry, call, dispatcher } = fixture([NAME, {
+    const { registry, call, dispatcher } = fixture([{ name: "greet", execute: NAME }, {
       name: "bridge",
       execute: (): Promise<ToolResult> => dispatcher.dispatch({ name: "greet" }),
     }, {
@@ -696,15 +685,14 @@ describe("context.step()", () => {
   it("is stored if it was running when another part of the tool asked", async () => {
     const work = deferred<string>();
     let taken = 0;
-    const { call, dispatcher } = fixture([{
-      name: "both",
+    const { call, dispatcher } = single({
       execute: async (_, { ask, step }) =>
         await Promise.all([
           ask("k", { message: "?" }).then(({ action }) => action),
           step("slow", () => (taken++, work.promise)),
         ]),
-    }]);
-    const waiting = suspended(call("both"));
+    });
+    const waiting = suspended(call());
     await until(() => taken === 1);
     work.resolve("done");
     const { ticket } = await waiting;
@@ -714,23 +702,21 @@ describe("context.step()", () => {
 
   it("is rejected in a transaction, which would be rolled back without it", async () => {
     let rows = 0;
-    const { call } = fixture([{
-      name: "insert",
+    const { call } = single({
       requiresTransaction: true,
       execute: (_, { step }) => step("row", () => ++rows),
-    }], { transactions: { begin: () => ({ id: "1" }), commit: () => {}, rollback: () => {} } });
-    const result = await call("insert");
+    }, { transactions: { begin: () => ({ id: "1" }), commit: () => {}, rollback: () => {} } });
+    const result = await call();
     assertEquals([outcome(result), rows], ["threw", 0]);
     assertStringIncludes(messageOf(result), "its transaction may be rolled back");
   });
 
   it("may ask, and is taken again then", async () => {
-    const { call, clock, dispatcher } = fixture([{
-      name: "nested",
+    const { call, clock, dispatcher } = single({
       execute: (_, { ask, step }) =>
         step("outer", async () => (await ask("inner", { message: "?" })).action),
-    }], { graceMs: 500 });
-    const waiting = suspended(call("nested"));
+    }, { graceMs: 500 });
+    const waiting = suspended(call());
     await clock.pass(500);
     const { ticket } = await waiting;
     assertEquals(outcome(await dispatcher.resume(ticket, { inner: accept() })), "accept");
@@ -738,8 +724,7 @@ describe("context.step()", () => {
 
   it("rejects with the error of its work, and does not store it", async () => {
     let tries = 0;
-    const { call, dispatcher } = fixture([{
-      name: "flaky",
+    const { call, dispatcher } = single({
       async execute(_, { ask, step }) {
         const got = await step("try", () => {
           if (++tries === 1) throw new Error("Not yet");
@@ -748,22 +733,21 @@ describe("context.step()", () => {
         await ask("k", { message: "?" });
         return got;
       },
-    }]);
-    const { ticket } = await suspended(call("flaky"));
+    });
+    const { ticket } = await suspended(call());
     assertEquals(outcome(await dispatcher.resume(ticket, { k: accept() })), 2);
   });
 
   it("rejects results that are not JSON or too large, in one step or in all", async () => {
-    const { call } = fixture([{
-      name: "step",
+    const { call } = single({
       async execute(_, { step, services: { results } }) {
         for (const [index, result] of (results as unknown[]).entries()) {
           await step(`${index}`, () => result);
         }
       },
-    }]);
+    });
     const refused = async (...results: unknown[]): Promise<string> =>
-      messageOf(await call("step", {}, { services: { results } }));
+      messageOf(await call({}, { services: { results } }));
     assertStringIncludes(await refused(NaN), 'Cannot take the step "0": it is NaN');
     assertStringIncludes(await refused(new Map()), "an instance of Map");
     assertStringIncludes(await refused("x".repeat(70_000)), "more than 65536 bytes of JSON");
@@ -870,7 +854,7 @@ describe("approval that is asked for", () => {
   });
 
   it("is required by a policy that fails", async () => {
-    const { registry, dispatcher } = fixture([{ name: "rm", execute: () => "gone" }], {
+    const { registry, dispatcher } = single({ execute: () => "gone" }, {
       approve: "ask",
     });
     const odd: readonly (() => unknown)[] = [
@@ -882,11 +866,11 @@ describe("approval that is asked for", () => {
     ];
     for (const requiresApproval of odd as readonly (() => never)[]) {
       const toolset = registry.select({ policies: [{ allow: () => true, requiresApproval }] });
-      await suspended(dispatcher.withToolset(toolset).dispatch({ name: "rm" }));
+      await suspended(dispatcher.withToolset(toolset).dispatch({ name: "t" }));
     }
     const sure = registry.select({
       policies: [{ allow: () => true, requiresApproval: () => false }],
     });
-    assertEquals((await dispatcher.withToolset(sure).dispatch({ name: "rm" })).ok, true);
+    assertEquals((await dispatcher.withToolset(sure).dispatch({ name: "t" })).ok, true);
   });
 });

@@ -9,12 +9,11 @@ import {
   type TransactionManager,
 } from "../../../mod.ts";
 import type { Layer, LayerFunction, ToolDispatcherOptions } from "../../../src/execute/mod.ts";
-import { deferred, type FakeTool, fixture } from "./support.ts";
+import { deferred, type FakeTool, fixture, never, single } from "./support.ts";
 
 const fail = (): never => {
   throw new Error("broken");
 };
-const never = (): Promise<never> => new Promise(() => {});
 const around = (run: LayerFunction): Layer => ({ name: "own", stage: "run", for: () => run });
 const transactions: TransactionManager = {
   begin: () => ({ id: "tx" }),
@@ -77,14 +76,8 @@ describe("the failure of a call", () => {
     it(`says that the tool ${ran === "no" ? "did not run" : "ran"}: ${code} ${what}`, async () => {
       let runs = 0;
       const execute = tool?.execute ?? (() => "done");
-      const { call } = fixture([{
-        name: "t",
-        ...tool,
-        execute: (...given) => {
-          runs++;
-          return execute(...given);
-        },
-      }], options);
+      const run: typeof execute = (...given) => (runs++, execute(...given));
+      const { call } = fixture([{ name: "t", ...tool, execute: run }], options);
       const result = await call(name, args, context);
       assert(!result.ok);
       assertEquals([result.error.code, result.error.ran], [code, ran]);
@@ -94,9 +87,9 @@ describe("the failure of a call", () => {
 
   it('is "no" for a call that waited for a slot', async () => {
     const limits = { maxConcurrent: 1, maxQueued: 0 };
-    const { call } = fixture([{ name: "t", execute: never }], { limits });
-    void call("t");
-    const result = await call("t");
+    const { call } = single({ execute: never }, { limits });
+    void call();
+    const result = await call();
     assert(!result.ok);
     assertEquals([result.error.code, result.error.ran], ["overloaded", "no"]);
   });
@@ -140,15 +133,14 @@ describe("the failure of a call", () => {
         await new Promise((resolve) => signal.addEventListener("abort", resolve));
         return ToolResult.error("aborted", "It has not begun there", { ran: "no" });
       };
-      const { call } = fixture([{
-        name: "t",
+      const { call } = single({
         execute: !isGenerator ? execute : async function* (...given) {
           yield 1;
           return await execute(...given);
         },
-      }]);
+      });
       const abort = new AbortController();
-      const pending = call("t", {}, { signal: abort.signal });
+      const pending = call({}, { signal: abort.signal });
       await started.promise;
       abort.abort();
       const result = await pending;
@@ -158,8 +150,8 @@ describe("the failure of a call", () => {
   }
 
   it("is not a field of a success, or of a call that waits for answers", async () => {
-    const { call } = fixture([{ name: "t", execute: () => 1 }]);
-    assertEquals(Object.keys(await call("t")), ["ok", "content", "durationMs"]);
+    const { call } = single({ execute: () => 1 });
+    assertEquals(Object.keys(await call()), ["ok", "content", "durationMs"]);
   });
 });
 
@@ -187,29 +179,28 @@ describe("a tool that may have run", () => {
 
   it("is not retryable if a layer returns the result", async () => {
     const lost = ToolResult.error("unavailable", "Lost", { ran: "unknown" });
-    const { call } = fixture([{ name: "t", execute: () => 1 }], {
+    const { call } = single({ execute: () => 1 }, {
       layers: [around(() => lost)],
     });
-    const result = await call("t");
+    const result = await call();
     assert(!result.ok);
     assertEquals([result.error.ran, result.error.retryable], ["unknown", false]);
   });
 
   it("is not run again by a layer that retries what is retryable", async () => {
     let runs = 0;
-    const { call } = fixture([{
-      name: "t",
+    const { call } = single({
       execute: () => {
         runs++;
         return ToolResult.error("unavailable", "Lost", { ran: "unknown" });
       },
-    }], {
+    }, {
       layers: [around(async (call, next) => {
         const result = await next(call);
         return !result.ok && result.error.retryable ? await next(call) : result;
       })],
     });
-    await call("t");
+    await call();
     assertEquals(runs, 1);
   });
 
@@ -225,9 +216,9 @@ describe("a tool that may have run", () => {
   });
 
   it("is the same for a replayed failure as for the first call", async () => {
-    const { call } = fixture([{ name: "t", execute: fail }]);
-    const first = await call("t", {}, { idempotencyKey: "k" });
-    const again = await call("t", {}, { idempotencyKey: "k" });
+    const { call } = single({ execute: fail });
+    const first = await call({}, { idempotencyKey: "k" });
+    const again = await call({}, { idempotencyKey: "k" });
     assert(!first.ok && !again.ok);
     assertEquals(again.replayed, true);
     assertEquals(again.error, first.error);

@@ -1,7 +1,7 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import type { ToolEvent } from "../../../mod.ts";
-import { deferred, fixture, outcome, until } from "./support.ts";
+import { deferred, fixture, never, outcome, single, until } from "./support.ts";
 
 async function collect(stream: AsyncIterable<ToolEvent>): Promise<ToolEvent[]> {
   const events: ToolEvent[] = [];
@@ -24,8 +24,7 @@ function short(event: ToolEvent): unknown {
 
 describe("ToolDispatcher.stream()", () => {
   it("gives numbered events in order, and one result, last", async () => {
-    const { dispatcher } = fixture([{
-      name: "work",
+    const { dispatcher } = single({
       async *execute(_, { metadata, progress }) {
         metadata({ phase: "start" });
         yield "a";
@@ -33,8 +32,8 @@ describe("ToolDispatcher.stream()", () => {
         yield { b: 1 };
         return "end";
       },
-    }]);
-    const events = await collect(dispatcher.stream({ name: "work", callId: "c1" }));
+    });
+    const events = await collect(dispatcher.stream({ name: "t", callId: "c1" }));
     assertEquals(events.map(({ type }) => type), [
       "metadata",
       "output",
@@ -74,9 +73,9 @@ describe("ToolDispatcher.stream()", () => {
   });
 
   it("names each call with one id of its own", async () => {
-    const { dispatcher } = fixture([{ name: "sync", execute: (_, { callId }) => callId }]);
-    const [first] = await collect(dispatcher.stream({ name: "sync" }));
-    const [second] = await collect(dispatcher.stream({ name: "sync" }));
+    const { dispatcher } = single({ execute: (_, { callId }) => callId });
+    const [first] = await collect(dispatcher.stream({ name: "t" }));
+    const [second] = await collect(dispatcher.stream({ name: "t" }));
     const [unknown] = await collect(dispatcher.stream({ name: "none" }));
     assert(first?.type === "result" && second !== undefined && unknown !== undefined);
     assertEquals(outcome(first.result), first.callId);
@@ -88,14 +87,13 @@ describe("ToolDispatcher.stream()", () => {
 
   it("sends copies, which the tool cannot change afterwards", async () => {
     const shared = { n: 1 };
-    const { dispatcher } = fixture([{
-      name: "mutates",
+    const { dispatcher } = single({
       execute: (_, { metadata }) => {
         metadata(shared);
         shared.n = 2;
       },
-    }]);
-    const [event] = await collect(dispatcher.stream({ name: "mutates" }));
+    });
+    const [event] = await collect(dispatcher.stream({ name: "t" }));
     assert(event?.type === "metadata");
     assertEquals(event.value, { n: 1 });
     assert(Object.isFrozen(event.value));
@@ -103,8 +101,8 @@ describe("ToolDispatcher.stream()", () => {
 
   it("begins when the first event is read, and not before", async () => {
     let runs = 0;
-    const { dispatcher } = fixture([{ name: "count", execute: () => ++runs }]);
-    const stream = dispatcher.stream({ name: "count" });
+    const { dispatcher } = single({ execute: () => ++runs });
+    const stream = dispatcher.stream({ name: "t" });
     await Promise.resolve();
     assertEquals(runs, 0);
     assertEquals(dispatcher.metrics().inFlight, 0);
@@ -121,16 +119,15 @@ describe("ToolDispatcher.stream()", () => {
   ) {
     it(`resumes a generator when its ${what} is read`, async () => {
       const log: number[] = [];
-      const { dispatcher } = fixture([{
-        name: "produces",
+      const { dispatcher } = single({
         async *execute() {
           for (let n = 0; n < 50; n++) {
             log.push(n);
             yield output;
           }
         },
-      }], { maxBufferedEvents: 4 });
-      const stream = dispatcher.stream({ name: "produces" });
+      }, { maxBufferedEvents: 4 });
+      const stream = dispatcher.stream({ name: "t" });
       await stream.next();
       await until(() => log.length === made);
       for (let turn = 0; turn < 200; turn++) await Promise.resolve();
@@ -142,8 +139,7 @@ describe("ToolDispatcher.stream()", () => {
   }
 
   it("keeps the newest progress, and drops metadata over the bound with a count", async () => {
-    const { dispatcher } = fixture([{
-      name: "talks",
+    const { dispatcher } = single({
       execute: (_, { metadata, progress }) => {
         for (let n = 0; n < 10; n++) {
           metadata(n);
@@ -151,8 +147,8 @@ describe("ToolDispatcher.stream()", () => {
         }
         metadata(1n);
       },
-    }], { maxBufferedEvents: 3 });
-    const events = await collect(dispatcher.stream({ name: "talks" }));
+    }, { maxBufferedEvents: 3 });
+    const events = await collect(dispatcher.stream({ name: "t" }));
     const last = events.at(-1);
     assertEquals(events.filter(({ type }) => type === "progress").map(short), [9]);
     assert(last?.type === "result");
@@ -164,8 +160,7 @@ describe("ToolDispatcher.stream()", () => {
 
   it("aborts the call when its consumer leaves, and waits until it has ended", async () => {
     const log: string[] = [];
-    const { dispatcher } = fixture([{
-      name: "files",
+    const { dispatcher } = single({
       async *execute(_, { signal, defer }) {
         signal.addEventListener("abort", () => log.push("aborted"));
         defer(() => void log.push("cleanup"));
@@ -175,8 +170,8 @@ describe("ToolDispatcher.stream()", () => {
           log.push("closed");
         }
       },
-    }]);
-    for await (const event of dispatcher.stream({ name: "files" })) {
+    });
+    for await (const event of dispatcher.stream({ name: "t" })) {
       if (event.type === "output" && event.value === 3) break;
     }
     assertEquals(log, ["aborted", "closed", "cleanup"]);
@@ -185,11 +180,11 @@ describe("ToolDispatcher.stream()", () => {
   });
 
   it("is over after the result, and after it was left", async () => {
-    const { dispatcher } = fixture([{ name: "one", execute: () => 1 }]);
-    const stream = dispatcher.stream({ name: "one" });
+    const { dispatcher } = single({ execute: () => 1 });
+    const stream = dispatcher.stream({ name: "t" });
     await collect(stream);
     assertEquals(await stream.next(), { done: true, value: undefined });
-    const unused = dispatcher.stream({ name: "one" });
+    const unused = dispatcher.stream({ name: "t" });
     await unused.return?.();
     assertEquals(await unused.next(), { done: true, value: undefined });
     assertEquals(dispatcher.metrics().calls, 1);
@@ -197,15 +192,14 @@ describe("ToolDispatcher.stream()", () => {
 
   it("answers consumers that ask ahead, in order", async () => {
     const go = deferred();
-    const { dispatcher } = fixture([{
-      name: "two",
+    const { dispatcher } = single({
       async *execute() {
         await go.promise;
         yield "a";
         return "b";
       },
-    }]);
-    const stream = dispatcher.stream({ name: "two" });
+    });
+    const stream = dispatcher.stream({ name: "t" });
     const asked = [stream.next(), stream.next(), stream.next()];
     go.resolve();
     const [first, second, third] = await Promise.all(asked);
@@ -216,32 +210,30 @@ describe("ToolDispatcher.stream()", () => {
 
   it("ends with its result when the caller aborts or the time is over", async () => {
     const controller = new AbortController();
-    const { dispatcher, clock } = fixture([{
-      name: "waits",
+    const { dispatcher, clock } = single({
       async *execute() {
         yield 1;
-        await new Promise(() => {});
+        await never();
       },
-    }], { graceMs: 0 });
+    }, { graceMs: 0 });
     const aborted: unknown[] = [];
-    for await (const event of dispatcher.stream({ name: "waits" }, { signal: controller.signal })) {
+    for await (const event of dispatcher.stream({ name: "t" }, { signal: controller.signal })) {
       aborted.push(short(event));
       controller.abort();
     }
     assertEquals(aborted, [1, "aborted"]);
-    const late = collect(dispatcher.stream({ name: "waits" }));
+    const late = collect(dispatcher.stream({ name: "t" }));
     await clock.pass(60_000);
     assertEquals((await late).map(short), [1, "timeout"]);
   });
 
   it("does not hold up a generator whose consumer reads nothing more", async () => {
-    const { dispatcher, clock } = fixture([{
-      name: "produces",
+    const { dispatcher, clock } = single({
       async *execute() {
         for (let n = 0; n < 50; n++) yield n;
       },
-    }], { maxBufferedEvents: 1 });
-    const stream = dispatcher.stream({ name: "produces" });
+    }, { maxBufferedEvents: 1 });
+    const stream = dispatcher.stream({ name: "t" });
     await stream.next();
     await clock.pass(60_000);
     await until(() => dispatcher.metrics().inFlight === 0);

@@ -9,7 +9,7 @@ import {
 } from "../../../../src/core.ts";
 import { typeboxEngine } from "../../../../src/adapters/typebox/mod.ts";
 import { ToolResult } from "../../../../src/tool/mod.ts";
-import { deferred, FakeClock, type FakeTool, fakeTool, outcome } from "../support.ts";
+import { deferred, FakeClock, type FakeTool, fakeTool, never, outcome } from "../support.ts";
 
 function dispatcherOf(
   tool: Partial<FakeTool>,
@@ -121,7 +121,7 @@ const denies: ReturnType<NonNullable<Layer["for"]>> = (call) => call.fail("denie
 
 describe("a call", () => {
   it("ends at its timeout while a library checks the result", async () => {
-    const returns = standard(new Promise(() => {}));
+    const returns = standard(never());
     assertEquals(await outcomeInTime({ returns }, []), "timeout");
   });
 
@@ -145,7 +145,7 @@ describe("a call", () => {
       stage: "call",
       for: () => async (call, next) => {
         await next(call);
-        return await call.wait("waiting for a log", new Promise<never>(() => {}));
+        return await call.wait("waiting for a log", never());
       },
     };
     assertEquals(await outcomeInTime({}, [waits]), "threw");
@@ -189,7 +189,7 @@ describe("a call", () => {
         throw new Error("at the end");
       }],
       ["rejects", () => Promise.reject(new Error("at the end"))],
-      ["never settles", () => new Promise<never>(() => {})],
+      ["never settles", () => never()],
       ["gives nothing", () => undefined as never],
     ] as const satisfies readonly (readonly [string, () => unknown])[]
   ) {
