@@ -237,13 +237,6 @@ describe("the configuration of a repository", () => {
 
   for (
     const [what, arrange] of [
-      ["a monitor", async (test) => {
-        git(test.path, "config", "core.fsmonitor", await test.program("p"));
-      }],
-      ["a filter", async (test) => {
-        await test.folder.fill({ "ws/.gitattributes": "* filter=x\n" });
-        git(test.path, "config", "filter.x.clean", await test.program("p"));
-      }],
       ["a filter that is a process", async (test) => {
         await test.folder.fill({ "ws/.git/info/attributes": "* filter=x\n" });
         git(test.path, "config", "filter.x.process", await test.program("p"));
@@ -264,18 +257,10 @@ describe("the configuration of a repository", () => {
         await test.folder.fill({ "more": setting("core.fsmonitor", await test.program("p")) });
         git(test.path, "config", "include.path", "../../more");
       }],
-      ["a configuration that is included on a condition", async (test) => {
-        await test.folder.fill({ "more": setting("core.fsmonitor", await test.program("p")) });
-        git(test.path, "config", "includeIf.onbranch:main.path", "../../more");
-      }],
       ["a configuration of the worktree", async (test) => {
         git(test.path, "config", "core.repositoryFormatVersion", "1");
         git(test.path, "config", "extensions.worktreeConfig", "true");
         git(test.path, "config", "--worktree", "core.fsmonitor", await test.program("p"));
-      }],
-      ["a signing program", async (test) => {
-        git(test.path, "config", "commit.gpgSign", "true");
-        git(test.path, "config", "gpg.program", await test.program("p"));
       }],
       ["a signing program for another format", async (test) => {
         git(test.path, "config", "commit.gpgSign", "true");
@@ -286,17 +271,9 @@ describe("the configuration of a repository", () => {
         const program = await test.program("p");
         await lacking(test, ["remote.x.url", `ext::${program}`], ["protocol.ext.allow", "always"]);
       }],
-      ["a missing commit, and an address that turns into a program", async (test) => {
-        const url = `url.ext::${await test.program("p")} .insteadOf`;
-        await lacking(test, ["remote.x.url", "h:"], [url, "h:"], ["protocol.allow", "always"]);
-      }],
       ["a missing commit, and a program for ssh", async (test) => {
         const program = await test.program("p");
         await lacking(test, ["remote.x.url", "ssh://h/x"], ["core.sshCommand", program]);
-      }],
-      ["a missing commit, and a program for the other side", async (test) => {
-        const program = await test.program("p");
-        await lacking(test, ["remote.x.url", test.path], ["remote.x.uploadpack", program]);
       }],
       ["a submodule with a filter of its own", async (test) => {
         const sub = join(test.path, "sub");
@@ -364,34 +341,6 @@ describe("the configuration of a repository", () => {
     plainGit(test.path, "show", missing);
     assertEquals(await test.ran(), ["p"]);
   });
-
-  itOnUnix("starts no process, according to the trace of git", async () => {
-    await using test = await trap();
-    const sub = join(test.path, "sub");
-    await mkdir(sub);
-    makeRepository(sub);
-    git(test.path, "-c", "advice.addEmbeddedRepo=false", "add", "sub");
-    git(test.path, "commit", "--quiet", "--message=Sub");
-    const log = join(test.folder.path, "trace");
-    const real = spawnSync("sh", ["-c", "command -v git"], { encoding: "utf8" }).stdout.trim();
-    const script = `#!/bin/sh\nGIT_TRACE2_EVENT=${log} exec ${real} "$@"\n`;
-    await test.folder.fill({ "bin/git": script });
-    await chmod(join(test.folder.path, "bin/git"), 0o755);
-    const children = async () => {
-      const events = (await readFile(log, "utf8")).trim().split("\n")
-        .map((line) => JSON.parse(line) as { readonly event: string; readonly argv?: unknown });
-      await rm(log);
-      assert(events.some(({ event }) => event === "start"), "the trace is written");
-      return events.filter(({ event }) => event === "child_start").map(({ argv }) => argv);
-    };
-    using _ = variables({ PATH: `${join(test.folder.path, "bin")}:${process.env["PATH"]}` });
-    const answers = await callAll(test.path);
-    assertEquals(new Set(answers.map(({ code }) => code)), new Set(["ok"]));
-    assertEquals(await children(), []);
-    // The control: git starts another git in the submodule.
-    plainGit(test.path, "add", "--all");
-    assertEquals((await children()).length, 1);
-  });
 });
 
 describe("the place of a repository", () => {
@@ -412,10 +361,6 @@ describe("the place of a repository", () => {
       ["a .git that is a link", "is not a folder", async ({ path, other }) => {
         await rm(join(path, ".git"), { recursive: true });
         await symlink(join(other, ".git"), join(path, ".git"));
-      }],
-      ["a worktree of another repository", "is not a folder", async ({ path, other }) => {
-        await rm(path, { recursive: true });
-        git(other, "worktree", "add", "--quiet", path);
       }],
       ["a common folder elsewhere", "the file commondir", async ({ path, other }) => {
         await writeFile(join(path, ".git/commondir"), join(other, ".git"));
@@ -452,30 +397,28 @@ describe("the place of a repository", () => {
     });
   }
 
-  itOnUnix("rejects a list of stores that is a pipe, without waiting for it", async () => {
-    await using test = await trap();
-    spawnSync("mkfifo", [join(test.path, ".git/objects/info/alternates")]);
-    for (const { code, text } of await callAll(test.path)) {
-      assertEquals(code, "denied");
-      assertStringIncludes(text, "the file objects/info/alternates");
-    }
-  });
-
-  it("contains no link: a commit does not append to the target of a link", async () => {
-    await using test = await neighbours();
-    const profile = join(test.folder.path, "profile");
-    for (const exists of [false, true]) {
-      if (exists) await writeFile(profile, "mine\n");
-      await rm(join(test.path, ".git/logs/HEAD"));
-      await symlink(profile, join(test.path, ".git/logs/HEAD"));
-      const { code, text } = await call(test.path, "git-commit", { message: "m", paths: ["a"] });
-      assertEquals([code, existsSync(profile)], ["denied", exists]);
-      assertStringIncludes(text, "symbolic link");
-    }
-    assertEquals(await readFile(profile, "utf8"), "mine\n");
-    git(test.path, "commit", "--quiet", "--allow-empty", "--message=By hand");
-    assertStringIncludes(await readFile(profile, "utf8"), "By hand");
-  });
+  for (
+    const [what, why, arrange] of [
+      ["a list of stores that is a pipe", "the file objects/info/alternates", (test) => {
+        spawnSync("mkfifo", [join(test.path, ".git/objects/info/alternates")]);
+        return Promise.resolve();
+      }],
+      ["a log that is a link, to which a commit would append", "symbolic link", async (test) => {
+        await rm(join(test.path, ".git/logs/HEAD"));
+        await symlink(join(test.folder.path, "profile"), join(test.path, ".git/logs/HEAD"));
+      }],
+    ] as [string, string, (test: Trap) => Promise<void>][]
+  ) {
+    itOnUnix(`has no part that is a pipe or a link: rejects ${what}`, async () => {
+      await using test = await trap();
+      await arrange(test);
+      for (const { code, text } of await callAll(test.path)) {
+        assertEquals(code, "denied");
+        assertStringIncludes(text, why);
+      }
+      assertEquals(existsSync(join(test.folder.path, "profile")), false);
+    });
+  }
 
   it("uses the workspace even if core.worktree names another folder", async () => {
     await using test = await neighbours();

@@ -114,14 +114,6 @@ describe("resolveInside()", () => {
     }
     assertEquals((await resolveInside(folder.path, ".gitignore")).relative, ".gitignore");
   });
-
-  it("never shows where the workspace lies", async () => {
-    await using folder = await temporaryFolder({ "a.txt": "a" });
-    for (const path of ["../x", "a.txt/b", "/etc/passwd", "n".repeat(300)]) {
-      const refused = await assertRejects(() => resolveInside(folder.path, path), Refusal);
-      assertEquals(refused.message.includes(folder.path), false);
-    }
-  });
 });
 
 describe("isGitName()", () => {
@@ -136,20 +128,6 @@ describe("isGitName()", () => {
 });
 
 describe("openInside()", () => {
-  it("opens a file", async () => {
-    await using folder = await temporaryFolder({ "a.txt": "hello" });
-    const handle = await openInside(await resolveInside(folder.path, "a.txt"));
-    assertEquals(await handle.readFile("utf8"), "hello");
-    await handle.close();
-  });
-
-  it("rejects a folder and a missing file", async () => {
-    await using folder = await temporaryFolder({ "src/a": "a" });
-    const open = async (path: string) => openInside(await resolveInside(folder.path, path));
-    await assertRejects(() => open("src"), Refusal, "it is a folder");
-    await assertRejects(() => open("src/b"), Refusal, "it does not exist");
-  });
-
   it("rejects a file and a folder that were replaced by a link after the check", async () => {
     await using folder = await temporaryFolder({
       "root/a.txt": "a",

@@ -1,5 +1,5 @@
 import process from "node:process";
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assertEquals, assertRejects } from "@std/assert";
 import { describe, it } from "bun:test";
 import { Refusal } from "../../../examples/workspace/refusal.ts";
 import {
@@ -7,7 +7,7 @@ import {
   type ProcessOptions,
   runProcess,
 } from "../../../examples/workspace/run_process.ts";
-import { gone, isAlive, temporaryFolder } from "./testing.ts";
+import { gone, temporaryFolder } from "./testing.ts";
 
 const env = { PATH: process.env["PATH"] ?? "" };
 
@@ -101,31 +101,5 @@ describe("runProcess()", () => {
     const output = runProcess(shell("touch started", { signal, cwd: folder.path }));
     await assertRejects(() => output.next(), Error, "too late");
     assertEquals(await folder.list(), []);
-  });
-
-  it("leaves no listener on the signal", async () => {
-    const controller = new AbortController();
-    let listeners = 0;
-    const { signal } = controller;
-    const add = signal.addEventListener.bind(signal);
-    const remove = signal.removeEventListener.bind(signal);
-    signal.addEventListener = ((...args: Parameters<typeof add>) => {
-      listeners++;
-      add(...args);
-    }) as typeof add;
-    signal.removeEventListener = ((...args: Parameters<typeof remove>) => {
-      listeners--;
-      remove(...args);
-    }) as typeof remove;
-    await collectProcess({ ...shell("true", { signal }), maxBytes: 10 });
-    assertEquals(listeners, 0);
-  });
-});
-
-describe("isAlive()", () => {
-  it("distinguishes a running process from an ended process", async () => {
-    assert(isAlive(process.pid));
-    const done = await collectProcess({ ...shell("echo $$"), maxBytes: 100 });
-    await gone([Number(done.stdout)]);
   });
 });

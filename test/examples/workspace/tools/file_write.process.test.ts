@@ -1,21 +1,19 @@
 import { chmod, open, stat, symlink } from "node:fs/promises";
 import { join } from "node:path";
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
-import { ToolDispatcher } from "../../../../mod.ts";
-import { createWorkspaceRegistry } from "../../../../examples/workspace/mod.ts";
-import { temporaryFolder, testWorkspace } from "../testing.ts";
+import { testWorkspace } from "../testing.ts";
 
 describe("file-write", () => {
-  it("creates a file", async () => {
+  it("creates a file with the folders that are missing", async () => {
     await using test = await testWorkspace();
-    assertEquals(await test.ok("file-write", { path: "a.txt", content: "häh" }), {
-      path: "a.txt",
+    assertEquals(await test.ok("file-write", { path: "a/b/c.txt", content: "häh" }), {
+      path: "a/b/c.txt",
       bytes: 4,
       created: true,
     });
-    assertEquals(await test.folder.read("a.txt"), "häh");
-    assertEquals(await test.folder.list(), ["a.txt"]);
+    assertEquals(await test.folder.read("a/b/c.txt"), "häh");
+    assertEquals(await test.folder.list(), ["a/", "a/b/", "a/b/c.txt"]);
   });
 
   it("replaces a file only with overwrite", async () => {
@@ -42,25 +40,11 @@ describe("file-write", () => {
     assertEquals((await stat(join(test.folder.path, "run.sh"))).mode & 0o777, 0o751);
   });
 
-  it("makes the folders that are missing", async () => {
-    await using test = await testWorkspace();
-    await test.ok("file-write", { path: "a/b/c", content: "x" });
-    assertEquals(await test.folder.list(), ["a/", "a/b/", "a/b/c"]);
-  });
-
   it("writes through a link that stays inside, to the file it points to", async () => {
     await using test = await testWorkspace({ "real": "old" });
     await symlink("real", join(test.folder.path, "link"));
     await test.ok("file-write", { path: "link", content: "new", overwrite: true });
     assertEquals(await test.folder.read("real"), "new");
-  });
-
-  it("takes names that mean something to JavaScript", async () => {
-    await using test = await testWorkspace();
-    for (const path of ["__proto__", "constructor", "toString"]) {
-      await test.ok("file-write", { path, content: path });
-      assertEquals(await test.folder.read(path), path);
-    }
   });
 
   it("changes nothing when the call is aborted before the file is replaced", async () => {
@@ -85,43 +69,4 @@ describe("file-write", () => {
     assertEquals(texts.includes(await test.folder.read("a")), true);
     assertEquals(await test.folder.list(), ["a"]);
   });
-
-  for (
-    const [what, args, code, message] of [
-      ["a path outside", { path: "../x" }, "denied", 'it contains ".."'],
-      ["an absolute path outside", { path: "/tmp/x" }, "denied", "outside the workspace"],
-      ["a link that leads outside", { path: "out", overwrite: true }, "denied", "leads outside"],
-      ["a new file behind such a link", { path: "outdir/x" }, "denied", "leads outside"],
-      ["a link to nothing", { path: "nothing" }, "denied", "symbolic link"],
-      ["a folder", { path: "d", overwrite: true }, "denied", "not a regular file"],
-      ["a file as a folder", { path: "a/b" }, "invalid_arguments", "not a folder"],
-      ["git's own files", { path: ".git/hooks/pre-commit" }, "denied", ".git"],
-      ["a .git file", { path: "d/.git" }, "denied", ".git"],
-      ["a name with NUL", { path: "a\0" }, "invalid_arguments", "NUL"],
-      ["an unknown argument", { path: "x", mode: "append" }, "invalid_arguments", "mode"],
-    ] as const
-  ) {
-    it(`rejects ${what} and changes nothing`, async () => {
-      await using folder = await temporaryFolder({
-        "ws/a": "a",
-        "ws/d/x": "x",
-        "outside/secret": "s",
-      });
-      const root = join(folder.path, "ws");
-      await symlink("../outside/secret", join(root, "out"));
-      await symlink("../outside", join(root, "outdir"));
-      await symlink("../outside/nothing", join(root, "nothing"));
-      const before = await folder.list();
-      const dispatcher = new ToolDispatcher(createWorkspaceRegistry({ root }));
-      const result = await dispatcher.dispatch({
-        name: "file-write",
-        arguments: { content: "evil", ...args },
-      });
-      assert(!result.ok);
-      assertEquals(result.error.code, code);
-      assertStringIncludes(result.error.message, message);
-      assertEquals(await folder.list(), before);
-      assertEquals(await folder.read("outside/secret"), "s");
-    });
-  }
 });

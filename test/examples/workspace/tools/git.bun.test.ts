@@ -58,16 +58,6 @@ describe("the git tools", () => {
       [],
     );
   });
-
-  it("do not use a folder that looks like a bare repository", async () => {
-    await using test = await testWorkspace({
-      "HEAD": "ref: refs/heads/main\n",
-      "config": "[core]\n",
-    });
-    await mkdir(join(test.folder.path, "objects"));
-    await mkdir(join(test.folder.path, "refs"));
-    assertEquals((await test.fails("git-status")).code, "unavailable");
-  });
 });
 
 describe("the git tools, without the repository's configuration,", () => {

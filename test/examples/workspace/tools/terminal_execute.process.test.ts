@@ -1,9 +1,7 @@
 import process from "node:process";
-import { symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
-import { ToolDispatcher, type ToolEvent } from "../../../../mod.ts";
 import { gone, isAlive, testWorkspace } from "../testing.ts";
 
 interface Run {
@@ -13,18 +11,6 @@ interface Run {
   readonly stdout: string;
   readonly stderr: string;
   readonly truncated: boolean;
-}
-
-/** Starts a shell script that prints its children's pids, and waits for that line. */
-async function startPrinting(events: AsyncIterable<ToolEvent>): Promise<{
-  readonly pids: readonly number[];
-  readonly rest: AsyncIterator<ToolEvent>;
-}> {
-  const rest = events[Symbol.asyncIterator]();
-  const { value } = await rest.next();
-  assert(value?.type === "output");
-  const { text } = value.value as { readonly text: string };
-  return { pids: text.trim().split(" ").map(Number), rest };
 }
 
 describe("terminal-execute", () => {
@@ -47,16 +33,6 @@ describe("terminal-execute", () => {
     assertEquals(plain.stdout, "*; $(id)\n");
     const script = { command: 'echo * "$1" | tr a-z A-Z', shell: true, args: ["it's"] };
     assertEquals((await test.ok<Run>("terminal-execute", script)).stdout, "A IT'S\n");
-    const error = await test.fails("terminal-execute", { command: "echo hello | cat" });
-    assertStringIncludes(error.message, "there is no such command");
-  });
-
-  it("rejects arguments that the operating system cannot accept", async () => {
-    await using test = await testWorkspace();
-    for (const args of [{ command: "a\0b" }, { command: "echo", args: ["a\0b"] }]) {
-      assertEquals((await test.fails("terminal-execute", args)).code, "invalid_arguments");
-    }
-    assertEquals((await test.fails("terminal-execute", { command: "" })).code, "invalid_arguments");
   });
 
   it("returns the exit code of a program that fails", async () => {
@@ -68,22 +44,10 @@ describe("terminal-execute", () => {
     assertEquals([run.exitCode, run.stderr], [7, "no\n"]);
   });
 
-  it("starts in the folder of cwd, which must be in the workspace", async () => {
-    await using test = await testWorkspace({ "sub/a": "", "file": "" });
-    await symlink("/", join(test.folder.path, "out"));
+  it("starts in the folder of cwd", async () => {
+    await using test = await testWorkspace({ "sub/a": "" });
     const run = await test.ok<Run>("terminal-execute", { command: "pwd", cwd: "sub" });
     assertEquals(run.stdout.trim(), join(test.folder.path, "sub"));
-    const messages = [];
-    for (const cwd of ["..", "out", "/", "file", "nope"]) {
-      messages.push((await test.fails("terminal-execute", { command: "pwd", cwd })).message);
-    }
-    assertEquals(messages.map((message) => /contains|outside|not a folder/.exec(message)?.[0]), [
-      "contains",
-      "outside",
-      "outside",
-      "not a folder",
-      "not a folder",
-    ]);
   });
 
   it("does not pass the server's environment to the program", async () => {
@@ -146,34 +110,30 @@ describe("terminal-execute", () => {
     assert(run.stdout.length < 64_100);
   });
 
-  it("stops the command with its children when the call is aborted", async () => {
-    await using test = await testWorkspace();
-    const controller = new AbortController();
-    const { pids, rest } = await startPrinting(
-      test.stream(
-        "terminal-execute",
-        { command: "sleep 1000 & (sleep 1000 & echo $! $$; wait) & wait", shell: true },
-        { signal: controller.signal },
-      ),
-    );
-    assertEquals(pids.map(isAlive), [true, true]);
-    controller.abort();
-    const { value } = await rest.next();
-    assert(value?.type === "result" && !value.result.ok);
-    assertEquals([value.result.error.code, value.result.error.acknowledged], ["aborted", true]);
-    await gone(pids);
-  });
-
-  it("stops the command with its children when the consumer stops early", async () => {
-    await using test = await testWorkspace();
-    const { pids, rest } = await startPrinting(
-      test.stream("terminal-execute", { command: "sleep 1000 & echo $! $$; wait", shell: true }),
-    );
-    await rest.return?.();
-    // The call has ended when the registry, which waits for its calls, is gone.
-    await test.registry.dispose();
-    await gone(pids);
-  });
+  for (const how of ["the call is aborted", "the consumer stops early"]) {
+    it(`stops the command with its children when ${how}`, async () => {
+      await using test = await testWorkspace();
+      const controller = new AbortController();
+      const script = "sleep 1000 & (sleep 1000 & echo $! $$; wait) & wait";
+      const events = test.stream("terminal-execute", { command: script, shell: true }, {
+        signal: controller.signal,
+      })[Symbol.asyncIterator]();
+      const { value: first } = await events.next();
+      assert(first?.type === "output");
+      const { text } = first.value as { readonly text: string };
+      const pids = text.trim().split(" ").map(Number);
+      assertEquals(pids.map(isAlive), [true, true]);
+      if (how === "the call is aborted") {
+        controller.abort();
+        const { value } = await events.next();
+        assert(value?.type === "result" && !value.result.ok);
+        assertEquals([value.result.error.code, value.result.error.acknowledged], ["aborted", true]);
+      } else await events.return?.();
+      // The registry waits for its calls.
+      await test.registry.dispose();
+      await gone(pids);
+    });
+  }
 
   it("stops the command after timeoutMs and returns its output", async () => {
     await using test = await testWorkspace();
@@ -195,16 +155,5 @@ describe("terminal-execute", () => {
     );
     const context = test.registry.select({ context: { hasTerminal: false } });
     assertEquals(context.has("terminal-execute"), false);
-  });
-
-  it("cannot be called above the allowed risk", async () => {
-    await using test = await testWorkspace();
-    const toolset = test.registry.select({ maxRisk: "low" });
-    const result = await new ToolDispatcher(toolset).dispatch({
-      name: "terminal-execute",
-      arguments: { command: "touch", args: ["made"] },
-    });
-    assertEquals(result.ok ? "ok" : result.error.code, "unknown_tool");
-    assertEquals(await test.folder.list(), []);
   });
 });
