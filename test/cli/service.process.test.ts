@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
-import { chmod, mkdir, symlink } from "node:fs/promises";
+import { chmod, mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { Readable, Writable } from "node:stream";
@@ -10,6 +10,7 @@ import { ToolDispatcher, ToolRegistry } from "../../src/adapters/typebox/mod.ts"
 import { loadTools } from "../../src/cli/sources/mod.ts";
 import { type CommandIo, EXIT_CODES } from "../../src/cli/terminal.ts";
 import { isSuspended } from "../../src/tool/mod.ts";
+import { maybe } from "../support/skip.ts";
 import { folder, idsIn, listing, plue, type Service, service, serving } from "./support.ts";
 
 const TOOLS = join(import.meta.dirname, "tools.mjs");
@@ -384,34 +385,32 @@ describe("a plue service", () => {
 });
 
 describe("a state folder", () => {
-  const ofTools = ["serve", TOOLS, "--no-watch", "--port", "0", "--state"];
-
-  it("that other users can write to is rejected", async () => {
-    if (process.platform === "win32") return;
-    const path = join(files.path, "open");
+  const open = async (path: string) => {
     await mkdir(path);
     await chmod(path, 0o777);
-    const { code, stderr } = await plue([...ofTools, path]);
-    assertEquals(code, 1);
-    assertStringIncludes(stderr, "other users can write to it");
-  });
-
-  it("that is a file, or in one, is rejected", async () => {
-    const file = await files.write("file", "");
-    for (const path of [file, join(file, "state")]) {
-      const { code, stderr } = await plue([...ofTools, path]);
-      assertEquals(code, 1);
-      assertMatch(stderr, /Cannot keep the state in ".*file.*": it must be a folder/);
-    }
-  });
-
-  it("whose database is a link is rejected", async () => {
-    if (process.platform === "win32") return;
-    const path = join(files.path, "linked");
+  };
+  const linked = async (path: string) => {
     await mkdir(path, { mode: 0o700 });
     await symlink(await files.write("victim.db", ""), join(path, "calls.db"));
-    const { code, stderr } = await plue([...ofTools, path]);
-    assertEquals(code, 1);
-    assertStringIncludes(stderr, "calls.db in it must be a file, and not a link");
-  });
+  };
+  const file = (path: string) => writeFile(path, "");
+  for (
+    const [name, arrange, said] of [
+      ["open", open, "other users can write to it"],
+      ["linked", linked, "calls.db in it must be a file, and not a link"],
+      ["file", file, 'file": it must be a folder'],
+      ["file/state", () => Promise.resolve(), 'file/state": it must be a folder'],
+    ] as const
+  ) {
+    const test = maybe(process.platform !== "win32", "Windows has no file modes");
+    test(`is rejected: ${name}, because ${said}`, async () => {
+      const path = join(files.path, name);
+      await arrange(path);
+      const { code, stderr } = await plue([
+        ...["serve", TOOLS, "--no-watch", "--port", "0", "--state", path],
+      ]);
+      assertEquals(code, 1);
+      assertStringIncludes(stderr, said);
+    });
+  }
 });

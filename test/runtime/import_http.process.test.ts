@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { importOpenApi } from "../../src/adapters/openapi/mod.ts";
 import type { Tool } from "../../mod.ts";
 import { call } from "../support/call_tool.ts";
-import { petStore } from "../adapters/openapi/pet_store.ts";
+import { petStore } from "../adapters/openapi/fake_api.ts";
 
 /** The server's record of the last request. */
 interface Seen {

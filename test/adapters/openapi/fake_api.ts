@@ -1,6 +1,7 @@
-// A `fetch` that records the requests and gives prepared responses.
+// A `fetch` that records the requests and returns prepared responses, and documents for it.
 
 import type { HttpFetch, HttpRequest, HttpResponse } from "../../../src/adapters/openapi/mod.ts";
+import store from "./pet_store.json" with { type: "json" };
 
 /** A request that was made. */
 export interface Asked {
@@ -62,4 +63,9 @@ export function api(
   rest: object = {},
 ): Record<string, unknown> {
   return { openapi: "3.1.0", paths: { [path]: { [method]: operation } }, ...rest };
+}
+
+/** Returns a copy of an API with the hard cases of OpenAPI 3.0. */
+export function petStore(): Record<string, unknown> {
+  return structuredClone(store);
 }

@@ -3,8 +3,8 @@ import { assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { importOpenApi } from "../../../src/adapters/openapi/mod.ts";
 import { documentPart } from "../../support/arbitrary_document.ts";
-import { petStore } from "./pet_store.ts";
 import { cases } from "../../support/laws.ts";
+import { petStore } from "./fake_api.ts";
 
 describe("importOpenApi()", () => {
   it("rejects a document that is too deep", () => {

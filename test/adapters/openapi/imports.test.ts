@@ -5,9 +5,8 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { importOpenApi } from "../../../src/adapters/openapi/mod.ts";
 import { isObject } from "../../../src/tool/mod.ts";
 import { call } from "../../support/call_tool.ts";
-import { fakeApi } from "./fake_api.ts";
+import { fakeApi, petStore } from "./fake_api.ts";
 import cases from "./imports.json" with { type: "json" };
-import { petStore } from "./pet_store.ts";
 
 interface ImportCase {
   readonly title: string;

@@ -4,10 +4,9 @@ import { importOpenApi } from "../../../src/adapters/openapi/mod.ts";
 import { exportTools, type ImportResult } from "../../../src/formats/mod.ts";
 import { makeTool, type Tool, type ToolDefinition } from "../../../src/tool/mod.ts";
 import { call } from "../../support/call_tool.ts";
-import { api, fakeApi } from "./fake_api.ts";
+import { api, fakeApi, petStore } from "./fake_api.ts";
 import ownTool from "./own_tool.json" with { type: "json" };
 import hosts from "./hosts.json" with { type: "json" };
-import { petStore } from "./pet_store.ts";
 
 describe("importOpenApi()", () => {
   it("adds hashes to operation ids that are equal as names of tools", () => {

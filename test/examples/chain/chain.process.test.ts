@@ -84,17 +84,6 @@ describe("the role matrix of the chain", () => {
     });
   }
 
-  it("gives each role the tools that the specification lists for it", async () => {
-    await using chain = await fakeChain();
-    assertEquals(chain.registry.select().ids, MATRIX.map(({ name }) => name).sort());
-    const toolsOf = (role: string) => chain.registry.getToolsForRole(role).map(({ id }) => id);
-    assertEquals(
-      toolsOf("control"),
-      ["chain:status", "task:list", "task:start", "task:approve", "spawn_impl_session"].sort(),
-    );
-    assertEquals(toolsOf("impl"), ["chain:status", "task:complete", "task:status"]);
-  });
-
   it("mentions to no role a tool that the role does not have", async () => {
     await using chain = await fakeChain();
     for (const role of ["control", "impl"] as const) {
@@ -170,20 +159,6 @@ describe("the tools of the chain", () => {
     assertEquals(inReview.ok && inReview.content, [TASKS[2]]);
   });
 
-  it("have the definition of chain:status that the specification gives", async () => {
-    await using chain = await fakeChain();
-    const tool = chain.registry.getTool("chain:status");
-    assertEquals(tool?.description, "Get the status of a task chain");
-    assertEquals(tool?.parameters, {
-      type: "object",
-      properties: {
-        chainId: { type: "string", maxLength: 255, description: "Chain ID (e.g., CHAIN-037)" },
-      },
-      required: ["chainId"],
-      additionalProperties: false,
-    });
-  });
-
   for (
     const [role, name, args, message] of [
       ["impl", "chain:status", {}, "invalid_arguments: "],
@@ -252,11 +227,5 @@ describe("the tools of the chain", () => {
     const result = await chain.call("control", "spawn_impl_session", spawn);
     assertEquals(result.ok && result.content, { session: "impl-01", launched: true });
     assertEquals(launched, [["impl-01", "01", "Be brief."]]);
-  });
-
-  it("are unavailable where there is no workspace", async () => {
-    await using chain = await fakeChain();
-    const toolset = chain.registry.select({ role: "control", context: { hasWorkspace: false } });
-    assertEquals(toolset.ids, []);
   });
 });
