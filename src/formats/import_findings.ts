@@ -6,6 +6,7 @@
 import {
   cleanText,
   clip,
+  cutMarks,
   isWord,
   type JsonSchema,
   type JsonSchemaObject,
@@ -202,7 +203,7 @@ function plain(text: string): string {
 
 function toLatin(text: string): string {
   if (isAscii(text)) return text.toLowerCase();
-  const bare = text.normalize("NFKD").replace(
+  const bare = cutMarks(text).normalize("NFKD").replace(
     /[\p{M}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu,
     "",
   );

@@ -33,6 +33,9 @@ import { compilePattern, resetSteps } from "./patterns.ts";
 /** The maximum number of visits of a value by a schema: some fifty milliseconds. */
 const MAX_STEPS = 60_000;
 const MAX_KEY = 100;
+
+/** The maximum number of known names that the unknown properties of a value are compared with. */
+const MAX_COMPARED_NAMES = 4_000;
 export type FormatTest = (format: string, value: string) => boolean;
 
 interface Visit {
@@ -63,6 +66,8 @@ export class SchemaInterpreter {
   #measured = "";
   #length = 0;
   #steps = 0;
+  /** The names that unknown properties of the current value were compared with. */
+  #compared = 0;
 
   constructor(
     form: NormalizedSchema,
@@ -82,6 +87,7 @@ export class SchemaInterpreter {
    */
   issues(value: unknown, maxSteps: number = MAX_STEPS): readonly Issue[] {
     this.#steps = maxSteps;
+    this.#compared = 0;
     try {
       return this.#visit(this.#form.schema, value, "").slice(0, MAX_ISSUES);
     } catch {
@@ -284,7 +290,9 @@ export class SchemaInterpreter {
       }
       if (Object.hasOwn(known, key)) schemas.push(known[key]);
       if (schemas.length === 0 && additionalProperties === false) {
-        const hint = nameHint(key, Object.keys(known));
+        const names = Object.keys(known);
+        this.#compared += names.length;
+        const hint = this.#compared > MAX_COMPARED_NAMES ? "" : nameHint(key, names);
         add("additionalProperties", property(key), "not have", hint);
       } else if (schemas.length === 0 && additionalProperties !== undefined) {
         schemas.push(additionalProperties);

@@ -280,7 +280,13 @@ const KINDS = ["value", "member", "character", "name", "inside"] as const satisf
 const OF_TEXT: ReadonlyMap<string, number> = new Map([
   ["minLength", 1 / 16],
   ["maxLength", 1 / 16],
-  ["format", 2],
+]);
+
+/** The steps for a character of a format. Parsing `\p{L}` takes V8 34 µs a character. */
+const OF_FORMAT: ReadonlyMap<unknown, number> = new Map([
+  ["regex", 500],
+  ["idn-email", 16],
+  ["idn-hostname", 16],
 ]);
 
 function costOf(schema: JsonSchemaObject): Cost {
@@ -289,7 +295,7 @@ function costOf(schema: JsonSchemaObject): Cost {
     const members = isStructure(value) ? Object.values(value) : [];
     const isList = Array.isArray(value) && keyword !== "required";
     cost.value += members.length / (isList ? 8 : 2);
-    cost.character += OF_TEXT.get(keyword) ?? 0;
+    cost.character += keyword === "format" ? OF_FORMAT.get(value) ?? 2 : OF_TEXT.get(keyword) ?? 0;
     if (keyword === "pattern") cost.character += stepsOf(String(value));
     else if (keyword === "patternProperties") {
       cost.member += 8 * members.length;

@@ -83,7 +83,8 @@ export function counted(count: number, noun: "character" | "item" | "property"):
  * names.
  */
 export function nameHint(name: string, known: readonly string[]): string {
-  const meant = known.find((candidate) => lettersOf(candidate) === lettersOf(name)) ??
+  const letters = lettersOf(name);
+  const meant = known.find((candidate) => lettersOf(candidate) === letters) ??
     known.slice(0, 100).find((candidate) => isMisspelt(name, candidate));
   if (meant !== undefined) return `: did you mean ${quote(meant)}?`;
   return known.length === 0

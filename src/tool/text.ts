@@ -9,6 +9,18 @@ export function clip(text: string, length: number = MAX_QUOTED): string {
   return `${text.slice(0, length - 1).replace(/[\ud800-\udbff]$/, "")}…`;
 }
 
+/** Runs of combining marks, with the two Japanese ones that are letters until decomposed. */
+const MARKS = /[\p{M}\uff9e\uff9f]{4,}/gu;
+const MAX_MARKS = 30;
+
+/**
+ * Returns a text with at most 30 combining marks in a row, as in the Stream-Safe Text Format of
+ * Unicode (UAX #15). `normalize` takes quadratic time for a long run.
+ */
+export function cutMarks(text: string): string {
+  return text.replace(MARKS, (run) => [...run].slice(0, MAX_MARKS).join(""));
+}
+
 /** Controls except tabs and line feeds, lone surrogates, and other ends of lines. */
 const CONTROLS = /(?![\t\n])[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\ufff9-\ufffb]/gu;
 /** Invisible characters: directions, tags, characters without width. */

@@ -129,6 +129,12 @@ export const VERDICT_CASES: readonly VerdictCase[] = [
     not: [`a:${"b".repeat(9_999)}`, `a:${"b".repeat(1_000_000)}`],
   },
   {
+    what: "formats with a maximum length in their standards",
+    schema: { properties: { mail: { format: "idn-email" }, host: { format: "idn-hostname" } } },
+    fits: [{ mail: `${"a".repeat(60)}@example.com`, host: "例え.jp" }],
+    not: [{ mail: `a@${"b".repeat(319)}` }, { host: "a".repeat(256) }],
+  },
+  {
     what: "formats beside other bounds of the length",
     schema: {
       properties: {

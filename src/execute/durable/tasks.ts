@@ -289,16 +289,29 @@ export class CallTasks {
 
   /** Stores the record of a call, and keeps it up to date while the call runs. */
   async #hold(task: NewTask, begin: (record: TaskRecord) => Run): Promise<TaskState> {
-    // It counts as running while its record is written.
-    const { owner } = task;
-    this.#running.add(owner, 1);
-    try {
+    return await this.#counted(task.owner, async () => {
       const lease = await this.#records.make(task);
       this.#keep(lease, begin(lease.record));
       return this.#records.shown(lease.record);
+    });
+  }
+
+  /** Counts a task as running while its record is written. */
+  async #counted<T>(owner: string, write: () => Promise<T>): Promise<T> {
+    this.#running.add(owner, 1);
+    try {
+      return await write();
     } finally {
       this.#running.add(owner, -1);
     }
+  }
+
+  /** Returns the failure of a task that may not run, because too many of its owner's tasks do. */
+  #checkRunning(owner: string, toolId: string): ToolFailure | undefined {
+    if (this.#running.exceeded(owner, 1) === undefined) return undefined;
+    const count = this.#running.usedBy(owner);
+    const why = `${count} tasks of its caller are running; try again later`;
+    return failure("overloaded", toolId, why, NOT_RUN);
   }
 
   /** Returns the task with an id, or `undefined` if the principal has none. */
@@ -380,31 +393,36 @@ export class CallTasks {
     }
     const answers = given ?? {};
     const { ticket = "" } = before;
+    const owner = await ownerDigest(principal);
+    const refused = this.#checkRunning(owner, before.tool);
+    if (refused !== undefined) return refused;
     let asked: Asked | undefined;
-    // The ticket is used once, even with concurrent answers.
-    const { lease, record: after } = await this.#records.claim(key, (now, begun) => {
-      asked = undefined;
-      if (now?.status !== "input_required" || now.ticket !== ticket) return undefined;
-      const { questions = [], ticket: _, answers: earlier, ...rest } = now;
-      asked = { ticket, questions, ...(earlier && { answers: earlier }) };
-      const missing = questions.filter((question) => !Object.hasOwn(answers, question.key));
-      return missing.length > 0
-        ? { ...now, questions: missing, answers: { ...answers, ...earlier } }
-        : { ...rest, status: "working", ...begun };
+    return await this.#counted(owner, async () => {
+      // The ticket is used once, even with concurrent answers.
+      const { lease, record: after } = await this.#records.claim(key, (now, begun) => {
+        asked = undefined;
+        if (now?.status !== "input_required" || now.ticket !== ticket) return undefined;
+        const { questions = [], ticket: _, answers: earlier, ...rest } = now;
+        asked = { ticket, questions, ...(earlier && { answers: earlier }) };
+        const missing = questions.filter((question) => !Object.hasOwn(answers, question.key));
+        return missing.length > 0
+          ? { ...now, questions: missing, answers: { ...answers, ...earlier } }
+          : { ...rest, status: "working", ...begun };
+      });
+      if (after === undefined) return undefined;
+      if (asked === undefined) {
+        return ToolResult.error(
+          "ticket_refused",
+          "Cannot answer the task: it does not wait for an answer now",
+        );
+      }
+      if (lease !== undefined) {
+        const all = { ...answers, ...(asked as Asked).answers };
+        const run = beginRun(context, (own) => dispatcher.resume(ticket, all, own));
+        this.#keep(lease, run, asked);
+      }
+      return this.#records.shown(after);
     });
-    if (after === undefined) return undefined;
-    if (asked === undefined) {
-      return ToolResult.error(
-        "ticket_refused",
-        "Cannot answer the task: it does not wait for an answer now",
-      );
-    }
-    if (lease !== undefined) {
-      const all = { ...answers, ...(asked as Asked).answers };
-      const run = beginRun(context, (own) => dispatcher.resume(ticket, all, own));
-      this.#keep(lease, run, asked);
-    }
-    return this.#records.shown(after);
   }
 
   /**
@@ -530,11 +548,8 @@ export class CallTasks {
     if (tool.execution === "sync") {
       return failure("not_executable", tool.id, "it does not run as a task", NOT_RUN);
     }
-    if (this.#running.exceeded(owner, 1) !== undefined) {
-      const count = this.#running.usedBy(owner);
-      const why = `${count} tasks of its caller are running; try again later`;
-      return failure("overloaded", tool.id, why, NOT_RUN);
-    }
+    const refused = this.#checkRunning(owner, tool.id);
+    if (refused !== undefined) return refused;
     const args = readJson(call.arguments ?? {}, dispatcher.maxArgumentBytes, true);
     if (args.kind === "json") return { tool, call: { ...call, arguments: args.value } };
     const why = "its arguments are not JSON, or too large";

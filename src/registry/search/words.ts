@@ -3,7 +3,7 @@
  * words, and the texts of a tool that are searched.
  */
 
-import { type Check, fail, isWithinEdits, type Tool } from "../../tool/mod.ts";
+import { type Check, cutMarks, fail, isWithinEdits, type Tool } from "../../tool/mod.ts";
 import type { ToolField } from "./find.ts";
 
 /** Longer words are cut, so that the keys of the index stay short. */
@@ -72,7 +72,7 @@ function runs(text: string): readonly string[] {
   chunk ??= new RegExp(`(?:(?=${LETTER})${UNSPACED})+|(?:(?!${UNSPACED})${LETTER})+`, "gu");
   const found = ASCII.test(text)
     ? text.match(asciiChunk)
-    : text.normalize("NFKD").replace(MARKS, "").normalize("NFC").match(chunk);
+    : cutMarks(cutMarks(text).normalize("NFKD").replace(MARKS, "")).normalize("NFC").match(chunk);
   return found ?? [];
 }
 

@@ -1,6 +1,7 @@
 import { importTools, type ImportToolsOptions } from "@plue/tools/formats";
 import { describe, it } from "bun:test";
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
+import { splitWords } from "../../../src/registry/search/words.ts";
 import file from "./cases/findings.json" with { type: "json" };
 
 /** Texts and names, most with words for them, by what is found in them. */
@@ -107,6 +108,27 @@ describe("importTools() and the risk of what was found", () => {
     };
     assertEquals(found({ description }, { risk })[1], "medium");
     assertEquals(asked, ["high", ["instruction"]]);
+  });
+});
+
+describe("importTools() of texts with long runs of combining marks", () => {
+  it("does not normalise more than 30 of them in a row, which takes quadratic time", () => {
+    const marks = "\u0315\u0316".repeat(500);
+    const lengths: number[] = [];
+    const { normalize } = String.prototype;
+    String.prototype.normalize = function (form) {
+      lengths.push(this.length);
+      return normalize.call(this, form);
+    };
+    try {
+      const tool = { name: `a${marks}`, description: `b${marks}`, inputSchema: { type: "object" } };
+      importTools("mcp", { tools: [tool, { ...tool, name: `c${marks}` }] });
+      splitWords(`d${marks}`, 10);
+    } finally {
+      String.prototype.normalize = normalize;
+    }
+    assert(lengths.length >= 3);
+    assertEquals(lengths.filter((length) => length > 31), []);
   });
 });
 

@@ -65,6 +65,35 @@ describe("hardened()", () => {
     assertEquals(compileOnce(hardened(engine), COSTLY).check(VALUE), false);
   });
 
+  it("bounds the length of all regular expressions in a value, which take long to parse", () => {
+    const { check } = compileOnce(hardened(engine), { items: { format: "regex" } });
+    assertEquals(check(Array(40).fill("^\\p{L}{1,80}$")), true);
+    assertEquals(check(Array(40).fill("\\p{L}".repeat(50))), false);
+  });
+
+  it("explains a value without hints after 4,000 comparisons of names", async () => {
+    const names = Array.from({ length: 1_000 }, (_, at) => [`some_name${at}`, {}]);
+    const registry = new Registry({
+      engine: hardened(engine),
+      tools: [makeTool({
+        name: "list",
+        description: "Takes a list.",
+        parameters: {
+          type: "object",
+          properties: {
+            list: { items: { properties: Object.fromEntries(names), additionalProperties: false } },
+          },
+        },
+      })],
+    });
+    const [tool] = registry.tools;
+    assert(tool !== undefined);
+    const { parameters } = await registry.acquire(tool);
+    const issues = await parameters.issues({ list: Array(6).fill({ someName7: 1 }) });
+    const hints = issues.map(({ message }) => message.includes('did you mean "some_name7"?'));
+    assertEquals(hints, [true, true, true, true, false, false]);
+  });
+
   it("rejects a pattern without a linear-time test, which the engine alone accepts", () => {
     const schema = { properties: { a: { pattern: "^(a)\\1$" } } };
     assertEquals(engine.admit(schema).dialect, "2020-12");

@@ -4,6 +4,7 @@ import {
   argumentsText,
   cleanText,
   clip,
+  cutMarks,
   describe,
   describeThrown,
   fnv1a,
@@ -20,6 +21,14 @@ group("clip()", () => {
       assert(clip("a😀😀😀😀", length).isWellFormed());
       assert(clip("a😀😀😀😀", length).length <= length);
     }
+  });
+});
+
+group("cutMarks()", () => {
+  it("keeps the first 30 of the combining marks in a row", () => {
+    assertEquals(cutMarks("e\u0301 a\u0315\u0316"), "e\u0301 a\u0315\u0316");
+    const run = "\u0315\u0316\uff9e\u{1d16e}".repeat(5_000);
+    assertEquals([...cutMarks(`a${run}b${run}`)].length, 62);
   });
 });
 

@@ -167,6 +167,37 @@ describe("callTasks().start()", () => {
     assertEquals(started.filter((task) => "id" in task).length, 2);
   });
 
+  it("does not resume an answered task over the limit of its caller", async () => {
+    const { tasks, dispatcher, start, when } = processOf([
+      { ...HANG, execution: "task" },
+      {
+        name: "ask",
+        execute: async (_, { ask }) => {
+          await ask("ready", { message: "Ready?", schema: { type: "boolean" } });
+          await new Promise(() => {});
+        },
+      },
+    ], { maxRunning: 2 });
+    const waiting: TaskState[] = [];
+    for (let count = 0; count < 3; count++) {
+      const { id } = await start("ask");
+      waiting.push(await when(id, "input_required"));
+    }
+    await start("hang");
+    const answered = await Promise.all(
+      waiting.map(({ id }) =>
+        tasks.answer(dispatcher, id, { ready: { action: "accept", content: true } }, ANN)
+      ),
+    );
+    assertEquals(answered.map((task) => task && codeOf(task)).sort(), [
+      "overloaded",
+      "overloaded",
+      "working",
+    ]);
+    const states = await Promise.all(waiting.map(({ id }) => tasks.get(id, ANN)));
+    assertEquals(states.filter((task) => task?.status === "input_required").length, 2);
+  });
+
   it("reports how far the call has come", async () => {
     const go = deferred();
     const { start, when, tasks } = processOf([{
