@@ -35,13 +35,16 @@ const JSON_INIT: ResponseInit = Object.freeze({
   headers: IS_DENO ? JSON_TYPE : IS_BUN ? new Headers(JSON_HEADERS) : JSON_HEADERS,
 });
 
-/** A response in JSON that is not to be cached. */
-export function json(value: unknown, status?: number): Response {
-  return jsonText(JSON.stringify(value), status);
-}
-
-/** A response with a text that is JSON, not to be cached. */
-export function jsonText(text: string, status?: number): Response {
+/**
+ * A response in JSON that is not to be cached.
+ *
+ * @param text The value as JSON, for callers that have it.
+ */
+export function json(
+  value: unknown,
+  status?: number,
+  text: string = JSON.stringify(value),
+): Response {
   const init = status === undefined ? JSON_INIT : { ...JSON_INIT, status };
   const response = new Response(text, init);
   if (IS_DENO) write(response.headers, FURTHER_HEADERS);

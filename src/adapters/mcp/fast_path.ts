@@ -141,7 +141,7 @@ export function answerPlainList(
     const start = answer?.start ?? listAnswerStart(list, parts);
     listAnswers.set(list, answer = { id, start, text: `${start}${JSON.stringify(id)}}` });
   }
-  return jsonText(answer.text);
+  return json(undefined, 200, answer.text);
 }
 
 /**
