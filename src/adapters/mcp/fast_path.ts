@@ -19,7 +19,7 @@ import {
   TRACESTATE_META_KEY,
 } from "@modelcontextprotocol/server";
 import { isObject } from "../../tool/mod.ts";
-import { type ClientSignal, json, jsonText, type ToolRequest } from "../http/mod.ts";
+import { type ClientSignal, json, type ToolRequest } from "../http/mod.ts";
 import { callTool, type McpCallResult } from "./calls.ts";
 import { type McpToolList, MODERN, VERSION_KEY } from "./message.ts";
 import { declaredBy } from "./questions.ts";
