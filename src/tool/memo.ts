@@ -1,4 +1,4 @@
-/** Values that are created once per key. */
+/** Values that are created once per key, and a map of bounded size. */
 
 /** The value that a map has for a key. Where it has none, `make` gives it, and the map keeps it. */
 export function once<Key, Value>(
@@ -17,4 +17,59 @@ let count = 0;
 /** A number for an object in a key of text: another object has another one. */
 export function numberOf(object: object): number {
   return once(numbers, object, () => ++count);
+}
+
+interface BoundedMapOptions<K, V> {
+  readonly maxEntries?: number;
+  /** The maximum total weight of the entries, in the unit of `weigh`. */
+  readonly maxWeight?: number;
+  /** Returns the weight of an entry. It is called once, when the entry is set. */
+  readonly weigh?: (value: V, key: K) => number;
+}
+
+/** A map that evicts the least recently used entries. It does not store entries above `maxWeight`. */
+export class BoundedMap<K, V> {
+  /** In the order of their last use. */
+  readonly #entries: Map<K, { readonly value: V; readonly weight: number }> = new Map();
+  readonly #maxEntries: number;
+  readonly #maxWeight: number;
+  readonly #weigh: (value: V, key: K) => number;
+  #weight = 0;
+
+  constructor(options: BoundedMapOptions<K, V>) {
+    const { maxEntries = Infinity, maxWeight = Infinity, weigh = () => 0 } = options;
+    this.#maxEntries = maxEntries;
+    this.#maxWeight = maxWeight;
+    this.#weigh = weigh;
+  }
+
+  get weight(): number {
+    return this.#weight;
+  }
+
+  get(key: K): V | undefined {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return undefined;
+    this.#entries.delete(key);
+    this.#entries.set(key, entry);
+    return entry.value;
+  }
+
+  set(key: K, value: V): void {
+    this.delete(key);
+    const weight = this.#weigh(value, key);
+    if (weight > this.#maxWeight) return;
+    this.#entries.set(key, { value, weight });
+    this.#weight += weight;
+    for (const oldest of this.#entries.keys()) {
+      if (this.#entries.size <= this.#maxEntries && this.#weight <= this.#maxWeight) return;
+      this.delete(oldest);
+    }
+  }
+
+  /** Removes an entry. Returns true if it existed. */
+  delete(key: K): boolean {
+    this.#weight -= this.#entries.get(key)?.weight ?? 0;
+    return this.#entries.delete(key);
+  }
 }

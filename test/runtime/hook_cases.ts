@@ -414,10 +414,10 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   "Route.answer": (answer) => composed({ routes: [{ method: "GET", path: "/t", answer }] }),
   "PublicRoute.answerPublic": (answerPublic) =>
     composed({ routes: [{ method: "GET", path: "/t", answerPublic }] }),
-  "ServerHooks.headers": (headers) => composed({ ...OWN_ROUTE, headers }),
-  "ServerHooks.charge": (charge) => composed({ ...OWN_ROUTE, charge }),
-  "ServerHooks.around": (around) => composed({ ...OWN_ROUTE, around }),
-  "ServerHooks.preflight": (preflight) => composed({ preflight }, "OPTIONS"),
+  "PartHooks.headers": (headers) => composed({ ...OWN_ROUTE, headers }),
+  "PartHooks.charge": (charge) => composed({ ...OWN_ROUTE, charge }),
+  "PartHooks.around": (around) => composed({ ...OWN_ROUTE, around }),
+  "PartHooks.preflight": (preflight) => composed({ preflight }, "OPTIONS"),
   "QueryPagesOptions.bridge": (bridge) => {
     const listing = serveListing({ pageOf: queryPages({ bridge }) });
     return composed(listing, "GET", "/tools?bridge=1");

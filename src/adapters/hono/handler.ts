@@ -1,7 +1,4 @@
-/**
- * Tools over HTTP, on every runtime that has `fetch`. The routes are thin: `ToolServer` decides what a
- * caller sees, and the dispatcher what a call does.
- */
+/** Tools over HTTP, on every runtime that has `fetch`. */
 
 import { ToolDispatcher } from "../../execute/mod.ts";
 import { Hono } from "hono/tiny";
@@ -40,7 +37,7 @@ import {
 /** Options for {@linkcode createToolHandler}. */
 export interface ToolHandlerOptions extends HttpOptions {
   /**
-   * Lets every caller ask why a tool is hidden, and so learn that it exists. With `authorize`, the
+   * True to explain hidden tools to every caller, which reveals their existence. With `authorize`, the
    * `explain` of each caller decides instead.
    *
    * @default {false}
@@ -52,25 +49,19 @@ export interface ToolHandlerOptions extends HttpOptions {
    */
   readonly formats?: FormatService;
   /**
-   * The page at `GET /`, for people: `explorer` of `@plue/tools/explorer`. It is passed as a value
-   * so that bundles without it stay small. The page is public; it reads the other routes as the
-   * caller whose token the user pasted.
+   * The page at `GET /`, for people: `explorer` of `@plue/tools/explorer`. The page is public; it reads
+   * the other routes with the token that the user pastes.
    */
   readonly explorer?: ExplorerPage;
   /**
    * Makes the bridge of a caller's tools, for requests with `bridge=1`: `createToolBridge` of
-   * `@plue/tools/finding`, or a function that calls it with options. By default, such requests are
-   * rejected.
+   * `@plue/tools/finding`. By default, such requests are rejected.
    */
   readonly bridge?: (toolset: Toolset) => Toolset;
-  /**
-   * How clients get a token (RFC 9728), served at `/.well-known/oauth-protected-resource`. The
-   * handler must then be at the root of its host.
-   */
+  /** The metadata for clients that need a token (RFC 9728). See {@linkcode serveProtectedResource}. */
   readonly protectedResource?: ProtectedResource;
 }
 
-/** The check of each option; `satisfies` keeps the table complete. */
 const CHECKS = {
   ...HTTP_CHECKS,
   openExplain: checkFlag,
@@ -83,22 +74,8 @@ const CHECKS = {
 /**
  * Serves tools over HTTP.
  *
- * | route | answers |
- * |---|---|
- * | `GET /tools` | the caller's tools; filters, search and paging by query; `format` for a provider's shape |
- * | `GET /tools/:id` | one of them |
- * | `GET /tools/:id/explain` | whether the caller sees a tool, and why not |
- * | `GET /explain` | the same for each tool, without the steps |
- * | `POST /tools/:id/execute` | the result of a call: `{"arguments": {…}}`; with `Accept: text/event-stream` what happens meanwhile too |
- * | `POST /executions/:callId/abort` | aborts one of the caller's calls that run in this process |
- * | `GET /events` | how the caller's tools change, as an event stream |
- * | `GET /metrics` | what the calls of the caller's tools came to |
- * | `POST /dispatch/:target` | the messages to send back for a provider's response (with `formats`) |
- * | `GET /openapi.json` | the service in OpenAPI 3.1, with the caller's tools (with `formats`) |
- * | `GET /healthz` | that the server is up |
- * | `GET /` | a page to look at the tools and to call them (with `explorer`) |
- *
- * With the option `bridge`, `bridge=1` lists, exports and calls the tools through a bridge.
+ * The guide `docs/http.md` lists the routes. With the option `bridge`, `bridge=1` in a query
+ * lists, exports and calls the tools through a bridge.
  *
  * @example Usage
  * ```ts
@@ -167,8 +144,7 @@ export function createToolHandler(
   }
   app.notFound((c) => routes.answerNone(c.req.raw));
   app.onError((error, c) => server.open(c.req.raw, () => server.problemOf(error)));
-  // Hono's context and router take a sixth of the time of a call. They are for other routes, and for an
-  // app that this one is mounted in.
+  // Hono takes a sixth of the time of a call. It serves other routes, and apps that mount this one.
   app.fetch = routes.fetchWith(app.fetch);
   return app;
 }

@@ -20,7 +20,6 @@ export {
   type ExecutionOptions,
   type ExplorerPage,
   type FailedLoginsOptions,
-  type FormatFunctions,
   type FormatService,
   type GuardOptions,
   type HttpHandler,
@@ -74,4 +73,4 @@ export {
 } from "../http/mod.ts";
 export { createToolHandler, type ToolHandlerOptions } from "./handler.ts";
 export type { OpenApiOptions } from "../openapi/service_document.ts";
-export { serveFormats, type ServeFormatsOptions } from "./serve_formats.ts";
+export { type FormatFunctions, serveFormats, type ServeFormatsOptions } from "./serve_formats.ts";

@@ -25,7 +25,6 @@ import {
 import {
   checkObject,
   checkOptions,
-  type FormatFunctions,
   type FormatService,
   json,
   ListCache,
@@ -49,20 +48,26 @@ import {
   type OpenApiOptions,
 } from "../openapi/service_document.ts";
 
+/** The functions of the module `@plue/tools/formats` that serving formats needs. */
+export type FormatFunctions = Pick<
+  typeof import("../../formats/mod.ts"),
+  "exportTools" | "decodeCalls" | "dispatchCalls" | "resumeTurn"
+>;
+
 /** Options for {@linkcode serveFormats}. */
 export interface ServeFormatsOptions {
   /** The description of the service in `GET /openapi.json`. */
   readonly openapi?: OpenApiOptions;
   /**
-   * The function of `@plue/tools/finding`, for `GET /tools?format=…&tokens=4000`: an export of at
-   * most 4,000 tokens. By default, a query with `tokens` is rejected.
+   * The function of `@plue/tools/finding`, for exports with a token budget:
+   * `GET /tools?format=…&tokens=4000`. By default, such a query is rejected.
    */
   readonly fitBudget?: typeof fitBudget;
 }
 
 /**
- * Creates the formats of a handler: `GET /tools?format=…`, `POST /dispatch/:target` and `GET
- * /openapi.json`.
+ * Creates the formats of a handler: `GET /tools?format=…`, `POST /dispatch/:target` and
+ * `GET /openapi.json`.
  *
  * @example Usage
  * ```ts
@@ -110,16 +115,13 @@ export function serveFormats(
       return pageOf({
         target,
         tools: exported.tools,
-        ...(settings && { request }),
-        // The tool of each name, because names cannot be split.
-        names: names.encodings.map(({ id, name, namespace }) => ({
-          id,
-          name,
-          ...(namespace === undefined ? {} : { namespace }),
-        })),
+        // JSON omits what is undefined.
+        request: settings && request,
+        // Names cannot be split into namespace and name.
+        names: names.encodings.map(({ id, name, namespace }) => ({ id, name, namespace })),
         rejected,
         warnings,
-        ...(losses ? { losses: exported.losses } : {}),
+        losses: losses ? exported.losses : undefined,
         ...(fitted && { tokens: fitted.tokens, shown: fitted.tools, leftOut: fitted.leftOut }),
       });
     },
@@ -141,14 +143,14 @@ interface Shown {
   readonly size: number;
 }
 
-/** The maximum size of cached exports, and the measured size of one tool, in bytes. */
+/** The maximum size of cached exports, and the estimated size of one tool, in bytes. */
 const MAX_EXPORTS = 16 * 1_024 * 1_024;
 const EXPORT_OF_TOOL = 1_024;
 
 /**
- * Runs the calls in a provider's response, and returns the messages to send back. The query must be
- * the query of the listing that the model received, because names belong to that export. If calls
- * of a turn wait, the client sends the turn again with answers, and receives the missing messages.
+ * Runs the calls in a provider's response, and returns the messages to send back. The query equals
+ * the query of the listing that the model received, whose names the calls use. If calls of a turn wait for
+ * answers, the client sends the turn again with them, and receives the missing messages.
  */
 function dispatchTurn(formats: FormatFunctions, show: ShowTools): RequestAnswer {
   const turns = new ListCache<Shown>(MAX_EXPORTS, ({ size }) => size * EXPORT_OF_TOOL);
@@ -182,10 +184,12 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RequestAnswer 
       const { name, wireName, callId } = call;
       // The ticket of a returned call names the tool, and not the client.
       if (turn !== undefined) return request.beginCall("", callId);
-      const target = name === undefined ? { toolId: wireName } : targetOf(shown, call);
-      return request.beginCall(target.toolId, callId);
+      return request.beginCall(
+        name === undefined ? wireName : targetOf(shown, call).toolId,
+        callId,
+      );
     });
-    // The calls for the dispatcher. The others cannot run, and already have results.
+    // Calls with a problem already have results.
     const routed = recorded.filter((_, index) => begun[index]?.problem === undefined);
     const dispatcher = withAllLayers(server.dispatcherOf(shown), "serveFormats()");
     const options: TurnOptions<DispatchContext> = {
@@ -214,8 +218,8 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RequestAnswer 
         target: exported.target,
         messages,
         // Each continues with its ticket at /calls/:id, or here with "calls" and "answers".
-        ...(suspended.length === 0 ? {} : { suspended }),
-        ...(losses.length === 0 ? {} : { losses }),
+        suspended: suspended.length === 0 ? undefined : suspended,
+        losses: losses.length === 0 ? undefined : losses,
         calls: calls.map(({ callId, name, wireName }, index) => ({
           callId,
           name: name ?? null,
@@ -234,12 +238,7 @@ interface ReturnedTurn {
   readonly answers: TurnAnswers;
 }
 
-/**
- * Reads a turn in the form of an earlier response, and the answers.
- *
- * @returns `undefined` for a provider's response.
- * @throws {RequestError} If a call is invalid.
- */
+/** Reads a turn in the form of an earlier response, with answers; `undefined` for a provider's response. */
 function turnIn(body: unknown): ReturnedTurn | undefined {
   if (!isObject(body) || !Array.isArray(body["calls"]) || body["answers"] === undefined) {
     return undefined;
@@ -281,11 +280,8 @@ function refuseAnswers(error: unknown): never {
 }
 
 /**
- * Runs a function of the formats.
- *
- * @param kind The kind of its errors that are the client's, whose messages are safe to send: they
- * name the position in the request, and do not quote it.
- * @throws {RequestError} Instead of an error of this kind.
+ * Runs a function of the formats. Its errors of a `kind` are caused by the client, and safe to send: they
+ * do not quote the request.
  */
 function forClient<T>(work: () => T, kind: typeof TypeError | typeof RangeError): T {
   try {
@@ -299,10 +295,7 @@ function available(tools: readonly Tool[] | Toolset): readonly Tool[] {
   return Array.isArray(tools) ? tools : (tools as Toolset).available();
 }
 
-/**
- * Copies the caller's tools for an export: an export of the listing itself would be cached with it,
- * without a bound.
- */
+/** Copies the tools for an export. With the listing itself, the export would be cached without a bound. */
 function ownListing(tools: readonly Tool[] | Toolset): Exportable {
   const { bridge } = tools as Partial<Toolset>;
   return {
@@ -311,12 +304,7 @@ function ownListing(tools: readonly Tool[] | Toolset): Exportable {
   };
 }
 
-/**
- * Exports tools.
- *
- * @throws {RequestError} If the target is unknown (the message lists the known ones), or the chosen
- * tool is not sent.
- */
+/** @throws {RequestError} If the target is unknown, or the chosen tool is not exported. */
 function exportTo(
   { exportTools }: FormatFunctions,
   tools: Exportable,
@@ -331,8 +319,7 @@ function exportTo(
 /**
  * Chooses tools for a budget.
  *
- * @throws {RequestError} If the server has no `fitBudget`, the target is unknown, or not even the
- * smallest tool fits; the message states its size.
+ * @throws {RequestError} If the server has no `fitBudget`, the target is unknown, or no tool fits.
  */
 function fitTo(
   fit: typeof fitBudget | undefined,
@@ -345,7 +332,7 @@ function fitTo(
   );
 }
 
-/** `GET /openapi.json`: the service from the caller's view. */
+/** Shows the service with the caller's tools. */
 function showOpenApi(
   server: ToolServer,
   { exportTools }: FormatFunctions,
@@ -355,7 +342,6 @@ function showOpenApi(
     refuseQuery(raw.url);
     const tools = toolset.available();
     const page = pagesOf(server).of(tools, "openapi.json", () => {
-      // Copies the list: an export of the listing itself would be cached with it, without a bound.
       const exported = exportTools([...tools], "openapi@3.1");
       return pageOf(openApiDocument(exported, openapi, server.authorizes));
     });

@@ -3,18 +3,17 @@
  * the protected resource (RFC 9728), from which clients learn how to get a token.
  */
 
+import type { HttpPart } from "./request.ts";
 import { type Check, checkFunction, checkText, fail } from "../../tool/mod.ts";
-import { BoundedMap } from "./bounded_map.ts";
 import { checkOptions, checkTexts, having } from "./options.ts";
 import { type Authorize, type Caller, checkCaller, requireCaller } from "./identity.ts";
-import type { HttpPart, PublicRoute } from "./handler.ts";
 import { isResponse, json, type ProblemCode, problemResponse } from "./responses.ts";
 
 /** Options of the responses that reject a caller. */
 export interface ChallengeOptions {
   /**
-   * The URL of the protected resource. The responses then name its metadata, from which clients learn
-   * the authorization server; `protectedResource` of the handler serves it.
+   * The URL of the protected resource. Responses that reject a caller then name its metadata, which
+   * `protectedResource` of the handler serves.
    */
   readonly resource?: string;
 }
@@ -25,29 +24,23 @@ export const CHALLENGE_CHECKS: { readonly [Option in keyof ChallengeOptions]-?: 
 
 type Rejection = "missing" | "malformed" | "invalid" | "insufficient";
 
-/** The responses that reject a caller: for each, its status, code, detail and `error` of RFC 6750. */
+/** The status, code, detail and `error` of RFC 6750 of each response that rejects a caller. */
 const REJECTIONS: Readonly<Record<Rejection, readonly [number, ProblemCode, string, string?]>> = {
   missing: [401, "unauthorized", 'This server requires a token: "authorization: Bearer …"'],
   malformed: [
     400,
     "bad_request",
-    'The header must be "authorization: Bearer …", with one token',
+    'The header must be "authorization: Bearer …"',
     "invalid_request",
   ],
   // No reason is given: it would help to guess a token.
   invalid: [401, "unauthorized", "The token is not valid here, or has expired", "invalid_token"],
-  insufficient: [
-    403,
-    "insufficient_scope",
-    "The token needs all of these scopes: ",
-    "insufficient_scope",
-  ],
+  insufficient: [403, "insufficient_scope", "The token needs the scopes: ", "insufficient_scope"],
 };
 
-/** Makes the response that rejects a caller. `scopes` are the missing ones of `insufficient`. */
+/** Makes the response that rejects a caller. `scopes` are the required ones of `insufficient`. */
 export type Challenger = (why: Rejection, scopes?: readonly string[]) => Response;
 
-/** Makes the responses that reject a caller. */
 export function createChallenger({ resource }: ChallengeOptions): Challenger {
   const metadata = resource === undefined
     ? undefined
@@ -57,13 +50,8 @@ export function createChallenger({ resource }: ChallengeOptions): Challenger {
     const scope = scopes?.join(" ");
     const parameters = Object.entries({ resource_metadata: metadata, error, scope })
       .flatMap(([name, value]) => value === undefined ? [] : [`${name}="${value}"`]);
-    const challenge = `Bearer ${parameters.join(", ")}`.trimEnd();
-    return problemResponse({
-      status,
-      code,
-      detail: detail + (scope ?? ""),
-      headers: { "www-authenticate": challenge },
-    });
+    const headers = { "www-authenticate": `Bearer ${parameters.join(", ")}`.trimEnd() };
+    return problemResponse({ status, code, detail: detail + (scope ?? ""), headers });
   };
 }
 
@@ -80,12 +68,9 @@ export function bearerToken(request: Request, challenger: Challenger): string | 
   return token ?? challenger("malformed");
 }
 
-/** Describes what is protected. */
+/** The description of a protected resource (RFC 9728). */
 export interface ProtectedResource {
-  /**
-   * The URL that identifies what is protected, such as `https://tools.example.com/mcp`. Tokens name it
-   * as their audience.
-   */
+  /** The URL of the resource, such as `https://tools.example.com/mcp`: the audience of tokens. */
   readonly resource: string;
   /** The issuers of tokens, as URLs. */
   readonly authorizationServers: readonly string[];
@@ -99,6 +84,7 @@ const RESOURCE_CHECKS = {
   scopes: checkTexts,
 } satisfies { readonly [Option in keyof ProtectedResource]-?: Check };
 
+const DESCRIBE = "describe the resource";
 const WELL_KNOWN = "/.well-known/oauth-protected-resource";
 
 /** Returns the paths of the metadata: the resource's own path, and the path for its host. */
@@ -108,17 +94,15 @@ function metadataPaths(resource: string): readonly [string, ...string[]] {
 }
 
 /**
- * A part that serves the metadata for clients that need a token (RFC 9728), at
+ * The part that serves the metadata for clients that need a token (RFC 9728), at
  * `/.well-known/oauth-protected-resource`. The handler must then be at the root of its host.
  *
- * @throws {TypeError} If a URL is none, there is no authorization server, or a field is unknown.
+ * @throws {TypeError} If a URL or a field is invalid, or there is no authorization server.
  */
 export function serveProtectedResource(options: ProtectedResource): HttpPart {
-  checkOptions("describe the resource", options, RESOURCE_CHECKS);
+  checkOptions(DESCRIBE, options, RESOURCE_CHECKS);
   const { resource, authorizationServers, scopes } = options;
-  if (authorizationServers.length === 0) {
-    fail("describe the resource", "it needs an authorization server");
-  }
+  if (authorizationServers.length === 0) fail(DESCRIBE, "it needs an authorization server");
   for (const server of authorizationServers) urlOf(server);
   const metadata = {
     resource,
@@ -127,12 +111,10 @@ export function serveProtectedResource(options: ProtectedResource): HttpPart {
     scopes_supported: scopes,
     bearer_methods_supported: ["header"],
   };
-  const routes = metadataPaths(resource).map((path): PublicRoute => ({
-    method: "GET",
-    path,
-    answerPublic: () => json(metadata),
-  }));
-  return () => ({ routes });
+  const answerPublic = (): Response => json(metadata);
+  return () => ({
+    routes: metadataPaths(resource).map((path) => ({ method: "GET", path, answerPublic })),
+  });
 }
 
 function urlOf(text: string): URL {
@@ -140,15 +122,13 @@ function urlOf(text: string): URL {
     const url = new URL(text);
     if (/^https?:$/.test(url.protocol) && url.search === "" && url.hash === "") return url;
   }
-  throw new TypeError(
-    `Cannot describe the resource: "${text}" must be a URL without a query, such as ` +
-      '"https://tools.example.com"',
+  return fail(
+    DESCRIBE,
+    `"${text}" must be a URL without a query, such as "https://tools.example.com"`,
   );
 }
 
-/**
- * Returns the caller of a token; `undefined` for an unknown token. A `Response` is sent unchanged.
- */
+/** Returns the caller of a token; `undefined` for an unknown token. A `Response` is sent unchanged. */
 export type TokenVerifier = (
   token: string,
   request: Request,
@@ -196,14 +176,13 @@ const TOKEN = /^[\x21-\x7e]{16,8192}$/;
  * are set, a token is too weak, or its caller is invalid.
  */
 export function bearerAuth(options: BearerAuthOptions): Authorize {
-  checkOptions("check tokens", options, CHECKS);
   const { tokens, verify } = options;
+  checkOptions("check tokens", options, CHECKS);
   const challenger = createChallenger(options);
   const find = verify ?? known(tokens);
   if (tokens !== undefined && verify !== undefined) {
     fail("check tokens", "give tokens or verify, not both");
   }
-  const nameOf = tokenNamer();
   return async (request) => {
     const token = bearerToken(request, challenger);
     if (typeof token !== "string") return token;
@@ -211,14 +190,14 @@ export function bearerAuth(options: BearerAuthOptions): Authorize {
     if (isResponse(caller)) return caller;
     // A `false` would become a caller below.
     requireCaller(caller);
-    // Two callers without a name would share their idempotency keys and their running calls.
+    // Callers without a name would share their idempotency keys and their running calls.
     return caller.principal !== undefined ? caller : { ...caller, principal: await nameOf(token) };
   };
 }
 
 /**
- * Finds the caller of a token. The duration does not depend on how much of a guess was right:
- * digests are compared to the last byte, with the digest of every token.
+ * Makes the function that finds the caller of a token in constant time: it compares the digests of all
+ * tokens, each to the last byte.
  */
 function known(tokens: ReadonlyMap<string, Caller> | undefined): TokenVerifier {
   if (!(tokens instanceof Map) || tokens.size === 0) {
@@ -246,23 +225,10 @@ function known(tokens: ReadonlyMap<string, Caller> | undefined): TokenVerifier {
   };
 }
 
-const MAX_NAMES = 1_024;
-
-/**
- * Names tokens by their digests: a token has the same name in every process, and cannot be derived
- * from its name.
- */
-function tokenNamer(): (token: string) => Promise<string> {
-  const names = new BoundedMap<string, string>({ maxEntries: MAX_NAMES });
-  return async (token) => {
-    let name = names.get(token);
-    if (name === undefined) {
-      const bytes = [...(await digest(token)).subarray(0, 16)];
-      name = `token:${bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
-      names.set(token, name);
-    }
-    return name;
-  };
+/** Names a token by its digest: its name is the same in every process, and does not reveal it. */
+async function nameOf(token: string): Promise<string> {
+  const bytes = [...(await digest(token)).subarray(0, 16)];
+  return `token:${bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
 
 const encoder = new TextEncoder();

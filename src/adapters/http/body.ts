@@ -1,7 +1,7 @@
 /** Reads bodies: bounded, and JSON. */
 
 import { systemClock, TIME_OVER, within } from "../../tool/mod.ts";
-import { type Problem, ProblemError, RequestError } from "./responses.ts";
+import { badRequest, ProblemError, RequestError } from "./responses.ts";
 import { IS_BUN, IS_DENO, IS_WORKERS, readText } from "./runtime.ts";
 
 /** The limits of a body: its size, and how long it may take to arrive. */
@@ -10,7 +10,7 @@ export interface BodyBounds {
   readonly timeoutMs: number;
 }
 
-/** A request whose body may be read in another way, such as by Hono, which caches it. */
+/** A request. Hono reads its body even after middleware has read it. */
 export interface BodySource {
   readonly raw: Request;
   text?(): Promise<string>;
@@ -20,12 +20,12 @@ interface PendingBody {
   readonly body: Promise<unknown>;
   readonly deadline: number;
   readonly reject: (error: ProblemError) => void;
-  /** When `onSlow` is due; `Infinity` if it is not. */
+  /** The time at which `onSlow` is called; `Infinity` if it is not. */
   slowAt: number;
   readonly onSlow: OnSlow | undefined;
 }
 
-/** The timer of a runtime. In browsers it is a number. */
+/** In browsers a timer is a number, without these methods. */
 interface Timer {
   ref?(): void;
   unref?(): void;
@@ -40,9 +40,7 @@ const READS_JSON = IS_DENO || IS_BUN;
 export class BodyReader implements BodyBounds {
   readonly maxBytes: number;
   readonly timeoutMs: number;
-  /** All have the same timeout, so the first one has the earliest deadline. */
   readonly #pending = new Set<PendingBody>();
-  /** Runs while there may be bodies to wait for. */
   #timer: Timer | undefined;
 
   constructor({ maxBytes, timeoutMs }: BodyBounds) {
@@ -60,15 +58,19 @@ export class BodyReader implements BodyBounds {
    * @throws {RequestError} If it is not JSON.
    */
   json(source: BodySource, empty?: unknown, onSlow?: OnSlow): Promise<unknown> {
-    const { raw } = source;
-    const length = declaredLength(raw.headers);
+    const { raw, raw: { headers } } = source;
+    const declared = headers.get("content-length");
+    // The server enforces a declared length. `has` would make Deno read all headers.
+    const length = declared === null || headers.get("transfer-encoding") !== null
+      ? undefined
+      : Number(declared);
     const isBounded = length !== undefined && length <= this.maxBytes;
-    // Deno returns a body that arrived with its headers synchronously, but only from json(). Reading
-    // bodyUsed would make a stream of it. Bun parses the bytes without making a string of them.
+    // json() of Deno is synchronous for a body that arrived with its headers, unless `bodyUsed` was
+    // read. json() of Bun parses the bytes without a string.
     if (READS_JSON && source.text === undefined && isBounded && length > 0) {
       return this.#inTime(raw.json(), (read) => read, undefined, onSlow);
     }
-    // Reading a body twice is an error of the server's code, and not of the client.
+    // A body that is read twice is an error of the server's code, and not of the client.
     const { bodyUsed } = raw;
     return this.#inTime(
       isBounded ? source.text?.() ?? raw.text() : readUndeclared(raw.body, length, this.maxBytes),
@@ -89,12 +91,9 @@ export class BodyReader implements BodyBounds {
     onSlow?: OnSlow,
   ): Promise<Value> {
     if (IS_WORKERS) {
-      return within(systemClock, this.timeoutMs, body).then((value) => {
-        if (value === TIME_OVER) throw tooLate(this.timeoutMs);
-        return read(value);
-      }).catch((error: unknown) => {
-        throw failureOf(error, wasUsed);
-      });
+      return within(systemClock, this.timeoutMs, body)
+        .then((value) => value === TIME_OVER ? Promise.reject(this.#tooLate()) : read(value))
+        .catch((error: unknown) => Promise.reject(failureOf(error, wasUsed)));
     }
     return new Promise((resolve, reject) => {
       const now = systemClock.now();
@@ -134,7 +133,7 @@ export class BodyReader implements BodyBounds {
     for (const pending of this.#pending) {
       if (pending.deadline <= now) {
         this.#pending.delete(pending);
-        pending.reject(tooLate(this.timeoutMs));
+        pending.reject(this.#tooLate());
         continue;
       }
       if (pending.slowAt <= now) {
@@ -142,48 +141,36 @@ export class BodyReader implements BodyBounds {
         pending.onSlow?.(pending.body);
       }
       earliest = Math.min(earliest, pending.deadline, pending.slowAt);
-      // The next ones began later, so they are due later, unless this one is known to be slow.
+      // The deadlines and slow times of the next bodies are later.
       if (pending.onSlow === undefined || pending.slowAt < Infinity) break;
     }
     if (earliest < Infinity) this.#watch(earliest - now);
   }
+
+  #tooLate(): ProblemError {
+    return new ProblemError({
+      status: 408,
+      code: "request_timeout",
+      detail: `The body must be here within ${this.timeoutMs / 1000} s`,
+      retryable: true,
+      headers: CLOSE,
+    });
+  }
 }
 
-/** The length that a client declared, and that the server holds it to. */
-function declaredLength(headers: Headers): number | undefined {
-  const declared = headers.get("content-length");
-  // `has` would make Deno read all headers.
-  return declared !== null && headers.get("transfer-encoding") === null
-    ? Number(declared)
-    : undefined;
-}
-
-/** By default, the error alone shows whether the body was read before. */
+/** @param wasUsed By default, the message of the error shows whether the body was read before. */
 function failureOf(cause: unknown, wasUsed: boolean | undefined): unknown {
   if (cause instanceof ProblemError) return cause;
-  if (cause instanceof SyntaxError) return notJson();
+  // The message of the engine would repeat a part of the body.
+  if (cause instanceof SyntaxError) return new RequestError("Cannot read the body: it is not JSON");
   const isTwice = wasUsed ?? (cause instanceof TypeError && /already/.test(cause.message));
-  return isTwice ? cause : new ProblemError(ENDED_EARLY, { cause });
-}
-
-function tooLate(timeoutMs: number): ProblemError {
-  return new ProblemError({
-    status: 408,
-    code: "request_timeout",
-    detail: `The body must be here within ${timeoutMs / 1000} s`,
-    retryable: true,
-    headers: CLOSE,
-  });
+  return isTwice
+    ? cause
+    : new ProblemError(badRequest("The body ended before it was complete"), { cause });
 }
 
 /** The rest of the body must not be read as the beginning of another request. */
 const CLOSE = { connection: "close" };
-
-const ENDED_EARLY: Problem = {
-  status: 400,
-  code: "bad_request",
-  detail: "The body ended before it was complete",
-};
 
 async function readUndeclared(
   body: Request["body"],
@@ -215,8 +202,6 @@ const MAX_DRAINED = 8 * 1_024 * 1_024;
 /**
  * Rejects a body that is not declared to be JSON: a web page may send other types to every server
  * without a preflight request.
- *
- * @throws {ProblemError} 415.
  */
 export function requireJson(headers: Headers): void {
   const type = headers.get("content-type") ?? "";
@@ -226,9 +211,4 @@ export function requireJson(headers: Headers): void {
     code: "unsupported_media_type",
     detail: 'The body must be JSON, with the header "content-type: application/json"',
   });
-}
-
-/** The message of the engine would repeat a part of the body. */
-function notJson(): RequestError {
-  return new RequestError("Cannot read the body: it is not JSON");
 }

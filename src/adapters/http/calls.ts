@@ -1,7 +1,4 @@
-/**
- * Calls that outlive their request: calls that wait for answers, and tasks. `/calls`, and `POST
- * /tools/:id/execute` where a call becomes a task.
- */
+/** Calls that outlive their request: calls that wait for answers, and tasks. */
 
 import type { CallTasks, TaskOwner, TaskState } from "../../execute/durable/mod.ts";
 import type { DispatchContext, ToolCall } from "../../execute/mod.ts";
@@ -16,9 +13,8 @@ import {
   targetIn,
   wantsStream,
 } from "./execute_tool.ts";
-import type { HttpPart } from "./handler.ts";
 import { readValues } from "./query.ts";
-import { type ToolRequest, withAllLayers } from "./request.ts";
+import { type HttpPart, type ToolRequest, withAllLayers } from "./request.ts";
 import {
   json,
   notFound,
@@ -47,7 +43,6 @@ export function runTasks(prepared: PreparedCall<ToolCall>): Promise<Response> | 
   return answerTask(tasks, prepared, work, isPreferred);
 }
 
-/** Answers with the task of a call, or with its result where it did not become one. */
 async function answerTask(
   tasks: CallTasks,
   prepared: PreparedCall,
@@ -72,10 +67,7 @@ function prefersAsync(headers: Headers): boolean {
   return prefer.length < 1_024 && /(^|,)\s*respond-async\s*(,|;|$)/i.test(prefer);
 }
 
-/**
- * Keeps a task running after the response to its request, until it has ended or waits for the answers
- * of another request. Platforms that end the work of a request let it run on for some time.
- */
+/** Keeps a task running after the response to its request, until it has ended or waits for answers. */
 export function outlastTask(request: ToolRequest, tasks: CallTasks, { id }: TaskState): void {
   const { caller: { principal } } = request;
   request.outlast(async () => {
@@ -84,7 +76,7 @@ export function outlastTask(request: ToolRequest, tasks: CallTasks, { id }: Task
         if (status !== "working") return;
       }
     } catch {
-      // The store is unreachable, which the tasks log themselves.
+      // The tasks log that their store is unreachable.
     }
   });
 }
@@ -104,7 +96,7 @@ export function serveCalls(): HttpPart {
   });
 }
 
-/** Continues a call with its ticket, or a task, with answers to its questions. */
+/** Continues a call with its ticket, or a task. */
 async function continueCall(request: ToolRequest): Promise<Response> {
   const { raw, server, toolset, param: id, caller: { principal }, dispatcher } = request;
   refuseQuery(raw.url);
@@ -181,8 +173,8 @@ async function cancelTask(request: ToolRequest): Promise<Response> {
 }
 
 /**
- * Lists the caller's tasks, the newest first. The list is empty for callers without a principal: the
- * server cannot distinguish them, and a task's id is its only protection.
+ * Lists the caller's tasks, the newest first. Callers without a principal share one, so their list is
+ * empty: only its id protects a task.
  */
 async function listTasks(request: ToolRequest): Promise<Response> {
   const { raw, server: { tasks }, caller: { principal } } = request;
@@ -191,7 +183,6 @@ async function listTasks(request: ToolRequest): Promise<Response> {
   return json(await reached(request, listed) ?? { tasks: [] });
 }
 
-/** Reads the query of a page of tasks. */
 function readPage(url: string): { readonly limit: number; readonly cursor?: string } {
   const { limit = 50, cursor } = readValues(new URL(url).searchParams, ["limit", "cursor"]);
   if (cursor === undefined) return { limit };
@@ -201,7 +192,6 @@ function readPage(url: string): { readonly limit: number; readonly cursor?: stri
   return { limit, cursor };
 }
 
-/** Returns the principal and the tools of a request: it may read only tasks of both. */
 function ownerIn({ caller: { principal }, toolset }: ToolRequest): TaskOwner {
   return { principal, toolset };
 }
@@ -222,7 +212,6 @@ async function reached<T>({ server }: ToolRequest, work: Promise<T> | undefined)
   }
 }
 
-/** @throws {RequestError} If the body has another form. */
 function readAnswers(
   body: unknown,
 ): { readonly ticket: string | undefined; readonly answers: Answers } {

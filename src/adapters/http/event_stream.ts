@@ -1,15 +1,13 @@
 /**
- * Server-sent events: responses that are sent event by event, at the pace of their reader. And
- * `GET /events`: the changes of a caller's tools. They follow from comparing listings, and not from the
- * registry's events: a tool that the caller does not see is never named, a tool that becomes visible is
- * `added`, and unread changes are merged.
+ * Server-sent events, at the pace of their reader. And `GET /events`: the changes of a caller's tools,
+ * which are the differences of its listings. The events of the registry also name hidden tools.
  */
 
+import { Quotas } from "../../execute/durable/mod.ts";
 import type { Registry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
 import { MAX_TIMEOUT_MS, once, originalOf, type Tool } from "../../tool/mod.ts";
-import type { HttpPart } from "./handler.ts";
-import type { ToolRequest, ToolServer } from "./request.ts";
+import type { HttpPart, ToolRequest, ToolServer } from "./request.ts";
 import { type Problem, problemResponse, refuseQuery, SAFE_HEADERS } from "./responses.ts";
 
 export interface FrameSource {
@@ -38,7 +36,7 @@ export interface EventStream {
 const encoder = new TextEncoder();
 const COMMENT = encoder.encode(":\n\n");
 
-/** The number of frames that wait for the reader: two, because the first comment is one. */
+/** The number of frames that wait for the reader; the first comment is one. */
 const READY = 2;
 
 /** Writes one event. `data` is JSON without line breaks. */
@@ -55,11 +53,9 @@ export const EVENT_STREAM_HEADERS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Makes a response of the frames of a source. A frame is read when the reader can take it.
- *
- * The first comment is sent immediately, so that the headers are sent. Further comments follow at
- * each heartbeat, unless earlier frames are still unread. workerd detects only on a write that a
- * client has disconnected.
+ * Makes a response of the frames of a source. The first comment causes the headers to be sent. Further
+ * comments follow at each heartbeat, unless earlier frames are unread: workerd detects a disconnected
+ * client only on a write.
  */
 export function eventStream(source: FrameSource, options: EventStreamOptions): EventStream {
   const { heartbeatMs, signal, headers = {} } = options;
@@ -86,7 +82,7 @@ export function eventStream(source: FrameSource, options: EventStreamOptions): E
     try {
       controller?.close();
     } catch {
-      // The reader was quicker.
+      // The reader has closed it.
     }
   }
 
@@ -123,7 +119,7 @@ export function eventStream(source: FrameSource, options: EventStreamOptions): E
   };
 }
 
-/** An answer whose body somebody else makes, and when it has been read or its reader has left. */
+/** Returns a copy of a response, which reports when its body has been read or its reader has left. */
 export function untilRead(response: Response): EventStream {
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
   // It rejects when the reader leaves, and the producer of the body is cancelled.
@@ -131,12 +127,7 @@ export function untilRead(response: Response): EventStream {
   return { response: new Response(readable, response), ended };
 }
 
-interface OpenStreams {
-  total: number;
-  readonly byPrincipal: Map<string | undefined, number>;
-}
-
-const openStreams = new WeakMap<ToolServer, OpenStreams>();
+const openStreams = new WeakMap<ToolServer, Quotas<string | undefined>>();
 
 /**
  * Takes a slot for a stream of a caller. Callers without a principal share theirs.
@@ -146,26 +137,18 @@ const openStreams = new WeakMap<ToolServer, OpenStreams>();
 export function takeSlot(
   { server, caller: { principal } }: Pick<ToolRequest, "server" | "caller">,
 ): (() => void) | undefined {
-  const open = once(openStreams, server, () => ({ total: 0, byPrincipal: new Map() }));
-  const own = open.byPrincipal.get(principal) ?? 0;
-  if (open.total >= server.maxStreams || own >= server.maxStreamsPerPrincipal) return undefined;
-  open.total++;
-  open.byPrincipal.set(principal, own + 1);
-  let isTaken = true;
+  const { maxStreams, maxStreamsPerPrincipal } = server;
+  const open = once(openStreams, server, () => new Quotas(maxStreams, maxStreamsPerPrincipal));
+  if (open.exceeded(principal, 1) !== undefined) return undefined;
+  open.add(principal, 1);
+  let amount = -1;
   return () => {
-    if (!isTaken) return;
-    isTaken = false;
-    open.total--;
-    const left = (open.byPrincipal.get(principal) ?? 1) - 1;
-    if (left === 0) open.byPrincipal.delete(principal);
-    else open.byPrincipal.set(principal, left);
+    open.add(principal, amount);
+    amount = 0;
   };
 }
 
-/**
- * The message does not name the principals of the streams: a caller must not learn how many others
- * there are.
- */
+/** The message does not name the exceeded limit: a caller must not learn how many others there are. */
 const TOO_MANY_STREAMS: Problem = {
   status: 503,
   code: "overloaded",
@@ -211,8 +194,8 @@ export interface ListingChange {
 }
 
 /**
- * The changes from one listing to another. Callers of one kind have the same listings, so a change of
- * 5,000 tools is compared once, and not once per stream: 1,000 streams would take seconds.
+ * The changes from one listing to another. Callers with equal permissions have the same listings: a
+ * change of 5,000 tools is compared once, and not for each of 1,000 streams, which would take seconds.
  */
 const compared = new WeakMap<
   readonly Tool[],
@@ -220,7 +203,6 @@ const compared = new WeakMap<
 >();
 
 function listingChanges(before: readonly Tool[], after: readonly Tool[]): readonly ListingChange[] {
-  if (before === after) return [];
   return once(
     once(compared, after, () => new WeakMap()),
     before,
@@ -228,18 +210,18 @@ function listingChanges(before: readonly Tool[], after: readonly Tool[]): readon
   );
 }
 
-/** Compares two listings. Returns the changes, in order of id. */
+/** Returns the changes in order of id. */
 function compare(before: readonly Tool[], after: readonly Tool[]): readonly ListingChange[] {
   const old = new Map(before.map((tool) => [tool.id, tool]));
-  const now = new Set(after.map(({ id }) => id));
-  const changes: ListingChange[] = before.flatMap(({ id }) =>
-    now.has(id) ? [] : [{ type: "removed", id }]
-  );
+  const changes: ListingChange[] = [];
   for (const tool of after) {
-    const was = old.get(tool.id);
-    if (was === undefined) changes.push({ type: "added", id: tool.id });
-    else if (!isSame(was, tool)) changes.push({ type: "updated", id: tool.id });
+    const { id } = tool;
+    const was = old.get(id);
+    old.delete(id);
+    if (was === undefined) changes.push({ type: "added", id });
+    else if (!isSame(was, tool)) changes.push({ type: "updated", id });
   }
+  for (const id of old.keys()) changes.push({ type: "removed", id });
   return changes.sort((a, b) => a.id < b.id ? -1 : 1);
 }
 
@@ -248,14 +230,13 @@ function isSame(old: Tool, now: Tool): boolean {
     originalOf(old) === originalOf(now) && old.description === now.description;
 }
 
-/** The listing that a {@linkcode ListingWatch} follows. */
 export interface WatchedListing {
   /** `undefined` if the list does not change. */
   readonly registry: Registry | undefined;
   list(): readonly Tool[];
-  /** When the caller's token ends, in milliseconds since 1970: then the watch is over. */
+  /** The end of the watch, in milliseconds since 1970: the expiry of the caller's token. */
   readonly expiresAt: number | undefined;
-  /** Is called once, when the watch is over. */
+  /** Is called once, at the end of the watch. */
   onStop(): void;
 }
 
@@ -263,9 +244,9 @@ export interface WatchedListing {
 export class ListingWatch {
   readonly #watched: WatchedListing;
   #listing: readonly Tool[];
-  /** The registry has changed since the last look. Several changes are one. */
+  /** True if the registry has changed since the last comparison. */
   #hasChanged = false;
-  /** The registry can change no more. */
+  /** True if the registry is disposed of. */
   #hasEnded = false;
   #isOver = false;
   #wake: (() => void) | undefined;
@@ -275,8 +256,7 @@ export class ListingWatch {
   constructor(watched: WatchedListing) {
     this.#watched = watched;
     this.#listing = watched.list();
-    // The subscribers only resolve a promise: in workerd, the request that changes the registry must
-    // not run code of another request.
+    // Subscribers only resolve a promise: workerd forbids to run code of another request.
     this.#unsubscribe = watched.registry?.subscribe(() => {
       this.#hasChanged = true;
       this.#wake?.();
@@ -287,11 +267,7 @@ export class ListingWatch {
     this.#stopWaiting = atExpiry(watched.expiresAt, () => this.stop());
   }
 
-  /**
-   * Waits until the list is another one.
-   *
-   * @returns How it changed since the last time; nothing if the watch is over.
-   */
+  /** Waits for changes of the list. Returns none at the end of the watch. */
   async changes(): Promise<readonly ListingChange[]> {
     const { expiresAt = Infinity } = this.#watched;
     while (!this.#isOver && expiresAt > Date.now()) {
@@ -326,16 +302,15 @@ export function serveEvents(): HttpPart {
 }
 
 /**
- * Streams `added`, `removed` and `updated` events, each `{"type", "id"}`. The stream begins before
- * its headers are sent: a listing that the client requests afterwards is not older than the first
- * event.
+ * Streams the events `added`, `removed` and `updated`. The watch begins before the headers are sent: a
+ * listing that the client then requests is not older than the first event.
  */
 function followTools(request: ToolRequest): Response {
   const { raw, caller, server } = request;
   refuseQuery(raw.url);
   // A toolset does not change. After 204, an EventSource does not connect again.
   if (server.source instanceof Toolset) return new Response(null, { status: 204 });
-  // The body of an answer to HEAD is dropped: a stream would never be closed.
+  // A server ignores the body of a response to HEAD: a stream would never be closed.
   if (raw.method === "HEAD") return new Response(null, { headers: EVENT_STREAM_HEADERS });
   const { source: registry } = server;
   return followingResponse(request, () => {

@@ -1,6 +1,6 @@
 /**
- * `POST /tools/:id/execute` and `POST /executions/:callId/abort`: runs a call, responds with its result
- * or with its events, and aborts a call from another request.
+ * `POST /tools/:id/execute` responds with the result or with the events of a call, and
+ * `POST /executions/:callId/abort` aborts a call.
  */
 
 import type { DispatchContext, Dispatcher, ResumedCall, ToolCall } from "../../execute/mod.ts";
@@ -13,8 +13,7 @@ import {
   ToolResult,
 } from "../../tool/mod.ts";
 import { eventStream, frame } from "./event_stream.ts";
-import type { HttpPart } from "./handler.ts";
-import { type ToolRequest, UNOBSERVED, withAllLayers } from "./request.ts";
+import { type HttpPart, type ToolRequest, UNOBSERVED, withAllLayers } from "./request.ts";
 import {
   chooseType,
   json,
@@ -37,7 +36,7 @@ export interface CallTarget {
   readonly viaBridge: boolean;
 }
 
-/** Returns the tool of a call: through a bridge, its target. Logs and traces name the target. */
+/** Returns the tool of a call: through a bridge, its target, which logs and traces name. */
 export function targetOf(
   toolset: Toolset,
   call: { readonly name: string; readonly arguments?: unknown },
@@ -53,7 +52,7 @@ export function targetOf(
   };
 }
 
-/** The ids of a call, as they came over HTTP. */
+/** The ids of a call in its request. */
 export interface CallIds {
   readonly callId: string | undefined;
   readonly sessionId: string | undefined;
@@ -61,7 +60,7 @@ export interface CallIds {
   readonly idempotencyKey: string | undefined;
 }
 
-/** The ids by their names in a body, each with its header. */
+/** The header of each id. */
 export const CALL_ID_HEADERS: { readonly [Field in keyof CallIds]: string } = {
   callId: "x-call-id",
   sessionId: "x-session-id",
@@ -71,10 +70,7 @@ export const CALL_ID_HEADERS: { readonly [Field in keyof CallIds]: string } = {
 
 const CALL_FIELDS = ["arguments", ...Object.keys(CALL_ID_HEADERS)];
 
-/**
- * Printable ASCII, which a header can carry and a log can show, without outer spaces: a header would
- * lose them, and the client would get another id than it gave. Bun does not compile a lookbehind.
- */
+/** Printable ASCII, without the outer spaces that a header would lose. Bun compiles no lookbehind. */
 const ID = /^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/;
 
 /**
@@ -112,7 +108,7 @@ function readId(
   );
 }
 
-/** A call that is about to run, or to continue. */
+/** A call before it runs or continues. */
 export interface PreparedCall<Call extends ToolCall | ResumedCall = ToolCall | ResumedCall> {
   readonly request: ToolRequest;
   /** The tools that the call may name. */
@@ -125,7 +121,7 @@ export interface PreparedCall<Call extends ToolCall | ResumedCall = ToolCall | R
   readonly recorded: RequestCall;
 }
 
-/** Answers a call in another way than with its result; returns `undefined` for other calls. */
+/** Answers some calls in another way than with their result; returns `undefined` for the others. */
 export type CallMode = (
   prepared: PreparedCall<ToolCall>,
 ) => Response | Promise<Response> | undefined;
@@ -134,35 +130,20 @@ export type CallMode = (
 export interface ExecutionOptions {
   /** Answers calls that become tasks: `runTasks`. @default {every call runs in its request} */
   readonly startTask?: CallMode | undefined;
-  /**
-   * Answers calls of clients that accept `text/event-stream`: `streamCall`.
-   *
-   * @default {they get the result, too}
-   */
+  /** Answers calls of clients that accept `text/event-stream`: `streamCall`. @default {with the result} */
   readonly streamCall?: (prepared: PreparedCall) => Response;
-  /**
-   * Returns the tools that a request with a query may call: `bridgeByQuery(…)`.
-   *
-   * @default {a query is refused}
-   */
+  /** Returns the tools of a request with a query: `bridgeByQuery(…)`. @default {a query is rejected} */
   readonly toolsetOf?: (request: ToolRequest) => Toolset;
 }
 
 /** The part that executes tools: `POST /tools/:id/execute` and `POST /executions/:callId/abort`. */
 export function serveExecution(options: ExecutionOptions = {}): HttpPart {
   const { toolsetOf = withoutQuery } = options;
+  const answer = (request: ToolRequest): Promise<Response> =>
+    execute(request, request.raw.url.includes("?") ? toolsetOf(request) : request.toolset, options);
   return () => ({
     routes: [
-      {
-        method: "POST",
-        path: "/tools/:id/execute",
-        answer: (request) =>
-          execute(
-            request,
-            request.raw.url.includes("?") ? toolsetOf(request) : request.toolset,
-            options,
-          ),
-      },
+      { method: "POST", path: "/tools/:id/execute", answer },
       { method: "POST", path: "/executions/:callId/abort", answer: abortExecution },
     ],
   });
@@ -181,11 +162,7 @@ async function execute(
   const { raw, server, record, param: name, caller: { principal, callContext } } = request;
   const { headers } = raw;
   server.requireExecution();
-  const body = requireFields(
-    await request.readJson({}),
-    CALL_FIELDS,
-    '{"arguments": {}}',
-  );
+  const body = requireFields(await request.readJson({}), CALL_FIELDS, '{"arguments": {}}');
   const ids = readCallIds(body, headers);
   const { callId = crypto.randomUUID() } = ids;
   const call = { name, arguments: body["arguments"], callId };
@@ -204,7 +181,7 @@ async function execute(
   const prepared = { request, toolset, dispatcher, call, callId, context, running, recorded };
   const task = startTask?.(prepared);
   if (task !== undefined) return await task;
-  // An unknown tool gets a status, even if the client accepts a stream.
+  // The response for an unknown tool is never a stream.
   if (streamCall !== undefined && wantsStream(headers) && targetIn(prepared).tool !== undefined) {
     return streamCall(prepared);
   }
@@ -217,7 +194,6 @@ export async function answerResult(
   result: Promise<ToolResult>,
 ): Promise<Response> {
   const { request, running } = prepared;
-  // Reading the platform's context may throw and catch in Hono. Short calls skip it.
   running.whenLong(() => request.keepAlive(result));
   return answerWith(prepared, await result);
 }
@@ -232,7 +208,7 @@ function answerWith(prepared: PreparedCall, result: ToolResult): Response {
   return response ?? respond(prepared, sent) as Response;
 }
 
-/** Makes the response with a result; `undefined` if the result cannot be written as JSON. */
+/** Returns `undefined` if the result cannot be written as JSON. */
 function respond(prepared: PreparedCall, result: ToolResult): Response | undefined {
   const { request, callId } = prepared;
   if (result.ok) {
@@ -249,7 +225,7 @@ function respond(prepared: PreparedCall, result: ToolResult): Response | undefin
       ["location", locationOf(request.raw, callId)],
     ]);
   }
-  // A model reads the answer of a bridge, and the failure's message is for it.
+  // The message of a bridge is for the model.
   return problemResponse(
     result.error.code === "unknown_tool" && !targetIn(prepared).viaBridge
       ? noSuchTool(nameIn(prepared))
@@ -257,7 +233,7 @@ function respond(prepared: PreparedCall, result: ToolResult): Response | undefin
   );
 }
 
-/** The tool of a prepared call. That of a call that continues is in its ticket. */
+/** Returns the tool of a prepared call. The ticket of a call that continues contains its tool. */
 export function targetIn({ toolset, call }: PreparedCall): CallTarget {
   return call.name === undefined
     ? { toolId: "", tool: undefined, viaBridge: true }
@@ -268,13 +244,13 @@ function nameIn({ call }: PreparedCall): string {
   return "ticket" in call ? "" : call.name;
 }
 
-/** Results are not copied: a getter may return another value than when it was checked. */
+/** Results are not copied, so a getter may return another value than during the check. */
 export function resultChanged(prepared: PreparedCall): ToolFailure {
   const why = "its result changed after it was checked, and cannot be written as JSON";
   return ToolResult.error("invalid_result", `Cannot call "${nameIn(prepared)}": ${why}`);
 }
 
-/** The path of a call, at this server and wherever it is mounted. */
+/** Returns the path of a call in the app that mounts the server. */
 export function locationOf({ url }: Request, id: string): string {
   const { pathname } = new URL(url);
   const root = pathname.replace(/\/(tools\/[^/]*\/execute|calls\/[^/]*)\/?$/, "");
@@ -288,7 +264,6 @@ export function wantsStream(headers: Headers): boolean {
   return accept !== null && chooseType(accept, TYPES) === "text/event-stream";
 }
 
-/** Aborts a call of this caller. The call ends when its tool stops, or after the grace period. */
 function abortExecution(
   { raw, server, param: callId, caller: { principal } }: ToolRequest,
 ): Response {
@@ -299,7 +274,7 @@ function abortExecution(
     : problemResponse(notFound("a running call", callId));
 }
 
-/** Runs a call, and streams its events. For the option `streamCall` of `serveExecution`. */
+/** Streams the events of a call. For the option `streamCall` of `serveExecution`. */
 export function streamCall(prepared: PreparedCall): Response {
   const { request, dispatcher, call, callId, context, running, recorded } = prepared;
   const { heartbeatMs } = request.server;
@@ -329,7 +304,7 @@ export function streamCall(prepared: PreparedCall): Response {
     },
     async cancel() {
       await events.return?.();
-      // The stream gives no result to a reader that has left, and the record needs an outcome.
+      // A cancelled stream has no result.
       const { error } = ToolResult.error("aborted", "The client went away");
       end({ ok: false, error, durationMs: systemClock.now() - began });
     },

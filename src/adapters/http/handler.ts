@@ -1,89 +1,51 @@
-/**
- * A handler that is composed of parts: which of its routes a request is for, and the answers that
- * belong to no route.
- */
+/** A handler that is composed of parts, and its routes; and the options that all protocols share. */
 
 import type { Registry } from "../../registry/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
-import { type Check, createCheck, isFunction, isListOf } from "../../tool/mod.ts";
+import { type Check, checkFlag, createCheck, fail, isFunction, isListOf } from "../../tool/mod.ts";
 import type { Caller } from "./identity.ts";
+import { type ObserveOptions, observeRequests } from "./observe.ts";
 import { checkObject, checkOptions, SERVER_CHECKS, type ServerOptions } from "./options.ts";
+import { allowCrossOrigin } from "./origins.ts";
+import { limitRate, type RateLimitOptions } from "./rate_limit.ts";
 import {
-  type RequestAnswer,
+  type HttpPart,
+  type PublicRoute,
   type RequestContext,
-  type ServerHooks,
+  type Route,
   ToolServer,
 } from "./request.ts";
 import { methodNotAllowed, type Problem, problemResponse, withHeaders } from "./responses.ts";
 
-/** A route for callers that the server admits. */
-export interface Route {
-  readonly method: "GET" | "POST" | "DELETE";
-  /**
-   * The path. It has at most one parameter, which is a whole segment: `/tools/:id/execute`. The answer
-   * finds the value in `request.param`.
-   */
-  readonly path: string;
-  readonly answer: RequestAnswer;
+/** The options of every protocol over HTTP. */
+export interface HttpOptions extends ServerOptions {
+  /** The limit on the requests of one caller. A turn counts each of its calls. @default {no limit} */
+  readonly rateLimit?: RateLimitOptions;
+  /** Traces, measures and logs requests. `GET /metrics` works without it. */
+  readonly observe?: ObserveOptions;
+  /** True if pages of the origins in `allowedOrigins` may read the responses. @default {false} */
+  readonly cors?: boolean;
 }
 
-/** A route whose response does not depend on the caller, and which needs no authorization. */
-export interface PublicRoute {
-  readonly method: "GET";
-  readonly path: string;
-  readonly answerPublic: (request: Request) => Response;
-  /**
-   * True for a route that also answers requests to other hosts than `allowedHosts`.
-   *
-   * @default {false}
-   */
-  readonly anyHost?: boolean;
-}
+export const HTTP_CHECKS: { readonly [Option in keyof HttpOptions]-?: Check } = {
+  ...SERVER_CHECKS,
+  rateLimit: checkObject,
+  observe: checkObject,
+  cors: checkFlag,
+};
 
-/** The additions of a part to its server. */
-export interface PartHooks extends ServerHooks {
-  readonly routes?: readonly (Route | PublicRoute)[];
-}
-
-/**
- * A part of a handler. It is called once for each handler.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { ToolRegistry } from "@plue/tools";
- * import { composeToolHandler, type HttpPart } from "@plue/tools/hono";
- *
- * const serveCount: HttpPart = () => ({
- *   routes: [{
- *     method: "GET",
- *     path: "/count",
- *     answer: ({ toolset }) => Response.json({ count: toolset.tools.length }),
- *   }],
- * });
- * const registry = new ToolRegistry({ tools: [{ name: "ping", description: "Answers." }] });
- * const { fetch } = composeToolHandler(registry, { parts: [serveCount] });
- *
- * const response = await fetch(new Request("http://localhost/count"));
- * assert.deepEqual(await response.json(), { count: 1 });
- * ```
- */
-export type HttpPart = (server: ToolServer) => PartHooks;
-
-/**
- * Installs parts in a server.
- *
- * @returns Their routes.
- */
-export function installParts(
-  server: ToolServer,
-  parts: readonly HttpPart[],
-): readonly (Route | PublicRoute)[] {
-  return parts.flatMap((part) => {
-    const { routes = [], ...hooks } = part(server);
-    server.install(hooks);
-    return routes;
-  });
+/** The parts that the options of every protocol name. */
+export function sharedParts(
+  { observe, cors, rateLimit, tasks, taskAfterMs }: HttpOptions,
+): readonly HttpPart[] {
+  if (taskAfterMs !== undefined && tasks === undefined) {
+    fail("serve tools", "taskAfterMs has no effect without tasks");
+  }
+  return [
+    ...(observe === undefined ? [] : [observeRequests(observe)]),
+    ...(cors === true ? [allowCrossOrigin()] : []),
+    ...(rateLimit === undefined ? [] : [limitRate(rateLimit)]),
+  ];
 }
 
 /** Options for {@linkcode composeToolHandler}. */
@@ -104,7 +66,7 @@ const CHECKS = {
   everyone: checkObject,
 } satisfies { readonly [Option in keyof ComposedHandlerOptions]-?: Check };
 
-/** Responds to requests. Workers, Deno and Bun can serve it directly. */
+/** A handler of requests. Workers, Deno and Bun can serve it directly. */
 export interface HttpHandler {
   /**
    * Answers a request.
@@ -120,9 +82,8 @@ export interface HttpHandler {
 }
 
 /**
- * Serves tools over HTTP with the given parts, and without Hono. A bundle contains these parts
- * only. `createToolHandler` contains all of them, because bundlers cannot see which of its options
- * are set.
+ * Serves tools over HTTP with the given parts, and without Hono. A bundle contains these parts only;
+ * `createToolHandler` contains all of them.
  *
  * @example Usage
  * ```ts
@@ -168,7 +129,6 @@ const NO_ROUTE: Problem = {
   detail: "There is no such route",
 };
 
-/** A server and the paths of its routes. */
 export class RoutedServer {
   readonly server: ToolServer;
   readonly paths: readonly RoutedPath[];
@@ -178,7 +138,7 @@ export class RoutedServer {
   constructor(server: ToolServer, parts: readonly HttpPart[]) {
     this.server = server;
     const paths = new Map<string, RoutedPath>();
-    for (const route of installParts(server, parts)) {
+    for (const route of parts.flatMap((part) => server.install(part))) {
       const known = paths.get(route.path);
       if (known === undefined) paths.set(route.path, new RoutedPath(server, route));
       else known.add(route);
@@ -198,7 +158,7 @@ export class RoutedServer {
       return this.server.answerPublic(raw, undefined, () => preflight(raw));
     }
     const path = pathOf(raw.url);
-    // Most requests are calls, and their path has a parameter.
+    // Most requests are calls, whose path has a parameter.
     for (const pattern of this.#patterns) {
       const param = pattern.paramIn(path);
       if (param !== undefined) {
@@ -208,7 +168,7 @@ export class RoutedServer {
     return this.#fixed.get(path)?.answer(context);
   }
 
-  /** Returns the `fetch` of an app: it answers requests for the routes, and the app all others. */
+  /** Returns a `fetch` that answers requests for the routes, and passes others to another one. */
   fetchWith(other: HttpHandler["fetch"]): HttpHandler["fetch"] {
     const { around } = this.server;
     return (raw, env, executionCtx) => {
@@ -282,7 +242,7 @@ export class RoutedPath {
   }
 }
 
-/** The path in a URL. It begins after "http://" and a host. */
+/** Returns the path of a URL. */
 function pathOf(url: string): string {
   const start = url.indexOf("/", 8);
   const query = url.indexOf("?", start);
@@ -299,13 +259,9 @@ function decoded(param: string): string {
   }
 }
 
-/**
- * The answer to HEAD: the length of the body of GET, without the body. A server by itself would send
- * the length 0.
- */
+/** The response to HEAD: the length of the body of GET. The runtime would send the length 0. */
 async function headOf(answer: Response | Promise<Response>): Promise<Response> {
   const response = await answer;
-  // 304, or an event stream, which HEAD does not open.
   if (response.body === null) return response;
   const { status, headers } = response;
   const { byteLength } = await response.arrayBuffer();

@@ -1,7 +1,4 @@
-/**
- * Callers who show a JSON Web Token of an issuer that this server trusts. `jose` checks the token;
- * what it makes of a caller is decided here.
- */
+/** Callers with a JSON Web Token of a trusted issuer. `jose` checks the signature and the times. */
 
 import type { JWK, JWSHeaderParameters, LocalJWKSet, RemoteJWKSet } from "jose";
 import {
@@ -11,8 +8,10 @@ import {
   checkText,
   checkWord,
   createCheck,
+  fail,
   isListOf,
   isObject,
+  isWord,
   numberFrom,
 } from "../../tool/mod.ts";
 import {
@@ -25,7 +24,7 @@ import { checkOptions, checkTexts } from "./options.ts";
 import { type Authorize, type Caller, requireCaller } from "./identity.ts";
 import { ProblemError } from "./responses.ts";
 
-/** How a token may be signed: with a private key, or (HS…) with a shared secret. */
+/** The algorithm of a signature: with a private key, or (HS…) with a shared secret. */
 export type JwtAlgorithm = `${"RS" | "PS" | "ES" | "HS"}${256 | 384 | 512}` | "EdDSA";
 
 /** The claims of a token whose signature and times were checked. */
@@ -42,51 +41,39 @@ export interface JwtAuthOptions extends ChallengeOptions {
   readonly keys?: readonly NamedKey[];
   /**
    * The URL of the issuer's public keys: its `jwks_uri`. Keys are fetched on first use, when they are
-   * old, and when a token names an unknown one. If a later fetch fails, the old keys stay in use.
+   * old, and when a token names an unknown one. If a later fetch fails, the old keys remain valid.
    */
   readonly jwksUrl?: string;
-  /** A secret that the issuer shares, 32 or more characters. It is enough to make tokens. */
+  /** A secret that the issuer shares, 32 or more characters. */
   readonly secret?: string;
   /** The issuer of tokens: their `iss`. It is required with keys. */
   readonly issuer?: string;
-  /**
-   * The audience of tokens. Their `aud` must contain one of these values; other tokens are
-   * rejected.
-   */
+  /** The audience of tokens. Their `aud` must contain one of these values. */
   readonly audience: string | readonly string[];
   /**
-   * How tokens may be signed.
+   * The accepted algorithms.
    *
    * @default {["RS256", "PS256", "ES256", "EdDSA"] with keys, ["HS256"] with a secret}
    */
   readonly algorithms?: readonly JwtAlgorithm[];
-  /**
-   * The tolerated difference of the issuer's clock, in seconds.
-   *
-   * @default {5}
-   */
+  /** The tolerated difference of the issuer's clock, in seconds. @default {5} */
   readonly clockToleranceS?: number;
   /** Scopes that every caller must hold. */
   readonly requiredScopes?: readonly string[];
   /**
-   * Makes the caller from the claims, where they have other names than `scope` and `role`. If the
-   * caller has no `principal`, `sub` still provides it. `undefined` rejects the token.
+   * Makes the caller from the claims, by default from `scope` and `role`. If the caller has no
+   * `principal`, `sub` provides it. `undefined` rejects the token.
    */
   toCaller?(claims: JwtClaims): Caller | undefined | Promise<Caller | undefined>;
-  /** Gives the time, in milliseconds since 1970. @default {Date.now} */
+  /** Returns the time, in milliseconds since 1970. @default {Date.now} */
   readonly now?: () => number;
 }
 
 const ACTION = "check JSON Web Tokens";
 
-const checkKeys: Check<readonly NamedKey[]> = createCheck(
-  "a list of keys",
-  (value): value is readonly NamedKey[] => isListOf(value, isObject),
-);
-
 const CHECKS = {
   ...CHALLENGE_CHECKS,
-  keys: checkKeys,
+  keys: createCheck("a list of keys", (value): value is NamedKey[] => isListOf(value, isObject)),
   jwksUrl: checkText,
   secret: checkText,
   issuer: checkWord,
@@ -100,12 +87,11 @@ const CHECKS = {
 
 const ALGORITHM = /^([RPEH]S(256|384|512)|EdDSA)$/;
 
-/** Issuers make no longer tokens. */
 const MAX_TOKEN = 8_192;
 
 /**
  * Three parts in Base64url as RFC 7515 requires: without padding, and with zeros in unused bits.
- * Libraries accept other forms too, in which one token would have many texts.
+ * Libraries also accept other spellings of the same token.
  */
 const TOKEN = new RegExp(
   `^${Array(3).fill("(?:[\\w-]{4})*(?:[\\w-][AQgw]|[\\w-]{2}[AEIMQUYcgkosw048])?").join("\\.")}$`,
@@ -116,7 +102,7 @@ const TOKEN = new RegExp(
  * its signature, issuer, audience and times are, and it has an end, `exp`, and a subject, `sub`. The
  * scopes, the role and `sub` become the caller's scopes, role and principal.
  *
- * It needs the package `jose`. While the issuer's keys cannot be fetched, callers are answered 503.
+ * It needs the package `jose`. While the issuer's keys cannot be fetched, callers receive 503.
  *
  * @example Usage
  * ```ts
@@ -148,11 +134,11 @@ export function jwtAuth(options: JwtAuthOptions): Authorize {
   const keyOf = keyFinder(options);
   const algorithms = algorithmsOf(options);
   const challenger = createChallenger(options);
-  if (audiences.length === 0 || audiences.some((one) => typeof one !== "string" || one === "")) {
-    throw refused("audience must name the audience of tokens");
+  if (audiences.length === 0 || !audiences.every(isWord)) {
+    refuse("audience must name the audience of tokens");
   }
   if (issuer === undefined && options.secret === undefined) {
-    throw refused("issuer must name the issuer of the keys");
+    refuse("issuer must name the issuer of the keys");
   }
 
   async function claimsOf(token: string): Promise<JwtClaims | undefined> {
@@ -161,7 +147,7 @@ export function jwtAuth(options: JwtAuthOptions): Authorize {
     const time = assertSync(now());
     try {
       const { payload } = await library.jwtVerify(token, (header) => {
-        if (!isTokenHeader(header)) throw refused("the token is of another type");
+        if (!isTokenHeader(header)) refuse("the token is of another type");
         return keyOf(header, library);
       }, {
         algorithms,
@@ -196,26 +182,21 @@ export function jwtAuth(options: JwtAuthOptions): Authorize {
     if (caller !== undefined) requireCaller(caller);
     const named: Caller = { principal: text(claims["sub"]), ...caller };
     if (caller === undefined || named.principal === undefined) return challenger("invalid");
-    // A stream of events ends with the token that opened it.
     return { expiresAt: (claims["exp"] as number) * 1000, ...named };
   };
 }
 
-/**
- * True if a header belongs to an access token: its type is the type of RFC 7519 or RFC 9068, or is
- * absent.
- */
+/** True for the header of an access token: its type is of RFC 7519 or RFC 9068, or absent. */
 function isTokenHeader({ typ = "jwt", kid = "" }: JWSHeaderParameters): boolean {
   return /^(application\/)?(at\+)?jwt$/i.test(typ) && typeof kid === "string";
 }
 
-/** The functions of `jose` that are used: the whole package would be six times as large. */
+/** The whole package would be six times as large. */
 type Jose = Pick<
   typeof import("jose"),
   "createLocalJWKSet" | "createRemoteJWKSet" | "jwtVerify"
 >;
 
-/** Loaded with the first token: servers that check none need not install it. */
 let jose: Jose | undefined;
 
 async function loadJose(): Promise<Jose> {
@@ -231,7 +212,6 @@ async function loadJose(): Promise<Jose> {
   }
 }
 
-/** Finds the key that a token was signed with. The header only suggests a key. */
 type KeyFinder = (
   header: JWSHeaderParameters,
   jose: Jose,
@@ -239,28 +219,28 @@ type KeyFinder = (
 
 function keyFinder({ keys, jwksUrl, secret }: JwtAuthOptions): KeyFinder {
   if ([keys, jwksUrl, secret].filter((one) => one !== undefined).length !== 1) {
-    throw refused("one of keys, jwksUrl and secret is wanted");
+    refuse("one of keys, jwksUrl and secret is wanted");
   }
   if (secret !== undefined) {
-    if (secret.length < 32) throw refused("the secret must have 32 characters or more");
+    if (secret.length < 32) refuse("the secret must have 32 characters or more");
     const shared = new TextEncoder().encode(secret);
     return () => Promise.resolve(shared);
   }
   if (jwksUrl !== undefined) return remoteKeys(jwksUrl);
   const list = keys ?? [];
-  if (list.length === 0) throw refused("there are no keys");
-  if (list.some(({ kty }) => kty === "oct")) throw refused("a shared secret is given as secret");
+  if (list.length === 0) refuse("there are no keys");
+  if (list.some(({ kty }) => kty === "oct")) refuse("a shared secret is given as secret");
   let set: LocalJWKSet | undefined;
   return (header, { createLocalJWKSet }) =>
     (set ??= createLocalJWKSet({ keys: list as JWK[] }))(header);
 }
 
-/** The time after a failed fetch without another one, in milliseconds: with old keys, and without. */
+/** The pause after a failed fetch, in milliseconds: with old keys, and without. */
 const PAUSES_MS = { withKeys: 30_000, without: 1_000 };
 
-/** Finds keys at a URL. `jose` alone would drop the old ones when a later fetch fails. */
+/** Finds keys at a URL. `jose` alone would drop the old keys when a later fetch fails. */
 function remoteKeys(url: string): KeyFinder {
-  if (!isSafe(url)) throw refused(`jwksUrl must begin with https:, and is "${url}"`);
+  if (!isSafe(url)) refuse(`jwksUrl must begin with https:, and is "${url}"`);
   let remote: RemoteJWKSet | undefined;
   let failure: unknown;
   let failedAt = -Infinity;
@@ -293,10 +273,10 @@ function algorithmsOf({ algorithms, secret }: JwtAuthOptions): JwtAlgorithm[] {
   for (const alg of chosen) {
     // A public key must never be taken for a shared secret: everybody has it.
     if (!ALGORITHM.test(alg) || alg.startsWith("HS") !== isShared) {
-      throw refused(`algorithm "${alg}" does not fit ${isShared ? "a secret" : "public keys"}`);
+      refuse(`algorithm "${alg}" does not fit ${isShared ? "a secret" : "public keys"}`);
     }
   }
-  if (chosen.length === 0) throw refused("there are no algorithms");
+  if (chosen.length === 0) refuse("there are no algorithms");
   return [...chosen];
 }
 
@@ -311,19 +291,15 @@ function unavailable(cause: unknown): never {
   }, { cause });
 }
 
-function refused(why: string): TypeError {
-  return new TypeError(`Cannot ${ACTION}: ${why}`);
+function refuse(why: string): never {
+  fail(ACTION, why);
 }
 
 function text(value: unknown): string | undefined {
-  return typeof value === "string" && value !== "" ? value : undefined;
+  return isWord(value) ? value : undefined;
 }
 
 function words(value: unknown): readonly string[] {
-  if (typeof value === "string") {
-    return value.split(" ").filter((word) => word !== "");
-  }
-  return Array.isArray(value)
-    ? value.filter((word): word is string => typeof word === "string")
-    : [];
+  const list: unknown = typeof value === "string" ? value.split(" ") : value;
+  return Array.isArray(list) ? list.filter(isWord) : [];
 }

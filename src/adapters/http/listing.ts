@@ -1,27 +1,24 @@
 /**
  * The tools that a caller sees: `GET /tools` with filters, search, paging and formats, `GET /tools/:id`,
- * and why a tool is hidden. A page is made once for as long as the tools stay the same.
+ * and explanations.
  */
 
-import type { decodeCalls, dispatchCalls, exportTools, resumeTurn } from "../../formats/mod.ts";
 import { searchToolsetAsync } from "../../registry/mod.ts";
-import { explainTool, type ToolExplanation, type Toolset } from "../../select/mod.ts";
+import { explainTool, type Toolset } from "../../select/mod.ts";
 import { assertSync, describeTool, fail, once, type Tool } from "../../tool/mod.ts";
-import type { HttpPart, Route } from "./handler.ts";
 import { type Page, pageOf, pageResponse, pagesOf } from "./page.ts";
 import { type ListingQuery, readBridgeQuery, readFilters, readListingQuery } from "./query.ts";
-import type { ToolRequest, ToolServer } from "./request.ts";
+import type { HttpPart, Route, ToolRequest, ToolServer } from "./request.ts";
 import { json, noSuchTool, problemResponse, refuseQuery, RequestError } from "./responses.ts";
+
+/** Makes the bridge to a toolset: `createToolBridge`. */
+export type MakeBridge = (toolset: Toolset) => Toolset;
 
 /** Returns the tools for a request: the caller's toolset, or the bridge to it. */
 export type ShowTools = (toolset: Toolset, throughBridge: boolean) => Toolset;
 
-/**
- * Makes the function that shows tools.
- *
- * @param bridge Makes the bridge to a toolset. Without it, requests for a bridge are rejected.
- */
-export function showThrough(bridge: ((toolset: Toolset) => Toolset) | undefined): ShowTools {
+/** @param bridge Without it, requests for a bridge are rejected. */
+export function showThrough(bridge: MakeBridge | undefined): ShowTools {
   const bridgeTo = bridge && bridgeOnce(bridge);
   return (toolset, throughBridge) => {
     if (!throughBridge) return toolset;
@@ -36,53 +33,32 @@ export function showThrough(bridge: ((toolset: Toolset) => Toolset) | undefined)
  * @param bridge Makes the bridge to a toolset: `createToolBridge`. Without it, requests for a
  * bridge are rejected.
  */
-export function bridgeByQuery(
-  bridge?: (toolset: Toolset) => Toolset,
-): (request: ToolRequest) => Toolset {
+export function bridgeByQuery(bridge?: MakeBridge): (request: ToolRequest) => Toolset {
   const show = showThrough(bridge);
   return ({ raw: { url }, toolset }) =>
     url.includes("?") ? show(toolset, readBridgeQuery(url)) : toolset;
 }
 
-/**
- * Makes the bridge to each toolset once.
- *
- * @param make Makes a bridge. If it throws, or does not return a toolset, the request fails.
- */
-export function bridgeOnce(make: (toolset: Toolset) => Toolset): (toolset: Toolset) => Toolset {
+/** Makes the bridge to each toolset once. If `make` fails, the request fails. */
+export function bridgeOnce(make: MakeBridge): MakeBridge {
   const bridges = new WeakMap<Toolset, Toolset>();
   return (toolset) =>
     once(bridges, toolset, () => {
       const bridge = assertSync(make(toolset));
-      // The bridge to another toolset might reach what this caller must not.
+      // The bridge to another toolset might reach tools that are hidden from this caller.
       if (bridge?.bridge?.behind === (toolset.bridge?.behind ?? toolset)) return bridge;
       fail("make a bridge", "the function must return the bridge to its toolset");
     });
 }
 
-/**
- * The functions of `@plue/tools/formats` that serving formats takes. The whole module will do:
- * `import * as formats from "@plue/tools/formats"`.
- */
-export interface FormatFunctions {
-  readonly exportTools: typeof exportTools;
-  readonly decodeCalls: typeof decodeCalls;
-  readonly dispatchCalls: typeof dispatchCalls;
-  readonly resumeTurn: typeof resumeTurn;
-}
-
-/** Makes the page of a query with a format, of the selected tools. */
-export type ExportPage = (
-  tools: readonly Tool[] | Toolset,
-  query: ListingQuery,
-  /** The tools that match the query's words, best first; `undefined` if the query has no words. */
-  ranked?: readonly Tool[],
-) => Page;
-
 /** The formats of a handler. Made by `serveFormats`. */
 export interface FormatService {
-  /** @ignore The page of an export. */
-  readonly exportPage: ExportPage;
+  /** @ignore Exports tools. `ranked` has the tools that match the query's words, best first. */
+  exportPage(
+    tools: readonly Tool[] | Toolset,
+    query: ListingQuery,
+    ranked?: readonly Tool[],
+  ): Page;
   /** @ignore The routes that come with the formats. */
   routes(server: ToolServer, show: ShowTools): readonly Route[];
 }
@@ -93,10 +69,7 @@ export interface FormatService {
  * @param formats `serveFormats(…)`.
  * @param bridge Makes the bridge of `?bridge=1`: `createToolBridge`. @default {none}
  */
-export function serveTurns(
-  formats: FormatService,
-  bridge?: (toolset: Toolset) => Toolset,
-): HttpPart {
+export function serveTurns(formats: FormatService, bridge?: MakeBridge): HttpPart {
   return (server) => ({ routes: formats.routes(server, showThrough(bridge)) });
 }
 
@@ -106,7 +79,7 @@ export interface ListingOptions {
    * Returns the page of a request to `GET /tools`: `queryPages(…)` reads filters, search and paging from
    * its query.
    *
-   * @default {one page with all of the caller's tools; a query is refused}
+   * @default {one page with all of the caller's tools; a query is rejected}
    */
   readonly pageOf?: (request: ToolRequest) => Page | Promise<Page>;
 }
@@ -138,9 +111,7 @@ function wholeListing(): (request: ToolRequest) => Page {
     refuseQuery(raw.url);
     // The same array for as long as the members and their availability stay the same.
     const tools = toolset.available();
-    let page = pages.get(tools);
-    if (page === undefined) pages.set(tools, page = pageOf({ tools: tools.map(describeTool) }));
-    return page;
+    return once(pages, tools, () => pageOf({ tools: tools.map(describeTool) }));
   };
 }
 
@@ -158,13 +129,10 @@ export interface QueryPagesOptions {
   /** The formats of `?format=…`, made by `serveFormats`. @default {none} */
   readonly formats?: FormatService | undefined;
   /** Makes the bridge of `?bridge=1`: `createToolBridge`. @default {none} */
-  readonly bridge?: ((toolset: Toolset) => Toolset) | undefined;
+  readonly bridge?: MakeBridge | undefined;
 }
 
-/**
- * Makes the pages of `serveListing` that read the query of a request: filters, search, paging and
- * format.
- */
+/** Makes the pages of `serveListing` for queries with filters, search, paging and format. */
 export function queryPages(
   options: QueryPagesOptions = {},
 ): (request: ToolRequest) => Page | Promise<Page> {
@@ -172,15 +140,14 @@ export function queryPages(
   const show = showThrough(bridge);
   return ({ raw, server, toolset }) => {
     const query = readListingQuery(raw.url);
-    // The same array for as long as the members and their availability stay the same.
     const listed = toolset.available();
     return pagesOf(server).of(listed, query.key, () => {
       const { selection } = query;
-      if (!query.bridge) return makePage(toolset, listed, query, formats?.exportPage);
+      if (!query.bridge) return makePage(toolset, listed, query, formats);
       // The query selects the bridge's target tools; the bridge's own tools always remain.
       const shown = show(selection === undefined ? toolset : toolset.narrow(selection), true);
       const whole = { ...query, selection: undefined };
-      return makePage(shown, shown.available(), whole, formats?.exportPage);
+      return makePage(shown, shown.available(), whole, formats);
     });
   };
 }
@@ -190,31 +157,33 @@ function makePage(
   toolset: Toolset,
   listed: readonly Tool[],
   query: ListingQuery,
-  exportPage: ExportPage | undefined,
+  formats: FormatService | undefined,
 ): Page | Promise<Page> {
   const { selection, format, search } = query;
   let shown = toolset;
   let tools = listed;
   if (selection !== undefined) {
-    // Not kept: clients choose how many queries there are.
+    // Not cached: clients choose the number of queries.
     shown = toolset.narrow(selection);
-    // By id: the query may name another reader of the descriptions.
+    // By id: the query may select other descriptions of the same tools.
     const isListed = new Set(listed.map(({ id }) => id));
     tools = shown.tools.filter(({ id }) => isListed.has(id));
   }
   if (format === undefined) {
     return search === undefined ? listingPage(tools, query) : searchPage(shown, search, query);
   }
-  if (exportPage === undefined) {
+  if (formats === undefined) {
     throw new RequestError("This server exports no formats: the option formats is not set");
   }
-  // A bridge has more to export than it lists.
-  if (search === undefined) return exportPage(shown.bridge === undefined ? tools : shown, query);
+  // A bridge exports more tools than it lists.
+  if (search === undefined) {
+    return formats.exportPage(shown.bridge === undefined ? tools : shown, query);
+  }
   const { minScore, tokens } = query;
-  // A budget takes as many as there is room for.
+  // A budget limits the number of tools by itself.
   const limit = tokens === undefined ? query.limit : tools.length;
   return searchToolsetAsync(shown, search, { limit, minScore })
-    .then((found) => exportPage(tools, query, found));
+    .then((found) => formats.exportPage(tools, query, found));
 }
 
 function listingPage(tools: readonly Tool[], { limit, cursor }: ListingQuery): Page {
@@ -226,19 +195,16 @@ function listingPage(tools: readonly Tool[], { limit, cursor }: ListingQuery): P
   });
 }
 
-/** A page of a list. */
 export interface ListPage {
   readonly start: number;
   readonly end: number;
-  /** The cursor of the next page; `undefined` on the last one. */
+  /** `undefined` on the last page. */
   readonly nextCursor: string | undefined;
 }
 
 /**
- * Returns a page of a list in order of id. A cursor is the id before the page, so that tools that come
- * or go in the meantime neither repeat nor hide others.
- *
- * @returns `undefined` if the cursor is invalid.
+ * Returns a page of a list in order of id; `undefined` if the cursor is invalid. A cursor is the id
+ * before the page: tools that are added or removed in the meantime neither repeat nor hide others.
  */
 export function pageAfter(
   list: readonly { readonly id: string }[],
@@ -262,7 +228,7 @@ async function searchPage(
   const start = Number(cursor === undefined ? 0 : readCursor(cursor, "offset"));
   if (!(start < MAX_OFFSET)) throw badCursor();
   const end = start + limit;
-  // One more than the page, to know whether there is a next one.
+  // One more than the page shows if there is a next one.
   const found = await searchToolsetAsync(toolset, search, { limit: end + 1, minScore });
   return pageOf({
     tools: found.slice(start, end).map(describeTool),
@@ -306,17 +272,14 @@ export function serveExplanations(): HttpPart {
 function explainOne(request: ToolRequest): Response {
   const { param: id } = request;
   const toolset = explainedToolset(request);
-  // An explanation reveals that a hidden tool exists: only some callers may learn that.
+  // An explanation reveals that a hidden tool exists.
   if (request.caller.explain !== true && !request.toolset.has(id)) {
     return problemResponse(noSuchTool(id));
   }
   return json(toolset.explain(id, explainTool));
 }
 
-/**
- * Explains each tool without the steps that `explainOne` shows: for a table of tools. Callers that
- * may not learn of hidden tools get explanations of their own tools only.
- */
+/** Explains each tool, without the steps; hidden ones only for callers with access to them. */
 function explainTools(request: ToolRequest): Response {
   const { caller, toolset, server } = request;
   const explained = explainedToolset(request);
@@ -328,17 +291,16 @@ function explainTools(request: ToolRequest): Response {
   return json({
     roles: words(({ roles }) => roles),
     scopes: words(({ scopes }) => scopes),
-    tools: tools.map(({ id, risk }) => ({ ...briefly(explained.explain(id, explainTool)), risk })),
+    tools: tools.map(({ id, risk }) => {
+      const { steps: _, ...explanation } = explained.explain(id, explainTool);
+      return { ...explanation, risk };
+    }),
   });
 }
 
-function briefly({ steps: _, ...explanation }: ToolExplanation): Omit<ToolExplanation, "steps"> {
-  return explanation;
-}
-
 /**
- * Returns the caller's tools that the query selects. If the caller may learn of hidden tools, a
- * role and scopes in the query replace its own.
+ * Returns the caller's tools that the query selects. For callers with access to hidden tools, a role
+ * and scopes in the query replace their own.
  */
 function explainedToolset({ raw, server, caller, toolset }: ToolRequest): Toolset {
   const { selection } = readFilters("an explanation", raw.url);

@@ -5,7 +5,6 @@
 
 export * from "./bearer_auth.ts";
 export * from "./body.ts";
-export * from "./bounded_map.ts";
 export * from "./calls.ts";
 export * from "./event_stream.ts";
 export * from "./execute_tool.ts";
@@ -24,4 +23,3 @@ export * from "./request_counts.ts";
 export * from "./responses.ts";
 export * from "./running_calls.ts";
 export * from "./runtime.ts";
-export * from "./shared_parts.ts";

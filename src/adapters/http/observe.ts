@@ -1,41 +1,36 @@
 /**
- * Observes requests: how long they took, how their calls ended, and their place in a trace. The calls
- * themselves are traced and measured by the dispatcher's `telemetry`. `GET /metrics`: the number,
- * outcomes and durations of calls of the caller's tools. `GET /healthz`.
+ * The access log, `traceparent` and `Server-Timing` of requests; `GET /metrics` and `GET /healthz`. The
+ * dispatcher's `telemetry` traces and measures the calls.
  */
 
 import type { DispatcherMetrics, ToolMetrics, TraceParent } from "../../execute/mod.ts";
 import { callHook, type Check, checkFlag, checkFunction, systemClock } from "../../tool/mod.ts";
 import { untilRead } from "./event_stream.ts";
-import type { HttpPart } from "./handler.ts";
 import { checkOptions } from "./options.ts";
-import { type ToolRequest, withAllLayers } from "./request.ts";
+import { type HttpPart, type RequestAnswer, type ToolRequest, withAllLayers } from "./request.ts";
 import { chooseType, json, refuseQuery, SAFE_HEADERS, withHeaders } from "./responses.ts";
 import { type AccessCall, records, type RequestObserver, RequestRecord } from "./running_calls.ts";
 
-/** Version 00. A later version may have more after another "-". */
+/** A version after 00 may have more fields. */
 const HEADER = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 const NO_TRACE = "0".repeat(32);
 const NO_SPAN = "0".repeat(16);
 
-/** Reads the header; `undefined` if it is malformed, as the specification requires. */
+/** Reads the header `traceparent`; `undefined` if it is malformed. */
 export function readTraceParent(header: string | null): TraceParent | undefined {
   if (header === null || header.length > 512) return undefined;
   const [, version, traceId, spanId, flags = "", rest] = HEADER.exec(header.trim()) ?? [];
-  if (traceId === undefined || spanId === undefined || version === "ff") {
-    return undefined;
-  }
-  if (traceId === NO_TRACE || spanId === NO_SPAN) return undefined;
-  if (version === "00" && rest !== undefined) return undefined;
+  if (traceId === undefined || traceId === NO_TRACE) return undefined;
+  if (spanId === undefined || spanId === NO_SPAN) return undefined;
+  if (version === "ff" || version === "00" && rest !== undefined) return undefined;
   return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
 }
 
-/** Writes the header. */
 export function writeTraceParent({ traceId, spanId, sampled }: TraceParent): string {
   return `00-${traceId}-${spanId}-${sampled ? "01" : "00"}`;
 }
 
-/** A new place in the trace of `parent`; without one, in a new trace that is not recorded. */
+/** A new span in the trace of `parent`; without one, in a new trace that is not recorded. */
 export function nextTraceParent(parent: TraceParent | undefined): TraceParent {
   return {
     traceId: parent?.traceId ?? randomHex(16),
@@ -49,12 +44,9 @@ function randomHex(bytes: number): string {
   return [...values].map((value) => value.toString(16).padStart(2, "0")).join("");
 }
 
-/**
- * One request, for an access log. Queries, headers and bodies are omitted: they may contain
- * secrets.
- */
+/** One request, for an access log: without query, headers and body, which may contain secrets. */
 export interface AccessEntry {
-  /** When the request came, in milliseconds since 1970. */
+  /** The arrival of the request, in milliseconds since 1970. */
   readonly time: number;
   readonly method: string;
   readonly path: string;
@@ -69,7 +61,7 @@ export interface AccessEntry {
   readonly calls: readonly AccessCall[];
 }
 
-/** The observers of requests. */
+/** Options for {@linkcode observeRequests}. */
 export interface ObserveOptions {
   /**
    * True to send the durations of `authorize` and of the tool in `Server-Timing`. Every caller can
@@ -88,9 +80,9 @@ const CHECKS = {
 } satisfies { readonly [Option in keyof ObserveOptions]-?: Check };
 
 /**
- * The part that traces, measures and logs requests. The response gets the `traceparent` of the call if
- * the call is traced, otherwise a new one in the trace of the request. A request that one handler
- * passes to another is observed once.
+ * The part that traces, measures and logs requests. The response has the `traceparent` of a traced
+ * call, otherwise a new one in the trace of the request. A request that one handler passes to another
+ * is observed once.
  *
  * @throws {TypeError} If an option is unknown or wrong.
  */
@@ -108,10 +100,12 @@ export function observeRequests(options: ObserveOptions): HttpPart {
       records.set(request, record);
       const { method, url, headers } = request;
       let response = await answer();
-      const place = legalPlace(record.place) ??
+      const { span } = record;
+      // Telemetry may use ids that the header cannot express.
+      const parent = (span && readTraceParent(writeTraceParent(span))) ??
         nextTraceParent(readTraceParent(headers.get("traceparent")));
       response = withHeaders(response, [
-        ["traceparent", writeTraceParent(place)],
+        ["traceparent", writeTraceParent(parent)],
         ...(serverTiming
           ? [["server-timing", timing(record, systemClock.now() - began)] as const]
           : []),
@@ -125,12 +119,12 @@ export function observeRequests(options: ObserveOptions): HttpPart {
         const entry: AccessEntry = {
           time,
           method,
-          // A request that names two hosts has no URL; it is logged all the same.
+          // A request with two hosts has no valid URL.
           path: URL.canParse(url) ? new URL(url).pathname : "",
           route,
           status,
           durationMs: systemClock.now() - began,
-          traceId: place.traceId,
+          traceId: parent.traceId,
           principal,
           calls,
         };
@@ -142,11 +136,6 @@ export function observeRequests(options: ObserveOptions): HttpPart {
     };
     return { around };
   };
-}
-
-/** Returns a position that the header can express; `undefined` if telemetry uses another form. */
-function legalPlace(place: TraceParent | undefined): TraceParent | undefined {
-  return place && readTraceParent(writeTraceParent(place));
 }
 
 function isEventStream({ headers, body }: Response): boolean {
@@ -163,22 +152,16 @@ const TYPES = ["application/json", "text/plain"] as const;
 
 /** The part that shows the metrics of the caller's tools: `GET /metrics`. */
 export function serveMetrics(): HttpPart {
-  return ({ dispatcher }) => {
-    const counted = withAllLayers(dispatcher, "serveMetrics()");
-    return {
-      routes: [{
-        method: "GET",
-        path: "/metrics",
-        answer: (request) => showMetrics(request, counted.metrics()),
-      }],
-    };
+  return (server) => {
+    const dispatcher = withAllLayers(server.dispatcher, "serveMetrics()");
+    const answer: RequestAnswer = (request) => showMetrics(request, dispatcher.metrics());
+    return { routes: [{ method: "GET", path: "/metrics", answer }] };
   };
 }
 
 /**
- * The metrics of the caller's tools, in JSON or in text for Prometheus, as the client accepts. The
- * sums are over these tools only. Calls that wait and calls of unknown tools belong to no tool, and
- * count calls of others: they are for callers who may know of hidden tools.
+ * The metrics of the caller's tools, in JSON or in text for Prometheus. Queued calls and calls of
+ * unknown tools belong to no tool: only callers with access to hidden tools see them.
  */
 function showMetrics(
   { raw, caller, toolset }: ToolRequest,
@@ -198,65 +181,44 @@ function showMetrics(
   }
   const sum = (field: "calls" | "failed" | "inFlight"): number =>
     seen.reduce((total, tool) => total + tool[field], 0);
-  return json({
-    since,
-    calls: sum("calls"),
-    failed: sum("failed"),
-    inFlight: sum("inFlight"),
-    ...totals,
-    tools: seen,
-  });
+  const sums = { calls: sum("calls"), failed: sum("failed"), inFlight: sum("inFlight") };
+  return json({ since, ...sums, ...totals, tools: seen });
 }
 
-type Label = readonly [name: string, value: string];
 /** A sample of a tool. */
-type Sample = readonly [suffix: string, value: number, label?: Label];
-
-/** The metrics of each tool. Those whose names end in "_seconds" have that unit. */
-const FAMILIES: readonly (readonly [
+type Sample = readonly [suffix: string, value: number, label?: string];
+type Family = readonly [
   name: string,
   type: "counter" | "gauge" | "summary",
   help: string,
   samples: (tool: ToolMetrics) => readonly Sample[],
-])[] = [
-  ["calls", "counter", "Calls that have ended.", ({ calls }) => [["_total", calls]]],
+];
+
+function counter(name: string, field: CountField, help: string): Family {
+  return [name, "counter", help, (tool) => [["_total", tool[field]]]];
+}
+
+function gauge(name: string, field: CountField, help: string): Family {
+  return [name, "gauge", help, (tool) => [["", tool[field]]]];
+}
+
+type CountField = "calls" | "suspended" | "replayed" | "aliased" | "inFlight" | "abandoned";
+
+/** The metrics of each tool. Those whose names end in "_seconds" have that unit. */
+const FAMILIES: readonly Family[] = [
+  counter("calls", "calls", "Calls that have ended."),
   [
     "failures",
     "counter",
     "Calls that failed, by the code of the failure.",
     ({ errors }) =>
-      Object.entries(errors).map(([code, count]) => ["_total", count, ["code", code]]),
+      Object.entries(errors).map(([code, count]) => ["_total", count, `code="${code}"`]),
   ],
-  [
-    "suspended",
-    "counter",
-    "Calls that ended because they wait for answers.",
-    ({ suspended }) => [["_total", suspended]],
-  ],
-  [
-    "replayed",
-    "counter",
-    "Calls that were answered with the result of an earlier one.",
-    ({ replayed }) => [["_total", replayed]],
-  ],
-  [
-    "aliased",
-    "counter",
-    "Calls that named the tool by one of its aliases.",
-    ({ aliased }) => [["_total", aliased]],
-  ],
-  [
-    "in_flight",
-    "gauge",
-    "Calls that have begun and not ended.",
-    ({ inFlight }) => [["", inFlight]],
-  ],
-  [
-    "abandoned",
-    "gauge",
-    "Tools that still run although their calls have ended.",
-    ({ abandoned }) => [["", abandoned]],
-  ],
+  counter("suspended", "suspended", "Calls that ended because they wait for answers."),
+  counter("replayed", "replayed", "Calls that were answered with the result of an earlier one."),
+  counter("aliased", "aliased", "Calls that named the tool by one of its aliases."),
+  gauge("in_flight", "inFlight", "Calls that have begun and not ended."),
+  gauge("abandoned", "abandoned", "Tools that still run although their calls have ended."),
   [
     "last_run_timestamp_seconds",
     "gauge",
@@ -269,16 +231,16 @@ const FAMILIES: readonly (readonly [
     "The durations of calls, without replayed ones.",
     ({ duration, calls, replayed }) =>
       duration === null ? [] : [
-        ["", duration.p50Ms / 1000, ["quantile", "0.5"]],
-        ["", duration.p95Ms / 1000, ["quantile", "0.95"]],
-        ["", duration.p99Ms / 1000, ["quantile", "0.99"]],
+        ["", duration.p50Ms / 1000, 'quantile="0.5"'],
+        ["", duration.p95Ms / 1000, 'quantile="0.95"'],
+        ["", duration.p99Ms / 1000, 'quantile="0.99"'],
         ["_sum", duration.totalMs / 1000],
         ["_count", calls - replayed],
       ],
   ],
 ];
 
-/** The metrics of tools in the text format of Prometheus, with the totals if there are some. */
+/** Writes metrics in the text format of Prometheus. Tool ids and codes need no escapes. */
 function metricsText(
   tools: readonly ToolMetrics[],
   totals: Pick<DispatcherMetrics, "queued" | "unknownTool"> | undefined,
@@ -291,8 +253,8 @@ function metricsText(
     head(`plue_tool_${name}${type === "counter" ? "_total" : ""}`, type, help);
     for (const tool of tools) {
       for (const [suffix, value, label] of samplesOf(tool)) {
-        const more = label === undefined ? "" : `,${label[0]}="${escaped(label[1])}"`;
-        lines.push(`plue_tool_${name}${suffix}{tool="${escaped(tool.id)}"${more}} ${value}`);
+        const more = label === undefined ? "" : `,${label}`;
+        lines.push(`plue_tool_${name}${suffix}{tool="${tool.id}"${more}} ${value}`);
       }
     }
   }
@@ -305,18 +267,8 @@ function metricsText(
   return `${lines.join("\n")}\n`;
 }
 
-function escaped(text: string): string {
-  return text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
-}
-
 /** The part that answers health checks, whatever host they name: `GET /healthz`. */
 export function serveHealth(): HttpPart {
-  return () => ({
-    routes: [{
-      method: "GET",
-      path: "/healthz",
-      answerPublic: () => json({ status: "ok" }),
-      anyHost: true,
-    }],
-  });
+  const answerPublic = (): Response => json({ status: "ok" });
+  return () => ({ routes: [{ method: "GET", path: "/healthz", answerPublic, anyHost: true }] });
 }

@@ -1,7 +1,4 @@
-/**
- * The options of a server, whatever its protocol and its parts, and the checks of options. A misspelt
- * option is an error: if it were ignored, the server could admit more than was intended.
- */
+/** The options of a server for every protocol, and the checks of options. */
 
 import type { CallTasks } from "../../execute/durable/mod.ts";
 import type { Dispatcher, ToolDispatcherOptions } from "../../execute/mod.ts";
@@ -30,7 +27,7 @@ export const checkTexts: Check<readonly string[]> = createCheck(
     isListOf(value, (item): item is string => typeof item === "string"),
 );
 
-/** The check of a whole number from 1. Throws a `RangeError`. */
+/** The check of a whole number from 1. It throws a `RangeError`. */
 export const checkCount: Check<number> = wholeFrom(1);
 
 /** The check of an object that has a method. */
@@ -54,32 +51,27 @@ export function checkOptions<Checks extends { readonly [option: string]: Check }
   return readFields(action, options, checks, (name) => `its option ${name}`);
 }
 
-/** Which hosts and origins a request may name. */
+/** The hosts and origins that requests may name. */
 export interface GuardOptions {
   /**
-   * Host names that this server answers to, without a port; `"any"` for a server behind a proxy
-   * that checks them.
+   * The host names of this server, without a port; `"any"` behind a proxy that checks them. Requests
+   * for others are rejected.
    *
    * @default {["localhost", "127.0.0.1", "[::1]"]}
    */
   readonly allowedHosts?: readonly string[] | "any";
-  /**
-   * Origins of web pages that may call, such as `https://app.example.com`, besides pages of this
-   * very server.
-   *
-   * @default {[]}
-   */
+  /** Origins of other web pages that may call, such as `https://app.example.com`. @default {[]} */
   readonly allowedOrigins?: readonly string[];
 }
 
-/** The options of a server, whatever its parts: who may call, and what callers see. */
+/** The options of a server for every protocol. */
 export interface ServerOptions extends GuardOptions {
-  /** Which of the source's tools are served. Each caller sees these at most. */
+  /** Selects the tools of the source that are served. */
   readonly selection?: Selection;
-  /** Identifies the caller, and so determines its tools. One function serves every protocol. */
+  /** Identifies the caller, and so determines its tools. */
   readonly authorize?: Authorize;
   /**
-   * Lets callers execute tools without `authorize`: for servers that only their own user can reach.
+   * True if callers may execute tools without `authorize`: for servers that only their user can reach.
    *
    * @default {false}
    */
@@ -93,26 +85,18 @@ export interface ServerOptions extends GuardOptions {
   readonly dispatcher?: Dispatcher;
   /** Options for the new dispatcher; an error together with `dispatcher`. */
   readonly dispatch?: ToolDispatcherOptions;
-  /**
-   * Runs calls as tasks, which outlive their requests: `callTasks` of `@plue/tools/calls`. By
-   * default, every call runs in its request.
-   */
+  /** Runs calls as tasks, which outlive their requests: `callTasks` of `@plue/tools/calls`. */
   readonly tasks?: CallTasks;
   /**
-   * The time after which a call becomes a task, in milliseconds, if its tool allows that. By
-   * default, a call becomes a task only if the client sends `Prefer: respond-async`, or if the
-   * tool's `execution` is `task`.
+   * The time after which a call becomes a task, in milliseconds, if its tool allows that. By default,
+   * only if the client sends `Prefer: respond-async`, or the tool's `execution` is `task`.
    */
   readonly taskAfterMs?: number;
-  /**
-   * The maximum size of a request's body, in bytes.
-   *
-   * @default {1_114_112}
-   */
+  /** The maximum size of a request's body, in bytes. @default {1_114_112} */
   readonly maxBodyBytes?: number;
   /**
-   * The time within which a request's body must arrive, in milliseconds. Later bodies get 408, and
-   * their connection is closed. The runtime bounds headers and idle connections.
+   * The time within which a request's body must arrive, in milliseconds. Later bodies get 408. The
+   * runtime bounds headers and idle connections.
    *
    * @default {30_000}
    */
@@ -124,35 +108,29 @@ export interface ServerOptions extends GuardOptions {
    * @default {1_500 on Workers, 5_000 on Bun, 15_000 elsewhere}
    */
   readonly heartbeatMs?: number;
-  /**
-   * The maximum number of clients that follow changes of tools or tasks. Further clients are
-   * rejected.
-   *
-   * @default {1_024}
-   */
+  /** The maximum number of streams of changes of tools or tasks. @default {1_024} */
   readonly maxStreams?: number;
   /**
-   * The maximum number of one principal's clients among them; callers without a principal count as
-   * one. Not used without `authorize`.
+   * The maximum number of one principal's streams; callers without a principal share one. Without
+   * `authorize` it has no effect.
    *
    * @default {a sixteenth of maxStreams}
    */
   readonly maxStreamsPerPrincipal?: number;
   /**
-   * Receives the errors of responses, for the log; and the errors of tools, unless `dispatch` has
-   * an `onError`. The client receives no details.
+   * Receives the errors of responses, for the log; and the errors of tools, unless `dispatch` has an
+   * `onError`.
    */
   onError?(error: unknown): void;
 }
 
-/** The check of each option; its type keeps the table complete. */
 export const SERVER_CHECKS: { readonly [Option in keyof ServerOptions]-?: Check } = {
   selection: (_action, value) => checkSelection(value as Selection),
   authorize: checkFunction,
   openExecution: checkFlag,
   dispatcher: having("withToolset", "a dispatcher"),
   dispatch: checkObject,
-  tasks: having("start", "what callTasks() gives"),
+  tasks: having("start", "the result of callTasks()"),
   taskAfterMs: numberFrom(0, MAX_TIMEOUT_MS),
   maxBodyBytes: checkCount,
   bodyTimeoutMs: numberFrom(1, MAX_TIMEOUT_MS),

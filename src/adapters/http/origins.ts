@@ -1,7 +1,6 @@
 /**
- * Refuses requests for other hosts, and requests of web pages of other sites: a page in a user's
- * browser must not call a server on that user's machine, by a plain request or by DNS rebinding.
- * Lets pages of the allowed origins read the responses (CORS), which is off by default.
+ * Rejects requests for other hosts, and requests of pages of other origins: a page in a user's browser
+ * must not call a server on that user's machine. And CORS, which is off by default.
  */
 
 import { fail } from "../../tool/mod.ts";
@@ -18,7 +17,7 @@ export function createGuard(options: GuardOptions): (request: Request) => Proble
 
   /** Returns the origin of a URL whose host is allowed, or the problem. */
   function originOrProblem(start: string): string | Problem {
-    // workerd joins two Host headers, and hands the result on.
+    // workerd joins two Host headers.
     if (!URL.canParse(start)) return badRequest("The request must name one host");
     const { hostname, origin } = new URL(start);
     if (hosts === undefined || hosts.has(hostname)) return origin;
@@ -30,11 +29,11 @@ export function createGuard(options: GuardOptions): (request: Request) => Proble
     };
   }
 
-  // Most requests of a server name the same host: its URL is parsed once.
+  // Most requests of a server name the same host.
   let known: { readonly start: string; readonly verdict: string | Problem } | undefined;
 
   return (request) => {
-    // The URL's host is the Host header's: every runtime builds the one from the other.
+    // Every runtime derives the host of the URL from the Host header.
     const { url } = request;
     if (known === undefined || !url.startsWith(known.start)) {
       const start = startOf(url);
@@ -56,7 +55,7 @@ export function createGuard(options: GuardOptions): (request: Request) => Proble
   };
 }
 
-/** A request's URL up to the "/" after the host: with it, no longer host begins with a known one. */
+/** A URL up to and with the "/" after the host. */
 function startOf(url: string): string {
   const end = url.indexOf("/", url.indexOf("//") + 2);
   return end === -1 ? `${url}/` : url.slice(0, end + 1);
@@ -76,7 +75,6 @@ function hostName(host: string): string {
 }
 
 function originOf(origin: string): string {
-  // "*" would be compared literally, and would match no origin.
   if (URL.canParse(origin) && new URL(origin).origin === origin && !origin.includes("*")) {
     return origin;
   }
@@ -87,7 +85,6 @@ function originOf(origin: string): string {
 }
 
 interface Cors {
-  /** The headers for every response to a request, problems too. */
   headers(request: Request): readonly Header[];
   preflight(request: Request): Response;
 }
@@ -121,7 +118,7 @@ export function allowCrossOrigin(): (
     return {
       headers(request) {
         const origin = request.headers.get("origin");
-        // On every response: a cache must not give one origin's response to another.
+        // A cache must not use the response to one origin for another.
         const vary: Header = ["vary", "origin"];
         return origin === null || !allowed.has(origin) ? [vary] : [
           vary,
@@ -131,11 +128,8 @@ export function allowCrossOrigin(): (
       },
       preflight({ headers }) {
         if (headers.get("access-control-request-method") === null) {
-          return problemResponse({
-            status: 405,
-            code: "method_not_allowed",
-            detail: "OPTIONS is for preflight requests of browsers",
-          });
+          const detail = "OPTIONS is for preflight requests of browsers";
+          return problemResponse({ status: 405, code: "method_not_allowed", detail });
         }
         const wanted = headers.get("access-control-request-headers") ?? "";
         const names = wanted.slice(0, MAX_WANTED).toLowerCase().split(/[\s,]+/)
@@ -144,7 +138,7 @@ export function allowCrossOrigin(): (
           status: 204,
           headers: {
             "access-control-allow-headers": [REQUEST_HEADERS, ...names].join(", "),
-            // DELETE would end an MCP session. It is rejected, and a page may read why.
+            // DELETE would end an MCP session. The page can read why it is rejected.
             "access-control-allow-methods": "GET, POST, DELETE",
             "access-control-max-age": "600",
           },

@@ -3,9 +3,16 @@
  * option `explorer`, the page that shows the tools to people.
  */
 
-import { type Check, createCheck, isObject, once, type Tool } from "../../tool/mod.ts";
-import { BoundedMap } from "./bounded_map.ts";
-import type { HttpPart } from "./handler.ts";
+import type { HttpPart } from "./request.ts";
+import {
+  BoundedMap,
+  type Check,
+  createCheck,
+  isObject,
+  numberOf,
+  once,
+  type Tool,
+} from "../../tool/mod.ts";
 import { SAFE_HEADERS } from "./responses.ts";
 
 /** A response body and its validator. */
@@ -25,25 +32,30 @@ export function isCurrent(ifNoneMatch: string | null, etag: string): boolean {
   return ifNoneMatch.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag);
 }
 
-/** The response with a page, or 304 if the client's copy is current. */
 export function pageResponse(request: Request, page: Page): Response {
-  const headers = {
-    etag: page.etag,
+  return responseWithEtag(request, page, "application/json", {
     "cache-control": "private, no-cache",
-    // The caller decides what is listed.
+    // The list depends on the caller.
     vary: "authorization, origin",
-    ...SAFE_HEADERS,
-  };
-  return isCurrent(request.headers.get("if-none-match"), page.etag)
+  });
+}
+
+/** Returns the page, or 304 if the client's copy is current. */
+function responseWithEtag(
+  request: Request,
+  { body, etag }: Page,
+  type: string,
+  more: Readonly<Record<string, string>>,
+): Response {
+  const headers = { etag, ...more, ...SAFE_HEADERS };
+  return isCurrent(request.headers.get("if-none-match"), etag)
     ? new Response(null, { status: 304, headers })
-    : new Response(page.body, {
-      headers: { ...headers, "content-type": "application/json" },
-    });
+    : new Response(body, { headers: { ...headers, "content-type": type } });
 }
 
 /**
- * A strong validator of the content. The registry's revision would not do: it counts from 0 in every
- * process, and a client may come back to another process.
+ * Adds a strong validator of the content. The registry's revision counts from 0 in every process,
+ * and the next request of a client may reach another process.
  */
 function withEtag(body: string): Page {
   let a = 0x811c9dc5;
@@ -57,12 +69,12 @@ function withEtag(body: string): Page {
   return { body, etag: `"${body.length.toString(16)}-${hex(a)}${hex(b)}"` };
 }
 
-/** The maximum size of the cached pages of one handler, in characters of one or two bytes. */
+/** The maximum size of the cached pages of one handler, in characters. */
 const MAX_PAGES = 8 * 1_024 * 1_024;
 
 const caches = new WeakMap<object, ListCache<Page>>();
 
-/** Returns the cache for the pages of one server, for all its callers and their queries. */
+/** Returns the cache for the pages of one server. */
 export function pagesOf(server: object): ListCache<Page> {
   return once(caches, server, () => new ListCache(MAX_PAGES, ({ body }) => body.length));
 }
@@ -71,22 +83,16 @@ export function pagesOf(server: object): ListCache<Page> {
 const OVERHEAD = 512;
 
 /**
- * Caches values that are made from lists of tools. Clients choose the values by their queries, so
- * that the cache is bounded by weight, over all lists, and not only by count.
+ * Caches values that are made from lists of tools. Clients choose the values by their queries: the
+ * weight of all is bounded.
  */
 export class ListCache<Value> {
-  /** A number for each list: a strong reference would keep the list alive. */
-  readonly #numbers = new WeakMap<readonly Tool[], number>();
   readonly #values: BoundedMap<string, Value>;
-  #count = 0;
 
-  /**
-   * @param room The maximum total weight.
-   * @param weigh Returns the weight of a value, without its key, in bytes.
-   */
-  constructor(room: number, weigh: (value: Value) => number) {
+  /** @param weigh Returns the weight of a value, without its key, in bytes. */
+  constructor(maxWeight: number, weigh: (value: Value) => number) {
     this.#values = new BoundedMap({
-      maxWeight: room,
+      maxWeight,
       weigh: (value, key) => OVERHEAD + key.length + weigh(value),
     });
   }
@@ -104,9 +110,8 @@ export class ListCache<Value> {
     key: string,
     make: () => Made,
   ): Value | Made {
-    let number = this.#numbers.get(tools);
-    if (number === undefined) this.#numbers.set(tools, number = this.#count++);
-    const name = `${number} ${key}`;
+    // A strong reference would keep the list alive.
+    const name = `${numberOf(tools)} ${key}`;
     const known = this.#values.get(name);
     if (known !== undefined) return known;
     const made = make();
@@ -142,29 +147,13 @@ export const checkExplorer: Check<ExplorerPage> = /* @__PURE__ */ createCheck(
  * @throws {TypeError} If it is not such a page.
  */
 export function serveExplorer(page: ExplorerPage): HttpPart {
-  checkExplorer("serve the explorer", page, "it");
-  return () => ({
-    routes: [{
-      method: "GET",
-      path: "/",
-      answerPublic: (request) => explorerResponse(request, page),
-    }],
-  });
-}
-
-function explorerResponse(
-  { headers }: Request,
-  { html, policy, etag }: ExplorerPage,
-): Response {
-  const own = {
-    etag,
-    "cache-control": "no-cache",
-    "content-security-policy": policy,
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-    ...SAFE_HEADERS,
-  };
-  return isCurrent(headers.get("if-none-match"), etag)
-    ? new Response(null, { status: 304, headers: own })
-    : new Response(html, { headers: { ...own, "content-type": "text/html; charset=utf-8" } });
+  const { html: body, policy, etag } = checkExplorer("serve the explorer", page, "it");
+  const answerPublic = (request: Request): Response =>
+    responseWithEtag(request, { body, etag }, "text/html; charset=utf-8", {
+      "cache-control": "no-cache",
+      "content-security-policy": policy,
+      "referrer-policy": "no-referrer",
+      "cross-origin-opener-policy": "same-origin",
+    });
+  return () => ({ routes: [{ method: "GET", path: "/", answerPublic }] });
 }

@@ -33,7 +33,7 @@ export interface ListingQuery {
   readonly losses: boolean;
   /** Whether the model must call a tool, and may call several together. */
   readonly settings: RequestSettings | undefined;
-  /** The query in a fixed order: two queries with one key have the same page. */
+  /** The query in a fixed order: queries with the same key have the same page. */
   readonly key: string;
 }
 
@@ -42,12 +42,12 @@ export const MAX_PAGE = 1000;
 /** The number of tools that a search returns without a limit in the query. */
 const DEFAULT_HITS = 10;
 const MAX_TEXT = 512;
-/** The maximum length of a search query, which equals the limit of plue's index. */
+/** The limit of the search index. */
 const MAX_SEARCH = 8_192;
 
 type Reader = (value: string, name: string) => unknown;
 
-/** Reads a value from a table; other text is an error that lists the valid values. */
+/** Reads a value; `undefined` of `valueOf` is an error that describes the valid values. */
 function fitting<Value>(
   wanted: string,
   valueOf: (text: string) => Value | undefined,
@@ -55,28 +55,35 @@ function fitting<Value>(
   return (text, name) => {
     const value = valueOf(text);
     if (value !== undefined) return value;
-    throw unfit(name, text, wanted);
+    const given = JSON.stringify(text.slice(0, 60));
+    throw new RequestError(`Query parameter "${name}" is ${given}, and must be ${wanted}`);
   };
 }
 
-function either(yes: string, no: string): (text: string, name: string) => boolean {
+function flagOf(yes: string, no: string): (text: string, name: string) => boolean {
   return fitting(`${yes} or ${no}`, (text) => text === yes || (text === no ? false : undefined));
 }
 
-const digit = either("1", "0");
-const flag = either("true", "false");
-
-function oneWord(value: string, name: string): string {
-  return atMost(MAX_TEXT, value, name);
+function numberLike(wanted: string, pattern: RegExp): (text: string, name: string) => number {
+  return fitting(wanted, (text) => pattern.test(text) ? Number(text) : undefined);
 }
+
+function textUpTo(length: number): (text: string, name: string) => string {
+  return (text, name) => {
+    if (text.length <= length) return text;
+    throw new RequestError(`Query parameter "${name}" is longer than ${length} characters`);
+  };
+}
+
+const shortText = textUpTo(MAX_TEXT);
 
 function readerOf({ shape, check }: ValueKind): Reader {
   return (text, name) => {
-    oneWord(text, name);
+    shortText(text, name);
     const value = shape === "list"
       ? text.split(",").map((item) => item.trim())
-      : shape === "flag"
-      ? FLAGS.get(text) ?? text
+      : shape === "flag" && /^(true|false)$/.test(text)
+      ? text === "true"
       : text;
     try {
       return check("read the query", value, `"${name}"`);
@@ -84,13 +91,6 @@ function readerOf({ shape, check }: ValueKind): Reader {
       throw new RequestError((error as Error).message);
     }
   };
-}
-
-const FLAGS: ReadonlyMap<string, boolean> = new Map([["true", true], ["false", false]]);
-
-function atMost(length: number, value: string, name: string): string {
-  if (value.length <= length) return value;
-  throw new RequestError(`Query parameter "${name}" is longer than ${length} characters`);
 }
 
 /** The values of the parameters that are not criteria. */
@@ -110,25 +110,24 @@ interface OtherValues {
 const OTHERS: {
   readonly [Name in keyof OtherValues]: (value: string, name: string) => OtherValues[Name];
 } = {
-  q: (value, name) => atMost(MAX_SEARCH, value, name),
-  minScore: fitting("a number from 0 to 1", numberLike(/^(0|1|0\.\d{1,6})$/)),
-  limit: fitting(`a whole number from 1 to ${MAX_PAGE}`, (text) => {
-    const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0;
-    return limit >= 1 && limit <= MAX_PAGE ? limit : undefined;
-  }),
-  cursor: oneWord,
-  format: oneWord,
-  tokens: fitting("a whole number from 1 to 9999999", numberLike(/^[1-9]\d{0,6}$/)),
-  losses: digit,
+  q: textUpTo(MAX_SEARCH),
+  minScore: numberLike("a number from 0 to 1", /^(0|1|0\.\d{1,6})$/),
+  limit: numberLike(`a whole number from 1 to ${MAX_PAGE}`, /^([1-9]\d{0,2}|1000)$/),
+  cursor: shortText,
+  format: shortText,
+  tokens: numberLike("a whole number from 1 to 9999999", /^[1-9]\d{0,6}$/),
+  losses: flagOf("1", "0"),
   toolChoice: fitting(
     "auto, none, required or the id of a tool",
-    (text): ToolChoice | undefined => {
-      if (text === "auto" || text === "none" || text === "required") return text;
-      return isToolId(text) ? { tool: text } : undefined;
-    },
+    (text): ToolChoice | undefined =>
+      text === "auto" || text === "none" || text === "required"
+        ? text
+        : isToolId(text)
+        ? { tool: text }
+        : undefined,
   ),
-  parallel: flag,
-  bridge: digit,
+  parallel: flagOf("true", "false"),
+  bridge: flagOf("1", "0"),
 };
 
 type QueryValues = Partial<OtherValues> & { readonly [Name in VocabularyName]?: unknown };
@@ -188,12 +187,8 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
     throw new RequestError('Query parameter "minScore" goes with "q"');
   }
   // An export is complete; only a search has a limit.
-  const paging = cursor !== undefined
-    ? "cursor"
-    : limit !== undefined && q === undefined
-    ? "limit"
-    : undefined;
-  if (format !== undefined && paging !== undefined) {
+  if (format !== undefined && (cursor !== undefined || limit !== undefined && q === undefined)) {
+    const paging = cursor === undefined ? "limit" : "cursor";
     throw new RequestError(
       `Query parameter "${paging}" does not go with "format": an export is whole`,
     );
@@ -215,7 +210,6 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
   };
 }
 
-/** The query of a request without parameters, the most frequent case. */
 const NO_QUERY: ListingQuery = readParameters(new URLSearchParams());
 
 /** Reads the query of a route that takes filters only. */
@@ -237,14 +231,4 @@ export function readFilters(
 /** Reads the query of a route whose one parameter is `bridge`. */
 export function readBridgeQuery(url: string): boolean {
   return url.includes("?") && (readValues(new URL(url).searchParams, ["bridge"]).bridge ?? false);
-}
-
-function numberLike(pattern: RegExp): (text: string) => number | undefined {
-  return (text) => pattern.test(text) ? Number(text) : undefined;
-}
-
-function unfit(name: string, value: string, wanted: string): RequestError {
-  return new RequestError(
-    `Query parameter "${name}" is ${JSON.stringify(value.slice(0, 60))}, and must be ${wanted}`,
-  );
 }

@@ -1,7 +1,6 @@
 /**
- * One request and its server. `ToolServer` checks the host and the origin, authorizes the caller,
- * counts the request and finds the caller's toolset. It passes on a `ToolRequest`, the only form of
- * a request that routes and MCP read.
+ * A server and its requests. `ToolServer` checks the host and the origin, authorizes the caller, counts
+ * the request and finds the caller's toolset. Routes and MCP receive a `ToolRequest`.
  */
 
 import type { CallTasks } from "../../execute/durable/mod.ts";
@@ -13,17 +12,8 @@ import {
 } from "../../execute/mod.ts";
 import type { Registry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
-import {
-  assertSync,
-  callHook,
-  fail,
-  isObject,
-  isThenable,
-  noop,
-  once,
-  systemClock,
-} from "../../tool/mod.ts";
-import { BodyReader, requireJson } from "./body.ts";
+import { assertSync, callHook, fail, isThenable, noop, once, systemClock } from "../../tool/mod.ts";
+import { BodyReader, type BodySource, requireJson } from "./body.ts";
 import { type Caller, checkAnswered, ownerToolset, ToolsetNarrower } from "./identity.ts";
 import type { ServerOptions } from "./options.ts";
 import { createGuard } from "./origins.ts";
@@ -45,15 +35,11 @@ import {
   problemResponse,
   withHeaders,
 } from "./responses.ts";
-import { DEFAULT_HEARTBEAT_MS, IS_BUN } from "./runtime.ts";
+import { DEFAULT_HEARTBEAT_MS, IS_BUN, isBunServer, keepOpen } from "./runtime.ts";
 
-/** The arguments of a runtime for one request. A context of Hono fits. */
+/** The arguments of a runtime for one request, such as a context of Hono. */
 export interface RequestContext {
-  readonly req: {
-    readonly raw: Request;
-    /** Reads the body even if middleware has already read it. */
-    text?(): Promise<string>;
-  };
+  readonly req: BodySource;
   /** Is passed to `authorize`. */
   readonly env: unknown;
   /** Has `waitUntil` on Workers. Hono throws on other runtimes. */
@@ -63,8 +49,29 @@ export interface RequestContext {
 /** Responds to a request whose caller is known. An error becomes a problem. */
 export type RequestAnswer = (request: ToolRequest) => Response | Promise<Response>;
 
-/** The additions of a part to the requests of a server. */
-export interface ServerHooks {
+/** A route for callers that the server admits. */
+export interface Route {
+  readonly method: "GET" | "POST" | "DELETE";
+  /**
+   * The path. It has at most one parameter, a whole segment such as `:id` in `/tools/:id/execute`, whose
+   * value is `request.param`.
+   */
+  readonly path: string;
+  readonly answer: RequestAnswer;
+}
+
+/** A route whose response does not depend on the caller, and which needs no authorization. */
+export interface PublicRoute {
+  readonly method: "GET";
+  readonly path: string;
+  readonly answerPublic: (request: Request) => Response;
+  /** True for a route that also answers requests to other hosts. @default {false} */
+  readonly anyHost?: boolean;
+}
+
+/** The additions of a part to its server. */
+export interface PartHooks {
+  readonly routes?: readonly (Route | PublicRoute)[];
   /** Surrounds the response to every request, including requests that match no route. */
   readonly around?: RequestObserver;
   /** Returns headers for every response to a request. */
@@ -75,7 +82,10 @@ export interface ServerHooks {
   readonly charge?: RateLimiter;
 }
 
-/** Settings of a server in addition to the options of all protocols. */
+/** A part of a handler. It is called once for each handler. The guide `docs/http.md` has an example. */
+export type HttpPart = (server: ToolServer) => PartHooks;
+
+/** Settings of a protocol. */
 export interface ServerSetup {
   /** The caller without `authorize`. @default {{}} */
   readonly everyone?: Caller;
@@ -104,18 +114,12 @@ const EXECUTION_CLOSED: Problem = {
     "openExecution is set",
 };
 
-/**
- * The state that the requests of one handler or endpoint share. A protocol makes one server, and
- * answers each request through `answer`. An error of the handler becomes a problem. The headers of the
- * parts are added to the response. A part may wrap the whole:
- * `server.around?.(raw, () => server.answer(…)) ?? server.answer(…)`.
- */
+/** The state that the requests of one handler or endpoint share. Each request passes through `answer`. */
 export class ToolServer {
   readonly source: Registry | Toolset;
   readonly dispatcher: Dispatcher;
-  /** The running calls, which other requests can abort. */
   readonly running: RunningCalls = new RunningCalls();
-  /** True if callers have to be authorized. */
+  /** True if the server has `authorize`. */
   readonly authorizes: boolean;
   readonly allowedOrigins: readonly string[];
   /** The reason why execution is closed to everyone, if it is. */
@@ -126,24 +130,21 @@ export class ToolServer {
   readonly body: BodyReader;
   readonly tasks: CallTasks | undefined;
   readonly taskAfterMs: number | undefined;
-  /** The maximum number of open streams that follow changes of tools or tasks. */
   readonly maxStreams: number;
-  /** The maximum number of one principal's streams. */
   readonly maxStreamsPerPrincipal: number;
-  /** Wraps the handling of every request; `undefined` if no installed hooks have it. Set by `install`. */
+  /** The hooks of the installed parts. */
   around: RequestObserver | undefined;
-  /** Answers preflight requests; `undefined` if no installed hooks have it. Set by `install`. */
-  preflight: ServerHooks["preflight"];
+  preflight: PartHooks["preflight"];
   readonly #options: ServerOptions;
   readonly #everyone: Caller;
   readonly #guard: (request: Request) => Problem | undefined;
   readonly #ownerToolset: () => Toolset;
   readonly #narrower: ToolsetNarrower = new ToolsetNarrower();
   readonly #bridgeTo: ((toolset: Toolset) => Toolset) | undefined;
-  readonly #headers: NonNullable<ServerHooks["headers"]>[] = [];
+  readonly #headers: NonNullable<PartHooks["headers"]>[] = [];
   readonly #limiters: RateLimiter[] = [];
   readonly #views = new WeakMap<Toolset, Dispatcher>();
-  /** The last dispatcher: most requests come from callers who see the same. */
+  /** Most callers of a server have the same toolset. */
   #lastView: { readonly toolset: Toolset; readonly view: Dispatcher } | undefined;
 
   /**
@@ -170,8 +171,7 @@ export class ToolServer {
     this.allowedOrigins = options.allowedOrigins ?? [];
     this.authorizes = authorize !== undefined;
     this.executionClosed = authorize === undefined && !openExecution ? EXECUTION_CLOSED : undefined;
-    // Without authorize, no caller has a role or a scope: a registry's tools that need one are
-    // omitted. A toolset is served unchanged.
+    // Without authorize, no caller has a role or a scope. A toolset is served unchanged.
     this.#ownerToolset = ownerToolset(
       source,
       authorize === undefined && !(source instanceof Toolset)
@@ -195,22 +195,19 @@ export class ToolServer {
     });
   }
 
-  /** Adds the hooks of a part. Hooks that are installed first surround the later ones. */
-  install({ around: inner, headers, preflight, charge }: ServerHooks): void {
+  /** Installs a part, and returns its routes. The hooks of earlier parts surround the later ones. */
+  install(part: HttpPart): readonly (Route | PublicRoute)[] {
+    const { routes = [], around: inner, headers, preflight, charge } = part(this);
     const outer = this.around;
     const own = inner && this.#safely(inner);
     this.around = outer && own ? nest(outer, own) : outer ?? own;
     this.preflight ??= preflight;
     if (headers !== undefined) this.#headers.push(headers);
     if (charge !== undefined) this.#limiters.push(charge);
+    return routes;
   }
 
-  /**
-   * Responds to a request that the server admits; rejects the others.
-   *
-   * @param route The route in the access log: `/tools/:id`.
-   * @param param The value of the parameter in the route.
-   */
+  /** Responds to an admitted request; rejects others. `route` is for the access log: `/tools/:id`. */
   answer(
     context: RequestContext,
     route: string,
@@ -250,7 +247,7 @@ export class ToolServer {
     if (this.executionClosed !== undefined) throw new ProblemError(this.executionClosed);
   }
 
-  /** Handles a request without authorization, for public routes. */
+  /** Responds to a request without authorization, for public routes. */
   answerPublic(request: Request, route: string | undefined, answer: () => Response): Response {
     const record = records.get(request);
     if (record !== undefined && route !== undefined) record.route = route;
@@ -258,7 +255,7 @@ export class ToolServer {
     return this.open(request, refused === undefined ? answer : () => problemResponse(refused));
   }
 
-  /** Handles a request from everyone, to any host, with the headers of the parts. */
+  /** Responds to a request to any host, without authorization. */
   open(request: Request, answer: () => Response): Response {
     try {
       return this.#finish(assertSync(answer()), this.#headersFor(request));
@@ -283,8 +280,8 @@ export class ToolServer {
   }
 
   /**
-   * Returns the toolset of a caller with another role and other scopes: only for explanations, and
-   * only for callers with access to hidden tools.
+   * Returns the toolset of a caller with another role and other scopes: for explanations of hidden tools
+   * only.
    */
   toolsetAs(caller: Caller, { role, scopes }: Pick<Caller, "role" | "scopes">): Toolset {
     const { authorize, selection } = this.#options;
@@ -319,7 +316,7 @@ export class ToolServer {
     return undefined;
   }
 
-  /** Passes an error to the host's log. Does not throw. */
+  /** Logs an error. Does not throw. */
   log(error: unknown): void {
     callHook(() => this.#options.onError?.(error), noop);
   }
@@ -334,7 +331,6 @@ export class ToolServer {
     return this.#headers.flatMap((headers) => [...assertSync(headers(request))]);
   }
 
-  /** If the surrounding function fails, the request still gets a response. */
   #safely(around: RequestObserver): RequestObserver {
     return async (request, answer) => {
       try {
@@ -385,7 +381,7 @@ function nest(outer: RequestObserver, inner: RequestObserver): RequestObserver {
   return (request, answer) => outer(request, () => inner(request, answer));
 }
 
-/** An admitted request: its caller, the caller's toolset, and the headers for the response. */
+/** An admitted request. */
 export class ToolRequest {
   readonly server: ToolServer;
   readonly raw: Request;
@@ -436,11 +432,10 @@ export class ToolRequest {
   /** The body as JSON, even without the content type. Throws as {@linkcode readJson}. */
   readBody(empty?: unknown): Promise<unknown> {
     const { env, req } = this.#context;
-    return this.server.body.json(
-      req,
-      empty,
-      IS_BUN && isBunServer(env) ? (body) => this.#whileSilent(body) : undefined,
-    );
+    const onSlow = IS_BUN && isBunServer(env)
+      ? (body: Promise<unknown>) => keepOpen(env, req.raw, body)
+      : undefined;
+    return this.server.body.json(req, empty, onSlow);
   }
 
   /**
@@ -480,27 +475,19 @@ export class ToolRequest {
   }
 
   /**
-   * Keeps the connection and the work of a long call alive. Bun would close a connection that is
-   * silent for ten seconds, and Workers drop work, including cleanups, that they do not wait for.
+   * Keeps the connection and the work of a long call alive. Reading the platform's context may throw and
+   * catch in Hono: short calls omit this.
    *
    * @param work Must not reject.
    */
   keepAlive(work: Promise<unknown>): void {
-    this.#whileSilent(work);
+    const { env } = this.#context;
+    if (IS_BUN && isBunServer(env)) keepOpen(env, this.raw, work);
     this.outlast(work);
   }
 
-  /** Lets Bun keep the connection open without traffic until work has settled. */
-  #whileSilent(work: Promise<unknown>): void {
-    const { env } = this.#context;
-    if (!IS_BUN || !isBunServer(env)) return;
-    env.timeout(this.raw, 0);
-    const reset = (): void => env.timeout(this.raw, BUN_IDLE_S);
-    work.then(reset, reset);
-  }
-
   /**
-   * Continues work after the response, where the platform would end it.
+   * Continues work, such as cleanups, after the response, where the platform would end it.
    *
    * @param work A function is called only on such a platform.
    */
@@ -509,7 +496,7 @@ export class ToolRequest {
     try {
       context = this.#context.executionCtx;
     } catch {
-      // Hono throws if the runtime has none. Work continues there without help.
+      // Hono throws if the runtime has none. Work continues there by itself.
       return;
     }
     if (hasWaitUntil(context)) context.waitUntil(typeof work === "function" ? work() : work);
@@ -518,18 +505,7 @@ export class ToolRequest {
 
 export const UNOBSERVED: RequestCall = { end() {} };
 
-/** The time for which Bun keeps a silent connection open, in seconds. */
-const BUN_IDLE_S = 10;
-
-/** Bun's server, which Bun passes with the request. */
-function isBunServer(
-  env: unknown,
-): env is { timeout(request: Request, seconds: number): void } & Record<string, unknown> {
-  return isObject(env) && typeof env["timeout"] === "function" &&
-    typeof env["requestIP"] === "function";
-}
-
-/** Bun passes its server in the position of the context of Workers; other runtimes pass nothing. */
+/** Returns true for the context of Workers. Bun passes its server in the same position. */
 function hasWaitUntil(context: unknown): context is { waitUntil(work: Promise<unknown>): void } {
   return typeof (context as { readonly waitUntil?: unknown } | null | undefined)?.waitUntil ===
     "function";

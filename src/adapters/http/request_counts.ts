@@ -1,23 +1,16 @@
-/**
- * Counts of requests in fixed windows of time: in the memory of this process, or in a call store.
- */
+/** Counts of requests in fixed windows of time: in the memory of this process, or in a call store. */
 
 import { type CallStore, ownerDigest, StoredRecords } from "../../execute/durable/mod.ts";
 import {
   assertSync,
-  type Check,
+  BoundedMap,
   checkFunction,
-  createCheck,
-  isObject,
   noop,
   once,
-  readFields,
   type RegistryClock,
   systemClock,
-  wholeFrom,
 } from "../../tool/mod.ts";
-import { BoundedMap } from "./bounded_map.ts";
-import { checkCount, checkOptions } from "./options.ts";
+import { checkCount, checkObject, checkOptions } from "./options.ts";
 
 /** The use of a window by one key. */
 export interface RateLimitCount {
@@ -59,11 +52,7 @@ export interface MemoryRateLimitStoreOptions {
    * @default {10_000}
    */
   readonly maxKeys?: number;
-  /**
-   * Returns the time, in milliseconds. It must not go back.
-   *
-   * @default {performance.now}
-   */
+  /** Returns the time, in milliseconds. It must not go back. @default {performance.now} */
   readonly now?: () => number;
 }
 
@@ -146,21 +135,20 @@ export class MemoryRateLimitStore implements RateLimitStore {
     this.#now = now;
   }
 
-  /** Takes an amount if the total of the window stays within the limit. */
   take(key: string, amount: number, window: RateLimitWindow): RateLimitCount {
     return this.#counts.take("", key, amount, window, assertSync(this.#now()));
   }
 }
 
 interface StoredWindow {
-  /** The number of permits that all processes have taken. */
+  /** The permits that all processes have taken. */
   readonly count: number;
   /** Milliseconds since 1970. */
   readonly endsAt: number;
 }
 
-/** A window with the permits that this process has taken in advance. */
 interface OwnPermits extends StoredWindow {
+  /** The permits that this process has taken in advance. */
   left: number;
 }
 
@@ -168,9 +156,8 @@ interface OwnPermits extends StoredWindow {
 export interface StoredRateLimitsOptions {
   /**
    * The maximum number of permits that the process takes in advance, so that most requests need no
-   * access to the store. They are at most an eighth of the free ones; those that it has not used at
-   * its end are lost. With 50, a process may see the counts of others late, but the limit is never
-   * exceeded.
+   * access to the store. They are at most an eighth of the free ones. Unused ones are lost when the
+   * process ends. The limit is never exceeded.
    *
    * @default {1}
    */
@@ -179,8 +166,7 @@ export interface StoredRateLimitsOptions {
   readonly clock?: Pick<RegistryClock, "timestamp">;
 }
 
-/** The process takes at most this part of the free permits, so that others get some. */
-const PART = 8;
+const PART_OF_FREE = 8;
 /** The maximum number of keys with permits in advance. Those of an evicted key are lost. */
 const MAX_KEYS = 10_000;
 
@@ -205,10 +191,8 @@ export function storedRateLimits(
   store: CallStore,
   options: StoredRateLimitsOptions = {},
 ): RateLimitStore {
-  const { maxPermits = 1, clock = systemClock } = readFields("count requests", options, {
-    maxPermits: wholeFrom(1),
-    clock: createCheck("a clock", isObject) as Check<Pick<RegistryClock, "timestamp">>,
-  });
+  checkOptions("count requests", options, { maxPermits: checkCount, clock: checkObject });
+  const { maxPermits = 1, clock = systemClock } = options;
   const records = new StoredRecords<StoredWindow>(store, ({ endsAt }) => endsAt);
   const permits = new BoundedMap<string, OwnPermits>({ maxEntries: MAX_KEYS });
   /** The last operation of each key: operations of a key are serialized. */
@@ -225,7 +209,7 @@ export function storedRateLimits(
     await records.change(key, (before = { count: 0, endsAt: clock.timestamp() + windowMs }) => {
       window = before;
       const free = limit - before.count;
-      left = Math.max(amount, Math.min(maxPermits, Math.floor(free / PART)));
+      left = Math.max(amount, Math.min(maxPermits, Math.floor(free / PART_OF_FREE)));
       if (amount === 0 || left > free) left = 0;
       return left === 0 ? undefined : window = { ...before, count: before.count + left };
     });

@@ -1,6 +1,4 @@
-/**
- * The responses that several routes make: JSON, and errors as `application/problem+json` (RFC 9457).
- */
+/** Responses in JSON, and errors as `application/problem+json` (RFC 9457). */
 
 import {
   type FailureCode,
@@ -12,7 +10,7 @@ import {
 } from "../../tool/mod.ts";
 import { IS_BUN, IS_DENO } from "./runtime.ts";
 
-/** On every response with a body: a page of another site can neither embed it nor guess its type. */
+/** For every response with a body: pages of other sites can neither embed it nor guess its type. */
 export const SAFE_HEADERS: Readonly<Record<string, string>> = Object.freeze({
   "x-content-type-options": "nosniff",
   "cross-origin-resource-policy": "same-origin",
@@ -60,9 +58,7 @@ export function methodNotAllowed(allow: string): Response {
   });
 }
 
-/**
- * True if a value is a response. The check is by shape: it may come from another realm or polyfill.
- */
+/** Returns true for a response, even of another realm or polyfill. */
 export function isResponse(value: unknown): value is Response {
   return typeof value === "object" && value !== null && "headers" in value &&
     "status" in value;
@@ -70,14 +66,14 @@ export function isResponse(value: unknown): value is Response {
 
 export type Header = readonly [name: string, value: string];
 
-/** Sets headers of a response. `vary` is added to. */
+/** Sets headers of a response, and extends `vary`. */
 export function withHeaders(response: Response, headers: readonly Header[]): Response {
   if (headers.length === 0) return response;
   try {
     write(response.headers, headers);
     return response;
   } catch {
-    // The headers of a response that came from a fetch cannot be changed.
+    // The headers of a response of `fetch` are immutable.
     const copy = copyOf(response);
     write(copy.headers, headers);
     return copy;
@@ -99,17 +95,11 @@ function names(list: string | null): readonly string[] {
   return list?.split(",").map((name) => name.trim().toLowerCase()) ?? [];
 }
 
-/** A longer header is ignored. */
 const MAX_ACCEPT = 2_048;
 
 /**
- * Chooses a media type.
- *
- * A type counts only if it is named in full: most clients send wildcards without meaning them.
- *
- * @param accept The header.
- * @param offered The types that there are, the default first.
- * @returns One of `offered`. Of two with the same weight, the later one, which is not the default.
+ * Chooses one of the offered media types, of which the first is the default. Of two types with the same
+ * weight, the later one wins. Wildcards are ignored: most clients send them.
  */
 export function chooseType<Type extends string>(
   accept: string | null | undefined,
@@ -125,7 +115,7 @@ export function chooseType<Type extends string>(
     const weight = parameters.map((one) => one.trim()).find((one) => /^q=/i.test(one));
     const name = type.trim().toLowerCase();
     const value = weight === undefined ? 1 : Number(weight.slice(2));
-    // A type may be named more than once, with parameters that do not matter here.
+    // A type may occur more than once, with other parameters.
     weights.set(name, Math.max(value, weights.get(name) ?? 0));
   }
   let chosen: Type = usual;
@@ -141,7 +131,7 @@ export function chooseType<Type extends string>(
   return chosen;
 }
 
-/** The codes of problems: the codes of failed calls, and the codes of invalid requests. */
+/** The codes of failed calls and of invalid requests. */
 export type ProblemCode =
   | FailureCode
   | "bad_request"
@@ -167,7 +157,7 @@ export interface Problem {
   readonly issues?: readonly Issue[] | undefined;
   readonly retryable?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Further members, such as `callId`. Those that are `undefined` are not written. */
+  /** Further members, such as `callId`. JSON omits `undefined` members. */
   readonly members?: Readonly<Record<string, unknown>>;
 }
 
@@ -197,7 +187,6 @@ const TITLES: Readonly<Record<number, string>> = {
 export function problemResponse(problem: Problem): Response {
   const { status, code, detail, issues, retryable, headers, members } = problem;
   const title = TITLES[status] ?? "Error";
-  // JSON leaves out what is `undefined`.
   const body = { type: "about:blank", title, status, code, detail, issues, retryable, ...members };
   return new Response(JSON.stringify(body), {
     status,
@@ -244,7 +233,7 @@ export class ProblemError extends Error {
   }
 }
 
-/** Returns the problem for an error. Details of an unexpected error go to the log only. */
+/** Returns the problem for an error, without details of an unexpected one. */
 export function problemOfThrown(error: unknown): Problem {
   return error instanceof ProblemError ? error.problem : {
     status: 500,
@@ -253,11 +242,7 @@ export function problemOfThrown(error: unknown): Problem {
   };
 }
 
-/**
- * The problem of a request that cannot be read: 400.
- *
- * @param pointer The position of the mistake in the body: a JSON Pointer.
- */
+/** @param pointer The position of the mistake in the body: a JSON Pointer. */
 export function badRequest(detail: string, pointer?: string): Problem {
   return { status: 400, code: "bad_request", detail, members: { pointer } };
 }
@@ -283,18 +268,12 @@ export function notFound(what: string, id: string): Problem {
 
 /** The error of an invalid request. The message is safe to send. */
 export class RequestError extends ProblemError {
-  /** @param pointer Where in the body it is: a JSON Pointer. */
   constructor(message: string, pointer?: string) {
     super(badRequest(message, pointer));
   }
 }
 
-/**
- * Rejects every query parameter, for routes without parameters.
- *
- * @param url The request's.
- * @throws {RequestError} If there is one.
- */
+/** Rejects every query parameter. */
 export function refuseQuery(url: string): void {
   if (!url.includes("?")) return;
   for (const name of new URL(url).searchParams.keys()) {
@@ -304,12 +283,7 @@ export function refuseQuery(url: string): void {
   }
 }
 
-/**
- * Returns a body, if it is an object with these fields only.
- *
- * @param example An example of such a body, for the message.
- * @throws {RequestError} If it is not.
- */
+/** Returns a body if it is an object with these fields only. The example is for the message. */
 export function requireFields(
   body: unknown,
   fields: readonly string[],

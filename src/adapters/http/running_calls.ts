@@ -1,30 +1,28 @@
 /**
- * The calls that run: each is aborted when its client leaves, or by another request. And the records of
- * the requests that are observed and not yet answered.
+ * The running calls, which are aborted when their client leaves or by another request; and the records
+ * of observed requests.
  */
 
 import type { TraceParent } from "../../execute/mod.ts";
-import { type QuickWait, type ToolResult, watchLater } from "../../tool/mod.ts";
+import { once, type QuickWait, type ToolResult, watchLater } from "../../tool/mod.ts";
 import { IS_WORKERS } from "./runtime.ts";
 
-/** The identity of a call: its caller and its name. */
+/** The identity of a call. */
 export interface CallKey {
   /** Callers without a principal count as one caller, as for idempotency keys. */
   readonly principal: string | undefined;
-  /** Tells apart two clients that both count their calls from 0. */
+  /** Distinguishes two clients that both count their calls from 0. */
   readonly session?: string | undefined;
   /** As the client wrote it. */
   readonly callId: unknown;
 }
 
-/** The client of a call. Its signal aborts when the client leaves. A request fits. */
-export interface CallClient {
-  readonly signal: AbortSignal;
-}
+/** The client of a call, such as its request. The signal aborts when the client leaves. */
+export type CallClient = Pick<Request, "signal">;
 
 /**
- * After how many turns of the microtask queue a call counts as long. An async tool that waits for
- * nothing outside has ended by then, with the dispatcher's turns around its own.
+ * The number of turns of the microtask queue after which a call counts as long. An async tool without
+ * I/O has ended by then.
  */
 const TURNS_OF_A_SHORT_CALL = 12;
 
@@ -58,13 +56,13 @@ export class ClientSignal implements CallClient, QuickWait<unknown> {
     this.#controller.abort(new DOMException(why, "AbortError"));
   }
 
-  /** Does something if the call takes more than a few turns of the microtask queue with its signal. */
+  /** Calls `work` when the call counts as long, which requires that its signal was read. */
   whenLong(work: () => void): void {
     if (this.#isLong) work();
     else this.#whenLong = work;
   }
 
-  /** The call has ended: lets go of the client. Deno aborts the signal of every answered request. */
+  /** Ends the call, and releases the client. Deno aborts the signal of every answered request. */
   end(): void {
     this.#hasEnded = true;
     if (this.#leave !== undefined) this.#client.signal.removeEventListener("abort", this.#leave);
@@ -74,7 +72,7 @@ export class ClientSignal implements CallClient, QuickWait<unknown> {
     return !this.#hasEnded;
   }
 
-  /** Listens to the client once the call counts as long: no runtime reports earlier that it left. */
+  /** Listens to the client once the call counts as long: no runtime reports a disconnect earlier. */
   watch(): void {
     this.#isLong = true;
     this.becameLong();
@@ -94,28 +92,20 @@ export class RunningCall extends ClientSignal {
   readonly key: CallKey;
   /** @ignore The index among the short calls. */
   index: number;
-  #abort: (() => void) | undefined;
-
   /** @ignore Made by {@linkcode RunningCalls.begin}. */
   constructor(calls: RunningCalls, key: CallKey, index: number, client: CallClient) {
     super(client);
     this.#calls = calls;
     this.key = key;
     this.index = index;
-    if (IS_WORKERS) this.#abort = inThisRequest(() => this.#abortHere());
+    if (IS_WORKERS) this.abort = inThisRequest(this.abort.bind(this));
   }
 
   /** Aborts the call, from another request. */
   abort(): void {
-    if (this.#abort === undefined) this.#abortHere();
-    else this.#abort();
-  }
-
-  #abortHere(): void {
     this.abortWith("The caller aborted the call");
   }
 
-  /** The call has ended: no request can abort it now, and its client is released. */
   override end(): void {
     super.end();
     this.#calls.remove(this);
@@ -127,11 +117,11 @@ export class RunningCall extends ClientSignal {
 }
 
 /**
- * The calls of one handler. Only a call that counts as long gets a key: writing one takes longer than
- * a short call. An abort looks through the others, of which there are few at a time.
+ * The calls of one handler. Only long calls are stored by key: to write a key takes longer than a short
+ * call. An abort searches the short calls, of which there are few at a time.
  */
 export class RunningCalls {
-  /** In no order: the last call replaces a call that ends. A Set takes 0.1 µs longer. */
+  /** The last call replaces a call that ends. A Set takes 0.1 µs longer. */
   readonly #short: RunningCall[] = [];
   /** Clients may use a name twice. */
   readonly #long = new Map<string, Set<RunningCall>>();
@@ -146,10 +136,7 @@ export class RunningCalls {
   /** @ignore */
   addLong(call: RunningCall): void {
     this.#removeShort(call);
-    const key = textOf(call.key);
-    const calls = this.#long.get(key);
-    if (calls === undefined) this.#long.set(key, new Set([call]));
-    else calls.add(call);
+    once(this.#long, textOf(call.key), () => new Set<RunningCall>()).add(call);
   }
 
   /** @ignore */
@@ -171,11 +158,7 @@ export class RunningCalls {
     return true;
   }
 
-  /**
-   * Aborts a caller's calls of that name.
-   *
-   * @returns False if there is none.
-   */
+  /** Aborts the calls with this key; returns false if there is none. */
   abort(key: CallKey): boolean {
     const text = textOf(key);
     const found = [...this.#long.get(text) ?? []];
@@ -200,24 +183,21 @@ function inThisRequest(work: () => void): () => void {
   return begin;
 }
 
-/** JSON, so that no id that a client makes up reads as another caller's key. */
+/** JSON: no id that a client chooses can equal another caller's key. */
 function textOf({ principal, session, callId }: CallKey): string {
   return JSON.stringify([principal ?? null, session ?? null, callId]);
 }
 
 /** One call of a request, for an access log. */
 export interface AccessCall {
-  /**
-   * As the caller wrote it; such a tool need not exist. Empty for a call that continues: its ticket
-   * names the tool.
-   */
+  /** The id in the request, even of an unknown tool; empty for a call that continues with a ticket. */
   readonly toolId: string;
   readonly callId: string;
   /** `ok`, or the code of its failure. `undefined` if it has not ended. */
   readonly outcome: string | undefined;
 }
 
-/** Observes a request while `answer` answers it and fills in the record of the request. */
+/** Observes a request. `answer` fills in the record of the request. */
 export type RequestObserver = (
   request: Request,
   answer: () => Response | Promise<Response>,
@@ -225,7 +205,7 @@ export type RequestObserver = (
 
 /** One call of a request, while it runs. */
 export interface RequestCall {
-  /** Notes the result. Only the first one counts: a client may disconnect while the result arrives. */
+  /** Records the result. Further ones are ignored: a client may disconnect while the result arrives. */
   end(result: ToolResult): void;
 }
 
@@ -233,7 +213,7 @@ interface RecordedCall extends AccessCall {
   outcome: string | undefined;
 }
 
-/** At least as long as the longest id that a tool may have. */
+/** Longer than any tool id. */
 const MAX_ID = 260;
 
 /** The record of a request, for its observers. */
@@ -246,8 +226,8 @@ export class RequestRecord {
   authorizeMs: number | undefined;
   /** The duration of the longest call, in milliseconds. */
   toolMs: number | undefined;
-  /** The place of the call in its trace, if the request has one call. */
-  place: TraceParent | undefined;
+  /** The span of the call, if the request has one call. */
+  span: TraceParent | undefined;
   /** Resolves when a stream has ended; `undefined` for a response that is not a stream. */
   ended: Promise<void> | undefined;
 
@@ -263,9 +243,8 @@ export class RequestRecord {
     };
   }
 
-  /** Notes where a call is in its trace. Several calls have no one place. */
-  began(place: TraceParent): void {
-    this.place = this.calls.length === 1 ? place : undefined;
+  began(span: TraceParent): void {
+    this.span = this.calls.length === 1 ? span : undefined;
   }
 }
 

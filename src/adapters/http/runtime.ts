@@ -1,26 +1,40 @@
-/**
- * Which runtime this is, where that decides how a server behaves, and how requests fail on each. And a
- * reader of bodies within a bound, for clients and servers.
- */
+/** The current runtime, the errors of requests on each runtime, and a bounded reader of bodies. */
+
+import { describeThrown, isFunction, isObject } from "../../tool/mod.ts";
 
 const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: unknown } };
 const agent = String(navigator?.userAgent);
 
-/**
- * Cloudflare Workers: a disconnected client is detected on a write only, and unfinished work is
- * dropped.
- */
+/** Cloudflare Workers detect a disconnected client on a write only, and drop unfinished work. */
 export const IS_WORKERS: boolean = agent === "Cloudflare-Workers";
 
-/** Bun, which closes a connection that was silent for ten seconds unless a longer time is set. */
 export const IS_BUN: boolean = agent.startsWith("Bun/");
 
 export const IS_DENO: boolean = agent.startsWith("Deno/");
 
-/** The heartbeat that fits this runtime, in milliseconds. */
 export const DEFAULT_HEARTBEAT_MS: number = IS_WORKERS ? 1_500 : IS_BUN ? 5_000 : 15_000;
 
-/** Reads a body chunk by chunk. The readers of all implementations of `fetch` fit. */
+interface BunServer {
+  timeout(request: Request, seconds: number): void;
+  requestIP(request: Request): unknown;
+}
+
+/** Returns true for the server that Bun passes with a request. */
+export function isBunServer(env: unknown): env is BunServer {
+  return isObject(env) && isFunction(env["timeout"]) && isFunction(env["requestIP"]);
+}
+
+/** The time after which Bun closes a silent connection, in seconds. */
+const BUN_IDLE_S = 10;
+
+/** Lets Bun keep a connection open without traffic until work has settled. */
+export function keepOpen(server: BunServer, request: Request, work: Promise<unknown>): void {
+  server.timeout(request, 0);
+  const reset = (): void => server.timeout(request, BUN_IDLE_S);
+  work.then(reset, reset);
+}
+
+/** A reader of any implementation of `fetch`. */
 export interface ChunkReader {
   read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
 }
@@ -81,6 +95,14 @@ export function causesOf(error: unknown): readonly Error[] {
     cause = cause.cause;
   }
   return causes;
+}
+
+/** Returns the messages of an error and of its innermost cause, which has the reason of `fetch`. */
+export function messagesOf(error: unknown): string {
+  const inmost = causesOf(error).at(-1);
+  const outer = describeThrown(error, 300);
+  const inner = describeThrown(inmost?.cause ?? inmost ?? error, 300);
+  return outer.includes(inner) ? outer : `${outer} (${inner})`;
 }
 
 /** Returns true if a request was not sent, because there was no connection. */

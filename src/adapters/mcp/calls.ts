@@ -1,4 +1,4 @@
-/** `tools/call`: one call through the dispatcher, with progress, log messages and cancellation. */
+/** `tools/call`: a call through the dispatcher, with progress, log messages and cancellation. */
 
 import {
   type CallToolRequestParams,
@@ -31,9 +31,9 @@ import { CallQuestions, type ClientInput } from "./questions.ts";
 import type { ReaderPace } from "./streams.ts";
 import { createdTask, requireTasks, supportsTasks } from "./tasks.ts";
 
-/** The JSON-RPC request of a call, and the way back to its client. */
+/** The JSON-RPC request of a call, and its client. */
 export interface CallChannel extends Pick<ServerContext["mcpReq"], "id"> {
-  /** Says when the client has left, or has cancelled the request. */
+  /** Aborts when the client leaves or cancels the request. */
   readonly client: ClientSignal;
   /** The client's session; only clients before revision 2026-07-28 have one. */
   readonly session?: string | undefined;
@@ -43,7 +43,6 @@ export interface CallChannel extends Pick<ServerContext["mcpReq"], "id"> {
   readonly input: ClientInput;
 }
 
-/** Sends messages during a call, as fast as the client reads them. */
 export interface CallMessages extends Pick<ServerContext["mcpReq"], "log" | "notify"> {
   readonly pace: ReaderPace;
 }
@@ -121,7 +120,6 @@ export function callTool(
   return answerLater(open, Promise.resolve(work), sender);
 }
 
-/** A call that runs. */
 interface OpenCall {
   readonly request: ToolRequest;
   readonly list: McpToolList;
@@ -139,10 +137,9 @@ async function answerLater(
 ): Promise<McpCallResult> {
   const { request, running } = open;
   try {
-    // Reading the platform's context may throw and catch. Short calls skip it.
     running.whenLong(() => request.keepAlive(work.catch(() => {})));
     const result = await work;
-    // After the result, the client would not know what a message belongs to.
+    // Messages must precede the result, which ends the request.
     if (sender !== undefined) await sender.sent;
     return answerOf(open, result);
   } finally {
@@ -150,7 +147,6 @@ async function answerLater(
   }
 }
 
-/** Ends a call, and writes its result. */
 function answerOf(
   { request, list, call, questions, viaBridge, observed, running }: OpenCall,
   result: ToolResult | TaskState,
@@ -175,10 +171,7 @@ function answerOf(
   return write(list, call, isUnanswered ? questions.unanswered(result) : result);
 }
 
-/**
- * Decodes a call. `decodeCalls` reads every response of every provider, and takes a microsecond
- * longer for a call whose arguments the export left unchanged.
- */
+/** Decodes a call. `decodeCalls` takes a microsecond longer for arguments that the export left unchanged. */
 function decodeCall(
   { target, names }: McpToolList,
   params: CallToolRequestParams,
@@ -192,10 +185,8 @@ function decodeCall(
 }
 
 /**
- * After how many milliseconds a call becomes a task; `undefined` if it does not.
- *
- * @throws {MissingRequiredClientCapabilityError} If the tool requires a task, and the client does
- * not support tasks.
+ * Returns the time after which a call becomes a task, in milliseconds; `undefined` if it does not. Throws
+ * if the tool requires a task, and the client does not support tasks.
  */
 function taskAfter(
   { server: { tasks, taskAfterMs } }: ToolRequest,
@@ -218,15 +209,12 @@ export function writeTaskResult(
 ): CallToolResult {
   const encoding = list.names.encodingOf(toolId);
   // The target of a bridge is not in the list; the bridge's results have no schema.
-  const call = {
-    callId: "",
-    wireName: toolId,
-    ...(encoding === undefined ? {} : { name: toolId }),
-  };
+  const name = encoding === undefined ? {} : { name: toolId };
+  const call = { callId: "", wireName: toolId, ...name };
   return { ...write(list, call, result), resultType: "complete" };
 }
 
-/** The SDK uses the same reason for a state that it rejects. */
+/** The reason of the SDK for a rejected state. */
 const REFUSED_STATE = { reason: "invalid_request_state" };
 
 function unknownTool(name: string): ProtocolError {
@@ -265,7 +253,7 @@ function write(
   const written = encodeResult(target, call, result, names) as CallToolResult;
   if (result.repaired) written._meta = { ...written._meta, "plue/repaired": result.repaired };
   if (!result.ok || result.blocks !== true) return written;
-  // A tool in JavaScript may have made any content.
+  // A tool in JavaScript can return any content.
   const read = specTypeSchemas.CallToolResult["~standard"].validate(written);
   if (read.issues === undefined) return read.value;
   throw new ProtocolError(
@@ -275,6 +263,7 @@ function write(
 }
 
 class MessageSender {
+  /** Settles when the last message is sent. */
   sent: Promise<void> = Promise.resolve();
   /** The dispatcher's callbacks: progress only for a client that asked for it. */
   readonly listeners: {

@@ -1,128 +1,42 @@
-/** The connection to an MCP server, which is reopened when it is lost. */
+/** The connection to an MCP server, which is reopened when it is lost; and calls of its tools. */
 
-import type { Client } from "@modelcontextprotocol/client";
-import { causesOf } from "../http/runtime.ts";
-import { abortable, clip, describeThrown, systemClock } from "../../tool/mod.ts";
-
-/** How a server is called in messages, and what must not be in them. */
-export interface ServerName {
-  /** `at https://…`, or a program in quotes. */
-  readonly words: string;
-  readonly secrets: readonly string[];
-}
-
-/** How a program ended. */
-export interface ProgramEnd {
-  readonly code: number | null;
-  readonly signal: string | null;
-}
-
-/** Parts of a path that are as long as this may be keys. */
-const LONG_STEP = /[^/]{20,}/g;
-
-/** Shorter values are not secrets, and would be removed from other words. */
-const MIN_SECRET = 6;
-
-/** The name of a server at an address: without credentials, query, and long parts of its path. */
-export function nameOfUrl(url: URL, headers: Iterable<readonly [string, string]>): ServerName {
-  const path = url.pathname.replace(LONG_STEP, "…");
-  const values = [...headers].flatMap(([, value]) => [value, ...value.split(/\s+/)]);
-  const params = [...url.searchParams.values()];
-  return {
-    words: `at ${url.origin}${path}`,
-    secrets: secretsOf([
-      url.href,
-      url.search,
-      url.username,
-      url.password,
-      ...url.pathname.match(LONG_STEP) ?? [],
-      ...params,
-      ...params.map(encodeURIComponent),
-      ...values,
-    ]),
-  };
-}
-
-/** The name of a program: without its arguments and its environment. */
-export function nameOfCommand(
-  command: string,
-  args: readonly string[],
-  env: { readonly [name: string]: string },
-): ServerName {
-  return {
-    words: `"${clip(command, 200)}"`,
-    secrets: secretsOf([...args, ...Object.values(env)]),
-  };
-}
-
-/** Longest first, so that no part of one is left. */
-function secretsOf(values: readonly string[]): readonly string[] {
-  return values.filter((value) => value.length >= MIN_SECRET).sort((a, b) => b.length - a.length);
-}
-
-/** Says why a server cannot be imported: its HTTP status, how its program ended, or what happened. */
-export function serverError(
-  { words, secrets }: ServerName,
-  error: unknown,
-  ended: ProgramEnd | undefined,
-): Error {
-  const status = statusOf(error);
-  const why = status !== undefined
-    ? `it answered with HTTP status ${status}`
-    : ended !== undefined
-    ? ended.signal === null
-      ? `it ended with exit code ${ended.code}`
-      : `it was ended by ${ended.signal}`
-    : withoutSecrets(messagesOf(error), secrets);
-  // The cause is omitted: it may contain headers, the address, or data of the server.
-  return new Error(`Cannot import the MCP server ${words}: ${why}`);
-}
-
-function statusOf(error: unknown): number | undefined {
-  const statuses = causesOf(error).map((cause) => (cause as { readonly status?: unknown }).status);
-  return statuses.find((status) => typeof status === "number");
-}
-
-/** Returns the messages of an error and of its innermost cause: fetch gives its reason there. */
-export function messagesOf(error: unknown): string {
-  const inmost = causesOf(error).at(-1);
-  const outer = describeThrown(error, 300);
-  const inner = describeThrown(inmost?.cause ?? inmost ?? error, 300);
-  return outer.includes(inner) ? outer : `${outer} (${inner})`;
-}
-
-function withoutSecrets(text: string, secrets: readonly string[]): string {
-  let clean = text;
-  for (const secret of secrets) clean = clean.replaceAll(secret, "…");
-  return clean.replace(/[\p{Cc}\p{Cf}]+/gu, " ");
-}
+import type {
+  CallToolResult,
+  Client,
+  ContentBlock,
+  InputRequests,
+  Tool as ListedTool,
+} from "@modelcontextprotocol/client";
+import {
+  abortable,
+  type Answer,
+  describeThrown,
+  isObject,
+  type JsonSchemaObject,
+  MAX_TIMEOUT_MS,
+  type QuestionFields,
+  systemClock,
+  type ToolContext,
+  ToolResult,
+} from "../../tool/mod.ts";
+import { wasNotSent } from "../http/runtime.ts";
 
 /** Opens connections to one server. */
 export interface ClientOpener {
   readonly transport: "http" | "stdio";
-  /** Whether the import owns its connections, and so closes and reopens them. */
+  /** True if the import owns its connections, and so closes and reopens them. */
   readonly isOwn: boolean;
-  /** The name of the server in errors; `undefined` for a client that was passed in. */
-  readonly name?: ServerName;
-  /** How the program ended that was started last, if it has. */
-  ended?(): ProgramEnd | undefined;
+  /** Returns the error to report: it names the server, and contains no secrets. */
+  describe(error: unknown): unknown;
   /** Rejects immediately when the signal aborts, and ends what it has begun. */
   open(signal: AbortSignal): Promise<Client>;
 }
 
 /** The delays before a lost connection is reopened: none, then increasing ones. */
 export interface ReconnectOptions {
-  /**
-   * The first wait, in milliseconds. Each is twice the one before.
-   *
-   * @default {250}
-   */
+  /** The first delay, in milliseconds. The next ones double it. @default {250} */
   readonly firstDelayMs?: number;
-  /**
-   * The longest wait, in milliseconds.
-   *
-   * @default {30_000}
-   */
+  /** The longest delay, in milliseconds. @default {30_000} */
   readonly maxDelayMs?: number;
 }
 
@@ -133,7 +47,6 @@ export interface ConnectionEvents {
   onError(error: unknown): void;
 }
 
-/** The connection to one server, which is reopened when it is lost. */
 export class McpConnection {
   readonly #opener: ClientOpener;
   readonly #events: ConnectionEvents;
@@ -157,17 +70,15 @@ export class McpConnection {
     this.#current.catch(() => {});
   }
 
-  /** Connects for the first time, without trying again. */
+  /** Connects for the first time. A failure is not retried. */
   async connect(signal: AbortSignal | undefined): Promise<void> {
     const { signal: stopped } = this.#stop;
     this.#current = this.#open(signal === undefined ? stopped : AbortSignal.any([stopped, signal]));
     await this.#current;
   }
 
-  /** Says of an error which server it is from, and how that ended. */
   describe(error: unknown): unknown {
-    const { name, ended } = this.#opener;
-    return name === undefined ? error : serverError(name, error, ended?.());
+    return this.#opener.describe(error);
   }
 
   client(signal: AbortSignal): Promise<Client> {
@@ -175,10 +86,8 @@ export class McpConnection {
   }
 
   /**
-   * Replaces a client that has lost its server.
-   *
-   * @returns True if there will be another client; a client that was passed in is reconnected by
-   * the host.
+   * Replaces a client that has lost its server. Returns false for a client that was passed in, which the
+   * host reconnects.
    */
   lose(client: Client): boolean {
     if (this.#live === client && this.#opener.isOwn) {
@@ -229,7 +138,7 @@ export class McpConnection {
 
   async #reopen(): Promise<Client> {
     const { signal } = this.#stop;
-    // Only a connection that lasted resets the waits.
+    // Only a connection that lasted resets the delays.
     if (systemClock.now() - this.#connectedAt > this.#maxDelayMs) this.#delayMs = 0;
     for (;;) {
       await pause(this.#delayMs, signal);
@@ -260,4 +169,183 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
   } finally {
     clearTimeout(timer);
   }
+}
+
+export interface ServerCall {
+  readonly name: string;
+  readonly arguments: { readonly [key: string]: unknown };
+  /** True if the server marks the tool as safe to call twice. */
+  readonly isRepeatable: boolean;
+  /** The listed tool, if the server may ask questions. */
+  readonly asking?: ListedTool | undefined;
+}
+
+/** The questions of a server. */
+interface Asked {
+  readonly inputRequests: InputRequests;
+  readonly requestState?: string;
+}
+
+interface Retry {
+  readonly inputResponses?: { readonly [key: string]: Answer };
+  readonly requestState?: string | undefined;
+}
+
+const MAX_ROUNDS = 10;
+
+/**
+ * Runs one call. The dispatcher makes failures of its errors. Each round of questions is a step: a
+ * resumed call does not repeat the earlier rounds at the server.
+ */
+export async function callServer(
+  connection: McpConnection,
+  call: ServerCall,
+  context: ToolContext,
+): Promise<unknown> {
+  if (call.asking === undefined) return await sendCall(connection, call, {}, context);
+  let retry: Retry = {};
+  for (let round = 1; round <= MAX_ROUNDS; round++) {
+    let ended: { readonly value: unknown } | undefined;
+    const asked = await context.step(`round.${round}`, async () => {
+      const value = await sendCall(connection, call, retry, context);
+      if (value instanceof AskedByServer) return value.asked;
+      ended = { value };
+      return null;
+    });
+    if (asked === null) return ended?.value;
+    const answers = await Promise.all(
+      Object.entries(asked.inputRequests).map(async ([key, request], index) =>
+        [
+          key,
+          await context.ask(`round.${round}.${index}`, questionOf(call.name, request)),
+        ] as const
+      ),
+    );
+    retry = { inputResponses: Object.fromEntries(answers), requestState: asked.requestState };
+  }
+  return ToolResult.error(
+    "threw",
+    `Cannot call "${call.name}": its MCP server asks more than 10 times`,
+  );
+}
+
+class AskedByServer {
+  readonly asked: Asked;
+
+  constructor(asked: Asked) {
+    this.asked = asked;
+  }
+}
+
+function questionOf(name: string, { method, params }: InputRequests[string]): QuestionFields {
+  if (method !== "elicitation/create" || !isObject(params)) {
+    throw new TypeError(`Cannot call "${name}": its MCP server asks for ${method}`);
+  }
+  const message = `The MCP server of "${name}" asks: ${params.message}`;
+  return params.mode === "url"
+    ? { kind: "authorization", message, url: params.url }
+    : { message, schema: params.requestedSchema as JsonSchemaObject };
+}
+
+/**
+ * Sends one request of a call. If it has not reached the server, it waits for the next connection. A call
+ * that may have reached the server is repeated once if that is safe.
+ */
+async function sendCall(
+  connection: McpConnection,
+  { name, arguments: args, isRepeatable, asking }: ServerCall,
+  retry: Retry,
+  context: ToolContext,
+): Promise<unknown> {
+  const { signal } = context;
+  let mayHaveRun = false;
+  for (let isFirst = true;; isFirst = false) {
+    const client = await connection.client(signal);
+    try {
+      const result = await client.callTool({ name, arguments: { ...args }, ...retry }, {
+        ...(asking === undefined ? {} : { allowInputRequired: true, toolDefinition: asking }),
+        signal,
+        // The dispatcher limits the time of the call.
+        timeout: MAX_TIMEOUT_MS,
+        onprogress: ({ progress, total, message }) => context.progress(progress, total, message),
+      });
+      return isAsked(result) ? new AskedByServer(result) : valueOf(result);
+    } catch (error) {
+      signal.throwIfAborted();
+      const kind = await kindOf(error, client);
+      if (kind === "answered") {
+        const message = `its MCP server answered: ${describeThrown(error)}`;
+        return ToolResult.error("threw", `Cannot call "${name}": ${message}`);
+      }
+      mayHaveRun ||= kind === "lost";
+      const isComing = connection.lose(client);
+      if (isComing && kind === "not sent") continue;
+      // A server with an unknown session has not run the call.
+      if (isComing && isFirst && (kind === "unknown session" || isRepeatable)) continue;
+      return ToolResult.error(
+        "unavailable",
+        `Cannot call "${name}": the connection to its MCP server is lost and is being reopened`,
+        { ran: mayHaveRun ? "unknown" : "no" },
+      );
+    }
+  }
+}
+
+/** The type of the SDK does not contain this result. */
+function isAsked(result: object): result is Asked {
+  return "resultType" in result && result.resultType === "input_required" &&
+    "inputRequests" in result && isObject(result.inputRequests);
+}
+
+/** Returns the structured value if there is one, else the text; content with files unchanged. */
+function valueOf(result: CallToolResult): unknown {
+  const { content, structuredContent, isError, _meta } = result;
+  const text = textOf(content);
+  if (isError === true) {
+    return ToolResult.error(
+      "threw",
+      text ?? "Cannot call the tool: its MCP server reports an error",
+    );
+  }
+  if (text !== undefined) return structuredContent ?? text;
+  return ToolResult.blocks(content, {
+    ...(structuredContent === undefined ? {} : { structuredContent }),
+    ...(_meta === undefined ? {} : { metadata: _meta }),
+  });
+}
+
+function textOf(content: readonly ContentBlock[]): string | undefined {
+  const texts: string[] = [];
+  for (const block of content) {
+    if (block.type !== "text") return undefined;
+    texts.push(block.text);
+  }
+  return texts.join("\n");
+}
+
+type FailureKind = "answered" | "unknown session" | "not sent" | "lost";
+
+/** Codes of the SDK for failures that leave the connection usable. */
+const NOT_LOST: ReadonlySet<unknown> = new Set([
+  "REQUEST_TIMEOUT",
+  "INVALID_RESULT",
+  "UNSUPPORTED_RESULT_TYPE",
+  "CAPABILITY_NOT_SUPPORTED",
+  "METHOD_NOT_SUPPORTED_BY_PROTOCOL_VERSION",
+  "INPUT_REQUIRED_ROUNDS_EXCEEDED",
+  "CLIENT_HTTP_AUTHENTICATION",
+]);
+
+async function kindOf(error: unknown, client: Client): Promise<FailureKind> {
+  const { ProtocolError, SdkError, SdkHttpError } = await import("@modelcontextprotocol/client");
+  // A `RangeError` is an answer that is too large.
+  if (error instanceof ProtocolError || error instanceof RangeError) return "answered";
+  if (error instanceof SdkHttpError) {
+    // The protocol's status for an unknown session is 404; many servers send 400.
+    const mayBeSession = error.status === 404 || error.status === 400;
+    if (mayBeSession && client.getProtocolEra() === "legacy") return "unknown session";
+    return error.status < 500 ? "answered" : "lost";
+  }
+  if (wasNotSent(error)) return "not sent";
+  return error instanceof SdkError && NOT_LOST.has(error.code) ? "answered" : "lost";
 }

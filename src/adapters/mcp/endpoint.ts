@@ -1,6 +1,6 @@
 /**
- * Tools for MCP clients, on every runtime that has `fetch`. A request passes the bounds, then the fast
- * way for plain calls and lists, or the SDK for everything else.
+ * Tools for MCP clients, on every runtime that has `fetch`. After the bounds, the fast path responds to
+ * plain calls and lists, and the SDK to all other requests.
  */
 
 import { ToolDispatcher } from "../../execute/mod.ts";
@@ -12,13 +12,11 @@ import {
   bridgeOnce,
   checkOptions,
   ClientSignal,
-  installParts,
   IS_WORKERS,
   json,
   ListingWatch,
   methodNotAllowed,
   nextTraceParent,
-  problemResponse,
   readTraceParent,
   type RequestAnswer,
   type RequestContext,
@@ -73,14 +71,11 @@ import {
   ToolsetServer,
 } from "./server.ts";
 import { ReaderPace, streamIfSlow } from "./streams.ts";
-import { serveTasks, taskRefusal } from "./tasks.ts";
+import { serveTasks, taskRefusal, type TaskRequest } from "./tasks.ts";
 
 /** The parts of Hono's context that the endpoint reads. */
-export interface McpHandlerContext {
+export interface McpHandlerContext extends Pick<RequestContext, "env" | "executionCtx"> {
   readonly req: { readonly raw: Request };
-  readonly env: unknown;
-  /** May throw where the runtime has none. */
-  readonly executionCtx: unknown;
 }
 
 /** An MCP server over HTTP. Workers, Deno and Bun can serve it directly. */
@@ -91,13 +86,13 @@ export interface McpEndpoint {
    * Answers a request.
    *
    * @param env The runtime's second argument, which `authorize` receives.
-   * @param context The execution context, if there is one. In Workers, cleanups of a call need it
-   * when the client has disconnected.
+   * @param context The execution context of Workers. After a client has disconnected, cleanups of its
+   * calls need it.
    */
   fetch(request: Request, env?: unknown, context?: unknown): Promise<Response>;
   /**
-   * Tells the clients that follow that prompts or resources of the option `extend` have changed. It
-   * reaches the streams of this process; on Workers, of this isolate.
+   * Notifies following clients that prompts or resources of the option `extend` have changed: the
+   * streams of this process, or of this isolate of Workers.
    */
   readonly notify: McpNotify;
 }
@@ -158,14 +153,7 @@ export function createMcpEndpoint(
   };
 }
 
-interface Body {
-  /** True if the request declares its body to be JSON. */
-  readonly isRead?: boolean;
-  /** Absent if it is not JSON. */
-  readonly value?: unknown;
-}
-
-/** Replaces a body that is not JSON, which the SDK rejects. */
+/** Replaces a body that is not JSON. The SDK rejects it. */
 const NOT_JSON = "not JSON";
 
 class McpService {
@@ -173,14 +161,13 @@ class McpService {
   readonly #server: ToolServer;
   readonly #lists: McpToolLists;
   readonly #parts: ServerParts;
-  /** The registry, if the source is one: a toolset does not change. */
+  /** `undefined` for a toolset, which does not change. */
   readonly #registry: Registry | undefined;
   readonly #extend: McpEndpointOptions["extend"];
   readonly #subscriptions: ResourceSubscriptions;
   readonly #answers = new ClientAnswers();
   readonly #methods: ReturnType<typeof methodParams>;
 
-  /** @throws {TypeError} If an option is unknown or wrong. */
   constructor(source: Registry | Toolset, options: McpEndpointOptions) {
     checkOptions("create an MCP endpoint", options, MCP_CHECKS);
     const { name = "plue", version = "0.0.0", title, instructions } = options;
@@ -190,7 +177,7 @@ class McpService {
       bridge: bridge && bridgeOnce(bridge),
       createDispatcher: (own) => new ToolDispatcher(source, own),
     });
-    installParts(server, sharedParts(options));
+    for (const part of sharedParts(options)) server.install(part);
     this.#registry = source instanceof Toolset ? undefined : source;
     this.#extend = options.extend?.bind(options);
     this.#subscriptions = new ResourceSubscriptions(server.authorizes);
@@ -239,67 +226,58 @@ class McpService {
   };
 
   #read(request: ToolRequest): Response | Promise<Response> {
-    const { raw } = request;
-    if (raw.method !== "POST" || !isJson(raw)) return this.#answer(request, {});
-    return request.readBody().then(
-      (value) => {
-        const body = { isRead: true, value };
-        return request.record === undefined
-          ? this.#answer(request, body)
-          : this.#answerRecorded(request, request.record, body);
-      },
-      (error: unknown) => {
-        // The SDK rejects a body that is not JSON.
-        if (!(error instanceof RequestError)) throw error;
-        return this.#answer(request, { isRead: true });
-      },
-    );
+    const { raw, record } = request;
+    if (raw.method !== "POST" || !isJson(raw)) return this.#answer(request, undefined);
+    const answer = (body: unknown): Response | Promise<Response> =>
+      record === undefined
+        ? this.#answer(request, body)
+        : this.#answerRecorded(request, record, body);
+    return request.readBody().then(answer, (error: unknown) => {
+      if (!(error instanceof RequestError)) throw error;
+      return this.#answer(request, NOT_JSON);
+    });
   }
 
-  /** Notes where an observed request is in its trace. A traced call notes its own place. */
+  /** Records the span of an observed request, unless a traced call has recorded its own. */
   async #answerRecorded(
     request: ToolRequest,
     record: RequestRecord,
-    body: Body,
+    body: unknown,
   ): Promise<Response> {
     const response = await this.#answer(request, body);
-    const trace = readTraceParent(traceParentOf(body.value));
-    if (trace !== undefined) record.place ??= nextTraceParent(trace);
+    const trace = readTraceParent(traceParentOf(body));
+    if (trace !== undefined) record.span ??= nextTraceParent(trace);
     return response;
   }
 
-  /** Refuses a body, answers it on the fast path, or passes it to the SDK. */
-  #answer(request: ToolRequest, body: Body): Response | Promise<Response> {
+  /** Rejects a body, responds on the fast path, or passes the request to the SDK. */
+  #answer(request: ToolRequest, body: unknown): Response | Promise<Response> {
     const { headers } = request.raw;
-    const { value } = body;
-    const version = headers.get("mcp-protocol-version");
-    const beyond = boundsRefusal(value);
+    const beyond = boundsRefusal(body);
     if (beyond !== undefined) return refusalResponse(beyond);
-    const plain = plainRequestOf(value, headers);
-    if (plain === undefined) return this.#answerAny(request, body, version);
+    const plain = plainRequestOf(body, headers);
+    if (plain === undefined) return this.#answerAny(request, body);
     const list = this.#lists.of(request.toolset.available(), MODERN_TARGET);
     if (plain.method === "tools/list") return answerPlainList(list, plain, this.#parts);
-    if (!list.takesNoHeaders(plain.params.name)) return this.#answerAny(request, body, version);
+    if (!list.takesNoHeaders(plain.params.name)) return this.#answerAny(request, body);
     const client = new ClientSignal(request.raw);
     const response = answerPlainCall(request, list, plain, this.#parts, client);
     return response instanceof Promise ? this.#streamIfSlow(request, client, response) : response;
   }
 
-  async #answerAny(request: ToolRequest, body: Body, version: string | null): Promise<Response> {
+  async #answerAny(request: ToolRequest, body: unknown): Promise<Response> {
     const { server, raw: { headers }, caller: { principal } } = request;
-    const { value } = body;
-    const methods = this.#methods[version === MODERN ? "modern" : "legacy"];
-    const refusal = paramsRefusal(value, methods) ??
-      (version === MODERN && server.tasks !== undefined ? taskRefusal(value, headers) : undefined);
+    const isModern = headers.get("mcp-protocol-version") === MODERN;
+    const refusal = paramsRefusal(body, this.#methods[isModern ? "modern" : "legacy"]) ??
+      (isModern && server.tasks !== undefined ? taskRefusal(body, headers) : undefined);
     if (refusal !== undefined) return refusalResponse(refusal);
     const session = sessionOf(headers);
     if (session !== undefined) {
-      // Clients count their requests from 0, so only the session identifies the call.
-      const cancelled = cancelledBy(value);
+      const cancelled = cancelledBy(body);
       if (cancelled !== undefined) {
         server.running.abort({ principal, session, callId: cancelled.requestId });
-      } else if (isJSONRPCResponse(value) && this.#answers.settle({ principal, session }, value)) {
-        // The SDK would make a server that has not asked this question.
+      } else if (isJSONRPCResponse(body) && this.#answers.settle({ principal, session }, body)) {
+        // The SDK would make another server, which did not send the question.
         return new Response(null, { status: 202 });
       }
     }
@@ -308,12 +286,7 @@ class McpService {
     return await this.#streamIfSlow(request, client, work);
   }
 
-  /**
-   * Streams an answer that takes long, if the client accepts a stream.
-   *
-   * @param client Aborts when the client goes away: the runtime reports it, or the client leaves a
-   * stream.
-   */
+  /** Streams a slow response, if the client accepts a stream. A client that leaves it aborts the call. */
   #streamIfSlow(
     { raw, server }: ToolRequest,
     client: ClientSignal,
@@ -330,20 +303,20 @@ class McpService {
     });
   }
 
-  /** Hands a request to the SDK, with a server for its caller. */
+  /** Passes a request to the SDK, with a server for its caller. */
   async #answerBySdk(
     request: ToolRequest,
-    { isRead, value }: Body,
+    body: unknown,
     session: string | undefined,
     signal: AbortSignal,
   ): Promise<Response> {
     const { server, raw: { url, method, headers } } = request;
     const pace = new ReaderPace();
-    const release = isListen(value) ? this.#takePlace(request) : undefined;
+    const release = isListen(body) ? this.#takeSlot(request) : undefined;
     let isFollowing = false;
-    // Each request has a handler: the SDK does not distinguish the callers of one handler's bus.
+    // One handler per request: the SDK does not distinguish the callers of a handler's bus.
     const handler = createMcpHandler(
-      ({ era }) => this.#serverFor(request, { body: value, era, session, pace }),
+      ({ era }) => this.#serverFor(request, { body, era, session, pace }),
       {
         keepAliveMs: server.heartbeatMs,
         maxRequestBodySize: server.body.maxBytes,
@@ -359,29 +332,25 @@ class McpService {
         onerror: (error) => server.log(error),
       },
     );
-    const given = new Request(url, {
-      method,
-      headers,
-      signal,
-      ...(value === undefined && isRead === true ? { body: NOT_JSON } : {}),
-    });
+    const wrong = body === NOT_JSON ? { body: NOT_JSON } : {};
+    const given = new Request(url, { method, headers, signal, ...wrong });
     let answer: Response;
     try {
-      answer = await handler.fetch(given, { parsedBody: value });
+      answer = await handler.fetch(given, { parsedBody: body === NOT_JSON ? undefined : body });
     } finally {
       if (!isFollowing) release?.();
     }
     if (!answer.headers.has("cache-control")) answer.headers.set("cache-control", "no-store");
     for (const [name, value] of Object.entries(SAFE_HEADERS)) answer.headers.set(name, value);
     const response = pace.observe(answer);
-    const client = initializedBy(value);
-    // The name distinguishes the requests of two clients, which both count from 0.
+    const client = initializedBy(body);
+    // Only the session distinguishes the requests of two clients, which both count from 0.
     return client !== undefined && response.ok
       ? withHeaders(response, [["mcp-session-id", nameSession(client)]])
       : response;
   }
 
-  /** Makes a server for one request, with the host's extension. */
+  /** Makes the SDK's server for one request, with the host's extension. */
   async #serverFor(
     request: ToolRequest,
     { body, era, session, pace }: Omit<ServerRequest, "request" | "answers" | "list"> & {
@@ -394,11 +363,9 @@ class McpService {
     if (isForTools(body)) return made;
     const { tasks, executionClosed } = request.server;
     if (era === "modern" && tasks !== undefined && executionClosed === undefined) {
-      serveTasks(made.server, {
-        request,
-        tasks,
-        write: (toolId, result) => writeTaskResult(list(), toolId, result),
-      });
+      const write: TaskRequest["write"] = (toolId, result) =>
+        writeTaskResult(list(), toolId, result);
+      serveTasks(made.server, { request, tasks, write });
     }
     if (this.#extend === undefined || isForTask(body)) return made;
     const { caller, raw } = request;
@@ -409,19 +376,14 @@ class McpService {
     return made;
   }
 
-  /** The older clients' stream of changes, which the SDK does not have for servers without state. */
+  /** The older clients' stream of changes. The SDK has no such stream for servers without state. */
   async #openStream(request: ToolRequest): Promise<Response> {
     const { server, raw, caller: { principal } } = request;
     const accepts = raw.headers.get("accept")?.includes("text/event-stream") === true;
-    const release = accepts ? this.#takePlace(request) : undefined;
+    const release = accepts ? this.#takeSlot(request) : undefined;
     if (release === undefined) {
-      // The protocol's response if there is no such stream: clients continue without it.
-      return problemResponse({
-        status: 405,
-        code: "method_not_allowed",
-        detail: "There is no stream here: send requests by POST",
-        headers: { allow: "POST" },
-      });
+      // The protocol's response if there is no stream: clients continue without it.
+      return methodNotAllowed("POST");
     }
     const session = sessionOf(raw.headers);
     try {
@@ -450,8 +412,8 @@ class McpService {
     }
   }
 
-  /** A place for a stream of changes, if there can be any. */
-  #takePlace(request: ToolRequest): (() => void) | undefined {
+  /** Takes a slot for a stream of changes, unless nothing can change. */
+  #takeSlot(request: ToolRequest): (() => void) | undefined {
     return this.#registry === undefined && this.#extend === undefined
       ? undefined
       : takeSlot(request);
@@ -472,10 +434,7 @@ class McpService {
   }
 }
 
-/**
- * Workers report a disconnected client on writes to a stream only; other runtimes report it for
- * every response.
- */
+/** Workers detect a disconnected client on writes to a stream only. */
 const WORKERS_PATIENCE_MS = 20;
 
 function refusalResponse({ status, id, error }: JsonRpcRefusal): Response {

@@ -1,8 +1,7 @@
 /**
- * The fast way for plain `tools/call` and `tools/list` of revision 2026-07-28: without progress, log
- * messages or anything unusual. The SDK would make a server and a transport and check the message a
- * dozen times to give the same answer: it takes 5 times as long for a call, and 9 times as long for
- * a list of 1,000 tools (`bench/mcp.bench.ts`).
+ * The fast path for plain `tools/call` and `tools/list` of revision 2026-07-28, without progress and log
+ * messages. For the same response, the SDK makes a server and a transport: it takes 5 times as long for a
+ * call, and 9 times as long for a list of 1,000 tools (`bench/mcp.bench.ts`).
  */
 
 import {
@@ -25,7 +24,7 @@ import { type McpToolList, MODERN, VERSION_KEY } from "./message.ts";
 import { declaredBy } from "./questions.ts";
 import type { ServerParts } from "./server.ts";
 
-/** A call whose client expects the result only. */
+/** A call whose client expects only the result. */
 export interface PlainCall extends CallToolRequest {
   readonly id: string | number;
 }
@@ -38,10 +37,10 @@ const MESSAGE_FIELDS: ReadonlySet<string> = new Set(["jsonrpc", "id", "method", 
 const CALL_FIELDS: ReadonlySet<string> = new Set(["name", "arguments", "_meta"]);
 const LIST_FIELDS: ReadonlySet<string> = new Set(["_meta"]);
 
-/** The checks of `_meta`. Other members may ask for more than a result. */
+/** The checks of `_meta`. Other members may request more than a result. */
 const META_CHECKS: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
   [VERSION_KEY, (value) => value === MODERN],
-  // The checks of the SDK take a microsecond each, and most clients declare no more than this.
+  // The checks of the SDK take a microsecond each. Most clients declare no more than this.
   [CLIENT_INFO_META_KEY, (value) => isNameAndVersion(value) || isSpecType.Implementation(value)],
   [
     CLIENT_CAPABILITIES_META_KEY,
@@ -52,12 +51,7 @@ const META_CHECKS: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
   [BAGGAGE_META_KEY, isText],
 ]);
 
-/**
- * Reads a plain request.
- *
- * @param body One within the bounds, see `boundsRefusal`.
- * @returns `undefined` if anything about it is unusual or wrong: the SDK answers it then.
- */
+/** Reads a plain request; `undefined` for unusual or invalid requests, which the SDK answers. */
 export function plainRequestOf(body: unknown, headers: Headers): PlainCall | PlainList | undefined {
   if (!isObject(body) || body["jsonrpc"] !== "2.0" || !hasOnly(body, MESSAGE_FIELDS)) {
     return undefined;
@@ -84,11 +78,7 @@ export function plainRequestOf(body: unknown, headers: Headers): PlainCall | Pla
   return body as unknown as PlainCall | PlainList;
 }
 
-/**
- * Runs a plain call, and responds in the SDK's form: synchronously if nothing in the call waits.
- *
- * @param client Says when the client has left.
- */
+/** Runs a plain call, and responds in the SDK's form: synchronously if nothing in the call waits. */
 export function answerPlainCall(
   request: ToolRequest,
   list: McpToolList,
@@ -98,7 +88,7 @@ export function answerPlainCall(
 ): Response | Promise<Response> {
   const own = { [SERVER_INFO_META_KEY]: info };
   const written = (result: McpCallResult): Response => {
-    // The members are in the order of the SDK. Those of most results are not spread, which is slow.
+    // The members are in the order of the SDK. To spread the result would be slow.
     if (result._meta === undefined && "content" in result) {
       const { content, structuredContent, isError } = result;
       const answer = { content, structuredContent, isError, resultType: "complete", _meta: own };
@@ -123,14 +113,10 @@ function errorResponse({ server }: ToolRequest, id: PlainCall["id"], error: unkn
   const { code, message, data } = error instanceof ProtocolError
     ? error
     : { code: ProtocolErrorCode.InternalError, message: "Internal error", data: undefined };
-  // `undefined` is not written.
-  return json(
-    { jsonrpc: "2.0", id, error: { code, message, data } },
-    code === ProtocolErrorCode.MissingRequiredClientCapability ? 400 : 200,
-  );
+  const isMissing = code === ProtocolErrorCode.MissingRequiredClientCapability;
+  return json({ jsonrpc: "2.0", id, error: { code, message, data } }, isMissing ? 400 : 200);
 }
 
-/** Answers with the first page of the tools, as the SDK does. */
 export function answerPlainList(
   list: McpToolList,
   { id }: PlainList,
@@ -145,9 +131,8 @@ export function answerPlainList(
 }
 
 /**
- * The last response with each list, and its text up to the id. Writing 1,000 tools takes 30 times
- * as long as sending the text. Clients of one kind list with the same id: then the text need not be
- * joined either, which takes as long as sending it (Bun, `bench/http.bench.ts`).
+ * The last response with each list, and its text up to the id. To write 1,000 tools takes 30 times as long
+ * as to send the text; to join text and id, as long as to send it (Bun, `bench/http.bench.ts`).
  */
 const listAnswers = new WeakMap<
   McpToolList,
@@ -181,7 +166,7 @@ function isEmptyObject(value: unknown): boolean {
 
 const NO_FIELDS: ReadonlySet<string> = new Set();
 
-/** The values come from JSON, so that they have no inherited members. */
+/** @param value A value from JSON, without inherited members. */
 function hasOnly(value: object, fields: ReadonlySet<string>): boolean {
   for (const field in value) if (!fields.has(field)) return false;
   return true;

@@ -26,8 +26,7 @@ import {
   type Tool,
   wholeFrom,
 } from "../../tool/mod.ts";
-import { callServer } from "./call_server.ts";
-import { McpConnection, type ReconnectOptions } from "./connection.ts";
+import { callServer, McpConnection, type ReconnectOptions } from "./connection.ts";
 import { clientOpener, type McpServerSource } from "./open_client.ts";
 import { MAX_MESSAGE_BYTES, Pace } from "./server_bounds.ts";
 
@@ -40,13 +39,10 @@ export interface ImportMcpServerOptions
   readonly registry?: Registry;
   /** For a URL: headers, `fetch`, authentication. */
   readonly http?: StreamableHTTPClientTransportOptions;
-  /**
-   * Holds back tools that have changed since they were approved: `toolPins` of `@plue/tools/pins`.
-   */
+  /** Holds back tools that have changed since they were approved: `toolPins` of `@plue/tools/pins`. */
   readonly pins?: ImportPins | undefined;
   /**
-   * The delays before a lost connection is reopened. The host reconnects a client that it has
-   * passed in.
+   * The delays before a lost connection is reopened. A client that is passed in is not reconnected.
    */
   readonly reconnect?: ReconnectOptions;
   /**
@@ -57,9 +53,8 @@ export interface ImportMcpServerOptions
    */
   readonly maxMessageBytes?: number;
   /**
-   * True if the server may ask the callers of its tools, by forms and addresses to visit. Its
-   * questions become questions of the tool (`context.ask`), and name the server. Only servers of
-   * MCP 2026-07-28 can ask.
+   * True if the server may ask the callers of its tools. Its questions become questions of the tool
+   * (`context.ask`), and name the server. Only servers of MCP 2026-07-28 can ask.
    *
    * @default {false}
    */
@@ -81,27 +76,27 @@ export interface ImportedMcpServer extends AsyncDisposable {
   /** Listed tools that could not be imported. */
   readonly rejected: readonly RejectedImport[];
   /**
-   * Lets tools in that are held back, and keeps that.
+   * Approves tools that are held back, and stores that.
    *
-   * @param tools Their ids, or their entries in `held` or `onHeld`. An entry is safe against a
-   * server that has changed the tool again since then.
+   * @param tools Their ids, or their entries in `held` or `onHeld`. An entry approves no later change of
+   * the tool.
    * @throws {TypeError} If a tool is not held back, or has changed since.
-   * @throws {Error} If the pins cannot be read or kept.
+   * @throws {Error} If the pins cannot be read or stored.
    */
   approve(...tools: readonly (string | HeldTool)[]): Promise<void>;
-  /** Reads the list again. The server's own notifications do so by themselves. */
+  /** Reads the list again. Notifications of the server do the same. */
   refresh(): Promise<void>;
-  /** Takes the tools out of the registry and ends the connection, and a program with it. */
+  /** Removes the tools from the registry, and ends the connection and the program. */
   close(): Promise<void>;
 }
 
 /**
- * Brings the tools of a running MCP server into a registry: calls, progress and cancellation go to
+ * Imports the tools of a running MCP server into a registry: calls, progress and cancellation go to
  * the server, changes of its list are followed, and a lost connection is reopened.
  *
  * A tool returns the server's `structuredContent`, else its text. Content with images or files is
- * returned as `ToolResult.blocks`, and `_meta` as metadata. A server describes its own tools, and
- * may change them at any time: set `risk` and `pins` for a server that you do not trust.
+ * returned as `ToolResult.blocks`, and `_meta` as metadata. A server may change its tools at any time:
+ * set `risk` and `pins` for a server that you do not trust.
  *
  * @example Usage
  * ```ts
@@ -128,12 +123,11 @@ export interface ImportedMcpServer extends AsyncDisposable {
  * ```
  *
  * @param source A program to start, the URL of a server, or a connected client of the official SDK
- * 2.x, whose handler of `notifications/tools/list_changed` this takes.
- * @param options The namespace, and where the tools go.
+ * 2.x, whose handler of `notifications/tools/list_changed` is replaced.
  * @returns The server, to be closed.
  * @throws {TypeError} If an option is invalid, or the registry rejects a tool.
- * @throws {Error} If the server cannot be reached, or does not answer its tools. The message names
- * it, and its HTTP status or the exit code of the program.
+ * @throws {Error} If the server cannot be reached, or does not list its tools. The message names it, and
+ * its HTTP status or the exit code of the program.
  * @throws The signal's reason.
  */
 export async function importMcpServer(
@@ -158,13 +152,12 @@ class McpImport implements ImportedMcpServer {
   readonly #connection: McpConnection;
   readonly #sync: RegistrySync;
   #imported: PinnedImport | undefined;
-  /** The list that was imported last, as JSON, and the registry's revision after it. */
+  /** The list that was imported last, as JSON, and the registry's revision after that. */
   #text: string | undefined;
   #revision: number | undefined;
   #listed: ReadonlyMap<string, ListedTool> = new Map();
-  /** The last of the reads and approvals: they take turns. */
+  /** The last of the reads and approvals, which are serialized. */
   #turn: Promise<unknown> = Promise.resolve();
-  /** The times at which the list is read after reported changes. */
   readonly #pace = new Pace();
   #cancelRead: (() => void) | undefined;
   #isClosed = false;
@@ -245,10 +238,10 @@ class McpImport implements ImportedMcpServer {
 
   async #follow(client: Client): Promise<void> {
     client.setNotificationHandler("notifications/tools/list_changed", () => {
-      // One read that is still to begin is enough for any number of notifications.
+      // One pending read is enough for any number of notifications.
       this.#cancelRead ??= systemClock.setTimeout(() => {
         this.#cancelRead = undefined;
-        // There may be another client by then.
+        // The client may have been replaced.
         this.#refresh(true).catch((error) => this.#report(error));
       }, this.#pace.next());
     });
@@ -264,24 +257,20 @@ class McpImport implements ImportedMcpServer {
     }
   }
 
-  /**
-   * Reads the list, after the reads and approvals that are under way.
-   *
-   * @param isNotified True if the server reports a change: then an unchanged list is not imported.
-   */
+  /** @param isNotified True if the server reports a change: then an unchanged list is not imported. */
   #read(client: Client, isNotified: boolean = false): Promise<void> {
     return this.#inTurn(async () => {
       // The signal is for the first list only.
       const signal = this.#imported === undefined ? this.#options.signal : undefined;
       const list = await client.listTools(undefined, {
-        // The client's copy may be as old as the server lets it be.
+        // The client caches lists for as long as the server allows.
         cacheMode: "refresh",
         ...(signal === undefined ? {} : { signal }),
       }).catch((error: unknown) => {
         throw this.#connection.describe(error);
       });
       if (this.#isClosed) return;
-      // Importing 5,000 tools takes half a second, and a server may report changes as it likes.
+      // Importing 5,000 tools takes half a second.
       const text = JSON.stringify(list.tools);
       const isSame = text === this.#text && this.#sync.revision === this.#revision;
       if (isNotified && isSame) return;
@@ -332,19 +321,18 @@ async function withoutPins(): Promise<never> {
   return await fail("approve tools", "the import has no pins");
 }
 
-/** The time that `refresh` waits for a connection, in milliseconds. */
 const REFRESH_TIMEOUT_MS = 30_000;
 
 function isRepeatable(tool: ListedTool | undefined): boolean {
   return tool?.annotations?.readOnlyHint === true || tool?.annotations?.idempotentHint === true;
 }
 
-/** The SDK would check a result that asks. The dispatcher checks the others. */
+/** With the schema, the SDK would check results, even questions. The dispatcher checks results. */
 function withoutOutput({ outputSchema: _outputSchema, ...tool }: ListedTool): ListedTool {
   return tool;
 }
 
-/** Keeps a registry's tools of one server as the server lists them. */
+/** The tools of one server in a registry. */
 class RegistrySync {
   readonly #registry: Registry | undefined;
   readonly #onError: (error: unknown) => void;
@@ -363,7 +351,7 @@ class RegistrySync {
     return this.#registry?.revision;
   }
 
-  /** Takes in a new list. Unchanged tools stay the same objects. */
+  /** Applies a new list. Unchanged tools stay the same objects. */
   update(listed: readonly Tool[]): void {
     const before = new Map(this.tools.map((tool) => [tool.id, tool]));
     const next = listed.map((tool) => {
@@ -408,7 +396,7 @@ class RegistrySync {
   }
 }
 
-/** All that is data in a tool. The order of members means nothing. */
+/** The data of a tool. */
 function textOf(tool: Tool): string {
   return canonicalJson(JSON.parse(JSON.stringify(tool)));
 }

@@ -1,8 +1,7 @@
 /**
- * The data of the protocol. Messages are read, and checked against bounds before the SDK reads them: the
- * SDK rejects messages that are not JSON-RPC, but it does not bound their depth and ids, accepts batches,
- * and reports invalid params as internal errors. The caller's tools as one revision of MCP lists them:
- * pages for `tools/list`, and the way from a name to its schema, made once per listing and revision.
+ * Messages of the protocol, which are checked before the SDK reads them: the SDK does not bound their
+ * depth and ids, accepts batches, and reports invalid params as internal errors. And the caller's tools
+ * in the form of one revision of MCP.
  */
 
 import {
@@ -23,16 +22,15 @@ import {
 import { clip, isObject, MAX_DEPTH, once, pointerStep, type Tool } from "../../tool/mod.ts";
 import { pageAfter } from "../http/mod.ts";
 
-/** The revisions of MCP that describe tools differently. */
 export type McpTarget = Extract<TargetId, `mcp@${string}`>;
 
-/** One page of `tools/list`. */
+/** One page of `tools/list`. The last one has no cursor. */
 export interface McpToolPage {
   readonly tools: readonly McpTool[];
-  /** The cursor of the next page; absent on the last one. */
   readonly nextCursor?: string;
 }
 
+/** The tools of one listing for one revision. */
 export class McpToolList {
   readonly target: McpTarget;
   readonly names: ExportNames;
@@ -52,23 +50,20 @@ export class McpToolList {
     return this.#exported.rejected.map(({ message }) => message);
   }
 
-  /** The schema of the arguments of the tool that has this name in MCP. */
+  /** @param name The name in MCP. */
   inputSchemaOf(name: string): McpTool["inputSchema"] | undefined {
     this.#byName ??= new Map(this.#exported.tools.map((tool) => [tool.name, tool]));
     return this.#byName.get(name)?.inputSchema;
   }
 
-  /**
-   * Returns true if the list has a tool of this name that takes no arguments from headers
-   * (`x-mcp-header`).
-   */
+  /** Returns true for a listed tool that takes no arguments from headers (`x-mcp-header`). */
   takesNoHeaders(name: string): boolean {
-    let answer = this.#withoutHeaders.get(name);
-    if (answer !== undefined) return answer;
+    const known = this.#withoutHeaders.get(name);
+    if (known !== undefined) return known;
     const schema = this.inputSchemaOf(name);
-    // Unknown names are not cached: clients can make up any number of them.
+    // Unknown names are not cached: clients can send any number of them.
     if (schema === undefined) return false;
-    answer = !JSON.stringify(schema).includes("x-mcp-header");
+    const answer = !JSON.stringify(schema).includes("x-mcp-header");
     this.#withoutHeaders.set(name, answer);
     return answer;
   }
@@ -86,29 +81,24 @@ export class McpToolList {
   }
 }
 
-/** Keeps the lists of each listing, which stays the same array until a tool changes. */
+/** Caches the lists of each listing, which stays the same array until a tool changes. */
 export class McpToolLists {
   readonly #lists = new WeakMap<readonly Tool[], Map<McpTarget, McpToolList>>();
   readonly #pageSize: number;
   readonly #onRejected: (message: string) => void;
-  /** The last list: most requests come from callers who see the same, of one revision. */
-  #last: { readonly listing: readonly Tool[]; readonly list: McpToolList } | undefined;
 
-  /** @param onRejected Receives a message for each tool that a new list leaves out. */
+  /** @param onRejected Receives a message for each tool that a new list omits. */
   constructor(pageSize: number, onRejected: (message: string) => void) {
     this.#pageSize = pageSize;
     this.#onRejected = onRejected;
   }
 
   of(listing: readonly Tool[], target: McpTarget): McpToolList {
-    const last = this.#last;
-    if (last?.listing === listing && last.list.target === target) return last.list;
-    const list = once(once(this.#lists, listing, () => new Map()), target, () => {
-      const made = new McpToolList(listing, target, this.#pageSize);
-      for (const message of made.rejected) this.#onRejected(message);
-      return made;
-    });
-    this.#last = { listing, list };
+    const known = this.#lists.get(listing)?.get(target);
+    if (known !== undefined) return known;
+    const list = new McpToolList(listing, target, this.#pageSize);
+    for (const message of list.rejected) this.#onRejected(message);
+    once(this.#lists, listing, () => new Map()).set(target, list);
     return list;
   }
 }
@@ -116,20 +106,19 @@ export class McpToolLists {
 /** The newest revision. It has no sessions; the earlier ones begin with `initialize`. */
 export const MODERN = "2026-07-28";
 
-/** The target of the newest revision. */
 export const MODERN_TARGET = "mcp@2026-07-28";
 
 /** The member of `_meta` that names the newest revision. */
 export const VERSION_KEY: string = PROTOCOL_VERSION_META_KEY;
 
-/** A message that expects a response. Its members may be of any type. */
+/** A message that expects a response. */
 export interface JsonRpcRequest {
   readonly id: unknown;
   readonly method: unknown;
   readonly params?: unknown;
 }
 
-/** The protocol of a client: the newest revision, or the earlier ones. */
+/** The newest revision, or the earlier ones. */
 export type McpEra = "modern" | "legacy";
 
 export function isJson(request: Request): boolean {
@@ -153,7 +142,6 @@ export function isListen(message: unknown): boolean {
   return methodOf(message) === "subscriptions/listen";
 }
 
-/** True if a message lists or calls tools, which needs no extension. */
 export function isForTools(message: unknown): boolean {
   const method = methodOf(message);
   return method === "tools/call" || method === "tools/list";
@@ -181,7 +169,7 @@ export function traceParentOf(body: unknown): string | null {
 /** Returns the revision in which a client receives the tools. */
 export function targetOf(era: McpEra, headers: Headers): McpTarget {
   if (era === "modern") return MODERN_TARGET;
-  // Clients that do not name their revision are older, and know less.
+  // Clients that do not send their revision are older.
   return headers.get("mcp-protocol-version") === "2025-11-25" ? "mcp@2025-11-25" : "mcp@2025-06-18";
 }
 
@@ -201,63 +189,52 @@ export interface JsonRpcRefusal {
 const MAX_LEVELS = MAX_DEPTH + 2;
 /** The maximum length of ids and progress tokens, which the server stores and returns. */
 const MAX_ID = 1_000;
+/** The maximum number of values in `_meta`: the SDK takes 20 µs for each. */
+const MAX_META = 1_000;
 const MAX_WORDS = 200;
 
 const { PaginatedRequestParams: PageParams, ...PARAMS } = specTypeSchemas;
 
-/**
- * Methods whose invalid params the SDK reports as an internal error, or with its validator's
- * report.
- */
-const PARAMS_OF = {
-  "tools/call": PARAMS.CallToolRequestParams,
-  "tools/list": PageParams,
-} as const;
-
-/** Those that revision 2026-07-28 does not have. */
-const OLDER_PARAMS_OF = {
-  "initialize": PARAMS.InitializeRequestParams,
-  "logging/setLevel": PARAMS.SetLevelRequestParams,
-} as const;
-
-const EXTENSION_PARAMS_OF = {
-  "prompts/list": PageParams,
-  "prompts/get": PARAMS.GetPromptRequestParams,
-  "resources/list": PageParams,
-  "resources/templates/list": PageParams,
-  "resources/read": PARAMS.ReadResourceRequestParams,
-  "completion/complete": PARAMS.CompleteRequestParams,
-} as const;
-
-const OLDER_EXTENSION_PARAMS_OF = {
-  "resources/subscribe": PARAMS.SubscribeRequestParams,
-  "resources/unsubscribe": PARAMS.UnsubscribeRequestParams,
-} as const;
-
 type ParamsSchema = (typeof specTypeSchemas)[keyof typeof specTypeSchemas];
+type MethodRows = readonly (readonly [method: string, ParamsSchema, only?: McpEra])[];
 export type MethodParams = ReadonlyMap<unknown, ParamsSchema>;
 
+/** The methods whose invalid params the SDK reports as an internal error, or in its own words. */
+const METHODS: MethodRows = [
+  ["tools/call", PARAMS.CallToolRequestParams],
+  ["tools/list", PageParams],
+  ["initialize", PARAMS.InitializeRequestParams, "legacy"],
+  ["logging/setLevel", PARAMS.SetLevelRequestParams, "legacy"],
+];
+
+const EXTENSION_METHODS: MethodRows = [
+  ["prompts/list", PageParams],
+  ["prompts/get", PARAMS.GetPromptRequestParams],
+  ["resources/list", PageParams],
+  ["resources/templates/list", PageParams],
+  ["resources/read", PARAMS.ReadResourceRequestParams],
+  ["resources/subscribe", PARAMS.SubscribeRequestParams, "legacy"],
+  ["resources/unsubscribe", PARAMS.UnsubscribeRequestParams, "legacy"],
+  ["completion/complete", PARAMS.CompleteRequestParams],
+];
+
 export function methodParams(isExtended: boolean): { readonly [Era in McpEra]: MethodParams } {
-  const modern = { ...PARAMS_OF, ...(isExtended ? EXTENSION_PARAMS_OF : {}) };
-  const older = isExtended ? OLDER_EXTENSION_PARAMS_OF : {};
+  const rows = isExtended ? [...METHODS, ...EXTENSION_METHODS] : METHODS;
   return {
-    modern: new Map(Object.entries(modern)),
-    legacy: new Map(Object.entries({ ...modern, ...OLDER_PARAMS_OF, ...older })),
+    modern: new Map(
+      rows.flatMap(([method, schema, only]) => only === undefined ? [[method, schema]] : []),
+    ),
+    legacy: new Map(rows.map(([method, schema]) => [method, schema])),
   };
 }
 
-/**
- * Checks a body against the bounds.
- *
- * @param body JSON.
- * @returns The refusal; `undefined` if the body is within the bounds.
- */
+/** Returns the refusal of a JSON body beyond the bounds. */
 export function boundsRefusal(body: unknown): JsonRpcRefusal | undefined {
   const wrong = Array.isArray(body)
     ? "it is a batch, which MCP no longer has; send each message in a request of its own"
     : isDeeper(body, MAX_LEVELS)
     ? `the body must have at most ${MAX_LEVELS} levels of objects and arrays`
-    : wrongId(body);
+    : wrongIdOrMeta(body);
   if (wrong === undefined) return undefined;
   const message = `Cannot read the request: ${wrong}`;
   return {
@@ -271,22 +248,31 @@ export function paramsRefusal(message: unknown, methods: MethodParams): JsonRpcR
   if (!isRequest(message)) return undefined;
   const wrong = wrongParams(message, methods);
   if (wrong === undefined) return undefined;
+  const { InvalidParams: code } = ProtocolErrorCode;
   const text = `Cannot answer ${message.method}: ${wrong}`;
-  return {
-    status: 200,
-    id: idOf(message),
-    error: { code: ProtocolErrorCode.InvalidParams, message: text },
-  };
+  return { status: 200, id: idOf(message), error: { code, message: text } };
 }
 
-function wrongId(message: unknown): string | undefined {
+function wrongIdOrMeta(message: unknown): string | undefined {
   if (!isObject(message)) return undefined;
   if (isTooLong(message["id"])) return `/id must have at most ${MAX_ID} characters`;
   const { params } = message;
   const meta = isObject(params) ? params["_meta"] : undefined;
-  return isObject(meta) && isTooLong(meta["progressToken"])
-    ? `/params/_meta/progressToken must have at most ${MAX_ID} characters`
+  if (!isObject(meta)) return undefined;
+  if (isTooLong(meta["progressToken"])) {
+    return `/params/_meta/progressToken must have at most ${MAX_ID} characters`;
+  }
+  return countValues(meta) > MAX_META
+    ? `/params/_meta must have at most ${MAX_META} values`
     : undefined;
+}
+
+function countValues(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 1;
+  const members = value as Readonly<Record<string, unknown>>;
+  let count = 1;
+  for (const name in members) count += countValues(members[name]);
+  return count;
 }
 
 function isTooLong(id: unknown): boolean {
@@ -300,7 +286,7 @@ function wrongParams(
   const schema = methods.get(method);
   if (schema === undefined || params === undefined && schema === PageParams) return undefined;
   const { issues = [] } = schema["~standard"].validate(params);
-  // The SDK checks `_meta` as a part of the message's form.
+  // The SDK checks `_meta`.
   const issue = issues.find(({ path }) => path?.[0] !== "_meta");
   if (issue === undefined) return undefined;
   const pointer = ["params", ...issue.path ?? []].map((step) => pointerStep(String(step))).join("");
@@ -316,7 +302,7 @@ function isDeeper(value: unknown, levels: number): boolean {
   return false;
 }
 
-/** The id of a message, as its answer repeats it. */
+/** The id of a message for its response. */
 export function idOf(message: unknown): JsonRpcRefusal["id"] {
   const id = isRequest(message) ? message.id : null;
   return typeof id === "string" && !isTooLong(id) || Number.isSafeInteger(id)

@@ -9,11 +9,12 @@ import type {
   StreamableHTTPClientTransportOptions,
   Transport,
 } from "@modelcontextprotocol/client";
-import { abortable } from "../../tool/mod.ts";
-import { type ClientOpener, nameOfCommand, nameOfUrl, type ProgramEnd } from "./connection.ts";
+import { abortable, clip } from "../../tool/mod.ts";
+import { causesOf, messagesOf } from "../http/runtime.ts";
+import type { ClientOpener } from "./connection.ts";
 import { boundAnswers, boundedFetch, Pace, UnaskedMessages } from "./server_bounds.ts";
 
-/** A server that is a program: it is started, and speaks over its standard input and output. */
+/** A server that is a program. It is started, and uses its standard input and output. */
 export interface McpCommand {
   readonly command: string;
   readonly args?: readonly string[];
@@ -21,15 +22,11 @@ export interface McpCommand {
   readonly env?: { readonly [name: string]: string };
   /** The folder that it runs in; by default the current one. */
   readonly cwd?: string;
-  /**
-   * The destination of its standard error output.
-   *
-   * @default {"inherit"}
-   */
+  /** The destination of its standard error output. @default {"inherit"} */
   readonly stderr?: "inherit" | "ignore";
 }
 
-/** Where a server is: a program, a URL, or a client of the official SDK that is connected. */
+/** A server: a program, a URL, or a connected client of the official SDK. */
 export type McpServerSource = McpCommand | URL | string | Client;
 
 const INFO = { name: "plue", version: "0.1.0" };
@@ -51,7 +48,8 @@ export function clientOpener(
   mayAsk: boolean,
 ): ClientOpener {
   if (isClient(source)) {
-    return { transport: "http", isOwn: false, open: () => Promise.resolve(source) };
+    const describe = (error: unknown): unknown => error;
+    return { transport: "http", isOwn: false, describe, open: () => Promise.resolve(source) };
   }
   if (source instanceof URL || typeof source === "string") {
     return httpOpener(httpUrl(source), http, { maxBytes, mayAsk });
@@ -70,12 +68,13 @@ function httpOpener(
   options: StreamableHTTPClientTransportOptions = {},
   limits: ClientLimits,
 ): ClientOpener {
+  const name = nameOfUrl(url, new Headers(options.requestInit?.headers));
   // One pace for all connections: a server must not reset it by ending them.
   const pace = new Pace();
   return {
     transport: "http",
     isOwn: true,
-    name: nameOfUrl(url, new Headers(options.requestInit?.headers)),
+    describe: (error) => serverError(name, error),
     open: (signal) =>
       openWith(signal, limits, async (unasked) => {
         const { StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
@@ -93,10 +92,9 @@ function httpOpener(
   };
 }
 
-/** The longest wait before a stream is reopened that a server may ask for. */
 const LONGEST_RECONNECT_MS = 60_000;
 
-/** Undeclared members of a program's transport. */
+/** Private members of the SDK's transport. */
 interface StartedProgram {
   readonly _process?: {
     readonly stdout: { on(event: "data", heard: () => void): void; pause(): void; resume(): void };
@@ -106,12 +104,16 @@ interface StartedProgram {
 
 function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
   const { command, args = [], env = {}, cwd, stderr = "inherit" } = source;
+  // Without its arguments and its environment.
+  const name: ServerName = {
+    words: `"${clip(command, 200)}"`,
+    secrets: secretsOf([...args, ...Object.values(env)]),
+  };
   let ended: ProgramEnd | undefined;
   return {
     transport: "stdio",
     isOwn: true,
-    name: nameOfCommand(command, args, env),
-    ended: () => ended,
+    describe: (error) => serverError(name, error, ended),
     open: (signal) =>
       openWith(signal, limits, async (unasked) => {
         const { getDefaultEnvironment, StdioClientTransport } = await loadStdio();
@@ -127,7 +129,7 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
         const start = transport.start.bind(transport);
         transport.start = async () => {
           await start();
-          // A subclass could not be used: the SDK tries a copy of the program first, of its own class.
+          // Not a subclass: the SDK first starts a copy of the program with its own class.
           const { _process: program } = transport as unknown as StartedProgram;
           program?.once("exit", (code, signalName) => void (ended = { code, signal: signalName }));
           program?.stdout.on("data", () => {
@@ -216,8 +218,7 @@ async function newClient(
     ...OPTIONS,
     capabilities: { elicitation: { form: {}, url: {} } },
   });
-  // Servers of earlier revisions do not name the call of a question. Later ones ask with the result
-  // of the call.
+  // A question of an earlier revision does not name its call. Later ones are in the result of the call.
   client.setRequestHandler("elicitation/create", () => ({ action: "cancel" }));
   return client;
 }
@@ -255,4 +256,61 @@ function httpUrl(source: URL | string): URL {
   throw new TypeError(
     'Cannot import an MCP server: its URL must begin with "http://" or "https://"',
   );
+}
+
+/** The name of a server in messages, and texts that must not be in them. */
+interface ServerName {
+  /** `at https://…`, or a program in quotes. */
+  readonly words: string;
+  readonly secrets: readonly string[];
+}
+
+interface ProgramEnd {
+  readonly code: number | null;
+  readonly signal: string | null;
+}
+
+/** Parts of a path that are as long as this may be keys. */
+const LONG_STEP = /[^/]{20,}/g;
+
+/** Shorter values are not secrets, and would be removed from other words. */
+const MIN_SECRET = 6;
+
+/** The name of a server at an address: without credentials, query, and long parts of its path. */
+function nameOfUrl(url: URL, headers: Iterable<readonly [string, string]>): ServerName {
+  const { origin, pathname, searchParams, href, search, username, password } = url;
+  const params = [...searchParams.values()];
+  const values = [...headers].flatMap(([, value]) => [value, ...value.split(/\s+/)]);
+  const steps = pathname.match(LONG_STEP) ?? [];
+  const encoded = params.map(encodeURIComponent);
+  return {
+    words: `at ${origin}${pathname.replace(LONG_STEP, "…")}`,
+    secrets: secretsOf(
+      [href, search, username, password, ...steps, ...params, ...encoded, ...values],
+    ),
+  };
+}
+
+/** Longest first, so that no part of one is left. */
+function secretsOf(values: readonly string[]): readonly string[] {
+  return values.filter((value) => value.length >= MIN_SECRET).sort((a, b) => b.length - a.length);
+}
+
+function serverError({ words, secrets }: ServerName, error: unknown, ended?: ProgramEnd): Error {
+  const statuses = causesOf(error).map((cause) => (cause as { readonly status?: unknown }).status);
+  const status = statuses.find((status) => typeof status === "number");
+  const why = status !== undefined
+    ? `it answered with HTTP status ${status}`
+    : ended === undefined
+    ? withoutSecrets(messagesOf(error), secrets)
+    : ended.signal === null
+    ? `it ended with exit code ${ended.code}`
+    : `it was ended by ${ended.signal}`;
+  // The cause is omitted: it may contain headers, the address, or data of the server.
+  return new Error(`Cannot import the MCP server ${words}: ${why}`);
+}
+
+function withoutSecrets(text: string, secrets: readonly string[]): string {
+  const clean = secrets.reduce((rest, secret) => rest.replaceAll(secret, "…"), text);
+  return clean.replace(/[\p{Cc}\p{Cf}]+/gu, " ");
 }

@@ -1,8 +1,7 @@
 /**
  * Questions of tools as MCP's elicitation requests, and the answers of clients. Since revision
- * 2026-07-28 the result of the call carries the questions, and the client repeats the call with its
- * answers. In earlier revisions questions are requests on the stream of the call, which requires
- * that one process serves the session.
+ * 2026-07-28 the result of the call contains the questions, and the client repeats the call with its
+ * answers. In earlier revisions questions are requests on the stream of the call.
  */
 
 import {
@@ -28,7 +27,7 @@ import {
   ToolResult,
 } from "../../tool/mod.ts";
 
-/** Converts a question to an elicitation request; an error if MCP has no form for the question. */
+/** Converts a question to an elicitation request, or returns an error if MCP cannot express it. */
 export function requestOf(question: Question): InputRequest | TypeError {
   const { key, kind, url, schema } = question;
   const cannot = (why: string): TypeError =>
@@ -50,10 +49,7 @@ export function requestOf(question: Question): InputRequest | TypeError {
   );
 }
 
-/**
- * True if the question's form has a single field: the expected answer is not an object, and MCP
- * supports forms of objects only.
- */
+/** True if the form has a single field: the answer is not an object, and MCP has forms of objects only. */
 export function hasOneField({ kind, schema }: Question): boolean {
   return (kind === "input" || kind === "client") && isObject(schema) && schema["type"] !== "object";
 }
@@ -80,9 +76,9 @@ function messageOf({ kind, message, arguments: args, issues = [] }: Question): s
 }
 
 /**
- * Converts a client's response to an answer; `undefined` if it is not a valid one.
+ * Converts a client's response to an answer; `undefined` for an invalid response.
  *
- * @param isField True if the form had a single field, see {@linkcode hasOneField}.
+ * @param isField True if the form has a single field, see {@linkcode hasOneField}.
  */
 export function answerOf(response: unknown, isField: boolean): Answer | undefined {
   if (!isObject(response)) return undefined;
@@ -93,14 +89,13 @@ export function answerOf(response: unknown, isField: boolean): Answer | undefine
   return value === undefined ? { action } : { action, content: value as JsonValue };
 }
 
-/** The modes of elicitation: a form, or an address to visit. */
+/** A form, or an address to visit. */
 export type ElicitationMode = "form" | "url";
 
 function modeOf({ params }: InputRequest): ElicitationMode {
   return params !== undefined && "mode" in params && params.mode === "url" ? "url" : "form";
 }
 
-/** Returns true if a client has declared a mode of elicitation. */
 export function supportsMode(
   { elicitation }: ClientCapabilities,
   mode: ElicitationMode,
@@ -110,7 +105,6 @@ export function supportsMode(
   return elicitation[mode] !== undefined || mode === "form" && elicitation["url"] === undefined;
 }
 
-/** Returns true if a client has declared what a request needs. */
 export function canReceive(declared: ClientCapabilities, request: InputRequest): boolean {
   return supportsMode(declared, modeOf(request));
 }
@@ -128,7 +122,7 @@ export interface ClientInput {
   readonly declared: ClientCapabilities;
   /**
    * Sends a question on the stream of the request, for revisions before 2026-07-28. Resolves to the
-   * client's result; to `undefined` if it has none.
+   * client's result, if it has one.
    */
   readonly ask?: ((request: InputRequest, signal: AbortSignal) => Promise<unknown>) | undefined;
   /** The client's answers, by key. */
@@ -142,9 +136,9 @@ export interface Continuation {
   readonly answers: Answers;
 }
 
-/** Separates the keys of the questions from the ticket. Neither contains this character. */
+/** Separates the keys of the questions from the ticket in `requestState`. */
 const END_OF_KEYS = "|";
-/** Marks the key of a question whose form has a single field. No key contains this character. */
+/** Marks the key of a question whose form has a single field. */
 const FIELD_MARK = "*";
 
 /** The questions of one call. */
@@ -152,7 +146,7 @@ export class CallQuestions {
   readonly #input: ClientInput;
   /** True if the result of the call can carry questions. */
   readonly #isModern: boolean;
-  /** The questions that the client cannot receive, and the modes that they need. */
+  /** The questions that the client cannot receive, and their modes. */
   #unasked: readonly Question[] = [];
   #missing: { [Mode in ElicitationMode]?: Record<string, never> } = {};
   /** The error of the last question that MCP cannot express. */
@@ -164,10 +158,9 @@ export class CallQuestions {
   }
 
   /**
-   * Returns the suspended call that the request continues, if it continues one. The keys of its
-   * questions are next to the ticket: the protocol requires that other answers are ignored, which
-   * the dispatcher would reject. A client that changes the keys gains nothing, because the ticket
-   * contains them too.
+   * Returns the suspended call that the request continues, if it continues one. Answers to other keys
+   * are ignored, as the protocol requires: the dispatcher would reject them. The ticket also contains the
+   * keys, and is authentic.
    */
   continuation(): Continuation | undefined {
     const { state, responses = {} } = this.#input;
@@ -184,10 +177,8 @@ export class CallQuestions {
   }
 
   /**
-   * Answers a question during the call, where that is possible.
-   *
-   * @returns `undefined` if the result of the call will carry the question; `null` if the client
-   * cannot receive it.
+   * Answers a question during the call. Returns `undefined` if the result of the call will contain the
+   * question; `null` if the client cannot receive it.
    */
   async answer(question: Question, signal: AbortSignal): Promise<Answer | undefined | null> {
     const { declared, ask, responses, state } = this.#input;
@@ -198,7 +189,7 @@ export class CallQuestions {
     }
     if (!canReceive(declared, request)) this.#missing[modeOf(request)] = {};
     else if (this.#isModern) {
-      // A client may answer in advance, except an approval: its arguments have to be shown first.
+      // A client may answer in advance; but an approval needs the arguments.
       const isEarly = state === undefined && question.kind === "input" &&
         question.issues === undefined && responses !== undefined &&
         Object.hasOwn(responses, question.key);
@@ -211,7 +202,6 @@ export class CallQuestions {
     return null;
   }
 
-  /** Writes the result of a suspended call: its questions, and the state that the client returns. */
   inputRequired({ questions, ticket }: SuspendedCall): InputRequiredResult {
     const keys = questions.map((each) => hasOneField(each) ? `${each.key}${FIELD_MARK}` : each.key);
     return {
@@ -224,7 +214,7 @@ export class CallQuestions {
     };
   }
 
-  /** Returns the failure of a call that needs an answer which the client cannot give. */
+  /** Returns the failure of a call without an answer that it needs. */
   unanswered(failure: ToolFailure): ToolFailure {
     const { error: { code }, durationMs } = failure;
     if (this.#unaskable !== undefined) {

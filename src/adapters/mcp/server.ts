@@ -1,6 +1,6 @@
 /**
- * The options of an MCP endpoint, and the SDK's server for one request, answering from the caller's
- * toolset. No tools are registered with it, so that it costs the same for ten tools as for a thousand.
+ * The options of an MCP endpoint, and the SDK's server for one request. It answers from the caller's
+ * toolset, and has no registered tools: its cost does not depend on their number.
  */
 
 import {
@@ -47,17 +47,9 @@ export interface McpExtensionContext {
 
 /** Options for {@linkcode createMcpEndpoint}. */
 export interface McpEndpointOptions extends HttpOptions {
-  /**
-   * The server's name for programs.
-   *
-   * @default {"plue"}
-   */
+  /** The server's name for programs. @default {"plue"} */
   readonly name?: string;
-  /**
-   * The server's version.
-   *
-   * @default {"0.0.0"}
-   */
+  /** The server's version. @default {"0.0.0"} */
   readonly version?: string;
   /** The server's name for people. */
   readonly title?: string;
@@ -94,7 +86,6 @@ export interface McpEndpointOptions extends HttpOptions {
   readonly ttlMs?: number;
 }
 
-/** The check of each option; its type keeps the table complete. */
 export const MCP_CHECKS: { readonly [Option in keyof McpEndpointOptions]-?: Check } = {
   ...HTTP_CHECKS,
   name: checkWord,
@@ -128,7 +119,7 @@ export interface ServerRequest {
   list(): McpToolList;
 }
 
-/** The SDK would make a validator for answers of users, which the dispatcher checks. */
+/** Answers of users are checked by the dispatcher, not by the SDK. */
 export const NO_VALIDATOR: jsonSchemaValidator = {
   getValidator() {
     throw new TypeError("Cannot validate an answer: ask with the context of a tool");
@@ -188,7 +179,7 @@ export class ToolsetServer extends McpServer {
     };
   }
 
-  /** An extension's tool would not be listed, and no policy would apply to it. */
+  /** No policy would apply to an extension's tool. */
   override registerTool(): never {
     throw new TypeError(
       "Cannot register a tool on the server of an extension: register it in the plue registry",

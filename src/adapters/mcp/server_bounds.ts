@@ -1,4 +1,4 @@
-/** Bounds on what an imported server may send, so that it fills neither memory nor processor. */
+/** Bounds for the messages of imported servers. */
 
 import type { FetchLike, JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { isObject, systemClock } from "../../tool/mod.ts";
@@ -10,8 +10,8 @@ const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 60_000;
 
 /**
- * Spaces out work that a server can cause: it runs immediately after a quiet time, at most once a
- * second, and after increasing delays if it is caused again earlier.
+ * Delays work that a server can cause: it runs immediately after a quiet time, at most once a second, and
+ * after increasing delays if it is caused more often.
  */
 export class Pace {
   #lastAt = -Infinity;
@@ -42,12 +42,12 @@ export class UnaskedMessages {
   #since = -Infinity;
   #pause: Promise<void> | undefined;
 
-  /** The end of the pause, if there is one. */
+  /** Resolves at the end of the pause; `undefined` without a pause. */
   get pause(): Promise<void> | undefined {
     return this.#pause;
   }
 
-  /** A request is sent, which will be answered. */
+  /** Counts a request to the server. */
   ask(): void {
     this.#asked++;
   }
@@ -95,8 +95,8 @@ function tooMuch(bytes: number, where = "in one message"): string {
 const MAX_STREAM = 4;
 
 /**
- * A `fetch` whose bodies, and the events in streams, have at most `maxBytes` bytes, and which reads
- * streams no faster than `unasked` allows.
+ * A `fetch` whose bodies, and events in streams, have at most `maxBytes` bytes. It reads streams no
+ * faster than `unasked` allows.
  */
 export function boundedFetch(
   base: FetchLike | undefined = (url, init) => fetch(url, init),
@@ -131,9 +131,8 @@ const LF = 10;
 const CR = 13;
 
 /**
- * Bounds each event of a stream, and the stream with the response to a request. Beyond a bound the stream
- * ends with an error, which is sent as the response to the request. Otherwise the SDK would wait
- * for more.
+ * Bounds each event of a stream, and the stream with the response to a request. Beyond a bound, an error
+ * replaces the response to the request: the SDK would wait for it.
  */
 function boundedEvents(
   maxBytes: number,
@@ -184,8 +183,8 @@ function requestId(body: unknown): string | number | undefined {
 const MAX_ANSWERS = 16;
 
 /**
- * Answers few of a server's own requests at a time. A server that sends requests and does not read
- * would fill the memory with answers; over HTTP each answer is a request.
+ * Sends few answers to the server's own requests at a time. A server that does not read its answers would
+ * fill the memory.
  */
 export function boundAnswers(transport: Transport, unasked: UnaskedMessages): void {
   const send = transport.send.bind(transport);

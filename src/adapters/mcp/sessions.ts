@@ -1,10 +1,8 @@
 /**
- * Sessions of clients before revision 2026-07-28, and the events for clients of all revisions: changes of
- * their own list of tools, and the host's announcements about prompts and resources of an extension.
- *
- * The name of a session contains the capabilities of its client. All else is in this process only:
- * questions that wait for the client's answer, which arrives as another request, and subscriptions to
- * resources. Workers offer neither, because they may serve each request in another isolate.
+ * Events for clients: changes of their own list of tools, and the host's notifications about prompts and
+ * resources. And sessions of clients before revision 2026-07-28: their names, pending questions,
+ * and subscriptions to resources. Workers have neither questions nor subscriptions, because they may
+ * serve each request in another isolate.
  */
 
 import {
@@ -20,8 +18,8 @@ import {
   type ServerEvent,
   type ServerEventBus,
 } from "@modelcontextprotocol/server";
+import { BoundedMap } from "../../tool/mod.ts";
 import {
-  BoundedMap,
   eventStream,
   type EventStreamOptions,
   IS_WORKERS,
@@ -39,10 +37,10 @@ export interface McpNotify {
   resourceUpdated(uri: string): void;
 }
 
+/** The streams of an endpoint that follow changes. */
 export class Followers implements McpNotify {
   readonly #following = new Set<Following>();
 
-  /** @param watch Follows the caller's own list. */
   follow(watch: ListingWatch, onError: (error: unknown) => void): Following {
     const following: Following = new Following(watch, (error) => {
       this.#following.delete(following);
@@ -53,19 +51,19 @@ export class Followers implements McpNotify {
   }
 
   promptsChanged(): void {
-    this.#tell({ kind: "prompts_list_changed" });
+    this.#notify({ kind: "prompts_list_changed" });
   }
 
   resourcesChanged(): void {
-    this.#tell({ kind: "resources_list_changed" });
+    this.#notify({ kind: "resources_list_changed" });
   }
 
   resourceUpdated(uri: string): void {
-    this.#tell({ kind: "resource_updated", uri });
+    this.#notify({ kind: "resource_updated", uri });
   }
 
-  #tell(event: ServerEvent): void {
-    for (const following of this.#following) following.tell(event);
+  #notify(event: ServerEvent): void {
+    for (const following of this.#following) following.add(event);
   }
 }
 
@@ -97,11 +95,10 @@ export class Following {
     }
   }
 
-  /** Adds an event. It only settles a promise: a Worker may not run another request's code. */
-  tell(event: ServerEvent): void {
+  /** Adds an event. It only settles a promise: workerd forbids to run code of another request. */
+  add(event: ServerEvent): void {
     if (this.#isOver) return;
-    // A client that receives a change of the list reads its resources again, so that single updates
-    // may be dropped.
+    // After a change of the list, a client reads all resources again.
     if (this.#unread.size >= MAX_UNREAD) {
       this.#unread.clear();
       for (const kind of ["tools_list_changed", "prompts_list_changed"] as const) {
@@ -120,7 +117,7 @@ export class Following {
   async #follow(): Promise<void> {
     let failure: unknown;
     try {
-      while ((await this.#watch.changes()).length > 0) this.tell({ kind: "tools_list_changed" });
+      while ((await this.#watch.changes()).length > 0) this.add({ kind: "tools_list_changed" });
     } catch (error) {
       failure = error;
       this.#watch.stop();
@@ -131,15 +128,18 @@ export class Following {
   }
 }
 
-/** The source of one `subscriptions/listen` stream of the SDK, which subscribes when it begins. */
+/**
+ * The source of one `subscriptions/listen` stream of the SDK, which subscribes when it begins.
+ *
+ * @param idle Resolves when the client waits for more: the SDK buffers unread events without bound.
+ */
 export function followingBus(
   begin: () => Following,
   onEnd: () => void,
-  /** Resolves when the client waits for more: the SDK buffers unread events without bound. */
   idle: () => Promise<void>,
 ): ServerEventBus {
   return {
-    // Followers announces events to all streams of the endpoint.
+    // `Followers` sends events to all streams of the endpoint.
     publish() {},
     subscribe(listener) {
       const following = begin();
@@ -156,27 +156,25 @@ export function followingBus(
   };
 }
 
-/** The notification of each event, and whether a server with these capabilities may send it. */
-const NOTIFICATIONS: Readonly<
-  Record<ServerEvent["kind"], readonly [string, (server: ServerCapabilities) => unknown]>
-> = {
-  tools_list_changed: [
-    "notifications/tools/list_changed",
-    ({ tools }) => tools?.listChanged,
-  ],
-  prompts_list_changed: [
-    "notifications/prompts/list_changed",
-    ({ prompts }) => prompts?.listChanged,
-  ],
-  resources_list_changed: [
-    "notifications/resources/list_changed",
-    ({ resources }) => resources?.listChanged,
-  ],
-  resource_updated: [
-    "notifications/resources/updated",
-    ({ resources }) => resources?.subscribe,
-  ],
-};
+/** The lists whose changes are events. */
+const LISTS = {
+  tools_list_changed: "tools",
+  prompts_list_changed: "prompts",
+  resources_list_changed: "resources",
+} as const;
+
+/** Returns true if a server with these capabilities may send an event. */
+export function announces(server: ServerCapabilities, { kind }: ServerEvent): boolean {
+  return kind === "resource_updated"
+    ? server.resources?.subscribe === true
+    : server[LISTS[kind]]?.listChanged === true;
+}
+
+function notificationOf(event: ServerEvent): JSONRPCMessage {
+  return event.kind === "resource_updated"
+    ? { jsonrpc: "2.0", method: "notifications/resources/updated", params: { uri: event.uri } }
+    : { jsonrpc: "2.0", method: `notifications/${LISTS[event.kind]}/list_changed` };
+}
 
 /**
  * The `GET` stream of clients before revision 2026-07-28.
@@ -193,22 +191,13 @@ export function followingStream(
       for (;;) {
         const event = await following.next();
         if (event === undefined) return undefined;
-        if (!wants(event)) continue;
-        const message = {
-          jsonrpc: "2.0",
-          method: NOTIFICATIONS[event.kind][0],
-          ...(event.kind === "resource_updated" ? { params: { uri: event.uri } } : {}),
-        };
-        return `event: message\ndata: ${JSON.stringify(message)}\n\n`;
+        if (wants(event)) {
+          return `event: message\ndata: ${JSON.stringify(notificationOf(event))}\n\n`;
+        }
       }
     },
     cancel: () => following.stop(),
   }, options).response;
-}
-
-/** Returns true if a server with these capabilities may send an event. */
-export function announces(server: ServerCapabilities, { kind }: ServerEvent): boolean {
-  return NOTIFICATIONS[kind][1](server) === true;
 }
 
 export interface SessionKey {
@@ -217,7 +206,7 @@ export interface SessionKey {
   readonly session: string | undefined;
 }
 
-/** The letters at the end of a session's name, and the modes of elicitation that they declare. */
+/** The letters at the end of a session's name, each for a mode of elicitation. */
 const LETTERS = [["f", "form"], ["u", "url"]] as const;
 
 const NAME = /^[0-9a-f-]{36}(?:\.([fu]{1,2}))?$/;
@@ -229,13 +218,12 @@ export function nameSession(client: ClientCapabilities): string {
   return `${crypto.randomUUID()}${letters === "" ? "" : `.${letters}`}`;
 }
 
-/** The session that a request names, if it has the form of one. */
 export function sessionOf(headers: Headers): string | undefined {
   const session = headers.get("mcp-session-id");
   return session !== null && NAME.test(session) ? session : undefined;
 }
 
-/** Returns the capabilities of a session's client. A client that changes the name harms itself only. */
+/** Returns the capabilities in a session's name. A client that changes the name harms itself only. */
 export function declaredIn(session: string | undefined): ClientCapabilities {
   const letters = session === undefined ? "" : NAME.exec(session)?.[1] ?? "";
   const modes = LETTERS.flatMap(([letter, mode]) => letters.includes(letter) ? [[mode, {}]] : []);
@@ -249,11 +237,11 @@ export type SendOnStream = (message: JSONRPCMessage) => Promise<void>;
 /** JSON-RPC's code for a request that the client's user has rejected. */
 const REJECTED_BY_USER = -1;
 
-/** The questions that wait for the answers of clients. Each is on the stream of a running call. */
+/** The questions on the streams of running calls that wait for answers. */
 export class ClientAnswers {
   readonly #waiting = new Map<string, (response: ClientResponse) => void>();
 
-  /** Asks the client of a session. */
+  /** Sends a question to the client of a session. */
   async ask(
     key: SessionKey,
     request: InputRequest,
@@ -261,7 +249,7 @@ export class ClientAnswers {
     signal: AbortSignal,
   ): Promise<unknown> {
     signal.throwIfAborted();
-    // The server of each request would count from 0.
+    // The SDK's server of each request counts from 0.
     const id = crypto.randomUUID();
     const text = textOf(key, id);
     let leave = (): void => {};
@@ -293,7 +281,7 @@ export class ClientAnswers {
   }
 }
 
-/** The request as these revisions have it: an address to visit has an id. */
+/** Adds the id that these revisions require for an address to visit. */
 function onStream({ method, params = {} }: InputRequest, id: string): InputRequest {
   const isUrl = "mode" in params && params.mode === "url";
   return { method, params: isUrl ? { ...params, elicitationId: id } : params } as InputRequest;
@@ -310,14 +298,14 @@ function textOf({ principal, session }: SessionKey, id: unknown): string {
 const MAX_SESSION = 16_384;
 const MAX_PRINCIPAL = 4 * MAX_SESSION;
 const MAX_ALL = 256 * MAX_PRINCIPAL;
-/** The cost of a URI in addition to its characters. */
+/** The weight of a URI in addition to its characters. */
 const URI_COST = 64;
 
 type Sessions = BoundedMap<string, ReadonlySet<string>>;
 
 /**
- * The resources that sessions subscribed to. If a principal has too many sessions, its least
- * recently used one is evicted: clients do not report the end of a session.
+ * The resources that sessions subscribed to. Clients do not report the end of a session: beyond the
+ * bounds, the least recently used session of the principal is evicted.
  */
 export class ResourceSubscriptions {
   readonly #maxPrincipal: number;
@@ -326,9 +314,9 @@ export class ResourceSubscriptions {
     weigh: ({ weight }) => weight,
   });
 
-  /** @param tellsCallersApart Otherwise all callers are one principal, which may have all of it. */
-  constructor(tellsCallersApart: boolean) {
-    this.#maxPrincipal = tellsCallersApart ? MAX_PRINCIPAL : MAX_ALL;
+  /** @param hasPrincipals False if all callers are one principal, which then has the whole quota. */
+  constructor(hasPrincipals: boolean) {
+    this.#maxPrincipal = hasPrincipals ? MAX_PRINCIPAL : MAX_ALL;
   }
 
   serve(server: Server, key: SessionKey): void {
@@ -339,9 +327,7 @@ export class ResourceSubscriptions {
       return {};
     });
     server.setRequestHandler("resources/unsubscribe", ({ params: { uri } }) => {
-      const uris = new Set(this.#of(key));
-      uris.delete(uri);
-      this.#set(key, uris);
+      this.#set(key, new Set([...this.#of(key) ?? []].filter((one) => one !== uri)));
       return {};
     });
   }
@@ -358,7 +344,7 @@ export class ResourceSubscriptions {
     if (session === undefined) {
       throw new ProtocolError(
         ProtocolErrorCode.InvalidRequest,
-        'Cannot subscribe: send the header "mcp-session-id" that the answer to initialize has',
+        'Cannot subscribe: send the header "mcp-session-id" of the response to initialize',
       );
     }
     if (weightOf(uris) > MAX_SESSION) {

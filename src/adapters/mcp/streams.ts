@@ -1,28 +1,20 @@
 /**
- * Streams responses that take long. Comments in a stream keep the connection open, and detect a
- * disconnected client: Workers detect it on writes only.
+ * Streams slow responses. Comments in a stream keep the connection open, and detect a disconnected
+ * client: Workers detect it on writes only.
  */
 
 import { watchLater } from "../../tool/mod.ts";
-import { type CallClient, eventStream } from "../http/mod.ts";
+import { type CallClient, eventStream, type EventStreamOptions } from "../http/mod.ts";
 
-export interface SlowAnswerOptions {
+export interface SlowAnswerOptions extends Pick<EventStreamOptions, "heartbeatMs" | "onError"> {
   /** The time to wait for the response before its stream begins, in milliseconds. */
   readonly patienceMs: number;
-  /** The interval between two comments, in milliseconds. */
-  readonly heartbeatMs: number;
   /** The request, whose signal is read only if a stream begins. */
   readonly client: CallClient;
   onLeave(): void;
-  /** Receives the error of an answer that failed after its stream had begun. */
-  onError(error: unknown): void;
 }
 
-/**
- * Waits for an answer, and streams it if it takes long.
- *
- * @throws The error of an answer that fails before its stream begins.
- */
+/** Waits for a response, and streams it if it is slow. */
 export function streamIfSlow(
   work: Promise<Response>,
   options: SlowAnswerOptions,
@@ -34,13 +26,8 @@ export function streamIfSlow(
       hasEnded = true;
       clearTimeout(timer);
     };
-    work.then((response) => {
-      end();
-      resolve(response);
-    }, (error: unknown) => {
-      end();
-      reject(error);
-    });
+    work.then(resolve, reject);
+    work.then(end, end);
     const slow = (): void => resolve(streamOf(work, options));
     const wait = {
       waitsFor: () => !hasEnded,
@@ -51,8 +38,8 @@ export function streamIfSlow(
 }
 
 /**
- * The number of microtask turns within which a call ends that waits for nothing outside. Without a
- * timer for such calls, Deno responds in two thirds of the time.
+ * The number of microtask turns within which a call without I/O ends. Without a timer for such calls,
+ * Deno responds in two thirds of the time.
  */
 const TURNS_OF_A_SHORT_CALL = 20;
 
@@ -75,16 +62,10 @@ function streamOf(work: Promise<Response>, options: SlowAnswerOptions): Response
   return cancelledIfUnread(response, ended, UNREAD_HEARTBEATS * options.heartbeatMs);
 }
 
-/**
- * The number of heartbeats for which a response may stay unread. Runtimes that send it read it
- * immediately.
- */
+/** The number of heartbeats for which a response may stay unread. */
 const UNREAD_HEARTBEATS = 2;
 
-/**
- * Cancels a body that is not read: Workers drop the response to a client that left before there was
- * one, and report nothing.
- */
+/** Cancels a body that is not read: Workers drop the response to a client that has left, without a report. */
 function cancelledIfUnread(response: Response, ended: Promise<void>, afterMs: number): Response {
   const reader = response.body?.getReader();
   const timer = setTimeout(() => void reader?.cancel(), afterMs);
@@ -104,9 +85,7 @@ function cancelledIfUnread(response: Response, ended: Promise<void>, afterMs: nu
   return new Response(body, response);
 }
 
-/**
- * Yields the events of a response: the events of a stream, else a single one with the whole body.
- */
+/** Yields the events of a stream, or a single event with the whole body. */
 async function* framesOf(work: Promise<Response>): AsyncGenerator<string, undefined> {
   const response = await work;
   const type = response.headers.get("content-type") ?? "";
@@ -138,30 +117,30 @@ export class ReaderPace {
   #isStream = false;
   #hasEnded = false;
   #isReading = false;
-  /** The client has read all there is, and waits for more. */
+  /** True if the client has read all messages, and waits for more. */
   #isWaiting = false;
   #ahead = 0;
   readonly #waiting = new Set<() => void>();
 
   /** Resolves when the client reads; immediately if the response is not a stream. */
   async ready(): Promise<void> {
-    while (this.#isStream && !this.#hasEnded && !this.#isReading) {
-      await new Promise<void>((resolve) => this.#waiting.add(resolve));
-    }
+    await this.#until(() => this.#isReading);
     // The next message waits for the next read.
     this.#isReading = false;
   }
 
   /** Resolves when the client waits for more; immediately if the response is not a stream. */
   async idle(): Promise<void> {
-    while (this.#isStream && !this.#hasEnded && !this.#isWaiting) {
+    await this.#until(() => this.#isWaiting);
+  }
+
+  async #until(isMet: () => boolean): Promise<void> {
+    while (this.#isStream && !this.#hasEnded && !isMet()) {
       await new Promise<void>((resolve) => this.#waiting.add(resolve));
     }
   }
 
-  /**
-   * Returns true if a droppable message may be sent. Messages count from before the stream begins.
-   */
+  /** Returns true if a droppable message may be sent. */
   hasRoom(): boolean {
     return ++this.#ahead <= MAX_AHEAD;
   }

@@ -1,7 +1,6 @@
 /**
- * Calls that outlive their request, as in the extension `io.modelcontextprotocol/tasks` of revision
- * 2026-07-28: a call returns its task, and the client polls it, answers its questions and cancels
- * it.
+ * The extension `io.modelcontextprotocol/tasks` of revision 2026-07-28: the result of a call is a task,
+ * which the client polls and cancels, and whose questions the client answers.
  */
 
 import {
@@ -29,14 +28,13 @@ import {
 
 const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
 
-/** The capability that clients declare for tasks, and that a server with tasks announces. */
-export const TASKS_CAPABILITY: ClientCapabilities = { extensions: { [TASKS_EXTENSION]: {} } };
+/** The capability of clients and servers with tasks. */
+const TASKS_CAPABILITY: ClientCapabilities = { extensions: { [TASKS_EXTENSION]: {} } };
 
 export function supportsTasks({ extensions }: ClientCapabilities): boolean {
   return isObject(extensions) && isObject(extensions[TASKS_EXTENSION]);
 }
 
-/** Rejects a client that has not declared the extension. */
 export function requireTasks(declared: ClientCapabilities): void {
   if (!supportsTasks(declared)) throw missingTasks();
 }
@@ -48,10 +46,7 @@ function missingTasks(): MissingRequiredClientCapabilityError {
 /** The protocol's code for a header that differs from the body. */
 const HEADER_MISMATCH = -32_020;
 
-/**
- * Returns the refusal of an invalid request about tasks. The SDK does not check the headers and
- * subscriptions of the extension.
- */
+/** Returns the refusal of an invalid request. The SDK does not check the extension's headers. */
 export function taskRefusal(message: unknown, headers: Headers): JsonRpcRefusal | undefined {
   if (!isRequest(message) || !isObject(message.params)) return undefined;
   const { taskId, notifications, _meta } = message.params;
@@ -66,7 +61,7 @@ export function taskRefusal(message: unknown, headers: Headers): JsonRpcRefusal 
   return { status: 400, id: idOf(message), error: { code, message: why, data } };
 }
 
-/** The answer to a call that is a task. The SDK has no such result: it adds an empty `content`. */
+/** The result of a call that becomes a task. The SDK adds an empty `content`. */
 export function createdTask(task: TaskState): CallToolResult {
   return { ...wireTask(task), resultType: "task" } as unknown as CallToolResult;
 }
@@ -77,12 +72,11 @@ function wireTask(
   return {
     taskId: id,
     status,
-    ...(status !== "working" || progress?.message === undefined
-      ? {}
-      : { statusMessage: progress.message }),
+    // JSON omits what is undefined.
+    statusMessage: status === "working" ? progress?.message : undefined,
     createdAt: new Date(createdAt).toISOString(),
     lastUpdatedAt: new Date(updatedAt).toISOString(),
-    // MCP counts from the beginning, and the tasks from their last change.
+    // In MCP the lifetime counts from the beginning.
     ttlMs: updatedAt - createdAt + ttlMs,
     pollIntervalMs: pollMs,
   };
@@ -94,7 +88,7 @@ export interface TaskRequest {
   write(toolId: string, result: ToolResult): CallToolResult;
 }
 
-/** Answers the methods about tasks. A task that is another caller's is not found. */
+/** Serves the methods of tasks. Tasks of other callers are not found. */
 export function serveTasks(server: Server, { request, tasks, write }: TaskRequest): void {
   const { dispatcher, caller: { principal }, toolset } = request;
   server.registerCapabilities(TASKS_CAPABILITY);
@@ -103,12 +97,12 @@ export function serveTasks(server: Server, { request, tasks, write }: TaskReques
 
   async function find(taskId: string): Promise<TaskState> {
     requireTasks(declared());
-    // A caller that no longer sees the tool sees no result of it either.
+    // The result of a hidden tool is hidden.
     const task = await tasks.get(taskId, { principal, toolset });
     if (task !== undefined) return task;
     throw new ProtocolError(
       ProtocolErrorCode.InvalidParams,
-      "Cannot find the task: this caller has none with that id, or its time is over",
+      "Cannot find the task: this caller has no task with that id, or it has expired",
     );
   }
 
@@ -121,7 +115,6 @@ export function serveTasks(server: Server, { request, tasks, write }: TaskReques
     { params: TASK_PARAMS },
     async ({ taskId }, { mcpReq: { inputResponses } }) => {
       const task = await find(taskId);
-      // The SDK takes them out of the params.
       if (inputResponses === undefined) {
         throw new ProtocolError(
           ProtocolErrorCode.InvalidParams,
@@ -160,9 +153,7 @@ function detailsOf(
     });
     return {
       inputRequests: Object.fromEntries(asked),
-      ...(asked.length === questions.length
-        ? {}
-        : { statusMessage: "It waits for an answer that this client cannot give" }),
+      ...(asked.length < questions.length && { statusMessage: UNANSWERABLE }),
     };
   }
   if (result === undefined || status !== "completed" && status !== "failed") return {};
@@ -176,16 +167,15 @@ function detailsOf(
   }
 }
 
+const UNANSWERABLE = "It waits for an answer that this client cannot give";
+
 /** Returns the request for a question; `undefined` if the client cannot receive it. */
 function askable(question: Question, declared: ClientCapabilities): InputRequest | undefined {
   const request = requestOf(question);
   return request instanceof TypeError || !canReceive(declared, request) ? undefined : request;
 }
 
-/**
- * Reads the client's answers to the questions of a task. The protocol requires that others are
- * ignored.
- */
+/** Reads the answers to the questions of a task. Other answers are ignored, as the protocol requires. */
 function answersTo(
   task: TaskState,
   inputResponses: Readonly<Record<string, unknown>>,
@@ -201,17 +191,13 @@ function answersTo(
   return Object.fromEntries(answers);
 }
 
-/** A repeated question has another key: clients answer each key once. */
+/** A repeated question has a new key: clients answer each key once. */
 function keyOf({ updatedAt }: TaskState, { key, issues }: Question): string {
   return issues === undefined ? key : `${key}~${updatedAt.toString(36)}`;
 }
 
-interface TaskParams {
-  readonly taskId: string;
-}
-
-/** The SDK has schemas for the methods of the protocol only. */
-const TASK_PARAMS: StandardSchemaV1<unknown, TaskParams> = {
+/** The SDK has no schemas for extensions. */
+const TASK_PARAMS: StandardSchemaV1<unknown, { readonly taskId: string }> = {
   "~standard": {
     version: 1,
     vendor: "plue",

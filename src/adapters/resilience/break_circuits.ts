@@ -2,6 +2,7 @@
 
 import type { Call, Layer } from "../../execute/mod.ts";
 import {
+  BoundedMap,
   type FailureCode,
   MAX_TIMEOUT_MS,
   numberFrom,
@@ -11,7 +12,6 @@ import {
   type Tool,
   wholeFrom,
 } from "../../tool/mod.ts";
-import { BoundedMap } from "../http/mod.ts";
 
 /** Options for {@linkcode breakCircuits}. */
 export interface CircuitBreakerOptions {
@@ -87,7 +87,7 @@ export function breakCircuits(options: CircuitBreakerOptions = {}): Layer {
       const circuits = once(tools, tool, () => new BoundedMap({ maxEntries: MAX_CIRCUITS }));
       return async (call, next) => {
         const { options: { principal }, settings: { clock } } = call;
-        const circuit = circuits.getOrMake(per === "tool" ? undefined : principal, createCircuit);
+        const circuit = once(circuits, per === "tool" ? undefined : principal, createCircuit);
         const isTrial = circuit.failures >= failures;
         if (isTrial) {
           const isTried = circuit.trial?.isOver === false;

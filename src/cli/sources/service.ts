@@ -1,8 +1,7 @@
 /** A plue service as a source: its tools, as its caller sees them, whose calls it runs. */
 
 import { type EventSourceMessage, EventSourceParserStream } from "eventsource-parser/stream";
-import { messagesOf } from "../../adapters/mcp/connection.ts";
-import { boundedText, wasNotSent } from "../../adapters/http/runtime.ts";
+import { boundedText, messagesOf, wasNotSent } from "../../adapters/http/runtime.ts";
 import { cleanTexts } from "../../formats/import_findings.ts";
 import { hardenTool } from "../../schema/mod.ts";
 import {

@@ -4,7 +4,6 @@ import { ToolRegistry } from "@plue/tools";
 import type { AccessEntry } from "@plue/tools/hono";
 import {
   type HttpOptions,
-  installParts,
   json,
   type RequestAnswer,
   sharedParts,
@@ -34,7 +33,7 @@ async function ask(answer: RequestAnswer, given: Given = {}): Promise<Response> 
     ...(body === undefined ? {} : { method: "POST", body }),
   });
   const server = new ToolServer(registry, options);
-  installParts(server, sharedParts(options));
+  for (const part of sharedParts(options)) server.install(part);
   const respond = () => server.answer({ req: { raw }, env: {}, executionCtx }, "/any", answer);
   return await (server.around?.(raw, respond) ?? respond());
 }
