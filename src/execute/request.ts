@@ -171,7 +171,12 @@ export interface ReturnedTicket {
   readonly findTool: (id: string) => Tool | undefined;
   /** Milliseconds since 1970. */
   readonly now: number;
+  /** JSON. The run that resumes the call: later attempts of the same run may use the ticket again. */
+  readonly run?: unknown;
 }
+
+/** The name of the service that has the {@linkcode ReturnedTicket.run} of a resumed call. */
+export const TICKET_RUN = "plue:run";
 
 /** The data of a resumed call. */
 export interface Resumption {

@@ -55,7 +55,13 @@ import type {
   ToolHooks,
   TransactionManager,
 } from "./ports.ts";
-import type { CallTickets, DispatchContext, ResumedCall, ToolCall } from "./request.ts";
+import {
+  type CallTickets,
+  type DispatchContext,
+  type ResumedCall,
+  TICKET_RUN,
+  type ToolCall,
+} from "./request.ts";
 import { streamCall, type ToolEvent } from "./stream.ts";
 
 /** Options for {@linkcode ToolDispatcher}. */
@@ -404,6 +410,7 @@ export class ToolDispatcher extends Dispatcher {
         context: options.context,
         findTool: (id) => this.toolset.resolve(id),
         now: settings.clock.timestamp(),
+        run: options.services?.[TICKET_RUN],
       });
       const resumed = await inTime(settings, pending).catch((error) => {
         // Nothing has run, so the ticket stays valid.

@@ -4,6 +4,7 @@ import {
   type Answers,
   clip,
   fail,
+  groupBy,
   isObject,
   isSuspended,
   type Question,
@@ -212,7 +213,7 @@ function checkTurnAnswers(
   answers: TurnAnswers,
 ): void {
   if (!isObject(answers)) fail("resume the turn", "the answers must be an object");
-  const resultsOf = Map.groupBy(results, (_, index) => calls[index]?.callId);
+  const resultsOf = groupBy(results, (_, index) => calls[index]?.callId);
   for (const [callId, given] of Object.entries(answers)) {
     const action = `resume the call ${JSON.stringify(clip(callId))}`;
     const meant = resultsOf.get(callId) ?? fail(action, "the turn has no call with that id");

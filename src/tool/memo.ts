@@ -11,6 +11,16 @@ export function once<Key, Value>(
   return value;
 }
 
+/** Groups values by key, like `Map.groupBy`, which Node 20 does not have. */
+export function groupBy<Key, Value>(
+  values: readonly Value[],
+  keyOf: (value: Value, index: number) => Key,
+): Map<Key, Value[]> {
+  const groups = new Map<Key, Value[]>();
+  values.forEach((value, index) => once(groups, keyOf(value, index), () => []).push(value));
+  return groups;
+}
+
 const numbers = new WeakMap<object, number>();
 let count = 0;
 

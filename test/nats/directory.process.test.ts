@@ -246,6 +246,22 @@ describe("The directory of tools in NATS", () => {
     witness.stop();
   });
 
+  withServer("logs many forged entries a few times", async () => {
+    const name = "forged";
+    const link = linkOf(await server.connect(), name);
+    const directory = await Directory.open("test", link);
+    const witness = await Directory.open("test", linkOf(watcher, name));
+    for (let sent = 0; sent < 1_000; sent++) {
+      watcher.publish(`$KV.plue_tools.${name}.tool./.t${sent}.x`, "forged");
+    }
+    await witness.put(`${name}.tool.last`, {});
+    while (!directory.entries.has(`${name}.tool.last`)) await watcher.flush();
+    assertEquals(link.errors.length, 21);
+    assertStringIncludes(`${link.errors.at(-1)}`, '"forged.tool./.t511.x" (512 of them');
+    directory.stop();
+    witness.stop();
+  });
+
   withOwnServer(
     "is read again when the server has lost the watch of a caller",
     async (world, own) => {

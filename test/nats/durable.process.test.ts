@@ -337,6 +337,33 @@ describe("Durable calls over NATS", () => {
     assertEquals(types, ["metadata", "progress", "result"]);
   });
 
+  withWorld("streams metadata once, even if others send it again", async (world) => {
+    const goOn = event();
+    await world.serve([{
+      ...task,
+      async execute(_, { metadata }) {
+        metadata("a");
+        await goOn.came;
+        metadata("b");
+      },
+    }]);
+    let isReplayed = false;
+    const spy = await spyOn(server, "_INBOX.>", {
+      callback(_, { subject, data }) {
+        if (isReplayed || !new TextDecoder().decode(data).includes('"metadata"')) return;
+        isReplayed = true;
+        for (let time = 0; time < 3; time++) spy.publish(subject, Uint8Array.from(data));
+        void spy.flush().then(() => goOn.come());
+      },
+    });
+    const { dispatcher } = await world.call();
+    const seen: unknown[] = [];
+    for await (const one of dispatcher.stream({ name: "build" })) {
+      if (one.type === "metadata") seen.push(one.value);
+    }
+    assertEquals(seen, ["a", "b"]);
+  });
+
   withWorld("runs a call again whose worker has died, with a higher attempt", async (world) => {
     const began = event();
     const attempts: (number | undefined)[] = [];
@@ -355,6 +382,41 @@ describe("Durable calls over NATS", () => {
     const [one = 0, two = 0] = attempts;
     assertEquals(attempts.length, 2);
     assertGreater(two, one);
+  });
+
+  for (const execution of ["sync", "task"] as const) {
+    withWorld(`resumes an answered call (${execution}) again whose worker has died`, async (world) => {
+      const began = event();
+      const asking = (isFirst: boolean): ToolDefinition => ({
+        ...{ ...task, execution },
+        async execute(_, { ask }) {
+          const { action } = await ask("sure", { message: "Really?" });
+          began.come();
+          return isFirst ? await new Promise(() => {}) : action;
+        },
+      });
+      const first = await world.serve([asking(true)], { leaseMs });
+      const { dispatcher } = await world.call();
+      const running = dispatcher.dispatch({ name: "build" }, {
+        onQuestion: () => ({ action: "accept" }),
+      });
+      await began.came;
+      await first.kill();
+      await world.serve([asking(false)], { leaseMs });
+      assertContent(await running, "accept");
+    });
+  }
+
+  withWorld("says that a rejected call may have run if its first worker has died", async (world) => {
+    const { began, tool } = endlessTool(task);
+    const first = await world.serve([tool], { leaseMs });
+    const { dispatcher } = await world.call();
+    const running = dispatcher.dispatch({ name: "build" });
+    await began.came;
+    await first.kill();
+    const parameters = { type: "object", required: ["at"] };
+    await world.serve([{ ...task, parameters }], { leaseMs });
+    assertFailed(await running, "invalid_arguments", "", "unknown");
   });
 
   withWorld("says of a call that may not be repeated that it may have run", async (world) => {
@@ -695,6 +757,18 @@ describe("Durable calls over NATS", () => {
     assertContent(result, "built");
   });
 
+  withOwnServer(
+    "closes a worker in time if a result is not stored because the server is away",
+    async (world, own) => {
+      const { goOn, ...slow } = slowTool(task);
+      const { worker } = await world.begin(slow, {}, { drainTimeoutMs: 0 });
+      await own.kill();
+      goOn.come();
+      await worker.close();
+      assertEquals(worker.running, 0);
+    },
+  );
+
   withOwnServer("goes on when the server was away", async (world, own) => {
     const { goOn, ...slow } = slowTool(task, "built");
     const { running, connection } = await world.begin(slow);
@@ -764,6 +838,7 @@ describe("Durable calls over NATS", () => {
   });
 
   withWorld("takes calls off the stream that cannot be run", async (world) => {
+    const systemNow = Date.now;
     let runs = 0;
     await world.serve([{ ...task, execute: () => ++runs }]);
     const { dispatcher } = await world.call();
@@ -777,8 +852,14 @@ describe("Durable calls over NATS", () => {
     const told = event<Uint8Array>();
     spy.subscribe("told", { callback: (_, { data }) => told.come(data) });
     const call = { id: "x", key: `run.${world.name}.x`, inbox: "told" };
-    const early = { ...call, time: Date.now() + 60_000 };
-    for (const message of [{}, "no call", { ...call, time: Date.now(), key: 7 }, early]) {
+    const now = Date.now();
+    const early = { ...call, time: now + 60_000 };
+    // The records of these have expired: one was old when it was sent again, one is old now.
+    const [old, aged] = [86_400_001, 86_398_000].map((ms) => ({ ...call, time: now - ms }));
+    const invalid = { ...call, time: now, key: 7 };
+    // Within the allowed difference of the clocks.
+    Date.now = () => systemNow() + 4_000;
+    for (const message of [{}, "no call", invalid, early, old, aged]) {
       await spy.request(to, seal.wrap(message, to));
     }
     const { streams } = await jetstreamManager(spy);
@@ -787,6 +868,7 @@ describe("Durable calls over NATS", () => {
       return state.subjects?.[to] ?? 0;
     };
     while (await left() > 0);
+    Date.now = systemNow;
     const { result } = seal.unwrap(await told.came, "told") as {
       readonly result: { readonly error: { readonly message: string; readonly ran: string } };
     };

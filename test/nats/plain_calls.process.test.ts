@@ -119,6 +119,29 @@ describe("Plain calls over NATS", () => {
     },
   );
 
+  withServer("goes on with a call that was accepted before its user lost the right", async () => {
+    const users = (denied = "") =>
+      `authorization { users: [
+        { user: worker, password: x },
+        { user: caller, password: x, permissions: { publish: { allow: ">"${denied} } } }
+      ] }`;
+    await using own = await TestServer.start({ lines: users() });
+    const connect = (user: string) => own.connect({ user, pass: "x" });
+    const { began, goOn, tool } = slowTool(ping, "pong");
+    const far = new ToolRegistry({ tools: [tool] });
+    await using _served = await serveTools(far, await connect("worker"), { secret: SECRET });
+    const registry = new ToolRegistry();
+    await using _tools = await remoteTools(await connect("caller"), { registry, secret: SECRET });
+    const dispatcher = new ToolDispatcher(registry);
+    const accepted = dispatcher.dispatch({ name: "ping" });
+    await began.came;
+    await own.reload(users(', deny: "plue.v1.call.>"'));
+    const refused = await dispatcher.dispatch({ name: "ping" });
+    assertFailed(refused, "unavailable", "nothing has run", "no");
+    goOn.come();
+    assertContent(await accepted, "pong");
+  });
+
   withWorld("says that a result was truncated", async (world) => {
     const returns = { type: "string", minLength: 500 } as const;
     await world.serve([{ ...ping, returns, execute: () => "x".repeat(500) }], {

@@ -39,6 +39,8 @@ export class TestServer implements AsyncDisposable {
   readonly url: string;
   readonly #folder: string = mkdtempSync(join(tmpdir(), "plue-nats-"));
   readonly #connections: Connection[] = [];
+  readonly #config: string = join(this.#folder, "nats.conf");
+  readonly #settings: string;
   #process: ChildProcess | undefined;
 
   private constructor(port: number, { config, jetstream = "", lines = "" }: ServerOptions) {
@@ -46,10 +48,18 @@ export class TestServer implements AsyncDisposable {
     this.url = `nats://127.0.0.1:${port}`;
     const store = JSON.stringify(join(this.#folder, "jetstream"));
     const settings = config ?? `jetstream {\nstore_dir: ${store}\n${jetstream}\n}`;
-    writeFileSync(
-      join(this.#folder, "nats.conf"),
-      `listen: 127.0.0.1:${port}\n${settings}\n${lines}\n`,
-    );
+    this.#settings = `listen: 127.0.0.1:${port}\n${settings}\n`;
+    writeFileSync(this.#config, this.#settings + lines);
+  }
+
+  /** Replaces the additional lines of the configuration while the server runs. */
+  async reload(lines: string): Promise<void> {
+    writeFileSync(this.#config, this.#settings + lines);
+    const child = this.#process;
+    await new Promise<void>((resolve) => {
+      child?.stderr?.on("data", (chunk) => `${chunk}`.includes("Reloaded server") && resolve());
+      child?.kill("SIGHUP");
+    });
   }
 
   static async start(options: ServerOptions = {}): Promise<TestServer> {
@@ -60,7 +70,7 @@ export class TestServer implements AsyncDisposable {
 
   /** Starts it, or restarts it with its stored data. */
   async start(): Promise<void> {
-    const child = spawn("nats-server", ["-c", join(this.#folder, "nats.conf")]);
+    const child = spawn("nats-server", ["-c", this.#config]);
     this.#process = child;
     let said = "";
     await new Promise<void>((resolve, reject) => {

@@ -17,6 +17,7 @@ import { aborted, adopt, type RemoteCall, unavailable } from "./remote_calls.ts"
 import {
   AGAIN_MS,
   NEW_RUN,
+  type NewsNumber,
   RUN_CONTROL,
   runKey,
   type RunMessage,
@@ -39,6 +40,8 @@ const MAX_CALLS_OF_ONE = MAX_CALLS / 8;
 type DurableCall = Pick<RemoteCall, "tool" | "path" | "request" | "context">;
 
 interface WaitingCall {
+  /** The last message with metadata or progress. */
+  last: NewsNumber;
   readonly context: ToolContext;
   readonly result: Promise<ToolResult>;
   look(): void;
@@ -246,7 +249,8 @@ export class DurableCalls {
       end(unavailable(id, `${this.#link.down}; the call may go on`, "unknown"));
     let resolve: (result: ToolResult) => void = () => {};
     const result = new Promise<ToolResult>((settle) => resolve = settle);
-    const call = { context, result, look, end, stopped, stop };
+    const last = { attempt: 0, count: 0 };
+    const call: WaitingCall = { last, context, result, look, end, stopped, stop };
     this.#waiting.set(name, call);
     look();
     signal.addEventListener("abort", abort, { once: true });
@@ -283,6 +287,13 @@ export class DurableCalls {
   #hear(name: string, news: RunNews): void {
     const call = this.#waiting.get(name);
     if (call === undefined) return;
+    if ("count" in news) {
+      const { attempt, count } = call.last;
+      const isNext = news.attempt > attempt || news.attempt === attempt && news.count > count;
+      // Anyone who may publish to inboxes can send a message again.
+      if (!isNext) return;
+      call.last = news;
+    }
     switch (news.type) {
       case "metadata":
         return call.context.metadata(news.value);

@@ -86,6 +86,8 @@ export class DurableWorker {
   #pausedUntil = 0;
   readonly #controls: Subscription;
   #isStopping = false;
+  /** True if the time to store results is over. */
+  #isOver = false;
   #onIdle: () => void = () => {};
 
   constructor(settings: DurableWorkerSettings) {
@@ -145,6 +147,7 @@ export class DurableWorker {
     if (this.#running.size > 0) {
       const idle = new Promise<void>((resolve) => this.#onIdle = resolve);
       const disarm = systemClock.setTimeout(() => {
+        this.#isOver = true;
         for (const { abort } of this.#running.values()) abort("the worker stops");
       }, graceMs);
       await idle;
@@ -155,7 +158,7 @@ export class DurableWorker {
 
   #open(): Promise<Runs> {
     const { link, leaseMs } = this.#settings;
-    return this.#runs ??= Runs.open(link, { leaseMs });
+    return this.#runs ??= Runs.open(link, { leaseMs, isOver: () => this.#isOver });
   }
 
   /** Fetches calls of a tool until the tool is no longer offered. */
@@ -302,7 +305,7 @@ export class DurableWorker {
       const isCutOff = this.#isStopping && code === "aborted" && tool.idempotent;
       // A ticket is valid again if nothing has run.
       const isReturned = (code === "overloaded" || isCutOff) &&
-        (call.ticket === undefined || ran === "no");
+        (call.ticket === undefined || ran === "no" || tool.idempotent);
       delayMs = undefined;
       if (!isReturned) {
         const mayHaveRun = record.attempts > 1 || record.hasRun === true;
@@ -313,10 +316,14 @@ export class DurableWorker {
       const hasRun = record.hasRun === true || (isCutOff && ran !== "no");
       return { ...record, holder: "", attempts: record.attempts - 1, refusals, hasRun };
     };
+    const context = contextOf(call, tool, key);
+    const { token: attempt } = lease;
+    let count = 0;
     const result = this.#settings.dispatcher.dispatch(requestOf(call, tool), {
-      ...{ ...contextOf(call), signal, services: { [ATTEMPT]: lease.token } },
-      metadata: (value) => this.#tell(call, { type: "metadata", value }),
-      progress: (progress) => this.#tell(call, { type: "progress", progress }),
+      ...{ ...context, signal, services: { ...context.services, [ATTEMPT]: attempt } },
+      metadata: (value) => this.#tell(call, { type: "metadata", value, attempt, count: ++count }),
+      progress: (progress) =>
+        this.#tell(call, { type: "progress", progress, attempt, count: ++count }),
     });
     void result.then((given) => given.ok || failed(tool, given));
     const run = { result, abort: () => abort("Another worker runs the call") };

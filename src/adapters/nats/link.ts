@@ -6,7 +6,13 @@ import {
   PermissionViolationError,
   type Subscription,
 } from "@nats-io/nats-core";
-import type { CallTelemetry, DispatchContext, ResumedCall, ToolCall } from "../../execute/mod.ts";
+import {
+  type CallTelemetry,
+  type DispatchContext,
+  type ResumedCall,
+  TICKET_RUN,
+  type ToolCall,
+} from "../../execute/mod.ts";
 import {
   assertSync,
   callHook,
@@ -224,10 +230,16 @@ export function requestOf(
   return ticket === undefined ? { name, arguments: args, callId } : { name, ticket, answers };
 }
 
-export function contextOf(call: CallMessage): DispatchContext {
+/** @param run The same for all attempts to resume the call: the next worker may use its ticket again. */
+export function contextOf(
+  call: CallMessage,
+  { idempotent }: Tool,
+  run: string | undefined = call.run,
+): DispatchContext {
   const { sessionId, messageId, principal, context, timeoutMs, trace, mute } = call;
   return {
     ...{ sessionId, messageId, principal, context, timeoutMs },
+    services: idempotent && run !== undefined ? { [TICKET_RUN]: run } : {},
     ...(trace !== undefined && { trace: { headers: new Map([["traceparent", trace]]) } }),
     ...(mute === true && { onQuestion: () => null }),
   };

@@ -126,6 +126,8 @@ export interface CallMessage {
   /** The ticket of a suspended call, and the answers to its questions. */
   readonly ticket?: string | undefined;
   readonly answers?: Answers | undefined;
+  /** The same for all attempts to resume the call of an `idempotent` tool. */
+  readonly run?: string | undefined;
   /** True if the questions cannot be answered. */
   readonly mute?: true | undefined;
   /** The remaining time of the call, in milliseconds. */

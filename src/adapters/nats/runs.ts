@@ -77,10 +77,16 @@ export interface StoredRun extends RunRecord {
 /** The state of a call that no worker has taken. */
 export const NEW_RUN: StoredRun = { holder: "", heldUntil: 0, attempts: 0, refusals: 0 };
 
+/** The position of a message with metadata or progress. A replay is not after the last message. */
+export interface NewsNumber {
+  readonly attempt: number;
+  readonly count: number;
+}
+
 /** A message to the caller of a durable call. The result is in the store. */
 export type RunNews =
-  | { readonly type: "metadata"; readonly value: unknown }
-  | { readonly type: "progress"; readonly progress: ToolProgress }
+  | NewsNumber & { readonly type: "metadata"; readonly value: unknown }
+  | NewsNumber & { readonly type: "progress"; readonly progress: ToolProgress }
   | { readonly type: "done" }
   /** The tool of an aborted call has stopped. */
   | { readonly type: "stopped"; readonly ran?: ToolRun | undefined }
@@ -155,6 +161,8 @@ const DAMAGED: ToolResult = ToolResult.error(
 
 export interface RunsSettings {
   readonly leaseMs?: number | undefined;
+  /** Returns true if a result that cannot be stored now is given up. */
+  readonly isOver?: () => boolean;
   /** The maximum size of the waiting calls of a principal, in bytes. By default, an eighth of the stream. */
   readonly maxOwnerBytes?: number | undefined;
 }
@@ -190,7 +198,7 @@ export class Runs {
 
   private constructor(
     link: Link,
-    { leaseMs = 0, maxOwnerBytes }: RunsSettings,
+    { leaseMs = 0, isOver = () => false, maxOwnerBytes }: RunsSettings,
     manager: JetStreamManager,
     store: CallStore,
     maxBytes: number,
@@ -201,7 +209,7 @@ export class Runs {
     const records = this.records = new SealedRecords(store, link.seal, leaseMs, link.log);
     this.engine = new TaskEngine({
       ...{ records, maxAttempts: MAX_ATTEMPTS, log: link.log, retryMs: AGAIN_MS, isRefused },
-      isOver: () => link.connection.isClosed(),
+      isOver: () => isOver() || link.connection.isClosed(),
       end: (record, result) => ({ ...record, holder: "", result }),
     });
     this.#maxOwnerBytes = maxOwnerBytes ?? maxBytes / OWNER_PART;

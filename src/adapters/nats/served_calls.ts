@@ -234,7 +234,7 @@ export class ServedCalls {
     const { dispatcher, link: { log } } = this.#settings;
     const { signal } = served.abort;
     let last: ToolEvent | undefined;
-    const context = { ...contextOf(call), signal };
+    const context = { ...contextOf(call, tool), signal };
     for await (const event of dispatcher.stream(requestOf(call, tool), context)) {
       last = event;
       if (event.type === "result") break;
@@ -252,7 +252,7 @@ export class ServedCalls {
     if (!result.ok) this.#settings.failed(tool, result);
     // Another worker may have a free slot. A ticket is valid again if nothing has run.
     const isLeft = !result.ok && result.error.code === "overloaded" &&
-      (call.ticket === undefined || result.error.ran === "no");
+      (call.ticket === undefined || result.error.ran === "no" || tool.idempotent);
     try {
       await this.#say(
         served,

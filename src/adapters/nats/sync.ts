@@ -1,5 +1,6 @@
 /** The tools of all workers in the registry of a caller, and their calls. */
 
+import { nuid } from "@nats-io/nats-core";
 import type { Registry } from "../../registry/mod.ts";
 import { hardenTool } from "../../schema/mod.ts";
 import {
@@ -274,7 +275,7 @@ export class Sync {
         return end;
       }
       const answered = await answersOf(asked.questions, params, context);
-      request = { ...who, ticket: asked.ticket, ...answered };
+      request = { ...who, ticket: asked.ticket, run: nuid.next(), ...answered };
     }
   }
 }

@@ -13,7 +13,7 @@ import {
   wordsIn,
 } from "../../formats/provider_kit.ts";
 import { fragmentSteps } from "../../schema/mod.ts";
-import { clip, isObject, pointerStep, type ToolAnnotations } from "../../tool/mod.ts";
+import { clip, groupBy, isObject, pointerStep, type ToolAnnotations } from "../../tool/mod.ts";
 import { TEMPLATE_PARAMETER } from "./build_request.ts";
 
 /** The maximum length of a chain of references; a longer chain counts as a circle. */
@@ -162,8 +162,8 @@ function* operationsOf(item: Located): Generator<[string, Located]> {
 export function nameOperations(
   found: readonly FoundOperation[],
 ): ReadonlyMap<FoundOperation, string> {
-  const ids = Map.groupBy(found, ({ operationId }) => operationId);
-  const words = Map.groupBy(found, pathName);
+  const ids = groupBy(found, ({ operationId }) => operationId);
+  const words = groupBy(found, pathName);
   return new Map(found.map((one) => {
     const { method, path, operationId } = one;
     if (operationId !== undefined && ids.get(operationId)?.length === 1) return [one, operationId];

@@ -37,11 +37,11 @@ export interface TicketSealer {
   /** Returns exactly the bytes of a text from `seal`. Never throws for any text that a caller may send. */
   open(ticket: string): Promise<Uint8Array | UnopenedTicket>;
   /**
-   * Replaces a stored content by `used`. Of several concurrent calls one succeeds, and receives a
-   * function that restores the content; the others receive `undefined`. Without it the option
-   * `store` records used tickets.
+   * Replaces a stored content by `used`, unless another run has used it. Of several concurrent calls one
+   * succeeds, and receives a function that restores the content; the others receive `undefined`. Without
+   * it the option `store` records used tickets.
    */
-  use?(ticket: string, used: Uint8Array): Promise<(() => Promise<void>) | undefined>;
+  use?(ticket: string, used: Uint8Array, run: unknown): Promise<(() => Promise<void>) | undefined>;
 }
 
 /** Options of all tickets. */
@@ -76,8 +76,11 @@ interface TicketContent {
   readonly idempotencyKey?: string | undefined;
   readonly questions: readonly string[];
   readonly memory: CallMemory;
-  /** The call was resumed: its arguments and answers are deleted. */
-  readonly used?: true;
+  /**
+   * The run that has used the ticket, which may use it again. `null` if nobody may: then the arguments
+   * and answers are deleted.
+   */
+  readonly usedBy?: unknown;
 }
 
 /** The fields of a resumed call. Any other field is misspelt, and would be ignored. */
@@ -120,7 +123,7 @@ export function createTickets(sealer: TicketSealer, options: TicketOptions = {})
       return { ...failure("input_required", tool.id, why), questions, ticket };
     },
     async resume(returned) {
-      const { request: { ticket }, principal, findTool, now } = returned;
+      const { request: { ticket }, principal, findTool, now, run } = returned;
       const stray = Object.keys(returned.request).find((field) => !FIELDS.includes(field));
       if (stray !== undefined) {
         const fields = `${describe(stray)} is not one of its fields: ${FIELDS.join(", ")}`;
@@ -139,7 +142,7 @@ export function createTickets(sealer: TicketSealer, options: TicketOptions = {})
       if ((await contextDigest(returned.context)) !== content.context) {
         return refused("its host gives another context than the call had");
       }
-      if (content.used) return refused(USED);
+      if (isUsed(content, run)) return refused(USED);
       if (content.version !== 1) return refused(UNOPENED.damaged);
       if (content.expiresAt <= now) return refused("its ticket has expired; make the call anew");
       const tool = findTool(content.tool);
@@ -153,10 +156,11 @@ export function createTickets(sealer: TicketSealer, options: TicketOptions = {})
       if (typeof memory === "string") {
         return ToolResult.error("invalid_arguments", `Cannot continue the call: ${memory}`);
       }
-      const release = sealer.use === undefined ? await claim(store, content) : await sealer.use(
-        ticket,
-        encodeJson({ ...content, arguments: null, repaired: undefined, memory: {}, used: true }),
-      );
+      const rest = run === undefined && { arguments: null, repaired: undefined, memory: {} };
+      const used = { ...content, ...rest, usedBy: run ?? null };
+      const release = sealer.use === undefined
+        ? await claim(store, content, run)
+        : await sealer.use(ticket, encodeJson(used), run);
       if (release === undefined) return refused(USED);
       return resumptionOf(content, memory, release);
     },
@@ -185,9 +189,11 @@ export function storedTickets(
       if (!STORED.test(ticket)) return "damaged";
       return (await store.get(place(ticket)))?.value ?? "gone";
     },
-    async use(ticket, used) {
+    async use(ticket, used, run) {
       const stored = await store.get(place(ticket));
-      if (stored === undefined || (parseJson(stored.value) as TicketContent).used) return undefined;
+      if (stored === undefined || isUsed(parseJson(stored.value) as TicketContent, run)) {
+        return undefined;
+      }
       const { value, revision, ...life } = stored;
       const claimed = await store.update(place(ticket), used, revision, life);
       return claimed === undefined
@@ -195,6 +201,10 @@ export function storedTickets(
         : async () => void await store.update(place(ticket), value, claimed, life);
     },
   }, { ...options, store });
+}
+
+function isUsed({ usedBy }: TicketContent, run: unknown): boolean {
+  return usedBy !== undefined && (run === undefined || usedBy !== run);
 }
 
 const STORED = /^[\w-]{43}\.[\w-]{22}$/;
@@ -278,11 +288,15 @@ export function tooLarge(memory: object): string | undefined {
 async function claim(
   store: CallStore | undefined,
   { id, principal, expiresAt }: TicketContent,
+  run: unknown,
 ): Promise<(() => Promise<void>) | undefined> {
   if (store === undefined) return () => Promise.resolve();
   const key = `used.${await ownerDigest(principal ?? undefined)}.${id}`;
-  const revision = await store.create(key, new Uint8Array(), { expiresAt });
-  return revision === undefined ? undefined : async () => void await store.delete(key, revision);
+  const revision = await store.create(key, encodeJson(run ?? null), { expiresAt });
+  if (revision !== undefined) return async () => void await store.delete(key, revision);
+  const mark = run === undefined ? undefined : await store.get(key);
+  const isMine = mark !== undefined && parseJson(mark.value) === run;
+  return isMine ? () => Promise.resolve() : undefined;
 }
 
 function resumptionOf(

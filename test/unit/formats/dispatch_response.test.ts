@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertLess, assertRejects, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
 import { type Tool, ToolDispatcher, ToolRegistry } from "../../../mod.ts";
 import { memoryCallStore, storedTickets } from "../../../src/execute/durable/mod.ts";
@@ -306,6 +306,22 @@ describe("resumeTurn()", () => {
       ["c0", "c1", "c2"],
     );
     assertStringIncludes(JSON.stringify(whole.messages[0]), "it was not approved");
+  });
+
+  it("looks at each result a few times, however many are answered", async () => {
+    const { dispatcher } = asking();
+    const count = 200;
+    const calls = Array.from({ length: count }, () => ["city__weather", '{"city":"Rome"}'] as const);
+    const turn = await dispatchResponse("openai", chat(...calls), { dispatcher, names });
+    let reads = 0;
+    const counted = <T extends object>(list: T): T =>
+      new Proxy(list, { get: (own, key) => (reads++, Reflect.get(own, key)) });
+    const { calls: made, results } = turn;
+    const answers = Object.fromEntries(turn.suspended.map(({ callId }) => [callId, YES]));
+    await resumeTurn("openai", { calls: counted(made), results: counted(results) }, answers, {
+      ...{ dispatcher, names },
+    });
+    assertLess(reads, 10 * count);
   });
 
   it("throws for answers to no question, and runs nothing", async () => {
