@@ -3,17 +3,29 @@
 import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import { type NatsConnection, nkeys } from "@nats-io/transport-node";
 import { Directory, listIn, type ToolList } from "../adapters/nats/directory.ts";
-import { DIRECTORY, idOfPath, MAX_SKEW_MS, presenceSubject } from "../adapters/nats/protocol.ts";
-import { Link } from "../adapters/nats/link.ts";
+import {
+  CALLS_BUCKET,
+  DIRECTORY,
+  idOfPath,
+  MAX_SKEW_MS,
+  presenceSubject,
+  RESULTS_BUCKET,
+  RUNS_STREAM,
+} from "../adapters/nats/protocol.ts";
+import { checkServer, Link } from "../adapters/nats/link.ts";
 import { PRESENCE_EVERY_MS, type PresenceMessage } from "../adapters/nats/fleet.ts";
 import { Seal } from "../adapters/nats/seal.ts";
 import {
-  checkServer,
-  createStreams,
+  configOf,
   isMissing,
+  openBucket,
+  openRunStream,
   problemOf,
+  STORAGE,
   STORAGE_OPTIONS,
-} from "../adapters/nats/server.ts";
+  storageProblemOf,
+  type StorageSettings,
+} from "../adapters/nats/streams.ts";
 import { describeThrown, isObject, systemClock } from "../tool/mod.ts";
 import { connectNats, type NatsSettings, readNats } from "./nats.ts";
 import {
@@ -79,6 +91,50 @@ async function createAll(
   } finally {
     await connection.close();
   }
+}
+
+/** A stream or bucket, as {@linkcode createStreams} leaves it. */
+export interface CreatedStream extends StorageSettings {
+  readonly name: string;
+  readonly state: "created" | "changed" | "unchanged";
+}
+
+/**
+ * Creates all streams and buckets that are missing, and changes the others to the settings that are
+ * given.
+ *
+ * @throws {Error} If the server rejects a stream: with its name and the remedy.
+ */
+async function createStreams(
+  connection: NatsConnection,
+  given: Partial<StorageSettings>,
+): Promise<readonly CreatedStream[]> {
+  const manager = await jetstreamManager(connection);
+  const storage = { ...STORAGE, ...given };
+  const created: CreatedStream[] = [];
+  for (const name of [DIRECTORY, CALLS_BUCKET, RESULTS_BUCKET, RUNS_STREAM]) {
+    const stream = name === RUNS_STREAM ? name : `KV_${name}`;
+    try {
+      const before = await configOf(manager, stream);
+      if (name === RUNS_STREAM) await openRunStream(manager, storage);
+      else await openBucket({ connection, name, storage });
+      const { config } = before === undefined
+        ? await manager.streams.info(stream)
+        : await manager.streams.update(stream, {
+          ...before,
+          ...given.maxBytes !== undefined && { max_bytes: given.maxBytes },
+          ...given.replicas !== undefined && { num_replicas: given.replicas },
+        });
+      const { num_replicas: replicas, max_bytes: maxBytes } = config;
+      const isSame = before?.max_bytes === maxBytes && before.num_replicas === replicas;
+      const state = before === undefined ? "created" : isSame ? "unchanged" : "changed";
+      created.push({ name, replicas, maxBytes, state });
+    } catch (cause) {
+      const problem = storageProblemOf(cause, connection, name, storage);
+      throw new Error(`Cannot create "${name}": ${problem}`, { cause });
+    }
+  }
+  return created;
 }
 
 /** Checks everything that a worker and a caller need. Runs no tool, and leaves nothing on the server. */

@@ -327,7 +327,10 @@ export function describeCallTickets(
     it("may be used again by later attempts of the same run only, with a store", async () => {
       const { done, resume } = await suspended({ store: storeOfNow() });
       const inRun = (run: string) => resume(YES, { ...ANN, services: { "plue:run": run } });
-      assertEquals([said(await inRun("a")), said(await inRun("a"))], Array(2).fill("deleted a.txt"));
+      assertEquals(
+        [said(await inRun("a")), said(await inRun("a"))],
+        Array(2).fill("deleted a.txt"),
+      );
       for (const result of [await inRun("b"), await resume()]) {
         assertRefused(result, "was used before");
       }

@@ -362,6 +362,8 @@ describe("Durable calls over NATS", () => {
       if (one.type === "metadata") seen.push(one.value);
     }
     assertEquals(seen, ["a", "b"]);
+    // The server would deliver tasks to inboxes without another reader.
+    await spy.close();
   });
 
   withWorld("runs a call again whose worker has died, with a higher attempt", async (world) => {
@@ -385,39 +387,45 @@ describe("Durable calls over NATS", () => {
   });
 
   for (const execution of ["sync", "task"] as const) {
-    withWorld(`resumes an answered call (${execution}) again whose worker has died`, async (world) => {
-      const began = event();
-      const asking = (isFirst: boolean): ToolDefinition => ({
-        ...{ ...task, execution },
-        async execute(_, { ask }) {
-          const { action } = await ask("sure", { message: "Really?" });
-          began.come();
-          return isFirst ? await new Promise(() => {}) : action;
-        },
-      });
-      const first = await world.serve([asking(true)], { leaseMs });
-      const { dispatcher } = await world.call();
-      const running = dispatcher.dispatch({ name: "build" }, {
-        onQuestion: () => ({ action: "accept" }),
-      });
-      await began.came;
-      await first.kill();
-      await world.serve([asking(false)], { leaseMs });
-      assertContent(await running, "accept");
-    });
+    withWorld(
+      `resumes an answered call (${execution}) again whose worker has died`,
+      async (world) => {
+        const began = event();
+        const asking = (isFirst: boolean): ToolDefinition => ({
+          ...{ ...task, execution },
+          async execute(_, { ask }) {
+            const { action } = await ask("sure", { message: "Really?" });
+            began.come();
+            return isFirst ? await new Promise(() => {}) : action;
+          },
+        });
+        const first = await world.serve([asking(true)], { leaseMs });
+        const { dispatcher } = await world.call();
+        const running = dispatcher.dispatch({ name: "build" }, {
+          onQuestion: () => ({ action: "accept" }),
+        });
+        await began.came;
+        await first.kill();
+        await world.serve([asking(false)], { leaseMs });
+        assertContent(await running, "accept");
+      },
+    );
   }
 
-  withWorld("says that a rejected call may have run if its first worker has died", async (world) => {
-    const { began, tool } = endlessTool(task);
-    const first = await world.serve([tool], { leaseMs });
-    const { dispatcher } = await world.call();
-    const running = dispatcher.dispatch({ name: "build" });
-    await began.came;
-    await first.kill();
-    const parameters = { type: "object", required: ["at"] };
-    await world.serve([{ ...task, parameters }], { leaseMs });
-    assertFailed(await running, "invalid_arguments", "", "unknown");
-  });
+  withWorld(
+    "says that a rejected call may have run if its first worker has died",
+    async (world) => {
+      const { began, tool } = endlessTool(task);
+      const first = await world.serve([tool], { leaseMs });
+      const { dispatcher } = await world.call();
+      const running = dispatcher.dispatch({ name: "build" });
+      await began.came;
+      await first.kill();
+      const parameters = { type: "object", required: ["at"] };
+      await world.serve([{ ...task, parameters }], { leaseMs });
+      assertFailed(await running, "invalid_arguments", "", "unknown");
+    },
+  );
 
   withWorld("says of a call that may not be repeated that it may have run", async (world) => {
     const began = event();
@@ -851,12 +859,12 @@ describe("Durable calls over NATS", () => {
     const seal = new Seal("test", SECRET);
     const told = event<Uint8Array>();
     spy.subscribe("told", { callback: (_, { data }) => told.come(data) });
-    const call = { id: "x", key: `run.${world.name}.x`, inbox: "told" };
+    const call = { id: `run.${world.name}.x`, inbox: "told" };
     const now = Date.now();
     const early = { ...call, time: now + 60_000 };
     // The records of these have expired: one was old when it was sent again, one is old now.
     const [old, aged] = [86_400_001, 86_398_000].map((ms) => ({ ...call, time: now - ms }));
-    const invalid = { ...call, time: now, key: 7 };
+    const invalid = { ...call, time: now, id: 7 };
     // Within the allowed difference of the clocks.
     Date.now = () => systemNow() + 4_000;
     for (const message of [{}, "no call", invalid, early, old, aged]) {

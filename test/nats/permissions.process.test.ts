@@ -7,7 +7,7 @@ import { jetstreamManager } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
 import { type ToolDefinition, ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { natsCallStore, remoteTools, serveTools } from "@plue/tools/nats";
-import type { CreatedStream } from "../../src/adapters/nats/server.ts";
+import type { CreatedStream } from "../../src/cli/nats_admin.ts";
 import { plue } from "../cli/support.ts";
 import { SECRET, TestServer, withServer } from "./server.ts";
 import { endlessTool } from "./world.ts";

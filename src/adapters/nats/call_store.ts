@@ -18,20 +18,20 @@ import {
   type StoreOptions,
 } from "../../execute/durable/mod.ts";
 import { createCheck, noop, readFields, type RegistryClock, systemClock } from "../../tool/mod.ts";
-import { Bucket, EXPIRY, expiryOf } from "./bucket.ts";
-import { NATS_OPTIONS, type NatsOptions } from "./link.ts";
+import { checkServer, followStatus, NATS_OPTIONS, type NatsOptions } from "./link.ts";
 import { CALLS_BUCKET } from "./protocol.ts";
 import { type NatsKeys, roleOf, Seal } from "./seal.ts";
 import {
-  checkServer,
-  followStatus,
+  Bucket,
+  EXPIRY,
+  expiryOf,
   isFull,
   isMissing,
   problemOf,
   STORAGE,
   STORAGE_OPTIONS,
   storageProblemOf,
-} from "./server.ts";
+} from "./streams.ts";
 
 /** Options for {@linkcode natsCallStore}. The `maxBytes` are those of a new bucket. */
 export interface NatsCallStoreOptions extends StoreLimits, Pick<NatsOptions, "replicas"> {

@@ -15,10 +15,9 @@ import {
   TIME_OVER,
   within,
 } from "../../tool/mod.ts";
-import { Bucket, QUIET_MS } from "./bucket.ts";
 import type { Link } from "./link.ts";
 import { DIRECTORY, toolKey, workerKey } from "./protocol.ts";
-import { checkSkew, isMissing, skewOf, storageProblemOf } from "./server.ts";
+import { Bucket, checkSkew, isMissing, QUIET_MS, skewOf, storageProblemOf } from "./streams.ts";
 
 const AGAIN_MS = 1_000;
 const ENDED = "The watch of the directory has ended";

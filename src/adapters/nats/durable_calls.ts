@@ -20,12 +20,11 @@ import {
   type NewsNumber,
   RUN_CONTROL,
   runKey,
-  type RunMessage,
   type RunNews,
   Runs,
   sealRun,
 } from "./runs.ts";
-import { isRefused, problemOf } from "./server.ts";
+import { isRefused, problemOf } from "./streams.ts";
 
 /** The delay of the first read of the store, in case the worker's message was lost. It doubles each time. */
 const FIRST_LOOK_MS = 2_000;
@@ -40,6 +39,7 @@ const MAX_CALLS_OF_ONE = MAX_CALLS / 8;
 type DurableCall = Pick<RemoteCall, "tool" | "path" | "request" | "context">;
 
 interface WaitingCall {
+  readonly tool: string;
   /** The last message with metadata or progress. */
   last: NewsNumber;
   readonly context: ToolContext;
@@ -48,8 +48,6 @@ interface WaitingCall {
   end(result: ToolResult): void;
   /** Ends the wait for an aborted call, whose tool has stopped or does not start. */
   stopped(ran: ToolRun | undefined): void;
-  /** Ends the wait. The call continues. */
-  stop(): void;
 }
 
 export class DurableCalls {
@@ -103,10 +101,7 @@ export class DurableCalls {
     let before: ToolResult | undefined;
     const key = await runKey(`${registry}/${id}`, request);
     const inbox = this.#inbox + nuid.next();
-    const message: RunMessage = {
-      ...{ id: key, time: systemClock.timestamp(), key, inbox },
-      ...request,
-    };
+    const message = { id: key, time: systemClock.timestamp(), inbox, ...request };
     const sealed = await sealRun(path, message, seal);
     const most = this.#link.maxBytes - ROOM_BYTES;
     if (sealed.body.byteLength > most) {
@@ -133,6 +128,8 @@ export class DurableCalls {
     let isCounted = false;
     /** An attempt without an answer may have stored the call. */
     let mayBeStored = false;
+    const end = (result: ToolResult): void =>
+      call.end(mayBeStored ? unavailable(id, MAY_BE_STORED, "unknown") : result);
     const send = async (): Promise<void> => {
       // The server drops a duplicate, but not a call with another definition.
       let sent = await runs.send(sealed, `${key}.${digest}`);
@@ -142,11 +139,9 @@ export class DurableCalls {
         sent = await runs.send(sealed, nuid.next());
       }
       if (sent !== undefined) isCounted = true;
-      else if (mayBeStored) call.end(unavailable(id, MAY_BE_STORED, "unknown"));
       else {
         const why = "as many calls of its caller wait as may; nothing has run";
-        const retryAfterMs = MEASURED_AFTER_MS;
-        call.end(failure("overloaded", id, why, { ran: "no", retryAfterMs }));
+        end(failure("overloaded", id, why, { ran: "no", retryAfterMs: MEASURED_AFTER_MS }));
       }
     };
     // The server drops duplicates, so the call can be sent again while the cluster has no leader.
@@ -156,11 +151,8 @@ export class DurableCalls {
         throw error;
       })).catch((error) => {
         log(error);
-        call.end(
-          mayBeStored
-            ? unavailable(id, MAY_BE_STORED, "unknown")
-            : unavailable(id, this.#refusal(error), "no"),
-        );
+        const why = problemOf(error, this.#link.connection);
+        end(unavailable(id, `the server has refused it, because ${why}; nothing has run`, "no"));
       });
     try {
       const [result] = await Promise.all([call.result, sent]);
@@ -199,7 +191,9 @@ export class DurableCalls {
   stop(): void {
     this.#isStopped = true;
     this.#subscription.unsubscribe();
-    for (const call of [...this.#waiting.values()]) call.stop();
+    for (const { tool, end } of [...this.#waiting.values()]) {
+      end(unavailable(tool, `${this.#link.down}; the call may go on`, "unknown"));
+    }
   }
 
   #wait(
@@ -245,22 +239,15 @@ export class DurableCalls {
       forget();
       resolve(result);
     };
-    const stop = (): void =>
-      end(unavailable(id, `${this.#link.down}; the call may go on`, "unknown"));
     let resolve: (result: ToolResult) => void = () => {};
     const result = new Promise<ToolResult>((settle) => resolve = settle);
     const last = { attempt: 0, count: 0 };
-    const call: WaitingCall = { last, context, result, look, end, stopped, stop };
+    const call: WaitingCall = { last, tool: id, context, result, look, end, stopped };
     this.#waiting.set(name, call);
     look();
     signal.addEventListener("abort", abort, { once: true });
     if (signal.aborted) abort();
     return call;
-  }
-
-  #refusal(error: unknown): string {
-    const why = problemOf(error, this.#link.connection);
-    return `the server has refused it, because ${why}; nothing has run`;
   }
 
   /**

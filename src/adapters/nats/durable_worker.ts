@@ -4,7 +4,7 @@
  */
 
 import type { Subscription } from "@nats-io/nats-core";
-import { type Delivery, notStored } from "../../execute/durable/mod.ts";
+import { notStored } from "../../execute/durable/mod.ts";
 import { failure, type ToolDispatcher } from "../../execute/mod.ts";
 import {
   callHook,
@@ -17,9 +17,9 @@ import {
 import { MAX_SKEW_MS } from "./protocol.ts";
 import {
   AGAIN_MS,
+  type Delivery,
   isDurable,
   NEW_RUN,
-  type QueuedRun,
   RUN_CONTROL,
   type RunMessage,
   type RunNews,
@@ -28,7 +28,7 @@ import {
   type StoredRun,
 } from "./runs.ts";
 import { afterMiss, unavailable } from "./remote_calls.ts";
-import { isRefused, KEPT_MS } from "./server.ts";
+import { isRefused, KEPT_MS } from "./streams.ts";
 import { contextOf, type Link, requestOf } from "./link.ts";
 
 export interface DurableWorkerSettings {
@@ -203,9 +203,9 @@ export class DurableWorker {
     return Math.min(free, most - own);
   }
 
-  async #take(delivery: Delivery<QueuedRun>, tool: Tool): Promise<void> {
+  async #take(delivery: Delivery, tool: Tool): Promise<void> {
     const { log } = this.#settings.link;
-    const { key, call } = delivery.task;
+    const { call, call: { id: key } } = delivery;
     if (this.#isMistimed(delivery, tool)) return;
     // A second delivery to this worker: the first one acknowledges it.
     if (this.#running.has(key)) return;
@@ -233,16 +233,13 @@ export class DurableWorker {
   }
 
   /** Ends a call if its caller's clock is off; returns it to the stream if this worker's clock is. */
-  #isMistimed(
-    { task: { call, storedAt }, ack, retry }: Delivery<QueuedRun>,
-    { id }: Tool,
-  ): boolean {
+  #isMistimed({ call, storedAt, ack, retry }: Delivery, { id }: Tool): boolean {
     const { log } = this.#settings.link;
     const now = systemClock.timestamp();
     // Its record may have expired: this is an old call that was sent again. A call that seems too old
     // in the stream, too, is one for a machine with the right time.
     const isOld = now - call.time > KEPT_MS && now - storedAt <= KEPT_MS;
-    if (storedAt - call.time > KEPT_MS || isOld) {
+    if (isOld) {
       ack();
       return true;
     }
@@ -270,16 +267,16 @@ export class DurableWorker {
   }
 
   async #claimAndRun(
-    delivery: Delivery<QueuedRun>,
+    delivery: Delivery,
     tool: Tool,
     { signal, abort }: RunningCall,
   ): Promise<void> {
     const { link: { log }, failed } = this.#settings;
-    const { key, call } = delivery.task;
+    const { call, call: { id: key } } = delivery;
     const { records, engine } = await this.#open();
-    let claimed: Awaited<ReturnType<typeof engine.claim>> = {};
+    let claimed: Awaited<ReturnType<typeof engine.claim>>;
     try {
-      claimed = await engine.claim(delivery, tool, NEW_RUN);
+      claimed = await engine.claim(key, tool.id, tool.idempotent, NEW_RUN);
     } catch (error) {
       const { record = NEW_RUN } = hasNoRoom(error) ? await records.read(key) ?? {} : {};
       if (!hasNoRoom(error) || record.attempts > 0 || record.hasRun === true) throw error;
@@ -287,16 +284,18 @@ export class DurableWorker {
       const why = "nothing more is stored for its caller now; nothing has run";
       const result = failure("overloaded", tool.id, why, { ran: "no" });
       this.#tell(call, { type: "ended", result });
-      delivery.ack();
+      return delivery.ack();
     }
-    const { lease, ended, died } = claimed;
-    if (ended?.result?.ok === false && died) {
-      // The caller may have ended, so the operator is notified too.
-      log(new Error(`${ended.result.error.message} (task "${key}")`));
-      failed(tool, ended.result);
+    const { lease, record: { result: ended, heldUntil } = NEW_RUN, died } = claimed;
+    if (lease === undefined) {
+      if (ended?.ok === false && died) {
+        // The caller may have ended, so the operator is notified too.
+        log(new Error(`${ended.error.message} (task "${key}")`));
+        failed(tool, ended);
+      }
+      if (ended !== undefined) return this.#finish(delivery);
+      return delivery.retry(Math.max(0, heldUntil - systemClock.timestamp()));
     }
-    if (ended !== undefined) return this.#finish(delivery);
-    if (lease === undefined) return;
 
     /** The delay of a call that has not run, and returns to the stream. */
     let delayMs: number | undefined;
@@ -339,7 +338,7 @@ export class DurableWorker {
     if (acknowledged !== false) this.#tell(call, { type: "stopped", ran });
   }
 
-  #finish({ task: { call }, ack }: Delivery<QueuedRun>): void {
+  #finish({ call, ack }: Delivery): void {
     this.#tell(call, { type: "done" });
     ack();
   }

@@ -1,9 +1,14 @@
-/** The connection of a worker or a caller: its options, its state, and the traces of its calls. */
+/**
+ * The connection of a worker or a caller: its options, the features that it needs of the server, its
+ * state, and the traces of its calls.
+ */
 
+import { jetstreamManager } from "@nats-io/jetstream";
 import {
   type Msg,
   type NatsConnection,
   PermissionViolationError,
+  type Status,
   type Subscription,
 } from "@nats-io/nats-core";
 import {
@@ -26,14 +31,14 @@ import {
 } from "../../tool/mod.ts";
 import { readTraceParent, writeTraceParent } from "../http/mod.ts";
 import { type NatsKeys, type Role, Seal } from "./seal.ts";
-import {
-  followStatus,
-  type StatusFollower,
-  STORAGE,
-  STORAGE_OPTIONS,
-  type StorageSettings,
-} from "./server.ts";
 import { type CallMessage, checkRegistryName } from "./protocol.ts";
+import { problemOf, STORAGE, STORAGE_OPTIONS, type StorageSettings } from "./streams.ts";
+
+/** The oldest server that the tests run with. */
+const OLDEST = [2, 9] as const;
+
+/** The smallest `max_payload`: messages that are sent whole need it. */
+const LEAST_PAYLOAD = 65_536;
 
 const FORGED_LOGGED = 16;
 
@@ -89,6 +94,68 @@ export const NATS_OPTIONS: {
   ),
   onError: checkFunction,
 };
+
+/** @throws {Error} If the server lacks a feature, with its name. */
+export async function checkServer(action: string, connection: NatsConnection): Promise<void> {
+  const fail = (problem: string, cause?: unknown): never => {
+    throw new Error(`Cannot ${action}: ${problem}`, { cause });
+  };
+  if (connection.isClosed()) fail("the connection to NATS is closed");
+  const { version = "", jetstream, headers, max_payload: most = LEAST_PAYLOAD } = connection.info ??
+    {};
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
+    fail(`the server is NATS ${version}, and ${OLDEST.join(".")} or later is needed`);
+  }
+  if (most < LEAST_PAYLOAD) {
+    fail(`max_payload of the server is ${most} bytes, and ${LEAST_PAYLOAD} or more are needed`);
+  }
+  if (headers !== true) fail("the server has headers turned off");
+  if (jetstream !== true) {
+    fail('the server has no JetStream: start it with "-js", or with "jetstream {}" in its file');
+  }
+  try {
+    await (await jetstreamManager(connection)).getAccountInfo();
+  } catch (cause) {
+    fail(problemOf(cause, connection), cause);
+  }
+}
+
+export interface StatusFollower {
+  /** Is called when the connection was lost or closed. */
+  down?(why: string): void;
+  /** Is called after a reconnection, possibly to another server. */
+  up?(): void;
+  /** Is called when the user may not publish to a subject. */
+  forbidden?(subject: string): void;
+}
+
+/** Follows the state of a connection. Returns a function that stops it. */
+export function followStatus(connection: NatsConnection, follower: StatusFollower): () => void {
+  let isOver = false;
+  // The client's iterator has a method `stop`, which its type lacks.
+  const statuses = connection.status() as AsyncIterable<Status> & { readonly stop?: () => void };
+  void (async () => {
+    for await (const status of statuses) {
+      if (isOver) return;
+      const { type } = status;
+      if (type === "error") {
+        const { error } = status;
+        if (!(error instanceof PermissionViolationError) || error.operation !== "publish") continue;
+        follower.forbidden?.(error.subject);
+      } else if (type === "disconnect") {
+        follower.down?.("the connection to NATS is lost; try it again later");
+      } else if (type === "reconnect") follower.up?.();
+    }
+  })();
+  void connection.closed().then(() => {
+    if (!isOver) follower.down?.("the connection to NATS is closed");
+  });
+  return () => {
+    isOver = true;
+    statuses.stop?.();
+  };
+}
 
 export interface LinkSettings {
   readonly seal: Seal;

@@ -6,11 +6,11 @@
 import type { Registry } from "../../registry/mod.ts";
 import type { Selection, Toolset } from "../../select/mod.ts";
 import { type Clock, jsonEqual, systemClock, type Tool } from "../../tool/mod.ts";
-import { MARKER_MS } from "./bucket.ts";
 import { Directory, listIn, MAX_LISTED } from "./directory.ts";
 import type { Link } from "./link.ts";
 import { encodeJson } from "../../execute/durable/mod.ts";
 import { digestOfRecord, DIRECTORY, pathOf, recordOf, toolKey, workerKey } from "./protocol.ts";
+import { MARKER_MS } from "./streams.ts";
 
 /** A worker without presence messages for this time is removed from the directory, in milliseconds. */
 const DEAD_AFTER_MS = 60_000;

@@ -17,8 +17,7 @@ import {
 } from "../../tool/mod.ts";
 import { Directory } from "./directory.ts";
 import { Fleet } from "./fleet.ts";
-import { Link, NATS_OPTIONS, type NatsOptions, readLinkSettings } from "./link.ts";
-import { checkServer } from "./server.ts";
+import { checkServer, Link, NATS_OPTIONS, type NatsOptions, readLinkSettings } from "./link.ts";
 import { CallLine, type RemoteSettings, Sync } from "./sync.ts";
 
 /** Options for {@linkcode remoteTools}. */
@@ -62,12 +61,7 @@ const OPTIONS = {
   ...NATS_OPTIONS,
 };
 
-/**
- * Reads the options.
- *
- * @param given A copy to check, without the fields of other options.
- * @throws {TypeError} If an option is invalid.
- */
+/** @param given The options, without the fields of other functions. */
 function readOptions(options: RemoteToolsOptions, given: object): RemoteSettings {
   const { registry, inboxPrefix = "_INBOX", maxOwnerBytes, telemetry, ...read } = readFields(
     ...[ACTION, given, OPTIONS] as const,
@@ -176,24 +170,12 @@ const FLUSH_MS = 1_000;
  *
  * @example Usage
  * ```ts ignore
- * const registry = new ToolRegistry();
- * const handler = createToolHandler(registry, { authorize });
- * let tools: PerCallTools | undefined;
- *
- * export default {
- *   async fetch(request: Request, env: Env): Promise<Response> {
- *     tools ??= remoteToolsPerCall(() => wsconnect({ servers: env.NATS, timeout: 2_000 }), {
- *       registry,
- *       secret: env.PLUE_NATS_SECRET,
- *     });
- *     try {
- *       await tools.refresh();
- *     } catch {
- *       return new Response("The tools cannot be reached now", { status: 503 });
- *     }
- *     return await handler.fetch(request);
- *   },
- * };
+ * // Once per isolate:
+ * const connect = () => wsconnect({ servers: env.NATS, timeout: 2_000 });
+ * const tools = remoteToolsPerCall(connect, { registry, secret: env.PLUE_NATS_SECRET });
+ * // In each request:
+ * await tools.refresh();
+ * return await handler.fetch(request);
  * ```
  *
  * @param connect Opens a connection, which this function closes.

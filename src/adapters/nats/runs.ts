@@ -17,14 +17,11 @@ import { createHash } from "node:crypto";
 import type { ToolProgress } from "../../execute/mod.ts";
 import {
   type CallStore,
-  type Delivery,
   LeasedRecords,
   MeasuredQuotas,
   ownerDigest,
-  type QueuedTask,
   type RunRecord,
   TaskEngine,
-  type TaskQueue,
 } from "../../execute/durable/mod.ts";
 import {
   callHook,
@@ -48,7 +45,7 @@ import {
 } from "./protocol.ts";
 import type { Link } from "./link.ts";
 import type { Seal } from "./seal.ts";
-import { isRefused, KEPT_MS, openRunStream, storageProblemOf } from "./server.ts";
+import { isRefused, KEPT_MS, openRunStream, storageProblemOf } from "./streams.ts";
 
 /** The quota of a principal: this part of the stream. */
 const OWNER_PART = 8;
@@ -63,8 +60,8 @@ export const AGAIN_MS = 1_000;
 /** The duration of a fetch, in milliseconds. Half of it without a heartbeat is a failure. */
 const PULL_MS = 10_000;
 
+/** A call, whose id is the key of its record. */
 export interface RunMessage extends CallMessage {
-  readonly key: string;
   readonly inbox: string;
 }
 
@@ -295,13 +292,19 @@ export class Runs {
   }
 }
 
-export interface QueuedRun extends QueuedTask {
+/** A call that the server delivers again until it is acknowledged. */
+export interface Delivery {
   readonly call: RunMessage;
   /** The time by the server's clock, in milliseconds since 1970. */
   readonly storedAt: number;
+  ack(): void;
+  /** Returns the call to the server, which delivers it after `ms` milliseconds. */
+  retry(ms: number): void;
+  /** Postpones the next delivery. */
+  extend(): void;
 }
 
-export class RunQueue implements TaskQueue<QueuedRun> {
+export class RunQueue {
   readonly #consumer: Consumer;
   readonly #link: Link;
   #messages: ConsumerMessages | undefined;
@@ -317,7 +320,7 @@ export class RunQueue implements TaskQueue<QueuedRun> {
     this.#messages?.stop();
   }
 
-  async *fetch(most: number): AsyncGenerator<Delivery<QueuedRun>, void, void> {
+  async *fetch(most: number): AsyncGenerator<Delivery, void, void> {
     const messages = await this.#consumer.fetch({ max_messages: most, expires: PULL_MS });
     this.#messages = messages;
     if (this.#isStopped) return messages.stop();
@@ -325,7 +328,8 @@ export class RunQueue implements TaskQueue<QueuedRun> {
       const call = this.#link.seal.unwrap(message.data, message.subject);
       if (isRunMessage(call)) {
         yield {
-          task: { key: call.key, call, storedAt: message.time.getTime() },
+          call,
+          storedAt: message.time.getTime(),
           ack: () => message.ack(),
           retry: (ms) => message.nak(ms),
           extend: () => callHook(() => message.working(), this.#link.log),
@@ -338,7 +342,7 @@ export class RunQueue implements TaskQueue<QueuedRun> {
   }
 }
 
-export function isRunMessage(value: unknown): value is RunMessage {
-  return isObject(value) && isWord(value["key"]) && isWord(value["inbox"]) &&
+function isRunMessage(value: unknown): value is RunMessage {
+  return isObject(value) && isWord(value["id"]) && isWord(value["inbox"]) &&
     typeof value["time"] === "number";
 }

@@ -20,8 +20,7 @@ import {
 import { natsCallStore } from "./call_store.ts";
 import { DurableWorker, type DurableWorkerSettings } from "./durable_worker.ts";
 import { listenForWorkers, PRESENCE_EVERY_MS, type PresenceMessage } from "./fleet.ts";
-import { Link, NATS_OPTIONS, type NatsOptions, readLinkSettings } from "./link.ts";
-import { checkServer } from "./server.ts";
+import { checkServer, Link, NATS_OPTIONS, type NatsOptions, readLinkSettings } from "./link.ts";
 import { Offers } from "./offers.ts";
 import { ServedCalls } from "./served_calls.ts";
 import { Service } from "./service.ts";

@@ -1,7 +1,6 @@
 /** Calls that outlive their request. The folder's table of contents. */
 
 export * from "./call_store.ts";
-export * from "./digest.ts";
 export * from "./memory_store.ts";
 export * from "./quotas.ts";
 export * from "./records.ts";

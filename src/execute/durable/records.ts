@@ -1,8 +1,11 @@
-/** Records in a call store that several processes change, and leases on them. */
+/**
+ * Records in a call store that several processes change, and leases on them. Keys contain SHA-256 digests
+ * in base64url.
+ */
 
-import type { Clock } from "../../tool/mod.ts";
+import { canonicalJson, type Clock, describeTool, type Tool } from "../../tool/mod.ts";
+import { frozenCopy } from "../json_value.ts";
 import type { CallStore } from "./call_store.ts";
-import { base64url, encodeJson, parseJson } from "./digest.ts";
 
 export interface RevisedRecord<R> {
   readonly record: R;
@@ -79,6 +82,11 @@ export interface LeasedRecord {
   readonly heldUntil: number;
 }
 
+export interface Claim<R extends LeasedRecord> {
+  readonly lease?: Lease<R>;
+  readonly record: R | undefined;
+}
+
 export class LeasedRecords<R extends LeasedRecord> extends StoredRecords<R> {
   readonly clock: Clock;
   readonly leaseMs: number;
@@ -105,7 +113,7 @@ export class LeasedRecords<R extends LeasedRecord> extends StoredRecords<R> {
     key: string,
     take: (record: R | undefined, lease: LeasedRecord) => R | undefined,
     isNew = false,
-  ): Promise<{ readonly lease?: Lease<R>; readonly record: R | undefined }> {
+  ): Promise<Claim<R>> {
     const lease = this.newLease();
     const found = await this.change(key, (record) => take(record, lease), isNew);
     const { record } = found ?? {};
@@ -198,4 +206,61 @@ export class Lease<R extends LeasedRecord> {
 /** Returns a random id: 22 letters, digits, `_` and `-`. */
 export function newId(): string {
   return base64url(crypto.getRandomValues(new Uint8Array(16)));
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+export function encodeJson(value: unknown): Uint8Array {
+  return encoder.encode(JSON.stringify(value));
+}
+
+export function parseJson(bytes: Uint8Array): unknown {
+  return JSON.parse(decoder.decode(bytes));
+}
+
+export async function digestOf(text: string): Promise<string> {
+  return base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", encoder.encode(text))));
+}
+
+/** A few bytes as letters, digits, `_` and `-`. */
+export function base64url(bytes: Uint8Array): string {
+  return btoa(String.fromCharCode(...bytes))
+    .replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}
+
+const definitions = new WeakMap<Tool, Promise<string>>();
+
+/** Returns the digest of a tool's public fields, and of a view's original tool. */
+export function definitionDigest(tool: Tool): Promise<string> {
+  let digest = definitions.get(tool);
+  if (digest === undefined) {
+    const told = [];
+    for (let one: Tool | undefined = tool; one; one = one.view?.tool) told.push(describeTool(one));
+    // JSON omits absent fields.
+    digest = digestOf(canonicalJson(JSON.parse(JSON.stringify(told))));
+    definitions.set(tool, digest);
+  }
+  return digest;
+}
+
+/** Stands for a principal in the keys of a store. */
+export function ownerDigest(principal: string | undefined): Promise<string> {
+  return digestOf(JSON.stringify(principal ?? null));
+}
+
+/**
+ * The digest of a host's context, so that a result or an approval for one tenant does not count for
+ * another; `undefined` for no context. Of a context that is not JSON only the members count that are:
+ * others, such as a database, have nothing to compare.
+ */
+export async function contextDigest(context: unknown): Promise<string | undefined> {
+  if (context === undefined) return undefined;
+  const json = frozenCopy(context);
+  return await digestOf(canonicalJson(json === undefined ? [membersOf(context)] : json));
+}
+
+function membersOf(context: unknown): Readonly<Record<string, unknown>> {
+  const members = Object.entries(Object(context)).map(([name, value]) => [name, frozenCopy(value)]);
+  return Object.fromEntries(members.filter(([, value]) => value !== undefined));
 }

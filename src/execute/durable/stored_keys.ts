@@ -3,8 +3,7 @@
 import { noop, numberFrom, readFields, ToolResult } from "../../tool/mod.ts";
 import type { KeptKeys } from "../ports.ts";
 import { type CallStore, checkStore } from "./call_store.ts";
-import { digestOf, ownerDigest } from "./digest.ts";
-import { type LeasedRecord, LeasedRecords } from "./records.ts";
+import { digestOf, type LeasedRecord, LeasedRecords, ownerDigest } from "./records.ts";
 
 /** Options for {@linkcode storedKeys}. */
 export interface StoredKeysOptions {

@@ -1,49 +1,18 @@
 /**
- * The engine of tasks, in this process and over NATS. A queue delivers tasks; the engine claims the
- * record of each, renews the lease while its tool runs, and stores its result.
+ * The engine of tasks, in this process and over NATS: claims the record of a task, renews the lease while
+ * its tool runs, and stores its result.
  */
 
-import {
-  type HookLog,
-  type Tool,
-  type ToolFailure,
-  ToolResult,
-  type ToolRun,
-} from "../../tool/mod.ts";
+import { type HookLog, type ToolFailure, ToolResult, type ToolRun } from "../../tool/mod.ts";
 import { failure } from "../failures.ts";
 import type { DispatchContext, ToolProgress } from "../request.ts";
-import type { Lease, LeasedRecord, LeasedRecords } from "./records.ts";
+import type { Claim, Lease, LeasedRecord, LeasedRecords } from "./records.ts";
 
 export interface RunRecord extends LeasedRecord {
   readonly attempts: number;
   readonly result?: ToolResult;
   /** Its questions. While it has some, it waits for answers, and not for a process. */
   readonly questions?: unknown;
-}
-
-/**
- * Delivers tasks to processes.
- *
- * Contract: a task is delivered to one process at a time, and again until it is acknowledged. A
- * process extends its delivery while it runs the task.
- */
-export interface TaskQueue<Task extends QueuedTask> {
-  /** Yields tasks that may run now, at most this number. */
-  fetch(most: number): AsyncIterable<Delivery<Task>>;
-}
-
-export interface QueuedTask {
-  readonly key: string;
-}
-
-export interface Delivery<Task extends QueuedTask = QueuedTask> {
-  readonly task: Task;
-  /** Removes the task from the queue. */
-  ack(): void;
-  /** Returns the task to the queue, which delivers it again after `ms` milliseconds. */
-  retry(ms: number): void;
-  /** Postpones the next delivery. */
-  extend(): void;
 }
 
 export interface ToolProcess {
@@ -92,32 +61,30 @@ export class TaskEngine<R extends RunRecord> {
   }
 
   /**
-   * Claims a delivered task. A task that another process runs is returned to the queue.
+   * Claims a task that no other process runs, unless it has ended.
    *
    * @param first The record of a task that has none.
-   * @returns The lease; or the record of a task that has ended, and true in `died` if it has ended
-   * now, because its process has died; or nothing.
+   * @returns The lease, if the task was claimed, and the record. `died` is true if the task has ended
+   * now, because its process has died.
    */
   async claim(
-    { task: { key }, retry }: Delivery,
-    { id, idempotent }: Pick<Tool, "id" | "idempotent">,
+    key: string,
+    tool: string,
+    idempotent: boolean,
     first?: R,
-  ): Promise<{ readonly lease?: Lease<R>; readonly ended?: R; readonly died?: boolean }> {
+  ): Promise<Claim<R> & { readonly died: boolean }> {
     const { records } = this.#settings;
     let died = false;
-    const { lease, record } = await records.claim(key, (before = first, begun) => {
+    const claim = await records.claim(key, (before = first, begun) => {
       died = false;
       if (before === undefined || records.isHeld(before)) return undefined;
       if (before.result !== undefined || before.questions !== undefined) return undefined;
-      const judged = this.judge(before, id, idempotent);
+      const judged = this.judge(before, tool, idempotent);
       died = judged !== before;
       if (died) return judged;
       return { ...before, ...begun, attempts: before.attempts + 1 };
     });
-    if (lease !== undefined) return { lease };
-    if (record?.result !== undefined) return { ended: record, died };
-    retry(Math.max(0, (record?.heldUntil ?? 0) - records.clock.timestamp()));
-    return {};
+    return { ...claim, died };
   }
 
   /**

@@ -4,8 +4,7 @@ import type { Answers, Clock, Question, Tool, ToolResult } from "../../tool/mod.
 import type { Toolset } from "../../select/mod.ts";
 import type { DispatchContext, ToolCall, ToolProgress } from "../request.ts";
 import type { CallStore } from "./call_store.ts";
-import { contextDigest, ownerDigest } from "./digest.ts";
-import { Lease, LeasedRecords, newId } from "./records.ts";
+import { contextDigest, Lease, LeasedRecords, newId, ownerDigest } from "./records.ts";
 import type { RunRecord } from "./task_engine.ts";
 
 /** The status of a task. The last three are final. */

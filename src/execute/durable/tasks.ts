@@ -28,7 +28,6 @@ import { failure, unknownTool } from "../failures.ts";
 import { readJson } from "../json_value.ts";
 import type { DispatchContext, ResumedCall, ToolCall } from "../request.ts";
 import { type CallStore, checkStore } from "./call_store.ts";
-import { contextDigest, ownerDigest } from "./digest.ts";
 import {
   hasEnded,
   isSeen,
@@ -38,8 +37,8 @@ import {
   TaskRecords,
   type TaskState,
 } from "./task_records.ts";
-import type { Lease } from "./records.ts";
-import { beginRun, type Delivery, type QueuedTask, type Run, TaskEngine } from "./task_engine.ts";
+import { contextDigest, type Lease, ownerDigest } from "./records.ts";
+import { beginRun, type Run, TaskEngine } from "./task_engine.ts";
 import { Quotas } from "./quotas.ts";
 import { tooLarge, wrongAnswers } from "./tickets.ts";
 
@@ -492,9 +491,10 @@ export class CallTasks {
    */
   async recover(dispatcher: ToolDispatcher): Promise<number> {
     let count = 0;
-    for await (const delivery of this.#fetchLost()) {
-      const { tool: id, idempotent } = delivery.task;
-      const { lease } = await this.#engine.claim(delivery, { id, idempotent });
+    for await (const { key, value } of assertSync(this.#store.list("task"))) {
+      const record = this.#records.decode(value, key);
+      if (!this.#engine.isLost(record)) continue;
+      const { lease } = await this.#engine.claim(key, record.tool, record.idempotent);
       if (lease === undefined) continue;
       const { tool: name, arguments: args, callId, principal, sessionId, messageId } = lease.record;
       // Without its idempotency key, which the dead run may still hold.
@@ -504,16 +504,6 @@ export class CallTasks {
       count++;
     }
     return count;
-  }
-
-  /** Yields the tasks whose processes died: their records in the store are their queue. */
-  async *#fetchLost(): AsyncGenerator<Delivery<QueuedTask & TaskRecord>, void> {
-    // A record that has ended, or that another process has claimed, is not yielded again.
-    const settled = { ack() {}, retry() {}, extend() {} };
-    for await (const { key, value } of assertSync(this.#store.list("task"))) {
-      const record = this.#records.decode(value, key);
-      if (this.#engine.isLost(record)) yield { task: { ...record, key }, ...settled };
-    }
   }
 
   /** Runs a resumed call, with the context from the host. */

@@ -24,8 +24,14 @@ import type {
 } from "../request.ts";
 import { MAX_MEMORY_BYTES, readAnswer } from "../question_session.ts";
 import { type CallStore, checkStore } from "./call_store.ts";
-import { contextDigest, definitionDigest, encodeJson, ownerDigest, parseJson } from "./digest.ts";
-import { newId } from "./records.ts";
+import {
+  contextDigest,
+  definitionDigest,
+  encodeJson,
+  newId,
+  ownerDigest,
+  parseJson,
+} from "./records.ts";
 
 /** The reason why a ticket cannot be opened. */
 type UnopenedTicket = "damaged" | "unknown_key" | "gone";

@@ -15,7 +15,7 @@ import {
   type ToolResult,
 } from "../../tool/mod.ts";
 import { FAILED, inTime, settled } from "../context.ts";
-import { contextDigest } from "../durable/digest.ts";
+import { contextDigest } from "../durable/records.ts";
 import { fingerprintOf, type IdempotencyOptions, rememberKeys } from "../idempotency.ts";
 import { frozenCopy, readJson } from "../json_value.ts";
 import type { Call, Layer } from "../layer.ts";

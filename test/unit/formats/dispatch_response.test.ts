@@ -311,7 +311,10 @@ describe("resumeTurn()", () => {
   it("looks at each result a few times, however many are answered", async () => {
     const { dispatcher } = asking();
     const count = 200;
-    const calls = Array.from({ length: count }, () => ["city__weather", '{"city":"Rome"}'] as const);
+    const calls = Array.from(
+      { length: count },
+      () => ["city__weather", '{"city":"Rome"}'] as const,
+    );
     const turn = await dispatchResponse("openai", chat(...calls), { dispatcher, names });
     let reads = 0;
     const counted = <T extends object>(list: T): T =>

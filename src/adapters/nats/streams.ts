@@ -1,0 +1,332 @@
+/**
+ * Streams and buckets of JetStream: their settings, the newest messages of a bucket, the deletion of
+ * expired entries, and errors of the server as messages.
+ */
+
+import {
+  type Consumer,
+  DeliverPolicy,
+  DiscardPolicy,
+  jetstream,
+  JetStreamApiCodes,
+  JetStreamApiError,
+  type JetStreamManager,
+  jetstreamManager,
+  type JsMsg,
+  RetentionPolicy,
+  type StoredMsg,
+  type StreamConfig,
+  type StreamInfo,
+} from "@nats-io/jetstream";
+import { type KV, Kvm } from "@nats-io/kv";
+import { type MsgHdrs, nanos, type NatsConnection } from "@nats-io/nats-core";
+import {
+  type Check,
+  describeThrown,
+  noop,
+  numberFrom,
+  systemClock,
+  wholeFrom,
+} from "../../tool/mod.ts";
+import { MAX_SKEW_MS, RUNS_STREAM, runSubject } from "./protocol.ts";
+
+/** Codes of the server's API; its messages change between versions. */
+const WRONG_LAST_SEQUENCE: readonly number[] = [10071, 10164];
+const NO_JETSTREAM: readonly number[] = [10039, 10076];
+const NO_RESOURCES: readonly number[] = [10002, 10023, 10028, 10047, 10077];
+
+/** Names of errors of requests that would fail again. */
+const REFUSALS: readonly string[] = ["InvalidArgumentError", "PermissionViolationError"];
+
+export function isConflict(error: unknown): boolean {
+  return error instanceof JetStreamApiError && WRONG_LAST_SEQUENCE.includes(error.code);
+}
+
+export function isFull(error: unknown): boolean {
+  return error instanceof JetStreamApiError && NO_RESOURCES.includes(error.code);
+}
+
+/** True if a stream or a bucket is missing. A write to it then has no responders. */
+export function isMissing(error: unknown): boolean {
+  return error instanceof JetStreamApiError
+    ? error.code === JetStreamApiCodes.StreamNotFound
+    : error instanceof Error && error.name === "JetStreamNotEnabled";
+}
+
+/** True if the server or the client rejected a request, so that it would fail again. */
+export function isRefused(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (error instanceof JetStreamApiError) return isFull(error) || error.status < 500;
+  return REFUSALS.includes(error.name) || isRefused(error.cause);
+}
+
+export function problemOf(error: unknown, connection: NatsConnection): string {
+  if (connection.isClosed()) return "the connection to NATS is closed";
+  const said = describeThrown(error);
+  if (error instanceof JetStreamApiError) {
+    if (NO_JETSTREAM.includes(error.code)) {
+      return `JetStream is not enabled for this account (${said})`;
+    }
+    if (NO_RESOURCES.includes(error.code)) return `a limit of the server is reached (${said})`;
+  }
+  const name = error instanceof Error ? error.name : "";
+  if (name === "PermissionViolationError" || /permissions violation/i.test(said)) {
+    return `the user of the connection has no permission (${said})`;
+  }
+  if (name === "TimeoutError" || name === "NoRespondersError" || /no responders/.test(said)) {
+    return `the server does not answer (${said || name})`;
+  }
+  return said;
+}
+
+/**
+ * Returns how far this machine's clock is ahead of the server's, in milliseconds, by the creation of a
+ * consumer.
+ */
+export function skewOf(before: number, created: string): number {
+  const createdAt = Date.parse(created);
+  return Math.max(0, before - createdAt) + Math.min(0, systemClock.timestamp() - createdAt);
+}
+
+/** @throws {Error} If the clocks differ by more than is allowed. */
+export function checkSkew(skewMs: number): void {
+  if (Math.abs(skewMs) <= MAX_SKEW_MS) return;
+  const seconds = (Math.abs(skewMs) / 1_000).toFixed(1);
+  const most = MAX_SKEW_MS / 1_000;
+  throw new Error(
+    `the clock of this machine is ${seconds} s ${skewMs > 0 ? "ahead of" : "behind"} that of the ` +
+      `server, and ${most} s are allowed; set both`,
+  );
+}
+
+export interface StorageSettings {
+  readonly replicas: number;
+  readonly maxBytes: number;
+}
+
+/** One server, and 1 GiB. */
+export const STORAGE: StorageSettings = { replicas: 1, maxBytes: 1_073_741_824 };
+
+export const STORAGE_OPTIONS: {
+  readonly replicas: Check<number>;
+  readonly maxBytes: Check<number>;
+} = { replicas: wholeFrom(1, 5), maxBytes: numberFrom(1_048_576) };
+
+/** The lifetime of durable calls and their results, in milliseconds. */
+export const KEPT_MS = 86_400_000;
+/** The time in which the server rejects a second message with the same id, in milliseconds. */
+const DUPLICATE_MS = 120_000;
+
+export interface BucketPlace {
+  readonly connection: NatsConnection;
+  readonly name: string;
+  readonly storage: StorageSettings;
+}
+
+export async function openBucket({ connection, name, storage }: BucketPlace): Promise<KV> {
+  return await new Kvm(connection).create(name, {
+    ...{ history: 1, max_bytes: storage.maxBytes, replicas: storage.replicas },
+    // Compare-and-set needs the newest value, which a follower may not have yet.
+    allow_direct: false,
+  });
+}
+
+/**
+ * Opens the stream of durable calls, and creates it if it is missing.
+ * @throws {Error} If it has other settings.
+ */
+export async function openRunStream(
+  manager: JetStreamManager,
+  { maxBytes, replicas }: StorageSettings,
+): Promise<StreamConfig> {
+  const wanted = {
+    subjects: [runSubject(">")],
+    retention: RetentionPolicy.Workqueue,
+    discard: DiscardPolicy.New,
+  };
+  const config = await configOf(manager, RUNS_STREAM) ?? (await manager.streams.add({
+    ...{ name: RUNS_STREAM, ...wanted, max_bytes: maxBytes, num_replicas: replicas },
+    ...{ max_age: nanos(KEPT_MS), duplicate_window: nanos(DUPLICATE_MS) },
+  })).config;
+  const { subjects = [], retention, discard } = config;
+  const isRight = subjects.join() === wanted.subjects.join() && retention === wanted.retention &&
+    discard === wanted.discard;
+  if (isRight) return config;
+  throw new Error(
+    `it has other settings; it needs subjects "${wanted.subjects}", retention "workqueue" and ` +
+      'discard "new"',
+  );
+}
+
+/** Returns the settings of a stream; `undefined` if there is none. */
+export async function configOf(
+  { streams }: JetStreamManager,
+  name: string,
+): Promise<StreamConfig | undefined> {
+  try {
+    return (await streams.info(name)).config;
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Explains why a stream or a bucket could not be opened, and what to do. */
+export function storageProblemOf(
+  error: unknown,
+  connection: NatsConnection,
+  name: string,
+  { replicas, maxBytes }: StorageSettings,
+): string {
+  const problem = problemOf(error, connection);
+  if (/permissions violation.*\.STREAM\.CREATE\./i.test(problem)) {
+    return `"${name}" is missing, and the user of the connection may not create it; run ` +
+      `"plue nats init" as a user who may (${describeThrown(error)})`;
+  }
+  if (!isFull(error)) return problem;
+  const size = `${maxBytes} bytes on ${replicas === 1 ? "one server" : `${replicas} servers`}`;
+  return `there is no room for "${name}", which reserves ${size}; give the server more storage, ` +
+    `or the option maxBytes a smaller number: ${problem}`;
+}
+
+/** The header with the expiry of an entry, in milliseconds since 1970. */
+export const EXPIRY = "Plue-End";
+/** The age at which a deletion marker is purged: by then all watches have seen it. In milliseconds. */
+export const MARKER_MS = 3_600_000;
+/** The server may announce one entry too many: the wait for the next one, in milliseconds. */
+export const QUIET_MS = 1_000;
+const AT_ONCE = 64;
+
+export class Bucket {
+  readonly kv: KV;
+  readonly #streams: JetStreamManager["streams"];
+  readonly #place: BucketPlace;
+
+  private constructor(kv: KV, { streams }: JetStreamManager, place: BucketPlace) {
+    this.kv = kv;
+    this.#streams = streams;
+    this.#place = place;
+  }
+
+  static async open(place: BucketPlace): Promise<Bucket> {
+    const manager = await jetstreamManager(place.connection, { checkAPI: false });
+    return new Bucket(await openBucket(place), manager, place);
+  }
+
+  async reopen(): Promise<void> {
+    await openBucket(this.#place);
+  }
+
+  get #stream(): string {
+    return `KV_${this.#place.name}`;
+  }
+
+  /** Returns the subject of a key, or of the keys that match. */
+  subject(keys: string): string {
+    return `$KV.${this.#place.name}.${keys}`;
+  }
+
+  /** Returns the settings and the state, with the keys that match. */
+  async info(keys?: string): Promise<StreamInfo> {
+    const options = keys === undefined ? {} : { subjects_filter: this.subject(keys) };
+    return await this.#streams.info(this.#stream, options);
+  }
+
+  /** Returns the newest message of a key, which may be a deletion marker. */
+  async last(key: string): Promise<StoredMsg | undefined> {
+    const query = { last_by_subj: this.subject(key) };
+    return await this.#streams.getMessage(this.#stream, query) ?? undefined;
+  }
+
+  /**
+   * Writes a message if the newest one of its key has this revision; 0 means none.
+   *
+   * @returns The new revision; `undefined` if the newest message is another one.
+   */
+  async write(
+    key: string,
+    message: Uint8Array,
+    headers: MsgHdrs,
+    revision: number,
+  ): Promise<number | undefined> {
+    const options = { headers, expect: { lastSubjectSequence: revision } };
+    const stream = jetstream(this.#place.connection);
+    const written = stream.publish(this.subject(key), message, options);
+    return (await written.catch(ignoreConflict))?.seq;
+  }
+
+  /** Deletes the entry with this revision, or any. Returns false if the newest one is another one. */
+  async remove(key: string, previousSeq?: number): Promise<boolean> {
+    const options = previousSeq === undefined ? {} : { previousSeq };
+    return await this.kv.delete(key, options).then(() => true).catch(ignoreConflict) ?? false;
+  }
+
+  /** @throws {Error} If the clock of this machine is off. */
+  async checkClock(): Promise<void> {
+    const { consumer } = await this.#openHeads("=");
+    consumer.delete().catch(noop);
+  }
+
+  /** Purges expired entries and old deletion markers. Reads each entry once, without its value. */
+  async sweep(now: number): Promise<void> {
+    const purged: Promise<unknown>[] = [];
+    for await (const { subject, seq, time, headers } of this.heads(">")) {
+      const isOver = isMarker(headers)
+        ? time.getTime() <= now - MARKER_MS
+        : expiryOf(headers) <= now;
+      // A purge leaves no marker, so it fits into a full bucket.
+      const old = { filter: subject, seq: seq + 1 };
+      if (isOver) purged.push(this.#streams.purge(this.#stream, old));
+      if (purged.length >= AT_ONCE) await Promise.all(purged.splice(0));
+    }
+    await Promise.all(purged);
+  }
+
+  /** Opens a consumer of the newest message of each key, without its value. */
+  async #openHeads(keys: string): Promise<{ readonly consumer: Consumer; readonly count: number }> {
+    const before = systemClock.timestamp();
+    const { consumers } = jetstream(this.#place.connection);
+    const consumer = await consumers.get(this.#stream, {
+      filter_subjects: this.subject(keys),
+      deliver_policy: DeliverPolicy.LastPerSubject,
+      headers_only: true,
+    });
+    const { num_pending: count, created } = await consumer.info(true);
+    checkSkew(skewOf(before, created));
+    return { consumer, count };
+  }
+
+  /** Yields the newest message of each key that matches, without its value. */
+  async *heads(keys: string): AsyncGenerator<JsMsg, void, void> {
+    const { consumer, count } = await this.#openHeads(keys);
+    if (count === 0) return;
+    const messages = await consumer.consume();
+    const stopWhenQuiet = (): () => void => systemClock.setTimeout(() => messages.stop(), QUIET_MS);
+    let disarm = stopWhenQuiet();
+    let seen = 0;
+    try {
+      for await (const message of messages) {
+        disarm();
+        yield message;
+        // Other processes may continue to write, so the count ends the loop.
+        if (message.info.pending === 0 || ++seen >= count) return;
+        disarm = stopWhenQuiet();
+      }
+    } finally {
+      disarm();
+    }
+  }
+}
+
+function ignoreConflict(error: unknown): undefined {
+  if (!isConflict(error)) throw error;
+}
+
+function isMarker(headers: MsgHdrs | undefined): boolean {
+  return headers?.has("KV-Operation") ?? false;
+}
+
+/** Returns the expiry of an entry, in milliseconds since 1970. A deleted entry has expired. */
+export function expiryOf(headers: MsgHdrs | undefined): number {
+  return isMarker(headers) ? -Infinity : Number(headers?.get(EXPIRY) || Infinity);
+}
