@@ -12,7 +12,7 @@ import { headers } from "@nats-io/nats-core";
 import { type CallStore, MAX_STORED_BYTES } from "@plue/tools/calls";
 import { natsCallStore } from "@plue/tools/nats";
 import { SECRET, TestServer, useServer, withServer } from "./server.ts";
-import { event, spyOn } from "./world.ts";
+import { became, spyOn } from "./world.ts";
 
 const small = new Uint8Array(10);
 /** Fits into one message. */
@@ -166,12 +166,9 @@ describe("natsCallStore()", () => {
     const connection = await own.connect();
     const store = await natsCallStore(connection);
     // After the store's own subscription, so that the store has it too.
-    const lost = event();
-    void (async () => {
-      for await (const { type } of connection.status()) if (type === "disconnect") lost.come();
-    })();
+    const lost = became(connection, "disconnect");
     await own.kill();
-    await lost.came;
+    await lost;
     // The client itself would wait for five seconds.
     const soon = new Promise<never>((_, reject) =>
       setImmediate(() => reject(new Error("it waits")))

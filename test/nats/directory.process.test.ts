@@ -7,7 +7,7 @@ import { remoteTools, serveTools } from "@plue/tools/nats";
 import { Directory } from "../../src/adapters/nats/directory.ts";
 import { Offers } from "../../src/adapters/nats/offers.ts";
 import { missing, SECRET, TestServer, withServer } from "./server.ts";
-import { assertContent, event, linkOf, spyOn, useWorlds, withOwnServer } from "./world.ts";
+import { assertContent, became, linkOf, spyOn, useWorlds, withOwnServer } from "./world.ts";
 import { followChanges } from "../support/changes.ts";
 
 const ping: ToolDefinition = { name: "ping", description: "Answers.", execute: () => "pong" };
@@ -315,12 +315,9 @@ describe("The directory of tools in NATS", () => {
       onError: (error) => void log.push(error),
     });
     // After the worker's own, so that the worker has it too.
-    const lost = event();
-    void (async () => {
-      for await (const { type } of connection.status()) if (type === "disconnect") lost.come();
-    })();
+    const lost = became(connection, "disconnect");
     await own.kill();
-    await lost.came;
+    await lost;
     await served.close();
     // Nothing was sent to callers.
     assertEquals(log.map(String).filter((error) => !error.includes("disconnected")), []);

@@ -83,16 +83,6 @@ describe("Durable calls over NATS", () => {
     },
   );
 
-  for (const what of ["remote tools", "connection"]) {
-    withWorld(`ends the wait for a call when the ${what} is closed`, async (world) => {
-      const { goOn, ...slow } = slowTool(task, "built");
-      const { running, remote, connection } = await world.begin(slow);
-      await (what === "connection" ? connection.close() : remote.close());
-      assertFailed(await running, "unavailable", "the call may go on");
-      goOn.come();
-    });
-  }
-
   withWorld("does not run a call again that was aborted, and says so", async (world) => {
     const { began, aborted, tool, runs } = endlessTool(task);
     await world.serve([tool]);

@@ -1,13 +1,7 @@
 import { describe } from "bun:test";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { jetstreamManager } from "@nats-io/jetstream";
-import {
-  defineTool,
-  type ToolDefinition,
-  ToolDispatcher,
-  ToolRegistry,
-  ToolResult,
-} from "@plue/tools";
+import { defineTool, type ToolDefinition, ToolRegistry, ToolResult } from "@plue/tools";
 import {
   natsCallStore,
   remoteTools,
@@ -22,6 +16,7 @@ import { SECRET, TestServer, withServer } from "./server.ts";
 import {
   assertContent,
   assertFailed,
+  became,
   endlessTool,
   event,
   slowTool,
@@ -69,7 +64,7 @@ describe("Workers and callers over NATS", () => {
     connection.publish = (subject, ...rest) => {
       if (subject !== presence) publish(subject, ...rest);
     };
-    for await (const { type } of connection.status()) if (type === "reconnect") break;
+    await became(connection, "reconnect");
     connection.publish = publish;
     assertStringIncludes(`${world.errors[0]}`, "does not deliver this worker's own messages");
     const { dispatcher } = await world.call();
@@ -177,47 +172,30 @@ describe("Workers and callers over NATS", () => {
     assertStringIncludes(String(await aborted.came), "The caller is gone");
   });
 
-  withServer("fails calls when the server is lost, and goes on when it is back", async () => {
-    await using own = await TestServer.start();
-    const began = event();
-    const registry = new ToolRegistry({
-      tools: [ping, {
-        ...ping,
-        name: "hang",
-        execute() {
-          began.come();
-          return new Promise(() => {});
-        },
-      }],
-    });
-    const served = await serveTools(registry, await own.connect(), { secret: SECRET });
-    const near = new ToolRegistry();
-    const connection = await own.connect();
-    const remote = await remoteTools(connection, { registry: near, secret: SECRET });
-    const dispatcher = new ToolDispatcher(near);
-    const running = dispatcher.dispatch({ name: "hang" });
-    await began.came;
-    await own.kill();
-    const lost = await running;
-    assert(!lost.ok);
-    // The tool may have run, and is not idempotent.
-    const { code, retryable, ran } = lost.error;
-    assertEquals([code, retryable, ran], ["unavailable", false, "unknown"]);
-    // Nothing is sent now, nor kept to be sent.
-    assertFailed(await dispatcher.dispatch({ name: "ping" }), "unavailable");
-    const back = event();
-    void (async () => {
-      for await (const { type } of connection.status()) if (type === "reconnect") back.come();
-    })();
-    await own.start();
-    await back.came;
-    for (let isBack = false; !isBack;) {
-      await connection.flush();
-      isBack = (await dispatcher.dispatch({ name: "ping" })).ok;
-    }
-    await remote.close();
-    await served.close();
-  });
+  withOwnServer(
+    "fails calls when the server is lost, and goes on when it is back",
+    async (world, own) => {
+      const { began, tool: hang } = endlessTool({ ...ping, name: "hang" });
+      await world.serve([ping, hang]);
+      const { dispatcher, connection } = await world.call();
+      const running = dispatcher.dispatch({ name: "hang" });
+      await began.came;
+      await own.kill();
+      const lost = await running;
+      // The tool may have run, and is not idempotent.
+      assertFailed(lost, "unavailable", "", "unknown");
+      assertEquals(lost.error.retryable, false);
+      // Nothing is sent now, nor kept to be sent.
+      assertFailed(await dispatcher.dispatch({ name: "ping" }), "unavailable");
+      const back = became(connection, "reconnect");
+      await own.start();
+      await back;
+      for (let isBack = false; !isBack;) {
+        await connection.flush();
+        isBack = (await dispatcher.dispatch({ name: "ping" })).ok;
+      }
+    },
+  );
 
   withWorld("runs nothing that is unsigned, signed by others, or sent again", async (world) => {
     let runs = 0;

@@ -294,16 +294,20 @@ describe("Plain calls over NATS", () => {
     assertEquals(end.result.error.ran, "unknown");
   });
 
-  for (const isRegistry of [true, false]) {
-    const what = isRegistry ? "registry" : "connection";
-    withWorld(`says of a running call that the caller's ${what} was closed`, async (world) => {
-      const { goOn, ...slow } = slowTool(ping);
-      const { running: called, remote, connection } = await world.begin(slow);
-      await (isRegistry ? remote : connection).close();
-      const result = await called;
-      goOn.come();
-      assertFailed(result, "unavailable", "is closed; it may have run", "unknown");
-    });
+  const outcomes = { sync: "is closed; it may have run", task: "is closed; the call may go on" };
+  for (const execution of ["sync", "task"] as const) {
+    for (const what of ["registry", "connection"]) {
+      withWorld(
+        `says of a running call (${execution}) that the ${what} was closed`,
+        async (world) => {
+          const { goOn, ...slow } = slowTool({ ...ping, execution });
+          const { running, remote, connection } = await world.begin(slow);
+          await (what === "registry" ? remote : connection).close();
+          assertFailed(await running, "unavailable", outcomes[execution], "unknown");
+          goOn.come();
+        },
+      );
+    }
   }
 
   withWorld("closes a worker together with its connection", async (world) => {

@@ -37,6 +37,14 @@ export function linkOf(
   return Object.assign(link, { errors });
 }
 
+/** Resolves when the connection is lost, or is there again. */
+export async function became(
+  connection: Connection,
+  state: "disconnect" | "reconnect",
+): Promise<void> {
+  for await (const { type } of connection.status()) if (type === state) return;
+}
+
 /** An event that a test waits for. */
 export function event<T = void>(): { readonly came: Promise<T>; come(value: T): void } {
   let come: (value: T) => void = () => {};
