@@ -44,6 +44,7 @@ export type * from "./import_options.ts";
 // Targets
 export {
   type AnswerOf,
+  defineTarget,
   isTargetName,
   listTargets,
   type MessageOf,
@@ -56,7 +57,6 @@ export {
   targetOf,
   type ToolsOf,
 } from "./targets.ts";
-export { defineTarget } from "./define_target.ts";
 export { FEATURES, LIMITS } from "./target.ts";
 export type * from "./target.ts";
 export type * from "./call_format.ts";

@@ -1,7 +1,4 @@
-/**
- * The parts of which providers are made: what their records need, readers of JSON, an import session,
- * and the steps that importers of a list of tools share.
- */
+/** The modules of which providers are made, and the common steps of importers. */
 
 import {
   clip,
@@ -33,8 +30,8 @@ export interface Entry {
 }
 
 /**
- * Finds the entries: the items of a list, or of the first list that an object has under one of
- * `lists`, directly or inside one of `wrappers`. Otherwise the object is the only entry.
+ * Returns the items of a list, or of the first list that an object has under one of `lists`, directly
+ * or inside one of `wrappers`. Otherwise the object is the only entry.
  */
 export function entriesOf(
   document: unknown,
@@ -63,7 +60,7 @@ function itemsOf(items: readonly unknown[], path: string): readonly Entry[] {
   return items.map((value, index) => ({ value, path: `${path}/${index}` }));
 }
 
-/** Reads the entries that are objects, as many as the session takes. */
+/** Reads the entries that are objects, up to the limit of the session. */
 export function readEach(
   session: ImportSession,
   entries: Iterable<Entry>,
@@ -76,7 +73,7 @@ export function readEach(
   }
 }
 
-/** The hints that several providers write in the same way. */
+/** The hints that several providers write alike. */
 const HINT_FIELDS = {
   strict: "strict",
   defer_loading: "deferLoading",
@@ -85,15 +82,15 @@ const HINT_FIELDS = {
   eager_input_streaming: "eagerInputStreaming",
 } as const;
 
-/** The fields in which a provider writes a tool, besides its name and its description. */
+/** The fields of a tool of one provider, besides its name and its description. */
 export interface ToolFields {
   /** The path of the schema of the arguments; a function reads the schemas of some providers. */
   readonly parameters: string | ((imported: ImportedTool, tool: JsonRecord) => FoundSchema);
   readonly returns?: string | ((imported: ImportedTool, tool: JsonRecord) => FoundSchema);
   readonly hints?: readonly (keyof typeof HINT_FIELDS)[];
-  /** Other fields that are read. All others become extra fields. */
+  /** Other known fields. Unknown fields become extra fields. */
   readonly others?: readonly string[];
-  /** The root must have a type, as in MCP; providers assume `object`. */
+  /** The root must have a type, as in MCP. Providers assume `object`. */
   readonly typed?: true;
 }
 
@@ -105,12 +102,12 @@ export interface FoundSchema {
 export interface ToolPlace {
   /** The path of the entry. */
   readonly path: string;
-  /** The path of the tool in the entry; by default the entry itself. */
+  /** The path of the tool in the entry, if it is not the entry itself. */
   readonly at?: string;
   readonly namespace: string | undefined;
 }
 
-/** Reads a tool and adds it. `finish` returns `false` if it has rejected the tool. */
+/** Reads a tool and adds it, unless `finish` returns `false`. */
 export function readTool(
   session: ImportSession,
   tool: JsonRecord,
@@ -158,7 +155,7 @@ function keepExtra({ provider }: ImportedTool, tool: JsonRecord, known: Readonly
   if (extra.length > 0) provider.extra = Object.fromEntries(extra);
 }
 
-/** Reads the schema of the arguments; `undefined` if the tool was rejected. */
+/** Reads the schema of the arguments, or rejects the tool. */
 function readParameters(
   session: ImportSession,
   imported: ImportedTool,
@@ -185,7 +182,7 @@ function readParameters(
   return imported.parameters;
 }
 
-/** Accepts `null` below the root where it has `nullable: true`, as in schemas for OpenAPI 3.0. */
+/** Rewrites `nullable: true` below the root, as in OpenAPI 3.0, as accepting `null`. */
 function withNull(
   session: ImportSession,
   imported: ImportedTool,
@@ -208,7 +205,7 @@ function withNull(
   return read as JsonSchemaObject;
 }
 
-/** The schema of the results. A value that is not a schema is omitted, with a warning. */
+/** Reads the schema of the results. Another value is omitted, with a warning. */
 function readReturns(
   session: ImportSession,
   imported: ImportedTool,

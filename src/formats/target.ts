@@ -197,8 +197,8 @@ export type ListTarget<
   Id extends string,
   Tool,
   Part,
-  Message = Part,
   Settings extends object = object,
+  Message = Part,
 > = Target<Id, Tool, Tool[], Part, Message, Settings>;
 
 /** The argument of `defineTarget`, in which only `id`, `wire` and `calls` are required. */

@@ -3,12 +3,11 @@
 import { clip, isObject, type JsonSchema } from "../tool/mod.ts";
 import type { Answer, StreamedParts, StreamFormat, StreamStep, WireCall } from "./call_format.ts";
 
-/** A JSON object from outside. */
 export interface JsonRecord {
   readonly [key: string]: unknown;
 }
 
-/** An own member of an object, so that `constructor` is not found in every one. */
+/** Returns an own member of an object: every object inherits `constructor`. */
 export function member(value: unknown, key: string): unknown {
   return isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
 }
@@ -38,7 +37,7 @@ export function flagIn(value: unknown, key: string): boolean | undefined {
   return typeof found === "boolean" ? found : undefined;
 }
 
-/** A value for a message: a string in quotes, or the type of anything else. */
+/** Quotes a string for a message; describes the type of another value. */
 export function quote(value: unknown, length?: number): string {
   return typeof value === "string" ? `"${clip(value, length)}"` : `of type ${typeof value}`;
 }
@@ -52,14 +51,14 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** The members of a call that hold its id, its name and its arguments. */
+/** The members of a call for its id, its name and its arguments. */
 export interface CallFields {
   readonly id: string;
   readonly name: string;
   readonly input: string;
 }
 
-/** Reads a call. Only a call without a name is rejected, so that the other calls are answered. */
+/** Reads a call. A call without a name is rejected alone. */
 export function callFrom(
   { id, name, input }: CallFields,
   called: JsonRecord,
@@ -76,7 +75,22 @@ export function callFrom(
   };
 }
 
-/** Writes a streamed call as a response has it. */
+/** The step that begins a streamed call. */
+export function openStep(
+  key: string,
+  { id, name }: CallFields,
+  called: JsonRecord,
+  start?: unknown,
+): StreamStep {
+  return { type: "open", key, id: textOf(called[id]), name: textOf(called[name]), start };
+}
+
+/** The step that ends a response, if there is a stop reason. */
+export function finishSteps(reason: unknown): readonly StreamStep[] {
+  return typeof reason === "string" ? [{ type: "finish", cutOff: isCutOff(reason) }] : [];
+}
+
+/** Writes a streamed call in the form of a response. */
 export function streamedCall(
   fields: CallFields,
   { id, name, start }: StreamedParts,
@@ -91,7 +105,7 @@ export function streamedCall(
   };
 }
 
-/** An entry in a list of calls that is not a call. Only this entry is rejected. */
+/** An entry in a list of calls that is not a call, which is rejected alone. */
 export function noCall(raw: unknown): WireCall {
   return { name: "", input: undefined, raw, refusal: "it is not a call of a tool" };
 }
@@ -141,15 +155,15 @@ export class Shape {
 export interface ResponseShape {
   /** Words for the response, with an article. */
   readonly title: string;
-  /** The paths from a response to its message. A step `0` is the first item of a list, if it has one. */
+  /** The paths from a response to its message. A step `0` is the first item of a list. */
   readonly messages?: readonly string[];
-  /** The lists of a message that may hold calls. The first that it has is read. */
+  /** The lists with the calls of a message. The first list that it has is read. */
   readonly lists: readonly string[];
-  /** Other members by which a message is recognised. */
+  /** Other members of a message. */
   readonly marks?: readonly string[];
-  /** A response may have no message where its path leads. */
+  /** A response may have no message. */
   readonly mayBeEmpty?: true;
-  /** Rejects an entry of a list that is not an object as a call, and reads the others. */
+  /** An entry of a list that is not an object is rejected alone. */
   readonly onlyCalls?: true;
   /** The stop reason, in a message or in its parent. */
   reasonOf?(holder: JsonRecord): unknown;
@@ -159,7 +173,7 @@ export interface ResponseShape {
   others?(message: JsonRecord, at: string, shape: Shape): readonly WireCall[];
 }
 
-/** Makes the function that reads a response, a message, a list of entries, or one call. */
+/** Creates the reader of a response, a message, a list of entries, or one call. */
 export function callReader(places: ResponseShape): (response: unknown) => readonly WireCall[] {
   const { messages = [], lists, marks = [], onlyCalls, mayBeEmpty } = places;
   const shape = new Shape(places.title);
@@ -219,7 +233,7 @@ export function callReader(places: ResponseShape): (response: unknown) => readon
   };
 }
 
-/** The stop reasons of all providers that mean that the response is incomplete. */
+/** The stop reasons of all providers for incomplete responses. */
 const REASONS: ReadonlySet<unknown> = new Set([
   "length",
   "content_filter",
@@ -233,18 +247,17 @@ const REASONS: ReadonlySet<unknown> = new Set([
   "TIMEOUT",
 ]);
 
-/** True if a stop reason means that the response is incomplete. */
 export function isCutOff(reason: unknown): boolean {
   return REASONS.has(reason);
 }
 
 /** Marks the last call if the response is incomplete. The calls before it are complete. */
-export function markCutOff(calls: readonly WireCall[], reason: unknown): readonly WireCall[] {
+function markCutOff(calls: readonly WireCall[], reason: unknown): readonly WireCall[] {
   if (!isCutOff(reason)) return calls;
   return calls.map((call, index) => index === calls.length - 1 ? { cutOff: true, ...call } : call);
 }
 
-/** The value of a JSON text. An empty text is `{}`, and a text that is not JSON stays a text. */
+/** Parses a JSON text. An empty text is `{}`, and a text that is not JSON stays a text. */
 export function parsed(text: string): unknown {
   if (text.trim() === "") return {};
   try {
@@ -256,7 +269,7 @@ export function parsed(text: string): unknown {
   }
 }
 
-/** True if the arguments of a model that was stopped are complete: a text with a closed object. */
+/** True for the text of a complete object. */
 export function isWhole(input: unknown): boolean {
   return typeof input === "string" && input.trim() !== "" && isObject(parsed(input));
 }
@@ -265,7 +278,7 @@ export function unlessEmpty<Item>(list: readonly Item[]): Item[] | undefined {
   return list.length === 0 ? undefined : [...list];
 }
 
-/** The description, for targets where it is optional. */
+/** The description, unless it was generated. */
 export function descriptionOf(
   view: { readonly description: string; readonly sendsDescription: boolean },
 ): { description?: string } {
@@ -287,7 +300,7 @@ export type WireValue =
   | WireValue[]
   | { [key: string]: WireValue };
 
-/** Streams of whole responses. A chunk with calls has at least one of the `fields`. */
+/** Reads a stream of whole responses. A chunk with calls has one of the `fields`. */
 export function streamResponses(
   read: (response: unknown) => readonly WireCall[],
   fields: readonly string[],
@@ -308,7 +321,7 @@ export function streamResponses(
   };
 }
 
-/** The text of an answer, for targets without a field for failures. */
+/** The text of an answer for targets without a field for failures. */
 export function plainText(answer: Answer): string {
   return answer.ok ? answer.text : `Error (${answer.error.code}): ${answer.text}`;
 }

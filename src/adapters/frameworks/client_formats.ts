@@ -1,7 +1,4 @@
-/**
- * The parts of a client's API that a loop needs besides its calls: the function for requests, the
- * message in a response, and the assembly of a streamed response.
- */
+/** The clients of providers in a loop: their requests, and the messages of their responses. */
 
 import type { DecodedCall, TargetName } from "../../formats/mod.ts";
 import { fail, isObject } from "../../tool/mod.ts";
@@ -20,16 +17,14 @@ type CreateOf<Client, Target extends ClientTarget> = Target extends `anthropic${
     ? Create
   : never;
 
-/**
- * The body of a client's request. TypeScript infers the last overload, which accepts both forms.
- */
+/** The body of a request. TypeScript infers the last overload, for streamed and whole responses. */
 type BodyOf<Client, Target extends ClientTarget> = CreateOf<Client, Target> extends
   (body: infer Body, ...rest: never[]) => unknown ? Body : never;
 
 type AnswerOf<Client, Target extends ClientTarget> = CreateOf<Client, Target> extends
   (...args: never[]) => infer Answer ? Awaited<Answer> : never;
 
-/** The client's own request, passed to a loop. Its tools are sent in addition to plue's. */
+/** The client's own request. Its tools are sent in addition to plue's. */
 export type ClientRequest<Client, Target extends ClientTarget> = Omit<
   BodyOf<Client, Target>,
   "stream"
@@ -61,7 +56,6 @@ interface Assembly {
   end(calls: readonly DecodedCall[]): Json | undefined;
 }
 
-/** A client from the view of a loop. */
 export interface ClientFormat {
   /** The part of the client that sends requests. */
   readonly path: readonly string[];
@@ -70,9 +64,9 @@ export interface ClientFormat {
   /** Returns the model's message, in the form of the conversation. */
   said(response: Json): readonly unknown[];
   assemble(): Assembly;
-  /** Returns true if the provider paused its turn, and the next request resumes it. */
+  /** Returns true if the provider has paused its turn, which the next request resumes. */
   paused?(response: Json): boolean;
-  /** Returns the fields of a response that the next request must repeat. */
+  /** Returns the fields that the next request must repeat. */
   carried?(response: Json): Json | undefined;
 }
 
@@ -224,7 +218,7 @@ function addDelta(begun: { block: Record<string, unknown>; input: string }, delt
   }
 }
 
-/** Returns the input of a call. The call of an input that was cut off was rejected. */
+/** Returns the input of a call; `{}` if it was cut off, and the call was rejected. */
 function objectIn(text: string): Json {
   try {
     const value: unknown = JSON.parse(text);

@@ -1,6 +1,6 @@
 /**
- * Tools that frameworks run themselves: the AI SDK, LangChain and the OpenAI Agents SDK. No
- * framework is imported. A call goes through the dispatcher, which checks its arguments.
+ * Tools that frameworks run: the AI SDK, LangChain and the OpenAI Agents SDK, which are not imported.
+ * The dispatcher runs their calls.
  */
 
 import {
@@ -89,10 +89,7 @@ function runnable<Target extends FrameworkTarget, Context>(
   };
 }
 
-/**
- * The model's result for a suspended call. The framework cannot pass questions to a person; use
- * `onQuestion` of the context for that.
- */
+/** The model's result for a suspended call: frameworks cannot pass questions to a person. */
 function failureOf(result: ToolResult): ToolResult {
   if (!isSuspended(result)) return result;
   const { error: { code, message }, questions } = result;
@@ -120,15 +117,12 @@ export type AiSdk6ContentPart =
  * @typeParam Version The version of the SDK.
  */
 export interface RunnableAiSdkTool<Version extends 6 | 7 = 7> extends AiSdkTool {
-  /**
-   * A result with blocks is returned unchanged, with `blocks: true`, so that the application
-   * receives its metadata. Another value of that shape is wrapped as `structuredContent`.
-   */
+  /** Returns a result with blocks unchanged, with `blocks: true`, for the application's metadata. */
   execute(
     input: unknown,
     options: { readonly toolCallId: string; readonly abortSignal?: AbortSignal | undefined },
   ): Promise<unknown>;
-  /** Returns the model's part of an output, which may have been serialized as JSON. */
+  /** Returns the model's part of an output, which may have been JSON. */
   toModelOutput(options: {
     readonly toolCallId: string;
     readonly output: unknown;
@@ -139,7 +133,7 @@ export interface RunnableAiSdkTool<Version extends 6 | 7 = 7> extends AiSdkTool 
 export interface AiSdkOptions<Context = unknown, Version extends 6 | 7 = 7>
   extends FrameworkOptions<Context> {
   /**
-   * The major version of `ai`. The form of images and files in results depends on it.
+   * The major version of `ai`, which determines the form of images and files in results.
    *
    * @default {7}
    */
@@ -148,9 +142,8 @@ export interface AiSdkOptions<Context = unknown, Version extends 6 | 7 = 7>
 
 /**
  * Returns the tools as a `ToolSet` of the AI SDK (`ai` 6 and 7), which runs them. A failed call
- * throws its message, which the SDK shows to the model. The abort signal of the SDK aborts the
- * call. A suspended call throws an error whose `cause` is the result with its questions and its
- * ticket.
+ * throws its message, which the SDK shows to the model; the `cause` of a suspended call is the result
+ * with its questions and its ticket.
  *
  * @example Usage
  * ```ts
@@ -165,9 +158,6 @@ export interface AiSdkOptions<Context = unknown, Version extends 6 | 7 = 7>
  * assert.equal(await tools["ping"]?.execute({}, { toolCallId: "call_1" }), "pong");
  * ```
  *
- * @param source A toolset, or a list of tools.
- * @param options The dispatcher of the calls, and their context.
- * @returns The tools by the names that the model sees.
  * @throws {TypeError} If an option is invalid, or a tool cannot be exported.
  */
 export function toAiSdkTools<Context, Version extends 6 | 7 = 7>(
@@ -210,15 +200,12 @@ export function toAiSdkTools<Context, Version extends 6 | 7 = 7>(
   return set;
 }
 
-/** Returns true if `toModelOutput` would interpret a value as a result with blocks. */
+/** True if `toModelOutput` would read a value as a result with blocks. */
 function looksLikeBlocks(value: unknown): boolean {
   return isObject(value) && value["blocks"] === true && Array.isArray(value["content"]);
 }
 
-/**
- * Blocks that contain a value. An output may have been serialized as JSON, so no other mark is
- * possible.
- */
+/** Blocks with a value. An output may have been JSON, so no other mark is possible. */
 function blocksOf(value: unknown): object {
   const content = [{ type: "text", text: JSON.stringify(value) }];
   return { content, structuredContent: value, blocks: true };
@@ -252,11 +239,9 @@ type LangChainRun = (
 ) => Promise<unknown>;
 
 /**
- * Returns the tools for LangChain JS: for `createAgent`, `ToolNode` and `bindTools`. A failed call
- * is a `ToolMessage` with the status `error`, so the agent continues. Outside of an agent, where a
- * tool is invoked with arguments alone, it throws.
- *
- * LangChain validates arguments before plue, with its own messages.
+ * Returns the tools for `createAgent`, `ToolNode` and `bindTools` of LangChain JS. A failed call is a
+ * `ToolMessage` with the status `error`; a tool that is invoked with arguments alone throws. LangChain
+ * validates arguments before plue, with its own messages.
  *
  * @example Usage
  * ```ts ignore
@@ -266,9 +251,7 @@ type LangChainRun = (
  * const agent = createAgent({ model, tools });
  * ```
  *
- * @param source A toolset, or a list of tools.
  * @param options The dispatcher, and LangChain's `tool` and `ToolMessage`.
- * @returns The tools.
  * @throws {TypeError} If an option is invalid, or a tool cannot be exported.
  */
 export function toLangChainTools<Kit extends LangChainKit, Context>(
@@ -320,10 +303,7 @@ export interface AgentsTool {
   invoke(
     runContext: unknown,
     input: string,
-    details?: {
-      readonly toolCall?: { readonly callId: string };
-      readonly signal?: AbortSignal;
-    },
+    details?: { readonly toolCall?: { readonly callId: string }; readonly signal?: AbortSignal },
   ): Promise<string | AgentsOutput[]>;
   needsApproval(): Promise<boolean>;
   isEnabled(): Promise<boolean>;
@@ -332,24 +312,13 @@ export interface AgentsTool {
 /**
  * Returns the tools for an agent of the OpenAI Agents SDK (`@openai/agents`). They are strict if
  * their schemas allow it. The result of a failed call is its message, which begins with its code.
- * Images and documents in results are parts, which the SDK sends to the Responses API.
  *
  * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
- * import { toOpenAiAgentsTools } from "@plue/tools/frameworks";
- *
- * const ping = defineTool({ name: "ping", description: "Answers.", execute: () => "pong" });
- * const toolset = new ToolRegistry({ tools: [ping] }).select();
- * const [tool] = toOpenAiAgentsTools(toolset, { dispatcher: new ToolDispatcher(toolset) });
- * // new Agent({ name: "Assistant", tools: [tool] })
- * assert.equal(await tool?.invoke(undefined, "{}"), "pong");
+ * ```ts ignore
+ * const tools = toOpenAiAgentsTools(toolset, { dispatcher });
+ * const agent = new Agent({ name: "Assistant", tools });
  * ```
  *
- * @param source A toolset, or a list of tools.
- * @param options The dispatcher of the calls, and their context.
- * @returns The tools.
  * @throws {TypeError} If an option is invalid, or a tool cannot be exported.
  */
 export function toOpenAiAgentsTools<Context>(
@@ -379,7 +348,7 @@ export function toOpenAiAgentsTools<Context>(
   }));
 }
 
-/** Returns a result with blocks in the form of the SDK, which sends it to the Responses API. */
+/** Writes a result with blocks. The SDK sends it to the Responses API. */
 function outputOf(call: AnsweredCall, result: ToolResult): string | AgentsOutput[] {
   const written = encodeResult("openai.responses", call, result);
   if (written.type === "tool_search_output") return "";

@@ -5,19 +5,18 @@
 
 import {
   accumulateCalls,
-  type CallDispatcher,
   decodeCalls,
   type DecodedCall,
   dispatchCalls,
   encodeResults,
   type Exportable,
   type ExportNames,
-  type ExportOptions,
   Exposure,
   type ResultLoss,
   resumeTurn,
   type TargetName,
   targetOf,
+  type Turn,
   type TurnAnswers,
 } from "../../formats/mod.ts";
 import {
@@ -30,6 +29,7 @@ import {
   type ToolResult,
   wholeFrom,
 } from "../../tool/mod.ts";
+import type { FrameworkOptions } from "./framework_tools.ts";
 import {
   type ClientFormat,
   clientFormat,
@@ -40,25 +40,16 @@ import {
   type ResponseOf,
 } from "./client_formats.ts";
 
-/** The calls of a turn with suspended calls, and all results so far. It is JSON. */
-export interface SuspendedTurn {
-  readonly calls: readonly DecodedCall[];
-  /** In the order of the calls. A suspended one has its questions and its ticket. */
-  readonly results: readonly ToolResult[];
-}
+/** A turn with suspended calls, and all results so far. It is JSON. */
+export type SuspendedTurn = Pick<Turn, "calls" | "results">;
 
 /** Options of a loop. */
-export interface RunToolsOptions<Target extends ClientTarget, Context = unknown> {
-  /** The target: the provider's API, and strict or plain tools. */
+export interface RunToolsOptions<Target extends ClientTarget, Context = unknown>
+  extends FrameworkOptions<Context> {
+  /** The provider's API, and strict or plain tools. */
   readonly target: Target;
-  /** The tools: a toolset, or a list. A toolset is listed before each request. */
+  /** A toolset, which is listed before each request, or a list of tools. */
   readonly tools: Exportable;
-  /** Runs the calls: a `ToolDispatcher` over the tools. */
-  readonly dispatcher: CallDispatcher<Context>;
-  /** Fields that the host adds to each call. */
-  readonly context?: Context;
-  /** Options for the export. */
-  readonly options?: ExportOptions;
   /**
    * The maximum number of requests.
    *
@@ -69,7 +60,7 @@ export interface RunToolsOptions<Target extends ClientTarget, Context = unknown>
   readonly signal?: AbortSignal;
   /** The suspended turn of an earlier run, to resume it with its `messages`. */
   readonly suspended?: SuspendedTurn;
-  /** The answers to its questions, by the id of the call, then by the question's key. */
+  /** The answers to the questions of the turn. */
   readonly answers?: TurnAnswers;
 }
 
@@ -82,17 +73,12 @@ const FIELDS: readonly (keyof RunToolsOptions<ClientTarget>)[] = [
 export interface ToolRun<Message = unknown, Response = unknown> {
   /** The reason for the end: the model answered, `maxTurns` was reached, or calls are suspended. */
   readonly stop: "answer" | "turns" | "suspended";
-  /**
-   * The whole conversation: the request's messages, the model's messages, and the results of its
-   * calls. It can be sent unchanged. If calls are suspended, it ends before the results of their
-   * turn.
-   */
+  /** The whole conversation, without the results of a suspended turn. It can be sent unchanged. */
   readonly messages: Message[];
   /** The last response; absent if no request was made. */
   readonly response?: Response;
-  /** The turn with the suspended calls. */
   readonly suspended?: SuspendedTurn;
-  /** The images and files in results that the target does not support, if any. */
+  /** The images and files in results that the target does not take. */
   readonly losses?: readonly ResultLoss[];
 }
 
@@ -111,47 +97,19 @@ export type ToolRunEvent<Message = unknown, Response = unknown, Event = unknown>
  * Runs an agent loop until the model makes no more calls: sends the request with the tools, runs
  * the calls through the dispatcher, and sends their results.
  *
- * The client is the provider's own (`openai`, `@anthropic-ai/sdk`), or an object with the same
- * functions: `chat.completions.create`, `responses.create` or `messages.create`, by the target.
- *
  * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
- * import { runTools } from "@plue/tools/frameworks";
- *
- * const tools = new ToolRegistry({
- *   tools: [defineTool({ name: "ping", description: "Answers.", execute: () => "pong" })],
- * }).select();
- *
- * // const client = new Anthropic();
- * const client = {
- *   messages: {
- *     create: (body: { model: string; messages: object[] }) =>
- *       Promise.resolve({
- *         content: body.messages.length === 1
- *           ? [{ type: "tool_use", id: "toolu_1", name: "ping", input: {} }]
- *           : [{ type: "text", text: "It says pong." }],
- *       }),
- *   },
- * };
+ * ```ts ignore
  * const { stop, messages } = await runTools(
- *   client,
- *   { model: "claude", messages: [{ role: "user", content: "Ping it." }] },
- *   { target: "anthropic", tools, dispatcher: new ToolDispatcher(tools) },
+ *   new Anthropic(),
+ *   { model: "claude", max_tokens: 1_024, messages: [{ role: "user", content: "Ping it." }] },
+ *   { target: "anthropic", tools: toolset, dispatcher },
  * );
- * assert.equal(stop, "answer");
- * assert.deepEqual(messages[2], {
- *   role: "user",
- *   content: [{ type: "tool_result", tool_use_id: "toolu_1", content: "pong" }],
- * });
  * ```
  *
- * @param client The provider's client.
+ * @param client The provider's client (`openai`, `@anthropic-ai/sdk`), or an object with the same
+ * function: `chat.completions.create`, `responses.create` or `messages.create`.
  * @param request The client's request. Tools in it are sent before plue's.
- * @param options The tools and the dispatcher.
- * @returns The reason for the end, the conversation, and the last response. Rejects with the
- * client's error, or if the signal aborts.
+ * @returns A promise that rejects with the client's error, or if the signal aborts.
  * @throws {TypeError} If an option is invalid, a tool cannot be exported, or the client lacks the
  * function.
  */
@@ -170,7 +128,7 @@ export async function runTools<Client, const Target extends ClientTarget, Contex
 
 /**
  * {@linkcode runTools} with streamed responses: yields the provider's own events, each new message
- * of the conversation, each result, and the run last. Leaving the `for await` ends the loop.
+ * of the conversation, each result, and the run last.
  *
  * @example Usage
  * ```ts ignore
@@ -180,10 +138,7 @@ export async function runTools<Client, const Target extends ClientTarget, Contex
  * }
  * ```
  *
- * @param client The provider's client.
  * @param request The client's request, without `stream`.
- * @param options The tools and the dispatcher.
- * @returns The events. Rejects as {@linkcode runTools} does.
  */
 export function streamTools<Client, const Target extends ClientTarget, Context>(
   client: Client,
@@ -211,7 +166,7 @@ async function* loop<Context>(
   yield* new ToolLoop(client, Object(request), Object(options), streamed).run();
 }
 
-interface Turn extends SuspendedTurn {
+interface NamedTurn extends SuspendedTurn {
   readonly names: ExportNames;
 }
 
@@ -296,7 +251,7 @@ class ToolLoop<Context> {
     return { dispatcher: this.#options.dispatcher, names, context: this.#context };
   }
 
-  async #resume(suspended: SuspendedTurn): Promise<Turn> {
+  async #resume(suspended: SuspendedTurn): Promise<NamedTurn> {
     const { answers = {} } = this.#options;
     const { names } = this.#first.result();
     const options = this.#callOptions(names);
@@ -341,7 +296,7 @@ class ToolLoop<Context> {
   }
 
   /** Yields the results of a turn, and appends them. */
-  *#finishTurn({ calls, results, names }: Turn): Generator<ToolRunEvent, void> {
+  *#finishTurn({ calls, results, names }: NamedTurn): Generator<ToolRunEvent, void> {
     for (const [index, call] of calls.entries()) {
       // There are as many results as calls.
       yield { type: "result", call, result: results[index] as ToolResult };
@@ -387,7 +342,7 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** Returns a copy of the conversation; Responses also accepts it as one text. */
+/** Copies the conversation, which may be one text for Responses. */
 function conversationOf(request: Json, { conversation }: ClientFormat): unknown[] {
   const value = request[conversation];
   if (Array.isArray(value)) return [...value];

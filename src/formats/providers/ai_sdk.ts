@@ -6,14 +6,12 @@ import type { ProviderHints } from "../provider_hints.ts";
 
 // Tools
 
-/** The mark of the SDK's schemas, a registered symbol, on which all copies of the SDK agree. */
+/** The mark of the SDK's schemas: a registered symbol, the same in all copies of the SDK. */
 const SCHEMA: unique symbol = Symbol.for("vercel.ai.schema") as never;
 
 /**
- * A JSON Schema as the SDK's `jsonSchema()` makes it. The dispatcher validates.
- *
- * The SDK's own type has a symbol that it does not export, so by its type this is a Standard Schema
- * that accepts everything. At run time the SDK looks for the symbol first.
+ * A schema of the SDK's `jsonSchema()`. The SDK does not export the symbol of its type, so by this type
+ * it is a Standard Schema that accepts everything. At run time the SDK looks for the symbol first.
  */
 export interface AiSdkSchema {
   readonly "~standard": {
@@ -45,7 +43,7 @@ export interface AiSdkToolSet {
   [name: string]: AiSdkTool;
 }
 
-/** The SDK passes the schema on to a provider. */
+/** The SDK passes the schema to a provider. */
 const KEYWORDS: kit.KeywordTable = Object.freeze({
   ...kit.READ_BY_THE_MODEL,
   ...kit.replacing("boolean schema"),
@@ -134,18 +132,8 @@ const AI_SDK: kit.Target<
   title: "Vercel AI SDK 7",
   source: "ai 7.0.173, @ai-sdk/provider-utils 5.0.81; 2026-11-20",
   features: [
-    "title",
-    "returns",
-    "examples",
-    "annotations",
-    "icons",
-    "meta",
-    "strict",
-    "deferLoading",
-    "allowedCallers",
-    "async",
-    "cacheControl",
-    "eagerInputStreaming",
+    ...["title", "returns", "examples", "annotations", "icons", "meta", "strict"] as const,
+    ...kit.HINT_FEATURES.filter((feature) => feature !== "taskSupport"),
   ],
   extra: "all",
   input: KEYWORDS,
@@ -213,7 +201,7 @@ const AI_SDK: kit.Target<
         : { ...head, output: { type: "json", value: answer.value } };
     },
     gather: (parts) => [{ role: "tool", content: [...parts] }],
-    // Every file: the SDK passes it on, and the package of the provider accepts or rejects it.
+    // The SDK passes every file on, and the package of the provider accepts or rejects it.
     media: {
       text: (text) => ({ type: "text", text }),
       file: ({ mimeType: mediaType, data, name }) => ({
@@ -223,7 +211,7 @@ const AI_SDK: kit.Target<
         ...defined({ filename: name }),
       }),
     },
-    // The part `tool-call` repeats what `tool-input-*` parts say.
+    // The part `tool-call` has all of a call.
     stream() {
       let count = 0;
       return {

@@ -8,7 +8,7 @@ import { OPENAI_FORMATS } from "./openai.ts";
 
 // Tools
 
-/** An allowed caller of a tool: the model, or a version of the code execution tool. */
+/** An allowed caller: the model, or a version of the code execution tool. */
 export type AnthropicCaller =
   | "direct"
   | "code_execution_20250825"
@@ -28,22 +28,21 @@ export interface AnthropicTool {
   eager_input_streaming?: boolean;
 }
 
-/** A request with other property keys is rejected. */
+/** The legal property keys. */
 export const ANTHROPIC_KEYS: NameRule = { also: ".-", max: 64, separator: "_" };
 
-/** Text for the model, which must be valid 2020-12 with a plain object at the root. */
+/** Text for the model: valid 2020-12 with a plain object at the root. */
 export const ANTHROPIC_RULES: kit.KeywordTable = Object.freeze({
   ...kit.READ_BY_THE_MODEL,
   ...kit.replacing("root composition", "odd property key"),
   "$ref external": kit.REJECTED,
 });
 
-/** The values of `format` that strict mode takes. */
+/** The values of `format` in strict mode. */
 export const ANTHROPIC_FORMATS: readonly string[] = [...OPENAI_FORMATS, "uri"];
 
-/** A caller by the names of this API: calls from code name a version of the code tool. */
 function callerOf(name: string): AnthropicCaller {
-  // Importers keep the names of this API; `programmatic` is OpenAI's.
+  // `programmatic` is OpenAI's name.
   return (name === "programmatic" ? "code_execution_20260120" : name) as AnthropicCaller;
 }
 
@@ -57,13 +56,6 @@ export interface AnthropicRequest {
 
 const CALL: kit.CallFields = { id: "id", name: "name", input: "input" };
 
-/** A deferred tool that a search has found. */
-export interface AnthropicToolReference {
-  type: "tool_reference";
-  tool_name: string;
-}
-
-/** The images that the API takes. */
 const IMAGES = ["jpeg", "png", "gif", "webp"] as const;
 
 /** A part of a result. */
@@ -79,14 +71,11 @@ export type AnthropicContentBlock =
     title?: string;
   };
 
-/**
- * The block that answers one call: a text, the parts of a result, or the tools that a search for
- * tools has found.
- */
+/** The block that answers one call. */
 export interface AnthropicToolResult {
   type: "tool_result";
   tool_use_id: string;
-  content: string | AnthropicToolReference[] | AnthropicContentBlock[];
+  content: string | { type: "tool_reference"; tool_name: string }[] | AnthropicContentBlock[];
   is_error?: true;
 }
 
@@ -96,9 +85,8 @@ export interface AnthropicToolMessage {
   content: AnthropicToolResult[];
 }
 
-/** The references to found tools of the request; a text if there are none. */
 function contentOf(answer: kit.Answer): AnthropicToolResult["content"] {
-  // The export wrote them.
+  // The tools that a search has found, as the export wrote them.
   const found = (answer.ok ? answer.found ?? [] : []) as readonly AnthropicTool[];
   if (answer.ok && answer.blocks?.parts !== undefined) {
     return answer.blocks.parts as AnthropicContentBlock[];
@@ -115,13 +103,7 @@ function steps(event: kit.JsonRecord): readonly kit.StreamStep[] {
     case "content_block_start":
       if (!isObject(block) || block["type"] !== "tool_use") return [];
       return [
-        {
-          type: "open",
-          key,
-          id: kit.textOf(block["id"]),
-          name: kit.textOf(block["name"]),
-          start: block,
-        },
+        kit.openStep(key, CALL, block, block),
         // A block that comes with its input has no deltas.
         ...(isObject(block["input"]) && Object.keys(block["input"]).length > 0
           ? [{ type: "input", key, text: JSON.stringify(block["input"]) } as const]
@@ -134,11 +116,8 @@ function steps(event: kit.JsonRecord): readonly kit.StreamStep[] {
         : [];
     case "content_block_stop":
       return [{ type: "close", key }];
-    case "message_delta": {
-      const reason = isObject(delta) ? delta["stop_reason"] : undefined;
-      if (typeof reason !== "string") return [];
-      return [{ type: "finish", cutOff: kit.isCutOff(reason) }];
-    }
+    case "message_delta":
+      return kit.finishSteps(kit.member(delta, "stop_reason"));
     case "message_stop":
       return [{ type: "finish", cutOff: false }];
     default:
@@ -182,7 +161,7 @@ function readEntry(
   });
 }
 
-/** The cache hint with a time to live, which Bedrock has as well; `undefined` for another time. */
+/** Returns the cache hint with a time to live; `undefined` for an unknown time. */
 export function cacheFor(ttl: unknown): ProviderHints["cacheControl"] {
   if (ttl === undefined) return { type: "ephemeral" };
   return ttl === "5m" || ttl === "1h" ? { type: "ephemeral", ttl } : undefined;
@@ -192,8 +171,8 @@ type AnthropicTarget<Id extends string> = kit.ListTarget<
   Id,
   AnthropicTool,
   AnthropicToolResult,
-  AnthropicToolMessage,
-  AnthropicRequest
+  AnthropicRequest,
+  AnthropicToolMessage
 >;
 
 const ANTHROPIC: AnthropicTarget<"anthropic"> = kit.makeTarget({

@@ -17,7 +17,7 @@ export interface BedrockTool {
   cachePoint?: never;
 }
 
-/** An entry of `toolConfig.tools`: the tools before it are cached. */
+/** An entry of `toolConfig.tools` that caches the tools before it. */
 export interface BedrockCachePoint {
   cachePoint: { type: "default"; ttl?: "5m" | "1h" };
   toolSpec?: never;
@@ -46,7 +46,7 @@ const IMAGES = ["gif", "jpeg", "png", "webp"] as const;
 const DOCUMENTS = ["csv", "doc", "docx", "html", "md", "pdf", "txt", "xls", "xlsx"] as const;
 const VIDEOS = ["flv", "mkv", "mov", "mp4", "mpeg", "three_gp", "webm", "wmv"] as const;
 
-/** Bytes, which are base64 when they are written as JSON: that is how the REST API takes them. */
+/** Bytes, whose JSON is base64, as in the REST API. */
 export interface BedrockBytes {
   bytes: Uint8Array;
 }
@@ -64,7 +64,7 @@ function bytesOf({ data }: kit.MediaFile): BedrockBytes {
   return { bytes };
 }
 
-/** A name that the API takes: no other document of the conversation may have it. */
+/** Returns a legal name, which no other document of the conversation has. */
 function nameOf({ name = "" }: kit.MediaFile, id: string): string {
   const plain = (text: string): string =>
     text.replace(/[^A-Za-z0-9 ()[\]-]+/g, " ").replace(/ +/g, " ").trim().slice(0, 90);
@@ -93,24 +93,21 @@ function steps(event: kit.JsonRecord): readonly kit.StreamStep[] {
   if (isObject(start)) {
     const use = kit.objectIn(start["start"], "toolUse");
     if (use === undefined || use["type"] === "server_tool_use") return [];
-    return [{ type: "open", key, id: kit.textOf(use["toolUseId"]), name: kit.textOf(use["name"]) }];
+    return [kit.openStep(key, CALL, use)];
   }
   if (isObject(delta)) {
     const use = kit.objectIn(delta["delta"], "toolUse");
     return use === undefined ? [] : [{ type: "text", key, text: kit.textIn(use, "input") ?? "" }];
   }
   if (isObject(stop)) return [{ type: "close", key }];
-  const { messageStop } = event;
-  return isObject(messageStop)
-    ? [{ type: "finish", cutOff: kit.isCutOff(messageStop["stopReason"]) }]
-    : [];
+  return kit.finishSteps(kit.member(event["messageStop"], "stopReason"));
 }
 
 // Import
 
 const TOOL: kit.ToolFields = { parameters: "inputSchema/json", hints: ["strict"] };
 
-/** A cache point covers the tools before it. The last of them keeps it as a hint. */
+/** A cache point covers the tools before it, and becomes a hint of the last of them. */
 function readCachePoint(
   session: kit.ImportSession,
   last: kit.ImportedTool | undefined,
@@ -151,7 +148,6 @@ type BedrockTarget<Id extends string> = kit.Target<
   BedrockRequest
 >;
 
-/** `toolConfig.tools`. Without a tool, omit `toolConfig`: an empty list is rejected. */
 const BEDROCK: BedrockTarget<"bedrock"> = kit.makeTarget({
   id: "bedrock",
   title: "AWS Bedrock Converse",
@@ -233,7 +229,6 @@ const BEDROCK: BedrockTarget<"bedrock"> = kit.makeTarget({
   },
 });
 
-/** The same with `strict: true`, for the models that have it. */
 const BEDROCK_STRICT: BedrockTarget<"bedrock.strict"> = kit.makeTarget({
   ...BEDROCK,
   id: "bedrock.strict",

@@ -1,6 +1,4 @@
-/**
- * Google Gemini and Vertex AI: function declarations with JSON Schema, or with the typed schema.
- */
+/** Google Gemini and Vertex AI: function declarations with JSON Schema, or with the typed schema. */
 
 import { clip, defined, isObject, type JsonValue } from "../../tool/mod.ts";
 import * as kit from "../provider_kit.ts";
@@ -16,12 +14,9 @@ export interface GeminiFunction {
   responseJsonSchema?: unknown;
 }
 
-/** The kinds of value in a typed schema. */
-export type GeminiType = "STRING" | "NUMBER" | "INTEGER" | "BOOLEAN" | "ARRAY" | "OBJECT";
-
-/** Gemini's typed schema, with all keys that it has. Lengths are 64-bit, and so they are texts. */
+/** Gemini's typed schema. Lengths are 64-bit integers, so they are texts. */
 export interface GeminiSchema {
-  type?: GeminiType;
+  type?: "STRING" | "NUMBER" | "INTEGER" | "BOOLEAN" | "ARRAY" | "OBJECT";
   format?: string;
   title?: string;
   description?: string;
@@ -75,7 +70,7 @@ const readContent = kit.callReader({
   marks: ["promptFeedback", "usageMetadata", "serverContent", "finishReason", "role"],
   mayBeEmpty: true,
   isCall: (part) =>
-    // A list of calls, as the SDK's `functionCalls` has it, has the call itself.
+    // The SDK's list `functionCalls` has the calls themselves.
     kit.given(part, "functionCall") ||
     (typeof part["name"] === "string" && !kit.given(part, "functionResponse")),
   call: (part, at, shape) =>
@@ -84,7 +79,7 @@ const readContent = kit.callReader({
       : callOf(part),
 });
 
-/** Reads a response, a candidate, a content, a list of parts, one part, or a live `toolCall`. */
+/** Reads a response or a part of it, or a live `toolCall`. */
 function read(response: unknown): readonly kit.WireCall[] {
   const live = kit.listIn(kit.member(response, "toolCall"), "functionCalls");
   return live === undefined
@@ -105,7 +100,6 @@ export interface GeminiInlineData {
   inlineData: { mimeType: string; data: string };
 }
 
-/** The response to a successful call, and its files. */
 function responseOf(
   { value, text, blocks }: kit.Answer & { readonly ok: true },
 ): Pick<GeminiFunctionResponse["functionResponse"], "response" | "parts"> {
@@ -133,7 +127,7 @@ export interface GeminiToolContent {
   parts: GeminiFunctionResponse[];
 }
 
-/** Gemini takes `$ref` in a response for a reference to a part, and rejects the request. */
+/** Gemini rejects a request with `$ref` in a response, as a reference to an unknown part. */
 function hasReference(value: JsonValue): boolean {
   const open: JsonValue[] = [value];
   for (let at = open.pop(); at !== undefined; at = open.pop()) {
@@ -146,17 +140,16 @@ function hasReference(value: JsonValue): boolean {
 
 // Import
 
-/** The fields that are read, each schema in one of three. */
+/** The known fields. Each schema has three names. */
 const KNOWN: readonly string[] = ["parameters", "response"].flatMap((field) => [
   field,
   `${field}JsonSchema`,
   `${field}_json_schema`,
 ]).concat("behavior");
 
-/** A list of declarations is in an entry of `tools`. */
 const DECLARATIONS = ["functionDeclarations", "function_declarations"] as const;
 
-function entries(document: unknown, session?: kit.ImportSession): ReturnType<typeof kit.entriesOf> {
+function entries(document: unknown, session?: kit.ImportSession): readonly kit.Entry[] {
   return kit.entriesOf(document, ["tools", ...DECLARATIONS], ["config"], session);
 }
 
@@ -189,7 +182,7 @@ function readDeclaration(
   });
 }
 
-/** The JSON Schema of a field, translated from a typed schema if it is one. */
+/** Returns the JSON Schema of a field, translated if it is a typed schema. */
 function schemaOf(
   session: kit.ImportSession,
   imported: kit.ImportedTool,
@@ -279,7 +272,7 @@ const GEMINI: GeminiTarget<"gemini", GeminiFunction> = kit.makeTarget({
   },
 });
 
-/** The same with `parameters`, which older models and gateways want. */
+/** The same with `parameters`, for older models and gateways. */
 const GEMINI_TYPED: GeminiTarget<"gemini.typed", GeminiTypedFunction> = kit.makeTarget({
   ...GEMINI,
   id: "gemini.typed",

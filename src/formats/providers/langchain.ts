@@ -21,7 +21,6 @@ export interface LangChainRequest {
 
 const CALL: kit.CallFields = { id: "id", name: "name", input: "args" };
 
-/** The stop reason from the provider's package; `undefined` if it is absent. */
 function stopReason(message: kit.JsonRecord): string | undefined {
   for (const holder of ["response_metadata", "additional_kwargs"]) {
     const fields = message[holder];
@@ -35,20 +34,18 @@ function stopReason(message: kit.JsonRecord): string | undefined {
 }
 
 // Not an interface: only a type alias is assignable to LangChain's index signature.
-/**
- * The fields of the message that answers one call. It is also a valid argument of `new ToolMessage`.
- */
+/** The message that answers one call, or the argument of `new ToolMessage`. */
 export type LangChainToolMessage = {
   type: "tool";
   tool_call_id: string;
   name: string;
   content: string | LangChainContentBlock[];
   status: "success" | "error";
-  /** The part of the result for the application, which models do not receive. */
+  /** Data for the application, which models do not receive. */
   artifact?: { structuredContent?: unknown; metadata?: unknown };
 };
 
-/** A part of a result, in the form that the packages of the providers read. */
+/** A part of a result. */
 export type LangChainContentBlock =
   | { type: "text"; text: string }
   | { type: "image_url"; image_url: { url: string } }
@@ -60,7 +57,7 @@ export type LangChainContentBlock =
     metadata?: { filename: string };
   };
 
-/** How LangChain streams calls: `tool_call_chunks`, identified by their index or their id. */
+/** Reads `tool_call_chunks`, identified by their index or their id. */
 function streamToolCallChunks(): kit.StreamFormat {
   let last = "";
   return {
@@ -73,20 +70,13 @@ function streamToolCallChunks(): kit.StreamFormat {
         if (typeof index === "number" || typeof index === "string") last = `#${index}`;
         else if (id !== undefined) last = id;
         const key = last;
-        const steps: kit.StreamStep[] = [{
-          type: "open",
-          key,
-          id,
-          name: kit.textOf(chunk["name"]),
-        }];
+        const steps = [kit.openStep(key, CALL, chunk)];
         if (typeof chunk["args"] === "string") {
           steps.push({ type: "text", key, text: chunk["args"] });
         }
         return steps;
       });
-      const reason = stopReason(kwargs);
-      if (reason !== undefined) found.push({ type: "finish", cutOff: kit.isCutOff(reason) });
-      return found;
+      return [...found, ...kit.finishSteps(stopReason(kwargs))];
     },
     rebuild: (parts) =>
       kit.streamedCall(CALL, parts, kit.parsed(parts.text), { type: "tool_call" }),
@@ -97,7 +87,6 @@ function streamToolCallChunks(): kit.StreamFormat {
 const LANGCHAIN: kit.ListTarget<
   "langchain",
   LangChainTool,
-  LangChainToolMessage,
   LangChainToolMessage,
   LangChainRequest
 > = kit.makeTarget({
@@ -163,7 +152,7 @@ const LANGCHAIN: kit.ListTarget<
         ...(Object.keys(artifact).length === 0 ? {} : { artifact }),
       };
     },
-    // Every file: LangChain passes it on, and the package of the provider accepts or rejects it.
+    // LangChain passes every file on, and the package of the provider accepts or rejects it.
     media: {
       text: (text) => ({ type: "text", text }),
       file({ mimeType, data, name }) {

@@ -37,7 +37,7 @@ export interface Mcp2025Tool extends McpTool {
   outputSchema?: kit.ObjectSchema;
 }
 
-/** The client gets all of 2020-12, and adapts it to its model. */
+/** The client receives all of 2020-12. */
 const KEYWORDS: kit.KeywordTable = Object.freeze({
   ...kit.COPIED,
   "$ref external": kit.ADVISORY,
@@ -45,7 +45,7 @@ const KEYWORDS: kit.KeywordTable = Object.freeze({
   "propertyOrdering": kit.ADVISORY,
 });
 
-/** Clients of the older revisions require that each property is an object. */
+/** Clients of older revisions require an object for each property. */
 const OLDER_KEYWORDS: kit.KeywordTable = Object.freeze({
   ...KEYWORDS,
   ...kit.replacing("boolean schema"),
@@ -100,26 +100,23 @@ function requestId(raw: unknown): string | number | undefined {
 
 /** The result of `tools/call`. */
 export interface McpToolResult {
-  /** From revision 2026-07-28 on. */
+  /** Since revision 2026-07-28. */
   resultType?: "complete";
   content: ContentBlock[];
-  /** An object, until revision 2026-07-28. */
+  /** An object before revision 2026-07-28. */
   structuredContent?: JsonValue;
   isError?: true;
-  /** For the client. */
   _meta?: { [key: string]: unknown };
 }
 
-/** The answer to a whole JSON-RPC request. */
+/** The response to a JSON-RPC request. */
 export interface McpToolResponse {
   jsonrpc: "2.0";
   id: string | number;
   result: McpToolResult;
 }
 
-/**
- * The answer to a call: the result, in a JSON-RPC response if the call came as a JSON-RPC request.
- */
+/** The result, in a JSON-RPC response if the call was a JSON-RPC request. */
 export type McpToolAnswer = McpToolResult | McpToolResponse;
 
 function resultOf(answer: kit.Answer, complete: boolean): McpToolResult {
@@ -148,11 +145,8 @@ const TOOL: kit.ToolFields = {
   typed: true,
 };
 
-/** The tools of a list, of a result of `tools/list`, or of a JSON-RPC response with one. */
-function entries(
-  document: unknown,
-  session?: kit.ImportSession,
-): ReturnType<typeof kit.entriesOf> {
+/** The tools of a list, of a result of `tools/list`, or of a JSON-RPC response. */
+function entries(document: unknown, session?: kit.ImportSession): readonly kit.Entry[] {
   return kit.entriesOf(document, ["tools"], ["result"], session);
 }
 
@@ -180,9 +174,8 @@ function readEntry(
   kit.readTool(session, tool, { path, namespace }, TOOL, (imported, parameters) => {
     const header = wrongHeader(parameters);
     if (header !== undefined) {
-      const message = `has a wrong "x-mcp-header" at "${
-        clip(header.path, 200)
-      }": ${header.message}`;
+      const where = clip(header.path, 200);
+      const message = `has a wrong "x-mcp-header" at "${where}": ${header.message}`;
       const at = `${path}/inputSchema${header.path}`;
       if (transport === "http") {
         session.rejectTool(imported, "x-mcp-header", `it ${message}`, at);
@@ -201,7 +194,7 @@ const isFlag = (value: unknown): value is boolean => typeof value === "boolean";
 const isIcons = (value: unknown): value is readonly ToolIcon[] =>
   Array.isArray(value) && value.every((icon) => kit.textIn(icon, "src") !== undefined);
 
-/** Reads the fields that have the right type. Others are omitted, with a warning. */
+/** Reads the fields. A field of the wrong type is omitted, with a warning. */
 function readFields(
   session: kit.ImportSession,
   imported: kit.ImportedTool,
@@ -240,7 +233,7 @@ function readFields(
   session.warn(imported, `${imported.path}/_meta/provider`, "_meta", message);
 }
 
-/** Reads `execution`, whose other fields stay extra fields. */
+/** Reads `execution`. Its other fields stay extra fields. */
 function readTaskSupport({ provider }: kit.ImportedTool): void {
   const { execution, ...rest } = provider.extra ?? {};
   const { taskSupport, ...more } = isObject(execution) ? execution : {};
@@ -261,10 +254,7 @@ interface HeaderProblem {
   readonly message: string;
 }
 
-/**
- * The first wrong `x-mcp-header` in a schema of arguments. A right one is an HTTP token, is unique,
- * and stands on a string, integer or boolean that is reached through `properties` alone.
- */
+/** Returns the first wrong `x-mcp-header` in a schema of arguments. */
 function wrongHeader(schema: kit.JsonRecord): HeaderProblem | undefined {
   const taken = new Set<string>();
   let wrong: HeaderProblem | undefined;
@@ -286,7 +276,7 @@ function wrongHeader(schema: kit.JsonRecord): HeaderProblem | undefined {
   return wrong;
 }
 
-/** How a revision takes results: from 2026-07-28 on, they say that they are complete. */
+/** @param complete True since revision 2026-07-28, in which results have a `resultType`. */
 function callFormat(complete: boolean): kit.CallFormat<McpToolAnswer, McpToolAnswer> {
   return {
     // A request, its `params`, or a list of either.
@@ -303,39 +293,37 @@ function callFormat(complete: boolean): kit.CallFormat<McpToolAnswer, McpToolAns
   };
 }
 
+type McpTarget<Id extends string, Tool = Mcp2025Tool> = kit.ListTarget<Id, Tool, McpToolAnswer>;
+
 /** Revision 2025-06-18: no icons, no `execution`. */
-const MCP_2025_06_18: kit.ListTarget<"mcp@2025-06-18", Mcp2025Tool, McpToolAnswer> = kit.makeTarget(
-  {
-    id: "mcp@2025-06-18",
-    title: "MCP 2025-06-18",
-    source: "modelcontextprotocol schema b0f60ba5, @modelcontextprotocol/sdk 1.32.2; 2026-11-20",
-    names: { also: ".-", max: 128, separator: "." },
-    features: FEATURES,
-    // Only revision 2025-11-25 has `execution`.
-    extra: { source: "mcp", without: ["execution"] },
-    input: OLDER_KEYWORDS,
-    output: { keywords: OLDER_KEYWORDS, root: "object" },
-    draft07: true,
-    // Other results than objects are wrapped, so the root of a result schema is an object.
-    wire: (view) => wire(view, false, false) as Mcp2025Tool,
-    calls: callFormat(false),
-  },
-);
+const MCP_2025_06_18: McpTarget<"mcp@2025-06-18"> = kit.makeTarget({
+  id: "mcp@2025-06-18",
+  title: "MCP 2025-06-18",
+  source: "modelcontextprotocol schema b0f60ba5, @modelcontextprotocol/sdk 1.32.2; 2026-11-20",
+  names: { also: ".-", max: 128, separator: "." },
+  features: FEATURES,
+  // Only revision 2025-11-25 has `execution`.
+  extra: { source: "mcp", without: ["execution"] },
+  input: OLDER_KEYWORDS,
+  output: { keywords: OLDER_KEYWORDS, root: "object" },
+  draft07: true,
+  // Other results than objects are wrapped, so the root of a result schema is an object.
+  wire: (view) => wire(view, false, false) as Mcp2025Tool,
+  calls: callFormat(false),
+});
 
 /** Revision 2025-11-25: icons, and calls as tasks. */
-const MCP_2025_11_25: kit.ListTarget<"mcp@2025-11-25", Mcp2025Tool, McpToolAnswer> = kit.makeTarget(
-  {
-    ...MCP_2025_06_18,
-    id: "mcp@2025-11-25",
-    title: "MCP 2025-11-25",
-    features: [...FEATURES, "icons", "taskSupport"],
-    extra: { source: "mcp" },
-    wire: (view) => wire(view, true, true) as Mcp2025Tool,
-  },
-);
+const MCP_2025_11_25: McpTarget<"mcp@2025-11-25"> = kit.makeTarget({
+  ...MCP_2025_06_18,
+  id: "mcp@2025-11-25",
+  title: "MCP 2025-11-25",
+  features: [...FEATURES, "icons", "taskSupport"],
+  extra: { source: "mcp" },
+  wire: (view) => wire(view, true, true) as Mcp2025Tool,
+});
 
 /** Revision 2026-07-28: any schema for the result; tasks have become an extension. */
-const MCP_2026_07_28: kit.ListTarget<"mcp@2026-07-28", McpTool, McpToolAnswer> = kit.makeTarget({
+const MCP_2026_07_28: McpTarget<"mcp@2026-07-28", McpTool> = kit.makeTarget({
   ...MCP_2025_06_18,
   id: "mcp@2026-07-28",
   title: "MCP 2026-07-28",

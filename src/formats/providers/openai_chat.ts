@@ -1,34 +1,21 @@
-/**
- * OpenAI Chat Completions and its strict mode; and the providers whose messages have `tool_calls` as
- * well: Mistral, Ollama and Cohere.
- */
+/** The providers whose messages have `tool_calls`: OpenAI Chat, Mistral, Ollama and Cohere. */
 
 import { defined, isObject } from "../../tool/mod.ts";
 import * as kit from "../provider_kit.ts";
 import { OPENAI_FORMATS, OPENAI_STRICT_LIMITS } from "./openai.ts";
 
-/** A function as Chat Completions, and the providers that follow it, take it. */
+/** A function of Chat Completions and of similar APIs. */
 export interface FunctionTool {
   type: "function";
-  function: {
-    name: string;
-    description?: string;
-    parameters: kit.ObjectSchema;
-  };
+  function: { name: string; description?: string; parameters: kit.ObjectSchema };
 }
 
 function functionTool(view: kit.ToolView): FunctionTool {
-  return {
-    type: "function",
-    function: {
-      name: view.name,
-      ...kit.descriptionOf(view),
-      parameters: view.parameters,
-    },
-  };
+  const { name, parameters } = view;
+  return { type: "function", function: { name, ...kit.descriptionOf(view), parameters } };
 }
 
-/** The settings of a chat request. `Required` is the provider's word for at least one call. */
+/** The settings of a request. `Required` is the provider's word for at least one call. */
 interface FunctionSettings<Required> {
   tool_choice?: "auto" | "none" | Required | { type: "function"; function: { name: string } };
   parallel_tool_calls?: boolean;
@@ -53,7 +40,6 @@ function chooseFunction<Required extends string>(
 export const CUSTOM_TOOL =
   "it is a call of a custom tool, which takes text, and only functions were offered";
 
-/** Reads a whole response, a choice, a message, a list of calls, or one call, also of an SDK. */
 function functionCallReader(title: string): kit.CallFormat["read"] {
   return kit.callReader({
     title,
@@ -80,8 +66,8 @@ function callOf(raw: kit.JsonRecord): kit.WireCall {
 }
 
 /**
- * Reads the chunks of a stream. A chunk names a call by its index, and gives id and name once. Some
- * servers leave the index out, or give every call index 0: then a new id with a name begins a call.
+ * Reads the chunks of a stream. The first chunk of a call has its id and name. Some servers omit the
+ * index, or use 0 for all calls: then a new id with a name begins a call.
  */
 function streamFunctionCalls(): kit.StreamFormat {
   const keys = new Map<unknown, { readonly key: string; readonly id: string | undefined }>();
@@ -102,12 +88,11 @@ function streamFunctionCalls(): kit.StreamFormat {
     const id = kit.textOf(delta["id"]);
     const name = kit.textOf(called?.["name"]);
     const key = keyOf(delta, id, name);
-    const steps: kit.StreamStep[] = [{ type: "open", key, id, name }];
+    const open: kit.StreamStep = { type: "open", key, id, name };
     const text = called?.["arguments"];
-    if (typeof text === "string") steps.push({ type: "text", key, text });
+    if (typeof text === "string") return [open, { type: "text", key, text }];
     // Some servers send a whole call, with its arguments as an object.
-    else if (isObject(text)) steps.push({ type: "input", key, text: JSON.stringify(text) });
-    return steps;
+    return isObject(text) ? [open, { type: "input", key, text: JSON.stringify(text) }] : [open];
   }
 
   return {
@@ -121,14 +106,12 @@ function streamFunctionCalls(): kit.StreamFormat {
       const calls = delta["tool_calls"] ?? delta["toolCalls"];
       const found = (Array.isArray(calls) ? calls : []).filter(isObject).flatMap(deltaSteps);
       const reason = choice["finish_reason"] ?? choice["finishReason"];
-      if (typeof reason === "string") found.push({ type: "finish", cutOff: kit.isCutOff(reason) });
-      return found;
+      return [...found, ...kit.finishSteps(reason)];
     },
     rebuild: rebuildFunctionCall,
   };
 }
 
-/** The call in the form of an unstreamed message. */
 function rebuildFunctionCall({ id, name, text }: kit.StreamedParts): unknown {
   return { ...defined({ id }), type: "function", function: { name, arguments: text } };
 }
@@ -153,7 +136,6 @@ export interface OpenAiChatToolMessage {
 type OpenAiChat<Id extends string> = kit.ListTarget<
   Id,
   OpenAiChatTool,
-  OpenAiChatToolMessage,
   OpenAiChatToolMessage,
   OpenAiChatRequest
 >;
@@ -213,11 +195,10 @@ export interface MistralToolMessage extends OpenAiChatToolMessage {
 /** The settings of a chat request. */
 export interface MistralRequest extends FunctionSettings<"any"> {}
 
-/** The subset of its strict mode is not documented: it is not used. */
+// The schemas of its strict mode are not documented.
 const MISTRAL: kit.ListTarget<
   "mistral",
   FunctionTool,
-  MistralToolMessage,
   MistralToolMessage,
   MistralRequest
 > = kit.makeTarget({
@@ -287,7 +268,7 @@ export interface CohereToolMessage {
   content: CohereToolContent[];
 }
 
-/** An object as a document, which citations can name; anything else as text. */
+/** An object is a document, which citations can name; other values are texts. */
 export type CohereToolContent =
   | { type: "document"; document: { data: { [key: string]: unknown } } }
   | { type: "text"; text: string };
@@ -301,7 +282,6 @@ function cohereSteps(event: kit.JsonRecord): readonly kit.StreamStep[] {
   const key = String(event["index"]);
   const { type, delta } = event;
   const message = kit.objectIn(delta, "message");
-  // Each event is about one call.
   const call = kit.objectIn(message, "tool_calls") ?? kit.objectIn(message, "toolCalls") ?? {};
   const called = kit.objectIn(call, "function");
   const text: kit.StreamStep = { type: "text", key, text: kit.textIn(called, "arguments") ?? "" };
@@ -318,11 +298,10 @@ function cohereSteps(event: kit.JsonRecord): readonly kit.StreamStep[] {
   return [{ type: "finish", cutOff: kit.isCutOff(reason) }];
 }
 
-/** The `tools` of a chat request. Strictness is `strict_tools`, for the request as a whole. */
+// Its strict mode, `strict_tools`, is a setting of the whole request.
 const COHERE: kit.ListTarget<
   "cohere",
   FunctionTool,
-  CohereToolMessage,
   CohereToolMessage,
   CohereRequest
 > = kit.makeTarget({

@@ -1,10 +1,7 @@
-/**
- * OpenAI Responses, with namespaces, deferred loading and result schemas; its strict mode; and
- * Realtime, which has the same output items.
- */
+/** OpenAI Responses and its strict mode, and Realtime, which has the same output items. */
 
 import { OPENAI_NAME_RULE } from "../../select/mod.ts";
-import { defined, isObject } from "../../tool/mod.ts";
+import { defined, isObject, once } from "../../tool/mod.ts";
 import * as kit from "../provider_kit.ts";
 import { OPENAI_FORMATS, OPENAI_STRICT_LIMITS } from "./openai.ts";
 import { CUSTOM_TOOL } from "./openai_chat.ts";
@@ -13,7 +10,7 @@ import { CUSTOM_TOOL } from "./openai_chat.ts";
 
 /** A function in the `tools` of a Responses request, or inside a namespace. */
 export interface OpenAiResponsesFunction extends OpenAiRealtimeTool {
-  /** Always sent: without it, the API tries strict mode by itself. */
+  /** Required: without it, the API tries strict mode. */
   strict: boolean;
   output_schema?: kit.WireSchema;
   defer_loading?: boolean;
@@ -21,7 +18,7 @@ export interface OpenAiResponsesFunction extends OpenAiRealtimeTool {
   async?: boolean;
 }
 
-/** Functions under one name. */
+/** A namespace of functions. */
 export interface OpenAiResponsesNamespace {
   type: "namespace";
   name: string;
@@ -29,7 +26,7 @@ export interface OpenAiResponsesNamespace {
   tools: OpenAiResponsesFunction[];
 }
 
-/** A search for tools that the host runs. Models from gpt-5.4 on take it. */
+/** A search for tools that the host runs, for models since gpt-5.4. */
 export interface OpenAiResponsesToolSearch {
   type: "tool_search";
   execution: "client";
@@ -43,7 +40,6 @@ export type OpenAiResponsesTool =
   | OpenAiResponsesNamespace
   | OpenAiResponsesToolSearch;
 
-/** One tool of an export, before namespaces are made. */
 type ResponsesWire = OpenAiResponsesFunction | OpenAiResponsesToolSearch;
 
 /** A function in the `tools` of a session. */
@@ -54,7 +50,6 @@ export interface OpenAiRealtimeTool {
   parameters: kit.WireSchema;
 }
 
-/** The common part of Responses and Realtime. */
 function functionItem(view: kit.ToolView): OpenAiRealtimeTool {
   return {
     ...view.extra,
@@ -65,7 +60,7 @@ function functionItem(view: kit.ToolView): OpenAiRealtimeTool {
   };
 }
 
-/** Callers by the names of this API: every call from code is `programmatic`. */
+/** The names of callers in this API, in which all calls from code are `programmatic`. */
 function callers(names: readonly string[]): ("direct" | "programmatic")[] {
   return [...new Set(names.map((name) => name === "direct" ? "direct" : "programmatic"))];
 }
@@ -75,27 +70,25 @@ function assemble(
 ): OpenAiResponsesTool[] {
   const list: OpenAiResponsesTool[] = [];
   const namespaces = new Map<string, OpenAiResponsesNamespace>();
-  for (const { view, wire } of tools) {
-    if (view.namespace === undefined || wire.type === "tool_search") {
+  for (const { view: { namespace: name, tool }, wire } of tools) {
+    if (name === undefined || wire.type === "tool_search") {
       list.push(wire);
       continue;
     }
-    let namespace = namespaces.get(view.namespace);
-    if (namespace === undefined) {
-      namespace = {
+    once(namespaces, name, () => {
+      const views = tools.map(({ view }) => view).filter(({ namespace }) => namespace === name);
+      const described = views.find(({ hints }) => hints.namespaceDescription !== undefined);
+      // A description is required.
+      const description = described?.hints.namespaceDescription ?? `Tools of "${tool.namespace}".`;
+      const namespace: OpenAiResponsesNamespace = {
         type: "namespace",
-        name: view.namespace,
-        // It is required, and one for all tools of a namespace: the first that is found.
-        description: tools.find((tool) =>
-          tool.view.namespace === view.namespace &&
-          tool.view.hints.namespaceDescription !== undefined
-        )?.view.hints.namespaceDescription ?? `Tools of "${view.tool.namespace}".`,
+        name,
+        description,
         tools: [],
       };
-      namespaces.set(view.namespace, namespace);
       list.push(namespace);
-    }
-    namespace.tools.push(wire);
+      return namespace;
+    }).tools.push(wire);
   }
   return list;
 }
@@ -113,11 +106,9 @@ function choose(
   const isNamed = typeof toolChoice === "object";
   const isInNamespace = isNamed && toolChoice.namespace !== undefined;
   if (isInNamespace) {
-    lose(
-      "toolChoice",
-      "a request cannot choose a tool in a namespace, and any is required; " +
-        "export with namespaces: false",
-    );
+    const message = "a request cannot choose a tool in a namespace, and any is required; " +
+      "export with namespaces: false";
+    lose("toolChoice", message);
   }
   return defined({
     tool_choice: isInNamespace
@@ -132,7 +123,7 @@ function choose(
 const CALL: kit.CallFields = { id: "call_id", name: "name", input: "arguments" };
 const CUSTOM_CALL: kit.CallFields = { ...CALL, input: "input" };
 
-/** Reads a response, its event, a list of items, an item, or the event that carries it. */
+/** Creates the reader of a response, a list of items, an item, or an event with one of them. */
 function itemReader(title: string): (response: unknown) => readonly kit.WireCall[] {
   const read = kit.callReader({
     title,
@@ -156,7 +147,6 @@ function isCallItem(item: kit.JsonRecord): boolean {
     isSearch(item);
 }
 
-/** True if an item is a search for tools that the host runs. */
 function isSearch({ type, execution }: kit.JsonRecord): boolean {
   return type === "tool_search_call" && execution === "client";
 }
@@ -168,16 +158,16 @@ function callOf(raw: kit.JsonRecord): kit.WireCall {
     ...(isSearch(raw) ? { input: call.input, raw, name: "tool_search", searches: true } : call),
     id: call.id ?? kit.textOf(raw["id"]),
     namespace: kit.textOf(raw["namespace"]),
-    // Some servers leave out the status of items; then the status of the response decides.
+    // Some servers omit the status of items. Then the status of the response decides.
     ...(kit.given(raw, "status") ? { cutOff: raw["status"] === "incomplete" } : {}),
     ...(custom ? { refusal: CUSTOM_TOOL } : {}),
   };
 }
 
-/** The caller: the model, or a program that it wrote. */
+/** The caller: the model, or a program of the model. */
 export type OpenAiCaller = { type: "direct" } | { type: "program"; caller_id: string };
 
-/** The item that answers one call: of a function, of a search, or the refusal of a custom tool. */
+/** The item that answers one call. */
 export type OpenAiResponsesOutput =
   | {
     type: "tool_search_output";
@@ -202,14 +192,13 @@ export type OpenAiContentPart =
 
 const IMAGES = ["png", "jpeg", "gif", "webp"] as const;
 
-/** The documents of the guide for file inputs. */
 const DOCUMENTS = "csv doc docx html json md odt pdf ppt pptx rtf txt xls xlsx xml".split(" ");
 
 function textPart(text: string): OpenAiContentPart {
   return { type: "input_text", text };
 }
 
-/** The output of a call. A program parses it as JSON by the schema, so a text is quoted. */
+/** Programs of the model parse an output with a schema as JSON, so a text is quoted. */
 function outputOf(answer: kit.Answer): string | OpenAiContentPart[] {
   if (!answer.ok) return kit.plainText(answer);
   const json = answer.typed ? JSON.stringify(answer.value) : undefined;
@@ -218,13 +207,13 @@ function outputOf(answer: kit.Answer): string | OpenAiContentPart[] {
   return json === undefined ? parts : [textPart(json), ...parts];
 }
 
-/** The event that answers one call. A `response.create` has to follow the last one. */
+/** The event that answers one call. Send `response.create` after the last one. */
 export interface OpenAiRealtimeEvent {
   type: "conversation.item.create";
   item: { type: "function_call_output"; call_id: string; output: string };
 }
 
-/** The key of an item is its index, since some servers give it another id in each event. */
+/** The index of an item: some servers use another id in each event. */
 function keyOf(event: kit.JsonRecord): string {
   const index = event["output_index"];
   return typeof index === "number" ? `#${index}` : String(kit.textOf(event["item_id"]) ?? "");
@@ -235,15 +224,9 @@ function steps(event: kit.JsonRecord): readonly kit.StreamStep[] {
   const key = keyOf(event);
   switch (type) {
     case "response.output_item.added":
-      // A search has no deltas, and only the export shows whether the host runs it.
+      // A search has no deltas.
       if (!isObject(item) || !isCallItem(item) || isSearch(item)) return [];
-      return [{
-        type: "open",
-        key,
-        id: kit.textOf(item["call_id"]),
-        name: kit.textOf(item["name"]),
-        start: item,
-      }];
+      return [kit.openStep(key, CALL, item, item)];
     case "response.function_call_arguments.delta":
       return [{ type: "text", key, text: kit.textOf(event["delta"]) ?? "" }];
     case "response.function_call_arguments.done":
@@ -251,7 +234,7 @@ function steps(event: kit.JsonRecord): readonly kit.StreamStep[] {
         ? [{ type: "input", key, text: event["arguments"] }]
         : [];
     case "response.output_item.done":
-      // The finished item replaces what its deltas said.
+      // The finished item replaces its deltas.
       return isObject(item) && isCallItem(item) ? [{ type: "whole", key, raw: item }] : [];
     case "response.completed":
     case "response.incomplete":
@@ -266,7 +249,7 @@ function steps(event: kit.JsonRecord): readonly kit.StreamStep[] {
   }
 }
 
-/** Calls in the last event, which has all items: their own events may have been missed. */
+/** The last event has all items, whose own events may have been missed. */
 function outputSteps(output: unknown): readonly kit.StreamStep[] {
   if (!Array.isArray(output)) return [];
   return output.flatMap((item: unknown, index): readonly kit.StreamStep[] =>
@@ -301,14 +284,7 @@ const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = kit.makeTarget({
   title: "OpenAI Responses",
   source: "openai 7.55.0, openai-openapi 2.3.0, tool-search guide; 2026-11-20",
   namespaces: { names: OPENAI_NAME_RULE, tools: { ...OPENAI_NAME_RULE, max: 128 } },
-  features: [
-    "namespace",
-    "returns",
-    "strict",
-    "deferLoading",
-    "allowedCallers",
-    "async",
-  ],
+  features: ["namespace", "returns", "strict", "deferLoading", "allowedCallers", "async"],
   extra: { source: "openai", surface: "responses" },
   input: kit.OPENAI_RULES,
   // The model reads text results by `output_schema`.
@@ -341,12 +317,8 @@ const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = kit.makeTarget({
     const { deferLoading, allowedCallers = [], async, toolSearch } = view.hints;
     const { description, parameters, returns, strict } = view;
     if (toolSearch === true) {
-      return {
-        type: "tool_search",
-        execution: "client",
-        description,
-        parameters: { ...parameters },
-      };
+      const copy = { ...parameters };
+      return { type: "tool_search", execution: "client", description, parameters: copy };
     }
     return {
       ...functionItem(view),
@@ -371,7 +343,7 @@ const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = kit.makeTarget({
           call_id: call.callId,
           execution: "client",
           status: answer.ok ? "completed" : "incomplete",
-          // The export wrote them, and searches find no search.
+          // The export wrote them, and no search is deferred.
           tools: (answer.ok ? answer.found ?? [] : []) as OpenAiResponsesFunction[],
         };
       }
@@ -381,7 +353,7 @@ const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = kit.makeTarget({
           : "function_call_output",
         call_id: call.callId,
         output: outputOf(answer),
-        // It is repeated unchanged, so that unknown kinds work, too.
+        // Repeated unchanged, so that unknown kinds of callers work, too.
         ...(isObject(raw["caller"]) ? { caller: raw["caller"] as unknown as OpenAiCaller } : {}),
       };
     },
@@ -412,11 +384,10 @@ const OPENAI_RESPONSES_STRICT: ResponsesTarget<"openai.responses.strict"> = kit.
   fallback: "openai.responses",
 });
 
-/** The `tools` of a `session.update`. There is no strict mode. */
+/** The `tools` of a `session.update`. */
 const OPENAI_REALTIME: kit.ListTarget<
   "openai.realtime",
   OpenAiRealtimeTool,
-  OpenAiRealtimeEvent,
   OpenAiRealtimeEvent,
   OpenAiResponsesRequest
 > = kit.makeTarget({

@@ -1,6 +1,4 @@
-/**
- * OpenAPI 3.1: a document with one operation per tool; requests to these operations, and responses.
- */
+/** OpenAPI 3.1: a document with one operation per tool, requests to them, and responses. */
 
 import { defined, HTTP_STATUS, type JsonSchema, type JsonValue, setOwn } from "../../tool/mod.ts";
 import * as kit from "../provider_kit.ts";
@@ -41,7 +39,7 @@ export interface OpenApiDocument {
   components: { schemas: { [name: string]: kit.WireSchema | boolean } };
 }
 
-/** One operation, where it stands, and the schemas that it refers to. */
+/** One operation, its path, and its schemas. */
 export interface OpenApiPart {
   readonly path: string;
   readonly operation: OpenApiOperation;
@@ -121,7 +119,7 @@ function callOf(value: unknown, at: string): kit.WireCall {
   return { id, name: path, input, raw, ...(toolId === undefined ? {} : { toolId }) };
 }
 
-/** The id in a path, at the place where the template has `{id}`. */
+/** Returns the part of a path for `{id}` in the template. */
 function idIn(path: string, raw: kit.JsonRecord, at: string): string | undefined {
   const template = kit.given(raw, "template")
     ? SHAPE.text(raw["template"], `${at}/template`)
@@ -145,7 +143,6 @@ export interface OpenApiResponse {
   body: JsonValue;
 }
 
-/** A document. Its owner fills in `info`. */
 const OPENAPI_3_1: kit.Target<
   "openapi@3.1",
   OpenApiPart,
@@ -159,14 +156,8 @@ const OPENAPI_3_1: kit.Target<
   // Names of components are made of the operation's id.
   names: { also: ".-", max: 128, separator: "." },
   features: [
-    "title",
-    "namespace",
-    "returns",
-    "examples",
-    "annotations",
-    "deprecated",
-    "meta",
-    "strict",
+    ...["title", "namespace", "returns", "examples"] as const,
+    ...["annotations", "deprecated", "meta", "strict"] as const,
     ...kit.HINT_FEATURES,
   ],
   extra: "all",

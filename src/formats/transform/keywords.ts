@@ -1,7 +1,4 @@
-/**
- * Passes for single keywords: boolean schemas become objects, `const` an `enum`, an `enum` of numbers
- * an `enum` of texts, exclusive bounds inclusive, tuples lists; other keywords move to descriptions.
- */
+/** Passes for single keywords: each is replaced by another keyword, or moved to the description. */
 
 import { isSchema, KEYWORDS } from "../../schema/mod.ts";
 import {
@@ -27,13 +24,13 @@ import type { Context, Report, SchemaLoss } from "./report.ts";
 /** Every target takes a boolean as the value of these. */
 const USUAL: ReadonlySet<string> = new Set(["additionalProperties", "unevaluatedProperties"]);
 
-/** Rewrites `true` as `{}`, and `false` as nothing where that means the same, or `{ not: {} }`. */
+/** Rewrites `true` as `{}`. A `false` is omitted where that means the same, or is `{ not: {} }`. */
 export function booleansToObjects(root: JsonSchema, { trace }: Pick<Context, "trace">): JsonSchema {
   const result = mapSchema(trace, root, { enter: (node) => writeBooleans(trace, node) });
   return typeof result === "boolean" ? plain(trace, result) : result;
 }
 
-/** A boolean schema as an object, which remembers where the boolean stood. */
+/** Returns a boolean schema as an object, and records the slot of the boolean. */
 function plain(trace: Trace, schema: JsonSchema, slot?: Slot): JsonSchema {
   if (typeof schema !== "boolean") return schema;
   const made: JsonSchemaObject = schema ? {} : { not: {} };
@@ -83,11 +80,10 @@ function writeBooleans(trace: Trace, node: JsonSchemaObject): JsonSchemaObject {
   return result;
 }
 
-/** Rewrites `const` as an `enum` of one value. Both accept the same. */
 export function constToEnum(node: JsonSchemaObject, { trace }: Context): JsonSchema {
   if (!Object.hasOwn(node, "const")) return node;
   const values = node["enum"];
-  // Beside an `enum` that lacks it, nothing fits.
+  // No value fits an `enum` without the constant.
   if (Array.isArray(values) && !values.some((value) => trace.isEqual(value, node["const"]))) {
     return false;
   }
@@ -97,14 +93,9 @@ export function constToEnum(node: JsonSchemaObject, { trace }: Context): JsonSch
 
 /**
  * Rewrites an `enum` of numbers or booleans as an `enum` of texts, and records the original values. An
- * `enum` that cannot be written so (lists, objects, `1` and `"1"`, the empty text) is moved to the
- * description, which is reported.
+ * `enum` without such texts (lists, objects, `1` and `"1"`, the empty text) is left out.
  */
-export function enumToText(
-  node: JsonSchemaObject,
-  context: Context,
-  spot: Spot,
-): JsonSchema {
+export function enumToText(node: JsonSchemaObject, context: Context, spot: Spot): JsonSchema {
   const { trace } = context;
   const values = node["enum"];
   if (!Array.isArray(values)) return node;
@@ -115,10 +106,9 @@ export function enumToText(
     const message = '"enum" may only hold texts that are not empty';
     return leaveOut(context, node, "enum", spot, message);
   }
-  if (
-    values.every((value) => typeof value === "string") && node["type"] === "string"
-  ) return node;
-  // Bounds of the number say nothing about its text.
+  const isText = values.every((value) => typeof value === "string") && node["type"] === "string";
+  if (isText) return node;
+  // Bounds of a number do not apply to its text.
   const bare = without(trace, node, "minimum", "maximum", "multipleOf", "format");
   const copy = changed(trace, bare, { type: "string", enum: texts });
   const stands = new Map<string, JsonValue>();
@@ -129,7 +119,7 @@ export function enumToText(
   return copy;
 }
 
-/** Rewrites exclusive bounds as inclusive ones, which lets in a bound of no integer. */
+/** Rewrites exclusive bounds as inclusive ones. Only for integers that means the same. */
 export function exclusiveToInclusive(
   node: JsonSchemaObject,
   { trace, report }: Context,
@@ -151,7 +141,7 @@ function include(
   const bound = node[exclusive];
   if (typeof bound !== "number") return node;
   const whole = isWhole(node["type"]);
-  // The next integer beyond the bound; above 2^53 there may be none that a number can hold.
+  // Above 2^53 the next integer may not be a number.
   const next = step === 1 ? Math.floor(bound) + 1 : Math.ceil(bound) - 1;
   const exact = whole && Number.isSafeInteger(next);
   const value = exact ? next : bound;
@@ -174,7 +164,7 @@ function isWhole(type: unknown): boolean {
   return Array.isArray(type) && type.includes("integer") && !type.includes("number");
 }
 
-/** Rewrites `prefixItems` as `items`; `maxItems` bounds a list that `items: false` bounded. */
+/** Rewrites `prefixItems` as `items`, and `items: false` as `maxItems`. */
 export function tuplesToLists(
   node: JsonSchemaObject,
   { trace, report }: Context,
@@ -184,9 +174,9 @@ export function tuplesToLists(
   if (!Array.isArray(tuple)) return node;
   const rest = isSchema(node["items"]) ? node["items"] : true;
   const closed = rest === false;
-  // Without a rule for the other items, `items` would accept anything and hide the tuple.
-  const told = rest !== true && !closed;
-  const branches = trace.distinct<unknown>(told ? [...tuple, rest] : tuple);
+  // A branch `true` would hide the tuple.
+  const isBranch = rest !== true && !closed;
+  const branches = trace.distinct<unknown>(isBranch ? [...tuple, rest] : tuple);
   const message = "a tuple is sent as a list: which item stands where is not said";
   const widens = branches.length > 1 || !closed;
   report.add(node, spot, "prefixItems", message, { widens, narrows: rest === true });
@@ -198,7 +188,6 @@ export function tuplesToLists(
   return changed(trace, node, { prefixItems: undefined, items, ...(closed && { maxItems }) });
 }
 
-/** Adds `items: {}` to arrays without `items`; both mean the same. */
 export function addItems(node: JsonSchemaObject, { trace }: Context): JsonSchema {
   return lacksItems(node) ? changed(trace, node, { items: {} }) : node;
 }
@@ -209,7 +198,7 @@ export function lacksItems(node: JsonSchemaObject): boolean {
     !Object.hasOwn(node, "items");
 }
 
-/** The keys that hold 64-bit integers, which JSON has as texts. */
+/** The keywords with 64-bit integers, which are texts in JSON. */
 export const LENGTHS: ReadonlySet<string> = new Set(
   "minItems maxItems minLength maxLength minProperties maxProperties".split(" "),
 );
@@ -232,7 +221,7 @@ export function constrains(keyword: string): boolean {
   return known !== undefined && known.role !== "annotates";
 }
 
-/** Leaves out the keywords whose fate is `drop`, and reports those too that are ignored. */
+/** Removes the keywords whose fate is `drop`, and reports them and the ignored ones. */
 export function dropKeywords(
   node: JsonSchemaObject,
   { trace, report, describe, fateOf }: Context,
@@ -263,7 +252,6 @@ export function dropKeywords(
   return copy ?? node;
 }
 
-/** The loss of an omitted keyword: it is described in words, or lost. */
 function omission(described: boolean): Pick<SchemaLoss, "action" | "grade"> {
   return described ? { action: "described", grade: "moved" } : { action: "dropped", grade: "lost" };
 }
@@ -282,7 +270,7 @@ export function leaveOut(
   return copy;
 }
 
-/** True if another keyword applies to the values that this one covered, and may reject them. */
+/** True if another keyword applies to values that this keyword covered, and may reject them. */
 function opensAnother(keyword: string, node: JsonSchemaObject): boolean {
   if (keyword === "patternProperties") {
     return Object.hasOwn(node, "additionalProperties") && node["additionalProperties"] !== true;
@@ -303,7 +291,7 @@ function count(value: unknown, one: string, many: string): string {
 
 type Wording = (value: unknown) => string | undefined;
 
-/** The words for each keyword. Models do not need the keywords that are missing here. */
+/** The description of each keyword that matters to models. */
 const WORDS: ReadonlyMap<string, Wording> = new Map<string, Wording>([
   ["minLength", (value) => `At least ${count(value, "character", "characters")}.`],
   ["maxLength", (value) => `At most ${count(value, "character", "characters")}.`],
@@ -356,7 +344,7 @@ function dependentWords(value: unknown): string {
   return `${lines.join("; ").slice(0, MAX_WORDS)}.`;
 }
 
-/** A union of `required` lists reads better as the names than as the schemas. */
+/** A union of `required` lists is described by the names. */
 function unionWords(how: string, value: unknown): string {
   const branches = Array.isArray(value) ? value : [];
   const names = branches.map((branch: { readonly required?: unknown } | null) => {

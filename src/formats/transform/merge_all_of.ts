@@ -14,14 +14,14 @@ const GROUPS: readonly (readonly string[])[] = [
   ["if", "then", "else"],
 ];
 
-/** Keywords that are merged with others, before each of the rest is merged by itself. */
+/** Keywords that are merged together with others. */
 const TOGETHER: ReadonlySet<string> = new Set([...OBJECT, ...ARRAY, ...GROUPS.flat()]);
 
-/** Keywords that cannot be moved out of the schema that has them. */
+/** Keywords that must stay in their schema. */
 const BOUND: readonly string[] = ("unevaluatedProperties unevaluatedItems " +
   "$dynamicRef $dynamicAnchor $anchor $id $defs definitions").split(" ");
 
-/** Keywords where the larger one is the tighter one, and those where the smaller is. */
+/** Keywords whose larger value is tighter, and keywords whose smaller value is. */
 const LARGER: ReadonlySet<string> = new Set(
   "minimum exclusiveMinimum minLength minItems minProperties".split(" "),
 );
@@ -29,7 +29,7 @@ const SMALLER: ReadonlySet<string> = new Set(
   "maximum exclusiveMaximum maxLength maxItems maxProperties".split(" "),
 );
 
-/** Keywords that only describe: the outer schema's words win. */
+/** Keywords that only describe. The outer schema's values win. */
 const WORDS: ReadonlySet<string> = new Set(
   ("title description default examples example deprecated readOnly writeOnly $comment $schema")
     .split(" "),
@@ -40,7 +40,7 @@ export function mergeAllOf(root: JsonSchema, { trace }: Pick<Context, "trace">):
   return allOfMerger(trace, root)(root);
 }
 
-/** Makes the function that does so in parts of `root`. A referenced schema is merged once. */
+/** Creates the function that merges in parts of `root`. A referenced schema is merged once. */
 export function allOfMerger(trace: Trace, root: JsonSchema): (part: JsonSchema) => JsonSchema {
   const leave = (node: JsonSchemaObject, { depth }: Spot): JsonSchema => {
     const branches = node["allOf"];
@@ -66,7 +66,7 @@ export function allOfMerger(trace: Trace, root: JsonSchema): (part: JsonSchema) 
   return (part) => mapSchema(trace, part, { leave });
 }
 
-/** Returns one schema that accepts a value if both do. Other parts stay in its `allOf`. */
+/** Returns a schema that accepts a value if both do. Parts that cannot be merged are in its `allOf`. */
 export function mergeSchemas(trace: Trace, a: JsonSchema, b: JsonSchema): JsonSchema {
   if (a === true) return b;
   if (b === true || a === false || a === b) return a;
@@ -103,7 +103,7 @@ export function mergeSchemas(trace: Trace, a: JsonSchema, b: JsonSchema): JsonSc
   return withRest(trace, result, rest);
 }
 
-/** The two cannot be one keyword, but can be in two schemas. */
+/** One keyword cannot express both values. */
 const APART: unique symbol = Symbol("apart");
 /** Nothing satisfies both. */
 const NEVER: unique symbol = Symbol("never");
@@ -138,7 +138,7 @@ function mergeKeyword(trace: Trace, keyword: string, a: unknown, b: unknown): un
       return mergeMaps(
         a,
         b,
-        (one, two) => trace.distinct([...(one as string[]), ...(two as string[])]),
+        (one, two) => trace.distinct([...one as string[], ...two as string[]]),
       );
     case "dependentSchemas":
       return mergeMaps(a, b, (one, two) => mergeBoth(trace, one, two));
@@ -161,7 +161,7 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [value];
 }
 
-/** Two lists in one. Its length is counted, because lists may double at each level. */
+/** The length is counted, because lists may double at each level. */
 function joined(trace: Trace, a: readonly unknown[], b: readonly unknown[]): readonly unknown[] {
   trace.count(a.length + b.length);
   return [...a, ...b];
@@ -183,7 +183,6 @@ function mergeBoth(trace: Trace, one: unknown, two: unknown): JsonSchema {
   return mergeSchemas(trace, one as JsonSchema, two as JsonSchema);
 }
 
-/** Merges the property keywords of two schemas, if one schema can express both. */
 function mergeObjects(trace: Trace, a: Merged, b: JsonSchemaObject): boolean {
   if (!OBJECT.some((keyword) => Object.hasOwn(b, keyword))) return true;
   const node = a.node;
@@ -191,7 +190,7 @@ function mergeObjects(trace: Trace, a: Merged, b: JsonSchemaObject): boolean {
   const restB = open(b);
   const patterns = isObject(node["patternProperties"]) || isObject(b["patternProperties"]);
   if (patterns && (restA !== true || restB !== true)) {
-    // It is unknown which properties of one schema a pattern of the other one covers.
+    // A pattern of one schema may cover properties of the other one.
     if (OBJECT.some((keyword) => Object.hasOwn(node, keyword))) return false;
     for (const keyword of OBJECT) a.take(b, keyword);
     return true;
@@ -212,11 +211,8 @@ function mergeObjects(trace: Trace, a: Merged, b: JsonSchemaObject): boolean {
   if (patterns) {
     const { patternProperties: one = {} } = node;
     const { patternProperties: two = {} } = b;
-    a.set(
-      "patternProperties",
-      mergeMaps(one, two, (mine, other) => mergeBoth(trace, mine, other)),
-      b,
-    );
+    const merged = mergeMaps(one, two, (mine, other) => mergeBoth(trace, mine, other));
+    a.set("patternProperties", merged, b);
   }
   const rest = mergeSchemas(trace, restA, restB);
   if (rest !== true || Object.hasOwn(node, "additionalProperties")) {
@@ -251,7 +247,7 @@ function take(
   }
 }
 
-/** A schema that is being merged, and where its keywords came from. */
+/** A schema that is being merged. The origins of its keywords are recorded. */
 interface Merged {
   readonly node: Record<string, unknown>;
   take(from: JsonSchemaObject, keyword: string): void;
@@ -283,18 +279,15 @@ function withRest(trace: Trace, merged: Merged, rest: JsonSchema): JsonSchemaObj
   return merged.node;
 }
 
-/** The maximum number of nodes of the result. References can double it at each step. */
+/** The maximum number of nodes of the result, which references can double at each step. */
 const MAX_NODES = 20_000;
 
-/** The keywords that stay where a recursive schema is cut. */
+/** The keywords of a recursive schema that are sent where it is cut. */
 const STAYS = ["type", "title", "description"] as const;
 
 /**
  * Replaces each local `$ref` by its target, and drops `$defs`. A recursive reference is followed once
- * and then cut to its type, which is reported.
- *
- * @throws {RangeError} If the result would have more than 20,000 subschemas.
- * @throws {TypeError} If a reference leads outside of the schema.
+ * and then cut to its type.
  */
 export function inlineRefs(root: JsonSchema, { trace, report }: Context): JsonSchema {
   const resolve = resolverOf(root);
@@ -348,7 +341,7 @@ function cut(trace: Trace, node: JsonSchemaObject, target: JsonSchema): JsonSche
 
 /**
  * Moves a `$ref` with sibling keywords into an `anyOf` of one branch, for targets that require it alone.
- * Next to another `anyOf`, its target is merged in. All mean the same.
+ * Beside another `anyOf`, its target is merged in.
  */
 export function wrapReferences(root: JsonSchema, { trace }: Pick<Context, "trace">): JsonSchema {
   const leave = (node: JsonSchemaObject, { root, depth }: Spot): JsonSchema => {

@@ -1,4 +1,4 @@
-/** Older drafts, the Schema Object of OpenAPI 3.0 and the typed schema of Gemini as 2020-12. */
+/** Rewrites older drafts, OpenAPI 3.0 and the typed schema of Gemini as 2020-12. */
 
 import {
   asDraft2020,
@@ -25,11 +25,7 @@ import {
 } from "./rewrite.ts";
 import { Report, type SchemaLoss } from "./report.ts";
 
-/**
- * Rewrites an older draft as 2020-12: `definitions`, lists in `items`, `additionalItems`,
- * `dependencies`, `$id: "#name"`, and the siblings of a `$ref`, which older drafts ignore. Both accept
- * the same values. `$schema` is omitted.
- */
+/** Rewrites an older draft as a schema of 2020-12 that accepts the same values. */
 export function normalizeDraft(trace: Trace, root: JsonSchema, dialect: Dialect): JsonSchema {
   return mapSchema(trace, root, {
     enter: (node, spot) => {
@@ -100,22 +96,19 @@ const MAPS: readonly unknown[] = [
   "dependencies",
 ];
 
-/** Keywords that do not restrict values and have no counterpart. */
+/** Keywords of OpenAPI 3.0 without a counterpart, which do not restrict values. */
 const FOREIGN = ["discriminator", "xml", "externalDocs"] as const;
 
 /** The siblings of a `$ref` that OpenAPI 3.0 does not ignore. */
 const BESIDE_REF_IN_OPENAPI: readonly string[] = ["$ref", "title", "description", "summary"];
 
-/** The formats of OpenAPI 3.0 for what JSON Schema says with other keywords. */
+/** The formats of OpenAPI 3.0 that are other keywords in JSON Schema. */
 const BINARY_FORMATS: ReadonlyMap<unknown, JsonSchemaObject> = new Map([
   ["byte", { contentEncoding: "base64" }],
   ["binary", { contentMediaType: "application/octet-stream" }],
 ]);
 
-/**
- * Rewrites a Schema Object of OpenAPI 3.0 as 2020-12: `nullable`, `exclusiveMinimum: true`,
- * `example`, the formats `byte` and `binary`, and the siblings of a `$ref`. References stay unchanged.
- */
+/** Rewrites a Schema Object of OpenAPI 3.0. References stay unchanged. */
 export function normalizeOpenApi30(
   schema: JsonSchema,
 ): { readonly schema: JsonSchema; readonly losses: readonly SchemaLoss[] } {
@@ -190,7 +183,7 @@ const TYPES: ReadonlyMap<unknown, string> = new Map(
 /** The maximum number of parts of a schema that are inspected to detect its form. */
 const MAX_SCHEMAS = 10_000;
 
-/** True if a schema is a typed schema: it or a part of it has its type in capitals. */
+/** True for a typed schema, in which a type is in capitals. */
 export function isTypedSchema(schema: unknown): boolean {
   const schemas: unknown[] = [schema];
   const add = (found: unknown): void => {
@@ -212,7 +205,7 @@ export function isTypedSchema(schema: unknown): boolean {
 /** The keywords that have another name in a typed schema. */
 const NAMED: ReadonlyMap<string, string> = new Map([["defs", "$defs"], ["ref", "$ref"]]);
 
-/** Translates a typed schema. `wrong` is called for a length that is not a number. */
+/** @param wrong Called for a length that is not a number. */
 export function readTypedSchema(
   schema: JsonSchemaObject,
   wrong: (path: string, keyword: string) => void,

@@ -1,7 +1,4 @@
-/**
- * Passes for properties: optional properties become nullable, `null` becomes the flag `nullable`, objects
- * are closed, and illegal property keys are renamed.
- */
+/** Passes for properties: optional and nullable ones, objects to close, and illegal property keys. */
 
 import { isSchema } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
@@ -20,16 +17,12 @@ import {
 } from "./rewrite.ts";
 import type { Context } from "./report.ts";
 
-/** The descriptions that stay outside when a schema is wrapped in a union. */
-const WORDS: ReadonlySet<string> = new Set([
-  "title",
-  "description",
-  "default",
-  "examples",
-  "deprecated",
-]);
+/** The keywords that stay outside when a schema is wrapped in a union. */
+const WORDS: ReadonlySet<string> = new Set(
+  "title description default examples deprecated".split(" "),
+);
 
-/** Returns true if a schema accepts `null`. Keywords for texts, lists and objects do not matter. */
+/** Returns true if a schema accepts `null`. */
 export function acceptsNull(
   schema: JsonSchema,
   resolve: Resolve,
@@ -64,7 +57,7 @@ export function acceptsNull(
 
 const NOWHERE: Resolve = () => undefined;
 
-/** The schema with `null` accepted too. */
+/** Returns a schema that also accepts `null`. */
 export function acceptNull(
   trace: Trace | undefined,
   node: JsonSchemaObject,
@@ -90,7 +83,7 @@ export function acceptNull(
   return wrap(trace, node, (inner) => [inner, { type: "null" }]);
 }
 
-/** Moves a schema into a union, without its descriptions. */
+/** Moves a schema, without its description, into a union. */
 function wrap(
   trace: Trace | undefined,
   node: JsonSchemaObject,
@@ -108,10 +101,7 @@ function wrap(
   return outer;
 }
 
-/**
- * Makes every property required; an optional property accepts `null` instead of being absent. If it
- * accepted `null` already, `null` stays `null`, and absence cannot be expressed.
- */
+/** Makes every property required. An optional property accepts `null` instead of being absent. */
 export function optionalToNullable(
   node: JsonSchemaObject,
   { trace, report, resolve }: Context,
@@ -144,20 +134,13 @@ export function optionalToNullable(
 }
 
 /** Writes `null` as the flag `nullable`, and a list of types as a union. */
-export function nullToFlag(
-  node: JsonSchemaObject,
-  context: Context,
-  spot: Spot,
-): JsonSchemaObject {
+export function nullToFlag(node: JsonSchemaObject, context: Context, spot: Spot): JsonSchemaObject {
   const { trace, report } = context;
   let result = node;
   if (Array.isArray(result["enum"]) && result["enum"].includes(null)) {
     const values = result["enum"].filter((value) => value !== null);
-    result = changed(
-      trace,
-      result,
-      values.length > 0 ? { enum: values } : { enum: undefined, type: "null" },
-    );
+    const changes = values.length > 0 ? { enum: values } : { enum: undefined, type: "null" };
+    result = changed(trace, result, changes);
     // Without a type, the enum alone allowed the null.
     if (result["type"] === undefined) result = changed(trace, result, { nullable: true });
   }
@@ -215,6 +198,7 @@ function isOnlyNull(schema: unknown): boolean {
 function noneShared(a: JsonSchemaObject, b: JsonSchemaObject): boolean {
   return Object.keys(a).every((key) => !Object.hasOwn(b, key) || key === "description");
 }
+
 /** True if a schema describes objects, and perhaps other values. */
 export function describesObjects(node: JsonSchemaObject): boolean {
   const { type } = node;
@@ -222,7 +206,7 @@ export function describesObjects(node: JsonSchemaObject): boolean {
     (type === undefined && isObject(node["properties"]));
 }
 
-/** Closes every object. Other keys cannot be sent then, which is reported for each place. */
+/** Closes every object, in which unnamed properties then cannot be sent. */
 export function closeObjects(
   node: JsonSchemaObject,
   { trace, report }: Context,
@@ -242,9 +226,8 @@ export function closeObjects(
 }
 
 /**
- * Renames the property keys that the target does not allow, in the same way everywhere in the schema.
- * No two keys get the same name. An open object could hold the new key or the old one, which is
- * reported as a loss.
+ * Renames the illegal property keys, in the same way everywhere in the schema. No two keys get the same
+ * name. In an open object, the model may write both keys.
  */
 export function renameKeys(
   root: JsonSchema,
@@ -269,12 +252,9 @@ export function renameKeys(
       for (const keyword of MAPS) {
         const map = node[keyword];
         if (!isObject(map)) continue;
-        changes[keyword] = renameMap(
-          map,
-          nameOf,
-          (value) =>
-            keyword === "dependentRequired" && Array.isArray(value) ? value.map(rename) : value,
-        );
+        const change = (value: unknown): unknown =>
+          keyword === "dependentRequired" && Array.isArray(value) ? value.map(rename) : value;
+        changes[keyword] = renameMap(map, nameOf, change);
       }
       for (const keyword of ["required", "propertyOrdering"]) {
         const list = node[keyword];

@@ -1,7 +1,4 @@
-/**
- * Resolves the references in one schema, finds recursive ones, and moves their targets to definitions.
- * Nothing outside the schema is ever fetched.
- */
+/** Resolves the references in one schema, and finds, moves and removes their targets. */
 
 import {
   type Dialect,
@@ -19,7 +16,7 @@ import { changed, eachNode, mapOf, mapSchema, type Trace, without } from "./rewr
 /** Returns the target of a `$ref`; `undefined` if it is not in the schema. */
 export type Resolve = (ref: unknown) => JsonSchema | undefined;
 
-/** Resolves from the root, or else from the first embedded document with the target. */
+/** Resolves from the root, or from the first embedded document with the target. */
 export function resolverOf(root: JsonSchema, dialect: Dialect = "2020-12"): Resolve {
   const found = new Map<string, JsonSchema | undefined>();
   let index: ReferenceIndex | undefined;
@@ -27,7 +24,7 @@ export function resolverOf(root: JsonSchema, dialect: Dialect = "2020-12"): Reso
   return (ref) => {
     if (typeof ref !== "string") return undefined;
     if (found.has(ref)) return found.get(ref);
-    // Names are indexed only one time, and only if a reference is more than a path from the root.
+    // Names are indexed once, for references that are not a path from the root.
     index ??= new ReferenceIndex(root, dialect);
     let target = index.resolve(ref, ROOT_URI);
     if (target === undefined) {
@@ -41,9 +38,7 @@ export function resolverOf(root: JsonSchema, dialect: Dialect = "2020-12"): Reso
   };
 }
 
-/**
- * Returns the function that returns the rewritten target of a reference. Each is rewritten one time.
- */
+/** Creates the function that returns the rewritten target of a reference. */
 export function referenceTargets(
   trace: Trace,
   root: JsonSchema,
@@ -61,14 +56,13 @@ export function referenceTargets(
   };
 }
 
-/** A schema to move, without its names and definitions. */
+/** Returns a schema without its names and definitions, which may be moved. */
 export function withoutNames(trace: Trace, schema: JsonSchema): JsonSchema {
   return isObject(schema)
     ? without(trace, schema, "$defs", "definitions", "$id", "$anchor", "$dynamicAnchor")
     : schema;
 }
 
-/** The special references of a schema, by their text. */
 export interface References {
   /** References to a schema that contains them or refers to itself. */
   readonly recursive: ReadonlySet<string>;
@@ -107,8 +101,8 @@ export function findReferences(trace: Trace | undefined, root: JsonSchema): Refe
 }
 
 /**
- * Returns the nodes on cycles of a graph, and between two cycles: the nodes that are left when nodes
- * without a successor, and nodes without a predecessor, are removed one after another.
+ * Returns the nodes on and between cycles of a graph, by removing nodes without a successor, and nodes
+ * without a predecessor, until there are none.
  */
 function onLoops<Node>(leads: ReadonlyMap<Node, ReadonlySet<Node>>): ReadonlySet<Node> {
   const back = new Map<Node, Set<Node>>();
@@ -141,7 +135,7 @@ export function definitionName(ref: unknown): string | undefined {
   return steps?.length === 2 && steps[0] === "$defs" ? steps[1] : undefined;
 }
 
-/** Moves the targets of references to the root's `$defs`, so that passes may move parts. */
+/** Moves the targets of references to the root's `$defs`. Passes may move parts then. */
 export function hoistReferences(trace: Trace, root: JsonSchema): JsonSchema {
   if (!isObject(root)) return root;
   const names = new Map<JsonSchema, string>();
@@ -206,8 +200,8 @@ export function pruneDefinitions(trace: Trace, root: JsonSchema): JsonSchema {
 }
 
 /**
- * Rewrites the local references of a schema for its new position in another document, the JSON Pointer
- * `steps`. A schema with its own `$id` stays unchanged: its references are relative to that.
+ * Rewrites the local references of a schema for its position in another document. The references of a
+ * schema with an `$id` are relative to that.
  */
 export function rebaseReferences(schema: JsonSchema, steps: readonly string[]): JsonSchema {
   if (isObject(schema) && Object.hasOwn(schema, "$id")) return schema;

@@ -1,7 +1,4 @@
-/**
- * The passes over a schema: their context, and what they lose in the order of the first schema, with
- * positions in it.
- */
+/** The passes over a schema: their context, and their losses in the order of the first schema. */
 
 import { type JsonSchema, type JsonSchemaObject, once, pointerStep } from "../../tool/mod.ts";
 import type { Loss } from "../export_options.ts";
@@ -12,25 +9,24 @@ import type { NameRule } from "../../select/mod.ts";
 /** A loss in a schema, before it is known whose schema it is. */
 export type SchemaLoss = Omit<Loss, "tool" | "side">;
 
-/** The treatment of a keyword: kept, kept although the target ignores it, or dropped. */
+/** `ignored`: the keyword is kept, although the target ignores it. */
 export type KeywordFate = "keep" | "ignored" | "drop";
 
 export interface Context {
   readonly trace: Trace;
   readonly report: Report;
-  /** Lost constraints are written into descriptions. */
+  /** True to add lost constraints to descriptions. */
   readonly describe: boolean;
-  /** A union that cannot be split is an error, because the tool can be sent without strict mode. */
+  /** True to throw for a union that cannot be split: the tool can be sent without strict mode. */
   readonly refuses: boolean;
-  /** The property keys that the target allows; absent: all. */
+  /** The legal property keys; absent: all. */
   readonly keys?: NameRule | undefined;
   /** Resolves references in the schema of the pass. */
   readonly resolve: Resolve;
-  /** Returns the treatment of a keyword of `node`. */
   fateOf(keyword: string, node: JsonSchemaObject, isRoot: boolean): KeywordFate;
 }
 
-/** A reported loss. By default, something looser or tighter is sent instead. */
+/** The details of a loss. By default, a looser or tighter keyword replaces the lost one. */
 export interface Note extends Partial<Pick<SchemaLoss, "action" | "grade">> {
   /** A step below the keyword, such as a property's name. */
   readonly step?: string;
@@ -46,9 +42,9 @@ interface Entry extends Note {
   readonly message: string;
 }
 
-/** A pass over each node: on the way down, after the rewrite of its children, or up. */
 export interface NodePass {
   enter?(node: JsonSchemaObject, context: Context, spot: Spot): JsonSchema;
+  /** Runs after the rewrite of the children. */
   leave?(node: JsonSchemaObject, context: Context, spot: Spot): JsonSchema;
 }
 
@@ -64,15 +60,13 @@ export function runPass(
   });
 }
 
-/** The losses of the passes over one schema, in its order and with positions in it. */
+/** The losses of the passes over one schema. */
 export class Report {
-  readonly #entries: Entry[];
+  readonly #entries: Entry[] = [];
   readonly #trace: Trace;
 
-  /** @param trace Leads back to the places in the first schema. */
   constructor(trace: Trace) {
     this.#trace = trace;
-    this.#entries = [];
   }
 
   add(
@@ -85,13 +79,13 @@ export class Report {
     this.#entries.push({ node, spot, keyword, message, ...note });
   }
 
-  /** The losses, with places in `first`: the schema that the first transform was given. */
+  /** Returns the losses with their paths in `first`, the schema of the first pass. */
   losses(first: JsonSchema): readonly SchemaLoss[] {
     if (this.#entries.length === 0) return NONE;
-    const places = locate(first);
+    const locations = locate(first);
     const found = this.#entries.map((entry) => {
       const { node, keyword, step } = this.#trace.originOf(entry.node, entry.keyword);
-      return { entry, keyword, node, step: step ?? entry.step, at: places.get(node)?.at ?? 0 };
+      return { entry, keyword, node, step: step ?? entry.step, at: locations.get(node)?.at ?? 0 };
     });
     found.sort((a, b) =>
       a.at - b.at ||
@@ -109,7 +103,7 @@ export class Report {
       const narrows = entry.narrows ?? false;
       const either = (widens || narrows) && (spot.effect === "both" || hides(spot.schema));
       const loss: SchemaLoss = {
-        path: pathOf(node, places) + pointerStep(keyword) +
+        path: pathOf(node, locations) + pointerStep(keyword) +
           (step === undefined ? "" : pointerStep(step)),
         keyword,
         action,
@@ -118,8 +112,7 @@ export class Report {
         narrows: either || (spot.effect === "flipped" ? widens : narrows),
         message,
       };
-      // A definition that was inlined in two places loses the same thing twice, and is listed once.
-      // The parts that a keyword was split into are listed one by one.
+      // A definition that was inlined twice is listed once.
       const key = [loss.path, entry.keyword, action, grade, loss.widens, loss.narrows].join("\n");
       if (seen.has(key)) continue;
       seen.add(key);

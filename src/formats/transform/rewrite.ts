@@ -1,7 +1,6 @@
 /**
- * Walks a whole schema and rebuilds the parts that change. The others are shared with the input,
- * which is never written to. A trace records the origins of the new parts, the changes to undo in
- * values, and the amount of work.
+ * Walks a schema and rebuilds the parts that change; the others are shared with the input. A trace
+ * records the origins of the new parts, the changes to undo in values, and the amount of work.
  */
 
 import {
@@ -37,32 +36,30 @@ export const MAX_DEPTH = 512;
  */
 export type Effect = "same" | "flipped" | "both";
 
+/** The position of a subschema. */
 export interface Spot {
-  /** It is the whole schema. */
   readonly root: boolean;
-  /** The effect of a looser subschema on the whole, by the keywords above it. */
   readonly effect: Effect;
   /** The whole schema. */
   readonly schema: JsonSchema;
   /** The keyword that holds it; `""` for the root. */
   readonly within: string;
-  /** The number of levels above it, including the levels of a schema that refers to it. */
+  /** The number of levels above it, also of a schema that refers to it. */
   readonly depth: number;
 }
 
-/** Returns what a subschema becomes, or the same object if it stays. */
 export type NodeRewrite = (node: JsonSchemaObject, spot: Spot) => JsonSchema;
 
 export function requiredBy({ required }: JsonSchemaObject): ReadonlySet<unknown> {
   return new Set(Array.isArray(required) ? required : []);
 }
 
-/** The value of a keyword that holds a map; an empty one if it is absent, or no map. */
+/** Returns the map of a keyword; an empty one for other values. */
 export function mapOf(value: unknown): Readonly<Record<string, unknown>> {
   return isObject(value) ? value : {};
 }
 
-/** Calls `see` with each schema that `node` holds directly, and the keyword that holds it. */
+/** Calls `see` with each schema that `node` holds directly, and its keyword. */
 export function eachChild(
   node: JsonSchemaObject,
   see: (child: JsonSchema, keyword: string) => void,
@@ -70,7 +67,7 @@ export function eachChild(
   eachSchemaIn(node, HOLDS, see);
 }
 
-/** Calls `see` with every subschema that is an object, the schema itself first. */
+/** Calls `see` with every schema that is an object, beginning with the whole schema. */
 export function eachNode(
   trace: Trace | undefined,
   schema: JsonSchema,
@@ -86,13 +83,7 @@ export function eachNode(
   visit(schema, rootSpot(schema));
 }
 
-/**
- * Rebuilds a schema. `enter` runs on a node before its children, which are the children of its result;
- * `leave` runs after them.
- *
- * @param trace Counts the steps and records where new nodes came from.
- * @param depth The number of levels above the schema, where a reference led here.
- */
+/** Rebuilds a schema. `enter` runs before the children of a node are rebuilt, and `leave` afterwards. */
 export function mapSchema(
   trace: Trace | undefined,
   schema: JsonSchema,
@@ -154,7 +145,7 @@ export function copyNode(
   return copy;
 }
 
-/** A copy with other values; `undefined` removes a keyword. `renamed` has the former names. */
+/** Returns a copy with other values; `undefined` removes a keyword. `renamed` has the former names. */
 export function changed(
   trace: Trace | undefined,
   node: JsonSchemaObject,
@@ -166,15 +157,12 @@ export function changed(
     if (changes[keyword] === undefined) delete copy[keyword];
     else copy[keyword] = changes[keyword];
   }
-  const moved = Object.entries(renamed).map(([to, keyword]): [string, Slot] => [
-    to,
-    { node, keyword },
-  ]);
+  const moved = Object.entries(renamed).map(([to, keyword]) => [to, { node, keyword }] as const);
   trace?.cameFrom(copy, node, moved.length === 0 ? undefined : new Map(moved));
   return copy;
 }
 
-/** A copy of a node without some keywords, or the node itself if it has none of them. */
+/** Returns a copy without some keywords, or the node itself if it has none of them. */
 export function without(
   trace: Trace | undefined,
   node: JsonSchemaObject,
@@ -201,8 +189,8 @@ function effectWithin(effect: Effect, keyword: string, node: JsonSchemaObject): 
 }
 
 /**
- * Returns true if the keywords above a node do not determine the effect of a looser schema there: a
- * `$ref` under a negation is elsewhere, and `unevaluated…` depends on other keywords.
+ * Returns true if the keywords above a node do not determine the effect of a looser schema: a `$ref`
+ * may be under a negation, and `unevaluated…` depends on other keywords.
  */
 export function hidesEffects(trace: Trace, schema: JsonSchema): boolean {
   let negated = false;
@@ -218,7 +206,6 @@ export function hidesEffects(trace: Trace, schema: JsonSchema): boolean {
       Object.hasOwn(node, "unevaluatedProperties") || Object.hasOwn(node, "unevaluatedItems")
     ) both = true;
   });
-  // The target of a reference may be under a negation.
   return both || (negated && reference);
 }
 
@@ -235,7 +222,7 @@ export interface Mark {
   readonly keys?: ReadonlyMap<string, string>;
 }
 
-/** A keyword of a node, or a member of its value. */
+/** A keyword of a node, or a member of the keyword's value. */
 export interface Slot {
   readonly node: object;
   readonly keyword: string;
@@ -250,13 +237,12 @@ interface Origin {
   readonly whole?: Slot;
 }
 
-/** The most steps of one trace. The largest registered schema needs a tenth of this. */
+/** The maximum number of steps. The largest registered schema needs a tenth. */
 const MAX_STEPS = 2_000_000;
 
 /**
- * The record of one chain of rewrites. A loss is reported at its place in the schema that the author
- * wrote, and arguments are decoded by the marks. Plain maps: weak ones would cost the garbage
- * collector more than the rewrites themselves.
+ * The record of one chain of rewrites, for the paths of losses in the first schema, and to decode
+ * arguments. Weak maps would cost the garbage collector more than the rewrites.
  */
 export class Trace {
   readonly #origins = new Map<object, Origin>();
@@ -266,9 +252,7 @@ export class Trace {
   /** True if values of a node have changes to undo. */
   hasMarks = false;
 
-  /**
-   * Counts parts of schemas that are visited, made or compared, which bounds the time for one schema.
-   */
+  /** Counts parts that are visited, made or compared, which bounds the time for one schema. */
   count(steps: number): void {
     this.#steps += steps;
     if (this.#steps > MAX_STEPS) {
@@ -318,7 +302,6 @@ export class Trace {
     return jsonEqual(a, b, this.#countOne);
   }
 
-  /** A text for a JSON value, the same for equal values only. */
   keyOf(value: unknown): string {
     return canonicalJson(value, this.#countOne);
   }
@@ -337,14 +320,13 @@ function distinctBy<T>(values: readonly T[], keyOf: (value: T) => string): T[] {
   return values.filter((value) => seen.size < seen.add(keyOf(value)).size);
 }
 
-/** The position of an object in a document: its number in document order, its parent, its key. */
+/** The position of an object in a document: its number in document order, its parent and its key. */
 export interface Location {
   readonly at: number;
   readonly parent: object | undefined;
   readonly key: string | number;
 }
 
-/** The location of every object in `root`, by identity. */
 export function locate(root: unknown): ReadonlyMap<object, Location> {
   const locations = new Map<object, Location>();
   function visit(part: unknown, parent: object | undefined, key: string | number): void {

@@ -1,7 +1,4 @@
-/**
- * Passes for unions: `oneOf` becomes `anyOf`, the siblings of an `anyOf` move into its branches, and a
- * union at the root becomes one object.
- */
+/** Passes for unions: `oneOf`, the siblings of an `anyOf`, and a union at the root. */
 
 import { isSchema } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
@@ -22,10 +19,7 @@ import type { Context } from "./report.ts";
 
 const MAX_COMPARED = 64;
 
-/**
- * Rewrites `oneOf` as `anyOf`. If a value could match two branches, that accepts more, which is reported.
- * Branches with different types or different constants exclude each other.
- */
+/** Rewrites `oneOf` as `anyOf`, which accepts more if a value can match two branches. */
 export function oneOfToAnyOf(
   node: JsonSchemaObject,
   { trace, report, resolve }: Context,
@@ -46,7 +40,7 @@ export function oneOfToAnyOf(
   return changed(trace, node, { oneOf: undefined, allOf: [...others, second] });
 }
 
-/** True if no value can satisfy two of the branches; false if that is unknown. */
+/** True if no value can match two branches; false if that is unknown. */
 function areDisjoint(trace: Trace, branches: readonly unknown[], resolve: Resolve): boolean {
   if (branches.length > MAX_COMPARED) return false;
   const known = branches.map((branch) =>
@@ -60,13 +54,13 @@ function areDisjoint(trace: Trace, branches: readonly unknown[], resolve: Resolv
   );
 }
 
-/** The facts that distinguish a branch from others. An absent fact is unknown. */
+/** The facts that distinguish branches; `undefined` if unknown. */
 interface Outline {
-  /** Nothing fits it. */
+  /** No value matches the branch. */
   readonly never: boolean;
   readonly types: ReadonlySet<unknown> | undefined;
   readonly values: ReadonlySet<string> | undefined;
-  /** The required properties of an object that have constants, with those. */
+  /** The constants of required properties. */
   readonly tags: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
@@ -86,7 +80,7 @@ function outlineOf(trace: Trace, branch: unknown): Outline {
   };
 }
 
-/** The types a schema names, with `integer` as the `number` it is. */
+/** The types of a schema, with `number` for `integer`. */
 function typesOf({ type }: JsonSchemaObject): ReadonlySet<unknown> | undefined {
   if (type === undefined) return undefined;
   const list: readonly unknown[] = Array.isArray(type) ? type : [type];
@@ -117,7 +111,6 @@ function cannotBothHold(trace: Trace, a: Outline, b: Outline): boolean {
     return true;
   }
   if (a.values !== undefined && b.values !== undefined) return !shareAny(trace, a.values, b.values);
-  // A property that both require with different constants distinguishes objects.
   for (const [name, values] of a.tags) {
     const others = b.tags.get(name);
     if (others !== undefined && !shareAny(trace, values, others)) return true;
@@ -132,17 +125,16 @@ function shareAny<T>(trace: Trace, a: ReadonlySet<T>, b: ReadonlySet<T>): boolea
   return false;
 }
 
-/** Keywords that a `properties` which is moved takes along: without them it would mean less. */
+/** Keywords that move together with `properties`. */
 const BELONGS_TO_PROPERTIES: ReadonlySet<string> = new Set([
   "additionalProperties",
   "patternProperties",
 ]);
 
 /**
- * Moves the sibling constraints of an `anyOf` into its branches, for targets that require it alone. A
- * reference becomes its target with the constraints.
+ * Moves the sibling constraints of an `anyOf` into its branches, for targets that require it alone.
  *
- * @throws {TypeError} If that is impossible somewhere, and the tool can be sent in another mode.
+ * @throws {TypeError} If that is impossible, and the tool can be sent in another mode.
  */
 export function distributeUnions(root: JsonSchema, context: Context): JsonSchema {
   const { trace, refuses, fateOf } = context;
@@ -183,12 +175,8 @@ export function distributeUnions(root: JsonSchema, context: Context): JsonSchema
     return outer;
   }
 
-  /** Merges the siblings of a union into a branch; `undefined` if one schema cannot express that. */
-  function mergeInto(
-    inner: JsonSchemaObject,
-    branch: JsonSchema,
-    depth: number,
-  ): JsonSchema | undefined {
+  /** Returns a branch with the siblings; `undefined` if one schema cannot express both. */
+  function mergeInto(inner: JsonSchemaObject, branch: JsonSchema, depth: number) {
     let own = branch;
     if (isObject(branch) && Object.hasOwn(branch, "$ref")) {
       if (saysAlready(trace, resolve(branch["$ref"]), inner)) return branch;
@@ -204,7 +192,7 @@ export function distributeUnions(root: JsonSchema, context: Context): JsonSchema
   }
 }
 
-/** True if a schema has the same keywords already, so that a reference to it may stay. */
+/** True if the target of a reference has the keywords, so that the reference may stay. */
 function saysAlready(
   trace: Trace,
   target: JsonSchema | undefined,
@@ -216,9 +204,8 @@ function saysAlready(
 const MAX_ROUNDS = 16;
 
 /**
- * Makes the root one plain object. `$ref` and `allOf` are merged in; a union becomes one object with the
- * properties of all branches, which are required if every branch requires them. Losses are moved to
- * the description.
+ * Makes the root one plain object. `$ref` and `allOf` are merged in. A union becomes one object with the
+ * properties of all branches, which are required if every branch requires them.
  */
 export function flattenRoot(first: JsonSchema, context: Context): JsonSchema {
   const { trace } = context;
@@ -353,7 +340,7 @@ function excludesObjects(branch: JsonSchemaObject): boolean {
     !(Array.isArray(type) && type.includes("object"));
 }
 
-/** One schema for a property that several branches describe. */
+/** Returns one schema for a property of several branches. */
 function unite(trace: Trace, schemas: readonly JsonSchema[], from: JsonSchemaObject): JsonSchema {
   const different = trace.distinct(schemas);
   const only = different[0];
