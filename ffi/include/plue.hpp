@@ -382,6 +382,9 @@ class Invocation {
     }
     ~Invocation() { fail(Status::threw, "The tool ended without a result"); }
 
+    /// False after the end, and after it was moved.
+    explicit operator bool() const noexcept { return invocation_ != nullptr; }
+
     // After the end they do nothing.
     void succeed(const std::string &json = "null") noexcept {
         if (auto *ended = take()) {
@@ -466,6 +469,9 @@ void execute(Function &run, plue_invocation_t *pointer, const char *json) noexce
             run(std::move(invocation), json);
         }
     } catch (...) {
+        if (!invocation && thrown != nullptr && !*thrown) {
+            *thrown = std::current_exception();
+        }
         invocation.fail_with_current_exception();
     }
 }
@@ -483,7 +489,8 @@ template <class Function> struct Owned {
 /// Registers a tool that this program runs. `run` is called with the Invocation and the JSON of the
 /// parameters. If it takes `Invocation &` and returns a string, that is the result; if it takes
 /// `Invocation &&`, it moves it to where it is ended later. What it throws ends the call: an Error with
-/// its status, all else with `threw`. Throws an Error for a bad definition.
+/// its status, all else with `threw`. What it throws after the end, or after it has moved the invocation,
+/// comes out of the dispatch() or call() that it runs in. Throws an Error for a bad definition.
 ///
 ///     plue::register_tool(definition, [](plue::Invocation &invocation, std::string_view params) {
 ///         return "{\"sum\":5}";

@@ -202,9 +202,11 @@ void plue_frame_queue_init(struct plue_frame_queue *queue) {
     queue->end = &queue->first;
 }
 
-void plue_frame_queue_push(struct plue_frame_queue *queue, struct plue_frame *frame) {
-    *queue->end = frame;
-    queue->end = &frame->next;
+void plue_frame_queue_push(struct plue_frame_queue *queue, struct plue_frame *first) {
+    *queue->end = first;
+    while (*queue->end != NULL) {
+        queue->end = &(*queue->end)->next;
+    }
 }
 
 struct plue_frame *plue_frame_queue_pop(struct plue_frame_queue *queue) {

@@ -122,7 +122,8 @@ bool plue_frame_read_strings(const uint8_t *bytes, size_t length, struct plue_te
                              size_t count);
 
 void plue_frame_queue_init(struct plue_frame_queue *queue);
-void plue_frame_queue_push(struct plue_frame_queue *queue, struct plue_frame *frame);
+/* Adds a frame and those linked to it. */
+void plue_frame_queue_push(struct plue_frame_queue *queue, struct plue_frame *first);
 /* Takes the first frame out. The queue must not be empty. */
 struct plue_frame *plue_frame_queue_pop(struct plue_frame_queue *queue);
 /* Puts a frame before the first. */

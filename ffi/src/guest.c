@@ -86,11 +86,8 @@ void plue_guest_wake(const struct plue_wake *wake) {
 
 void plue_guest_configure(void) {
     struct plue_frame *frames = guest.attached ? plue_peer_configure(&guest.peer) : NULL;
-    while (frames != NULL) {
-        struct plue_frame *next = frames->next;
-        frames->next = NULL;
+    if (frames != NULL) {
         plue_guest_enqueue(frames);
-        frames = next;
     }
 }
 

@@ -17,7 +17,7 @@ bool plue_guest_was_attached(void) PLUE_LOCKED;
 /* Returns true on the thread that runs JavaScript. */
 bool plue_guest_is_this_thread(void) PLUE_LOCKED;
 
-/* Adds a frame to the queue. The runtime is woken when the lock is released. */
+/* Adds a frame and those linked to it to the queue. The runtime is woken when the lock is released. */
 void plue_guest_enqueue(struct plue_frame *frame) PLUE_LOCKED;
 
 /* Takes out the frame of a call that the runtime has not taken. NULL: it has. */

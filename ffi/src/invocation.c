@@ -46,6 +46,8 @@ struct plue_invocation {
 };
 
 static struct plue_host_tool *host_tools PLUE_GUARDED;
+/* The generation of the peer that was sent the list last. */
+static uint64_t offered_to PLUE_GUARDED;
 
 /* The function that answers questions, with the number 0; NULL: none. */
 static struct plue_host_tool *asker PLUE_GUARDED;
@@ -105,8 +107,9 @@ static struct plue_frame *register_frame(const struct plue_host_tool *tool, uint
     return frame;
 }
 
-struct plue_frame *plue_host_tools_frames(void) {
+struct plue_frame *plue_host_tools_frames(uint64_t generation) {
     struct plue_frame *first = NULL;
+    offered_to = generation;
     struct plue_frame **end = &first;
     for (struct plue_host_tool *tool = host_tools; tool != NULL; tool = tool->next) {
         *end = register_frame(tool, 0);
@@ -191,14 +194,25 @@ static struct plue_outcome answer_to(struct plue_frame *frame) PLUE_UNLOCKED {
     return frame == NULL ? plue_outcome_out_of_memory() : plue_above.run(frame);
 }
 
-/* Has the tools side forget a tool. */
-static struct plue_outcome unregister(const struct plue_host_tool *tool) PLUE_UNLOCKED {
+static struct plue_frame *unregister_frame(const struct plue_host_tool *tool) {
     struct plue_frame *frame = plue_frame_of_strings(PLUE_FRAME_UNREGISTER, 0, 0,
                                                      sizeof tool->number, NULL, 0);
     if (frame != NULL) {
         plue_frame_write_u64(frame, 0, tool->number);
     }
-    return answer_to(frame);
+    return frame;
+}
+
+/* Removes the tool of a failed registration from the tools side. It may be there: a sidecar that
+ * started after a crash was sent the list with the tool, and a slow one registers it later. */
+static void withdraw_tool(const struct plue_host_tool *tool) PLUE_UNLOCKED {
+    struct plue_frame *frame = unregister_frame(tool);
+    plue_lock();
+    uint64_t generation = offered_to;
+    plue_unlock();
+    if (frame != NULL) {
+        plue_above.send(generation, frame);
+    }
 }
 
 /* Notes the id, which is the answer as JSON; an id has no character that JSON would escape. Returns
@@ -216,18 +230,14 @@ static struct plue_outcome register_tool(struct plue_host_tool *tool) PLUE_UNLOC
     add_tool(tool);
     struct plue_outcome outcome = answer_to(register_frame(tool, PLUE_REGISTER_WANTS_ANSWER));
     if (outcome.status == PLUE_OK && !note_id(tool, outcome.json)) {
-        /* The tool belongs to the runtime that attached after the shutdown. */
         plue_outcome_free(outcome);
-        plue_outcome_free(unregister(tool));
         outcome = plue_outcome_failure("shutdown", "plue_shutdown() was called");
-    }
-    if (outcome.status == PLUE_TIMEOUT) {
-        plue_outcome_free(unregister(tool)); /* the tools side may register it later */
     }
     if (outcome.status != PLUE_OK) {
         plue_lock();
         bool was_listed = remove_tool(tool);
         plue_unlock();
+        withdraw_tool(tool);
         if (was_listed) {
             drop_tool(tool);
         }
@@ -275,7 +285,7 @@ static struct plue_outcome unregister_tool(const char *tool_id) PLUE_UNLOCKED {
     if (tool == NULL) {
         return plue_outcome_failure("unknown_tool", "This program has registered no such tool");
     }
-    struct plue_outcome outcome = unregister(tool);
+    struct plue_outcome outcome = answer_to(unregister_frame(tool));
     if (outcome.status == PLUE_OVERLOADED || outcome.status == PLUE_WOULD_DEADLOCK ||
         outcome.status == PLUE_OUT_OF_MEMORY) {
         /* Nothing was sent: the tools side still has the tool. */
@@ -347,6 +357,10 @@ static void free_invocation(struct plue_due *due) {
     }
     free(invocation);
 }
+
+/* The bytes that one invocation, or all refusals together, may send ahead of the tools side, apart from
+ * a single frame. */
+enum { MAX_BACKLOG = 16 << 20 };
 
 /* The kinds of YIELD frames. */
 enum { YIELD_RESULT, YIELD_FAILURE, YIELD_METADATA, YIELD_OUTPUT, YIELD_PROGRESS };
@@ -506,9 +520,21 @@ static struct plue_invocation *make_invocation(uint64_t id, const struct plue_te
     return invocation;
 }
 
-static void refuse_invocation(uint64_t generation, uint64_t id, int status, const char *message) {
+/* The failures of invocations that do not begin, until they are sent. */
+static struct plue_backlog refusals = {.references = 1};
+
+/* Returns false if the tools side invokes without reading the failures. */
+static bool refuse_invocation(uint64_t generation, uint64_t id, int status, const char *message) {
     const struct plue_invocation none = {.id = id, .generation = generation};
-    send_answer(&none, YIELD_FAILURE, status, message);
+    struct plue_frame *frame = yield_frame(&none, YIELD_FAILURE, (uint64_t)status, 0, message);
+    if (frame != NULL && !plue_backlog_add(&refusals, frame, MAX_BACKLOG)) {
+        plue_frame_free_all(frame);
+        return false;
+    }
+    if (frame != NULL) {
+        plue_above.send(generation, frame);
+    }
+    return true;
 }
 
 bool plue_invocation_receive(uint64_t generation, const struct plue_frame_view *view,
@@ -521,9 +547,8 @@ bool plue_invocation_receive(uint64_t generation, const struct plue_frame_view *
     }
     struct plue_invocation *invocation = make_invocation(view->id, texts);
     if (invocation == NULL) {
-        refuse_invocation(generation, view->id, PLUE_OVERLOADED,
-                          "The program is out of memory");
-        return true;
+        return refuse_invocation(generation, view->id, PLUE_OVERLOADED,
+                                 "The program is out of memory");
     }
     plue_lock();
     invocation->generation = generation;
@@ -547,14 +572,14 @@ bool plue_invocation_receive(uint64_t generation, const struct plue_frame_view *
         invocation = NULL;
     }
     plue_unlock();
-    if (invocation != NULL) {
-        free_invocation(&invocation->due);
-        refuse_invocation(generation, view->id, is_too_much ? PLUE_OVERLOADED : PLUE_UNAVAILABLE,
-                          is_too_much ? "The program does not run its tools fast enough: more than "
-                                        "max_bytes_in_flight wait for plue_events_dispatch()"
-                                      : "The tool has been unregistered");
+    if (invocation == NULL) {
+        return true;
     }
-    return true;
+    free_invocation(&invocation->due);
+    return refuse_invocation(generation, view->id, is_too_much ? PLUE_OVERLOADED : PLUE_UNAVAILABLE,
+                             is_too_much ? "The program does not run its tools fast enough: more "
+                                           "than max_bytes_in_flight wait for plue_events_dispatch()"
+                                         : "The tool has been unregistered");
 }
 
 /* Adds an event if the host has a callback for aborts. */
@@ -613,9 +638,6 @@ void plue_invocation_succeed(plue_invocation_t *invocation, const char *json) {
     answer(invocation, YIELD_RESULT, 0, json == NULL ? "null" : json, PLUE_OUTPUT_TOO_LARGE,
            "The result is too large: request less of it");
 }
-
-/* The most that one invocation may stream ahead of the tools side, apart from a single event. */
-enum { MAX_BACKLOG = 16 << 20 };
 
 /* Sends an event; or fails the invocation, and aborts it, if the tools side does not keep up. */
 static void stream(struct plue_invocation *invocation, uint8_t kind, uint64_t first,

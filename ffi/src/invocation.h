@@ -12,15 +12,17 @@
 /* Returns true if the host answers questions. Needs no lock. */
 bool plue_questions_are_answered(void);
 
-/* The frames that register the host's tools with a peer, in order; NULL if there are none. */
-struct plue_frame *plue_host_tools_frames(void) PLUE_LOCKED;
+/* The frames that register the host's tools with the peer of that generation, in order; NULL if there
+ * are none. */
+struct plue_frame *plue_host_tools_frames(uint64_t generation) PLUE_LOCKED;
 
 /* Takes all tools from the list at a shutdown; to be given to plue_host_tools_destroy(). */
 struct plue_host_tool;
 struct plue_host_tool *plue_host_tools_take(void) PLUE_LOCKED;
 void plue_host_tools_destroy(struct plue_host_tool *tools) PLUE_UNLOCKED;
 
-/* Acts on INVOKE and CANCEL of the peer of that generation. Returns false when the frame is malformed. */
+/* Acts on INVOKE and CANCEL of the peer of that generation. Returns false when the frame is malformed, or
+ * the peer invokes without reading the failures. */
 bool plue_invocation_receive(uint64_t generation, const struct plue_frame_view *view,
                              struct plue_wakeups *wakeups) PLUE_UNLOCKED;
 bool plue_invocation_cancel(uint64_t generation, const struct plue_frame_view *view) PLUE_UNLOCKED;

@@ -31,7 +31,7 @@ struct plue_outbox {
 void plue_outbox_init(struct plue_outbox *outbox, int socket);
 void plue_outbox_open(struct plue_outbox *outbox);
 
-/* Takes the frame, and writes it if none waits before it. Returns whether the polling thread is to
+/* Takes the frame and those linked to it, and writes them if none waits before. Returns whether the polling thread is to
  * be woken, because something is left. */
 bool plue_outbox_post(struct plue_outbox *outbox, struct plue_frame *frame);
 

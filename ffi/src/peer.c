@@ -62,7 +62,7 @@ struct plue_frame *plue_peer_configure(struct plue_peer *peer) {
     if (frame == NULL) {
         return NULL;
     }
-    struct plue_frame *frames = plue_host_tools_frames();
+    struct plue_frame *frames = plue_host_tools_frames(peer->generation);
     struct plue_frame **end = &frames;
     while (*end != NULL) {
         end = &(*end)->next;
@@ -230,10 +230,14 @@ static bool receive_hello(struct plue_peer *peer,
     return right;
 }
 
+/* Every call fails with the reason: a longer one is cut. */
+enum { MAX_REASON = 64 << 10 };
+
 static void receive_failed(struct plue_peer *peer,
                           const struct plue_frame_view *view) PLUE_UNLOCKED {
     bool by_configuration = view->flags & PLUE_FAILED_BY_CONFIGURATION;
-    char *reason = plue_text_repair(view->payload, view->length);
+    size_t length = view->length < MAX_REASON ? view->length : MAX_REASON;
+    char *reason = plue_text_repair(view->payload, length);
     plue_lock();
     if (view->id == peer->configuration) {
         refuse(peer, by_configuration ? "invalid_argument" : "runtime_unavailable", reason);

@@ -55,7 +55,6 @@ enum plue_readiness plue_runtime_look(enum plue_patience patience, uint64_t limi
     switch (current_hosting()) {
     case GUEST: {
         enum plue_readiness readiness = look_at_guest(patience, peer, failure);
-        /* A sidecar's own thread watches its start. */
         if (readiness == PLUE_RUNTIME_IS_STARTING && plue_now_ms() >= limit_ms) {
             *failure = too_slow();
             return PLUE_RUNTIME_HAS_FAILED;
@@ -68,6 +67,10 @@ enum plue_readiness plue_runtime_look(enum plue_patience patience, uint64_t limi
         *failure = plue_outcome_failure("runtime_unavailable", "No JavaScript runtime is attached");
         return PLUE_RUNTIME_HAS_FAILED;
     }
+}
+
+uint64_t plue_runtime_start_deadline(uint64_t limit_ms) {
+    return current_hosting() == SIDECAR ? PLUE_NEVER_MS : limit_ms;
 }
 
 struct plue_peer *plue_runtime_ready(enum plue_patience patience,
@@ -83,7 +86,7 @@ struct plue_peer *plue_runtime_ready(enum plue_patience patience,
         case PLUE_RUNTIME_HAS_FAILED:
             return NULL;
         default:
-            plue_wait_for_change(current_hosting() == SIDECAR ? PLUE_NEVER_MS : limit);
+            plue_wait_for_change(plue_runtime_start_deadline(limit));
         }
     }
     return NULL;
@@ -168,11 +171,8 @@ struct plue_aborts plue_runtime_take_aborts(void) {
 }
 
 void plue_runtime_send_aborts(struct plue_aborts *aborts) {
-    while (aborts->frames != NULL) {
-        struct plue_frame *frame = aborts->frames;
-        aborts->frames = frame->next;
-        frame->next = NULL;
-        plue_sidecar_send(aborts->sidecar, frame);
+    if (aborts->frames != NULL) {
+        plue_sidecar_send(aborts->sidecar, aborts->frames);
     }
     if (aborts->sidecar != NULL) {
         plue_sidecar_unhold(aborts->sidecar);

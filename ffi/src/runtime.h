@@ -23,6 +23,10 @@ enum plue_readiness plue_runtime_look(enum plue_patience patience, uint64_t limi
                                       struct plue_peer **peer,
                                       struct plue_outcome *failure) PLUE_LOCKED;
 
+/* Returns when a start that is to be over at `limit_ms` is to be looked at: never, if a sidecar starts.
+ * Its own thread watches that, and calls plue_change(). */
+uint64_t plue_runtime_start_deadline(uint64_t limit_ms) PLUE_LOCKED;
+
 /* Returns the peer that calls go to, once it is ready. The lock is given up while this waits, and
  * the wait ends when the signal is aborted, which may be NULL. NULL: with the reason in `failure`, or
  * aborted. */

@@ -280,9 +280,13 @@ static bool receive(struct plue_sidecar *sidecar) {
 }
 
 /* The process has ended, though the stream may not have: a child of the process can hold the other
- * end of the socket. Takes what it sent before. */
+ * end of the socket, and send without end. Takes what the process sent before: a socket holds less. */
 static void receive_rest(struct plue_sidecar *sidecar) {
-    while (plue_inbox_read(&sidecar->inbox, &sidecar->peer) == PLUE_READ_SOME) {
+    enum { MOST_READS = 1000 };
+    int reads = 0;
+    while (reads < MOST_READS &&
+           plue_inbox_read(&sidecar->inbox, &sidecar->peer) == PLUE_READ_SOME) {
+        reads++;
     }
 }
 
@@ -514,13 +518,7 @@ static bool start(void) PLUE_LOCKED {
         struct plue_frame *config = plue_peer_configure(&sidecar->peer);
         sidecar->start_deadline_ms = plue_now_ms() + plue_settings.start_timeout_ms;
         if (config != NULL) {
-            /* The thread sends it, once there is a process to read it. */
-            while (config != NULL) {
-                struct plue_frame *next = config->next;
-                config->next = NULL;
-                plue_outbox_post(&sidecar->outbox, config);
-                config = next;
-            }
+            plue_outbox_post(&sidecar->outbox, config); /* sent once a process reads it */
             sidecar->predecessor = current;
             current = sidecar; /* before the thread can let the predecessor go */
             error = plue_thread_start(&sidecar->thread, run_thread, sidecar);

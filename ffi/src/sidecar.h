@@ -48,7 +48,7 @@ bool plue_sidecar_lead(struct plue_sidecar *sidecar, const atomic_uint *word, un
 /* Has the caller that reads look at its word. */
 void plue_sidecar_wake_leader(struct plue_sidecar *sidecar);
 
-/* Sends a frame, or queues what the socket does not take. Never blocks. Takes the frame.
+/* Sends a frame and those linked to it, or queues what the socket does not take. Never blocks.
  * May be called with the lock held, too. */
 void plue_sidecar_send(struct plue_sidecar *sidecar, struct plue_frame *frame);
 

@@ -86,7 +86,7 @@ static void try_to_begin(struct submission *submission) PLUE_UNLOCKED {
 }
 
 static uint64_t submission_deadline(const struct submission *submission) PLUE_LOCKED {
-    return submission->frame != NULL ? submission->start_limit_ms
+    return submission->frame != NULL ? plue_runtime_start_deadline(submission->start_limit_ms)
                                      : plue_call_deadline(&submission->call);
 }
 

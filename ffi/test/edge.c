@@ -224,6 +224,37 @@ static void test_backoff(void) {
     CHECK(contains(plue_get_last_error(), "(exit status 5)"), "%s", plue_get_last_error());
 }
 
+static atomic_int failed_submissions;
+
+static void count_failed(int status, const char *json, void *unused) {
+    CHECK(status == PLUE_RUNTIME_UNAVAILABLE, "%s", json);
+    atomic_fetch_add(&failed_submissions, 1);
+}
+
+static void *list_in_vain(void *unused) {
+    char *json = plue_tool_list();
+    CHECK(is_failure(json, "runtime_unavailable"), "%s", json);
+    plue_free_json(json);
+    return unused;
+}
+
+/* A submitted call waits for a second sidecar longer than for its own: its thread sleeps meanwhile. */
+static void test_slow_restart(void) {
+    int dispatches = 0;
+    pthread_t thread;
+    init_impatient("silent", 300, 0);
+    CHECK_OK(plue_tool_submit("echo", "{}", NULL, count_failed, NULL));
+    list_in_vain(NULL);
+    pthread_create(&thread, NULL, list_in_vain, NULL);
+    sleep_us(50000);
+    while (atomic_load(&failed_submissions) == 0) {
+        plue_events_dispatch(-1);
+        dispatches++;
+    }
+    pthread_join(thread, NULL);
+    CHECK(dispatches < 10, "%d dispatches", dispatches);
+}
+
 /* ------------------------------------------------------------------------------ odd hosts */
 
 static void test_sigchld_ignored(void) {
@@ -646,11 +677,14 @@ static void test_withdrawn_call(void) {
 
 static void test_options(void) {
     const char *nothing[] = {NULL};
+    const char *no_name[] = {"", NULL};
     plue_options_t zero = {.struct_size = 0};
     CHECK(plue_init_with_options(NULL) == -1 && plue_init_with_options(&zero) == -1, "no options");
     CHECK(contains(plue_get_last_error(), "struct_size"), "%s", plue_get_last_error());
     expect_bad_options((plue_options_t){.mode = 7}, "mode");
-    expect_bad_options((plue_options_t){.sidecar_argv = nothing}, "empty");
+    expect_bad_options((plue_options_t){.sidecar_argv = nothing}, "sidecar_argv is empty, or its first");
+    expect_bad_options((plue_options_t){.sidecar_argv = no_name}, "sidecar_argv is empty, or its first");
+    expect_bad_options((plue_options_t){.sidecar_cwd = ""}, "sidecar_cwd is empty");
     expect_bad_options((plue_options_t){.config_json = "\xff"}, "UTF-8");
 
     /* A caller that was built against a version with fewer, or with more fields. */
@@ -710,6 +744,7 @@ static const struct check_test tests[] = {
     {"refused", test_refused},
     {"bad_environment", test_bad_environment},
     {"backoff", test_backoff},
+    {"slow_restart", test_slow_restart},
     {"sigchld_ignored", test_sigchld_ignored},
     {"thief", test_thief},
     {"inherited", test_inherited},

@@ -1,5 +1,7 @@
 #include "fake_tools.h"
 
+#include "frame.h"
+
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -8,10 +10,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-enum { EXEC = 1, ABORT = 2, SHUTDOWN = 3, CONFIG = 4, PING = 5 };
-enum { RESULT = 16, META = 17, TOOLS = 18, HELLO = 19, FAILED = 20, PONG = 21, LOG = 24 };
-enum { HEADER = 16 };
 
 enum { EVENTS_OF_A_FLOOD = 100 }; /* in each turn */
 
@@ -33,37 +31,16 @@ static uint64_t now_ms(void) {
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static uint32_t read_u32(const uint8_t *at) {
-    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-}
-
-static uint64_t read_u64(const uint8_t *at) {
-    return read_u32(at) | (uint64_t)read_u32(at + 4) << 32;
-}
-
-static void write_u32(uint8_t *at, uint32_t value) {
-    for (int i = 0; i < 4; i++) {
-        at[i] = (uint8_t)(value >> (8 * i));
-    }
-}
-
 void fake_tools_frame(struct fake_tools *tools, int type, int flags, uint64_t id,
                       const void *payload, size_t length) {
-    uint8_t *frame = calloc(1, HEADER + length);
-    write_u32(frame, (uint32_t)(HEADER - 4 + length));
-    frame[4] = (uint8_t)type;
-    frame[5] = (uint8_t)flags;
-    write_u32(frame + 8, (uint32_t)id);
-    write_u32(frame + 12, (uint32_t)(id >> 32));
-    if (length > 0) {
-        memcpy(frame + HEADER, payload, length);
-    }
-    tools->send(frame, HEADER + length);
-    free(frame);
+    struct plue_frame *frame =
+        plue_frame_new((enum plue_frame_type)type, (uint8_t)flags, id, payload, length);
+    tools->send(frame->bytes, frame->length);
+    plue_frame_free_all(frame);
 }
 
 static void succeed(struct fake_tools *tools, uint64_t id, const char *json) {
-    fake_tools_frame(tools, RESULT, 0, id, json, strlen(json));
+    fake_tools_frame(tools, PLUE_FRAME_RESULT, 0, id, json, strlen(json));
 }
 
 /* The numbers of plue.h. */
@@ -81,12 +58,12 @@ static int status_of(const char *code) {
 
 static void fail(struct fake_tools *tools, uint64_t id, const char *code, const char *message) {
     uint8_t payload[1000];
-    size_t length = strlen(message);
-    write_u32(payload, (uint32_t)length);
+    const uint32_t length = (uint32_t)strlen(message);
+    memcpy(payload, &length, 4);
     memcpy(payload + 4, message, length);
     int json = snprintf((char *)payload + 4 + length, sizeof payload - 4 - length,
                         "{\"error\":\"%s\",\"message\":\"%s\"}", code, message);
-    fake_tools_frame(tools, RESULT, 1 | status_of(code) << 1, id, payload, 4 + length + (size_t)json);
+    fake_tools_frame(tools, PLUE_FRAME_RESULT, 1 | status_of(code) << 1, id, payload, 4 + length + (size_t)json);
 }
 
 /* ------------------------------------------------------------------------------------ tools */
@@ -126,7 +103,7 @@ static void hold(struct fake_tools *tools, const struct request *request) {
     call->is_flooding =
         request->wants_metadata && strstr(request->params, "\"flood\":true") != NULL;
     if (request->wants_metadata) {
-        fake_tools_frame(tools, META, 0, request->id, "{\"i\":0}", 7);
+        fake_tools_frame(tools, PLUE_FRAME_META, 0, request->id, "{\"i\":0}", 7);
     }
     while (tools->is_wedged) {
         pause();
@@ -233,19 +210,19 @@ static void send_big(struct fake_tools *tools, uint64_t id, size_t size) {
 static void misanswer(struct fake_tools *tools, uint64_t id, const char *params) {
     static const char message[] = "\x04\0\0\0a\0b\xff{\"error\":\"threw\"}";
     if (strstr(params, "message") != NULL) {
-        fake_tools_frame(tools, RESULT, 1, id, message, sizeof message - 1);
+        fake_tools_frame(tools, PLUE_FRAME_RESULT, 1, id, message, sizeof message - 1);
     } else if (strstr(params, "failure") != NULL) {
-        fake_tools_frame(tools, RESULT, 1, id, message, 8);
+        fake_tools_frame(tools, PLUE_FRAME_RESULT, 1, id, message, 8);
     } else if (strstr(params, "event") != NULL) {
-        fake_tools_frame(tools, META, 0, id, "\"\xff\"", 3);
+        fake_tools_frame(tools, PLUE_FRAME_META, 0, id, "\"\xff\"", 3);
     } else if (strstr(params, "list") != NULL) {
-        fake_tools_frame(tools, TOOLS, 0, tools->configuration, "{\0}", 3);
+        fake_tools_frame(tools, PLUE_FRAME_TOOLS, 0, tools->configuration, "{\0}", 3);
     } else if (strstr(params, "bytes") != NULL) {
-        fake_tools_frame(tools, RESULT, 0, id, "\"caf\xe9\"", 6);
+        fake_tools_frame(tools, PLUE_FRAME_RESULT, 0, id, "\"caf\xe9\"", 6);
     } else if (strstr(params, "nul") != NULL) {
-        fake_tools_frame(tools, RESULT, 0, id, "\"a\0b\"", 5);
+        fake_tools_frame(tools, PLUE_FRAME_RESULT, 0, id, "\"a\0b\"", 5);
     } else {
-        fake_tools_frame(tools, RESULT, 0, id, NULL, 0);
+        fake_tools_frame(tools, PLUE_FRAME_RESULT, 0, id, NULL, 0);
     }
 }
 
@@ -254,7 +231,7 @@ static void progress(struct fake_tools *tools, const struct request *request) {
     char json[200];
     for (long i = 0; i < events && request->wants_metadata; i++) {
         int length = snprintf(json, sizeof json, "{\"i\":%ld}", i);
-        fake_tools_frame(tools, META, 0, request->id, json, (size_t)length);
+        fake_tools_frame(tools, PLUE_FRAME_META, 0, request->id, json, (size_t)length);
     }
     snprintf(json, sizeof json, "{\"n\":%ld,\"session\":\"%s\",\"message\":\"%s\"}", events,
              request->session, request->message);
@@ -269,7 +246,7 @@ static void run_tool(struct fake_tools *tools, const struct request *request) {
     if (strstr(params, "{bad") != NULL) {
         fail(tools, id, "invalid_arguments", "The arguments are not JSON");
     } else if (strcmp(name, "echo") == 0 && tools->sends_half) {
-        static const uint8_t half[] = {100, 0, 0, 0, RESULT, 0};
+        static const uint8_t half[] = {100, 0, 0, 0, PLUE_FRAME_RESULT, 0};
         tools->send(half, sizeof half);
     } else if (strcmp(name, "echo") == 0) {
         succeed(tools, id, params);
@@ -298,7 +275,7 @@ static void run_tool(struct fake_tools *tools, const struct request *request) {
         misanswer(tools, id, params);
     } else if (strcmp(name, "give_up") == 0) {
         static const char reason[] = "The list is too large";
-        fake_tools_frame(tools, FAILED, 0, tools->configuration, reason, sizeof reason - 1);
+        fake_tools_frame(tools, PLUE_FRAME_FAILED, 0, tools->configuration, reason, sizeof reason - 1);
     } else if (strcmp(name, "crash") == 0) {
         crash(params);
     } else if (strcmp(name, "pid") == 0) {
@@ -319,7 +296,7 @@ static void run_tool(struct fake_tools *tools, const struct request *request) {
         char line[1000];
         memset(line, 'l', sizeof line);
         for (long left = number(params, "bytes"); left > 0; left -= (long)sizeof line) {
-            fake_tools_frame(tools, LOG, 0, 0, line, sizeof line);
+            fake_tools_frame(tools, PLUE_FRAME_LOG, 0, 0, line, sizeof line);
         }
         succeed(tools, id, "{\"logged\":true}");
     } else if (strcmp(name, "error_key") == 0) {
@@ -333,54 +310,54 @@ static void run_tool(struct fake_tools *tools, const struct request *request) {
 
 /* ----------------------------------------------------------------------------------- frames */
 
-/* A NULL string gets the value of `missing`. */
-static char *read_string(const uint8_t *lengths, int index, const uint8_t **text,
-                         const char *missing) {
-    uint32_t length = read_u32(lengths + 4 * index);
-    if (length == 0xFFFFFFFF) {
-        return strdup(missing);
+/* Copies the strings of a frame, `at` bytes from its beginning. A NULL string becomes "", or "{}" if it is
+ * the second one. */
+static void copy_strings(const struct plue_frame_view *frame, size_t at, char **strings, size_t count) {
+    struct plue_text_view texts[4];
+    if (!plue_frame_read_strings(frame->payload + at, frame->length - at, texts, count)) {
+        abort();
     }
-    char *string = malloc((size_t)length + 1);
-    memcpy(string, *text, length);
-    string[length] = '\0';
-    *text += length;
-    return string;
+    for (size_t i = 0; i < count; i++) {
+        strings[i] = texts[i].bytes == NULL
+                         ? strdup(i == 1 ? "{}" : "")
+                         : strndup((const char *)texts[i].bytes, texts[i].length);
+    }
 }
 
-static void execute(struct fake_tools *tools, uint64_t id, int flags, const uint8_t *payload) {
-    struct request request = {
-        .id = id, .signal = read_u64(payload), .wants_metadata = flags & 1};
-    payload += 8;
-    const uint8_t *text = payload + 16;
-    request.name = read_string(payload, 0, &text, "");
-    request.params = read_string(payload, 1, &text, "{}");
-    request.session = read_string(payload, 2, &text, "");
-    request.message = read_string(payload, 3, &text, "");
+static void free_strings(char **strings, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        free(strings[i]);
+    }
+}
+
+static void execute(struct fake_tools *tools, const struct plue_frame_view *frame) {
+    char *strings[4];
+    copy_strings(frame, 8, strings, 4);
+    const struct request request = {frame->id,  plue_read_u64(frame->payload),
+                                    frame->flags & 1, strings[0],
+                                    strings[1], strings[2],
+                                    strings[3]};
     tools->calls++;
     run_tool(tools, &request);
-    free(request.name);
-    free(request.params);
-    free(request.session);
-    free(request.message);
+    free_strings(strings, 4);
 }
 
-static void configure(struct fake_tools *tools, uint64_t id, const uint8_t *payload) {
+static void configure(struct fake_tools *tools, const struct plue_frame_view *frame) {
     static const char list[] = "{\"echo\":{\"name\":\"echo\"},\"pid\":{\"name\":\"pid\"}}";
     static const char hello[] = "{\"protocol\":2,\"runtime\":\"C\"}";
-    const uint8_t *text = payload + 8;
+    static const char reason[] = "config_json has an unknown field \"nonsense\"";
+    uint64_t id = frame->id;
+    char *strings[2];
+    copy_strings(frame, 0, strings, 2);
     tools->configuration = id;
-    char *module = read_string(payload, 0, &text, "");
-    char *config = read_string(payload, 1, &text, "{}");
-    if (strstr(config, "nonsense") != NULL) {
-        static const char reason[] = "config_json has an unknown field \"nonsense\"";
-        fake_tools_frame(tools, FAILED, 1, id, reason, sizeof reason - 1);
+    if (strstr(strings[1], "nonsense") != NULL) {
+        fake_tools_frame(tools, PLUE_FRAME_FAILED, 1, id, reason, sizeof reason - 1);
         tools->ended = 1;
     } else if (tools->version != 0) {
-        fake_tools_frame(tools, TOOLS, 0, id, list, sizeof list - 1);
-        fake_tools_frame(tools, HELLO, tools->version, id, hello, sizeof hello - 1);
+        fake_tools_frame(tools, PLUE_FRAME_TOOLS, 0, id, list, sizeof list - 1);
+        fake_tools_frame(tools, PLUE_FRAME_HELLO, tools->version, id, hello, sizeof hello - 1);
     }
-    free(module);
-    free(config);
+    free_strings(strings, 2);
 }
 
 /* Ends the sleep of the call with the id, or the sleeps of all calls with that signal. */
@@ -399,28 +376,25 @@ static void end_sleeps(struct fake_tools *tools, bool is_of_signal, uint64_t id,
     }
 }
 
-static void act(struct fake_tools *tools, const uint8_t *frame, size_t length) {
-    uint64_t id = read_u64(frame + 8);
-    const uint8_t *payload = frame + HEADER;
-    switch (frame[4]) {
-    case EXEC:
-        execute(tools, id, frame[5], payload);
+static void act(struct fake_tools *tools, const struct plue_frame_view *frame) {
+    char reason[200];
+    switch (frame->type) {
+    case PLUE_FRAME_EXEC:
+        execute(tools, frame);
         break;
-    case ABORT: {
-        char reason[200];
-        snprintf(reason, sizeof reason, "%.*s", (int)(length - HEADER), (const char *)payload);
-        end_sleeps(tools, frame[5] & 1, id, reason);
+    case PLUE_FRAME_ABORT:
+        snprintf(reason, sizeof reason, "%.*s", (int)frame->length, (const char *)frame->payload);
+        end_sleeps(tools, frame->flags & PLUE_ABORT_OF_SIGNAL, frame->id, reason);
         break;
-    }
-    case CONFIG:
-        configure(tools, id, payload);
+    case PLUE_FRAME_CONFIG:
+        configure(tools, frame);
         break;
-    case PING:
+    case PLUE_FRAME_PING:
         if (!tools->is_mute) {
-            fake_tools_frame(tools, PONG, 0, id, NULL, 0);
+            fake_tools_frame(tools, PLUE_FRAME_PONG, 0, frame->id, NULL, 0);
         }
         break;
-    case SHUTDOWN:
+    case PLUE_FRAME_SHUTDOWN:
         fake_tools_clear(tools);
         tools->ended = 1;
         break;
@@ -430,11 +404,13 @@ static void act(struct fake_tools *tools, const uint8_t *frame, size_t length) {
 }
 
 size_t fake_tools_feed(struct fake_tools *tools, const uint8_t *bytes, size_t length) {
+    struct plue_frame_view frame;
+    size_t wanted;
     size_t at = 0;
-    while (length - at >= 4 && length - at >= (size_t)read_u32(bytes + at) + 4) {
-        size_t size = (size_t)read_u32(bytes + at) + 4;
-        act(tools, bytes + at, size);
-        at += size;
+    int64_t size;
+    while ((size = plue_frame_read(bytes + at, length - at, &frame, &wanted)) > 0) {
+        act(tools, &frame);
+        at += (size_t)size;
     }
     return at;
 }
@@ -446,7 +422,7 @@ int fake_tools_tick(struct fake_tools *tools) {
     while (*at != NULL) {
         struct fake_call *call = *at;
         for (int i = 0; i < EVENTS_OF_A_FLOOD && call->is_flooding; i++) {
-            fake_tools_frame(tools, META, 0, call->id, "{\"flood\":true}", 14);
+            fake_tools_frame(tools, PLUE_FRAME_META, 0, call->id, "{\"flood\":true}", 14);
             next = 0;
         }
         if (call->until_ms > now) {

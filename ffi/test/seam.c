@@ -25,11 +25,17 @@
 static void do_nothing(void) {
 }
 
+static bool try_to_push(enum plue_frame_type type, uint8_t flags, uint64_t id, const void *payload,
+                        size_t length) {
+    struct plue_frame *frame = plue_frame_new(type, flags, id, payload, length);
+    bool is_pushed = plue_guest_push(frame->bytes, (uint32_t)frame->length) == 0;
+    plue_frame_free_all(frame);
+    return is_pushed;
+}
+
 static void push(enum plue_frame_type type, uint8_t flags, uint64_t id, const void *payload,
                  size_t length) {
-    struct plue_frame *frame = plue_frame_new(type, flags, id, payload, length);
-    CHECK(plue_guest_push(frame->bytes, (uint32_t)frame->length) == 0, "type %d", type);
-    plue_frame_free_all(frame);
+    CHECK(try_to_push(type, flags, id, payload, length), "type %d", type);
 }
 
 /* Waits for a frame of that type, and drops those before it. Its payload is valid until the next. */
@@ -141,16 +147,21 @@ static uint64_t attach_with_tool(plue_execute_t execute) {
     return number;
 }
 
-/* Invokes the tool with parameters of that size. */
-static void invoke(uint64_t id, uint64_t tool, size_t size) {
+/* Invokes the tool with parameters of that size. Returns false if the library breaks off. */
+static bool try_to_invoke(uint64_t id, uint64_t tool, size_t size) {
     const uint64_t numbers[2] = {tool, 0};
     const uint32_t lengths[3] = {(uint32_t)size, UINT32_MAX, UINT32_MAX};
     uint8_t *payload = malloc(16 + 12 + size);
     memcpy(payload, numbers, 16);
     memcpy(payload + 16, lengths, 12);
     memset(payload + 28, ' ', size);
-    push(PLUE_FRAME_INVOKE, 0, id, payload, 28 + size);
+    bool is_pushed = try_to_push(PLUE_FRAME_INVOKE, 0, id, payload, 28 + size);
     free(payload);
+    return is_pushed;
+}
+
+static void invoke(uint64_t id, uint64_t tool, size_t size) {
+    CHECK(try_to_invoke(id, tool, size), "tool %d", (int)tool);
 }
 
 /* Waits for the failure of an invocation. */
@@ -210,6 +221,57 @@ static void test_waiting_invocations(void) {
         invoke(2, tool, 2);
         expect_refusal(2, PLUE_OVERLOADED, "max_bytes_in_flight wait for plue_events_dispatch()");
         CHECK(plue_events_dispatch(0) == 1, "not run");
+    }
+}
+
+/* A runtime that invokes tools and does not read the failures breaks the protocol. */
+static void test_unread_refusals(void) {
+    enum { NO_TOOL = 99, MOST = 1000000 };
+    for (int round = 0; round < 2; round++) {
+        uint64_t id = 1;
+        attach("{}", 2);
+        while (id < MOST && try_to_invoke(id, NO_TOOL, 2)) {
+            id++;
+        }
+        CHECK(id > 1000 && id < MOST, "%d", (int)id);
+        plue_guest_detach();
+    }
+}
+
+/* A reason goes to every call: its length is bounded. */
+static void test_long_reason(void) {
+    char *reason = malloc(MIB);
+    memset(reason, 'r', MIB);
+    uint64_t configuration = attach("{}", 2);
+    push(PLUE_FRAME_FAILED, 0, configuration, reason, MIB);
+    CHECK(plue_start() == PLUE_RUNTIME_UNAVAILABLE, "started");
+    CHECK(strlen(plue_get_last_error()) == 64 << 10, "%zu bytes", strlen(plue_get_last_error()));
+    free(reason);
+}
+
+static void *fail_to_register(void *unused) {
+    int status = plue_register_tool("{\"name\":\"tool\"}", succeed, note_destroyed, NULL);
+    CHECK(status == PLUE_RUNTIME_GONE, "%s", plue_get_last_error());
+    return unused;
+}
+
+/* When a runtime ends during a registration, the next runtime may get the tool before the registration
+ * has failed: it is then told to forget the tool. */
+static void test_registration_race(void) {
+    uint8_t frames[4096];
+    bool is_offered = false;
+    while (!is_offered) {
+        pthread_t thread;
+        attach("{}", 2);
+        pthread_create(&thread, NULL, fail_to_register, NULL);
+        uint64_t number = plue_read_u64(await_frame(PLUE_FRAME_REGISTER).payload);
+        plue_guest_detach();
+        plue_guest_attach(do_nothing);
+        is_offered = plue_guest_drain(frames, sizeof frames) > 0 && frames[4] == PLUE_FRAME_REGISTER;
+        pthread_join(thread, NULL);
+        CHECK(!is_offered || plue_read_u64(await_frame(PLUE_FRAME_UNREGISTER).payload) == number,
+              "another tool");
+        plue_guest_detach();
     }
 }
 
@@ -415,6 +477,9 @@ static const struct check_test tests[] = {
     {"listing", test_listing},
     {"stream", test_stream},
     {"waiting_invocations", test_waiting_invocations},
+    {"unread_refusals", test_unread_refusals},
+    {"long_reason", test_long_reason},
+    {"registration_race", test_registration_race},
     {"refused_removal", test_refused_removal},
     {"end_while_told", test_end_while_told},
     {"last_event", test_last_event},

@@ -140,6 +140,7 @@ describe("the C half", () => {
     refused: "passes on why the tools refuse config_json",
     bad_environment: "refuses a name of tools in the environment that is not UTF-8",
     backoff: "pauses between starts that fail",
+    slow_restart: "sleeps while a submitted call waits for the second start of a sidecar",
     sigchld_ignored: "works where SIGCHLD is ignored",
     thief: "works where the host waits for children that are not its own",
     inherited: "hands the sidecar four descriptors, and no other",

@@ -98,18 +98,19 @@ for (const sanitizer of ["thread", "address,undefined"]) {
 
     if (sanitizer !== "thread") return;
     unless(lack)("reports nothing of a host with it, and a library without it", async () => {
-      const link = async (name: string, ...parts: readonly string[]): Promise<string> => {
+      const link = async (library: readonly string[], ...parts: string[]): Promise<string> => {
         const objects = [...parts, "suite", "suite_events", "contract", "check"];
-        const host = join(folder, name);
+        const host = join(folder, `of-${parts[0]}`);
         await succeedAlone([
           ...["cc", "-fsanitize=thread", "-pthread", "-o", host],
           ...objects.map((part) => program(`${part}.o`)),
-          ...[`-L${BUILD}`, "-lplue", `-Wl,-rpath,${BUILD}`],
+          ...library,
         ]);
         return host;
       };
-      const host = await link("suite", "suite_main");
-      const guest = await link("fake_guest", "fake_guest", "fake_tools");
+      const shared = [`-L${BUILD}`, "-lplue", `-Wl,-rpath,${BUILD}`];
+      const host = await link(shared, "suite_main");
+      const guest = await link([join(BUILD, "libplue.a")], "fake_guest", "fake_tools");
       const parts = words(PARTS);
       await succeed([host, ...parts, "crash", "shutdown"], [guest, "callback", "300", ...parts]);
     });

@@ -270,19 +270,19 @@ impl<F: FnMut(&str) + Send + 'static> Call<F> {
             json: *const c_char,
             user_data: *mut c_void,
         ) {
-            let started = Box::from_raw(user_data.cast::<Started<F>>());
-            let end = match started.listener.panic {
+            let Started { listener, state } = *Box::from_raw(user_data.cast::<Started<F>>());
+            let end = match listener.panic {
                 Some(panic) => Err(panic),
                 None => Ok(outcome(status, text::copy(json))),
             };
             let waker = {
-                let mut state = lock(&started.state);
+                let mut state = lock(&state);
                 state.end = Some(end);
                 state.waker.take()
             };
-            if let Some(waker) = waker {
-                waker.wake();
-            }
+            // Neither a waker nor the drop of a closure may unwind into C.
+            drop(catch_unwind(AssertUnwindSafe(|| waker.map(Waker::wake))));
+            drop(catch_unwind(AssertUnwindSafe(|| drop(listener.on_event))));
         }
         let prepared = self.prepare()?;
         let own_signal = if self.signal.is_none() { Some(AbortSignal::new()) } else { None };

@@ -176,7 +176,8 @@ unsafe extern "C" fn execute<F: Fn(Invocation, &str)>(
 }
 
 unsafe extern "C" fn destroy<F>(user_data: *mut c_void) {
-    drop(Box::from_raw(user_data.cast::<F>()));
+    let run = Box::from_raw(user_data.cast::<F>());
+    drop(catch_unwind(AssertUnwindSafe(|| drop(run))));
 }
 
 /// Takes back a tool of this program, by its id. Running invocations go on.
