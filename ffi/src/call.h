@@ -73,19 +73,17 @@ struct plue_wakeups {
     const atomic_uint *words[32]; /* of more threads, the first are woken with the lock held */
 };
 
-/* Wakes all. Without the lock. */
+/* Without the lock. */
 void plue_wakeups_carry_out(struct plue_wakeups *wakeups);
 
 /* NULL when out of memory. Needs no lock. */
 struct plue_event *plue_event_new(const void *json, size_t length);
 
-/* Returns true if any call has been given to a peer and has not ended. */
 bool plue_calls_are_running(void) PLUE_LOCKED;
 
 /* NULL when no such call runs on that peer. */
 struct plue_call *plue_call_find(uint64_t generation, uint64_t id) PLUE_LOCKED;
 
-/* Has the thread look at something. */
 void plue_call_notify(struct plue_call *call, unsigned news,
                       struct plue_wakeups *wakeups) PLUE_LOCKED;
 
@@ -117,7 +115,6 @@ void plue_call_add(struct plue_call *call) PLUE_LOCKED;
 /* Undoes plue_call_add() and plue_call_tie(). */
 void plue_call_forget(struct plue_call *call) PLUE_LOCKED;
 
-/* Ends all calls of a peer with a failure. */
 void plue_calls_fail(uint64_t generation, const char *code, const char *message) PLUE_LOCKED;
 
 #endif

@@ -157,18 +157,13 @@ static int open_alarm(void) PLUE_UNLOCKED {
     return descriptor;
 }
 
-static int fail_events(struct plue_outcome failure) {
-    plue_outcome_status(failure);
-    return -1;
-}
-
 static int fail_without_descriptor(void) {
-    return fail_events(plue_outcome_failure("runtime_unavailable", plue_error_text(errno)));
+    return plue_outcome_fail(plue_outcome_failure("runtime_unavailable", plue_error_text(errno)));
 }
 
 int plue_events_fd(void) {
     if (plue_is_forked()) {
-        return fail_events(plue_forked_failure());
+        return plue_outcome_fail(plue_forked_failure());
     }
     int descriptor = open_alarm();
     if (descriptor < 0) {
@@ -197,7 +192,7 @@ static bool wait_for_events(int timeout_ms) PLUE_UNLOCKED {
 int plue_events_dispatch(int timeout_ms) {
     PLUE_WITHOUT_CANCELLATION;
     if (plue_is_forked()) {
-        return fail_events(plue_forked_failure());
+        return plue_outcome_fail(plue_forked_failure());
     }
     int told = tell_all();
     if (told == 0 && timeout_ms != 0) {

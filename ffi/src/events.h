@@ -20,7 +20,6 @@ struct plue_due {
     bool is_over PLUE_GUARDED;       /* it is freed by the thread that takes it from the queue, or tells */
 };
 
-/* Adds to the queue. */
 void plue_events_add(struct plue_due *due) PLUE_LOCKED;
 
 /* Ends it: there are no more news. Returns true if the caller is to free it, because it is neither in the
@@ -40,7 +39,6 @@ bool plue_events_are_waiting(void) PLUE_LOCKED;
 /* In a child of fork() that may use the library. */
 void plue_events_after_fork(void) PLUE_LOCKED;
 
-/* The list of tools has changed. */
 void plue_events_list_changed(void) PLUE_LOCKED;
 
 /* Returns true if the host takes the log. Needs no lock. */

@@ -60,12 +60,7 @@ struct plue_backlog *plue_backlog_new(void) {
 }
 
 void plue_backlog_release(struct plue_backlog *backlog) {
-    if (backlog == NULL) {
-        return;
-    }
-    plue_order_release(backlog);
-    if (atomic_fetch_sub(&backlog->references, 1) == 1) {
-        plue_order_acquire(backlog);
+    if (backlog != NULL && plue_was_last(&backlog->references)) {
         free(backlog);
     }
 }

@@ -91,8 +91,7 @@ struct plue_frame *plue_frame_of_strings(enum plue_frame_type type, uint8_t flag
 /* A frame of a call, whose id is set when it is sent. `signal` is the id of its abort signal. */
 struct plue_frame *plue_frame_of_call(uint8_t flags, uint64_t signal, const char *const strings[4]);
 
-/* NULL when out of memory. */
-struct plue_backlog *plue_backlog_new(void);
+struct plue_backlog *plue_backlog_new(void); /* NULL when out of memory */
 void plue_backlog_release(struct plue_backlog *backlog);
 /* Counts the frame until it is freed. Returns false if others wait and it would be too much with them. */
 bool plue_backlog_add(struct plue_backlog *backlog, struct plue_frame *frame, size_t most);
@@ -126,11 +125,9 @@ void plue_frame_queue_init(struct plue_frame_queue *queue);
 void plue_frame_queue_push(struct plue_frame_queue *queue, struct plue_frame *first);
 /* Takes the first frame out. The queue must not be empty. */
 struct plue_frame *plue_frame_queue_pop(struct plue_frame_queue *queue);
-/* Puts a frame before the first. */
 void plue_frame_queue_put_back(struct plue_frame_queue *queue, struct plue_frame *frame);
 /* Removes the frame of the call, unless a part of it was sent. NULL: there is no such frame. */
 struct plue_frame *plue_frame_queue_withdraw(struct plue_frame_queue *queue, uint64_t call);
-/* Takes all frames out and returns the first. */
 struct plue_frame *plue_frame_queue_take(struct plue_frame_queue *queue);
 /* Frees a frame and those linked to it. */
 void plue_frame_free_all(struct plue_frame *first);

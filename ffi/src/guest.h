@@ -14,7 +14,6 @@ struct plue_peer *plue_guest_peer(void) PLUE_LOCKED;
 /* Returns true if a runtime has been attached since the last plue_shutdown(). */
 bool plue_guest_was_attached(void) PLUE_LOCKED;
 
-/* Returns true on the thread that runs JavaScript. */
 bool plue_guest_is_this_thread(void) PLUE_LOCKED;
 
 /* Adds a frame and those linked to it to the queue. The runtime is woken when the lock is released. */
@@ -23,7 +22,7 @@ void plue_guest_enqueue(struct plue_frame *frame) PLUE_LOCKED;
 /* Takes out the frame of a call that the runtime has not taken. NULL: it has. */
 struct plue_frame *plue_guest_withdraw(uint64_t call) PLUE_LOCKED;
 
-/* Sends the runtime, if there is one, the options that hold now. */
+/* Sends the current options to the runtime, if there is one. */
 void plue_guest_configure(void) PLUE_LOCKED;
 
 /* Fails the running calls, and has the runtime abort their tools. */

@@ -50,7 +50,6 @@ void plue_inbox_close(struct plue_inbox *inbox);
 /* Reads once, without waiting, and acts on the frames that have come. */
 enum plue_reading plue_inbox_read(struct plue_inbox *inbox, struct plue_peer *peer);
 
-/* Wakes the caller that reads, to look at its call. */
 void plue_inbox_wake(struct plue_inbox *inbox);
 
 /* Reads for all callers, until the word has another value than `value`, `at_ms` has come, or there is

@@ -81,9 +81,7 @@ static void after_fork_in_child(void) PLUE_CHECKED(no_thread_safety_analysis) {
 __attribute__((constructor(101))) static void initialise(void) {
     plue_outcome_prepare();
     plue_image_prepare();
-    if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0) {
-        plue_set_only_process();
-    }
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
 /* --------------------------------------------------------------------------------- shutdown */

@@ -4,7 +4,9 @@
 #include "text.h"
 
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,6 +111,20 @@ struct plue_outcome plue_outcome_failure(const char *code, const char *message) 
     return outcome;
 }
 
+struct plue_outcome plue_outcome_failure_of(const char *code, const char *format, ...) {
+    va_list values;
+    char *message = NULL;
+    va_start(values, format);
+    int length = vasprintf(&message, format, values);
+    va_end(values);
+    if (length < 0) {
+        return plue_outcome_out_of_memory();
+    }
+    struct plue_outcome outcome = plue_outcome_failure(code, message);
+    free(message);
+    return outcome;
+}
+
 char *plue_outcome_event(const struct plue_outcome *failure, const char *tool_name) {
     static const char head[] = "{\"type\":\"error\",\"tool\":\"";
     static const char middle[] = "\",";
@@ -176,6 +192,11 @@ int plue_outcome_status(struct plue_outcome outcome) {
     int status = outcome.status;
     plue_free_json(plue_outcome_answer(outcome));
     return status;
+}
+
+int plue_outcome_fail(struct plue_outcome outcome) {
+    plue_outcome_status(outcome);
+    return -1;
 }
 
 const char *plue_get_last_error(void) {

@@ -15,6 +15,8 @@ void plue_outcome_prepare(void);
 
 /* Invalid UTF-8 in the message is replaced, because JSON is UTF-8. */
 struct plue_outcome plue_outcome_failure(const char *code, const char *message);
+struct plue_outcome plue_outcome_failure_of(const char *code, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 struct plue_outcome plue_outcome_out_of_memory(void);
 
 /* The event of a failure made by the functions above. The name is NULL or any text. NULL
@@ -23,13 +25,10 @@ char *plue_outcome_event(const struct plue_outcome *failure, const char *tool_na
 
 void plue_outcome_free(struct plue_outcome outcome);
 
-/* Makes the outcome this thread's last, and returns its JSON, which is then the caller's. */
+/* These make an outcome this thread's last. The JSON that the first returns is then the caller's. */
 char *plue_outcome_answer(struct plue_outcome outcome);
-
-/* Makes the outcome this thread's last, and returns its status. */
 int plue_outcome_status(struct plue_outcome outcome);
-
-/* Makes success this thread's last outcome. */
-void plue_outcome_clear(void);
+int plue_outcome_fail(struct plue_outcome outcome); /* returns -1 */
+void plue_outcome_clear(void);                      /* a success */
 
 #endif

@@ -28,10 +28,9 @@ struct plue_output {
 int plue_output_open(struct plue_output *output);
 void plue_output_close(struct plue_output *output);
 
-/* Reads what there is. Does not wait. */
+/* Does not wait. */
 void plue_output_read(struct plue_output *output);
 
-/* Returns true if bytes wait to be written. */
 bool plue_output_is_waiting(const struct plue_output *output);
 
 /* Writes bytes, when poll() has reported that this is possible. */

@@ -93,7 +93,7 @@ enum plue_readiness plue_peer_readiness(const struct plue_peer *peer, struct plu
     }
 }
 
-/* Takes `reason`, which may be NULL: out of memory. */
+/* Takes `reason`; NULL: out of memory. */
 static void refuse(struct plue_peer *peer, const char *code, char *reason) PLUE_LOCKED {
     free(peer->refusal);
     peer->refusal = reason;

@@ -32,11 +32,10 @@ struct plue_peer {
 /* The readiness of a peer for calls. */
 enum plue_readiness { PLUE_RUNTIME_IS_READY, PLUE_RUNTIME_HAS_FAILED, PLUE_RUNTIME_IS_STARTING };
 
-/* Says how the peer is. After HAS_FAILED, with the reason. */
+/* HAS_FAILED sets `*failure`. */
 enum plue_readiness plue_peer_readiness(const struct plue_peer *peer,
                                         struct plue_outcome *failure) PLUE_LOCKED;
 
-/* Begins a connection. */
 void plue_peer_open(struct plue_peer *peer) PLUE_LOCKED;
 
 /* What is wrong with $PLUE_TOOLS, where it is what names the tools; NULL: nothing. It is for a sidecar
@@ -59,8 +58,7 @@ void plue_peer_fail(const struct plue_peer *peer, const char *code,
                     const char *message) PLUE_LOCKED;
 
 /* Acts on a frame from the tools side, and may take what is its own. Returns false when it breaks the
- * protocol. The threads in
- * `wakeups` are to be woken once there is no further frame at hand. */
+ * protocol. The threads in `wakeups` are to be woken once there is no further frame at hand. */
 bool plue_peer_receive(struct plue_peer *peer, struct plue_frame_view *view,
                        struct plue_wakeups *wakeups) PLUE_UNLOCKED;
 

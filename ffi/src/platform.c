@@ -92,6 +92,15 @@ void plue_order_acquire(const void *address) {
 
 #endif
 
+bool plue_was_last(atomic_uint *references) {
+    plue_order_release(references);
+    bool was_last = atomic_fetch_sub(references, 1) == 1;
+    if (was_last) {
+        plue_order_acquire(references);
+    }
+    return was_last;
+}
+
 /* ------------------------------------------------------------------------------- sleeping */
 
 #if defined(__linux__) && !defined(PLUE_PORTABLE)

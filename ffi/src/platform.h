@@ -34,6 +34,9 @@ bool plue_is_observed(void);
 void plue_order_release(const void *address);
 void plue_order_acquire(const void *address);
 
+/* Gives a reference back. Returns true if it was the last one: the object is to be freed. */
+bool plue_was_last(atomic_uint *references);
+
 /* pthread_cancel() must not end a thread inside the library: its call lives on that thread's stack,
  * and it may hold the lock. Each function that waits or writes has cancellation off until it returns, and so
  * have its callbacks; a requested cancellation happens afterwards. */
@@ -46,7 +49,7 @@ void plue_cancellation_restore(const int *state);
 /* True if this process has more rights than the process that chose its environment. */
 bool plue_has_more_rights(void);
 
-/* A variable of the environment; NULL if it is not set, or plue_has_more_rights(). */
+/* NULL if it is not set, or plue_has_more_rights(). */
 const char *plue_environment(const char *name);
 
 /* Closes a descriptor, if it is one, and makes it -1. */

@@ -59,7 +59,7 @@ struct report {
 };
 
 struct plue_process {
-    atomic_int references; /* of the sidecar's thread, and of the keeper */
+    atomic_uint references; /* of the sidecar's thread, and of the keeper */
     pthread_t keeper;
     int news; /* the end of the socket of reports that is read, and shut down to end the guardian */
 
@@ -81,11 +81,9 @@ struct plue_process {
 };
 
 static void release(struct plue_process *process) {
-    plue_order_release(process);
-    if (atomic_fetch_sub(&process->references, 1) > 1) {
+    if (!plue_was_last(&process->references)) {
         return;
     }
-    plue_order_acquire(process);
     plue_close(&process->news);
     plue_close(&process->reports);
     pthread_mutex_destroy(&process->lock);

@@ -38,14 +38,8 @@ char *plue_path_from(const char *folder, const char *path) {
 
 /* Says whether it begins with a scheme. */
 static bool is_url(const char *text) {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-    static const char others[] = "0123456789+-.";
-    size_t length = strspn(text, letters);
-    while (length > 0 && text[length] != '\0' &&
-           (strchr(letters, text[length]) != NULL || strchr(others, text[length]) != NULL)) {
-        length++;
-    }
-    return length > 0 && text[length] == ':';
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    return strspn(text, LETTERS) > 0 && text[strspn(text, LETTERS "0123456789+-.")] == ':';
 }
 
 char *plue_path_of_module(const char *folder, const char *module) {

@@ -82,14 +82,8 @@ static struct plue_outcome told(struct plue_outcome failure, const char *tool_na
 
 /* ------------------------------------------------------------------------------- execution */
 
-static struct plue_outcome invalid_argument(const char *message) {
-    return plue_outcome_failure("invalid_argument", message);
-}
-
 static struct plue_outcome bad_argument(const char *name, const char *fault) {
-    char text[60];
-    snprintf(text, sizeof text, "%s is %s", name, fault);
-    return invalid_argument(text);
+    return plue_outcome_failure_of("invalid_argument", "%s is %s", name, fault);
 }
 
 const char *plue_request_tool(const struct plue_request *request) {
@@ -113,7 +107,8 @@ struct plue_frame *plue_call_frame(const struct plue_request *request,
     const char *const fields[] = {names[request->operation], jsons[request->operation],
                                   "session_id", "message_id"};
     if (plue_frame_strings_size(texts, 4) > PLUE_FRAME_MAX - PLUE_EXEC_OVERHEAD) {
-        *failure = invalid_argument("The arguments are larger than 256 MiB");
+        *failure =
+            plue_outcome_failure("invalid_argument", "The arguments are larger than 256 MiB");
         return NULL;
     }
     for (size_t i = 0; i < 4; i++) {
@@ -135,17 +130,16 @@ struct plue_frame *plue_call_frame(const struct plue_request *request,
 
 static struct plue_outcome too_many_bytes(size_t size) PLUE_LOCKED {
     size_t limit = plue_settings.max_bytes_in_flight;
-    char text[200];
     if (size > limit) {
-        snprintf(text, sizeof text, "The arguments have %zu bytes; max_bytes_in_flight is %zu", size,
-                 limit);
-        return invalid_argument(text);
+        return plue_outcome_failure_of("invalid_argument",
+                                       "The arguments have %zu bytes; max_bytes_in_flight is %zu",
+                                       size, limit);
     }
-    snprintf(text, sizeof text,
-             "The arguments have %zu bytes, and those of running calls %zu; max_bytes_in_flight is "
-             "%zu: call again when a call has ended",
-             size, plue_calls_size(), limit);
-    return plue_outcome_failure("overloaded", text);
+    return plue_outcome_failure_of(
+        "overloaded",
+        "The arguments have %zu bytes, and those of running calls %zu; max_bytes_in_flight is %zu: "
+        "call again when a call has ended",
+        size, plue_calls_size(), limit);
 }
 
 bool plue_call_open(struct plue_call *call, const struct plue_frame *frame) {
@@ -197,7 +191,6 @@ static struct plue_outcome aborted(const plue_abort_signal_t *signal) {
 }
 
 static struct plue_outcome too_late(const struct plue_call *call, bool has_begun) {
-    char text[100];
     if (plue_abort_is_aborted(call->signal) && !has_begun) {
         return aborted(call->signal);
     }
@@ -205,9 +198,8 @@ static struct plue_outcome too_late(const struct plue_call *call, bool has_begun
         return plue_outcome_failure("aborted", "The call was aborted; its tool did not stop within "
                                                "the grace period and goes on");
     }
-    snprintf(text, sizeof text, "The call took longer than %u ms (call_timeout_ms)",
-             (unsigned)call->timeout_ms);
-    return plue_outcome_failure("timeout", text);
+    return plue_outcome_failure_of("timeout", "The call took longer than %u ms (call_timeout_ms)",
+                                   (unsigned)call->timeout_ms);
 }
 
 /* Removes the unsent frame of a call from the queue: it would keep its memory until the others are

@@ -1,4 +1,4 @@
-/* How a call is made: its stages, in order. */
+/* The stages of a call, in order. */
 #ifndef PLUE_RUN_H
 #define PLUE_RUN_H
 
@@ -12,7 +12,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The operation of a call. */
 enum plue_operation {
     PLUE_CALL_TOOL,
     PLUE_RESUME_CALL,
@@ -49,7 +48,6 @@ void plue_call_begin_and_unlock(struct plue_call *call, struct plue_peer *peer,
  * there was nothing to do. */
 bool plue_call_attend(struct plue_call *call, const plue_tool_context_t *context) PLUE_UNLOCKED;
 
-/* When the call's time is over, as far as that is known now. */
 uint64_t plue_call_deadline(const struct plue_call *call);
 
 /* Returns the outcome of a call that has ended, and sends the host its last events. */
@@ -61,13 +59,12 @@ struct plue_outcome plue_run_frame(struct plue_frame *frame) PLUE_UNLOCKED;
 
 /* In submit.c: calls that no thread waits for. plue_events_dispatch() delivers their ends. */
 
-/* Has the calls looked at whose time is over. Returns when the next one's is. */
+/* Adds an event for each call whose time is over. Returns the end of the next call's time. */
 uint64_t plue_submissions_expire(uint64_t now_ms) PLUE_LOCKED;
 
 /* A peer, the sidecar or a shutdown has changed its state: calls may wait for that to begin. */
 void plue_submissions_runtime_changed(void) PLUE_LOCKED;
 
-/* Returns true if there are any. */
 bool plue_submissions_are_open(void) PLUE_LOCKED;
 
 #endif

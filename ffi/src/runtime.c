@@ -6,8 +6,6 @@
 #include "settings.h"
 #include "sidecar.h"
 
-#include <stdio.h>
-
 enum hosting { NO_RUNTIME, GUEST, SIDECAR };
 
 /* AUTO is sticky: once a guest was there, its registry is the one that the host means. A sidecar
@@ -38,10 +36,9 @@ static enum plue_readiness look_at_guest(enum plue_patience patience, struct plu
 }
 
 static struct plue_outcome too_slow(void) PLUE_LOCKED {
-    char text[100];
-    snprintf(text, sizeof text, "The JavaScript runtime was not ready within %u ms",
-             (unsigned)plue_settings.start_timeout_ms);
-    return plue_outcome_failure("runtime_unavailable", text);
+    return plue_outcome_failure_of("runtime_unavailable",
+                                   "The JavaScript runtime was not ready within %u ms",
+                                   (unsigned)plue_settings.start_timeout_ms);
 }
 
 enum plue_readiness plue_runtime_look(enum plue_patience patience, uint64_t limit_ms, bool *waited,

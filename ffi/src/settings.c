@@ -163,18 +163,13 @@ static bool are_equal(const struct plue_settings *a, const struct plue_settings 
            a->max_bytes_in_flight == b->max_bytes_in_flight;
 }
 
-static int fail(struct plue_outcome failure) {
-    plue_outcome_status(failure);
-    return -1;
-}
-
 static int fail_with(const char *message) {
-    return fail(plue_outcome_failure("invalid_argument", message));
+    return plue_outcome_fail(plue_outcome_failure("invalid_argument", message));
 }
 
 int plue_init_with_options(const plue_options_t *given) {
     if (plue_is_forked()) {
-        return fail(plue_forked_failure());
+        return plue_outcome_fail(plue_forked_failure());
     }
     if (given == NULL || given->struct_size < offsetof(plue_options_t, tools_module)) {
         return fail_with("Cannot initialise: options is NULL or has no struct_size");
@@ -187,7 +182,7 @@ int plue_init_with_options(const plue_options_t *given) {
     struct plue_settings settings;
     if (!copy_options(&settings, &options)) {
         free_settings(&settings);
-        return fail(plue_outcome_out_of_memory());
+        return plue_outcome_fail(plue_outcome_out_of_memory());
     }
     plue_lock();
     bool is_new = !plue_settings.in_use && !plue_stopping;

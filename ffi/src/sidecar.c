@@ -31,7 +31,7 @@ struct plue_sidecar {
     bool ended PLUE_GUARDED;                /* its thread is about to return */
     uint64_t exit_deadline_ms PLUE_GUARDED; /* 0: it need not end */
 
-    atomic_int references; /* one is for being the current one */
+    atomic_uint references; /* one is for being the current one */
 
     /* Set before there is more than one thread, or used by the sidecar's thread alone. */
     uint64_t start_deadline_ms;       /* for the answer to CONFIG */
@@ -100,9 +100,7 @@ struct plue_sidecar *plue_sidecar_hold(uint64_t generation) {
 }
 
 void plue_sidecar_unhold(struct plue_sidecar *sidecar) {
-    plue_order_release(&sidecar->references);
-    if (atomic_fetch_sub(&sidecar->references, 1) == 1) {
-        plue_order_acquire(&sidecar->references);
+    if (plue_was_last(&sidecar->references)) {
         destroy(sidecar);
     }
 }
@@ -121,11 +119,10 @@ static void poke(struct plue_sidecar *sidecar) {
 
 /* -------------------------------------------------------------------------------- failures */
 
-/* Takes `message`, which may be NULL: out of memory. */
-static void note_failure(const char *code, char *message) PLUE_LOCKED {
+static void note_failure(const char *code, const char *message) PLUE_LOCKED {
     free(failure.message);
     failure.code = code;
-    failure.message = message;
+    failure.message = plue_text_copy(message, strlen(message)); /* NULL: out of memory */
     failure.in_a_row += failure.in_a_row < MAX_FAILURES;
     /* The delays of restarts: 0, 200, 400 ... 12800 ms. */
     uint64_t pause = failure.in_a_row <= 1 ? 0 : (uint64_t)BACKOFF_UNIT_MS << failure.in_a_row;
@@ -143,16 +140,8 @@ static struct plue_outcome too_early(uint64_t now) PLUE_LOCKED {
     if (failure.message == NULL) {
         return plue_outcome_out_of_memory();
     }
-    size_t size = strlen(failure.message) + 64;
-    char *text = malloc(size);
-    if (text == NULL) {
-        return plue_outcome_out_of_memory();
-    }
-    snprintf(text, size, "%s; the next start is possible in %u ms", failure.message,
-             (unsigned)(failure.next_start_ms - now));
-    struct plue_outcome outcome = plue_outcome_failure(failure.code, text);
-    free(text);
-    return outcome;
+    return plue_outcome_failure_of(failure.code, "%s; the next start is possible in %u ms",
+                                   failure.message, (unsigned)(failure.next_start_ms - now));
 }
 
 /* Why the exchange with the process ended. */
@@ -363,11 +352,8 @@ static void note_end(struct plue_sidecar *sidecar, const char *why) {
     if (peer->has_answered) {
         failure.in_a_row = 0;
     }
-    if (has_said_why) {
-        note_failure(peer->refusal_code, plue_text_copy(peer->refusal, strlen(peer->refusal)));
-    } else {
-        note_failure("runtime_unavailable", plue_text_copy(why, strlen(why)));
-    }
+    note_failure(has_said_why ? peer->refusal_code : "runtime_unavailable",
+                 has_said_why ? peer->refusal : why);
     sidecar->ended = true;
     plue_change();
     plue_unlock();
@@ -509,7 +495,7 @@ static struct plue_sidecar *make_sidecar(void) PLUE_LOCKED {
 static bool start(void) PLUE_LOCKED {
     const char *fault = plue_peer_fault();
     if (fault != NULL) {
-        note_failure("invalid_argument", plue_text_copy(fault, strlen(fault)));
+        note_failure("invalid_argument", fault);
         return false;
     }
     struct plue_sidecar *sidecar = make_sidecar();
@@ -533,7 +519,7 @@ static bool start(void) PLUE_LOCKED {
     }
     char text[200];
     snprintf(text, sizeof text, "Cannot start the tools: %s", plue_error_text(error));
-    note_failure("runtime_unavailable", plue_text_copy(text, strlen(text)));
+    note_failure("runtime_unavailable", text);
     return false;
 }
 

@@ -19,7 +19,7 @@ struct plue_sidecar;
 enum plue_readiness plue_sidecar_ensure(bool *waited, struct plue_peer **peer,
                                         struct plue_outcome *failure) PLUE_LOCKED;
 
-/* Returns true if there is a sidecar, or the thread of an ended sidecar. */
+/* Also true while there is the thread of an ended sidecar. */
 bool plue_sidecar_exists(void) PLUE_LOCKED;
 
 /* The running sidecar whose peer has that generation, with its memory and its socket kept; NULL if it has
@@ -37,7 +37,6 @@ struct plue_sidecar *plue_sidecar_begin_shutdown(void) PLUE_LOCKED;
  * unheld. */
 void plue_sidecar_end_shutdown(void) PLUE_LOCKED;
 
-/* Undoes plue_sidecar_hold(). */
 void plue_sidecar_unhold(struct plue_sidecar *sidecar);
 
 /* Reads for all callers of the sidecar, until the word has another value than `value`, `at_ms` has
@@ -55,7 +54,6 @@ void plue_sidecar_send(struct plue_sidecar *sidecar, struct plue_frame *frame);
 /* Takes out the frame of a call of which nothing was sent. NULL: something was. */
 struct plue_frame *plue_sidecar_withdraw(struct plue_sidecar *sidecar, uint64_t call);
 
-/* Waits for the sidecar's end. */
 void plue_sidecar_join(struct plue_sidecar *sidecar) PLUE_UNLOCKED;
 
 /* In the child of a fork(): closes the copy of the socket, so that the sidecar still sees its

@@ -3,7 +3,6 @@
 #include "platform.h"
 
 #include <stdatomic.h>
-#include <unistd.h>
 
 struct plue_mutex plue_mutex = {PTHREAD_MUTEX_INITIALIZER};
 bool plue_stopping;
@@ -44,10 +43,9 @@ void plue_wait_for_change(uint64_t at_ms) {
 }
 
 static bool forked;
-static pid_t only_process;
 
 bool plue_is_forked(void) {
-    return forked || (only_process != 0 && getpid() != only_process);
+    return forked;
 }
 
 struct plue_outcome plue_forked_failure(void) {
@@ -58,8 +56,4 @@ struct plue_outcome plue_forked_failure(void) {
 
 void plue_set_forked(void) {
     forked = true;
-}
-
-void plue_set_only_process(void) {
-    only_process = getpid();
 }

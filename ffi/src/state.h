@@ -38,7 +38,6 @@ bool plue_try_lock(void) PLUE_CHECKED(try_acquire_capability(true, plue_mutex));
  * the calls of aborted signals. */
 void plue_unlock(void) PLUE_CHECKED(release_capability(plue_mutex));
 
-/* Gives the lock back, and no more. */
 void plue_unlock_only(void) PLUE_CHECKED(release_capability(plue_mutex));
 
 /* Wakes the threads in plue_wait_for_change(): a peer, the sidecar or a shutdown has changed its state,
@@ -55,36 +54,21 @@ extern bool plue_stopping PLUE_GUARDED;
  * or does nothing. Read without the lock, which another thread may have held at that moment. */
 bool plue_is_forked(void);
 
-/* In the child of such a fork(). */
 void plue_set_forked(void);
-
-/* Where nothing is called at a fork(): every other process than this one was made by it. */
-void plue_set_only_process(void);
-
-/* The failure of every function there. */
 struct plue_outcome plue_forked_failure(void);
 
 /* The functions that lower files call in higher ones: each file includes and calls only files below it,
- * and library.c, the highest, fills this table. */
+ * and library.c, the highest, fills this table. The headers of the higher files describe them. */
 struct plue_frame;
 struct plue_sidecar;
 struct plue_above {
-    /* Gives the lock back, and does what became due while it was held. */
     void (*unlock_and_catch_up)(void);
-    /* Returns true if something became due while another thread had the lock. */
     bool (*is_behind)(void);
-    /* A peer, the sidecar or a shutdown has changed its state. With the lock. */
     void (*changed)(void);
-    /* The options have changed. With the lock. */
     void (*configured)(void);
-    /* Adds an event for each submitted call whose time is over. Returns when the next one's is. With the
-     * lock. */
     uint64_t (*expire)(uint64_t now_ms);
-    /* Sends a frame to the peer of that generation, if it is still there. Takes the frame. */
     void (*send)(uint64_t generation, struct plue_frame *frame);
-    /* Sends a frame that the tools side answers like a call, and waits for the answer. Takes the frame. */
     struct plue_outcome (*run)(struct plue_frame *frame);
-    /* Wakes the caller that reads the sidecar's socket. */
     void (*wake_leader)(struct plue_sidecar *sidecar);
 };
 extern const struct plue_above plue_above;

@@ -148,12 +148,7 @@ struct plue_shared_text *plue_shared_text_retain(struct plue_shared_text *text) 
 }
 
 void plue_shared_text_release(struct plue_shared_text *text) {
-    if (text == NULL) {
-        return;
-    }
-    plue_order_release(text);
-    if (atomic_fetch_sub(&text->references, 1) == 1) {
-        plue_order_acquire(text);
+    if (text != NULL && plue_was_last(&text->references)) {
         free(text);
     }
 }

@@ -27,7 +27,7 @@ size_t plue_text_prefix(const char *text, size_t most);
 /* A text that threads read while another one replaces it: it is counted, and freed with the last
  * reference. */
 struct plue_shared_text {
-    atomic_size_t references;
+    atomic_uint references;
     size_t length;
     char bytes[]; /* and a NUL */
 };

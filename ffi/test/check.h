@@ -51,16 +51,16 @@ void init_with(plue_options_t options);
 /* Sets the options for the sidecar in C with that manner. Without a time to start it has any time. */
 void init_manner(const char *manner, plue_options_t options);
 
-/* The number of the sidecar's process; -1 if there is none. */
+/* -1: there is no sidecar. */
 int ask_for_process(void);
 
 /* Runs a check in a child of fork(), as daemon() makes one. */
 void in_child(void (*check)(void));
 
-/* Runs a function on a number of threads concurrently, and waits for them. */
+/* Runs a function on a number of threads, and waits for them. */
 void on_threads(int count, void *(*run)(void *), void *argument);
 
-/* A limit that is longer than any test: a call with this limit must end for another reason. */
+/* A limit that is longer than any test. */
 enum { FOREVER_MS = 3600000 };
 
 uint64_t now_ns(void);
@@ -69,7 +69,6 @@ void sleep_us(unsigned microseconds);
 
 bool contains(const char *text, const char *part);
 
-/* Says whether `json` is a failure with that code. */
 bool is_failure(const char *json, const char *code);
 
 /* Calls a tool, and checks the whole answer. */
@@ -77,13 +76,11 @@ void expect_answer(const char *tool, const char *params, const char *expected);
 void expect_answer_with(const plue_tool_context_t *context, const char *tool, const char *params,
                         const char *expected);
 
-/* Calls the tool "echo"; for on_threads(). */
+/* For on_threads(). */
 void *call_echo(void *unused);
 
-/* Calls a tool without a context, and checks the code and that the message has `part`. */
+/* Calls a tool, and checks the code and that the message has `part`. */
 void expect_failure(const char *tool, const char *params, const char *code, const char *part);
-
-/* The same with a context. */
 void expect_failure_with(const plue_tool_context_t *context, const char *tool, const char *params,
                          const char *code, const char *part);
 
@@ -124,10 +121,8 @@ long number_in(const char *json, const char *key);
 /* True if the process exists, and is no zombie where that is visible. */
 bool is_alive(int process);
 
-/* Sends a signal to that process. -1, where no process was found, would be every process. */
 void send_signal(int process, int number);
 
-/* Waits until it does not. */
 void await_death(int process);
 
 /* A figure of a process's memory, such as "VmRSS"; the number of this process's open descriptors, and of

@@ -16,7 +16,7 @@ from ._calls import (
     tools,
 )
 from ._errors import *
-from ._lifecycle import Mode, init, on_list_changed, on_log, shutdown, start, version
+from ._lifecycle import init, on_list_changed, on_log, shutdown, start, version
 from ._native import load
 from ._tools import Invocation, ToolDefinition, on_question, register, unregister
 
@@ -24,7 +24,6 @@ __all__ = [
     "AbortSignal",
     "Blocks",
     "Invocation",
-    "Mode",
     "ToolDefinition",
     "answer_task",
     "call",

@@ -6,7 +6,6 @@ import atexit
 import ctypes
 import os
 from collections.abc import Callable, Mapping, Sequence
-from enum import IntEnum
 from typing import Any
 
 from ._native import (
@@ -23,14 +22,6 @@ from ._native import (
 UINT32_MAX = 0xFFFFFFFF
 
 
-class Mode(IntEnum):
-    """Who runs the tools: a child process, or the runtime that loaded this program."""
-
-    AUTO = 0
-    GUEST = 1
-    SIDECAR = 2
-
-
 def init(
     *,
     tools: str | os.PathLike[str] | None = None,
@@ -41,7 +32,6 @@ def init(
     abort_grace: float = 1,
     call_timeout: float | None = None,
     max_bytes_in_flight: int = 256 * 1024 * 1024,
-    mode: Mode = Mode.AUTO,
 ) -> None:
     """Says how the tools are started. The first call of anything starts them.
 
@@ -58,7 +48,6 @@ def init(
         raise ValueError(f"max_bytes_in_flight must be at least 1: {max_bytes_in_flight}")
     options = Options(
         struct_size=ctypes.sizeof(Options),
-        mode=mode,
         tools_module=_path(tools, "tools"),
         config_json=None if config is None else to_json(config),
         sidecar_cwd=_path(sidecar_cwd, "sidecar_cwd"),

@@ -72,8 +72,9 @@ impl Error {
         Error { code, message: message.into(), json: None }
     }
 
+    /// The failure of this thread's last function, or of the call that is told of.
     pub(crate) fn of(status: c_int, json: String) -> Error {
-        let message = message_of(&json).unwrap_or_else(|| json.clone());
+        let message = unsafe { text::copy(sys::plue_get_last_error()) };
         Error { code: Code::of(status), message, json: Some(json) }
     }
 
@@ -125,44 +126,3 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
-
-/// The message of a failure, which begins `{"error":"<code>","message":"`.
-fn message_of(json: &str) -> Option<String> {
-    let (_, rest) = json.strip_prefix(r#"{"error":""#)?.split_once(r#"","message":""#)?;
-    let mut units = Vec::new();
-    let mut characters = rest.chars();
-    loop {
-        let character = match characters.next()? {
-            '"' => return Some(String::from_utf16_lossy(&units)),
-            '\\' => match characters.next()? {
-                'n' => '\n',
-                't' => '\t',
-                'r' => '\r',
-                'b' => '\u{8}',
-                'f' => '\u{c}',
-                'u' => {
-                    let digits: String = characters.by_ref().take(4).collect();
-                    units.push(u16::from_str_radix(&digits, 16).ok()?);
-                    continue;
-                }
-                other => other,
-            },
-            other => other,
-        };
-        units.extend_from_slice(character.encode_utf16(&mut [0; 2]));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::message_of;
-
-    #[test]
-    fn the_message_is_read() {
-        let json =
-            r#"{"error":"threw","message":"a \"b\" \\ \n\u00fc\ud83d\ude42 🙂","issues":[]}"#;
-        assert_eq!(message_of(json).as_deref(), Some("a \"b\" \\ \nü🙂 🙂"));
-        assert_eq!(message_of(r#"{"error":"threw","message":"cut"#), None);
-        assert_eq!(message_of("{}"), None);
-    }
-}

@@ -114,6 +114,7 @@ extern "C" {
     pub fn plue_start() -> c_int;
     pub fn plue_shutdown();
 
+    pub fn plue_get_last_error() -> Text;
     pub fn plue_get_last_error_json() -> Text;
     pub fn plue_get_last_result_flags() -> c_int;
     pub fn plue_abi_version() -> u32;
