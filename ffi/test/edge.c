@@ -57,6 +57,13 @@ static void await_orphan(pid_t orphan) {
     }
 }
 
+static atomic_int done_calls;
+
+static void count_done(int status, const char *json, void *wanted) {
+    CHECK(status == *(const int *)wanted, "%s", json);
+    atomic_fetch_add(&done_calls, 1);
+}
+
 /* --------------------------------------------------------------------------- bad manners */
 
 /* On a busy machine the time can be over before the program begins: then it is given more. */
@@ -75,6 +82,7 @@ static void test_silent_start(void) {
     }
 }
 
+/* A failed start has a message with the reason. */
 static void test_bad_starts(void) {
     static const char *const starts[][2] = {
         {"exit", "(exit status 5)"},
@@ -99,6 +107,7 @@ static void expect_bad_program(const char *program, const char *part) {
     plue_shutdown();
 }
 
+/* A program that cannot be run is named, with the reason. */
 static void test_bad_programs(void) {
     expect_bad_program("/nonexistent/plue-sidecar", "No such file or directory");
     expect_bad_program("no-such-program-anywhere", "there is no such program");
@@ -115,6 +124,7 @@ static void test_bad_programs(void) {
     expect_bad_program("/nowhere/caf\xe9", "Cannot start \"/nowhere/caf\xef\xbf\xbd\": ");
 }
 
+/* Frames about calls that do not exist, and output, do not disturb a host. */
 static void test_babble(void) {
     init("babble");
     expect_answer("echo", "{\"a\":1}", "{\"a\":1}");
@@ -123,7 +133,7 @@ static void test_babble(void) {
     plue_free_json(json);
 }
 
-/* Invalid frames in the middle of calls: all these calls fail, and the next one works. */
+/* Invalid frames fail all running calls, and the next call works. */
 static void test_garble(void) {
     struct held_calls calls = {.code = "runtime_crashed", .part = "broke the protocol"};
     init("");
@@ -135,8 +145,8 @@ static void test_garble(void) {
     CHECK(!is_alive(process), "it lives");
 }
 
-/* What would not be the text that a host is promised: bytes that are not UTF-8, a NUL, nothing. A
- * message is for people, and is repaired. */
+/* A sidecar whose text is empty, has a NUL or is not UTF-8 breaks the protocol. A message is for
+ * people, and is repaired. */
 static void test_bad_text(void) {
     static const char *const kinds[] = {"empty", "bytes", "nul", "event", "list", "failure"};
     init("");
@@ -149,9 +159,8 @@ static void test_bad_text(void) {
     expect_failure("misanswer", "{\"message\":true}", "threw", "a\xef\xbf\xbd" "b\xef\xbf\xbd");
 }
 
-/* It gives up when it was ready, and stays: a running call fails with the reason, as soon as the
- * sidecar is killed, and the next one starts another. Many times, because either the caller or the
- * sidecar's thread reads that it gives up, and the deadline is kept after both. */
+/* A sidecar that gives up while a call runs, and stays, is killed: the call fails with the reason. Many
+ * times, because either the caller or the sidecar's thread reads that it gives up. */
 static void test_failed_later(void) {
     init_manner("", (plue_options_t){.abort_grace_ms = 10});
     for (int i = 0; i < 50; i++) {
@@ -162,8 +171,8 @@ static void test_failed_later(void) {
     }
 }
 
-/* A child of the sidecar holds its socket: the sidecar's end is noticed all the same, and what it
- * leaves behind goes with it: on Linux also what has left its process group. */
+/* A child of the sidecar holds its socket. The crash is noticed all the same, and what the sidecar has
+ * started is ended; on Linux also what has left its process group. */
 static void test_grandchild(void) {
     init("grandchild");
     pid_t child = start_process("{}");
@@ -173,7 +182,7 @@ static void test_grandchild(void) {
     await_orphan(orphan);
 }
 
-/* It does not end when asked to. */
+/* A sidecar that does not end when asked to is killed. */
 static void test_stay(void) {
     init("stay");
     pid_t process = sidecar_process();
@@ -183,6 +192,7 @@ static void test_stay(void) {
     CHECK(ms_since(start) > 299, "it was given %.3f ms", ms_since(start));
 }
 
+/* The tools refuse config_json: every call has the reason. */
 static void test_refused(void) {
     init_manner("", (plue_options_t){.config_json = "{\"nonsense\":true}"});
     expect_failure("echo", "{}", "invalid_argument", "unknown field \"nonsense\"");
@@ -194,7 +204,7 @@ static void test_refused(void) {
     expect_answer("echo", "{}", "{}");
 }
 
-/* A name in $PLUE_TOOLS that no path can be made of counts only where it is what names the tools. */
+/* A name in $PLUE_TOOLS that is not UTF-8 fails calls only if no option names the tools. */
 static void test_bad_environment(void) {
     setenv("PLUE_TOOLS", "tools-\xff.ts", 1);
     init("");
@@ -206,8 +216,7 @@ static void test_bad_environment(void) {
     unsetenv("PLUE_TOOLS");
 }
 
-/* The first restart is at once, the next ones are not. A machine that takes longer between two calls
- * than a pause lasts sees a longer pause. */
+/* There are pauses between starts that fail, except before the first restart. */
 static void test_backoff(void) {
     init("exit");
     expect_failure("echo", "{}", "runtime_unavailable", "(exit status 5)");
@@ -224,13 +233,6 @@ static void test_backoff(void) {
     CHECK(contains(plue_get_last_error(), "(exit status 5)"), "%s", plue_get_last_error());
 }
 
-static atomic_int failed_submissions;
-
-static void count_failed(int status, const char *json, void *unused) {
-    CHECK(status == PLUE_RUNTIME_UNAVAILABLE, "%s", json);
-    atomic_fetch_add(&failed_submissions, 1);
-}
-
 static void *list_in_vain(void *unused) {
     char *json = plue_tool_list();
     CHECK(is_failure(json, "runtime_unavailable"), "%s", json);
@@ -238,25 +240,28 @@ static void *list_in_vain(void *unused) {
     return unused;
 }
 
-/* A submitted call waits for a second sidecar longer than for its own: its thread sleeps meanwhile. */
+/* A thread that dispatches sleeps while a submitted call waits for the second start of a sidecar. */
 static void test_slow_restart(void) {
+    int unavailable = PLUE_RUNTIME_UNAVAILABLE;
     int dispatches = 0;
     pthread_t thread;
     init_impatient("silent", 300, 0);
-    CHECK_OK(plue_tool_submit("echo", "{}", NULL, count_failed, NULL));
+    CHECK_OK(plue_tool_submit("echo", "{}", NULL, count_done, &unavailable));
     list_in_vain(NULL);
     pthread_create(&thread, NULL, list_in_vain, NULL);
     sleep_us(50000);
-    while (atomic_load(&failed_submissions) == 0) {
+    while (atomic_load(&done_calls) == 0) {
         plue_events_dispatch(-1);
         dispatches++;
     }
+    atomic_store(&done_calls, 0);
     pthread_join(thread, NULL);
     CHECK(dispatches < 10, "%d dispatches", dispatches);
 }
 
 /* ------------------------------------------------------------------------------ odd hosts */
 
+/* A host may ignore SIGCHLD. */
 static void test_sigchld_ignored(void) {
     signal(SIGCHLD, SIG_IGN);
     init("");
@@ -271,7 +276,7 @@ static void test_sigchld_ignored(void) {
     signal(SIGCHLD, SIG_DFL);
 }
 
-/* The host waits for children that are not its own. */
+/* A host may wait for children that are not its own. */
 static void test_thief(void) {
     init("");
     pid_t process = sidecar_process();
@@ -288,7 +293,7 @@ static void test_thief(void) {
     plue_free_json(json);
 }
 
-/* The sidecar has 0, 1, 2 and 3, whatever the host has open. */
+/* The sidecar has the descriptors 0 to 3, and inherits no other. */
 static void test_inherited(void) {
     int others[5];
     for (int i = 0; i < 5; i++) {
@@ -310,6 +315,7 @@ static void test_inherited(void) {
     }
 }
 
+/* Starts and ends leave no descriptor and no thread behind. */
 static void test_start_stop(void) {
     init("");
     expect_answer("echo", "{}", "{}");
@@ -325,6 +331,7 @@ static void test_start_stop(void) {
     CHECK(running_threads() == threads, "%d more", running_threads() - threads);
 }
 
+/* Many first calls start one sidecar. */
 static void test_start_race(void) {
     for (int round = 0; round < 20; round++) {
         init("");
@@ -355,7 +362,7 @@ static void *shut_down_often(void *unused) {
     return unused;
 }
 
-/* Shutdowns from two threads, while others call. */
+/* Two threads may call plue_shutdown() while others call tools. */
 static void test_shutdown_race(void) {
     pthread_t stoppers[2];
     setenv("PLUE_SIDECAR", fake_sidecar, 1);
@@ -388,8 +395,8 @@ static void drain_all(void) {
     }
 }
 
-/* A process that has used a sidecar before a runtime attached itself: a shutdown tells both at once,
- * and each wake that it owes the runtime is carried out, also when the runtime drains in between. */
+/* A shutdown notifies a guest and a sidecar of one process at once, and wakes the guest each time, also
+ * if the guest drains in between. */
 static void test_both_hostings(void) {
     const char *argv[] = {fake_sidecar, "stay", NULL};
     init_with((plue_options_t){.sidecar_argv = argv, .abort_grace_ms = FOREVER_MS});
@@ -422,8 +429,7 @@ static void *restart_often(void *is_over) {
     return NULL;
 }
 
-/* Children are made while one sidecar takes the place of another: each lets go of a sidecar that is
- * there, and says that it has none. */
+/* A host may fork while one sidecar replaces another: calls in the child fail. */
 static void test_fork_race(void) {
     atomic_bool is_over = false;
     pthread_t thread;
@@ -472,7 +478,7 @@ static void expect_to_be_given_up(const char *tool, uint32_t timeout_ms, pid_t p
     CHECK(other != process, "it is the same");
 }
 
-/* A call that waits for a sidecar that is never ready. */
+/* A call that waits for the start of a sidecar can be aborted. */
 static void test_abort_of_start(void) {
     init("silent");
     call_and_abort("echo", "{}", "/", "user pressed stop"); /* immediately */
@@ -499,8 +505,8 @@ static void test_no_wedge(void) {
     }
 }
 
-/* A tool that sends events without end and does not listen keeps neither its caller nor the PING to
- * its sidecar waiting: this sidecar does not answer that. */
+/* Events without end delay neither the end of an aborted call nor the PING to its sidecar, which is
+ * mute here. */
 static void test_flood(void) {
     uint32_t timeout_ms = start_impatiently("mute", 0);
     pid_t process = sidecar_process();
@@ -547,8 +553,8 @@ static int divert_stderr(int pair[2]) {
     return kept;
 }
 
-/* The host's standard error is a pipe without a reader. The tool does not wait for one, and its last
- * lines are in the message about the crash. */
+/* A tool does not wait for a reader of the host's standard error, and its output is not in the message
+ * about a crash. */
 static void test_unread_output(void) {
     int pair[2];
     int kept = divert_stderr(pair);
@@ -611,16 +617,10 @@ static void expect_bad_options(plue_options_t options, const char *part) {
           plue_get_last_error_json());
 }
 
-static atomic_int done_calls;
-
-static void count_done(int status, const char *json, void *unused) {
-    CHECK(status == PLUE_ABORTED, "%s", json);
-    atomic_fetch_add(&done_calls, 1);
-}
-
-/* One call holds its arguments; a second has no room until the first has ended. */
+/* The bytes of the arguments of running calls are bounded. */
 static void test_bytes_in_flight(void) {
     init_manner("", (plue_options_t){.max_bytes_in_flight = 1000});
+    int aborted = PLUE_ABORTED;
     char params[700];
     snprintf(params, sizeof params, "{\"a\":\"%0600d\"}", 0);
     char larger[1100];
@@ -630,9 +630,9 @@ static void test_bytes_in_flight(void) {
 
     plue_abort_signal_t *signal = plue_abort_signal_new();
     plue_tool_context_t context = {.abort_signal = signal};
-    CHECK_OK(plue_tool_submit("hold", params, &context, count_done, NULL));
+    CHECK_OK(plue_tool_submit("hold", params, &context, count_done, &aborted));
     expect_failure("echo", params, "overloaded", "max_bytes_in_flight is 1000");
-    CHECK(plue_tool_submit("echo", params, NULL, count_done, NULL) == PLUE_OVERLOADED, "%s",
+    CHECK(plue_tool_submit("echo", params, NULL, count_done, &aborted) == PLUE_OVERLOADED, "%s",
           plue_get_last_error());
     expect_answer("echo", "{}", "{}");
     plue_abort_signal_abort(signal, "enough");
@@ -648,8 +648,7 @@ static void note_message(int status, const char *json, void *messages) {
     strncat(messages, json, 99);
 }
 
-/* A call that is given up while it waits behind another takes its arguments back: its tool does not
- * run, and they need no memory. */
+/* A call that is given up before it was sent frees its arguments, and its tool does not run. */
 static void test_withdrawn_call(void) {
     enum { LARGE = 4 << 20 }; /* more than the socket takes */
     char *params = malloc(LARGE);
@@ -675,6 +674,7 @@ static void test_withdrawn_call(void) {
     free(params);
 }
 
+/* Options are checked, and those of older and newer callers are read. */
 static void test_options(void) {
     const char *nothing[] = {NULL};
     const char *no_name[] = {"", NULL};
@@ -682,8 +682,8 @@ static void test_options(void) {
     CHECK(plue_init_with_options(NULL) == -1 && plue_init_with_options(&zero) == -1, "no options");
     CHECK(contains(plue_get_last_error(), "struct_size"), "%s", plue_get_last_error());
     expect_bad_options((plue_options_t){.mode = 7}, "mode");
-    expect_bad_options((plue_options_t){.sidecar_argv = nothing}, "sidecar_argv is empty, or its first");
-    expect_bad_options((plue_options_t){.sidecar_argv = no_name}, "sidecar_argv is empty, or its first");
+    expect_bad_options((plue_options_t){.sidecar_argv = nothing}, "sidecar_argv is empty");
+    expect_bad_options((plue_options_t){.sidecar_argv = no_name}, "sidecar_argv is empty");
     expect_bad_options((plue_options_t){.sidecar_cwd = ""}, "sidecar_cwd is empty");
     expect_bad_options((plue_options_t){.config_json = "\xff"}, "UTF-8");
 
@@ -712,8 +712,7 @@ static void test_options(void) {
     plue_shutdown();
 }
 
-/* Two parts of a program that know nothing of each other: one ends its use of the library. The last one
- * ends the programs that tools have started, too. */
+/* The last of several plue_shutdown() ends the tools, and the programs that tools have started. */
 static void test_two_users(void) {
     init("");
     pid_t process = sidecar_process();

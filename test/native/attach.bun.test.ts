@@ -32,7 +32,7 @@ describe("attachNative(), in this process", () => {
         wake,
       });
       assertEquals(attachment.wake, wake);
-      assertEquals(await passes("basic stress:4:200:echo stress:2:50:later"), true);
+      assertEquals(await passes("basic tools questions stress:4:200:echo stress:2:50:later"), true);
     });
   }
 

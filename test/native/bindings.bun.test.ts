@@ -4,6 +4,7 @@ import { assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { codeOf, flagsOf, STATUS } from "../../src/adapters/native/replies.ts";
 import { exportedSymbols, ROOT } from "./support.ts";
 
 function textOf(...files: readonly string[]): string {
@@ -43,7 +44,7 @@ describe("plue.h", () => {
   });
 });
 
-describe("each binding has", () => {
+describe("each binding, of which the tools side is one, has", () => {
   it("each status", () => {
     const cpp = [...textOf("include/plue.hpp").matchAll(/^ {4}(\w+) = PLUE_(\w+),?$/gm)];
     assertEquals(cpp.map(([, name = ""]) => name.replaceAll("_", "")), Object.keys(statuses));
@@ -53,6 +54,21 @@ describe("each binding has", () => {
     assertEquals(["ok", ...classes, "other"].sort(), Object.keys(statuses).sort());
     const { ok: _noCode, ...codes } = statuses;
     assertEquals(numbersIn(textOf("rust/src/error.rs"), /^ {4}(\w+) = (\d+),$/gm), codes);
+    for (const [code, number] of Object.entries(STATUS)) {
+      assertEquals([code, number], [code, statuses[code.replaceAll("_", "")]]);
+    }
+    assertEquals([3, 13, 0, 127].map(codeOf), ["denied", "threw", "threw", "threw"]);
+  });
+
+  it("each flag of a result", () => {
+    const plain = { ok: true, content: null, durationMs: 0 } as const;
+    assertEquals(numbersIn(header, /^ {4}PLUE_RESULT_([A-Z]+) = (\d+)/gm), {
+      blocks: flagsOf({ ...plain, blocks: true }),
+      truncated: flagsOf({ ...plain, truncated: true }),
+      replayed: flagsOf({ ...plain, replayed: true }),
+      repaired: flagsOf({ ...plain, repaired: [{ path: "", message: "" }] }),
+    });
+    assertEquals([flagsOf(plain), flagsOf({ ...plain, blocks: true, replayed: true })], [0, 5]);
   });
 
   it("each option", () => {

@@ -127,46 +127,11 @@ describe("the C half", () => {
     () => passWithFake("suite", "leak:100000:512"),
   );
 
-  const cases = {
-    bad_starts: "says why a sidecar did not start",
-    bad_programs: "says why there is no sidecar",
-    babble: "is not disturbed by a sidecar that sends what nobody asked for",
-    garble: "fails all calls of a sidecar that breaks the protocol in the middle of them",
-    bad_text: "hands a host no text that is empty, cut short or not UTF-8",
-    failed_later: "kills a sidecar that gives up while calls run, and stays",
-    grandchild:
-      "notices a crash although a child of the sidecar holds its socket, and ends what it started",
-    stay: "kills a sidecar that does not end when asked to",
-    refused: "passes on why the tools refuse config_json",
-    bad_environment: "refuses a name of tools in the environment that is not UTF-8",
-    backoff: "pauses between starts that fail",
-    slow_restart: "sleeps while a submitted call waits for the second start of a sidecar",
-    sigchld_ignored: "works where SIGCHLD is ignored",
-    thief: "works where the host waits for children that are not its own",
-    inherited: "hands the sidecar four descriptors, and no other",
-    start_stop: "leaves no descriptor and no thread behind",
-    start_race: "starts one sidecar for many first calls",
-    shutdown_race: "survives shutdowns among calls",
-    both_hostings: "tells a guest and a sidecar of a shutdown at once, and owes no wake after it",
-    fork_race: "may be forked while one sidecar takes the place of another",
-    abort_of_start: "aborts a call that waits for the sidecar's start",
-    wedge: "kills a sidecar whose thread no longer answers after an abort",
-    no_wedge: "leaves a sidecar alone whose tool merely does not listen",
-    flood:
-      "neither waits for the end of a tool's events after an abort, nor trusts its sidecar then",
-    call_timeout: "ends a call that takes longer than it may, and leaves the others alone",
-    stopped:
-      "kills a sidecar that has stopped, also in the middle of a frame, after call_timeout_ms",
-    unread_output:
-      "waits for no reader of what tools print, and says nothing of it in the message about a crash",
-    dropped_output: "counts what it drops of what tools print",
-    two_users: "ends the tools when the last of several users calls plue_shutdown()",
-    bytes_in_flight: "bounds the bytes of the arguments of running calls",
-    withdrawn_call: "takes the arguments of a call back that is given up while it waits",
-    options: "checks its options, and takes those of older and newer callers",
-  };
-  for (const [name, does] of Object.entries(cases)) {
-    withCompiler(does, async () => {
+  const edge = readFileSync(join(FFI, "test", "edge.c"), "utf8");
+  for (const [, name = ""] of edge.matchAll(/^ {4}\{"(\w+)", test_/gm)) {
+    const [, comment = name] =
+      new RegExp(`/\\* ([^/]*?) \\*/\nstatic void test_${name}\\(`).exec(edge) ?? [];
+    withCompiler(`${name}: ${comment.replace(/\n \*/g, "")}`, async () => {
       const output = await succeed([join(PROGRAMS, "edge"), FAKE_SIDECAR, name]);
       assertEquals(output.includes(`${name}: ok`), true, output);
       assertEquals(output.includes("babble on the standard output"), false);

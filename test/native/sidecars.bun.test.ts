@@ -73,68 +73,10 @@ for (const { name, file } of SIDECARS) {
 }
 
 describe("the sidecar", () => {
-  withLibrary("offers what the configuration selects, and nothing else", async () => {
-    const { lines } = await host(TOOLS, { allowIds: ["echo", "pid"] }, ["big", '{"n":1}']);
-    const [list = "", metadata = "", result = ""] = lines;
-    const tools: Record<string, { name: string }> = JSON.parse(list.replace("tools ", ""));
-    assertEquals(Object.keys(tools), ["echo", "pid"]);
-    assertEquals(Object.values(tools).map(({ name }) => name), ["echo", "pid"]);
-    assertMatch(metadata, /^metadata \{"type":"error","tool":"big","error":"unknown_tool"/);
-    assertMatch(result, /^big \{"error":"unknown_tool"/);
-  });
-
   withLibrary("gives the tools the configuration that the host wrote", async () => {
     const config = { config: { greet: { word: "ciao" } } };
     const { lines } = await host(TOOLS, config, ["greet", "{}"]);
     assertEquals(lines.at(-1), 'greet {"word":"ciao"}');
-  });
-
-  withLibrary("stands for the tools by a bridge, where the host wants one", async () => {
-    const { lines } = await host(TOOLS, { bridge: true, denyIds: ["big"] }, [
-      "call_tool",
-      '{"name":"echo","arguments":{"n":1}}',
-      "call_tool",
-      '{"name":"big"}',
-    ]);
-    const [list = "", result = "", ...rest] = lines;
-    assertEquals(Object.keys(JSON.parse(list.replace("tools ", ""))), [
-      "call_tool",
-      "describe_tools",
-      "search_tools",
-    ]);
-    assertEquals(result, 'call_tool {"n":1}');
-    assertMatch(
-      rest.at(-1) ?? "",
-      /^call_tool \{"error":"unknown_tool","message":"Cannot call \\"big/,
-    );
-  });
-
-  withLibrary("streams what a generator yields, and its progress", async () => {
-    const { lines } = await host(TOOLS, {}, ["stream", '{"n":2}']);
-    assertEquals(lines.slice(1), [
-      'metadata {"type":"progress","done":0,"total":2}',
-      'metadata {"type":"output","value":0}',
-      'metadata {"type":"progress","done":1,"total":2}',
-      'metadata {"type":"output","value":1}',
-      'stream {"n":2}',
-    ]);
-  });
-
-  withLibrary("says what is wrong with the configuration, in each answer", async () => {
-    const { lines } = await host(TOOLS, { maxRisk: "huge" }, ["echo", "{}"]);
-    for (const line of lines) {
-      const { error, message } = JSON.parse(line.slice(line.indexOf("{")));
-      assertEquals(error, "invalid_argument");
-      assertStringIncludes(message, '"/maxRisk" must be one of safe, low');
-    }
-    // The list, the event of the call, and the call.
-    assertEquals(lines.map((line) => line.split(" ")[0]), ["tools", "metadata", "echo"]);
-    assertMatch(lines[1] ?? "", /^metadata \{"type":"error","tool":"echo",/);
-  });
-
-  withLibrary("says what is wrong with the module of tools", async () => {
-    const { lines } = await host(join(MODULES, "throws.ts"), {}, []);
-    assertMatch(lines[0] ?? "", /^tools \{"error":"runtime_unavailable".*the disk is on fire/);
   });
 
   withLibrary("keeps what tools print out of the host's output, on every runtime", async () => {

@@ -40,6 +40,19 @@ async function configured(...given: Parameters<typeof hostOf>): Promise<ReturnTy
   return made;
 }
 
+/** A process that has started a job and died, and the tasks of its successor. */
+function deadProcess() {
+  const store = memoryCallStore();
+  const job = fakeTool("job", { idempotent: true, execute: () => new Promise(() => {}) });
+  const still = new FakeClock();
+  const dead = callTasks({ store, clock: still });
+  const { dispatcher } = toolsOfRegistry(fakeRegistry({ tools: [job] }));
+  const clock = new FakeClock();
+  clock.advance(still.timestamp() + 30_001 - clock.timestamp());
+  const tasks = callTasks({ store, clock });
+  return { job, clock, tasks, start: () => dead.start(dispatcher, { name: "job" }) };
+}
+
 describe("HostBridge, when it is configured", () => {
   it("sends the tools, then hello, both with the configuration's id", async () => {
     const { host } = hostOf({ tools: [echo] });
@@ -85,17 +98,10 @@ describe("HostBridge, when it is configured", () => {
   });
 
   it("resumes tasks of processes that died, immediately and then at intervals", async () => {
-    const store = memoryCallStore();
-    const job = fakeTool("job", { idempotent: true, execute: () => new Promise(() => {}) });
-    const still = new FakeClock();
-    const dead = callTasks({ store, clock: still });
-    const elsewhere = toolsOfRegistry(fakeRegistry({ tools: [job] })).dispatcher;
-    await dead.start(elsewhere, { name: "job" });
+    const { start, tasks, clock } = deadProcess();
+    await start();
     let ran = 0;
     const done = fakeTool("job", { idempotent: true, execute: () => `${++ran}` });
-    const clock = new FakeClock();
-    clock.advance(still.timestamp() + 30_001 - clock.timestamp());
-    const tasks = callTasks({ store, clock });
     const native = { ...toolsOfRegistry(fakeRegistry({ tools: [done] })), tasks };
     const host = new FakeHost({ load: () => native });
     await host.configure();
@@ -106,21 +112,15 @@ describe("HostBridge, when it is configured", () => {
       }
     };
     assertEquals(await ended(), 1);
-    await dead.start(elsewhere, { name: "job" });
+    await start();
     clock.advance(30_001);
     for (const tick of host.ticks) tick();
     assertEquals(await ended(), 2);
   });
 
   it("resumes no task of a tool that the module does not offer", async () => {
-    const store = memoryCallStore();
-    const job = fakeTool("job", { idempotent: true, execute: () => new Promise(() => {}) });
-    const still = new FakeClock();
-    const started = await callTasks({ store, clock: still })
-      .start(toolsOfRegistry(fakeRegistry({ tools: [job] })).dispatcher, { name: "job" });
-    const clock = new FakeClock();
-    clock.advance(still.timestamp() + 30_001 - clock.timestamp());
-    const tasks = callTasks({ store, clock });
+    const { job, start, tasks } = deadProcess();
+    const started = await start();
     const options = { selection: { denyIds: ["job"] } };
     const native = { ...toolsOfRegistry(fakeRegistry({ tools: [job] }), options), tasks };
     await new FakeHost({ load: () => native }).configure();
@@ -240,15 +240,6 @@ describe("HostBridge, for a call", () => {
     assertEquals([host.result(1), host.result(2)], [null, null]);
   });
 
-  it("passes on session and message", async () => {
-    const tool = fakeTool("a", {
-      execute: (_params: unknown, { sessionId, messageId }: ToolContext) => [sessionId, messageId],
-    });
-    const { host } = await configured({ tools: [tool] });
-    await host.execute(1, "a", undefined, { session: "s", message: "m" });
-    assertEquals(host.result(1), ["s", "m"]);
-  });
-
   it("gives a failure as JSON and its message as text, with the issues there are", async () => {
     const picky = fakeTool("picky", {
       parameters: { type: "object", required: ["path"] },
@@ -297,12 +288,6 @@ describe("HostBridge, for a call", () => {
     assertEquals(host.result(3), { error: "denied", message: "No", repaired });
   });
 
-  it("reports the position in parameters that are not JSON", async () => {
-    const { host } = await configured({ tools: [echo] });
-    await host.execute(1, "echo", '{"a":');
-    assertEquals(host.failure(1).error, "invalid_arguments");
-  });
-
   it("keeps a NUL out of the text, which it would end", async () => {
     const tool = fakeTool("a", {
       execute: () => {
@@ -337,18 +322,7 @@ describe("HostBridge, for a call", () => {
     ]);
   });
 
-  it("sends the failure to a listening caller, too", async () => {
-    const { host } = await configured({ tools: [echo] });
-    await host.execute(1, "nope", undefined, { metadata: true });
-    const value = { error: "unknown_tool", message: 'Cannot call "nope": there is no such tool' };
-    // ".type = "error", .tool = tool_name, .error = @errorName(err)"
-    assertEquals(host.of("metadata").map((reply) => reply.value), [
-      { type: "error", tool: "nope", ...value },
-    ]);
-    assertEquals(host.result(1), value);
-  });
-
-  it("sends it once for a call whose tool ran, and for a call without a dispatcher", async () => {
+  it("sends a failure to a listening caller once, also if there is no dispatcher", async () => {
     const tool = fakeTool("chain:fails", {
       execute: () => {
         throw new Error("the disk is full");
@@ -422,29 +396,13 @@ describe("HostBridge, for a call", () => {
     assertEquals([1, 2, 3].map((id) => host.result(id)), [{ id: 1 }, { id: 2 }, { id: 3 }]);
     assertEquals(host.sent, 1);
   });
-
-  it("applies the dispatcher's own limits", async () => {
-    const { host } = await configured({ tools: [echo] }, { dispatch: { maxArgumentBytes: 10 } });
-    await host.execute(1, "echo", { text: "longer than that" });
-    assertEquals(host.failure(1).error, "invalid_arguments");
-  });
-
-  it("forgets it when it has ended", async () => {
-    const { tool, end } = held("a");
-    const { host } = await configured({ tools: [tool] });
-    await host.execute(1, "a");
-    assertEquals(host.bridge.running, 1);
-    end(1);
-    await settle();
-    assertEquals(host.bridge.running, 0);
-  });
 });
 
 describe("HostBridge, for an abort", () => {
-  it("aborts that call's signal with the reason, which is also in the failure", async () => {
+  it("aborts that call's signal with the reason, which is also in the failure and its event", async () => {
     const [a, b] = [held("a"), held("b")];
     const { host } = await configured({ tools: [a.tool, b.tool] });
-    await host.execute(1, "a");
+    await host.execute(1, "a", {}, { metadata: true });
     await host.execute(2, "b");
     const signal = a.context()?.signal;
     const other = b.context()?.signal;
@@ -458,22 +416,11 @@ describe("HostBridge, for an abort", () => {
     const { error, message } = host.failure(1);
     assertEquals(error, "aborted");
     assertStringIncludes(message, ": user pressed stop");
+    assertEquals(host.of("metadata").map(({ value }) => value), [
+      { type: "error", tool: "a", error, message },
+    ]);
     assertEquals(host.result(2), null);
     assertEquals(host.of("result").length, 2);
-  });
-
-  it("sends the reason in the event of the failure, as in the result", async () => {
-    const { tool, end } = held("a");
-    const { host } = await configured({ tools: [tool] });
-    await host.execute(1, "a", {}, { metadata: true });
-    await host.abort(1, "user pressed stop");
-    end(null);
-    await settle();
-    const { message } = host.failure(1);
-    assertStringIncludes(message, ": user pressed stop");
-    assertEquals(host.of("metadata").map(({ value }) => value), [
-      { type: "error", tool: "a", error: "aborted", message },
-    ]);
   });
 
   it("aborts the running calls that carry an abort signal, and no other", async () => {

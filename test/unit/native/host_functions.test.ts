@@ -2,10 +2,9 @@ import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import { FrameError, REQUEST, YIELD } from "../../../src/adapters/native/frames.ts";
 import { STATUS } from "../../../src/adapters/native/replies.ts";
-import { callTasks, memoryCallStore, storedTickets } from "../../../src/execute/durable/mod.ts";
+import { memoryCallStore, storedTickets } from "../../../src/execute/durable/mod.ts";
 import { ToolDispatcher } from "../../../src/execute/mod.ts";
 import type { ToolContext } from "../../../src/tool/mod.ts";
-import { FakeClock } from "../execute/support.ts";
 import { fakeRegistry, fakeTool } from "../registry/fakes.ts";
 import {
   call,
@@ -89,14 +88,6 @@ describe("a tool of the host", () => {
     assertEquals([ok, content], [true, 3]);
   });
 
-  it("has its arguments checked before the host sees them", async () => {
-    const { host } = await hostOf();
-    await host.register(1, 4, ADD);
-    await host.execute(2, "host:add", { a: 1 });
-    assertEquals(host.of("invoke"), []);
-    assertEquals((host.result(2) as { error: string }).error, "invalid_arguments");
-  });
-
   it("talks while it runs", async () => {
     const { host } = await hostOf();
     await host.register(1, 1, ANY);
@@ -116,24 +107,6 @@ describe("a tool of the host", () => {
       { type: "output", value: "part" },
     ]);
     assertEquals(host.result(2), null);
-  });
-
-  it("fails with the host's code and message", async () => {
-    const { host } = await hostOf();
-    await host.register(1, 1, ANY);
-    const failures: readonly (readonly [number, Uint8Array, string, string])[] = [
-      [YIELD.failure, yielded("No", [STATUS.denied, 0]), "denied", "No"],
-      [YIELD.failure, yielded("No", [99, 0]), "threw", "No"],
-      [YIELD.result, yielded("{"), "invalid_result", "not JSON"],
-    ];
-    for (const [index, [kind, payload, code, part]] of failures.entries()) {
-      await host.execute(10 + index, "any", {});
-      await host.yield(host.of("invoke").at(-1)?.id ?? 0, kind, payload);
-      const { error, message } = host.result(10 + index) as { error: string; message: string };
-      assertEquals(error, code);
-      assertStringIncludes(message, part);
-      assertEquals(host.of("result").at(-1)?.flags, 1 | STATUS[code as "threw"] << 1);
-    }
   });
 
   it("returns blocks if it is registered with them, and what only looks so as a value", async () => {
@@ -177,14 +150,14 @@ describe("a tool of the host", () => {
       await host.execute(10 + index, "any", {});
       const id = host.of("invoke").at(-1)?.id ?? 0;
       await host.yield(id, YIELD.result, yielded(JSON.stringify(value)));
-      const { error, message } = host.result(10 + index) as { error: string; message: string };
+      const { error, message } = host.failure(10 + index);
       assertEquals(error, "invalid_result");
       assertStringIncludes(message, part);
     }
     await host.execute(30, "any", {});
     const failing = host.of("invoke").at(-1)?.id ?? 0;
     await host.yield(failing, YIELD.failure, yielded("No", [STATUS.denied, 0]));
-    assertEquals((host.result(30) as { error: string }).error, "denied");
+    assertEquals(host.failure(30).error, "denied");
     await host.register(31, 3, { ...ANY, name: "more", blocks: "yes" });
     assertStringIncludes(
       host.of("result").at(-1)?.message ?? "",
@@ -202,28 +175,7 @@ describe("a tool of the host", () => {
     await host.yield(id, YIELD.result, yielded("1"));
     // Frames after the end are ignored.
     await host.yield(id, YIELD.result, yielded("2"));
-    assertEquals((host.result(2) as { error: string }).error, "aborted");
-  });
-
-  it("is rejected with the reason", async () => {
-    const { host } = await hostOf();
-    await host.register(1, 1, ADD);
-    const wrong: readonly (readonly [unknown, string])[] = [
-      ["{", "its definition is not JSON"],
-      ["[]", "its definition must be a JSON object"],
-      [{ name: "x" }, "description"],
-      [{ ...ANY, colour: 1 }, "colour"],
-      [{ ...ANY, parameters: { type: "object", properties: { a: { type: "nope" } } } }, "/type"],
-      [ADD, "host:add"],
-      [{ ...ANY, name: "own" }, "own"],
-    ];
-    for (const [index, [definition, part]] of wrong.entries()) {
-      await host.register(10 + index, 10 + index, definition);
-      const reply = host.of("result").at(-1);
-      assertEquals((reply?.value as { error: string }).error, "invalid_argument");
-      assertStringIncludes(reply?.message ?? "", part);
-    }
-    assertEquals(host.names(), ["host:add", "own"]);
+    assertEquals(host.failure(2).error, "aborted");
   });
 
   it("may be registered before the tools are loaded, and again", async () => {
@@ -252,7 +204,7 @@ describe("a tool of the host", () => {
     host.bridge.close("gone");
     await settle();
     assertEquals(registry.tools.map(({ id }) => id), ["own"]);
-    assertEquals((host.result(4) as { error: string }).error, "aborted");
+    assertEquals(host.failure(4).error, "aborted");
   });
 
   it("is not taken from a frame that is cut off", async () => {
@@ -284,12 +236,6 @@ describe("a question of a call", () => {
     return host;
   }
 
-  /** A ticket is made with the help of the platform, which takes turns of the event loop. */
-  async function ended(host: FakeHost, id: number): Promise<unknown> {
-    while (host.result(id) === undefined) await new Promise((resolve) => setTimeout(resolve, 0));
-    return host.result(id);
-  }
-
   it("goes to the host that answers questions, as a call of its function 0", async () => {
     const host = await asking(ANSWERS);
     const [asked] = host.of("invoke");
@@ -303,33 +249,6 @@ describe("a question of a call", () => {
     ]);
     await host.yield(asked?.id ?? 0, YIELD.result, yielded('{"action":"decline"}'));
     assertEquals(host.result(1), "decline");
-  });
-
-  it("is left to a ticket when the host cannot answer, and when it does not", async () => {
-    const asked = await asking(ANSWERS);
-    await asked.yield(asked.of("invoke")[0]?.id ?? 0, YIELD.failure, yielded("No", [2, 0]));
-    for (const host of [asked, await asking(0)]) {
-      const failure = await ended(host, 1) as {
-        readonly error: string;
-        readonly ticket: string;
-        readonly questions: readonly { readonly key: string }[];
-      };
-      assertEquals([failure.error, failure.questions[0]?.key], ["input_required", "sure"]);
-      const answers = '{"sure":{"action":"accept"}}';
-      const resume = call(0, failure.ticket, answers, undefined, undefined);
-      host.bridge.receive(frame(REQUEST.execute, RESUME, 2, resume));
-      assertEquals(await ended(host, 2), "accept");
-    }
-  });
-
-  it("rejects an invalid answer of the host, even if it is not JSON", async () => {
-    for (const text of ['"yes"', "not JSON"]) {
-      const host = await asking(ANSWERS);
-      await host.yield(host.of("invoke")[0]?.id ?? 0, YIELD.result, yielded(text));
-      const { error, message } = host.result(1) as { error: string; message: string };
-      assertEquals(error, "input_unavailable");
-      assertStringIncludes(message, 'the answer to "sure" must have the "action"');
-    }
   });
 
   it("is not answered by a value that is not an object", async () => {
@@ -346,35 +265,13 @@ describe("a question of a call", () => {
 });
 
 describe("a task", () => {
-  const OPERATIONS = { start: 2, poll: 3, cancel: 4, answer: 5 } as const;
-
-  async function ask(host: FakeHost, id: number, operation: number, ...texts: string[]) {
-    const [name = "", json] = texts;
-    const payload = call(0, name, json, undefined, undefined);
-    host.bridge.receive(frame(REQUEST.execute, operation << 2, id, payload));
-    while (host.result(id) === undefined) await new Promise((resolve) => setTimeout(resolve, 0));
-    return host.result(id) as { readonly [field: string]: unknown };
-  }
-
-  it("is started, polled and cancelled by its id", async () => {
-    const own = fakeTool("own", { execute: () => new Promise<never>(() => {}) });
-    const native = toolsOfRegistry(fakeRegistry({ tools: [own] }));
-    const tasks = callTasks({ store: memoryCallStore(), clock: new FakeClock() });
-    const host = new FakeHost({ load: () => ({ ...native, tasks }) });
-    await host.configure();
-    const { id, status, tool } = await ask(host, 1, OPERATIONS.start, "own", "{}");
-    assertEquals([status, tool], ["working", "own"]);
-    assertEquals((await ask(host, 2, OPERATIONS.poll, String(id)))["status"], "working");
-    assertEquals((await ask(host, 3, OPERATIONS.cancel, String(id)))["status"], "cancelled");
-    assertEquals((await ask(host, 4, OPERATIONS.poll, "other"))["error"], "unknown_task");
-    assertEquals((await ask(host, 5, OPERATIONS.start, "other", "{}"))["error"], "unknown_tool");
-    assertEquals((await ask(host, 6, OPERATIONS.answer, "x", "["))["error"], "invalid_argument");
-  });
-
   it("needs what keeps tasks", async () => {
     const { host } = await hostOf();
-    const { error, message } = await ask(host, 1, OPERATIONS.start, "own", "{}");
+    const START = 2 << 2;
+    host.bridge.receive(frame(REQUEST.execute, START, 1, call(0, "own", "{}", undefined, undefined)));
+    await settle();
+    const { error, message } = host.failure(1);
     assertEquals(error, "invalid_argument");
-    assertStringIncludes(String(message), "`tasks`");
+    assertStringIncludes(message, "`tasks`");
   });
 });
