@@ -231,12 +231,12 @@ static bool receive_hello(struct plue_peer *peer,
 }
 
 /* Every call fails with the reason: a longer one is cut. */
-enum { MAX_REASON = 64 << 10 };
+enum { MAX_REFUSAL = 64 << 10 };
 
 static void receive_failed(struct plue_peer *peer,
                           const struct plue_frame_view *view) PLUE_UNLOCKED {
     bool by_configuration = view->flags & PLUE_FAILED_BY_CONFIGURATION;
-    size_t length = view->length < MAX_REASON ? view->length : MAX_REASON;
+    size_t length = view->length < MAX_REFUSAL ? view->length : MAX_REFUSAL;
     char *reason = plue_text_repair(view->payload, length);
     plue_lock();
     if (view->id == peer->configuration) {

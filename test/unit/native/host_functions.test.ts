@@ -268,7 +268,9 @@ describe("a task", () => {
   it("needs what keeps tasks", async () => {
     const { host } = await hostOf();
     const START = 2 << 2;
-    host.bridge.receive(frame(REQUEST.execute, START, 1, call(0, "own", "{}", undefined, undefined)));
+    host.bridge.receive(
+      frame(REQUEST.execute, START, 1, call(0, "own", "{}", undefined, undefined)),
+    );
     await settle();
     const { error, message } = host.failure(1);
     assertEquals(error, "invalid_argument");
