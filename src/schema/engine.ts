@@ -89,10 +89,17 @@ export interface Hardening {
    * @throws {SyntaxError} If there is no such test.
    */
   compilePattern(source: string, budget?: PatternBudget): CheckedPattern;
-  /** Returns the function that splits a schema, if that must be split before it is compiled. */
-  splitterFor(form: NormalizedSchema): SchemaSplitter | undefined;
-  /** Bounds the steps of a check; a value that takes more does not fit. */
-  boundSteps(form: NormalizedSchema): (validator: SchemaValidator) => SchemaValidator;
+  /**
+   * Returns true if a schema checks each part of a value more than once, so that its check must
+   * cache the verdicts of each schema on a part: `CheckGenerator` and `SchemaInterpreter` do.
+   */
+  repeatsParts(form: NormalizedSchema): boolean;
+  /**
+   * Bounds the steps of a check. A value that takes more steps does not fit.
+   *
+   * @param caches True if the check caches verdicts.
+   */
+  boundSteps(form: NormalizedSchema, caches: boolean, validator: SchemaValidator): SchemaValidator;
 }
 
 /** The compiled form of a pattern. */
@@ -107,30 +114,6 @@ export interface CheckedPattern extends RegExp {
 /** The number of states that the patterns of one schema, or of one import, may still cost. */
 export interface PatternBudget {
   left: number;
-}
-
-/** A part of a schema that was split, with its compiled check. */
-export interface SchemaPart {
-  readonly schema: JsonSchemaObject;
-  /** The engine sets it once it has compiled the part. */
-  compiled: (value: unknown) => boolean;
-}
-
-/**
- * Splits a schema, in place, so that no part of a value is checked twice by the same part.
- *
- * @param mark Makes the keyword that replaces a part: it must call `check`.
- */
-export type SchemaSplitter = (
-  form: NormalizedSchema,
-  mark: (check: (value: unknown) => boolean) => JsonSchemaObject,
-) => SplitSchema;
-
-/** A schema that was split. */
-export interface SplitSchema {
-  readonly parts: readonly SchemaPart[];
-  /** Makes the check of the whole from the check of the remaining schema. */
-  whole(check: (value: unknown) => boolean): (value: unknown) => boolean;
 }
 
 /**

@@ -7,18 +7,10 @@
  * has looked at.
  */
 
-import { isObject, type JsonSchema, type JsonSchemaObject, once } from "../tool/mod.ts";
+import { isObject, type JsonSchemaObject, once } from "../tool/mod.ts";
 import { characters, type FormatTest, isMultipleOf, isOneOf, sameItems } from "./explain.ts";
 import { eachSchemaIn, entriesOf, isStructure, KEYWORDS, listOf } from "./keywords.ts";
 import type { NormalizedSchema } from "./normalize.ts";
-
-/** The keyword of a part that is checked by a function; see `SchemaSplitter`. */
-const PART = "~part";
-
-/** A schema that is checked by a function. */
-export function checkedBy(check: (value: unknown) => boolean): JsonSchemaObject {
-  return { [PART]: check };
-}
 
 /** The number of choices from which a set is used instead of a comparison with each. */
 const MANY_CHOICES = 16;
@@ -40,45 +32,64 @@ const OF_PROPERTIES = { minProperties: "<", maxProperties: ">" };
 
 const HELPERS = { characters, isMultipleOf, presentKeys, sameItems };
 
-/** Generates the checks of one schema and of its parts. */
+type Check = (value: unknown) => boolean;
+
+/** Generates the check of one schema. */
 export class CheckGenerator {
   readonly #form: NormalizedSchema;
   readonly #testFormat: FormatTest;
   readonly #compilePattern: (source: string) => Pick<RegExp, "test">;
+  readonly #caches: boolean;
   readonly #isTracked: boolean;
   /** The values that the code uses. */
-  #externals: unknown[] = [];
-  #functions: string[] = [];
-  #names: Map<object, string> = new Map();
+  readonly #externals: unknown[] = [];
+  readonly #functions: string[] = [];
+  readonly #names: Map<object, string> = new Map();
   #variables = 0;
 
+  /** @param caches True to cache the verdict of each schema on each object and list of a value. */
   constructor(
     form: NormalizedSchema,
     testFormat: FormatTest,
     compilePattern: (source: string) => Pick<RegExp, "test"> = (source) => new RegExp(source, "u"),
+    caches = false,
   ) {
     this.#form = form;
     this.#testFormat = testFormat;
     this.#compilePattern = compilePattern;
+    this.#caches = caches;
     this.#isTracked = [form.schema, ...form.targets.values()].some(isTracking);
   }
 
-  /** Returns the check of a schema. Throws an `EvalError` if the runtime forbids it. */
-  generate(schema: JsonSchema = this.#form.schema): (value: unknown) => boolean {
-    this.#externals = [];
-    this.#functions = [];
-    this.#names = new Map();
-    this.#variables = 0;
-    const body = `return (value)=>${this.#call(schema, "value")}`;
-    const code = `const {${Object.keys(HELPERS)}}=helpers;${this.#functions.join("")}${body}`;
-    return new globalThis.Function("helpers", "use", code)(HELPERS, this.#externals);
+  /** Returns the check. Throws an `EvalError` if the runtime forbids code generation. */
+  generate(): Check {
+    const verdicts = new Map<unknown, Map<object, boolean>>();
+    const cached = (check: (value: unknown, seen: Set<unknown>) => boolean, value: unknown) => {
+      const run = (): boolean => check(value, new Set());
+      return isStructure(value) ? once(once(verdicts, check, () => new Map()), value, run) : run();
+    };
+    const body = `return (value)=>${this.#call(this.#form.schema, "value")}`;
+    const helpers = { ...HELPERS, cached };
+    const code = `const {${Object.keys(helpers)}}=helpers;${this.#functions.join("")}${body}`;
+    const check: Check = new globalThis.Function("helpers", "use", code)(helpers, this.#externals);
+    return !this.#caches ? check : (value) => {
+      try {
+        return check(value);
+      } finally {
+        // The next value may be the same object, changed.
+        verdicts.clear();
+      }
+    };
   }
 
-  #call(schema: unknown, value: string, seen = "new Set()"): string {
+  /** @param seen The set of a schema that checks the same value as the calling one. */
+  #call(schema: unknown, value: string, seen?: string): string {
     if (!isObject(schema)) return String(schema !== false);
     const name = once(this.#names, schema, () => this.#variable("check"));
     if (this.#functions.length < this.#names.size) this.#define(schema, name);
-    return this.#isTracked ? `${name}(${value},${seen})` : `${name}(${value})`;
+    if (this.#isTracked && seen !== undefined) return `${name}(${value},${seen})`;
+    if (this.#caches) return `cached(${name},${value})`;
+    return this.#isTracked ? `${name}(${value},new Set())` : `${name}(${value})`;
   }
 
   #define(schema: JsonSchemaObject, name: string): void {
@@ -99,7 +110,7 @@ export class CheckGenerator {
   #statements(schema: unknown, value: string, seen: string): string {
     if (schema === false) return "return false;";
     if (!isObject(schema)) return "";
-    const { type, multipleOf, [PART]: part } = schema;
+    const { type, multipleOf } = schema;
     const multiple = typeof multipleOf === "number"
       ? failIf(`!isMultipleOf(${value},${multipleOf})`)
       : "";
@@ -109,7 +120,6 @@ export class CheckGenerator {
     return [
       types.length > 0 &&
       failIf(`!(${types.map((one) => TESTS[String(one)]?.(value) ?? "false").join("||")})`),
-      part !== undefined && failIf(`!${this.#use(part)}(${value})`),
       Object.hasOwn(schema, "const") && this.#choice([schema["const"]], value),
       Array.isArray(schema["enum"]) && this.#choice(schema["enum"], value),
       forType("string", this.#stringStatements(schema, value)),
@@ -126,7 +136,9 @@ export class CheckGenerator {
     if (schema === false && isPresent) return "return false;";
     if (typeof schema === "boolean") return schema ? "" : failIf(`${expression}!==undefined`);
     const [value, seen] = [this.#variable("v"), this.#variable("s")];
-    const body = this.#newSet(seen) + this.#statements(schema, value, seen);
+    const body = this.#caches
+      ? failIf(`!${this.#call(schema, value)}`)
+      : this.#newSet(seen) + this.#statements(schema, value, seen);
     const checked = isPresent ? body : `if(${value}!==undefined){${body}}`;
     return `{const ${value}=${expression};${checked}}`;
   }

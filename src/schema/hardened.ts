@@ -1,10 +1,9 @@
 /**
- * Protections against schemas and values that were made to use up time: patterns in linear time, no
- * part of a value checked again and again, and a bound on the steps of a check.
+ * Protections against hostile schemas and values: patterns in linear time, verdicts that are cached
+ * for recursive schemas, and a bound on the steps of a check.
  *
  * A check cannot be interrupted, and nothing else runs while it does. So its steps are estimated
- * before it begins. They depend on how many schemas look at each part of the value: the estimate goes
- * through the value once, with the list of the schemas that look at each place.
+ * before it begins: the estimate visits the value once, with the schemas that check each part of it.
  */
 
 import { isObject, type JsonSchemaObject, once, type Tool } from "../tool/mod.ts";
@@ -13,12 +12,14 @@ import { MAX_STEPS, tooCostlyIssue } from "./issues.ts";
 import { eachSchemaIn, isStructure, KEYWORDS, partsOf } from "./keywords.ts";
 import type { NormalizedSchema } from "./normalize.ts";
 import { compilePattern, LOOKS_PER_STEP, resetSteps } from "./patterns.ts";
-import { repeatsParts, splitterFor } from "./repeated_parts.ts";
+import { checksRepeatedly } from "./references.ts";
 
 /** The protections that {@linkcode hardened} passes to an engine. */
 export const HARDENING: Hardening = Object.freeze({
   compilePattern,
-  splitterFor,
+  // Only references make a schema repeat parts, and the check costs more than compiling a small one.
+  repeatsParts: ({ hasReferences, schema, targets }: NormalizedSchema) =>
+    hasReferences && checksRepeatedly(schema, targets),
   boundSteps,
 });
 
@@ -74,7 +75,7 @@ export function hardenTool(tool: Tool): Tool {
 /** The number of characters whose comparison takes as long as the check of a value. */
 const CHARACTERS = 16;
 
-/** The steps that a schema takes, or all that look at one place. */
+/** The steps of a schema, or of all schemas that check one part of a value. */
 interface Cost {
   /** For a value, whatever it is. */
   value: number;
@@ -88,30 +89,20 @@ interface Cost {
   inside: number;
 }
 
-interface Place extends Cost {
-  readonly items: Members;
-  readonly properties: Members;
-  readonly names: Members;
-}
+const NOTHING: Cost = { value: 0, member: 0, character: 0, name: 0, inside: 0 };
+const KINDS = Object.keys(NOTHING) as readonly (keyof Cost)[];
 
-interface Members {
-  readonly all: unknown[];
-  readonly named: Map<string, unknown[]>;
-  /** The places that were met: of members that are named, and of all others. */
-  readonly places: Map<string | undefined, Place | undefined>;
-}
-
-/**
- * Bounds the steps of a check. A value that takes more steps does not fit.
- */
-export function boundSteps(
+function boundSteps(
   form: NormalizedSchema,
-): (validator: SchemaValidator) => SchemaValidator {
-  const { total, costIn } = costsOf(form);
+  caches: boolean,
+  { check, issues }: SchemaValidator,
+): SchemaValidator {
+  const { total, isTracked } = totalCost(form);
   const short = MAX_STEPS / total;
-  let estimate: ((value: unknown) => boolean) | undefined;
-  const isBounded = (value: unknown): boolean => (estimate ??= estimator(form, costIn))(value);
-  return ({ check, issues }) => ({
+  let estimator: StepEstimator | undefined;
+  const isBounded = (value: unknown): boolean =>
+    (estimator ??= new StepEstimator(form, isTracked, caches)).isBounded(value);
+  return {
     check(value, length = Infinity) {
       resetSteps();
       try {
@@ -125,17 +116,13 @@ export function boundSteps(
       resetSteps();
       return isBounded(value) ? issues(value) : [tooCostlyIssue()];
     },
-  });
+  };
 }
 
-interface Costs {
-  /** An upper bound of the steps of all schemas for one character of JSON. */
-  readonly total: number;
-  /** Returns the cost of one schema. */
-  readonly costIn: (schema: JsonSchemaObject) => Cost;
-}
-
-function costsOf({ schema: root }: NormalizedSchema): Costs {
+/** Returns an upper bound of the steps of all schemas for one character of JSON. */
+function totalCost(
+  { schema: root }: NormalizedSchema,
+): { readonly total: number; readonly isTracked: boolean } {
   const schemas: JsonSchemaObject[] = [];
   let references = 1;
   let isTracked = false;
@@ -149,132 +136,142 @@ function costsOf({ schema: root }: NormalizedSchema): Costs {
     eachSchemaIn(schema, KEYWORDS["2020-12"], add);
   };
   add(root);
-  const costIn = (schema: JsonSchemaObject): Cost => {
-    const cost = costOf(schema);
-    // Each schema notes what it has looked at.
-    if (isTracked) cost.member += 8;
-    return cost;
-  };
   let total = 0;
   for (const schema of schemas) {
-    const { value, member, character, name, inside } = costIn(schema);
+    const { value, member, character, name, inside } = costOf(schema, isTracked);
     total += value + member + inside + (character + name) * CHARACTERS;
   }
-  return { total: total * references, costIn };
+  return { total: total * references, isTracked };
 }
 
-/** Returns a function that is true for values whose check takes at most `MAX_STEPS`. */
-function estimator(
-  form: NormalizedSchema,
-  costIn: (schema: JsonSchemaObject) => Cost,
-): (value: unknown) => boolean {
-  const places = new Map<string, Place>();
-  const parts = new Map<unknown, Cost & { readonly id: number }>();
-  // A split schema checks each part of a value once. Other schemas check it each time they are
-  // reached.
-  const once = repeatsParts(form);
-  let left = 0;
-  return (value) => {
-    left = MAX_STEPS;
+/** The schemas that check one part of a value: their cost, and the schemas of its members. */
+interface Position extends Cost {
+  readonly items: Members;
+  readonly properties: Members;
+  readonly names: Members;
+}
+
+interface Members {
+  readonly all: JsonSchemaObject[];
+  readonly named: Map<string, JsonSchemaObject[]>;
+  /** By the name of a member; `undefined` for members without a schema of their own. */
+  readonly positions: Map<string | undefined, Position | undefined>;
+}
+
+class StepEstimator {
+  readonly #form: NormalizedSchema;
+  readonly #isTracked: boolean;
+  readonly #caches: boolean;
+  readonly #positions = new Map<string, Position>();
+  readonly #costs = new Map<JsonSchemaObject, Cost & { readonly id: number }>();
+  #left = 0;
+
+  /**
+   * @param caches True if each schema checks each part of a value once. Otherwise it does so each
+   * time that it is reached.
+   */
+  constructor(form: NormalizedSchema, isTracked: boolean, caches: boolean) {
+    this.#form = form;
+    this.#isTracked = isTracked;
+    this.#caches = caches;
+  }
+
+  /** Returns true if the check of a value takes at most `MAX_STEPS`. */
+  isBounded(value: unknown): boolean {
+    this.#left = MAX_STEPS;
     try {
-      visit(value, placeOf([form.schema]), 0);
+      const { schema } = this.#form;
+      this.#visit(value, this.#positionOf(isObject(schema) ? [schema] : []), 0);
       return true;
     } catch {
       // Out of steps, or too deep for the stack.
       return false;
     } finally {
-      places.clear();
+      this.#positions.clear();
     }
-  };
-
-  function spend(steps: number): void {
-    left -= steps;
-    if (left < 0) throw new RangeError("Cannot check the value: it takes too many steps");
   }
 
-  /** @param above The steps of the schemas above for each value inside. */
-  function visit(value: unknown, place: Place | undefined, above: number): void {
-    spend(above + (place?.value ?? 0));
+  #spend(steps: number): void {
+    this.#left -= steps;
+    if (this.#left < 0) throw new RangeError("Cannot check the value: it takes too many steps");
+  }
+
+  /** @param outer The steps of the outer schemas for each value inside. */
+  #visit(value: unknown, position: Position | undefined, outer: number): void {
+    const cost = position ?? NOTHING;
+    this.#spend(outer + cost.value);
     if (typeof value === "string") {
-      return spend(((place?.character ?? 0) + above / CHARACTERS) * value.length);
+      return this.#spend((cost.character + outer / CHARACTERS) * value.length);
     }
     if (!isStructure(value)) return;
-    const inside = above + (place?.inside ?? 0);
+    const inside = outer + cost.inside;
     const see = (part: unknown, members: Members | undefined, key: string | number): void => {
-      const member = members && memberOf(members, key);
-      if (member !== undefined || inside > 0) visit(part, member, inside);
+      const member = members && this.#memberOf(members, key);
+      if (member !== undefined || inside > 0) this.#visit(part, member, inside);
     };
     const keys = Array.isArray(value) ? value : Object.keys(value);
-    spend((place?.member ?? 0) * keys.length);
-    if (keys === value) return keys.forEach((item, index) => see(item, place?.items, index));
+    this.#spend(cost.member * keys.length);
+    if (keys === value) return keys.forEach((item, index) => see(item, position?.items, index));
     for (const key of keys) {
-      spend((place?.name ?? 0) * key.length);
-      see(key, place?.names, "");
-      see((value as Record<string, unknown>)[key], place?.properties, key);
+      this.#spend(cost.name * key.length);
+      see(key, position?.names, "");
+      see((value as Record<string, unknown>)[key], position?.properties, key);
     }
   }
 
-  function memberOf({ all, named, places }: Members, key: string | number): Place | undefined {
+  #memberOf({ all, named, positions }: Members, key: string | number): Position | undefined {
     const own = named.size === 0 ? undefined : named.get(String(key));
-    const name = own && String(key);
-    let place = places.get(name);
-    if (place === undefined && !places.has(name)) {
-      place = placeOf(own === undefined ? all : [...own, ...all]);
-      places.set(name, place);
-    }
-    return place;
+    return once(
+      positions,
+      own && String(key),
+      () => this.#positionOf(own === undefined ? all : [...own, ...all]),
+    );
   }
 
-  function placeOf(schemas: readonly unknown[]): Place | undefined {
-    const here = schemas.filter(isObject);
-    spend(here.length);
-    if (here.length === 0) return undefined;
-    const key = here.map((schema) => partOf(schema).id).join();
-    let place = places.get(key);
-    if (place === undefined) places.set(key, place = makePlace(here));
-    return place;
+  #positionOf(schemas: readonly JsonSchemaObject[]): Position | undefined {
+    this.#spend(schemas.length);
+    if (schemas.length === 0) return undefined;
+    const key = schemas.map((schema) => this.#costOf(schema).id).join();
+    return once(this.#positions, key, () => this.#createPosition(schemas));
   }
 
-  function makePlace(schemas: readonly unknown[]): Place {
-    const here = once ? new Set(schemas) : [...schemas];
+  #createPosition(schemas: readonly JsonSchemaObject[]): Position {
+    const here: Set<unknown> | unknown[] = this.#caches ? new Set(schemas) : [...schemas];
     const [items, properties, names] = [newMembers(), newMembers(), newMembers()];
     const sum = { ...NOTHING };
     for (const schema of here) {
-      spend(1);
+      this.#spend(1);
       if (!isObject(schema)) continue;
-      const cost = partOf(schema);
+      const cost = this.#costOf(schema);
       for (const kind of KINDS) sum[kind] += cost[kind];
       const { inPlace, below } = partsOf(schema);
       const { $ref: ref, propertyNames } = schema;
-      names.all.push(propertyNames);
-      for (const part of [...inPlace, form.targets.get(String(ref))]) {
+      if (isObject(propertyNames)) names.all.push(propertyNames);
+      for (const part of [...inPlace, this.#form.targets.get(String(ref))]) {
         if (here instanceof Set) here.add(part);
         else here.push(part);
       }
-      for (const { child, place } of below) {
-        const { all, named } = place.startsWith("[") ? items : properties;
-        const key = place.slice(1);
-        const own = key === "" && place.length === 1 ? all : named.get(key);
-        if (own === undefined) named.set(key, [child]);
-        else own.push(child);
+      for (const { child, position } of below) {
+        const { all, named } = position.startsWith("[") ? items : properties;
+        if (position.length === 1) all.push(child);
+        else once(named, position.slice(1), () => []).push(child);
       }
     }
     return { ...sum, items, properties, names };
   }
 
-  function partOf(schema: JsonSchemaObject): Cost & { readonly id: number } {
-    let part = parts.get(schema);
-    if (part === undefined) parts.set(schema, part = { ...costIn(schema), id: parts.size });
-    return part;
+  #costOf(schema: JsonSchemaObject): Cost & { readonly id: number } {
+    return once(
+      this.#costs,
+      schema,
+      () => ({ ...costOf(schema, this.#isTracked), id: this.#costs.size }),
+    );
   }
 }
 
 function newMembers(): Members {
-  return { all: [], named: new Map(), places: new Map() };
+  return { all: [], named: new Map(), positions: new Map() };
 }
-
-const NOTHING: Cost = { value: 0, member: 0, character: 0, name: 0, inside: 0 };
-const KINDS = ["value", "member", "character", "name", "inside"] as const satisfies (keyof Cost)[];
 
 /** The steps for a character. */
 const OF_TEXT: ReadonlyMap<string, number> = new Map([
@@ -289,8 +286,9 @@ const OF_FORMAT: ReadonlyMap<unknown, number> = new Map([
   ["idn-hostname", 16],
 ]);
 
-function costOf(schema: JsonSchemaObject): Cost {
-  const cost = { ...NOTHING, value: 1 };
+/** @param isTracked True if schemas record the members that they have checked. */
+function costOf(schema: JsonSchemaObject, isTracked: boolean): Cost {
+  const cost = { ...NOTHING, value: 1, member: isTracked ? 8 : 0 };
   for (const [keyword, value] of Object.entries(schema)) {
     const members = isStructure(value) ? Object.values(value) : [];
     const isList = Array.isArray(value) && keyword !== "required";

@@ -137,16 +137,14 @@ export function eachSchemaOf(
   }
 }
 
-/** A schema that checks a part of the value: its holder and key, and the checked part. */
-export interface Step {
-  readonly holder: unknown;
-  readonly key: string | number;
+/** A schema that checks a part of the value. */
+export interface MemberSchema {
   readonly child: JsonSchemaObject;
-  /** `.name`, `[0]`, or `.` and `[` for all properties and all items. */
-  readonly place: string;
+  /** `.name`, `[0`, or `.` and `[` for all properties and all items. */
+  readonly position: string;
 }
 
-const PLACES = { item: "[", items: "[", property: ".", properties: "." } as const;
+const POSITIONS = { item: "[", items: "[", property: ".", properties: "." } as const;
 
 /**
  * Returns the schemas in `schema` that check the same value, and the schemas that check a part of
@@ -155,20 +153,16 @@ const PLACES = { item: "[", items: "[", property: ".", properties: "." } as cons
 export function partsOf(
   schema: JsonSchemaObject,
   dialect: Dialect = "2020-12",
-): { readonly inPlace: readonly unknown[]; readonly below: readonly Step[] } {
+): { readonly inPlace: readonly unknown[]; readonly below: readonly MemberSchema[] } {
   const inPlace: unknown[] = [];
-  const below: Step[] = [];
+  const below: MemberSchema[] = [];
   eachSchemaIn(schema, KEYWORDS[dialect], (child, keyword, key) => {
     const role = KEYWORDS[dialect].get(keyword)?.role;
     if (role === "value") inPlace.push(child);
-    else if (isObject(child) && role !== undefined && Object.hasOwn(PLACES, role)) {
-      const all = PLACES[role as keyof typeof PLACES];
-      below.push({
-        holder: key === undefined ? schema : schema[keyword],
-        key: key ?? keyword,
-        child,
-        place: role === "item" || role === "property" ? `${all}${key}` : all,
-      });
+    else if (isObject(child) && role !== undefined && Object.hasOwn(POSITIONS, role)) {
+      const all = POSITIONS[role as keyof typeof POSITIONS];
+      const position = role === "item" || role === "property" ? `${all}${key}` : all;
+      below.push({ child, position });
     }
   });
   return { inPlace, below };

@@ -258,3 +258,59 @@ export function boundReferences(
       );
   }
 }
+
+/** A schema that unfolds to fewer schemas costs little; a recursive one unfolds without end. */
+const FEW_SCHEMAS = 1_000;
+/** The length from which on a chain of schemas counts as endless. */
+const LONG_CHAIN = 1_000;
+/** The maximum number of schemas that check one value; registration allows fewer. */
+const MAX_IN_PLACE = 10_000;
+
+/**
+ * Returns true if a normalised schema checks a part of a value more than once at each level.
+ * `{"anyOf": [{"items": {"$ref": "#"}}, {"items": {"$ref": "#"}, "minItems": 1}]}` checks each item
+ * twice, the items of those four times, and so on.
+ */
+export function checksRepeatedly(
+  root: JsonSchema,
+  targets: ReadonlyMap<string, JsonSchema>,
+): boolean {
+  const splitParts = (schema: JsonSchemaObject): ReturnType<typeof partsOf> => {
+    const { inPlace, below } = partsOf(schema);
+    return { inPlace: [...inPlace, targets.get(String(schema["$ref"]))], below };
+  };
+  const sizeOf = unfolding(
+    (schema) => {
+      const { inPlace, below } = splitParts(schema);
+      return [...inPlace, ...below.map(({ child }) => child)];
+    },
+    Infinity,
+    LONG_CHAIN,
+  );
+  const units = new Set<unknown>([root]);
+  for (const unit of units) {
+    const positions = new Set<string>();
+    // A list, not a set: a schema that is reached in two ways checks the value twice.
+    const here = [unit];
+    for (const schema of here) {
+      if (!isObject(schema)) continue;
+      const { inPlace, below } = splitParts(schema);
+      here.push(...inPlace);
+      if (here.length > MAX_IN_PLACE) return true;
+      for (const { child, position } of below) {
+        if (sizeOf(child) <= FEW_SCHEMAS) continue;
+        if (overlaps(position, positions)) return true;
+        positions.add(position);
+        units.add(child);
+      }
+    }
+  }
+  return false;
+}
+
+/** Returns true if a value at `position` may also be at one of the other positions. */
+function overlaps(position: string, others: ReadonlySet<string>): boolean {
+  if (others.has(position)) return true;
+  const all = position.slice(0, 1);
+  return position === all ? [...others].some((other) => other.startsWith(all)) : others.has(all);
+}

@@ -29,7 +29,6 @@ import {
   sameItems,
   type SchemaEngine,
   SchemaInterpreter,
-  type SchemaSplitter,
   type SchemaValidator,
   vagueIssue,
   withSchemaCheck,
@@ -43,7 +42,6 @@ import { clip, type Issue, type JsonSchema, type JsonSchemaObject } from "../../
 const SCHEMAS_PER_INSTANCE = 500;
 const MAX_MESSAGE = 200;
 const NAME = "plue:schema";
-const PART = "plue:part";
 
 /** Options for {@linkcode ajvEngine}. */
 export interface AjvEngineOptions {
@@ -148,12 +146,8 @@ function makeInstance(
   };
 }
 
-/**
- * Replaces four keywords, of which Ajv's own differ from the default engine's or take too long, and
- * adds one for schemas that are split.
- */
+/** Replaces four keywords: Ajv's own differ from the default engine's, or take too long. */
 function replaceKeywords(ajv: Ajv2020): void {
-  ajv.addKeyword({ keyword: PART, compile: (check: (value: unknown) => boolean) => check });
   for (const keyword of ["const", "enum", "uniqueItems", "multipleOf"]) ajv.removeKeyword(keyword);
   // Ajv's equality calls the `toString` of a value, and throws if it is not a function.
   ajv.addKeyword({ keyword: "const", compile: (wanted: unknown) => isOneOf([wanted]) });
@@ -176,15 +170,14 @@ function replaceKeywords(ajv: Ajv2020): void {
 
 function compile(instance: Instance, schema: JsonSchema, dialect: Dialect): SchemaValidator {
   const { ajv, keywords, formats, test, hardening } = instance;
-  const normalize = () => nameByPattern(normalizeSchema(schema, dialect, { formats, keywords }));
-  const normalized = normalize();
-  const split = hardening?.splitterFor(normalized);
-  const validate = split === undefined
-    ? compileWhole(ajv, normalized)
-    // A second copy, because issues are explained by the unchanged schema.
-    : compileInParts(ajv, normalize(), split);
+  const form = nameByPattern(normalizeSchema(schema, dialect, { formats, keywords }));
+  const interpreter = new SchemaInterpreter(form, test, hardening);
+  // The interpreter caches verdicts. It does not know keywords of plugins.
+  const caches = keywords.length === 0 && hardening?.repeatsParts(form) === true;
+  const validate = caches
+    ? (value: unknown) => interpreter.issues(value, Infinity).length === 0
+    : compileWhole(ajv, form);
   const check = guarded(validate);
-  const interpreter = new SchemaInterpreter(normalized, test, hardening);
   const validator: SchemaValidator = {
     check,
     issues(value) {
@@ -192,7 +185,7 @@ function compile(instance: Instance, schema: JsonSchema, dialect: Dialect): Sche
       return found.length > 0 ? found : ajvIssues(validate, check, value);
     },
   };
-  return hardening?.boundSteps(normalized)(validator) ?? validator;
+  return hardening?.boundSteps(form, caches, validator) ?? validator;
 }
 
 /**
@@ -220,7 +213,7 @@ function nameByPattern(form: NormalizedSchema): NormalizedSchema {
   }
 }
 
-type Validate = ((value: unknown) => boolean) & Pick<ValidateFunction, "errors">;
+type Validate = ((value: unknown) => boolean) & Partial<Pick<ValidateFunction, "errors">>;
 
 function compileWhole(ajv: Ajv2020, { schema }: NormalizedSchema): Validate {
   // Ajv resolves "#" only in a schema that has a name.
@@ -229,27 +222,6 @@ function compileWhole(ajv: Ajv2020, { schema }: NormalizedSchema): Validate {
     return ajv.compile(named);
   } finally {
     if (typeof named === "object") ajv.removeSchema(named);
-  }
-}
-
-/** The same for a schema that would look at parts of the value again and again. */
-function compileInParts(ajv: Ajv2020, form: NormalizedSchema, split: SchemaSplitter): Validate {
-  const { parts, whole } = split(form, (check) => ({ [PART]: check }));
-  const root = form.schema as JsonSchemaObject;
-  const $defs = { ...root["$defs"] as JsonSchemaObject };
-  for (const [at, part] of parts.entries()) $defs[`part${at}`] = part.schema;
-  const named = { ...root, $id: NAME, $defs };
-  ajv.addSchema(named);
-  try {
-    // A name that was added a moment ago is known.
-    const get = (name: string) => ajv.getSchema(name) as ValidateFunction;
-    const validate = get(NAME);
-    for (const [at, part] of parts.entries()) part.compiled = get(`${NAME}#/$defs/part${at}`);
-    return Object.defineProperty(whole(validate), "errors", { get: () => validate.errors });
-  } finally {
-    // Ajv also stores the schemas that it has returned by name.
-    for (const at of parts.keys()) ajv.removeSchema(`${NAME}#/$defs/part${at}`);
-    ajv.removeSchema(named);
   }
 }
 

@@ -6,7 +6,6 @@
 import * as Formats from "typebox/format";
 import {
   ASSERTED_FORMATS,
-  checkedBy,
   CheckGenerator,
   type Dialect,
   type Hardening,
@@ -14,9 +13,7 @@ import {
   normalizeSchema,
   type SchemaEngine,
   SchemaInterpreter,
-  type SchemaSplitter,
   type SchemaValidator,
-  type SplitSchema,
   vagueIssue,
   withSchemaCheck,
 } from "../../schema/mod.ts";
@@ -63,9 +60,7 @@ export function typeboxEngine(options: TypeboxEngineOptions = {}): SchemaEngine 
   return withSchemaCheck({
     name: "typebox",
     compile(schema: JsonSchema, dialect: Dialect, hardening?: Hardening): SchemaValidator {
-      const normalize = () => normalizeSchema(schema, dialect, { formats: asserted });
-      const form = normalize();
-      const split = hardening?.splitterFor(form);
+      const form = normalizeSchema(schema, dialect, { formats: asserted });
       let interpreter: SchemaInterpreter | undefined;
       const find = (value: unknown, maxSteps?: number): readonly Issue[] =>
         (interpreter ??= new SchemaInterpreter(form, Formats.Test, hardening))
@@ -74,35 +69,29 @@ export function typeboxEngine(options: TypeboxEngineOptions = {}): SchemaEngine 
         const found = find(value);
         return found.length > 0 ? found : [vagueIssue()];
       };
-      // A second copy, because issues are explained by the unchanged schema.
-      const copy = split === undefined ? form : normalize();
-      const check = codeGeneration ? compile(copy, split, hardening) : undefined;
-      const validator = { check: check ?? ((value) => find(value, Infinity).length === 0), issues };
-      return hardening?.boundSteps(form)(validator) ?? validator;
+      const caches = hardening?.repeatsParts(form) ?? false;
+      const check = (codeGeneration ? compile(form, caches, hardening) : undefined) ??
+        ((value) => find(value, Infinity).length === 0);
+      return hardening?.boundSteps(form, caches, { check, issues }) ?? { check, issues };
     },
   });
 }
 
-/** Compiles a schema, and its parts; nothing where code may not be generated. */
+/** Compiles a schema; returns `undefined` where code may not be generated. */
 function compile(
   form: NormalizedSchema,
-  split: SchemaSplitter | undefined,
+  caches: boolean,
   hardening: Hardening | undefined,
 ): ((value: unknown) => boolean) | undefined {
-  // First, because it reads the whole schema, which is then split in place.
-  const generator = new CheckGenerator(form, Formats.Test, hardening?.compilePattern);
-  const { parts = [], whole }: Partial<SplitSchema> = split?.(form, checkedBy) ?? {};
-  let check: (value: unknown) => boolean;
+  let run: (value: unknown) => boolean;
   try {
-    for (const part of parts) part.compiled = generator.generate(part.schema);
-    check = generator.generate();
+    run = new CheckGenerator(form, Formats.Test, hardening?.compilePattern, caches).generate();
   } catch (cause) {
     // Code may not be generated, or is too deep for the stack. By name: an error of another realm is
     // not `instanceof` this one's EvalError.
     if (/^(Eval|Range)Error$/.test((cause as Error).name)) return undefined;
     throw new SyntaxError(`Cannot compile the schema: ${describeThrown(cause)}`, { cause });
   }
-  const run = whole?.(check) ?? check;
   return (value) => {
     try {
       return run(value);

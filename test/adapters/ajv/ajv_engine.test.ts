@@ -1,7 +1,7 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import { ajvEngine } from "../../../src/adapters/ajv/mod.ts";
-import type { SchemaEngine } from "../../../src/schema/mod.ts";
+import { hardened, type SchemaEngine } from "../../../src/schema/mod.ts";
 import { describeSchemaEngine } from "../../contract/schema_engine_contract.ts";
 
 // Compiled while the module loads: inside a request, workerd does not let Ajv generate code.
@@ -32,6 +32,16 @@ describe("ajvEngine()", () => {
   it("denies where a custom keyword throws", () => {
     assertEquals(broken.check(1), false);
     assertEquals(broken.issues(1).length, 1);
+  });
+
+  const repeating = hardened(withKeyword("even", { validate: () => true })).compile({
+    anyOf: [{ type: "integer" }, { items: { $ref: "#" } }, { items: { $ref: "#" }, minItems: 9 }],
+  });
+
+  it("rejects a deep value where a keyword of a plugin prevents caching of verdicts", () => {
+    const nested = (depth: number): unknown => depth === 0 ? "no" : [nested(depth - 1)];
+    assertEquals(repeating.check([[1]]), true);
+    assertEquals(repeating.check(nested(60)), false);
   });
 
   const pluggedIn = ajvEngine({

@@ -11,7 +11,7 @@ import data from "./explain.json" with { type: "json" };
 const ENGINES = {
   compiled: typeboxEngine(),
   interpreted: typeboxEngine({ codeGeneration: false }),
-  split: hardened(typeboxEngine()),
+  hardened: hardened(typeboxEngine()),
 };
 
 function isValid(schema: object): boolean {
@@ -39,8 +39,8 @@ describe("CheckGenerator", () => {
     );
   });
 
-  it("keeps the keys that parts of a split schema have looked at", () => {
-    // Each level of a value would be checked twice, so the schema is split.
+  it("keeps the keys that subschemas have checked when it caches verdicts", () => {
+    // Each level of a value would be checked twice, so verdicts are cached.
     const one = { $ref: "#/$defs/d" };
     const d = { type: "object", additionalProperties: { allOf: [one, one] } };
     const part = { contains: { type: "integer" }, unevaluatedItems: one };

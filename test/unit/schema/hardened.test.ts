@@ -135,7 +135,8 @@ describe("inheritEngine()", () => {
 function bounded(schema: JsonSchema): SchemaValidator {
   checkSchema(schema, undefined, HARDENING);
   const form = normalizeSchema(schema, detectDialect(schema), { formats: ASSERTED_FORMATS });
-  return HARDENING.boundSteps(form)({ check: () => true, issues: () => [] });
+  const validator = { check: () => true, issues: () => [] };
+  return HARDENING.boundSteps(form, HARDENING.repeatsParts(form), validator);
 }
 
 function many<T>(count: number, make: (at: number) => T): T[] {
