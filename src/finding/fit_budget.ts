@@ -148,7 +148,6 @@ export interface FittedTools<Tools = unknown, Id extends string = string> {
 const checkList = createCheck("a list of ids of tools", (value) => Array.isArray(value));
 const checkId = createCheck("the id of a tool", isToolId);
 
-/** Checks a list of ids. The message names the invalid one. */
 export const checkIds: Check<readonly string[]> = (action, value, place) =>
   Array.from(
     checkList(action, value, place) as readonly unknown[],
@@ -335,7 +334,6 @@ function toolsOf(source: Toolset | readonly Tool[]): readonly Tool[] {
 
 interface Form {
   readonly detail: ToolDetail;
-  /** The exported variant of the tool. */
   readonly tool: Tool;
   readonly tokens: number;
 }
@@ -408,9 +406,8 @@ interface Chosen {
 }
 
 /**
- * Returns the minimum: the pinned tools, or else the smallest tool.
- *
- * @throws {RangeError} If it exceeds the budget.
+ * Returns the pinned tools, or else the smallest tool. Throws a `RangeError` if they exceed the
+ * budget.
  */
 function leastChoice(
   budget: number,
@@ -436,9 +433,9 @@ function leastChoice(
 const MAX_STEPS = 1_000_000;
 
 /**
- * Chooses which form of which candidates to show within `room`, in their order. Takes the forms that
- * are worth most per token, once as they come, and once with each form fixed: an exchange that mends
- * what the plain order wastes at the end. With many tools only the best forms are tried.
+ * Chooses a form of some candidates within `room`, in their order. It takes the forms with the
+ * highest value per token, once as they come, and once with each form fixed, which corrects what
+ * the plain order wastes at the end. With many tools only the best forms are tried.
  */
 function choose(candidates: readonly Candidate[], room: number): readonly Chosen[] {
   const steps = candidates.flatMap((candidate, index) => {
@@ -463,7 +460,6 @@ function choose(candidates: readonly Candidate[], room: number): readonly Chosen
 
 /** A form of a candidate, with the gain per token over its next smaller form. */
 interface Step extends Chosen {
-  /** The position of the candidate in the list. */
   readonly index: number;
   readonly worth: number;
   readonly gain: number;
@@ -476,11 +472,8 @@ function worthOfForm({ value, pinned }: Candidate, { detail }: Form): number {
 const PINNED = 1_000_000;
 
 /**
- * Takes the steps in their order while there is room.
- *
- * @param chosen Receives the step of each candidate.
- * @param fixed The step that is taken first, and is the only one of its candidate.
- * @returns The sum of the values of the chosen steps.
+ * Takes the steps in their order while there is room; `fixed` is taken first, and is the only one
+ * of its candidate. Fills `chosen`, and returns the sum of the values.
  */
 function take(
   steps: readonly Step[],

@@ -6,7 +6,6 @@
 import { fragmentSteps } from "../schema/mod.ts";
 import { clip, isObject, type JsonSchemaObject, type Tool } from "../tool/mod.ts";
 
-/** A type, and whether it says less than the schema does. */
 export interface TypeText {
   readonly text: string;
   /** A rule of the schema is not in it, such as a pattern or a limit. */
@@ -59,7 +58,6 @@ export function signatureOf(tool: Tool): string {
   return `${tool.id}(${args})${lossy ? " [lossy]" : ""}: ${firstSentence(tool)}`;
 }
 
-/** Writes types, and sets `lossy` if they omit a rule. */
 class Writer {
   lossy = false;
   readonly #root: JsonSchemaObject;

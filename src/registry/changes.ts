@@ -84,7 +84,6 @@ interface Subscription {
   readonly onEnd: (() => void) | undefined;
 }
 
-/** The subscribers of one registry. */
 export class ChangeFeed {
   readonly #subscriptions: Set<Subscription> = new Set();
   /** Pending deliveries, because a listener made a change while another one was delivered. */
@@ -98,7 +97,6 @@ export class ChangeFeed {
     this.#onError = onError;
   }
 
-  /** True if there is no listener, so that no change needs to be created. */
   get isSilent(): boolean {
     return this.#subscriptions.size === 0;
   }
@@ -111,7 +109,6 @@ export class ChangeFeed {
     return () => void this.#subscriptions.delete(subscription);
   }
 
-  /** Delivers a change to the current subscribers, after pending changes. */
   emit(change: ToolChange): void {
     const subscriptions = [...this.#subscriptions];
     this.#deliver(() => {
@@ -122,7 +119,6 @@ export class ChangeFeed {
     });
   }
 
-  /** Ends every subscription, after pending changes are delivered. */
   end(): void {
     this.#isEnded = true;
     this.#deliver(() => {

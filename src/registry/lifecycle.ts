@@ -49,7 +49,6 @@ export interface ToolHost extends ToolSource {
   release(runtime: ToolRuntime): void;
 }
 
-/** Returns true if a source can also run its tools. */
 export function isToolHost(source: ToolSource | undefined): source is ToolHost {
   return source !== undefined && typeof (source as Partial<ToolHost>).acquire === "function";
 }
@@ -72,9 +71,7 @@ export class RegisteredTool implements ToolRuntime {
   returns: SchemaValidator | undefined = undefined;
   /** True once the schemas are compiled, and `init` has run if there is one. */
   isReady = false;
-  /** The number of running calls. */
   calls = 0;
-  /** Called when the last running call ends. */
   onIdle: (() => void) | undefined = undefined;
   #starting: Promise<void> | undefined;
   #isEnded = false;
@@ -128,7 +125,6 @@ export class RegisteredTool implements ToolRuntime {
     return new Promise((resolve) => this.onIdle = resolve);
   }
 
-  /** Runs the tool's `dispose` once, if it has one and its `init` has run. */
   async dispose(): Promise<void> {
     if (this.#isEnded) return;
     this.#isEnded = true;

@@ -85,12 +85,10 @@ const DEFAULTS: CompleteOptions = {
   clock: systemClock,
 };
 
-/** The names of the options, for messages about others. */
 export const OPTIONS: readonly string[] = Object.keys(DEFAULTS);
 
 const checkTimeout = numberFrom(1, MAX_TIMEOUT_MS);
 
-/** Passes an error that reaches no caller to `onError`. */
 export type Report = (phase: RegistryErrorReport["phase"], toolId: string, error: unknown) => void;
 
 /** Options for `registry.updateTool()`. */
@@ -105,13 +103,11 @@ export interface DisposeOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The options of a registry with their defaults, without its first tools. */
 export interface RegistrySettings extends Omit<CompleteOptions, "tools" | "config" | "onError"> {
   /** Never throws. */
   readonly report: Report;
 }
 
-/** Reads and checks the options of a registry. */
 export function readOptions(options: RegistryOptions): CompleteOptions & RegistrySettings {
   const action = "make a registry";
   rejectUnknownFields(action, options, OPTIONS);
@@ -128,7 +124,7 @@ export function readOptions(options: RegistryOptions): CompleteOptions & Registr
 
 export type AdmissionAction = "register" | "update";
 
-/** Checks a tool's schemas and its configuration. Messages contain the JSON Pointer. */
+/** Checks a tool's schemas, and returns its checked configuration. */
 export function admit(
   tool: Tool,
   { engine }: RegistrySettings,

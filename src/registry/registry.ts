@@ -457,10 +457,7 @@ export class Registry implements ToolHost {
   }
 }
 
-/**
- * Returns the key of a selection. Equal selections, with the same filters and policies, have the
- * same key.
- */
+/** Equal selections, with the same filters and policies, have the same key. */
 function keyOf(selection: Selection): string {
   const { filters = [], policies = [], ...data } = checkSelection(selection);
   return `${filters.map(numberOf)} ${policies.map(numberOf)} ${JSON.stringify(data)}`;

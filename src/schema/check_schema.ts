@@ -1,7 +1,6 @@
 /**
- * Checks a schema before it is used: that every keyword has a value that its draft allows (with
- * the verdict of the draft's meta-schema), its size, its patterns, and that its references lead
- * somewhere and not in circles.
+ * Checks a schema before it is used: the values of its keywords (with the verdicts of the draft's
+ * meta-schema), its size, its patterns, and its references.
  */
 
 import {
@@ -47,10 +46,9 @@ const MAX_CHARACTERS = 1_000_000;
 export const MAX_PATTERN_STATES = 250_000;
 
 /**
- * Checks a schema and detects its draft. Unknown keywords, and keywords about other types of
- * values, are accepted, as JSON Schema has it.
+ * Checks a schema and detects its draft. Unknown keywords, and keywords about other types of values,
+ * are accepted. The states of its patterns are subtracted from `budget`.
  *
- * @param budget The states that its patterns may cost together. Their cost is taken off.
  * @throws {TypeError} If a keyword has an invalid value, or a reference has no target or refers to
  * itself.
  * @throws {SyntaxError} If a pattern is not a regular expression.
@@ -63,75 +61,104 @@ export function checkSchema(
   budget: PatternBudget = { left: MAX_PATTERN_STATES },
 ): AdmittedSchema {
   const dialect = dialectOf(schema, `use ${what}`);
-  const index = new ReferenceIndex(schema, dialect);
-  let schemas = 0;
-  let values = 0;
-  let characters = 0;
-  /** The keys on the way to the current place; made into a pointer only when one is needed. */
-  const path: string[] = [];
-  const visited = new Set<unknown>();
-  const references: Reference[] = [];
-  let recursiveAnchors = 0;
-
-  checkPart(schema, ROOT_URI, 0);
-  // A target outside of the places for schemas is checked when it is resolved, and may add references.
-  for (const reference of references) reference.targets = resolve(reference);
-  boundReferences(references, dialect, MAX_SCHEMAS, what);
-  // Engines get a copy of each schema for each scope of its dynamic references.
-  let scopes = 1;
-  for (const { length } of index.dynamicAnchors.values()) if (length > 1) scopes *= length + 1;
-  if (scopes > 1 && schemas * scopes > MAX_SCHEMAS) {
-    tooLarge(`at most ${MAX_SCHEMAS} schemas for all meanings of its dynamic references`);
-  }
+  const compile = hardening?.compilePattern ?? compilePlain;
+  new SchemaChecker(schema, dialect, what, (source) => compile(source, budget)).check(schema);
   return { dialect };
+}
 
-  function checkPart(part: unknown, base: string, depth: number): void {
-    if (typeof part === "boolean") return count();
-    if (!isObject(part)) wrong("an object or a boolean", part);
-    if (++schemas > MAX_SCHEMAS) tooLarge(`at most ${MAX_SCHEMAS} schemas`);
-    count();
-    checkDepth(depth);
-    visited.add(part);
-    const inner = index.add(part, base, (name) => {
-      fail(TypeError, `has an "$id" or anchor that is taken or no URI: ${describe(name)}`);
-    });
-    for (const keyword of Object.keys(part)) {
-      characters += keyword.length;
-      path.push(keyword);
-      checkKeyword(keyword, part, inner, depth);
-      path.pop();
+function compilePlain(source: string): RegExp {
+  try {
+    return new RegExp(source, "u");
+  } catch {
+    throw new SyntaxError('must be a regular expression that works with the "u" flag');
+  }
+}
+
+class SchemaChecker {
+  readonly #dialect: Dialect;
+  readonly #what: string;
+  readonly #compile: (source: string) => RegExp;
+  readonly #index: ReferenceIndex;
+  #schemas = 0;
+  #values = 0;
+  #characters = 0;
+  /** The keys of the current position. The pointer is created only for an error or a reference. */
+  readonly #path: string[] = [];
+  readonly #visited = new Set<unknown>();
+  readonly #references: Reference[] = [];
+  #recursiveAnchors = 0;
+
+  constructor(
+    schema: JsonSchema,
+    dialect: Dialect,
+    what: string,
+    compile: (source: string) => RegExp,
+  ) {
+    this.#dialect = dialect;
+    this.#what = what;
+    this.#compile = compile;
+    this.#index = new ReferenceIndex(schema, dialect);
+  }
+
+  check(root: JsonSchema): void {
+    this.#checkPart(root, ROOT_URI, 0);
+    // A target that is not in the position of a schema is checked now, and may add references.
+    for (const reference of this.#references) reference.targets = this.#resolve(reference);
+    boundReferences(this.#references, this.#dialect, MAX_SCHEMAS, this.#what);
+    // Engines get a copy of each schema for each scope of its dynamic references.
+    let scopes = 1;
+    for (const { length } of this.#index.dynamicAnchors.values()) {
+      if (length > 1) scopes *= length + 1;
+    }
+    if (scopes > 1 && this.#schemas * scopes > MAX_SCHEMAS) {
+      this.#tooLarge(`at most ${MAX_SCHEMAS} schemas for all meanings of its dynamic references`);
     }
   }
 
-  function checkKeyword(
-    keyword: string,
-    holder: JsonSchemaObject,
-    base: string,
-    depth: number,
-  ): void {
+  #checkPart(part: unknown, base: string, depth: number): void {
+    if (typeof part === "boolean") return this.#count();
+    if (!isObject(part)) this.#wrong("an object or a boolean", part);
+    if (++this.#schemas > MAX_SCHEMAS) this.#tooLarge(`at most ${MAX_SCHEMAS} schemas`);
+    this.#count(0, depth);
+    this.#visited.add(part);
+    const inner = this.#index.add(part, base, (name) => {
+      this.#fail(TypeError, `has an "$id" or anchor that is taken or no URI: ${describe(name)}`);
+    });
+    for (const keyword of Object.keys(part)) {
+      this.#characters += keyword.length;
+      this.#path.push(keyword);
+      this.#checkKeyword(keyword, part, inner, depth + 1);
+      this.#path.pop();
+    }
+  }
+
+  /** @param depth The depth of the keyword's value. */
+  #checkKeyword(keyword: string, holder: JsonSchemaObject, base: string, depth: number): void {
     const value = holder[keyword];
-    const { shape: known = "any", role } = KEYWORDS[dialect].get(keyword) ?? {};
+    const { shape: known = "any", role } = KEYWORDS[this.#dialect].get(keyword) ?? {};
     const either = Array.isArray(value) ? "schemas" : "schema";
     const shape = known === "schema or schemas" ? either : known;
     const rule = VALUE_RULES[shape];
-    if (rule !== undefined && !rule[1](value)) wrong(rule[0], value);
-    if (shape === "schema") return checkPart(value, base, depth + 1);
+    if (rule !== undefined && !rule[1](value)) this.#wrong(rule[0], value);
+    if (shape === "schema") return this.#checkPart(value, base, depth);
     if (holdsSchemas(shape) || shape === "dependentRequired") {
-      return checkMembers(keyword, shape, value as object, base, depth);
+      return this.#checkMembers(keyword, shape, value as object, base, depth);
     }
-    if (keyword === "$recursiveAnchor" && value === true && dialect === "2019-09") {
-      if (recursiveAnchors++ > 0) {
-        fail(TypeError, 'must stand in one place: write several as "$dynamicAnchor" in 2020-12');
-      }
+    const isRecursive = keyword === "$recursiveAnchor" && this.#dialect === "2019-09";
+    if (isRecursive && value === true && this.#recursiveAnchors++ > 0) {
+      this.#fail(
+        TypeError,
+        'must stand in one place: write several as "$dynamicAnchor" in 2020-12',
+      );
     }
     if (isReference(keyword) && role === "limits") {
-      references.push({ holder, keyword, base, pointer: pointer(), targets: [] });
+      this.#references.push({ holder, keyword, base, pointer: this.#pointer(), targets: [] });
     }
-    countData(value, depth + 1);
-    if (shape === "pattern") checkPattern(value as string);
+    this.#countData(value, depth);
+    if (shape === "pattern") this.#checkPattern(value as string);
   }
 
-  function checkMembers(
+  #checkMembers(
     keyword: string,
     shape: KeywordShape,
     members: object,
@@ -139,89 +166,80 @@ export function checkSchema(
     depth: number,
   ): void {
     const isList = Array.isArray(members);
-    for (const [place, member] of isList ? members.entries() : Object.entries(members)) {
-      const key = String(place);
-      if (!isList) characters += key.length;
-      path.push(key);
-      if (keyword === "patternProperties") checkPattern(key);
+    for (const [step, member] of isList ? members.entries() : Object.entries(members)) {
+      const key = String(step);
+      if (!isList) this.#characters += key.length;
+      this.#path.push(key);
+      if (keyword === "patternProperties") this.#checkPattern(key);
       if (shape === "dependentRequired" || (shape === "dependencies" && Array.isArray(member))) {
-        if (!isDifferentStrings(member)) wrong("a list of different strings", member);
-        countData(member, depth + 1);
-      } else checkPart(member, base, depth + 1);
-      path.pop();
+        if (!isDifferentStrings(member)) this.#wrong("a list of different strings", member);
+        this.#countData(member, depth);
+      } else this.#checkPart(member, base, depth);
+      this.#path.pop();
     }
   }
 
-  function countData(value: unknown, depth: number): void {
-    if (typeof value === "string") characters += value.length;
-    count();
-    if (!isStructure(value)) return;
-    checkDepth(depth);
-    for (const key of Object.keys(value)) {
-      characters += key.length;
-      countData((value as Record<string, unknown>)[key], depth + 1);
+  #countData(value: unknown, depth: number): void {
+    if (!isStructure(value)) return this.#count(typeof value === "string" ? value.length : 0);
+    this.#count(0, depth);
+    for (const [key, member] of Object.entries(value)) {
+      this.#characters += key.length;
+      this.#countData(member, depth + 1);
     }
   }
 
-  function count(): void {
-    if (++values > MAX_VALUES) tooLarge(`at most ${MAX_VALUES} values`);
-    if (characters > MAX_CHARACTERS) tooLarge(`at most ${MAX_CHARACTERS} characters`);
+  #count(characters = 0, depth = 0): void {
+    this.#characters += characters;
+    if (++this.#values > MAX_VALUES) this.#tooLarge(`at most ${MAX_VALUES} values`);
+    if (this.#characters > MAX_CHARACTERS) this.#tooLarge(`at most ${MAX_CHARACTERS} characters`);
+    if (depth > MAX_DEPTH) this.#tooLarge(`at most ${MAX_DEPTH} levels`);
   }
 
-  function checkDepth(depth: number): void {
-    if (depth > MAX_DEPTH) tooLarge(`at most ${MAX_DEPTH} levels`);
-  }
-
-  function checkPattern(source: string): void {
+  #checkPattern(source: string): void {
     try {
-      if (hardening === undefined) new RegExp(source, "u");
-      else hardening.compilePattern(source, budget);
+      this.#compile(source);
     } catch (cause) {
-      const rule = hardening === undefined
-        ? 'must be a regular expression that works with the "u" flag'
-        : describeThrown(cause).replace("The pattern ", "");
-      fail(SyntaxError, `${rule}, not "${clip(source)}"`);
+      const rule = describeThrown(cause).replace("The pattern ", "");
+      this.#fail(SyntaxError, `${rule}, not "${clip(source)}"`);
     }
   }
 
-  function resolve({ holder, keyword, base, pointer }: Reference): readonly unknown[] {
+  #resolve({ holder, keyword, base, pointer }: Reference): readonly unknown[] {
     // Until draft-07 a $ref hides other keywords, but nothing hides a $ref.
     const ref = holder[keyword] as string;
-    const target = index.resolve(ref, base);
+    const target = this.#index.resolve(ref, base);
     if (target === undefined) {
-      fail(
-        TypeError,
-        `must point into the schema (nothing is fetched), and ${describe(ref)} leads nowhere in it`,
-        pointer,
-      );
+      const rule = "must point into the schema (nothing is fetched)";
+      this.#fail(TypeError, `${rule}, and ${describe(ref)} leads nowhere in it`, pointer);
     }
-    if (!visited.has(target.schema)) {
-      path.push(...pointerSteps(ref.slice(ref.indexOf("#") + 1)));
-      checkPart(target.schema, target.base, 0);
-      path.length = 0;
+    if (!this.#visited.has(target.schema)) {
+      this.#path.push(...pointerSteps(ref.slice(ref.indexOf("#") + 1)));
+      this.#checkPart(target.schema, target.base, 0);
+      this.#path.length = 0;
     }
     const anchor = keyword === "$dynamicRef" && isObject(target.schema) &&
       target.schema["$dynamicAnchor"];
-    // Which of the anchors of one name a dynamic reference means depends on the way to it.
+    // The target of a dynamic reference, among the anchors of its name, depends on the way to it.
     return typeof anchor === "string"
-      ? (index.dynamicAnchors.get(anchor) ?? []).map((namesake) => namesake.schema)
+      ? (this.#index.dynamicAnchors.get(anchor) ?? []).map((namesake) => namesake.schema)
       : [target.schema];
   }
 
-  function pointer(): string {
-    return path.map(pointerStep).join("");
+  #pointer(): string {
+    return this.#path.map(pointerStep).join("");
   }
 
-  function wrong(rule: string, value: unknown): never {
-    fail(TypeError, `must be ${rule}, not ${describe(value)}`);
+  #wrong(rule: string, value: unknown): never {
+    this.#fail(TypeError, `must be ${rule}, not ${describe(value)}`);
   }
 
-  function tooLarge(rule: string): never {
-    fail(RangeError, `goes too far: the schema must have ${rule}`);
+  #tooLarge(rule: string): never {
+    this.#fail(RangeError, `goes too far: the schema must have ${rule}`);
   }
 
-  function fail(Kind: new (message: string) => Error, problem: string, at = pointer()): never {
-    throw new Kind(`Cannot use ${what}: ${at === "" ? "it" : `"${clip(at, 200)}"`} ${problem}`);
+  #fail(Kind: new (message: string) => Error, problem: string, at = this.#pointer()): never {
+    const subject = at === "" ? "it" : `"${clip(at, 200)}"`;
+    throw new Kind(`Cannot use ${this.#what}: ${subject} ${problem}`);
   }
 }
 
@@ -288,9 +306,8 @@ export interface SchemaCompiler {
 }
 
 /**
- * Makes an engine of a function that compiles. Its `admit` checks schemas as the engines of plue do:
- * with the verdict of the draft's meta-schema, the bounds of a registry, and references that lead
- * somewhere.
+ * Creates an engine from a function that compiles. Its `admit` checks schemas as the engines of plue
+ * do: the values of keywords, the size, patterns and references.
  *
  * @example Usage
  * ```ts
@@ -311,9 +328,6 @@ export interface SchemaCompiler {
  *   message: /"\/required" must be a list of different strings/,
  * });
  * ```
- *
- * @param compiler Compiles the schemas.
- * @returns The engine.
  */
 export function withSchemaCheck(compiler: SchemaCompiler): SchemaEngine {
   return Object.freeze({

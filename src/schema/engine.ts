@@ -70,7 +70,6 @@ export interface SchemaEngine {
   compile(schema: JsonSchema, dialect?: Dialect, hardening?: Hardening): SchemaValidator;
 }
 
-/** True if a value has the methods of an engine. */
 export function isSchemaEngine(value: unknown): value is SchemaEngine {
   const { admit, compile } = (value ?? {}) as Partial<SchemaEngine>;
   return typeof admit === "function" && typeof compile === "function";
@@ -102,7 +101,6 @@ export interface Hardening {
   boundSteps(form: NormalizedSchema, caches: boolean, validator: SchemaValidator): SchemaValidator;
 }
 
-/** The compiled form of a pattern. */
 export interface CheckedPattern extends RegExp {
   /**
    * The maximum number of times that a runtime's `RegExp` reads a character; `Infinity` for an
@@ -132,14 +130,14 @@ export function issuesOf(
 
 const caches = new WeakMap<SchemaEngine, WeakMap<JsonSchemaObject, SchemaValidator>>();
 
-/** Stand for `false` and `true` in a cache. */
+/** Keys of the schemas `false` and `true` in a cache. */
 const BOOLEANS = [{}, {}] as const;
 
 const wrappers = new WeakMap<object, (engine: SchemaEngine) => SchemaEngine>();
 
 /**
- * Wraps every engine that admits or compiles `schema`, whatever registry it is in. So an import
- * brings the protections that its schemas need.
+ * Wraps every engine that admits or compiles `schema`, in any registry: an imported schema brings
+ * its protections.
  */
 export function wrapEngineOf(
   schema: object | boolean | undefined,
@@ -148,7 +146,7 @@ export function wrapEngineOf(
   if (typeof schema === "object") wrappers.set(schema, wrap);
 }
 
-/** Has `derived` compiled as `schema` is: it was made from it. */
+/** Compiles `derived`, which was made from `schema`, with the same wrapper. */
 export function inheritEngine(schema: JsonSchemaObject, derived: JsonSchemaObject): void {
   const wrap = wrappers.get(schema);
   if (wrap !== undefined) wrapEngineOf(derived, wrap);
@@ -158,7 +156,7 @@ function engineOf(engine: SchemaEngine, schema: JsonSchemaObject): SchemaEngine 
   return wrappers.get(schema)?.(engine) ?? engine;
 }
 
-/** Admits a schema by `engine`, or by what wraps it for this schema; see {@linkcode SchemaEngine.admit}. */
+/** Admits a schema with the engine, or with the engine's wrapper for this schema. */
 export function admitSchema(engine: SchemaEngine, schema: JsonSchema, what?: string): void {
   // Anything else goes to the engine, which rejects values that are not schemas.
   if (typeof schema === "boolean") return;
@@ -170,7 +168,7 @@ export function admitSchema(engine: SchemaEngine, schema: JsonSchema, what?: str
   }
 }
 
-/** The validator of `schema`, compiled on the first call. Throws if that is not possible. */
+/** Returns the validator of a schema, compiled at the first call. */
 export function compileOnce(
   engine: SchemaEngine,
   schema: JsonSchema,

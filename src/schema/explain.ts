@@ -40,7 +40,7 @@ export type FormatTest = (format: string, value: string) => boolean;
 
 interface Visit {
   readonly path: string;
-  /** The keys of an object, or the indexes of a list, that the schema has looked at. */
+  /** The checked keys of an object, or indexes of a list. */
   readonly seen: Set<string>;
   readonly found: Issue[];
   /** Adds an issue about the value itself. */
@@ -52,17 +52,20 @@ interface Found {
   readonly found: readonly Issue[];
 }
 
-/** Interprets one schema: explains the engine's verdicts, and replaces it where it cannot compile. */
+/**
+ * Interprets one schema: explains failed checks, and replaces the engine's check where it cannot
+ * compile.
+ */
 export class SchemaInterpreter {
   readonly #form: NormalizedSchema;
   readonly #testFormat: FormatTest;
   readonly #compilePattern: (source: string) => Pick<RegExp, "test">;
-  /** The choices of each `enum`, made ready once: a list may have many items. */
+  /** The test of each `enum`, created once: a list may have many items. */
   readonly #choices: Map<unknown, (value: unknown) => boolean> = new Map();
   readonly #patterns: Map<string, Pick<RegExp, "test">> = new Map();
-  /** The issues of the parts of the current value, by the schemas that have visited them. */
+  /** The issues of each part of the current value, by schema. */
   readonly #parts: Map<unknown, Map<object, Found>> = new Map();
-  /** The last text that was measured, since many schemas may limit its length. */
+  /** The last measured text, since many schemas may limit its length. */
   #measured = "";
   #length = 0;
   #steps = 0;
@@ -80,10 +83,8 @@ export class SchemaInterpreter {
   }
 
   /**
-   * Returns the issues of a value, at most 8; empty if it fits. Never throws, and ends within
-   * bounded work.
-   *
-   * @param maxSteps The maximum number of visits of a value by a schema.
+   * Returns at most 8 issues of a value, none if it fits. Never throws, and ends within `maxSteps`
+   * visits of a value by a schema.
    */
   issues(value: unknown, maxSteps: number = MAX_STEPS): readonly Issue[] {
     this.#steps = maxSteps;
@@ -106,7 +107,7 @@ export class SchemaInterpreter {
     if (this.#steps < 0) throw new RangeError("Cannot explain: too much to visit");
   }
 
-  /** Returns the issues of `value`, none if it fits. Adds the checked keys to `seen`. */
+  /** Adds the checked keys to `seen`. */
   #visit(
     schema: unknown,
     value: unknown,
@@ -148,8 +149,8 @@ export class SchemaInterpreter {
   }
 
   /**
-   * Returns the issues of a part of the value. Visits it once for each schema and place: recursive
-   * schemas would otherwise double the visits with each level.
+   * Visits a part of the value once for each schema: otherwise recursive schemas would double the
+   * visits with each level.
    */
   #visitPart(schema: unknown, value: unknown, path: string): readonly Issue[] {
     if (!isObject(schema) || typeof value !== "object" || value === null) {
@@ -164,7 +165,9 @@ export class SchemaInterpreter {
     return found;
   }
 
-  /** Visits a schema that looks at the same value; what it has looked at counts if it fits. */
+  /**
+   * Applies a schema to the same value. If it fits, its checked keys count for the outer schema.
+   */
   #apply(schema: unknown, value: unknown, { path, seen }: Visit): readonly Issue[] {
     const inner = new Set<string>();
     const found = this.#visit(schema, value, path, inner);
@@ -347,7 +350,7 @@ const OF_LENGTH = [least("minLength"), most("maxLength")];
 const OF_ITEMS = [least("minItems"), most("maxItems")];
 const OF_PROPERTIES = [least("minProperties"), most("maxProperties")];
 
-/** @param noun The counted things; absent for a number. */
+/** `noun` names the counted things; it is absent for a number. */
 function checkLimits(
   limits: readonly Limit[],
   schema: JsonSchemaObject,
@@ -378,20 +381,18 @@ export function characters(text: string): number {
   return count;
 }
 
-/** Returns true if a value is of the type that a schema names. */
 export function isOfType(type: unknown, value: unknown): boolean {
   if (type === "integer") return Number.isInteger(value);
   if (type === "number") return typeof value === "number" && Number.isFinite(value);
   return typeOf(value) === type;
 }
 
-/** The JSON type of a value, for "…, not a number". */
 export function typeOf(value: unknown): string {
   return value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
 }
 
 /**
- * Makes a test for being one of `choices`. The value is written as text once, however many there are.
+ * Creates a test for membership. It converts a value to text once, however many choices there are.
  */
 export function isOneOf(choices: readonly unknown[]): (value: unknown) => boolean {
   const simple = new Set(choices);
@@ -400,7 +401,7 @@ export function isOneOf(choices: readonly unknown[]): (value: unknown) => boolea
     isStructure(value) ? texts.size > 0 && texts.has(canonicalJson(value)) : simple.has(value);
 }
 
-/** The places of the first two equal items, if there are any. Linear in the size of the list. */
+/** Returns the indexes of the first two equal items, in time linear in the size of the list. */
 export function sameItems(items: readonly unknown[]): readonly [number, number] | undefined {
   const simple = new Map<unknown, number>();
   const texts = new Map<unknown, number>();
@@ -416,7 +417,6 @@ export function sameItems(items: readonly unknown[]): readonly [number, number] 
 /** The maximum distance from a multiple, because 0.3 is not exact as a binary fraction. */
 const TOLERANCE = 1e-10;
 
-/** Returns true if `value` is a multiple of `step`. */
 export function isMultipleOf(value: number, step: number): boolean {
   // A whole number is a multiple of 1/2, 1/4…, even if the remainder would be inexact.
   if (Number.isInteger(value) && Number.isInteger(1 / step)) return true;
@@ -425,10 +425,8 @@ export function isMultipleOf(value: number, step: number): boolean {
 }
 
 /**
- * Makes a check that needs no engine: slow, and with the engines' verdicts but for formats, which
- * all values have. A value that takes too long to check does not fit.
- *
- * @throws {SyntaxError} If a reference leads nowhere.
+ * Creates a check without an engine. It is slow, and has the verdicts of the engines, except that
+ * every text fits a format. A value that takes too long does not fit.
  */
 export function checkWithoutEngine(schema: JsonSchema): (value: unknown) => boolean {
   const issuesOf = explainWithoutEngine(schema);

@@ -29,7 +29,6 @@ export interface Variant {
   readonly place: Place;
 }
 
-/** One of the allowed values. */
 export interface Choice {
   readonly label: string;
   readonly value: unknown;
@@ -46,7 +45,6 @@ export type Shape =
   | { readonly kind: "null" }
   | { readonly kind: "json" };
 
-/** An object: its named properties and the schema of further ones. */
 export interface ObjectShape {
   readonly kind: "object";
   readonly properties: ReadonlyMap<string, Place>;
@@ -55,7 +53,6 @@ export interface ObjectShape {
   readonly rest?: Place;
 }
 
-/** A list: its first items and the schema of the others. */
 export interface ListShape {
   readonly kind: "list";
   readonly first: readonly Place[];
@@ -105,7 +102,6 @@ export class FormSchema {
       : [[place, shape]];
   }
 
-  /** Returns the label and the description of a value. */
   notesOf(place: Place): Notes {
     const parts = this.#expand(place);
     return {
@@ -212,7 +208,7 @@ export class FormSchema {
     );
   }
 
-  /** Returns the schemas of a value, with references and `allOf` resolved. */
+  /** Resolves references and `allOf`. */
   #expand(place: Place): readonly ObjectPart[] {
     const found: ObjectPart[] = [];
     const waiting = [...place];

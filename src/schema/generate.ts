@@ -34,14 +34,12 @@ const HELPERS = { characters, isMultipleOf, presentKeys, sameItems };
 
 type Check = (value: unknown) => boolean;
 
-/** Generates the check of one schema. */
 export class CheckGenerator {
   readonly #form: NormalizedSchema;
   readonly #testFormat: FormatTest;
   readonly #compilePattern: (source: string) => Pick<RegExp, "test">;
   readonly #caches: boolean;
   readonly #isTracked: boolean;
-  /** The values that the code uses. */
   readonly #externals: unknown[] = [];
   readonly #functions: string[] = [];
   readonly #names: Map<object, string> = new Map();
@@ -106,7 +104,7 @@ export class CheckGenerator {
     return `use[${this.#externals.push(value) - 1}]`;
   }
 
-  /** The statements that check `value`; `seen` is the set of what the schema has looked at. */
+  /** `seen` names the set of the keys and indexes that the schema has checked. */
   #statements(schema: unknown, value: string, seen: string): string {
     if (schema === false) return "return false;";
     if (!isObject(schema)) return "";
@@ -252,7 +250,7 @@ export class CheckGenerator {
     return (isClosed ? `let ${count}=0;` : "") + limits + named + closed + keys;
   }
 
-  /** The statements for each key. Without `others`, only for its name. */
+  /** The statements for each key; only for its name if all names are allowed. */
   #keyStatements(schema: JsonSchemaObject, value: string, seen: string, isOpen: boolean): string {
     const { additionalProperties: others, propertyNames, properties } = schema;
     const [key, isKnown] = [this.#variable("k"), this.#variable("known")];
@@ -299,7 +297,7 @@ export class CheckGenerator {
     return code;
   }
 
-  /** The statements of a schema that looks at the same value, and must fit. */
+  /** The statements of a schema for the same value, which must fit. */
   #apply(schema: unknown, value: string, seen: string): string {
     const own = this.#variable("s");
     const body = this.#statements(schema, value, this.#isTracked ? own : seen);
@@ -343,7 +341,7 @@ function merge(from: string, to: string): string {
   return `for(const key of ${from})${to}.add(key);`;
 }
 
-/** The expression of a property's value; `undefined` for what every object inherits. */
+/** The expression of a property's value; `undefined` for an inherited one. */
 function memberOf(value: string, name: string): string {
   const key = JSON.stringify(name);
   return name in Object.prototype

@@ -1,18 +1,26 @@
 /**
- * The words of issues: one plain style, written for a model to act on. Values are clipped, so that
- * a message never echoes a whole input.
+ * The texts of issues, in one plain style, for a model to act on; and the issues of a library's
+ * schema. Values are clipped, so that a message never echoes a whole input.
  */
 
-import { clip, type Issue, isWithinEdits } from "../tool/mod.ts";
+import {
+  clip,
+  type Issue,
+  isThenable,
+  isWithinEdits,
+  pointerStep,
+  type StandardIssue,
+  type StandardResult,
+  type StandardSchema,
+} from "../tool/mod.ts";
+import { MAX_ISSUES } from "./engine.ts";
 
 const MAX_LISTED = 10;
 const MAX_COMPARED = 40;
 
 const MAX_WORDS = 300;
 
-/**
- * Makes an issue whose message reads "/city must be a string".
- */
+/** Its message reads "/city must be a string". */
 export function issue(
   path: string,
   keyword: string,
@@ -29,7 +37,7 @@ export function issue(
   };
 }
 
-/** The issue of a value whose fault is not known. */
+/** The issue of a value whose fault is unknown. */
 export function vagueIssue(): Issue {
   return issue("", "schema", "a value that its schema accepts");
 }
@@ -37,7 +45,6 @@ export function vagueIssue(): Issue {
 /** The maximum number of steps of a check: of some twenty nanoseconds each. */
 export const MAX_STEPS = 2_500_000;
 
-/** The issue of a value that takes more steps to check, or more of the stack than there is. */
 export function tooCostlyIssue(): Issue {
   const why = `: to check it by its schema takes more than ${MAX_STEPS} steps`;
   return issue("", "schema", "fewer or shorter parts", "have", why);
@@ -52,14 +59,13 @@ export function typeWords(types: readonly string[]): string {
   );
 }
 
-/** A value in JSON, clipped. */
 export function quote(value: unknown): string {
   // Clipped first, so that a huge string is not copied in whole.
   if (typeof value === "string") return JSON.stringify(clip(value));
   return clip(JSON.stringify(value) ?? typeof value);
 }
 
-/** The first values of a list, and how many or what else there is. */
+/** The first values of a list, and a remark about the number of the others. */
 export function quoteList(values: readonly unknown[], others: (count: number) => string): string {
   const more = values.length - MAX_LISTED;
   return values.slice(0, MAX_LISTED).map(quote).join(", ") + (more > 0 ? others(more) : "");
@@ -78,10 +84,7 @@ export function counted(count: number, noun: "character" | "item" | "property"):
   return `${count} ${count === 1 ? noun : `${noun.replace("ty", "tie")}s`}`;
 }
 
-/**
- * Returns the remark about an unknown property: the name that was probably meant, or the known
- * names.
- */
+/** The remark about an unknown property: the probable name, or the known names. */
 export function nameHint(name: string, known: readonly string[]): string {
   const letters = lettersOf(name);
   const meant = known.find((candidate) => lettersOf(candidate) === letters) ??
@@ -92,7 +95,7 @@ export function nameHint(name: string, known: readonly string[]): string {
     : `: it may have ${quoteList(known, () => " and others")}`;
 }
 
-/** A name without what spellings differ in: `filePath` and `file_path` are the same. */
+/** Removes what spellings differ in: `filePath` and `file_path` become equal. */
 function lettersOf(name: string): string {
   return clip(name, MAX_COMPARED).toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
 }
@@ -108,11 +111,9 @@ function isMisspelt(name: string, candidate: string): boolean {
 const TELLING: ReadonlySet<string> = new Set(["type", "const", "enum", "anyOf", "oneOf"]);
 
 /**
- * Returns the issues of a value that fits none of the forms of an `anyOf` or `oneOf`. All issues of
- * all forms would bury the one thing to change, so only the closest form is explained, or the forms
- * are named in one sentence.
- *
- * @param forms The issues of each form, each at least one.
+ * Returns the issues of a value that fits no form of an `anyOf` or `oneOf`. All issues of all forms
+ * would hide the one thing to change, so there are those of the closest form, or one that names the
+ * forms. Each form has at least one issue.
  */
 export function unionIssues(
   keyword: string,
@@ -156,4 +157,75 @@ export function unionIssues(
 
 function toVerb(one: Issue): string {
   return one.message.slice(one.message.indexOf(" must ") + " must ".length);
+}
+
+// Standard Schemas: the library's own `validate` decides, since it may contain rules that JSON
+// Schema cannot express, fill in defaults and transform.
+
+const MAX_MESSAGE = 200;
+const MAX_PATH = 64;
+
+export type StandardOutcome =
+  | { readonly value: unknown; readonly issues?: undefined }
+  | { readonly value?: undefined; readonly issues: readonly Issue[] };
+
+/**
+ * Validates a value with the library's own rules. A `validate` that throws or rejects is an issue,
+ * so that no value passes unchecked. Returns the library's value, or 1 to 8 issues.
+ */
+export function validateStandard(
+  schema: StandardSchema,
+  value: unknown,
+): StandardOutcome | Promise<StandardOutcome> {
+  try {
+    const result = schema["~standard"].validate(value);
+    return isThenable(result)
+      ? Promise.resolve(result).then(outcome, failedIssue)
+      : outcome(result);
+  } catch {
+    return failedIssue();
+  }
+}
+
+function outcome(result: StandardResult<unknown>): StandardOutcome {
+  try {
+    // An answer without a value is not a result: nothing was checked.
+    if (result.issues === undefined) {
+      return "value" in result ? { value: result.value } : failedIssue();
+    }
+    const issues: Issue[] = [];
+    for (const issue of result.issues) {
+      if (issues.push(toIssue(issue)) === MAX_ISSUES) break;
+    }
+    // A value is valid only if the list of issues is missing, not if it is empty.
+    return issues.length === 0 ? failedIssue() : { issues };
+  } catch {
+    return failedIssue();
+  }
+}
+
+function toIssue(issue: StandardIssue): Issue {
+  let path = "";
+  for (const step of (issue.path ?? []).slice(0, MAX_PATH)) {
+    const key = typeof step === "object" ? step.key : step;
+    path += pointerStep(clip(String(key)));
+  }
+  const words = clip(String(issue.message), MAX_MESSAGE);
+  return {
+    path,
+    keyword: "standard",
+    expected: words,
+    message: path === "" ? words : `${path}: ${words}`,
+  };
+}
+
+function failedIssue(): StandardOutcome {
+  return {
+    issues: [{
+      path: "",
+      keyword: "standard",
+      expected: "a value that its schema can check",
+      message: "The value could not be checked: its schema failed on it",
+    }],
+  };
 }

@@ -108,7 +108,7 @@ export function isSchema(value: unknown): value is JsonSchema {
   return typeof value === "boolean" || isObject(value);
 }
 
-/** Calls `see` with each schema in `node`, the keyword that holds it, and its name or index there. */
+/** Calls `see` with each schema in `node`, its keyword, and its name or index there. */
 export function eachSchemaIn(
   node: JsonSchemaObject,
   keywords: ReadonlyMap<string, Keyword>,
@@ -168,7 +168,7 @@ export function partsOf(
   return { inPlace, below };
 }
 
-/** The value of one keyword with its schemas changed; the same value if none has changed. */
+/** Changes the schemas in the value of a keyword. Returns the same value if none has changed. */
 export function mapSchemasOf(
   value: unknown,
   shape: KeywordShape,
@@ -187,7 +187,6 @@ export function mapSchemasOf(
   return result;
 }
 
-/** The URI of a draft, for `$schema`. */
 export function uriOf(dialect: Dialect): string {
   return isOldDraft(dialect)
     ? `http://json-schema.org/${dialect}/schema`
@@ -199,10 +198,9 @@ const MAX_DEPTH = 64;
 const MAX_SCHEMAS = 100_000;
 
 /**
- * Which draft `schema` is written in: what `$schema` names; without it draft-07 if a form is used
- * that 2020-12 does not have (`definitions`, `dependencies`, a list of schemas in `items`), else 2020-12.
- *
- * @throws {TypeError} If `$schema` names another draft.
+ * Returns the draft of a schema: that of `$schema`; without it draft-07 if a form is used that
+ * 2020-12 does not have (`definitions`, `dependencies`, a list in `items`), else 2020-12. Throws a
+ * `TypeError` if `$schema` names another draft.
  */
 export function detectDialect(schema: JsonSchema): Dialect {
   return dialectOf(schema, "read the schema");

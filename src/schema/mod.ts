@@ -10,4 +10,3 @@ export * from "./keywords.ts";
 export * from "./normalize.ts";
 export * from "./patterns.ts";
 export * from "./references.ts";
-export * from "./standard.ts";

@@ -1,7 +1,7 @@
 /**
- * Rewrites a checked schema into the one form that engines compile: 2020-12, self-contained, every
- * reference a plain `#` or `#/$defs/0`. So no engine has to know older drafts, to resolve URIs, or to
- * keep the `$id`s of two tools apart, and the engines cannot differ in how they do it.
+ * Rewrites a checked schema into the form that engines compile: 2020-12, self-contained, and with
+ * references such as `#` or `#/$defs/0` only. So engines need neither older drafts nor URIs, and
+ * cannot differ in them.
  */
 
 import { isObject, type JsonSchema, type JsonSchemaObject, once, setOwn } from "../tool/mod.ts";
@@ -10,7 +10,6 @@ import {
   isOldDraft,
   isSchema,
   KEYWORDS,
-  type KeywordShape,
   listOf,
   mapSchemasOf,
   uriOf,
@@ -30,15 +29,10 @@ export const ASSERTED_FORMATS: ReadonlySet<string> = new Set(
 export interface NormalizeOptions {
   /** The formats to assert. Other formats are omitted. */
   readonly formats: { has(name: string): boolean };
-  /**
-   * Keywords outside the drafts to keep, for an engine that supports them.
-   *
-   * @default {[]}
-   */
+  /** Keywords outside the drafts to keep, for an engine that supports them. */
   readonly keywords?: Iterable<string>;
 }
 
-/** A schema in the form that engines compile. */
 export interface NormalizedSchema {
   readonly schema: JsonSchema;
   readonly targets: ReadonlyMap<string, JsonSchema>;
@@ -60,80 +54,98 @@ const OUTSIDE: Scope = { key: "", anchors: new Map() };
 export function normalizeSchema(
   root: JsonSchema,
   dialect: Dialect,
-  { formats, keywords = [] }: NormalizeOptions,
+  options: NormalizeOptions,
 ): NormalizedSchema {
-  if (typeof root === "boolean") {
-    return { schema: root, targets: new Map(), hasReferences: false };
-  }
-  const kept = new Set(keywords);
-  const index = new ReferenceIndex(root, dialect);
+  return typeof root === "boolean"
+    ? { schema: root, targets: new Map(), hasReferences: false }
+    : new Normalizer(root, dialect, options).normalize(root);
+}
+
+class Normalizer {
+  readonly #dialect: Dialect;
+  readonly #formats: NormalizeOptions["formats"];
+  readonly #keywords: ReadonlySet<string>;
+  readonly #index: ReferenceIndex;
+  /** The dynamic anchors whose name several schemas have. */
+  readonly #ambiguous: readonly (readonly [name: string, schemas: readonly ReferenceTarget[]])[];
+  /** The new reference to each target, by the scope that it is reached in. */
+  readonly #names = new Map<unknown, Map<string, string>>();
   /** The targets of references, which are rewritten after the root. */
-  const pending: { readonly target: ReferenceTarget; readonly scope: Scope; name: string }[] = [];
-  const targets = new Map<string, JsonSchema>();
-  let hasReferences = false;
+  readonly #pending: {
+    readonly target: ReferenceTarget;
+    readonly scope: Scope;
+    readonly name: string;
+  }[] = [];
+  #hasReferences = false;
 
-  // Every `$id` and anchor is known before the first reference is resolved.
-  indexSchemas(index, root);
-  const ambiguous = [...index.dynamicAnchors].filter(([, namesakes]) => namesakes.length > 1);
-  const names = new Map([[root as unknown, new Map([[enter(OUTSIDE, root, ROOT_URI).key, "#"]])]]);
-  const made = rewrite(root, ROOT_URI, OUTSIDE);
-  for (const { target: { schema, base }, scope, name } of pending) {
-    targets.set(name, rewrite(schema as JsonSchema, base, scope));
+  constructor(root: JsonSchema, dialect: Dialect, { formats, keywords = [] }: NormalizeOptions) {
+    this.#dialect = dialect;
+    this.#formats = formats;
+    this.#keywords = new Set(keywords);
+    this.#index = new ReferenceIndex(root, dialect);
+    // Every `$id` and anchor is known before the first reference is resolved.
+    indexSchemas(this.#index, root);
+    this.#ambiguous = [...this.#index.dynamicAnchors].filter(([, { length }]) => length > 1);
   }
-  const definitions = [...targets.values()];
-  targets.set("#", made);
-  // Added to the root itself, because references to the root resolve to this very object.
-  const schema = typeof made === "boolean" ? made : Object.assign(made, {
-    $schema: uriOf("2020-12"),
-    ...(definitions.length > 0 && { $defs: { ...definitions } }),
-  });
-  return { schema, targets, hasReferences };
 
-  function rewrite(source: JsonSchema, outer: string, around: Scope): JsonSchema {
+  normalize(root: JsonSchemaObject): NormalizedSchema {
+    this.#names.set(root, new Map([[this.#enter(OUTSIDE, root, ROOT_URI).key, "#"]]));
+    const schema = this.#rewrite(root, ROOT_URI, OUTSIDE);
+    const targets = new Map<string, JsonSchema>();
+    for (const { target, scope, name } of this.#pending) {
+      targets.set(name, this.#rewrite(target.schema as JsonSchema, target.base, scope));
+    }
+    const definitions = [...targets.values()];
+    targets.set("#", schema);
+    // Added to the root itself, because references to the root resolve to this very object.
+    if (isObject(schema)) {
+      Object.assign(schema, {
+        $schema: uriOf("2020-12"),
+        ...(definitions.length > 0 && { $defs: { ...definitions } }),
+      });
+    }
+    return { schema, targets, hasReferences: this.#hasReferences };
+  }
+
+  #rewrite(source: JsonSchema, outer: string, around: Scope): JsonSchema {
     if (typeof source === "boolean") return source;
-    const base = index.add(source, outer);
-    const scope = enter(around, source, outer);
-    const schema = dialect === "2020-12" ? source : asDraft2020(source, dialect);
+    const base = this.#index.add(source, outer);
+    const scope = this.#enter(around, source, outer);
+    const schema = this.#dialect === "2020-12" ? source : asDraft2020(source, this.#dialect);
     const choices = schema["enum"];
     // Ajv will not compile an empty enum.
     if (Array.isArray(choices) && choices.length === 0) return false;
     const result: Record<string, unknown> = {};
     for (const keyword of Object.keys(schema)) {
-      if (!isKept(keyword, schema)) continue;
+      if (!this.#isKept(keyword, schema)) continue;
       const value = schema[keyword];
+      const shape = KEYWORDS["2020-12"].get(keyword)?.shape ?? "any";
       result[keyword] = keyword === "$ref"
-        ? refer(value as string, base, scope)
-        : mapSchemasOf(value, shapeOf(keyword), (child) => rewrite(child, base, scope));
+        ? this.#refer(value as string, base, scope)
+        : mapSchemasOf(value, shape, (child) => this.#rewrite(child, base, scope));
     }
-    // Last, because it may have to join what `$ref` and `allOf` have become.
     const dynamic = schema["$dynamicRef"];
-    if (typeof dynamic === "string") addDynamic(dynamic, base, scope, result);
+    if (typeof dynamic === "string") {
+      const $ref = this.#refer(dynamic, base, scope, true);
+      if (result["$ref"] === undefined) result["$ref"] = $ref;
+      else result["allOf"] = [...listOf(result["allOf"]), { $ref }];
+    }
     boundFormat(result);
     return result;
   }
 
-  /** Returns true if a keyword restricts valid values, once references are resolved. */
-  function isKept(keyword: string, schema: JsonSchemaObject): boolean {
+  /** Returns true if a keyword restricts values once references are resolved. */
+  #isKept(keyword: string, schema: JsonSchemaObject): boolean {
     const role = KEYWORDS["2020-12"].get(keyword)?.role;
-    if (role === undefined) return kept.has(keyword);
-    if (keyword === "format") return formats.has(schema[keyword] as string);
+    if (role === undefined) return this.#keywords.has(keyword);
+    if (keyword === "format") return this.#formats.has(schema[keyword] as string);
     return role !== "annotates" && keyword !== "dependencies" && keyword !== "$dynamicRef";
   }
 
-  function addDynamic(
-    ref: string,
-    base: string,
-    scope: Scope,
-    result: Record<string, unknown>,
-  ): void {
-    const $ref = refer(ref, base, scope, true);
-    if (result["$ref"] === undefined) result["$ref"] = $ref;
-    else result["allOf"] = [...result["allOf"] as JsonSchema[] | undefined ?? [], { $ref }];
-  }
-
-  function refer(ref: string, base: string, scope: Scope, isDynamic = false): string {
-    hasReferences = true;
-    let target = index.resolve(ref, base);
+  /** Returns the new text of a reference. */
+  #refer(ref: string, base: string, scope: Scope, isDynamic = false): string {
+    this.#hasReferences = true;
+    let target = this.#index.resolve(ref, base);
     if (target === undefined) {
       throw new SyntaxError(
         `Cannot compile the schema: the reference ${JSON.stringify(ref)} cannot be resolved`,
@@ -143,35 +155,37 @@ export function normalizeSchema(
     if (typeof anchor === "string" && ref.endsWith(`#${anchor}`)) {
       target = scope.anchors.get(anchor) ?? target;
     }
+    const { schema, base: around } = target;
     // All `true` are one target, and all `false`: booleans have no identity.
-    const inScopes = once(names, target.schema, () => new Map<string, string>());
-    const inside = enter(scope, target.schema, target.base);
-    const made = target;
-    return once(inScopes, inside.key, () => {
-      const name = `#/$defs/${pending.length}`;
-      pending.push({ target: made, scope, name });
+    const inScopes = once(this.#names, schema, () => new Map<string, string>());
+    return once(inScopes, this.#enter(scope, schema, around).key, () => {
+      const name = `#/$defs/${this.#pending.length}`;
+      this.#pending.push({ target: { schema, base: around }, scope, name });
       return name;
     });
   }
 
-  /** The scope inside of a schema: with the anchors of the document that it is in. */
-  function enter(scope: Scope, schema: unknown, base: string): Scope {
-    if (ambiguous.length === 0) return scope;
+  /** Returns the scope inside a schema, with the anchors of its document. */
+  #enter(scope: Scope, schema: unknown, base: string): Scope {
+    if (this.#ambiguous.length === 0) return scope;
     const anchors = new Map(scope.anchors);
-    const uri = isObject(schema) ? index.add(schema, base) : base;
-    for (const [name, namesakes] of ambiguous) {
-      const target = index.resolve(`#${name}`, uri);
+    const uri = isObject(schema) ? this.#index.add(schema, base) : base;
+    for (const [name, namesakes] of this.#ambiguous) {
+      const target = this.#index.resolve(`#${name}`, uri);
       const isDynamic = namesakes.some(({ schema }) => schema === target?.schema);
       if (target !== undefined && isDynamic) once(anchors, name, () => target);
     }
-    const meanings = ambiguous.map(([name, all]) =>
+    const meanings = this.#ambiguous.map(([name, all]) =>
       all.findIndex(({ schema }) => schema === anchors.get(name)?.schema)
     );
     return { key: String(meanings), anchors };
   }
 }
 
-/** Engines test formats in 20 to 700 ns a character, and give up on long strings, each elsewhere. */
+/**
+ * Engines take 20 to 700 ns per character for a format, and give up on long texts at different
+ * lengths.
+ */
 const MAX_FORMATTED = 10_000;
 
 /** Formats that engines test in quadratic time, with the maximum length of their standards. */
@@ -180,7 +194,6 @@ const SHORT_FORMATS: ReadonlyMap<unknown, number> = new Map([
   ["idn-hostname", 255],
 ]);
 
-/** Bounds the length of strings with a built-in format. */
 function boundFormat(schema: Record<string, unknown>): void {
   const { format, maxLength = MAX_FORMATTED } = schema;
   // Custom formats of an engine keep their length: they may be for long texts.
@@ -188,11 +201,7 @@ function boundFormat(schema: Record<string, unknown>): void {
   schema["maxLength"] = Math.min(Number(maxLength), SHORT_FORMATS.get(format) ?? MAX_FORMATTED);
 }
 
-function shapeOf(keyword: string): KeywordShape {
-  return KEYWORDS["2020-12"].get(keyword)?.shape ?? "any";
-}
-
-/** True for a keyword that has a meaning in 2020-12, but not in `dialect`. */
+/** Returns true for a keyword of 2020-12 that `dialect` does not have. */
 export function isLater(keyword: string, dialect: Dialect): boolean {
   return ASSERTED.has(keyword) && !KEYWORDS[dialect].has(keyword);
 }
@@ -210,12 +219,10 @@ export const BESIDE_REF: ReadonlySet<string> = new Set(
 );
 
 /**
- * Rewrites one schema of an older draft with the keywords of 2020-12. The schemas that it holds,
- * and the text of its `$ref`, stay unchanged. Keywords that its draft ignores are omitted: keywords
- * of later drafts, and until draft-07 all next to a `$ref`.
- *
- * @param kept A keyword that stays, even next to a `$ref`.
- * @returns The rewritten schema, or the same object if there is nothing to change.
+ * Rewrites one schema of an older draft with the keywords of 2020-12; its inner schemas and the
+ * text of its `$ref` stay unchanged. Keywords that its draft ignores are omitted: keywords of later
+ * drafts, and until draft-07 all next to a `$ref` except `kept`. Returns the same object if there
+ * is nothing to change.
  */
 export function asDraft2020(
   node: JsonSchemaObject,

@@ -36,7 +36,10 @@ interface Group {
   parts: PatternPart[];
 }
 
-/** Reads a pattern that `RegExp` has accepted; a text is the requirement that it does not meet. */
+/**
+ * Parses a pattern that `RegExp` has accepted. The result is a text, the requirement that the
+ * pattern fails, if it is not supported.
+ */
 export function readPattern(source: string): PatternPart | string {
   const groups: Group[] = [];
   let group: Group = { open: "", choices: [], parts: [] };

@@ -41,12 +41,10 @@ function spend(count: number): void {
 }
 
 /**
- * Compiles the source of `pattern`, or a name in `patternProperties`. Only `test` may be used; it
- * throws a `RangeError` if it takes more than the remaining steps of the check.
- *
- * @param budget The maximum cost, from which the cost is subtracted.
- * @throws {SyntaxError} If it is not a regular expression with the "u" flag, cannot be checked in
- * linear time, or exceeds the budget.
+ * Compiles a pattern. Only `test` may be called; it throws a `RangeError` if it takes more than the
+ * remaining steps of the check. The cost is subtracted from `budget`. Throws a `SyntaxError` for a
+ * text that is not a regular expression with the "u" flag, or has no test in linear time, or
+ * exceeds the budget.
  */
 export function compilePattern(
   source: string,
@@ -101,7 +99,7 @@ const AT_START = 1;
 const AT_END = 2;
 const AT_WORD = 4;
 
-/** An assertion at a position: a bit of its context, true or false. */
+/** A bit of a position's context, and its expected value. */
 interface Assertion {
   readonly bit: number;
   readonly negated: boolean;
@@ -219,7 +217,7 @@ class Machine {
   }
 }
 
-/** The states that an automaton is in after a character. */
+/** The states of an automaton after a character. */
 interface Place {
   readonly states: readonly State[];
   /** The states that they reach without a character, by context. */

@@ -19,14 +19,14 @@ export const ROOT_URI = "plue:/schema";
 /** The maximum depth of the search for names. Registration allows far less. */
 const MAX_DEPTH = 512;
 
-/** A place in a document. */
+/** A schema in a document. */
 export interface ReferenceTarget {
   readonly schema: unknown;
-  /** The URI that the place around it has: its own `$id` is relative to that. */
+  /** The base URI around it. Its own `$id` is relative to that. */
   readonly base: string;
 }
 
-/** The places of one document that have names. They are added first, then references are resolved. */
+/** The named schemas of one document. They are added first, then references are resolved. */
 export class ReferenceIndex {
   readonly dialect: Dialect;
   readonly #targets = new Map<string, ReferenceTarget>();
@@ -39,11 +39,8 @@ export class ReferenceIndex {
   }
 
   /**
-   * Adds the names that a schema gives itself.
-   *
-   * @param base The URI that the place around it has.
-   * @param refuse Called with a duplicate name, and with an `$id` that is not a URI.
-   * @returns The URI that references inside it are relative to.
+   * Adds the names of a schema. Calls `refuse` with a duplicate name, and with an `$id` that is not
+   * a URI. Returns the base URI of references inside it.
    */
   add(schema: JsonSchemaObject, base: string, refuse: (name: unknown) => void = () => {}): string {
     const { $ref: ref, $anchor: anchor, $dynamicAnchor: dynamic } = schema;
@@ -81,7 +78,7 @@ export class ReferenceIndex {
     return this.#follow(resource, fragment);
   }
 
-  /** The URIs by which the document and its places can be found. */
+  /** The URIs of the document and its schemas. */
   uris(): Iterable<string> {
     return this.#targets.keys();
   }
@@ -115,7 +112,6 @@ export class ReferenceIndex {
 
 // Functions, because the core needs neither and a bundle leaves them out.
 
-/** Adds the names of a schema and of all schemas in it. */
 export function indexSchemas(
   index: ReferenceIndex,
   schema: JsonSchema,
@@ -139,10 +135,8 @@ export function resolveAnywhere(index: ReferenceIndex, ref: string): ReferenceTa
 }
 
 /**
- * Makes the function that returns how many schemas a schema unfolds to, itself included.
- *
- * @param circle The size of a schema that refers back to itself.
- * @param maxChain The length from which on the size of a chain of schemas is Infinity.
+ * Creates a function that counts the schemas that a schema unfolds to. A schema that refers to
+ * itself counts as `circle`, a chain of more than `maxChain` schemas as `Infinity`.
  */
 export function unfolding(
   next: (schema: JsonSchemaObject) => Iterable<unknown>,
@@ -164,20 +158,20 @@ export function unfolding(
   return (schema) => sizeOf(schema, 0);
 }
 
-/** The keys that a JSON Pointer (RFC 6901) goes by. */
+/** Splits a JSON Pointer (RFC 6901) into its keys. */
 export function pointerSteps(pointer: string): string[] {
   return pointer === ""
     ? []
     : pointer.slice(1).split("/").map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
 }
 
-/** The steps of a JSON Pointer that is written as a fragment, or `undefined` if it is none. */
+/** Splits a JSON Pointer that is a URI fragment; returns `undefined` for other references. */
 export function fragmentSteps(ref: string): string[] | undefined {
   const pointer = /^#(?:\/|$)/.test(ref) ? decode(ref.slice(1)) : undefined;
   return pointer === undefined ? undefined : pointerSteps(pointer);
 }
 
-/** A JSON Pointer as a fragment. */
+/** Writes a JSON Pointer as a URI fragment. */
 export function fragment(steps: readonly string[]): string {
   return `#${
     steps.map((step) => encodeURI(pointerStep(step)).replaceAll("#", "%23").replaceAll("?", "%3F"))
@@ -202,7 +196,7 @@ function decode(fragment: string): string | undefined {
   }
 }
 
-/** A reference: the schema that holds it, its pointer, and the URI that it is relative to. */
+/** A reference, with the pointer and the base URI of its holder. */
 export interface Reference {
   readonly holder: JsonSchemaObject;
   readonly keyword: "$ref" | "$dynamicRef" | "$recursiveRef";
@@ -216,11 +210,8 @@ export interface Reference {
 const MAX_CHAIN = 256;
 
 /**
- * Checks how far references lead before they come to another part of the value.
- *
- * @param maxSchemas The maximum number of schemas that check one value.
- * @throws {TypeError} If a reference leads in a circle.
- * @throws {RangeError} If it unfolds to too many schemas.
+ * Bounds the references that follow each other on one value. Throws a `TypeError` for a circle, and
+ * a `RangeError` if more than `maxSchemas` schemas check one value.
  */
 export function boundReferences(
   references: readonly Reference[],

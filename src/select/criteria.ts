@@ -36,7 +36,7 @@ export type NameList = readonly string[] | ReadonlySet<string>;
 /** The maximum length of a list: freezing a longer one takes Bun long. */
 const MAX_ITEMS = 10_000;
 
-/** The check of a list, whose items pass `check`. Messages give the position of an item. */
+/** Checks a list and its items. Messages contain the position of an item. */
 export function listOf<Item>(check: Check<Item>): Check<readonly Item[]> {
   return (action, value, place) => {
     if (!Array.isArray(value)) {
@@ -142,7 +142,6 @@ export interface CompleteAvailabilityFields {
   readonly locale: string | undefined;
 }
 
-/** The criteria that only a context has: flags of the environment. */
 export type ContextFlag = "hasWorkspace" | "hasTerminal" | "hasEditor" | "hasGitRepository";
 
 export type CriterionName = keyof SelectionCriteria | ContextFlag;
@@ -255,7 +254,6 @@ export const CRITERIA: { readonly [Name in CriterionName]: Criterion } = {
   ),
 };
 
-/** The reason for each criterion's removals, for explanations. */
 export const REASONS: {
   readonly [Name in CriterionName]: (value: never, tool: Tool) => string;
 } = {
@@ -284,7 +282,6 @@ export const CONTEXT_CHECKS: { readonly [field: string]: Check } = Object.fromEn
   ...READER_FIELDS.map((field) => [field, checkReader]),
 ]);
 
-/** True if a value removes nothing. */
 export function isOpen(value: unknown, open: unknown): boolean {
   return value === open || Array.isArray(value) && open === NONE && value.length === 0;
 }

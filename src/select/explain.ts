@@ -38,7 +38,6 @@ export interface ToolExplanation {
   readonly reason: string;
 }
 
-/** The facts about a tool of a toolset. */
 export interface ExaminedTool {
   readonly id: string;
   /** The tool; `undefined` if no tool of the source had the id at the creation of the toolset. */
@@ -48,7 +47,6 @@ export interface ExaminedTool {
   readonly steps: readonly SelectionStep[];
   /** The source has replaced or removed the tool since. */
   readonly isReplaced: boolean;
-  /** The tool is currently available. */
   readonly isAvailable: boolean;
   /** The tool passed every step at the creation of the toolset. */
   readonly isMember: boolean;
@@ -56,7 +54,6 @@ export interface ExaminedTool {
 
 export type Explainer = (examined: ExaminedTool) => ToolExplanation;
 
-/** The explanation in words, with the reason of each step. */
 export const explainTool: Explainer = ({ id, tool, exists, steps, ...now }) => {
   if (tool === undefined) return explainUnknown(id, exists);
   const { isMember, isReplaced, isAvailable } = now;

@@ -21,8 +21,8 @@ export interface ToolFilter {
 }
 
 /**
- * The filters whose results never change: the filters of this file and their compositions. Most have a
- * reason for their removals.
+ * The filters of this file and their compositions, whose results never change, and the reasons for
+ * their removals.
  */
 const fixed = new WeakMap<object, ((tool: Tool) => string) | undefined>();
 
@@ -33,9 +33,7 @@ export function isFixed(decide: object): boolean {
   return fixed.has(decide);
 }
 
-/**
- * The reason why a filter of this file removes a tool; absent for other filters and compositions.
- */
+/** The reason why a filter of this file removes a tool. */
 export function reasonOf(filter: ToolFilter): ((tool: Tool) => string) | undefined {
   return fixed.get(filter);
 }
@@ -135,7 +133,6 @@ export function not(filter: ToolFilter): ToolFilter {
   return composed("not", [filter], (tool) => assertSync(filter(tool)) === false);
 }
 
-/** The name of a filter or a policy in explanations. */
 export function shownName(name = ""): string {
   return name.slice(0, 200) || "without a name";
 }

@@ -164,7 +164,7 @@ export class FunctionDefinition {
 
 const lists = new WeakMap<readonly Tool[], readonly FunctionDefinition[]>();
 
-/** The definitions of a frozen list of tools: the same array for the same list. */
+/** Returns the same array for the same frozen list of tools. */
 export function functionDefinitions(tools: readonly Tool[]): readonly FunctionDefinition[] {
   return once(lists, tools, () => Object.freeze(tools.map(FunctionDefinition.fromTool)));
 }

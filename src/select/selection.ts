@@ -67,11 +67,9 @@ export function selectionDataFields(): readonly string[] {
   return Object.keys(CHECKS).filter((field) => field !== "filters" && field !== "policies");
 }
 
-/** Returns a hint for unknown fields that belong to a context. */
 export const selectionHint: FieldHint = (field) =>
   Object.hasOwn(CONTEXT_CHECKS, field) ? 'it belongs in "context"' : undefined;
 
-/** Checks a selection and copies it, so that it cannot change afterwards. */
 export function checkSelection(selection: Selection): CheckedSelection {
   // Any other object, such as a builder, shows no fields, so it would remove nothing.
   const fields = checkPlain(ACTION, selection, "it");
@@ -88,17 +86,14 @@ export function rejectUndefined(selection: Selection): Selection {
 }
 
 /**
- * Returns a string that is equal for equal selections, in any order. `undefined` for a selection
- * with filters or policies, which are functions.
- *
- * @throws {TypeError} If a field is unknown or invalid.
+ * Returns equal texts for equal selections, and `undefined` for a selection with filters or
+ * policies, which are functions.
  */
 export function selectionKey(selection: Selection): string | undefined {
   const { filters, policies, ...data } = checkSelection(selection);
   return filters?.length || policies?.length ? undefined : JSON.stringify(data);
 }
 
-/** One check that each tool must pass. */
 export interface SelectionStep {
   readonly step: SelectionStepName;
   /** The name of the filter, policy or flag, where there may be several. */
@@ -110,19 +105,18 @@ export interface SelectionStep {
   /** True if a call of the tool needs approval. Never throws. */
   readonly requiresApproval?: (tool: Tool) => boolean;
   /**
-   * Present for a function whose results may change: `keeps` may return a different result after
-   * this does. Never throws.
+   * Present for a function whose results may change: while it returns the same value, `keeps` has
+   * the same results. Never throws.
    */
   readonly revision?: () => unknown;
 }
 
-/** The first step, which every selection has. */
 export const AVAILABILITY_STEP: SelectionStep = {
   step: "availability",
   keeps: (tool: Tool): boolean => tool.isAvailable !== false,
 };
 
-/** The steps of a selection after {@linkcode AVAILABILITY_STEP}, without steps that remove nothing. */
+/** Returns the steps after {@linkcode AVAILABILITY_STEP}, without those that remove nothing. */
 export function selectionSteps(selection: CheckedSelection): readonly SelectionStep[] {
   const { context, filters = [], policies = [] } = selection;
   const steps: SelectionStep[] = [];
@@ -138,17 +132,13 @@ export function selectionSteps(selection: CheckedSelection): readonly SelectionS
   return [...steps, ...[...filters, ...policies].map(functionStep)];
 }
 
-/** The result of a filter or a policy for a tool. */
 export function decide(decider: ToolFilter | ToolPolicy, tool: Tool): boolean {
   return "allow" in decider
     ? assertSync(decider.allow(tool), POLICY_ADVICE)
     : assertSync(decider(tool));
 }
 
-/**
- * The step of a filter or a policy. It removes the tool if the function throws or does not return
- * `true`.
- */
+/** Removes a tool if the function throws or does not return `true`. */
 function functionStep(decider: ToolFilter | ToolPolicy): SelectionStep {
   const policy = "allow" in decider ? decider : undefined;
   // Only `false`, `undefined` and `null` mean that no approval is required.
@@ -164,7 +154,7 @@ function functionStep(decider: ToolFilter | ToolPolicy): SelectionStep {
   };
 }
 
-/** The revision of a filter or a policy; without one, a value that equals no other. */
+/** Without a revision, a value that equals no other. */
 function revisionOf(decider: { readonly revision?: unknown }): unknown {
   return attemptOr(undefined, () => {
     const { revision } = decider;

@@ -27,16 +27,13 @@ export interface ToolSource {
   onDescribeError?(tool: Tool, error: unknown): void;
 }
 
-/** The action that fails with an invalid source. */
 export const ACTION = "make a toolset";
 
 const NOTHING_ELSE = Object.freeze({ services: Object.freeze({}), config: undefined });
 
 /**
- * Makes a source that never changes. Availability functions run without services and configuration:
- * tools that need them belong in a registry.
- *
- * @throws {TypeError} If two tools share an id, or something is not a tool.
+ * Creates a source that never changes, whose availability functions have neither services nor
+ * configuration. Throws a `TypeError` for two tools with one id, and for other values.
  */
 export function listSource(list: Iterable<Tool>): ToolSource {
   if (typeof list?.[Symbol.iterator] !== "function") {
@@ -89,7 +86,7 @@ export function freezeInOrder(tools: readonly Tool[]): readonly Tool[] {
   return ordered.has(tools) ? tools : ordered.add(tools) && Object.freeze(tools);
 }
 
-/** The tools in code-unit order of id, frozen: the same list if plue ordered it. */
+/** Returns the tools in code-unit order of id, frozen; the same list if plue has ordered it. */
 export function inOrder(tools: readonly Tool[]): readonly Tool[] {
   // Not localeCompare, because every runtime must list tools in the same order.
   return ordered.has(tools)

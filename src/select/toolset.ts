@@ -330,14 +330,12 @@ function passes(tool: Tool, steps: readonly SelectionStep[]): boolean {
   return steps.every((step) => step.keeps(tool));
 }
 
-/** Returns the reader of a selection's context, completed by the reader of the wider toolset. */
 function readerOf({ context }: CheckedSelection, wider?: ToolReader): ToolReader | undefined {
   const reader = { ...wider };
   for (const field of READER_FIELDS) reader[field] = context?.[field] ?? reader[field];
   return READER_FIELDS.some((field) => reader[field]) ? reader : undefined;
 }
 
-/** Returns the tools for a reader: the same list, if no description depends on the reader. */
 function readBy(tools: readonly Tool[], reader: ToolReader, source: ToolSource): readonly Tool[] {
   if (!tools.some((tool) => tool.describe !== undefined)) return tools;
   const log = (tool: Tool, error: unknown): void =>

@@ -14,10 +14,8 @@ import {
 } from "./criteria.ts";
 import type { Selection } from "./selection.ts";
 
-/** A criterion or a field that describes the reader: the name of a query parameter. */
 export type VocabularyName = CriterionName | (typeof READER_FIELDS)[number];
 
-/** The flag and the meaning of each name. */
 export const VOCABULARY: {
   readonly [Name in VocabularyName]: { readonly flag: string; readonly text: string };
 } = {
@@ -64,8 +62,8 @@ export function isReaderField(name: VocabularyName): name is (typeof READER_FIEL
 }
 
 /**
- * The selection of values by name: names that a selection does not have are fields of its context.
- * Absent values are omitted; without any, the selection is `undefined`.
+ * Returns the selection with these values; names that a selection does not have are fields of its
+ * context. It is `undefined` without any value.
  */
 export function selectionFrom(
   values: { readonly [Name in VocabularyName]?: unknown },

@@ -95,9 +95,7 @@ export function mapNames(ids: readonly string[], rule: NameRule): Map<string, st
   return names;
 }
 
-/**
- * Returns `name`, truncated and followed by `_` and eight hexadecimal digits of a hash of `text`.
- */
+/** Appends `_` and eight hexadecimal digits of a hash of `text` to the truncated name. */
 function withHash(name: string, text: string, rule: NameRule): string {
   const hash = fnv1a(text).toString(16).padStart(8, "0");
   return inCase(`${name.slice(0, rule.max - SUFFIX)}_${hash}`, rule);

@@ -1,6 +1,6 @@
 /**
- * Checks of values from callers: a table has a check for each field, and all messages have the same
- * form.
+ * Checks of values from callers, and calls of their functions. A table has a check for each field,
+ * and all messages have the same form.
  */
 
 import { pointerStep } from "./json.ts";
@@ -10,10 +10,8 @@ import { describe, describeThrown, isWithinEdits } from "./text.ts";
 export const MAX_TIMEOUT_MS = 2_147_483_647;
 
 /**
- * Checks a value, and returns the value to use.
- *
- * @param action The action that fails with an invalid value: `select tools`.
- * @throws {TypeError} If the value is invalid.
+ * Checks a value, and returns the value to use. Throws a `TypeError` that begins with the action,
+ * such as `select tools`.
  */
 export type Check<T = unknown> = (action: string, value: unknown, place: string) => T;
 
@@ -40,17 +38,14 @@ export function createCheck<T>(wanted: string, accepts: (value: unknown) => valu
     accepts(value) ? value : fail(action, `${place} must be ${wanted}, not ${describe(value)}`);
 }
 
-/** Returns true if `value` is an object but not a list. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Returns true if `value` is a non-empty string. */
 export function isWord(value: unknown): value is string {
   return typeof value === "string" && value !== "";
 }
 
-/** Returns true if `value` is a list without holes whose items `accepts` accepts. */
 export function isListOf<T>(
   value: unknown,
   accepts: (item: unknown) => item is T,
@@ -100,12 +95,10 @@ export function checkPort<Port extends object>(
   }
 }
 
-/** Creates a check for a number from `least` to `most`. It throws a `RangeError`. */
 export function numberFrom(least: number, most: number = Infinity): Check<number> {
   return inRange(`a number from ${least} to ${most}`, (value) => value >= least && value <= most);
 }
 
-/** Creates a check for an integer from `least` to `most`. It throws a `RangeError`. */
 export function wholeFrom(least: number, most: number = Infinity): Check<number> {
   return inRange(
     most === Infinity
@@ -130,7 +123,6 @@ export type ReadFields<Checks extends { readonly [field: string]: Check }> = {
 /** Returns a suggestion for an unknown field: `did you mean "risk"?` */
 export type FieldHint = (field: string) => string | undefined;
 
-/** Throws if an object has other fields. */
 export function rejectUnknownFields(
   action: string,
   object: object,
@@ -153,10 +145,8 @@ export function rejectUnknownFields(
 }
 
 /**
- * Reads each field of an object once, checks the present ones, and returns them in a new object.
- *
- * @param checks The check of each field. Other fields are rejected.
- * @param place The name of a field in messages; by default its JSON Pointer.
+ * Reads each field of an object once, and returns the checked fields. Rejects unknown fields.
+ * `place` names a field in messages; by default it is the JSON Pointer.
  */
 export function readFields<Checks extends { readonly [field: string]: Check }>(
   action: string,
@@ -174,4 +164,38 @@ export function readFields<Checks extends { readonly [field: string]: Check }>(
   }
   // Each field contains the result of its own check.
   return read as ReadFields<Checks>;
+}
+
+// Calls of a host's functions: log hooks, listeners, predicates. Their errors and rejections are
+// logged. They affect neither a result nor the process, which an unhandled rejection would end:
+// TypeScript accepts an `async` function wherever the result is ignored.
+
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === "object" && value !== null &&
+    typeof (value as { readonly then?: unknown }).then === "function";
+}
+
+/** Receives the error of a hook. Must not throw. */
+export type HookLog = (error: unknown) => void;
+
+export const noop: HookLog = () => {};
+
+/** Calls a hook without awaiting it. */
+export function callHook(hook: () => unknown, log: HookLog): void {
+  try {
+    const answer = hook();
+    if (isThenable(answer)) Promise.resolve(answer).then(undefined, log);
+  } catch (error) {
+    log(error);
+  }
+}
+
+/**
+ * Returns the result of a function that must be synchronous. Throws for a promise, which would
+ * count as true. `advice` follows the reason in the message.
+ */
+export function assertSync<T>(answer: T, advice = ""): T {
+  if (!isThenable(answer)) return answer;
+  Promise.resolve(answer).then(undefined, noop);
+  return fail("use an answer", `it is a promise, and must be given at once${advice}`);
 }

@@ -38,9 +38,7 @@ const SETTLED = Promise.resolve();
 
 /** A wait that may end within a few turns. */
 export interface QuickWait<What> {
-  /** Returns true if it still waits. */
   waitsFor(what: What): boolean;
-  /** Sets up a timer and a listener. */
   watch(): void;
 }
 

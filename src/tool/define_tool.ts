@@ -5,6 +5,7 @@
 
 import {
   anyValue,
+  assertSync,
   attempt,
   type Check,
   checkFlag,
@@ -21,8 +22,6 @@ import {
   oneOf,
   readFields,
 } from "./check.ts";
-import { assertSync } from "./hook.ts";
-import { isToolId, isToolName, parseToolId, TOOL_NAME_RULE, toolId } from "./id.ts";
 import { copyJson, type JsonSchema, type JsonSchemaObject } from "./json.ts";
 import { checkOverflow } from "./result.ts";
 import { describe } from "./text.ts";
@@ -40,10 +39,19 @@ import {
   type ToolReader,
   type ViewedTool,
 } from "./tool.ts";
-import { checkCategory, checkRisk, deriveAnnotations, type ToolAnnotations } from "./traits.ts";
+import {
+  checkCategory,
+  checkRisk,
+  deriveAnnotations,
+  isToolId,
+  isToolName,
+  parseToolId,
+  TOOL_NAME_RULE,
+  type ToolAnnotations,
+  toolId,
+} from "./traits.ts";
 
 const EMPTY: readonly never[] = Object.freeze([]);
-/** The schema of a tool without parameters. */
 export const NO_PARAMETERS: JsonSchemaObject = copyJson(
   { type: "object", properties: {}, additionalProperties: false },
   "the default parameters",

@@ -36,7 +36,6 @@ export function setOwn(target: Record<string, unknown>, key: string, value: unkn
   } else target[key] = value;
 }
 
-/** Returns the members that are not `undefined`. */
 export function defined<Members extends object>(
   members: Members,
 ): { [Key in keyof Members]?: Exclude<Members[Key], undefined> } {
@@ -46,9 +45,7 @@ export function defined<Members extends object>(
 }
 
 /**
- * Returns true if two JSON values are equal. The order matters in lists, but not in objects.
- *
- * @param visit Called for each object and each list that is compared, to count the work.
+ * Compares two JSON values. `visit` is called for each compared object and list, to count the work.
  */
 export function jsonEqual(a: unknown, b: unknown, visit?: () => void): boolean {
   if (a === b) return true;
@@ -67,9 +64,8 @@ export function jsonEqual(a: unknown, b: unknown, visit?: () => void): boolean {
 }
 
 /**
- * Returns JSON with sorted keys. Two JSON values have the same text if and only if they are equal.
- *
- * @param visit Called for each object and each list, to count the work.
+ * Returns JSON with sorted keys, which is the same text for equal values. `visit` is called for
+ * each object and list, to count the work.
  */
 export function canonicalJson(value: unknown, visit?: () => void): string {
   // One text for all levels: joining each level would copy the text of a deep value at each level.
@@ -100,7 +96,6 @@ export const MAX_DEPTH = 256;
 export const STOPPED: unique symbol = Symbol();
 
 export interface JsonReaderOptions {
-  /** The maximum number of values. */
   readonly maxValues?: number;
   /** The maximum size of its JSON, in bytes. Reading stops as soon as the value exceeds it. */
   readonly maxBytes?: number;
@@ -209,11 +204,9 @@ const OPTIONS = { maxValues: 1_000_000, freezeTo: Infinity };
 const copies = new WeakSet<object>();
 
 /**
- * Copies JSON and freezes the copy deeply. Members that are `undefined` are omitted, as in
- * `JSON.stringify`. A result of it is returned unchanged: a tool that is created from another one
- * has the same schemas, which are compiled once.
- *
- * @throws {TypeError} If a part is not JSON; the message contains its JSON Pointer.
+ * Copies JSON and freezes the copy deeply. A result is returned unchanged, so that a tool that is
+ * made from another one has the same schemas, which are compiled once. Throws a `TypeError` with
+ * the JSON Pointer of a part that is not JSON.
  */
 export function copyJson<T>(value: T, what: string): T {
   if (copies.has(value as object)) return value;

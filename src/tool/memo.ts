@@ -1,6 +1,6 @@
 /** Values that are created once per key, and a map of bounded size. */
 
-/** The value that a map has for a key. Where it has none, `make` gives it, and the map keeps it. */
+/** Returns the value of a key, and creates it if the map has none. */
 export function once<Key, Value>(
   map: { get(key: Key): Value | undefined; set(key: Key, value: Value): unknown },
   key: Key,
@@ -24,7 +24,7 @@ export function groupBy<Key, Value>(
 const numbers = new WeakMap<object, number>();
 let count = 0;
 
-/** A number for an object in a key of text: another object has another one. */
+/** Returns a number that identifies an object in a key of text. */
 export function numberOf(object: object): number {
   return once(numbers, object, () => ++count);
 }

@@ -8,7 +8,5 @@ export * from "./define_tool.ts";
 export * from "./check.ts";
 export * from "./json.ts";
 export * from "./text.ts";
-export * from "./hook.ts";
 export * from "./clock.ts";
 export * from "./memo.ts";
-export * from "./id.ts";

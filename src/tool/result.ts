@@ -241,7 +241,6 @@ export function isSuspended(result: ToolResult): result is SuspendedCall {
 /** The result of one call. */
 export type ToolResult<Content = unknown> = ToolSuccess<Content> | ToolFailure;
 
-/** Details of a failure for `ToolResult.error`. */
 export interface FailureOptions {
   readonly issues?: readonly Issue[] | undefined;
   readonly retryable?: boolean | undefined;

@@ -40,10 +40,8 @@ export function cleanText(text: string, length: number): string {
 }
 
 /**
- * The arguments of a call as JSON for the person who approves it. Invisible characters are written as
- * `\\u{202e}`: the person sees exactly what runs.
- *
- * @returns The complete text, or `undefined` if it has more than `length` characters.
+ * Returns the arguments of a call as JSON for the person who approves it, with invisible characters
+ * as `\\u{202e}`; `undefined` if it has more than `length` characters.
  */
 export function argumentsText(args: unknown, length: number, indent?: number): string | undefined {
   const escape = (hidden: string): string => `\\u{${hidden.codePointAt(0)?.toString(16)}}`;
@@ -54,8 +52,7 @@ export function argumentsText(args: unknown, length: number, indent?: number): s
 }
 
 /**
- * Returns a short description of a value: text in quotes; for a list, an object or a function only
- * its kind.
+ * Describes a value in a few words: text in quotes; a list, an object or a function by its kind.
  */
 export function describe(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(clip(value, 100));
@@ -80,8 +77,8 @@ export function describeThrown(thrown: unknown, length: number = MAX_THROWN): st
 }
 
 /**
- * Returns true if `a` differs from `b` by at most `limit` typing errors: wrong, missing, additional
- * or swapped letters.
+ * Returns true if `a` differs from `b` by at most `errors` wrong, missing, additional or swapped
+ * letters.
  */
 export function isWithinEdits(a: string, b: string, errors: number): boolean {
   if (Math.abs(a.length - b.length) > errors) return false;
@@ -100,15 +97,13 @@ export function isWithinEdits(a: string, b: string, errors: number): boolean {
 /** The maximum length of an id: two parts of 128, and the colon. */
 const MAX_ID = 257;
 
-/** One turn may have several names that do not exist, so each must cost little. */
+/** One turn may contain several unknown names, so each must cost little. */
 const MAX_LOOKS = 1_000;
 
 /**
- * Returns ids that are similar to `wanted`, nearest first: equal except for case, separators or
- * namespace, or with up to two different letters, and at most one in three. Pass only ids that the
- * reader may see.
- *
- * @param ids The candidates, of which the first 1,000 are compared.
+ * Returns ids that are similar to `wanted`, nearest first, among the first 1,000: equal except for
+ * case, separators or namespace, or with at most two wrong letters, and one in three. Pass only ids
+ * that the reader may see.
  */
 export function nearIds(wanted: string, ids: Iterable<string>, limit = 3): readonly string[] {
   if (wanted.length > MAX_ID) return [];
@@ -141,10 +136,7 @@ function simplify(id: string): string {
   return id.toLowerCase().replace(/[^a-z0-9]/g, "");
 }
 
-/**
- * A hash that is quick and the same on every runtime: FNV-1a over UTF-16 units, in 32 bits. It keeps
- * no secret. Another seed and factor make another hash.
- */
+/** FNV-1a over UTF-16 units, in 32 bits: quick, the same on every runtime, and not for secrets. */
 export function fnv1a(
   text: string,
   seed: number = 0x811c9dc5,

@@ -4,7 +4,7 @@
  */
 
 import type { JsonSchema, JsonSchemaObject } from "./json.ts";
-import { assertSync, type HookLog } from "./hook.ts";
+import { assertSync, type HookLog } from "./check.ts";
 import type { Issue, OutputOverflow, ToolContent, ToolResult } from "./result.ts";
 import type { RiskLevel, ToolAnnotations, ToolCategory } from "./traits.ts";
 import type { ToolAvailabilityQuery, ToolContext, ToolInitContext } from "./context.ts";
@@ -27,7 +27,6 @@ export interface ToolIcon {
   readonly theme?: "light" | "dark";
 }
 
-/** The return value of a tool: a value, or a `ToolResult`. */
 type ToolReturn<Result> = Result | ToolResult<Result | ToolContent>;
 
 /** The return value of `execute`: a result, or a generator that returns the result. */
@@ -54,14 +53,11 @@ export interface ToolReader {
 
 /** The relation of a view to its tool. */
 export interface ViewedTool {
-  /** The tool of the view; it may be a view itself. */
   readonly tool: Tool;
   /**
-   * Converts valid arguments of the view to arguments of the original tool, and validates them
-   * against the schema of each tool in between. The call validates library schemas.
-   *
-   * @param issuesOf Validates a value against a schema.
-   * @returns The arguments, or issues with the view's names.
+   * Converts valid arguments of the view to arguments of the original tool, and validates them with
+   * `issuesOf` against the schema of each tool in between. The issues have the view's names. The
+   * call validates library schemas.
    */
   toOriginalArguments(
     args: unknown,
@@ -292,7 +288,6 @@ export type StandardResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly StandardIssue[] };
 
-/** Gives the JSON Schema of a Standard Schema's input or output side. */
 export interface StandardJsonSchemaConverter {
   readonly input: (options: { readonly target: string }) => Record<string, unknown>;
   readonly output: (options: { readonly target: string }) => Record<string, unknown>;

@@ -1,7 +1,48 @@
-/** The traits by which tools are selected: risk, category and hints. */
+/**
+ * Identity, and the traits by which tools are selected: risk, category and hints. An id is
+ * `namespace:name`, or `name` alone, each 1 to 128 letters, digits, `_`, `.` or `-`, so an id splits
+ * in one way only.
+ */
 
 import { type Check, checkWord, fail, oneOf } from "./check.ts";
 import { describe } from "./text.ts";
+
+const PART = "[A-Za-z0-9_.-]{1,128}";
+const NAME = RegExp(`^${PART}$`);
+const ID = RegExp(`^(${PART}:)?${PART}$`);
+
+/** The rule for names and namespaces, for messages. */
+export const TOOL_NAME_RULE = '1 to 128 letters, digits, "_", "." or "-"';
+
+export function isToolName(value: unknown): value is string {
+  return typeof value === "string" && NAME.test(value);
+}
+
+export function isToolId(value: unknown): value is string {
+  return typeof value === "string" && ID.test(value);
+}
+
+/**
+ * Makes an id of a name and an optional namespace.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { toolId } from "@plue/tools";
+ *
+ * assert.equal(toolId("status", "chain"), "chain:status");
+ * assert.equal(toolId("file-read"), "file-read");
+ * ```
+ */
+export function toolId(name: string, namespace?: string): string {
+  return namespace === undefined ? name : `${namespace}:${name}`;
+}
+
+/** Splits an id into its namespace (if any) and its name. */
+export function parseToolId(id: string): { readonly namespace?: string; readonly name: string } {
+  const colon = id.indexOf(":");
+  return colon === -1 ? { name: id } : { namespace: id.slice(0, colon), name: id.slice(colon + 1) };
+}
 
 /** The levels, from harmless to critical. The index of a level is its rank. */
 export const RISK_LEVELS = ["safe", "low", "medium", "high", "critical"] as const;
@@ -27,7 +68,6 @@ export function riskRank(level: RiskLevel): number {
   return RISK_LEVELS.indexOf(level);
 }
 
-/** Compares two levels, for sorting: negative when `a` is the lesser risk. */
 export function compareRisk(a: RiskLevel, b: RiskLevel): number {
   return riskRank(a) - riskRank(b);
 }
@@ -83,7 +123,6 @@ export interface ToolAnnotations {
   readonly openWorldHint?: boolean;
 }
 
-/** The fields of a tool that hints follow from. */
 export interface AnnotatedFields {
   readonly risk: RiskLevel;
   readonly category: string | undefined;

@@ -1,8 +1,222 @@
 /**
- * The default schema engine, what uses it by default, and `defineTool` with types inferred from
- * TypeBox and JSON Schema. The folder's table of contents.
+ * The default schema engine, the registry and the dispatcher that use it, and `defineTool` with types
+ * inferred from TypeBox and JSON Schema. The engine generates code where that is allowed, and
+ * interprets elsewhere; the formats are TypeBox's.
  */
 
+import * as Formats from "typebox/format";
+import {
+  type SelectableToolHost,
+  ToolDispatcher as CoreToolDispatcher,
+  type ToolDispatcherOptions,
+} from "../../execute/mod.ts";
+import {
+  createToolIndex,
+  type ToolAnswer,
+  type ToolIndex,
+  ToolRegistry as FullRegistry,
+  type ToolRegistryOptions as FullRegistryOptions,
+} from "../../registry/mod.ts";
+import {
+  ASSERTED_FORMATS,
+  CheckGenerator,
+  type Dialect,
+  hardened,
+  type Hardening,
+  isSchemaEngine,
+  type NormalizedSchema,
+  normalizeSchema,
+  type SchemaEngine,
+  SchemaInterpreter,
+  type SchemaValidator,
+  vagueIssue,
+  withSchemaCheck,
+} from "../../schema/mod.ts";
+import type { Toolset } from "../../select/mod.ts";
+import { describeThrown, fail, type Issue, type JsonSchema } from "../../tool/mod.ts";
+
 export * from "./define_tool.ts";
-export * from "./typebox_engine.ts";
-export * from "./defaults.ts";
+
+/** Options for {@linkcode typeboxEngine}. */
+export interface TypeboxEngineOptions {
+  /**
+   * `assert`: every format that draft-07 or 2020-12 names is checked, any other is an annotation.
+   * `annotate`: all are annotations.
+   *
+   * @default {"assert"}
+   */
+  readonly formats?: "assert" | "annotate";
+  /**
+   * Whether to compile to JavaScript where the runtime allows it. `false` always interprets, which
+   * takes microseconds instead of some ten nanoseconds, and has the same verdicts.
+   *
+   * @default {true}
+   */
+  readonly codeGeneration?: boolean;
+}
+
+/**
+ * Creates the engine. It has no state: two engines with the same options are equal.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { typeboxEngine } from "@plue/tools";
+ *
+ * const days = typeboxEngine().compile({ type: "integer", minimum: 1 }, "2020-12");
+ *
+ * assert.equal(days.check(3), true);
+ * assert.equal(days.issues(0)[0]?.message, "The value must be at least 1");
+ * ```
+ *
+ * @param options Which formats to assert, and whether code may be generated.
+ * @returns The engine.
+ */
+export function typeboxEngine(options: TypeboxEngineOptions = {}): SchemaEngine {
+  const { formats = "assert", codeGeneration = true } = options;
+  const asserted = formats === "assert" ? ASSERTED_FORMATS : new Set<string>();
+  return withSchemaCheck({
+    name: "typebox",
+    compile(schema: JsonSchema, dialect: Dialect, hardening?: Hardening): SchemaValidator {
+      const form = normalizeSchema(schema, dialect, { formats: asserted });
+      let interpreter: SchemaInterpreter | undefined;
+      const find = (value: unknown, maxSteps?: number): readonly Issue[] =>
+        (interpreter ??= new SchemaInterpreter(form, Formats.Test, hardening))
+          .issues(value, maxSteps);
+      const issues = (value: unknown): readonly Issue[] => {
+        const found = find(value);
+        return found.length > 0 ? found : [vagueIssue()];
+      };
+      const caches = hardening?.repeatsParts(form) ?? false;
+      const check = (codeGeneration ? compile(form, caches, hardening) : undefined) ??
+        ((value) => find(value, Infinity).length === 0);
+      return hardening?.boundSteps(form, caches, { check, issues }) ?? { check, issues };
+    },
+  });
+}
+
+/** Compiles a schema; returns `undefined` where code may not be generated. */
+function compile(
+  form: NormalizedSchema,
+  caches: boolean,
+  hardening: Hardening | undefined,
+): ((value: unknown) => boolean) | undefined {
+  let run: (value: unknown) => boolean;
+  try {
+    run = new CheckGenerator(form, Formats.Test, hardening?.compilePattern, caches).generate();
+  } catch (cause) {
+    // Code may not be generated, or is too deep for the stack. By name: an error of another realm is
+    // not `instanceof` this one's EvalError.
+    if (/^(Eval|Range)Error$/.test((cause as Error).name)) return undefined;
+    throw new SyntaxError(`Cannot compile the schema: ${describeThrown(cause)}`, { cause });
+  }
+  return (value) => {
+    try {
+      return run(value);
+    } catch {
+      // A value that exhausts the stack does not fit.
+      return false;
+    }
+  };
+}
+
+let engine: SchemaEngine | undefined;
+
+/** One hardened engine for all, so that a schema in two registries is compiled once. */
+export function defaultEngine(): SchemaEngine {
+  return engine ??= hardened(typeboxEngine());
+}
+
+/** Returns the hardened engine; other values unchanged, so that the core rejects them. */
+function harden(engine: SchemaEngine): SchemaEngine {
+  return isSchemaEngine(engine) ? hardened(engine) : engine;
+}
+
+/** Options for {@linkcode ToolRegistry}. */
+export interface ToolRegistryOptions extends Omit<FullRegistryOptions, "engine"> {
+  /**
+   * Checks the tools' schemas when they are registered, and compiles them. It is hardened: see
+   * `hardened`.
+   *
+   * @default {typeboxEngine()}
+   */
+  readonly engine?: SchemaEngine | undefined;
+  /**
+   * Creates the index for `searchTools`.
+   *
+   * @default {createToolIndex}
+   */
+  readonly index?: (() => ToolIndex<ToolAnswer>) | undefined;
+}
+
+/**
+ * The mutable set of all tools: unique ids, change events, and each tool's life from `init` to
+ * `dispose`. Callers use it through toolsets, which `select` creates.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolRegistry } from "@plue/tools";
+ *
+ * await using registry = new ToolRegistry({
+ *   tools: [{ name: "echo", description: "Says it again.", risk: "safe" }],
+ * });
+ * const changes: string[] = [];
+ * registry.subscribe(({ type, tool }) => changes.push(`${type} ${tool.id}`));
+ * registry.registerTool({ name: "rm", description: "Deletes a file.", risk: "high" });
+ *
+ * assert.deepEqual(registry.ids, ["echo", "rm"]);
+ * assert.deepEqual(changes, ["added rm"]);
+ * assert.deepEqual(registry.getToolsByRiskLevel("low").map((tool) => tool.id), ["echo"]);
+ * assert.equal(registry.searchTools("delete files")[0]?.id, "rm");
+ * ```
+ */
+export class ToolRegistry extends FullRegistry {
+  /** @throws {TypeError | RangeError} If an option or one of the tools is invalid. */
+  constructor(options: ToolRegistryOptions = {}) {
+    // Every option is optional, so a list of tools would pass for options without tools.
+    if (Array.isArray(options)) fail("make a registry", "its tools go into the option tools");
+    const { engine = defaultEngine(), index = createToolIndex } = options;
+    super({ ...options, engine: harden(engine), index });
+  }
+}
+
+/**
+ * Runs calls of the tools in a toolset: from a model's arguments to a valid result, or a failure
+ * for the model. It never rejects or throws because of a call.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { buildToolset, defineTool, ToolDispatcher } from "@plue/tools";
+ *
+ * const toolset = buildToolset([
+ *   defineTool({
+ *     name: "add",
+ *     description: "Adds two numbers.",
+ *     parameters: {
+ *       type: "object",
+ *       properties: { a: { type: "number" }, b: { type: "number" } },
+ *       required: ["a", "b"],
+ *     },
+ *     execute: ({ a, b }) => a + b,
+ *   }),
+ * ]);
+ * const dispatcher = new ToolDispatcher(toolset);
+ *
+ * const sum = await dispatcher.dispatch({ name: "add", arguments: '{"a":2,"b":40}' });
+ * assert.equal(sum.ok && sum.content, 42);
+ * ```
+ */
+export class ToolDispatcher extends CoreToolDispatcher {
+  /**
+   * @param source The tools that may be called: a toolset, or a registry for all of its tools. A
+   * registry is followed as it changes, and compiles with its own engine.
+   * @param options The layers, limits and clock. `engine` is for a toolset that was created from a
+   * list; by default {@linkcode typeboxEngine}.
+   * @throws {TypeError | RangeError} If an option is invalid.
+   */
+  constructor(source: Toolset | SelectableToolHost, options: ToolDispatcherOptions = {}) {
+    super(source, { ...options, engine: harden(options.engine ?? defaultEngine()) });
+  }
+}

@@ -271,7 +271,7 @@ class WordIndex implements ToolIndex {
   }
 }
 
-/** Returns the terms of a tool with their weights. Adds new words to the vocabulary. */
+/** Adds new words to the vocabulary. */
 function readTool(
   tool: Tool,
   vocabulary: Vocabulary,

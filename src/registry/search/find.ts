@@ -104,10 +104,10 @@ const OPTIONS = { limit: wholeFrom(0), minScore: numberFrom(0) } satisfies {
   readonly [Name in keyof ToolSearchOptions]-?: Check;
 };
 
-/** Gives the index that a source keeps of all its tools, by the source. */
+/** The functions that return the index of all tools of a source. */
 export const providedIndexes: WeakMap<ToolSource, () => ToolIndex<ToolAnswer>> = new WeakMap();
 
-/** The available tools of a toolset that fit a query. The index may have others, too. */
+/** Finds the available tools of a toolset that match a query. */
 export function findTools(
   toolset: Toolset,
   query: string,
@@ -136,7 +136,7 @@ export function findTools(
     : found(toolset, answer, most);
 }
 
-/** Of hits, the tools that the caller still sees: an index of others may not have looked. */
+/** Keeps the hits that the caller sees, because an index may ignore `among`. */
 function found(toolset: Toolset, answer: readonly ToolHit[], most: number): FoundTools {
   const tools: Tool[] = [];
   const hits: ToolHit[] = [];

@@ -63,13 +63,11 @@ export const FIELDS: readonly ToolField[] = [
 /** The fields whose words stay in order: name, title and description. */
 export const ORDERED: readonly number[] = [0, 1, 5];
 
-/** A word of the tools. */
 export interface Term {
   readonly word: string;
   readonly postings: number[];
 }
 
-/** An indexed tool. */
 export interface Entry {
   readonly id: string;
   /** The terms of each field of {@linkcode FIELDS}. */
@@ -121,10 +119,8 @@ export interface Query {
   readonly action: number;
 }
 
-/** Two neighbouring words of a query. */
 export type WordPair = readonly [first: QueryWord, second: QueryWord, parts: number];
 
-/** The arrays of a ranking, by slot. See the picture above. */
 export interface Arrays {
   readonly scores: Float32Array;
   readonly missing: Float32Array;
@@ -133,14 +129,12 @@ export interface Arrays {
   readonly literal: Uint8Array;
 }
 
-/** The scores of the tools for a part of a query. */
 export interface Ranking extends Arrays {
   /** The discount per unit of `missing`. */
   readonly discount: number;
   readonly highest: number;
 }
 
-/** A found tool. */
 export interface Ranked {
   readonly slot: number;
   readonly score: number;
@@ -204,10 +198,7 @@ function brevity(words: number): number {
   return Math.max(0, (MANY_WORDS - words) / (MANY_WORDS - 1));
 }
 
-/**
- * Returns the best `count` tools, best first. A tool with a word of the query itself comes before
- * tools that only have synonyms.
- */
+/** Returns the best `count` tools, best first. */
 export function rank(
   entries: readonly (Entry | undefined)[],
   query: Query,
@@ -358,7 +349,6 @@ export function slotIn(posting: number): number {
   return posting / STEPS | 0;
 }
 
-/** Returns how many visible tools have a term. */
 export function countVisible(term: Term | undefined, { shown }: View): number {
   if (term === undefined || shown === undefined) return term?.postings.length ?? 0;
   let found = 0;

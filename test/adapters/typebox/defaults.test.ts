@@ -9,7 +9,7 @@ import {
 } from "../../../mod.ts";
 import { Registry } from "../../../src/core.ts";
 import { hardened, withSchemaCheck } from "../../../src/schema/mod.ts";
-import { defaultEngine } from "../../../src/adapters/typebox/defaults.ts";
+import { defaultEngine } from "../../../src/adapters/typebox/mod.ts";
 import { makeTool } from "../../../src/tool/mod.ts";
 
 const double: Tool = makeTool({
