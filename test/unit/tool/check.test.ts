@@ -13,7 +13,7 @@ import {
   wholeFrom,
 } from "../../../src/tool/mod.ts";
 
-describe("refuse()", () => {
+describe("fail()", () => {
   it("contains the failed action and the reason", () => {
     const cause = new Error("inner");
     const error = assertThrows(() => fail("open it", "it is locked", cause), TypeError);
@@ -26,7 +26,7 @@ describe("refuse()", () => {
   });
 });
 
-describe("must()", () => {
+describe("createCheck()", () => {
   const checkEven = createCheck(
     "an even number",
     (value): value is number => typeof value === "number" && value % 2 === 0,

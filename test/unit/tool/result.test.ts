@@ -3,21 +3,12 @@ import { describe, it } from "bun:test";
 import { FAILURE_CODES, isFailureCode, isToolResult, ToolResult } from "../../../src/tool/mod.ts";
 
 describe("ToolResult.ok()", () => {
-  it("is a success with the content", () => {
+  it("returns a success with the content, of no duration by default", () => {
     assertEquals(ToolResult.ok({ a: 1 }, 12), { ok: true, content: { a: 1 }, durationMs: 12 });
-  });
-
-  it("took no time unless told", () => {
-    assertEquals(ToolResult.ok(1).durationMs, 0);
-  });
-
-  it("may have no content", () => {
     assertEquals(JSON.stringify(ToolResult.ok(undefined)), '{"ok":true,"durationMs":0}');
   });
-});
 
-describe("ToolResult.ok() of a result", () => {
-  it("is rejected, because models would receive data for the application only", () => {
+  it("rejects a result, because models would receive data for the application only", () => {
     const blocks = ToolResult.blocks([{ type: "text", text: "a" }], { metadata: { id: 1 } });
     for (const result of [blocks, ToolResult.ok(1), ToolResult.error("The disk is full")]) {
       assertThrows(() => ToolResult.ok(result), TypeError, "its content is one; return that");
@@ -26,7 +17,7 @@ describe("ToolResult.ok() of a result", () => {
 });
 
 describe("ToolResult.error()", () => {
-  it("is a failure with code and message, and nothing that was not said", () => {
+  it("returns a failure with code and message, and no other fields", () => {
     assertEquals(ToolResult.error("denied", "Not you"), {
       ok: false,
       error: { code: "denied", message: "Not you", retryable: false },
@@ -35,19 +26,11 @@ describe("ToolResult.error()", () => {
   });
 
   // Specification: "public static ToolResult Error(string error)".
-  it("is a failure with the code threw, where only the message is given", () => {
-    assertEquals(ToolResult.error("The disk is full"), {
-      ok: false,
-      error: { code: "threw", message: "The disk is full", retryable: false },
-      durationMs: 0,
+  for (const message of ["The disk is full", "denied"]) {
+    it(`returns a failure with the code threw for the message "${message}" alone`, () => {
+      assertEquals(ToolResult.error(message).error, { code: "threw", message, retryable: false });
     });
-    // Also where the message is the name of a code.
-    assertEquals(ToolResult.error("denied").error, {
-      code: "threw",
-      message: "denied",
-      retryable: false,
-    });
-  });
+  }
 
   for (const message of [undefined, null, 1]) {
     it(`rejects the message ${message}`, () => {
@@ -76,12 +59,6 @@ describe("ToolResult.error()", () => {
       },
     );
   });
-
-  for (const code of Object.keys(FAILURE_CODES).filter(isFailureCode)) {
-    it(`returns whether "${code}" is retryable`, () => {
-      assertEquals(ToolResult.error(code, "").error.retryable, FAILURE_CODES[code].retryable);
-    });
-  }
 
   it("lets the caller say whether it is worth another try", () => {
     assertEquals(ToolResult.error("threw", "", { retryable: true }).error.retryable, true);
@@ -132,43 +109,17 @@ describe("isToolResult()", () => {
 });
 
 describe("FAILURE_CODES", () => {
-  it("is the closed set of codes", () => {
-    assertEquals(Object.keys(FAILURE_CODES), [
-      "unknown_tool",
-      "unavailable",
-      "denied",
-      "not_executable",
-      "invalid_arguments",
-      "invalid_result",
-      "approval_required",
-      "input_required",
-      "input_unavailable",
-      "ticket_refused",
-      "aborted",
-      "timeout",
-      "transaction_failed",
-      "output_too_large",
-      "overloaded",
-      "threw",
-    ]);
-  });
+  const CODES = "unknown_tool unavailable denied not_executable invalid_arguments invalid_result " +
+    "approval_required input_required input_unavailable ticket_refused aborted timeout " +
+    "transaction_failed output_too_large overloaded threw";
 
-  it("lists the transient failures", () => {
-    const retryable = Object.entries(FAILURE_CODES)
-      .filter(([, { retryable }]) => retryable)
-      .map(([code]) => code);
+  it("is the closed set of codes, of which the transient ones are retryable", () => {
+    const codes = Object.keys(FAILURE_CODES).filter(isFailureCode);
+    assertEquals(codes, CODES.split(" "));
+    const retryable = codes.filter((code) => FAILURE_CODES[code].retryable);
     assertEquals(retryable, ["unavailable", "aborted", "timeout", "overloaded"]);
+    assertEquals(codes.filter((code) => ToolResult.error(code, "").error.retryable), retryable);
+    const others = ["", "THREW", "constructor", "__proto__", "toString", 1, null, undefined];
+    assertEquals(others.filter(isFailureCode), []);
   });
-});
-
-describe("isFailureCode()", () => {
-  it("accepts every code", () => {
-    assertEquals(Object.keys(FAILURE_CODES).every(isFailureCode), true);
-  });
-
-  for (const other of ["", "THREW", "constructor", "__proto__", "toString", 1, null, undefined]) {
-    it(`rejects ${JSON.stringify(other) ?? "undefined"}`, () => {
-      assertEquals(isFailureCode(other), false);
-    });
-  }
 });

@@ -13,20 +13,11 @@ describe("isStandardSchema()", () => {
     assertEquals(isStandardSchema(Object.assign(() => 0, { "~standard": standard })), true);
   });
 
-  const others: readonly (readonly [string, unknown])[] = [
-    ["a JSON Schema", { type: "object" }],
-    ["a mark that cannot validate", { "~standard": { version: 1, vendor: "test" } }],
-    ["a mark that is null", { "~standard": null }],
-    ["a mark that is a string", { "~standard": "yes" }],
-    ["a function without the mark", () => 0],
-    ["true", true],
-    ["a string", "schema"],
-    ["null", null],
-    ["undefined", undefined],
-  ];
-  for (const [name, value] of others) {
-    it(`rejects ${name}`, () => {
-      assertEquals(isStandardSchema(value), false);
-    });
-  }
+  it("rejects other values", () => {
+    const others = [
+      ...[{ type: "object" }, { "~standard": { version: 1, vendor: "test" } }, () => 0, true],
+      ...[{ "~standard": null }, { "~standard": "yes" }, "schema", null, undefined],
+    ];
+    assertEquals(others.filter(isStandardSchema), []);
+  });
 });

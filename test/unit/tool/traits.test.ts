@@ -4,40 +4,69 @@ import {
   compareRisk,
   deriveAnnotations,
   isRiskLevel,
+  isToolId,
+  isToolName,
   KNOWN_CATEGORIES,
+  parseToolId,
   RISK_LEVELS,
   riskRank,
+  toolId,
 } from "../../../src/tool/mod.ts";
 
-describe("isRiskLevel()", () => {
-  for (const level of RISK_LEVELS) {
-    it(`accepts "${level}"`, () => {
-      assertEquals(isRiskLevel(level), true);
-    });
-  }
+const NAMES = ["a", "file-read", "file_read", "file.read", "0", "-", "constructor", "__proto__"];
+const NOT_NAMES = [
+  "",
+  " ",
+  "a b",
+  "a:b",
+  "a/b",
+  "é",
+  "a\n",
+  "\na",
+  "a\u0000",
+  "名",
+  "a".repeat(129),
+];
+const NOT_STRINGS = [undefined, null, 1, true, {}, ["a"], Symbol("a")];
+const LONG = "n".repeat(128);
 
-  for (const other of ["", "SAFE", "none", "constructor", "__proto__", 0, null, undefined, []]) {
-    it(`rejects ${JSON.stringify(other) ?? "undefined"}`, () => {
-      assertEquals(isRiskLevel(other), false);
+const predicates: readonly (readonly [
+  what: string,
+  predicate: (value: unknown) => boolean,
+  accepted: readonly unknown[],
+  rejected: readonly unknown[],
+])[] = [
+  ["isToolName()", isToolName, [...NAMES, LONG], [...NOT_NAMES, ...NOT_STRINGS]],
+  ["isToolId()", isToolId, [...NAMES, "chain:status", "a:b", `${LONG}:${LONG}`], [
+    ...["", ":", ":a", "a:", "a:b:c", "a: b", "a:b\n", `a:${LONG}n`],
+    ...NOT_STRINGS,
+  ]],
+  ["isRiskLevel()", isRiskLevel, RISK_LEVELS, [
+    ...["", "SAFE", "none", "constructor", "__proto__", 0, null, undefined, []],
+  ]],
+];
+for (const [what, predicate, accepted, rejected] of predicates) {
+  describe(what, () => {
+    it("accepts the valid values, and no others", () => {
+      assertEquals(accepted.filter((value) => !predicate(value)), []);
+      assertEquals(rejected.filter(predicate), []);
     });
-  }
-});
+  });
+}
 
-describe("riskRank()", () => {
-  it("counts from 0 for safe to 4 for critical", () => {
-    assertEquals(RISK_LEVELS.map(riskRank), [0, 1, 2, 3, 4]);
-    assertEquals(riskRank("safe"), 0);
-    assertEquals(riskRank("critical"), 4);
+describe("toolId()", () => {
+  it("joins a namespace and a name, which parseToolId() splits", () => {
+    assertEquals([toolId("file-read"), toolId("status", "chain")], ["file-read", "chain:status"]);
+    assertEquals(parseToolId("file-read"), { name: "file-read" });
+    assertEquals(parseToolId("chain:status"), { namespace: "chain", name: "status" });
   });
 });
 
-describe("compareRisk()", () => {
-  it("sorts from harmless to critical", () => {
+describe("riskRank() and compareRisk()", () => {
+  it("order the levels from safe to critical", () => {
+    assertEquals(RISK_LEVELS.map(riskRank), [0, 1, 2, 3, 4]);
     const levels = (["critical", "low", "safe", "high", "medium"] as const).toSorted(compareRisk);
     assertEquals(levels, ["safe", "low", "medium", "high", "critical"]);
-  });
-
-  it("is 0 for the same level", () => {
     assertEquals(compareRisk("high", "high"), 0);
   });
 });
