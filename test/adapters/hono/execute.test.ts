@@ -181,14 +181,6 @@ describe("POST /tools/:id/execute as an event stream", () => {
     assertEquals(inFlight(), 0);
   });
 
-  it("ends the call of a tool that never ends with its reader", async () => {
-    const { run, started, inFlight } = bench();
-    const response = await run("deaf");
-    await started.promise;
-    await response.body?.cancel();
-    assertEquals(inFlight(), 0);
-  });
-
   it("ends a tool that never ends at its timeout", async () => {
     const { run } = bench({ dispatch: { timeoutMs: 1 } });
     const [event] = await allEvents(await run("deaf"));
@@ -301,31 +293,6 @@ describe("POST /executions/:callId/abort", () => {
     assertEquals((await app.request(`${BASE}/executions/c/abort`, abort)).status, 202);
     const response = await answer;
     assertEquals([response.status, (await problemOf(response)).code], [499, "aborted"]);
-  });
-
-  it("aborts every call that has the name", async () => {
-    const { app, run, started } = bench();
-    const first = allEvents(await run("wait", { callId: "twin" }));
-    const second = allEvents(await run("wait", { callId: "twin" }));
-    await started.promise;
-    assertEquals((await app.request(`${BASE}/executions/twin/abort`, abort)).status, 202);
-    for (const events of [await first, await second]) assertEquals(events.length, 1);
-    assertEquals((await app.request(`${BASE}/executions/twin/abort`, abort)).status, 404);
-  });
-
-  it("finds the other call of a name when one has ended", async () => {
-    for (const endsFirst of ["first", "second"] as const) {
-      const { app, run, inFlight } = bench();
-      const calls = {
-        first: await run("wait", { callId: "twin" }),
-        second: await run("wait", { callId: "twin" }),
-      };
-      await calls[endsFirst].body?.cancel();
-      assertEquals(inFlight(), 1);
-      assertEquals((await app.request(`${BASE}/executions/twin/abort`, abort)).status, 202);
-      await allEvents(calls[endsFirst === "first" ? "second" : "first"]);
-      assertEquals(inFlight(), 0);
-    }
   });
 
   it("reaches only the caller's own calls", async () => {

@@ -1,7 +1,5 @@
-import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { assertEquals, assertStringIncludes } from "@std/assert";
 import { explorer } from "@plue/tools/explorer";
-import { createToolHandler, type ToolHandlerOptions } from "@plue/tools/hono";
-import { ToolRegistry } from "@plue/tools";
 import { describe, it } from "bun:test";
 import { BASE, handler, problemOf } from "./support.ts";
 
@@ -42,14 +40,5 @@ describe("GET / with explorer", () => {
 
   it("is missing without the option", async () => {
     assertEquals((await problemOf(await handler().request(`${BASE}/`))).code, "not_found");
-  });
-
-  it("rejects values that are not a page", () => {
-    const options = { explorer: true } as unknown as ToolHandlerOptions;
-    assertThrows(
-      () => createToolHandler(new ToolRegistry({ tools: [] }), options),
-      TypeError,
-      "explorer",
-    );
   });
 });

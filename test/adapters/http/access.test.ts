@@ -1,9 +1,7 @@
 import { describe, it } from "bun:test";
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { createToolHandler, jwtAuth } from "@plue/tools/hono";
-import { createMcpEndpoint } from "@plue/tools/mcp";
-import { assertMatches, BASE, execution, sampleRegistry } from "../hono/support.ts";
-import { SAFE } from "../hono/transcript.ts";
+import { BASE, execution, sampleRegistry } from "../hono/support.ts";
 import { AUDIENCE, bearer, createIssuer, ISSUER, NOW, SECONDS } from "./tokens.ts";
 
 const issuer = await createIssuer();
@@ -128,23 +126,5 @@ describe("access", () => {
   it("does not call a token invalid that was not shown", async () => {
     const response = await app.request(`${BASE}/tools`);
     assertEquals(response.headers.get("www-authenticate")?.includes("error"), false);
-  });
-});
-
-describe("a stream of changes", () => {
-  it("can neither be embedded by another site nor be taken for another type", async () => {
-    const registry = sampleRegistry();
-    const events = { headers: { accept: "text/event-stream" } };
-    const mcp = createMcpEndpoint(registry);
-    for (
-      const response of [
-        await createToolHandler(registry).request(`${BASE}/events`),
-        await mcp.fetch(new Request(`${BASE}/mcp`, events)),
-      ]
-    ) {
-      await response.body?.cancel();
-      assertEquals(response.status, 200);
-      assertMatches(Object.fromEntries(response.headers), SAFE);
-    }
   });
 });

@@ -71,28 +71,6 @@ describe("composeToolHandler()", () => {
     assertEquals(answers[0], answers[1]);
   });
 
-  it("authorizes callers, and shows each of them its own tools", async () => {
-    const options: Omit<ComposedHandlerOptions, "parts"> = {
-      authorize: (request) =>
-        request.headers.get("authorization") === "Bearer x"
-          ? { role: "control" }
-          : new Response(null, { status: 401 }),
-    };
-    const parts = [serveListing(), serveExecution()];
-    assertEquals((await send(parts, "/tools", {}, options)).status, 401);
-    assertEquals((await send(parts, "/tools/echo/execute", call, options)).status, 401);
-    const headers = { authorization: "Bearer x" };
-    const ids = await idsOf(await send(parts, "/tools", { headers }, options));
-    assertEquals(ids.includes("task:approve"), true);
-    assertEquals((await idsOf(await send(parts, "/tools"))).includes("task:approve"), false);
-  });
-
-  it("closes execution without authorize and openExecution", async () => {
-    const closed = { openExecution: false };
-    const response = await send([serveExecution()], "/tools/echo/execute", call, closed);
-    assertEquals((await problemOf(response)).code, "execution_closed");
-  });
-
   it("rejects other hosts, except on the route for health checks", async () => {
     const { fetch } = composeToolHandler(registry, { parts: [serveListing(), serveHealth()] });
     const statuses = [];
@@ -215,15 +193,6 @@ describe("composeToolHandler()", () => {
     assertEquals([wrong.status, wrong.headers.get("allow")], [405, "GET, HEAD"]);
     const calls = await send([serveCalls()], "/calls/x", { method: "PUT" });
     assertEquals(calls.headers.get("allow"), "GET, HEAD, POST, DELETE");
-  });
-
-  it("rejects values that are not parts, and options of createToolHandler()", () => {
-    for (const options of [{ parts: [{}] }, { parts: serveListing() }, { parts: [], cors: true }]) {
-      assertThrows(
-        () => composeToolHandler(registry, options as unknown as ComposedHandlerOptions),
-        TypeError,
-      );
-    }
   });
 });
 

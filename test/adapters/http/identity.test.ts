@@ -1,6 +1,6 @@
 import { describe, it } from "bun:test";
-import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
-import { type Caller, createToolHandler, type ToolHandlerOptions } from "@plue/tools/hono";
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import type { Caller, ToolHandlerOptions } from "@plue/tools/hono";
 import { BASE, execute, handler, idsOf, sampleRegistry } from "../hono/support.ts";
 
 const as = (caller: Caller): ToolHandlerOptions => ({ authorize: () => caller });
@@ -75,35 +75,4 @@ describe("authorize", () => {
     assertEquals([response.status, (await response.text()).includes("sesame")], [500, false]);
     assertEquals(errors.length, 1);
   });
-});
-
-describe("createToolHandler()", () => {
-  for (
-    const options of [
-      { allowedHosts: ["localhost:80x"] },
-      { allowedHosts: ["localhost:8787"] },
-      { allowedHosts: ["a/b"] },
-      { allowedHosts: ["*.example.com"] },
-      { allowedOrigins: ["https://*.example.com"] },
-      { allowedOrigins: ["*"] },
-      { allowedOrigins: ["app.example.com"] },
-      { allowedOrigins: ["https://app.example.com/"] },
-      { maxBodyBytes: 0 },
-      { openExecutoin: true },
-      { openExecution: "false" },
-      { openExplain: 1 },
-      { authorize: 5 },
-      { selection: { maxRisk: "lwo" } },
-      { dispatcher: {} },
-      { onError: 3 },
-      { allowedHosts: "localhost" },
-      { maxStreams: 0.5 },
-    ] as unknown as ToolHandlerOptions[]
-  ) {
-    it(`rejects the options ${JSON.stringify(options)}`, () => {
-      const error = assertThrows(() => createToolHandler(sampleRegistry(), options));
-      assert(error instanceof TypeError || error instanceof RangeError);
-      assertStringIncludes(error.message, "Cannot ");
-    });
-  }
 });

@@ -1,5 +1,5 @@
 import { describe, it } from "bun:test";
-import { assert, assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { sign } from "hono/jwt";
 import {
   type Caller,
@@ -142,9 +142,12 @@ describe("jwtAuth()", () => {
     assertEquals(await ask(confused, { algorithms: ["ES256"] }), 401);
   });
 
-  it("rejects texts that are not tokens, and does not echo them", async () => {
+  it("rejects changed tokens and texts that are not tokens", async () => {
+    const [header, , signature] = (await issuer.token({ role: "impl" })).split(".");
+    const [, claims] = (await issuer.token({ role: "control" })).split(".");
     for (
       const token of [
+        `${header}.${claims}.${signature}`,
         "a",
         "a.b",
         "a.b.c",
@@ -157,12 +160,6 @@ describe("jwtAuth()", () => {
         `${"a".repeat(9_000)}.b.c`,
       ]
     ) assertEquals(await ask(token), 401, token.slice(0, 40));
-  });
-
-  it("rejects a changed token", async () => {
-    const [header, , signature] = (await issuer.token({ role: "impl" })).split(".");
-    const [, claims] = (await issuer.token({ role: "control" })).split(".");
-    assertEquals(await ask(`${header}.${claims}.${signature}`), 401);
   });
 
   it("requires the scopes of requiredScopes", async () => {
@@ -195,30 +192,6 @@ describe("jwtAuth()", () => {
     ) as Response;
     assertEquals(other.status, 401);
   });
-
-  for (
-    const [what, options] of [
-      ["no keys", { keys: undefined }],
-      ["an empty list of keys", { keys: [] }],
-      ["keys and a secret", { secret: "x".repeat(32) }],
-      ["a shared secret among the keys", { keys: [{ kty: "oct", k: "AA" }] }],
-      ["a short secret", { keys: undefined, secret: "short" }],
-      ["no issuer", { issuer: undefined }],
-      ["no audience", { audience: undefined }],
-      ["an empty audience", { audience: "" }],
-      ["no audiences", { audience: [] }],
-      ["HS256 with public keys", { algorithms: ["HS256"] }],
-      ["no algorithms", { algorithms: [] }],
-      ["none", { algorithms: ["none"] }],
-      ["a tolerance without end", { clockToleranceS: Infinity }],
-      ["keys over http", { keys: undefined, jwksUrl: "http://issuer.example/jwks" }],
-      ["a resource that is no URL", { resource: "tools" }],
-    ] as const
-  ) {
-    it(`rejects ${what}`, () => {
-      assertThrows(() => jwtAuth({ ...OPTIONS, ...options } as JwtAuthOptions), Error, "Cannot ");
-    });
-  }
 });
 
 describe("jwtAuth({ jwksUrl })", () => {

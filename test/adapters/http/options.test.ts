@@ -3,6 +3,8 @@ import { assertEquals, assertThrows } from "@std/assert";
 import {
   bearerAuth,
   type BearerAuthOptions,
+  type ComposedHandlerOptions,
+  composeToolHandler,
   type FailedLoginsOptions,
   jwtAuth,
   type JwtAuthOptions,
@@ -13,9 +15,12 @@ import {
   type RateLimitOptions,
   serveFormats,
   type ServeFormatsOptions,
+  storedRateLimits,
   type ToolHandlerOptions,
 } from "@plue/tools/hono";
 import { ToolDispatcher, ToolRegistry } from "@plue/tools";
+import { memoryCallStore } from "@plue/tools/calls";
+import { createMcpEndpoint } from "@plue/tools/mcp";
 import * as formats from "@plue/tools/formats";
 import { handler } from "../hono/support.ts";
 
@@ -35,6 +40,8 @@ const logins = (options: object): unknown =>
     clientAddress: () => undefined,
     ...options,
   } as FailedLoginsOptions);
+const compose = (options: unknown): unknown =>
+  composeToolHandler(new ToolRegistry(), options as ComposedHandlerOptions);
 const bearer = (options: unknown): unknown => bearerAuth(options as BearerAuthOptions);
 const callerOf = (caller: object): unknown => bearer({ tokens: new Map([[TOKEN, caller]]) });
 const limiter = (options: unknown): unknown => limitRate(options as RateLimitOptions);
@@ -108,8 +115,108 @@ const WRONG: readonly (readonly [what: string, make: () => unknown, words: strin
   ],
 ];
 
+/** Options that a function rejects, each with a part of the message. */
+function rejected(
+  what: string,
+  make: (options: never) => unknown,
+  rows: readonly (readonly [options: object, words: string])[],
+): typeof WRONG {
+  return rows.map(([options, words]) => [
+    `${what}: ${JSON.stringify(options).slice(0, 60)}`,
+    () => make(options as never),
+    words,
+  ]);
+}
+
+const ALL: typeof WRONG = [
+  ...WRONG,
+  ...rejected("createToolHandler", serve, [
+    [{ allowedHosts: ["localhost:80x"] }, "a host name without a port"],
+    [{ allowedHosts: ["localhost:8787"] }, "a host name without a port"],
+    [{ allowedHosts: ["a/b"] }, "a host name without a port"],
+    [{ allowedHosts: ["*.example.com"] }, "a host name without a port"],
+    [{ allowedHosts: "localhost" }, "allowedHosts must be a list"],
+    [{ allowedOrigins: ["https://*.example.com"] }, "an origin"],
+    [{ allowedOrigins: ["*"] }, "an origin"],
+    [{ allowedOrigins: ["app.example.com"] }, "an origin"],
+    [{ allowedOrigins: ["https://app.example.com/"] }, "an origin"],
+    [{ cors: true }, "serve other origins (cors)"],
+    [{ maxBodyBytes: 0 }, "maxBodyBytes"],
+    [{ openExecutoin: true }, "openExecution"],
+    [{ openExecution: "false" }, "openExecution"],
+    [{ openExplain: 1 }, "openExplain"],
+    [{ authorize: 5 }, "authorize"],
+    [{ selection: { maxRisk: "lwo" } }, "maxRisk"],
+    [{ dispatcher: {} }, "a dispatcher"],
+    [{ onError: 3 }, "onError"],
+    [{ maxStreams: 0.5 }, "maxStreams"],
+    [{ explorer: true }, "the explorer of @plue/tools/explorer"],
+    [{ protectedResource: { ...RESOURCE, resource: "tools" } }, "a URL"],
+    [{ protectedResource: { ...RESOURCE, resource: "https://a.example/?a=b" } }, "a URL"],
+    [{ protectedResource: { ...RESOURCE, authorizationServers: [] } }, "an authorization server"],
+    [{ protectedResource: { ...RESOURCE, authorizationServers: ["issuer"] } }, "a URL"],
+    [{ rateLimit: { limit: 0, windowMs: 1 } }, "limit must be"],
+    [{ rateLimit: { limit: 1, windowMs: 0 } }, "windowMs must be"],
+    [{ rateLimit: { limit: 1.5, windowMs: 1 } }, "limit must be"],
+  ]),
+  ...rejected("composeToolHandler", compose, [
+    [{ parts: [{}] }, "a list of parts"],
+    [{ parts: () => ({}) }, "a list of parts"],
+    [{ parts: [], cors: true }, '"/cors" is not one of its fields'],
+  ]),
+  ...rejected("bearerAuth", bearer, [
+    [{}, "give a map of tokens"],
+    [{ tokens: new Map([[TOKEN, {}]]), verify: () => undefined }, "not both"],
+    [{ tokens: new Map() }, "give a map of tokens"],
+    [{ tokens: new Map([["short", {}]]) }, "16 to 8192 visible ASCII characters"],
+    [{ tokens: new Map([[`${TOKEN} x`, {}]]) }, "16 to 8192 visible ASCII characters"],
+  ]),
+  ...rejected("jwtAuth", jwt, [
+    [{ jwksUrl: undefined }, "one of keys, jwksUrl and secret"],
+    [{ jwksUrl: undefined, keys: [] }, "there are no keys"],
+    [{ secret: "x".repeat(32) }, "one of keys, jwksUrl and secret"],
+    [{ jwksUrl: undefined, keys: [{ kty: "oct", k: "AA" }] }, "is given as secret"],
+    [{ jwksUrl: undefined, secret: "short" }, "32 characters"],
+    [{ issuer: undefined }, "issuer must name"],
+    [{ audience: undefined }, "audience must name"],
+    [{ audience: "" }, "audience must name"],
+    [{ audience: [] }, "audience must name"],
+    [{ algorithms: ["HS256"] }, "does not fit public keys"],
+    [{ algorithms: [] }, "there are no algorithms"],
+    [{ algorithms: ["none"] }, "does not fit public keys"],
+    [{ clockToleranceS: Infinity }, "clockToleranceS"],
+    [{ jwksUrl: "http://issuer.example/jwks" }, "must begin with https:"],
+    [{ resource: "tools" }, "a URL without a query"],
+  ]),
+  ...rejected("limitFailedLogins", logins, [
+    [{ limit: 0 }, "its option limit must be"],
+    [{ windowMs: 0.5 }, "its option windowMs must be"],
+    [{ clientAddress: undefined }, "its option clientAddress must be"],
+  ]),
+  ...rejected("storedRateLimits", (options) => storedRateLimits(memoryCallStore(), options), [
+    [{ permits: 5 }, "permits"],
+    [{ maxPermits: 0 }, "maxPermits"],
+    [{ maxPermits: 1.5 }, "maxPermits"],
+    [{ maxPermits: NaN }, "maxPermits"],
+  ]),
+  ...rejected("MemoryRateLimitStore", (options) => new MemoryRateLimitStore(options), [
+    [{ maxKeys: 0 }, "maxKeys"],
+  ]),
+  ...rejected("createMcpEndpoint", (options) => createMcpEndpoint(new ToolRegistry(), options), [
+    [{ port: 1 }, '"/port" is not one of its fields'],
+    [{ pagesize: 1 }, 'did you mean "pageSize"?'],
+    [{ authorize: "me" }, "its option authorize must be a function"],
+    [{ extend: "notes" }, "its option extend must be a function"],
+    [{ tools: "brigde" }, '"all", "bridge" or a function'],
+    [{ selection: { risk: 1 } }, "risk"],
+    [{ pageSize: 0 }, "its option pageSize must be a whole number, 1 or above"],
+    [{ ttlMs: -1 }, "its option ttlMs must be a whole number, 0 or above"],
+    [{ heartbeatMs: 2 ** 31 }, "its option heartbeatMs must be a number from 1 to"],
+  ]),
+];
+
 describe("options", () => {
-  for (const [what, make, words] of WRONG) {
+  for (const [what, make, words] of ALL) {
     it(`are rejected if they are invalid: ${what}`, () => {
       const error = assertThrows(make, Error, words);
       assertEquals([error.message.startsWith("Cannot "), error.message.includes(TOKEN)], [

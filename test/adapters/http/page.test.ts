@@ -47,19 +47,6 @@ describe("ListCache", () => {
     assert(keys.weight > 5_000);
   });
 
-  it("evicts the least recently used value", () => {
-    const { made, of } = texts();
-    const list: Tool[] = [];
-    of(list, "often", "x".repeat(2_000));
-    for (let n = 0; n < 20; n++) {
-      of(list, `seldom-${n}`, "x".repeat(2_000));
-      of(list, "often");
-    }
-    assertEquals(made.filter((key) => key === "often").length, 1);
-    of(list, "seldom-0");
-    assertEquals(made.filter((key) => key === "seldom-0").length, 2);
-  });
-
   it("caches neither values beyond its bound nor failures", () => {
     const { cache, made, of } = texts();
     const list: Tool[] = [];

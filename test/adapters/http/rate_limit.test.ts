@@ -1,11 +1,10 @@
 import { describe, it } from "bun:test";
-import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { assertEquals, assertStringIncludes } from "@std/assert";
 import {
   bearerAuth,
   createToolHandler,
   type FailedLoginsOptions,
   limitFailedLogins,
-  limitRate,
   MemoryRateLimitStore,
   type RateLimitOptions,
   type ToolHandlerOptions,
@@ -76,17 +75,6 @@ describe("rateLimit", () => {
       assertEquals(errors.length, 1);
     }
   });
-
-  for (
-    const options of [{ limit: 0, windowMs: 1 }, { limit: 1, windowMs: 0 }, {
-      limit: 1.5,
-      windowMs: 1,
-    }]
-  ) {
-    it(`rejects ${JSON.stringify(options)}`, () => {
-      assertThrows(() => limitRate(options), RangeError);
-    });
-  }
 });
 
 const ANN = "ann's-token-is-long";
@@ -117,6 +105,14 @@ function serveLogins(options: Partial<FailedLoginsOptions> = {}) {
 }
 
 describe("limitFailedLogins()", () => {
+  it("rejects everybody when its store is silent", async () => {
+    const { status } = serveLogins({
+      store: { take: () => new Promise(() => {}) },
+      storeTimeoutMs: 1,
+    });
+    assertEquals(await status(ANN, "192.0.2.1"), 503);
+  });
+
   it("does not call authorize for an address that failed too often, until the window ends", async () => {
     const { ask, status, clock } = serveLogins();
     assertEquals([await status("guess-1", "192.0.2.1"), await status("guess-2", "192.0.2.1")], [
@@ -219,15 +215,6 @@ describe("limitFailedLogins()", () => {
     });
   }
 
-  it("rejects everybody when its store fails or returns invalid counts", async () => {
-    const broken = serveLogins({ store: { take: () => Promise.reject(new Error("down")) } });
-    assertEquals(await broken.status(ANN, "192.0.2.1"), 500);
-    const silly = serveLogins({ store: { take: () => ({ count: NaN, resetMs: NaN }) } });
-    assertEquals(await silly.status(ANN, "192.0.2.1"), 503);
-    const hangs = serveLogins({ store: { take: () => new Promise(() => {}) }, storeTimeoutMs: 1 });
-    assertEquals(await hangs.status(ANN, "192.0.2.1"), 503);
-  });
-
   it("lets a site with a whole /48 fail no more often than 16 clients", async () => {
     const { status } = serveLogins({
       store: new MemoryRateLimitStore({ maxKeys: 100, now: () => 0 }),
@@ -245,14 +232,4 @@ describe("limitFailedLogins()", () => {
     assertEquals(await status("guess", "2001:db8:1::1"), 429);
     assertEquals(await status(ANN, "2001:db8:2::1"), 200);
   });
-
-  for (const wrong of [{ limit: 0 }, { windowMs: 0.5 }, { clientAddress: undefined }]) {
-    it(`rejects ${Object.keys(wrong)}: ${Object.values(wrong)}`, () => {
-      assertThrows(
-        () => serveLogins(wrong as Partial<FailedLoginsOptions>),
-        Error,
-        `Cannot limit failed logins: its option ${Object.keys(wrong)} must be`,
-      );
-    });
-  }
 });

@@ -228,21 +228,15 @@ describe("questions to clients before 2026-07-28", () => {
   });
 
   it("are not sent to a client without elicitation: the result explains what to do", async () => {
-    const { client } = await older(endpoint([greet]), {}, () => {});
-    const { isError, content } = await client.callTool({ name: "asks" });
-    assertEquals(isError, true);
-    assertStringIncludes(JSON.stringify(content), "What is your name?");
-    assertStringIncludes(JSON.stringify(content), "offers elicitation");
-    await client.close();
-  });
-
-  it("say what to do where a call needs approval", async () => {
-    const mcp = endpoint([asking(() => "done", { requiresApproval: true })]);
-    const { client } = await older(mcp, {}, () => {});
-    const { isError, content } = await client.callTool({ name: "asks" });
-    assertEquals(isError, true);
-    assertStringIncludes(JSON.stringify(content), "offers elicitation");
-    await client.close();
+    const approved = asking(() => "done", { requiresApproval: true });
+    for (const [tool, words] of [[greet, "What is your name?"], [approved, "Run the tool"]] as const) {
+      const { client } = await older(endpoint([tool]), {}, () => {});
+      const { isError, content } = await client.callTool({ name: "asks" });
+      assertEquals(isError, true);
+      assertStringIncludes(JSON.stringify(content), words);
+      assertStringIncludes(JSON.stringify(content), "offers elicitation");
+      await client.close();
+    }
   });
 
   it("are declined if the user rejects them, and void if the client has no answer", async () => {

@@ -29,13 +29,19 @@ const importFrom = (fetch: ReturnType<typeof fetchRaw>, options: object = {}) =>
   });
 
 /** A server with one tool, whose calls are answered so. */
-async function calling(answer: (message: RawMessage) => Response | object, options: object = {}) {
+async function calling(
+  answer: (message: RawMessage) => Response | object,
+  options: object = {},
+  onGet?: () => Response,
+) {
   const registry = new ToolRegistry();
   const server = await importFrom(
-    fetchRaw((message) =>
-      message.method === "tools/list"
-        ? resultOf(message.id, { tools: [tool("call")] })
-        : answer(message)
+    fetchRaw(
+      (message) =>
+        message.method === "tools/list"
+          ? resultOf(message.id, { tools: [tool("call")] })
+          : answer(message),
+      onGet,
     ),
     { registry, ...options },
   );
@@ -173,7 +179,8 @@ describe("an imported server that sends too much", () => {
     await server.close();
   });
 
-  it("is read again at a pace when it says after each list that the list has changed", async () => {
+  /** A client of a server that reports after each list that the list has changed. */
+  async function changing(listed: (count: number) => object, most = Infinity) {
     const [near, far] = InMemoryTransport.createLinkedPair();
     let lists = 0;
     far.onmessage = (message) => {
@@ -183,16 +190,21 @@ describe("an imported server that sends too much", () => {
       if (hello !== undefined) say(hello);
       else if (request.method === "tools/call") say(resultOf(request.id, { content: [] }));
       else if (request.method === "tools/list") {
-        lists++;
-        // The members of each definition come in another order.
-        const names = lists % 2 === 0 ? { a: 1, b: 2 } : { b: 2, a: 1 };
-        say(resultOf(request.id, { tools: [tool("call", { _meta: names })] }));
-        say({ jsonrpc: "2.0", method: "notifications/tools/list_changed" });
+        say(resultOf(request.id, { tools: [tool("call", listed(++lists))] }));
+        if (lists < most) say({ jsonrpc: "2.0", method: "notifications/tools/list_changed" });
       }
     };
     await far.start();
     const client = new Client({ name: "test", version: "1.0.0" });
     await client.connect(near);
+    return { client, lists: () => lists };
+  }
+
+  it("is read again at a pace when it says after each list that the list has changed", async () => {
+    // The members of each definition come in another order.
+    const { client, lists } = await changing((count) => ({
+      _meta: count % 2 === 0 ? { a: 1, b: 2 } : { b: 2, a: 1 },
+    }));
     const registry = new ToolRegistry();
     const server = await importMcpServer(client, { namespace: "far", registry });
     const { revision } = registry;
@@ -203,30 +215,17 @@ describe("an imported server that sends too much", () => {
       // Lets timers run.
       await new Promise((resolve) => setTimeout(resolve, 0));
     }
-    assert(lists > 1 && lists < 20, `${lists} lists during ${CALLS} calls`);
+    assert(lists() > 1 && lists() < 20, `${lists()} lists during ${CALLS} calls`);
     assertEquals(registry.revision, revision);
     await server.close();
     await client.close();
   });
 
   it("has a list imported again only if it differs when the server reports a change", async () => {
-    const [near, far] = InMemoryTransport.createLinkedPair();
-    let description = "Is the same.";
-    let lists = 0;
-    far.onmessage = (message) => {
-      const request = message as RawMessage;
-      const say = (what: object): void => void far.send(what as JSONRPCMessage);
-      const hello = greeting(request);
-      if (hello !== undefined) say(hello);
-      else if (request.method === "tools/list") {
-        say(resultOf(request.id, { tools: [tool("call", { description })] }));
-        if (++lists === 2) description = "Differs.";
-        if (lists < 3) say({ jsonrpc: "2.0", method: "notifications/tools/list_changed" });
-      }
-    };
-    await far.start();
-    const client = new Client({ name: "test", version: "1.0.0" });
-    await client.connect(near);
+    const { client, lists } = await changing(
+      (count) => ({ description: count < 3 ? "Is the same." : "Differs." }),
+      3,
+    );
     const imported: string[] = [];
     const changed = Promise.withResolvers<void>();
     const pins: ImportPins = {
@@ -238,7 +237,7 @@ describe("an imported server that sends too much", () => {
     };
     const server = await importMcpServer(client, { namespace: "far", pins });
     await changed.promise;
-    assertEquals([lists, imported], [3, ["Is the same.", "Differs."]]);
+    assertEquals([lists(), imported], [3, ["Is the same.", "Differs."]]);
     await server.refresh();
     assertEquals(imported.length, 3);
     await server.close();
@@ -247,24 +246,10 @@ describe("an imported server that sends too much", () => {
   it("has its stream reopened at a bounded pace", async () => {
     let streams = 0;
     const twice = Promise.withResolvers<void>();
-    const { server, call } = await (async () => {
-      const registry = new ToolRegistry();
-      const server = await importFrom(
-        fetchRaw(
-          ({ id, method }) =>
-            resultOf(id, method === "tools/list" ? { tools: [tool("call")] } : { content: [] }),
-          () => {
-            if (++streams === 2) twice.resolve();
-            return new Response("retry: 0\n\n", {
-              headers: { "content-type": "text/event-stream" },
-            });
-          },
-        ),
-        { registry },
-      );
-      const call = () => new ToolDispatcher(registry).dispatch({ name: "far:call", arguments: {} });
-      return { server, call };
-    })();
+    const { server, call } = await calling(({ id }) => resultOf(id, { content: [] }), {}, () => {
+      if (++streams === 2) twice.resolve();
+      return new Response("retry: 0\n\n", { headers: { "content-type": "text/event-stream" } });
+    });
     await twice.promise;
     for (let count = 0; count < 100; count++) await call();
     assert(streams < 10, `${streams} streams`);

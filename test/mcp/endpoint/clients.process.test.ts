@@ -1,6 +1,12 @@
 /** The official clients, of both eras, against the endpoint on all four runtimes. */
 
-import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import {
+  type CallToolResult,
+  Client,
+  type ListToolsResult,
+  type Progress,
+  StreamableHTTPClientTransport,
+} from "@modelcontextprotocol/client";
 import { Client as OldClient } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as OldTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
@@ -12,36 +18,8 @@ import { NAMES as RUNTIME_NAMES } from "../../../scripts/lib/runtimes.mjs";
 import type { Watch } from "../app.ts";
 import { type RunningServer, startServer } from "../servers.ts";
 
-/** The properties of a tool that the tests read. */
-interface ShownTool {
-  readonly name: string;
-  readonly title?: string | undefined;
-  readonly icons?: unknown;
-  readonly annotations?:
-    | { readonly readOnlyHint?: boolean | undefined }
-    | undefined;
-  readonly outputSchema?: { readonly [keyword: string]: unknown } | undefined;
-}
-
-interface Page {
-  readonly tools: readonly ShownTool[];
-  readonly nextCursor?: string | undefined;
-}
-
-interface Answer {
-  readonly content: readonly {
-    readonly type: string;
-    readonly text?: string | undefined;
-  }[];
-  readonly structuredContent?: unknown;
-  readonly isError?: boolean | undefined;
-}
-
-interface Step {
-  readonly progress: number;
-  readonly total?: number | undefined;
-  readonly message?: string | undefined;
-}
+type Page = Pick<ListToolsResult, "tools" | "nextCursor">;
+type Answer = Pick<CallToolResult, "content" | "structuredContent" | "isError">;
 
 /** The common interface of all clients. */
 interface TestClient {
@@ -50,7 +28,7 @@ interface TestClient {
   call(
     name: string,
     args: Record<string, unknown>,
-    options?: { readonly signal?: AbortSignal; onprogress?(step: Step): void },
+    options?: { readonly signal?: AbortSignal; onprogress?(step: Progress): void },
   ): Promise<Answer>;
   close(): Promise<void>;
 }
@@ -82,9 +60,7 @@ function newClient(
       // A cursor of its own keeps the client from putting the pages together.
       tools: (cursor) =>
         cursor === undefined
-          ? client.request({ method: "tools/list", params: {} }) as Promise<
-            Page
-          >
+          ? client.request({ method: "tools/list", params: {} }) as Promise<Page>
           : client.listTools({ cursor }),
       call: (name, args, options) => client.callTool({ name, arguments: args }, options),
       close: () => client.close(),
@@ -172,33 +148,18 @@ for (const runtime of RUNTIME_NAMES) {
           assertEquals(add?.outputSchema?.["required"], ["sum"]);
         });
 
-        it("calls a tool, and returns the value too", async () => {
-          const result = await client.call("math.add", { a: 2, b: 40 });
-          assertEquals(result.structuredContent, { sum: 42 });
-          assertEquals(result.content, [{ type: "text", text: '{"sum":42}' }]);
-        });
-
-        it("answers wrong arguments with a result that the model reads", async () => {
-          const result = await client.call("math.add", { a: 2 });
-          assertEquals(result.isError, true);
-          assertStringIncludes(result.content[0]?.text ?? "", '"b"');
-        });
-
-        it("returns an image", async () => {
-          const { content } = await client.call("dot", {});
-          assertEquals(content[0]?.type, "image");
+        it("returns values, failures and images", async () => {
+          const sum = await client.call("math.add", { a: 2, b: 40 });
+          assertEquals(sum.structuredContent, { sum: 42 });
+          assertEquals(sum.content, [{ type: "text", text: '{"sum":42}' }]);
+          const wrong = await client.call("math.add", { a: 2 });
+          assertEquals(wrong.isError, true);
+          assertStringIncludes(JSON.stringify(wrong.content), '\\"b\\"');
+          assertEquals((await client.call("dot", {})).content[0]?.type, "image");
         });
 
         it("does not find hidden tools", async () => {
-          for (
-            const hidden of [
-              "secret",
-              "scoped",
-              "nope",
-              "constructor",
-              "math:add",
-            ]
-          ) {
+          for (const hidden of ["secret", "scoped", "nope", "constructor", "math:add"]) {
             await assertRejects(() => client.call(hidden, {}), Error, "Unknown tool");
           }
         });
@@ -216,11 +177,7 @@ for (const runtime of RUNTIME_NAMES) {
             onprogress: (progress) =>
               seen.push([progress.progress, progress.total, progress.message]),
           });
-          assertEquals(seen, [[1, 3, "step 1"], [2, 3, "step 2"], [
-            3,
-            3,
-            "step 3",
-          ]]);
+          assertEquals(seen, [1, 2, 3].map((done) => [done, 3, `step ${done}`]));
           assertEquals(result.content, [{ type: "text", text: "done" }]);
         });
 

@@ -1,15 +1,13 @@
-/** `importMcpServer` on real servers that are hostile or broken: programs, and servers over HTTP. */
+/** `importMcpServer` on programs that are hostile or broken. */
 
 import { toolPins } from "@plue/tools/pins";
 import { afterEach, beforeEach, describe, it } from "bun:test";
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { imported, told, until } from "./imported.ts";
-import { greeting, type RawMessage, resultOf, tool } from "../../adapters/mcp/raw_server.ts";
 
 let folder: string;
 let log: string;
@@ -123,74 +121,4 @@ describe("importMcpServer() with a program that is hostile", () => {
     await using second = await imported(hostile("calm"), { pins: pins() });
     assertEquals([second.server.tools.length, second.server.held], [2, []]);
   });
-});
-
-/** A server over HTTP whose calls are answered by `answer`, which may continue for ever. */
-async function serve(
-  answer: (response: ServerResponse, message: RawMessage) => void,
-) {
-  const closed = Promise.withResolvers<void>();
-  const server = createServer((request, response) => {
-    let body = "";
-    request.setEncoding("utf8").on("data", (text: string) => body += text).on(
-      "end",
-      () => {
-        if (request.method !== "POST") {
-          return void response.writeHead(405).end();
-        }
-        const message: RawMessage = JSON.parse(body);
-        if (message.id === undefined) return void response.writeHead(202).end();
-        const said = greeting(message) ??
-          (message.method === "tools/list"
-            ? resultOf(message.id, { tools: [tool("call")] })
-            : undefined);
-        if (said !== undefined) {
-          response.writeHead(200, { "content-type": "application/json" });
-          return void response.end(JSON.stringify(said));
-        }
-        response.once("close", () => closed.resolve());
-        answer(response, message);
-      },
-    );
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  if (typeof address !== "object" || address === null) {
-    throw new Error("It has no address");
-  }
-  return {
-    url: `http://127.0.0.1:${address.port}/mcp`,
-    /** Resolves when the connection of a call is closed. */
-    closed: closed.promise,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
-}
-
-describe("importMcpServer() with a server over HTTP that is hostile", () => {
-  for (
-    const [what, type, start] of [
-      ["JSON", "application/json", '{"jsonrpc":"2.0","result":"'],
-      ["an event", "text/event-stream", "data: "],
-    ] as const
-  ) {
-    it(`stops reading ${what} without an end`, async () => {
-      await using far = await serve((response) => {
-        response.writeHead(200, { "content-type": type });
-        response.write(start);
-        const more = (): void => {
-          if (response.destroyed) return;
-          while (response.write("a".repeat(65_536)));
-          response.once("drain", more);
-        };
-        more();
-      });
-      await using x = await imported(far.url, { maxMessageBytes: 1_048_576 });
-      const words = /^threw: .*it sent more than 1048576 bytes in one message/;
-      assertMatch(String(told(await x.call("call"))), words);
-      await far.closed;
-    });
-  }
 });
