@@ -4,26 +4,24 @@ import { ToolDispatcher } from "../../execute/mod.ts";
 import { Hono } from "hono/tiny";
 import type { Registry } from "../../registry/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
-import { type Check, checkFlag, checkFunction } from "../../tool/mod.ts";
+import { type Check, checkFlag, checkFunction, createCheck, isObject } from "../../tool/mod.ts";
 import {
   bridgeByQuery,
-  checkExplorer,
   checkObject,
   checkOptions,
-  type ExplorerPage,
   type FormatService,
   HTTP_CHECKS,
   type HttpOptions,
   type HttpPart,
   type ProtectedResource,
   queryPages,
+  responseWithEtag,
   RoutedServer,
   runTasks,
   serveCalls,
   serveEvents,
   serveExecution,
   serveExplanations,
-  serveExplorer,
   serveHealth,
   serveListing,
   serveMetrics,
@@ -33,6 +31,43 @@ import {
   streamCall,
   ToolServer,
 } from "../http/mod.ts";
+
+/** A page of one file, as `@plue/tools/explorer` has it. */
+export interface ExplorerPage {
+  /** The whole page. */
+  readonly html: string;
+  /** Its `Content-Security-Policy`: it names the page's own script and style by their digests. */
+  readonly policy: string;
+  /** Its validator, a strong `ETag`. */
+  readonly etag: string;
+}
+
+/** Checks that an option is a page. */
+const checkExplorer: Check<ExplorerPage> = /* @__PURE__ */ createCheck(
+  "the explorer of @plue/tools/explorer",
+  (value): value is ExplorerPage =>
+    isObject(value) &&
+    ["html", "policy", "etag"].every((field) => typeof value[field] === "string"),
+);
+
+/**
+ * The part that shows the tools to people: `GET /`. The page is public; it reads the tools from the
+ * other routes, as the caller whose token was pasted into it.
+ *
+ * @param page `explorer` of `@plue/tools/explorer`.
+ * @throws {TypeError} If it is not such a page.
+ */
+export function serveExplorer(page: ExplorerPage): HttpPart {
+  const { html: body, policy, etag } = checkExplorer("serve the explorer", page, "it");
+  const answerPublic = (request: Request): Response =>
+    responseWithEtag(request, { body, etag }, "text/html; charset=utf-8", {
+      "cache-control": "no-cache",
+      "content-security-policy": policy,
+      "referrer-policy": "no-referrer",
+      "cross-origin-opener-policy": "same-origin",
+    });
+  return () => ({ routes: [{ method: "GET", path: "/", answerPublic }] });
+}
 
 /** Options for {@linkcode createToolHandler}. */
 export interface ToolHandlerOptions extends HttpOptions {

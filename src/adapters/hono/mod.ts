@@ -18,7 +18,6 @@ export {
   type ComposedHandlerOptions,
   composeToolHandler,
   type ExecutionOptions,
-  type ExplorerPage,
   type FailedLoginsOptions,
   type FormatService,
   type GuardOptions,
@@ -57,7 +56,6 @@ export {
   serveEvents,
   serveExecution,
   serveExplanations,
-  serveExplorer,
   serveHealth,
   serveListing,
   serveMetrics,
@@ -71,6 +69,11 @@ export {
   type ToolRequest,
   type ToolServer,
 } from "../http/mod.ts";
-export { createToolHandler, type ToolHandlerOptions } from "./handler.ts";
+export {
+  createToolHandler,
+  type ExplorerPage,
+  serveExplorer,
+  type ToolHandlerOptions,
+} from "./handler.ts";
 export type { OpenApiOptions } from "../openapi/service_document.ts";
 export { type FormatFunctions, serveFormats, type ServeFormatsOptions } from "./serve_formats.ts";

@@ -13,7 +13,7 @@ import {
   targetIn,
   wantsStream,
 } from "./execute_tool.ts";
-import { readValues } from "./query.ts";
+import { readValues } from "./pages.ts";
 import { type HttpPart, type ToolRequest, withAllLayers } from "./request.ts";
 import {
   json,

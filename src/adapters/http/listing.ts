@@ -6,8 +6,16 @@
 import { searchToolsetAsync } from "../../registry/mod.ts";
 import { explainTool, type Toolset } from "../../select/mod.ts";
 import { assertSync, describeTool, fail, once, type Tool } from "../../tool/mod.ts";
-import { type Page, pageOf, pageResponse, pagesOf } from "./page.ts";
-import { type ListingQuery, readBridgeQuery, readFilters, readListingQuery } from "./query.ts";
+import {
+  type ListingQuery,
+  type Page,
+  pageOf,
+  pageResponse,
+  pagesOf,
+  readBridgeQuery,
+  readFilters,
+  readListingQuery,
+} from "./pages.ts";
 import type { HttpPart, Route, ToolRequest, ToolServer } from "./request.ts";
 import { json, noSuchTool, problemResponse, refuseQuery, RequestError } from "./responses.ts";
 

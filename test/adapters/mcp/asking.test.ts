@@ -229,7 +229,9 @@ describe("questions to clients before 2026-07-28", () => {
 
   it("are not sent to a client without elicitation: the result explains what to do", async () => {
     const approved = asking(() => "done", { requiresApproval: true });
-    for (const [tool, words] of [[greet, "What is your name?"], [approved, "Run the tool"]] as const) {
+    for (
+      const [tool, words] of [[greet, "What is your name?"], [approved, "Run the tool"]] as const
+    ) {
       const { client } = await older(endpoint([tool]), {}, () => {});
       const { isError, content } = await client.callTool({ name: "asks" });
       assertEquals(isError, true);

@@ -3,7 +3,7 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import { Hono } from "hono/tiny";
 import { queryPages } from "../../../src/adapters/http/listing.ts";
-import { ListCache, pageResponse, pagesOf } from "../../../src/adapters/http/page.ts";
+import { ListCache, pageResponse, pagesOf } from "../../../src/adapters/http/pages.ts";
 import { ToolServer } from "../../../src/adapters/http/request.ts";
 import { BASE } from "../hono/support.ts";
 import { toolOf } from "../../support/tool_of.ts";

@@ -1,5 +1,5 @@
 /**
- * The query of a listing: a selection, a search and a page. An unknown parameter is an error: a
+ * Pages of listings: their queries, validators and cache. An unknown parameter of a query is an error: a
  * misspelt filter that is ignored would show too much.
  */
 
@@ -13,8 +13,8 @@ import {
   valueKind,
   type VocabularyName,
 } from "../../select/mod.ts";
-import { defined, isToolId } from "../../tool/mod.ts";
-import { RequestError } from "./responses.ts";
+import { BoundedMap, defined, isToolId, numberOf, once, type Tool } from "../../tool/mod.ts";
+import { RequestError, SAFE_HEADERS } from "./responses.ts";
 
 export interface ListingQuery {
   /** The selection of the caller's tools; `undefined` for all of them. */
@@ -231,4 +231,110 @@ export function readFilters(
 /** Reads the query of a route whose one parameter is `bridge`. */
 export function readBridgeQuery(url: string): boolean {
   return url.includes("?") && (readValues(new URL(url).searchParams, ["bridge"]).bridge ?? false);
+}
+
+/** A response body and its validator. */
+export interface Page {
+  readonly body: string;
+  readonly etag: string;
+}
+
+export function pageOf(value: unknown): Page {
+  return withEtag(JSON.stringify(value));
+}
+
+/** True if the client's copy is current, by its `If-None-Match`. */
+export function isCurrent(ifNoneMatch: string | null, etag: string): boolean {
+  if (ifNoneMatch === null) return false;
+  if (ifNoneMatch.trim() === "*") return true;
+  return ifNoneMatch.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag);
+}
+
+export function pageResponse(request: Request, page: Page): Response {
+  return responseWithEtag(request, page, "application/json", {
+    "cache-control": "private, no-cache",
+    // The list depends on the caller.
+    vary: "authorization, origin",
+  });
+}
+
+/** Returns the page, or 304 if the client's copy is current. */
+export function responseWithEtag(
+  request: Request,
+  { body, etag }: Page,
+  type: string,
+  more: Readonly<Record<string, string>>,
+): Response {
+  const headers = { etag, ...more, ...SAFE_HEADERS };
+  return isCurrent(request.headers.get("if-none-match"), etag)
+    ? new Response(null, { status: 304, headers })
+    : new Response(body, { headers: { ...headers, "content-type": type } });
+}
+
+/**
+ * Adds a strong validator of the content. The registry's revision counts from 0 in every process,
+ * and the next request of a client may reach another process.
+ */
+function withEtag(body: string): Page {
+  let a = 0x811c9dc5;
+  let b = 0x1000193;
+  for (let index = 0; index < body.length; index++) {
+    const unit = body.charCodeAt(index);
+    a = Math.imul(a ^ unit, 0x01000193);
+    b = Math.imul(b ^ unit, 0x85ebca6b) ^ (b >>> 13);
+  }
+  const hex = (word: number): string => (word >>> 0).toString(16).padStart(8, "0");
+  return { body, etag: `"${body.length.toString(16)}-${hex(a)}${hex(b)}"` };
+}
+
+/** The maximum size of the cached pages of one handler, in characters. */
+const MAX_PAGES = 8 * 1_024 * 1_024;
+
+const caches = new WeakMap<object, ListCache<Page>>();
+
+/** Returns the cache for the pages of one server. */
+export function pagesOf(server: object): ListCache<Page> {
+  return once(caches, server, () => new ListCache(MAX_PAGES, ({ body }) => body.length));
+}
+
+/** The weight of every entry, in addition to its value. */
+const OVERHEAD = 512;
+
+/**
+ * Caches values that are made from lists of tools. Clients choose the values by their queries: the
+ * weight of all is bounded.
+ */
+export class ListCache<Value> {
+  readonly #values: BoundedMap<string, Value>;
+
+  /** @param weigh Returns the weight of a value, without its key, in bytes. */
+  constructor(maxWeight: number, weigh: (value: Value) => number) {
+    this.#values = new BoundedMap({
+      maxWeight,
+      weigh: (value, key) => OVERHEAD + key.length + weigh(value),
+    });
+  }
+
+  get weight(): number {
+    return this.#values.weight;
+  }
+
+  /**
+   * Returns the value of a key, or makes it. A promised value is cached when it resolves, and not
+   * if it rejects.
+   */
+  of<Made extends Value | Promise<Value>>(
+    tools: readonly Tool[],
+    key: string,
+    make: () => Made,
+  ): Value | Made {
+    // A strong reference would keep the list alive.
+    const name = `${numberOf(tools)} ${key}`;
+    const known = this.#values.get(name);
+    if (known !== undefined) return known;
+    const made = make();
+    if (made instanceof Promise) made.then((value) => this.#values.set(name, value), () => {});
+    else this.#values.set(name, made as Value);
+    return made;
+  }
 }
