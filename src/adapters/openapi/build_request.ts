@@ -1,6 +1,6 @@
 /**
  * A call's arguments as an HTTP request. The host and the path of the API are fixed at import: no
- * argument can lead elsewhere.
+ * argument changes them.
  */
 
 import type { JsonRecord } from "../../formats/provider_kit.ts";
@@ -19,7 +19,7 @@ import {
   writePath,
 } from "./serialize.ts";
 
-/** A parameter, and the argument that it takes its value from. */
+/** A parameter, and the argument with its value. */
 export interface ParameterBinding extends ValueStyle {
   /** The property of the arguments. */
   readonly key: string;
@@ -27,7 +27,7 @@ export interface ParameterBinding extends ValueStyle {
   readonly in: ParameterPlace;
 }
 
-/** The body, and the arguments that it is made of. */
+/** The body, and the arguments in it. */
 export interface BodyBinding {
   /** The content type of the request. */
   readonly mediaType: string;
@@ -42,21 +42,19 @@ export interface BodyBinding {
   readonly encoding?: { readonly [member: string]: ValueStyle };
 }
 
-/** An operation of an API as data: all that a call of it needs to know. Made once, at import. */
+/** An operation of an API as data, from which its calls are made. */
 export interface HttpOperation {
   readonly operationId?: string;
   /** In capitals. */
   readonly method: string;
   /** The path, with its parameters in braces. */
   readonly path: string;
-  /** Where the API is, without a `/` at the end; absent if neither document nor options say. */
+  /** The address of the API, without a `/` at the end; absent if neither document nor options have one. */
   readonly server?: string;
   readonly parameters: readonly ParameterBinding[];
   readonly body?: BodyBinding;
   /** The document's security requirements, unchecked: alternatives, each of schemes and scopes. */
   readonly security?: readonly { readonly [scheme: string]: readonly string[] }[];
-  /** The behaviour hints are derived from the method; the document gives none. */
-  readonly inferred?: boolean;
 }
 
 /** The credentials of a request. */
@@ -65,7 +63,6 @@ export interface Credentials {
   readonly query?: { readonly [name: string]: string };
 }
 
-/** A request, ready to be sent. */
 export interface BuiltRequest {
   readonly url: string;
   readonly method: string;
@@ -73,7 +70,6 @@ export interface BuiltRequest {
   readonly body?: string;
 }
 
-/** A body, ready to be sent. */
 interface EncodedBody {
   readonly contentType: string;
   readonly text: string;
@@ -160,7 +156,7 @@ function expandPath(operation: HttpOperation, valueOf: (key: string) => unknown)
 /** The segments "." and "..", including their percent-encoded forms. */
 const DOTS = /^(?:\.|%2e){1,2}$/i;
 
-/** Whether URL parsers would shorten a path, so that it names another resource. */
+/** Returns true if URL parsers would shorten a path, so that it names another resource. */
 function hasDotSegment(path: string): boolean {
   return path.split("/").some((segment) => DOTS.test(segment));
 }

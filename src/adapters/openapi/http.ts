@@ -22,32 +22,19 @@ import {
 } from "./build_request.ts";
 import { UnsendableArgument } from "./serialize.ts";
 
-/** A request, as `fetch` takes it. */
-export interface HttpRequest {
-  readonly method: string;
-  readonly headers: { readonly [name: string]: string };
-  readonly body?: string;
+/** The fields of a request. Redirects are not followed: one could send credentials elsewhere. */
+type HttpRequest = Omit<BuiltRequest, "url"> & {
   readonly signal: AbortSignal;
-  /** Redirects are not followed: one could send the credentials to another host. */
   readonly redirect: "manual";
-}
+};
 
-/** As much of an HTTP response as is used. */
-export interface HttpResponse {
-  readonly status: number;
-  readonly headers: { get(name: string): string | null };
-  readonly body: {
-    getReader(): {
-      read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
-      cancel(reason?: unknown): Promise<void>;
-    };
-  } | null;
-}
+/** Sends a request. The global `fetch` fits. */
+export type HttpFetch = (
+  url: string,
+  request: HttpRequest,
+) => Promise<Pick<Response, "status" | "headers" | "body">>;
 
-/** Performs a request. */
-export type HttpFetch = (url: string, request: HttpRequest) => Promise<HttpResponse>;
-
-/** Gives the credentials for one request. */
+/** Returns the credentials for one request. */
 export type CredentialSource = (
   operation: HttpOperation,
   context: ToolContext,
@@ -82,7 +69,7 @@ export async function callOperation(
     });
   }
   const { url, ...init } = request;
-  // The URL holds arguments and credentials: messages name the path template instead.
+  // The URL has arguments and credentials in it: messages contain the path template instead.
   const name = `${operation.method} ${operation.path}`;
   try {
     const response = await fetch(url, { ...init, signal: context.signal, redirect: "manual" });
@@ -113,9 +100,8 @@ const CODES: ReadonlyMap<number, FailureCode> = new Map([
   [429, "overloaded"],
 ]);
 
-/** Reads a response of at most `maxBytes`. */
 async function readResponse(
-  response: HttpResponse,
+  response: Awaited<ReturnType<HttpFetch>>,
   request: string,
   maxBytes: number,
 ): Promise<ToolResult> {
@@ -156,7 +142,6 @@ async function readResponse(
   );
 }
 
-/** The failure for the status of an error, with the text of its response. */
 function failureOf(status: number, type: string, text: string, request: string): ToolResult {
   const isLegible = type === "" || isJson(type) || type.startsWith("text/");
   const quoted = isLegible ? clip(text.trim(), MAX_ERROR_TEXT) : "";

@@ -16,7 +16,6 @@ import {
   type WithPins,
   wordsIn,
 } from "../../formats/provider_kit.ts";
-import type { ProviderHints } from "../../formats/mod.ts";
 import { checkWithoutEngine } from "../../schema/mod.ts";
 import {
   type Check,
@@ -30,7 +29,6 @@ import {
   isListOf,
   isObject,
   isWord,
-  jsonEqual,
   type JsonSchema,
   type JsonSchemaObject,
   type ToolResult,
@@ -63,11 +61,9 @@ export interface OpenApiImportOptions extends ImportOptions, ServerOptions {
    */
   readonly fetch?: HttpFetch;
   /**
-   * Gives the credentials of a request. They win over what the arguments say.
-   *
-   * They go to `baseUrl`. Without it they go where the document's `servers` say, and a warning names
-   * the host; the `servers` of a single path or operation are then used only if they have the same
-   * origin.
+   * Returns the credentials of a request, which override arguments. They are sent to `baseUrl`.
+   * Without it, they are sent to the document's `servers`, and a warning names the host; the
+   * `servers` of a path or an operation are then used only if they have the same origin.
    */
   readonly authorize?: CredentialSource;
   /**
@@ -77,11 +73,11 @@ export interface OpenApiImportOptions extends ImportOptions, ServerOptions {
    */
   readonly maxResponseBytes?: number;
   /**
-   * Checks results against the schemas of the responses. Turn it off for a server that does not
+   * Checks results against the schemas of the responses; `false` is for a server that does not
    * follow its document. With `"reads"`, only operations that change nothing (GET, HEAD, OPTIONS,
-   * QUERY) fail because of their results. Results of other operations are returned unchanged, with
-   * a warning by `context.metadata`, and their tools have no `returns`: a model would repeat a
-   * write that seems to have failed. Without `fetch` this is the same as `true`.
+   * QUERY) fail because of their results: a model would repeat a write that seems to have failed.
+   * Results of other operations are returned unchanged, with a warning by `context.metadata`, and
+   * their tools have no `returns`. Without `fetch` this is the same as `true`.
    *
    * @default {true}
    */
@@ -219,7 +215,6 @@ function wantedForm(document: unknown): string {
   return 'its "openapi" must be a version from "3.0" to "3.2"';
 }
 
-/** The import of one document. */
 interface OpenApiImport extends Omit<ReadContext, "warn"> {
   readonly session: ImportSession;
   readonly options: OpenApiImportOptions;
@@ -228,7 +223,6 @@ interface OpenApiImport extends Omit<ReadContext, "warn"> {
   readonly warned: Set<string>;
 }
 
-/** Reads the operations of a document. */
 function importOperations(
   session: ImportSession,
   root: JsonRecord,
@@ -312,7 +306,7 @@ function importOperation(api: OpenApiImport, one: FoundOperation, wantedName: st
   session.add(draft);
 }
 
-/** Makes results that do not fit a warning of the tool. */
+/** Replaces the failure of an invalid result by a warning. */
 function warnOfMisfits(draft: ImportedTool, returns: JsonSchema): void {
   const { execute, sourceName } = draft;
   if (execute === undefined) return;
@@ -370,16 +364,14 @@ function readDescription(
     const message = 'The tag "read-only" is left out: only the option tags gives it';
     context.warn(`${path}/tags`, "tags", message);
   }
-  Object.assign(draft.provider, readToolHints(value));
-  // The annotations of the tool's own source precede the annotations that plue derived on export.
-  const { annotations: given = objectIn(value, "x-tool-annotations") } = draft.provider;
+  const given = objectIn(value, "x-tool-annotations");
   draft.hints = { ...METHOD_HINTS.get(method.toLowerCase()), ...readHints(given) };
   if (given !== undefined) draft.provider.annotations = given;
   const meta = objectIn(value, "x-tool-meta");
   if (meta !== undefined && !Object.hasOwn(meta, "provider")) draft.meta = meta;
 }
 
-/** Keeps how a call becomes a request, and lets the tool send it. */
+/** Stores the request of a call in the tool's `meta`, and makes its `execute` function. */
 function bindTool(
   api: OpenApiImport,
   { warn }: ReadContext,
@@ -402,7 +394,6 @@ function bindTool(
       server,
       body: body?.binding,
       security: security?.filter(isObject) as HttpOperation["security"],
-      inferred: draft.provider.annotations === undefined || undefined,
     }),
   };
   draft.provider.operation = { ...operation };
@@ -443,32 +434,4 @@ function serverOf(
     session.warn(undefined, "/servers", "authorize", `Credentials go to "${clip(origin)}", ${why}`);
   }
   return server;
-}
-
-const isFlag = (value: unknown): boolean => typeof value === "boolean";
-const isText = (value: unknown): value is string => typeof value === "string";
-const isOneOf = (...values: readonly unknown[]) => (value: unknown): boolean =>
-  values.some((one) => jsonEqual(one, value));
-
-/** The valid members of `x-tool-hints`, which plue's own export to OpenAPI writes. */
-const TOOL_HINTS: { readonly [Hint in keyof ProviderHints]: (value: unknown) => boolean } = {
-  strict: isFlag,
-  deferLoading: isFlag,
-  async: isFlag,
-  eagerInputStreaming: isFlag,
-  namespaceDescription: isText,
-  annotations: (value) => value === null || isObject(value),
-  allowedCallers: (value) => isListOf(value, isText),
-  taskSupport: isOneOf("forbidden", "optional", "required"),
-  cacheControl: isOneOf(
-    ...[{ type: "ephemeral" }, { type: "ephemeral", ttl: "5m" }, { type: "ephemeral", ttl: "1h" }],
-  ),
-};
-
-function readToolHints(operation: unknown): ProviderHints {
-  const given = objectIn(operation, "x-tool-hints");
-  const hints = Object.entries(TOOL_HINTS).filter(([hint, isValid]) =>
-    isValid(member(given, hint))
-  );
-  return Object.fromEntries(hints.map(([hint]) => [hint, member(given, hint)]));
 }

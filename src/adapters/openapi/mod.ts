@@ -5,7 +5,7 @@
  * @module
  */
 
-export type { CredentialSource, HttpFetch, HttpRequest, HttpResponse } from "./http.ts";
+export type { CredentialSource, HttpFetch } from "./http.ts";
 export { importOpenApi, type OpenApiImportOptions } from "./import_openapi.ts";
 export type { BodyBinding, Credentials, HttpOperation, ParameterBinding } from "./build_request.ts";
 export type { ServerOptions } from "./document.ts";

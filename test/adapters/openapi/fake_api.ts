@@ -1,12 +1,12 @@
 // A `fetch` that records the requests and returns prepared responses, and documents for it.
 
-import type { HttpFetch, HttpRequest, HttpResponse } from "../../../src/adapters/openapi/mod.ts";
+import type { HttpFetch } from "../../../src/adapters/openapi/mod.ts";
 import store from "./pet_store.json" with { type: "json" };
 
 /** A request that was made. */
 export interface Asked {
   readonly url: string;
-  readonly request: HttpRequest;
+  readonly request: Parameters<HttpFetch>[1];
 }
 
 /** A response with a text, in one chunk. */
@@ -14,7 +14,7 @@ export function respond(
   status: number,
   text: string,
   type: string | undefined = "application/json",
-): HttpResponse {
+): Response {
   return respondWith(status, text === "" ? [] : [new TextEncoder().encode(text)], type);
 }
 
@@ -22,28 +22,25 @@ export function respond(
 export function respondWith(
   status: number,
   chunks: readonly Uint8Array[],
-  type: string | undefined,
+  type: string,
   onCancel: () => void = () => {},
-): HttpResponse {
+): Response {
   const left = [...chunks];
-  return {
-    status,
-    headers: { get: (name) => name === "content-type" ? type ?? null : null },
-    body: {
-      getReader: () => ({
-        read: () => {
-          const value = left.shift();
-          return Promise.resolve(value === undefined ? { done: true } : { done: false, value });
-        },
-        cancel: () => Promise.resolve(onCancel()),
-      }),
+  const body = new ReadableStream({
+    pull(stream) {
+      const chunk = left.shift();
+      if (chunk === undefined) stream.close();
+      else stream.enqueue(chunk);
     },
-  };
+    cancel: onCancel,
+  }, { highWaterMark: 0 });
+  const headers = { "content-type": type };
+  return new Response(status === 204 ? null : body, { status, headers });
 }
 
-/** A `fetch` that gives `answer` to everything. */
+/** A `fetch` that returns `answer` for everything. */
 export function fakeApi(
-  answer: (asked: Asked) => HttpResponse | Promise<HttpResponse> = () => respond(204, ""),
+  answer: (asked: Asked) => Response | Promise<Response> = () => respond(204, ""),
 ): { readonly fetch: HttpFetch; readonly asked: Asked[] } {
   const asked: Asked[] = [];
   return {
