@@ -13,7 +13,6 @@ import { callThroughLibplue } from "../adapters/native/guest_runtimes.ts";
 import { findLibplue, findOrCompileLibplue } from "../adapters/native/find_libplue.ts";
 import { ToolDispatcher, ToolRegistry } from "../adapters/typebox/mod.ts";
 import { describeThrown, type ToolDefinition } from "../tool/mod.ts";
-import { readNats } from "./nats.ts";
 import {
   broken,
   type Diagnosis,
@@ -53,11 +52,13 @@ export async function doctor(
   terminal: Terminal,
 ): Promise<number> {
   const { signal, env } = terminal.io;
-  const nats = await readNats("diagnose NATS", env, flags.nats);
+  const nats = flags.nats ?? env["PLUE_NATS"]
+    ? await (await import("./nats_admin.ts")).diagnoseNats(env, flags.nats, signal)
+    : [];
   const found: readonly Diagnosis[] = [
     works("plue", `${VERSION} on ${runtimeName()}`),
     ...flags.nats === undefined ? await lookHere(signal) : [],
-    ...nats === undefined ? [] : await (await import("./nats_admin.ts")).diagnoseNats(nats, signal),
+    ...nats,
   ];
   terminal.printResult(found, () =>
     terminal.table(

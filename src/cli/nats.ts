@@ -1,6 +1,7 @@
 /**
- * The connection to NATS of `plue serve`, `plue doctor` and `plue nats`. Its settings are the variables
- * `PLUE_NATS…` (`docs/scale.md`), because other users can read command lines.
+ * The connection to NATS of `plue serve`, `plue doctor` and `plue nats`, and the workers and edges of
+ * `plue serve`. The settings are the variables `PLUE_NATS…` (`docs/scale.md`), because other users
+ * can read command lines.
  */
 
 import { readFile } from "node:fs/promises";
@@ -14,9 +15,21 @@ import {
   nkeyAuthenticator,
   nkeys,
 } from "@nats-io/transport-node";
-import type { NatsKeys } from "../adapters/nats/mod.ts";
+import { storedRateLimits } from "../adapters/hono/mod.ts";
+import {
+  natsCallStore,
+  type NatsKeys,
+  type NatsOptions,
+  remoteTools,
+  serveTools,
+} from "../adapters/nats/mod.ts";
+import type { ToolDispatcher } from "../execute/mod.ts";
+import type { Registry } from "../registry/mod.ts";
+import type { Selection } from "../select/mod.ts";
 import { describeThrown } from "../tool/mod.ts";
-import { type CommandIo, usageError } from "./terminal.ts";
+import type { SharedState } from "./serve/state.ts";
+import type { LoadedTools } from "./sources/mod.ts";
+import { CommandError, type CommandIo, counted, usageError } from "./terminal.ts";
 
 export interface NatsSettings {
   /** The servers, without credentials. */
@@ -50,22 +63,16 @@ export async function readNats(
     throw usageError(`Cannot ${action}: ${what}`);
   };
   const urls = text.split(",").map((part) => {
-    const place = part.trim();
-    const url = URL.canParse(place) ? new URL(place) : undefined;
-    const isServer = url !== undefined && /^(?:nats|tls):$/.test(url.protocol) &&
-      url.hostname !== "" &&
+    const url = URL.parse(part.trim());
+    const isServer = url !== null && /^(?:nats|tls):$/.test(url.protocol) && url.hostname !== "" &&
       /^\/?$/.test(url.pathname) && url.search + url.hash === "" &&
       (url.username !== "" || url.password === "");
     return isServer ? url : wrong(`${name} ${WANTED}`);
   });
   const [first, ...others] = urls.filter(({ username }) => username !== "");
-  if (
-    others.some(({ username, password }) =>
-      username !== first?.username || password !== first.password
-    )
-  ) {
-    wrong(`${name} must have the same user for all servers`);
-  }
+  const isFirst = ({ username, password }: URL): boolean =>
+    username === first?.username && password === first.password;
+  if (!others.every(isFirst)) wrong(`${name} must have the same user for all servers`);
   const file = env["PLUE_NATS_CREDS"]?.trim() || undefined;
   if (file !== undefined && first !== undefined) {
     wrong(`${name} has a user, and PLUE_NATS_CREDS is set: leave one of them out`);
@@ -118,27 +125,16 @@ function ignoreResets(): void {
   });
 }
 
-/** Returns the secrets. @throws {CommandError} If none is set. */
-export function wantedSecret(action: string, { secret }: NatsSettings): readonly string[] {
-  if (secret !== undefined) return secret;
-  throw usageError(
-    `Cannot ${action}: set PLUE_NATS_SECRET to a secret that callers and workers share, of 16 or ` +
-      "more characters",
-  );
-}
-
 function problemOf(error: unknown, { shown, connection }: NatsSettings): string {
   const { name, message } = error as Error;
   const said = describeThrown(error, 300);
   if (name === "AuthorizationError" || name === "UserAuthenticationExpiredError") {
     const { authenticator, token, user } = connection;
     const why = authenticator !== undefined
-      ? "refuses the credentials in PLUE_NATS_CREDS"
-      : token !== undefined
-      ? "refuses the token in its URL"
-      : user !== undefined
-      ? "refuses the user in its URL, or the password"
-      : "wants a user: put it into the URL in PLUE_NATS, or its credentials' file into PLUE_NATS_CREDS";
+      ? "rejects the credentials in PLUE_NATS_CREDS"
+      : (user ?? token) !== undefined
+      ? "rejects the user or the token in its URL"
+      : "requires a user: set it in the URL in PLUE_NATS, or set PLUE_NATS_CREDS to a file";
     return `NATS at ${shown} ${why} (${said})`;
   }
   if (/altname|not valid for name/i.test(message)) {
@@ -160,7 +156,7 @@ function decoded(text: string): string | undefined {
   }
 }
 
-/** Reads the words of a variable. They may be secrets, so the message does not show them. */
+/** Reads the words of a variable. The message does not contain them: they may be secrets. */
 function wordsIn(
   action: string,
   text: string | undefined,
@@ -201,26 +197,118 @@ function keysIn(action: string, env: CommandIo["env"]): NatsKeys | undefined {
   );
 }
 
-/** The JWT of a user and its seed in a file of credentials. */
-const CREDENTIALS =
-  /-----BEGIN NATS USER JWT-----\s+(\S+)\s[^]*-----BEGIN USER NKEY SEED-----\s+(\S+)\s/;
-
 async function credentialsIn(action: string, file: string): Promise<Authenticator> {
   try {
-    const text = await readFile(file);
-    const [, jwt, seed = String(text).trim()] = CREDENTIALS.exec(String(text)) ?? [];
-    if (!/^SU\w+$/.test(seed)) {
-      throw new Error("it has no JWT and seed of a user, and is not a seed alone");
-    }
-    const bytes = new TextEncoder().encode(seed);
+    const text = await readFile(file, "utf8");
+    const [seed] = /\bSU[A-Z2-7]{56}\b/.exec(text) ?? [];
+    if (seed === undefined) throw new Error("it does not contain the seed of a user");
+    const encoder = new TextEncoder();
     // Throws if the seed is damaged. The server checks everything else.
-    nkeys.fromSeed(bytes);
-    return jwt === undefined ? nkeyAuthenticator(bytes) : credsAuthenticator(text);
+    nkeys.fromSeed(encoder.encode(seed));
+    return text.includes("BEGIN NATS USER JWT")
+      ? credsAuthenticator(encoder.encode(text))
+      : nkeyAuthenticator(encoder.encode(seed));
   } catch (cause) {
+    const why = describeThrown(cause, 300);
     throw usageError(
-      `Cannot ${action}: PLUE_NATS_CREDS is ${JSON.stringify(file)}, and cannot be used: ` +
-        describeThrown(cause, 300),
+      `Cannot ${action}: PLUE_NATS_CREDS is ${JSON.stringify(file)}, and cannot be used: ${why}`,
       { cause },
     );
   }
+}
+
+/** A worker or an edge. */
+interface NatsService extends AsyncDisposable {
+  readonly about: string;
+}
+
+type Log = (error: unknown) => void;
+
+/** Registers the tools of all workers, and shares the stored state of all edges. */
+export async function openEdge(
+  registry: Registry,
+  settings: NatsSettings,
+  log: Log,
+): Promise<NatsService & { readonly state: SharedState }> {
+  return await open(settings, log, async (connection, options) => {
+    const { secret, keys } = options;
+    const store = await natsCallStore(connection, { secret, ...(keys && { keys }) });
+    const remote = await remoteTools(connection, { registry, ...options });
+    return {
+      end: () => remote.close(),
+      about: `The tools are those of ${counted(remote.workers, "worker")} on`,
+      state: { store, logins: storedRateLimits(store, { maxPermits: 50 }) },
+    };
+  });
+}
+
+/**
+ * Offers tools to the edges. Edges decide who may call and what is approved, so a role and scopes narrow
+ * the tools only if the operator of the worker sets them.
+ *
+ * @param countedBy The dispatcher of calls over HTTP, whose metrics include these calls.
+ */
+export async function openWorker(
+  { registry, dispatch }: LoadedTools,
+  selection: Selection,
+  settings: NatsSettings,
+  countedBy: ToolDispatcher,
+  log: Log,
+): Promise<NatsService> {
+  const { approve: _callers, ...dispatcher } = dispatch;
+  return await open(settings, log, async (connection, options) => {
+    const served = await serveTools(registry, connection, {
+      ...options,
+      ...{ selection, dispatcher, countedBy },
+    });
+    const { length } = registry.select(selection).tools;
+    return {
+      end: () => served.close(),
+      about: `${counted(length, "tool")} can also be called over`,
+    };
+  });
+}
+
+/** Connects, and begins the service on the connection. */
+async function open<T extends { readonly about: string; end(): Promise<void> }>(
+  settings: NatsSettings,
+  log: Log,
+  begin: (connection: NatsConnection, options: NatsOptions) => Promise<T>,
+): Promise<T & NatsService> {
+  const { secret, keys, shown } = settings;
+  if (secret === undefined) {
+    throw usageError(
+      "Cannot serve: set PLUE_NATS_SECRET to a secret that callers and workers share, of 16 or " +
+        "more characters",
+    );
+  }
+  const connection = await connectNats("serve", settings);
+  try {
+    const begun = await begin(connection, { secret, onError: log, ...(keys && { keys }) });
+    void logStatus(connection, shown, log);
+    return {
+      ...begun,
+      about: `${begun.about} ${shown}`,
+      async [Symbol.asyncDispose]() {
+        await begun.end();
+        // The last messages, such as aborts of calls, are still sent.
+        await connection.drain().catch(() => {});
+      },
+    };
+  } catch (cause) {
+    await connection.close();
+    if (cause instanceof CommandError) throw cause;
+    const why = describeThrown(cause, 2_000).replace(/^Cannot [^:]*: /, "");
+    throw usageError(`Cannot serve over NATS at ${shown}: ${why}`, { cause });
+  }
+}
+
+async function logStatus(connection: NatsConnection, shown: string, log: Log): Promise<void> {
+  const report = (what: string): void => log(`The connection to NATS at ${shown} ${what}`);
+  for await (const { type } of connection.status()) {
+    if (type === "disconnect" && !connection.isDraining()) report("is lost; calls are unavailable");
+    else if (type === "reconnect") report("is there again");
+  }
+  const error = await connection.closed();
+  if (error) report(`has ended: ${describeThrown(error, 300)}; start this process again`);
 }

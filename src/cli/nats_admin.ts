@@ -30,6 +30,7 @@ import { describeThrown, isObject, systemClock } from "../tool/mod.ts";
 import { connectNats, type NatsSettings, readNats } from "./nats.ts";
 import {
   broken,
+  type CommandIo,
   counted,
   type Diagnosis,
   missing,
@@ -139,9 +140,12 @@ async function createStreams(
 
 /** Checks everything that a worker and a caller need. Runs no tool, and leaves nothing on the server. */
 export async function diagnoseNats(
-  settings: NatsSettings,
+  env: CommandIo["env"],
+  flag: string | undefined,
   signal: AbortSignal,
 ): Promise<readonly Diagnosis[]> {
+  const settings = await readNats(ACTION, env, flag);
+  if (settings === undefined) return [];
   let connection: NatsConnection;
   try {
     connection = await connectNats(ACTION, settings);

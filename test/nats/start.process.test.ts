@@ -122,12 +122,18 @@ describe("The start with NATS", () => {
     const user = (one: string, { url }: TestServer) => ({
       PLUE_NATS: url.replace("//", `//${one}@`),
     });
-    await says([{ PLUE_NATS: guarded.url }, /NATS at nats:\S+ wants a user: .* PLUE_NATS_CREDS/]);
+    await says([
+      { PLUE_NATS: guarded.url },
+      /NATS at nats:\S+ requires a user: .* PLUE_NATS_CREDS/,
+    ]);
     await says([
       user("ann:sesame2", guarded),
-      /NATS at nats:\S+ refuses the user in its URL, or the password/,
+      /NATS at nats:\S+ rejects the user or the token in its URL/,
     ]);
-    await says([user("sesame4", token), /NATS at nats:\S+ refuses the token in its URL/]);
+    await says([
+      user("sesame4", token),
+      /NATS at nats:\S+ rejects the user or the token in its URL/,
+    ]);
     await works(user("ann:sesame1", guarded));
     await works(user("sesame3", token));
   });
@@ -140,7 +146,7 @@ describe("The start with NATS", () => {
       PLUE_NATS: url,
       PLUE_NATS_CREDS: await files.write("user.creds", text),
     });
-    const refused = /NATS at nats:\S+ refuses the credentials in PLUE_NATS_CREDS/;
+    const refused = /NATS at nats:\S+ rejects the credentials in PLUE_NATS_CREDS/;
     await says([await file(creds.wrongSeed, jwts), /user\.creds", and cannot be used: nkeys: /]);
     for (const text of [creds.expired, creds.otherSeed, creds.otherAccount]) {
       await says([await file(text, jwts), refused]);

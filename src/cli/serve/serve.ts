@@ -15,7 +15,6 @@ import { createToolBridge, fitBudget } from "../../finding/mod.ts";
 import type { Selection, ToolPolicy, Toolset } from "../../select/mod.ts";
 import { cleanText, describeThrown, type Tool } from "../../tool/mod.ts";
 import { flagsOf } from "../arguments.ts";
-import { readNats } from "../nats.ts";
 import { type Flags, selectionOf, toolsFrom } from "../selection.ts";
 import type { LoadedTools } from "../sources/mod.ts";
 import { CommandError, counted, EXIT, type Terminal, usageError, VERSION } from "../terminal.ts";
@@ -54,7 +53,8 @@ export async function serve(
     );
   }
   const settings = readSettings(io.env, flags);
-  const nats = await readNats("serve", io.env, flags.nats);
+  const service = flags.nats ?? io.env["PLUE_NATS"] ? await import("../nats.ts") : undefined;
+  const nats = await service?.readNats("serve", io.env, flags.nats);
   const supervised = Supervised.here(io);
   // Another process serves, which is replaced when a file changes.
   if (supervised === undefined && flags.watch && flags.stdio !== true) {
@@ -64,7 +64,6 @@ export async function serve(
   const log = (error: unknown): void => terminal.note(logText(error));
   // A process without tools serves the tools of the workers.
   const isEdge = nats !== undefined && loaded.sources.length === 0;
-  const service = nats && await import("./nats.ts");
   await using edge = isEdge ? await service?.openEdge(loaded.registry, nats, log) : undefined;
   using state = await openState(flags.state, edge?.state ?? loaded.state, terminal);
   const { maxRisk, role } = settings;
