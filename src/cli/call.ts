@@ -17,8 +17,7 @@ import {
   type ToolFailure,
 } from "../tool/mod.ts";
 import { askedFields, readArguments } from "./arguments.ts";
-import { type Flags, toolsFrom } from "./selection.ts";
-import { findTool, toolText } from "./show.ts";
+import { findTool, type Flags, toolsFrom, toolText } from "./show.ts";
 import { EXIT, EXIT_CODES, type Terminal, usageError } from "./terminal.ts";
 
 const MAX_TEXT = 2_000;

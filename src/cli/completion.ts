@@ -7,7 +7,7 @@ import type { Command } from "commander";
 import { cleanText, RISK_LEVELS, type Tool } from "../tool/mod.ts";
 import { flagsOf } from "./arguments.ts";
 import { targetNames } from "./export.ts";
-import { type Flags, toolsFrom } from "./selection.ts";
+import { type Flags, toolsFrom } from "./show.ts";
 import { isHere } from "./sources/mod.ts";
 import { type CommandIo, usageError } from "./terminal.ts";
 

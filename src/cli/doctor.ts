@@ -119,7 +119,6 @@ async function lookAtRuntime(
   return await tried(part, `${version}, a call works`, part, [...args, PROGRAM, "probe"], signal);
 }
 
-/** Looks at libplue, and at the sidecar that it starts on the host. */
 async function lookAtLibrary(
   host: (typeof RUNTIMES)[number] | undefined,
   signal: AbortSignal,
@@ -131,46 +130,39 @@ async function lookAtLibrary(
     return [missing("libplue", describeThrown(error))];
   }
   const { library, sidecar } = found;
-  return [works("libplue", library), await lookAtSidecar(library, sidecar, host, signal)];
+  const without = sidecar === undefined
+    ? 'run "npm run build:native", or build one with your tools (ffi/README.md)'
+    : host === undefined
+    ? `${sidecar}, not tried: that takes Bun or Deno`
+    : undefined;
+  const row = without !== undefined || host === undefined
+    ? missing("sidecar", without ?? "")
+    : await tryLibrary(library, `${sidecar}, a call through libplue works`, host, signal);
+  return [works("libplue", library), row];
 }
 
-async function lookAtSidecar(
+/** Calls a tool of a module, over the package that this program is of. */
+async function tryLibrary(
   library: string,
-  sidecar: string | undefined,
-  host: (typeof RUNTIMES)[number] | undefined,
+  detail: string,
+  [command, args]: (typeof RUNTIMES)[number],
   signal: AbortSignal,
 ): Promise<Diagnosis> {
-  const part = "sidecar";
-  if (sidecar === undefined) {
-    return missing(
-      part,
-      'run "npm run build:native", or build one with your tools (ffi/README.md)',
-    );
-  }
-  if (host === undefined) return missing(part, `${sidecar}, not tried: that takes Bun or Deno`);
-  const [command, args] = host;
   const folder = await mkdtemp(join(tmpdir(), "plue-doctor-"));
   const tools = join(folder, "tools.mjs");
-  try {
-    await writeFile(tools, toolsModule());
-    const words = [...args, PROGRAM, "probe", library];
-    const detail = `${sidecar}, a call through libplue works`;
-    return await tried(part, detail, command, words, signal, { PLUE_TOOLS: tools });
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
-/** A module with the tool, over the package that this program is of. */
-function toolsModule(): string {
   const own = import.meta.url;
   const entry = new URL(own.endsWith(".ts") ? "../../mod.ts" : "./mod.js", own).href;
   const { execute: _execute, ...data } = ECHO;
-  return [
-    `import { ToolRegistry } from ${JSON.stringify(entry)};`,
-    `const tool = { ...${JSON.stringify(data)}, execute: (params) => params };`,
-    "export const registry = new ToolRegistry({ tools: [tool] });",
-  ].join("\n");
+  const text = `import { ToolRegistry } from ${JSON.stringify(entry)};
+    const tool = { ...${JSON.stringify(data)}, execute: (params) => params };
+    export const registry = new ToolRegistry({ tools: [tool] });`;
+  try {
+    await writeFile(tools, text);
+    const words = [...args, PROGRAM, "probe", library];
+    return await tried("sidecar", detail, command, words, signal, { PLUE_TOOLS: tools });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 }
 
 async function tried(

@@ -18,7 +18,7 @@ import {
 import type { Toolset } from "../select/mod.ts";
 import { cleanText, clip, describeThrown, describeTool, nearIds, type Tool } from "../tool/mod.ts";
 import { flagsOf } from "./arguments.ts";
-import { type Flags, toolsFrom } from "./selection.ts";
+import { type Flags, toolsFrom } from "./show.ts";
 import { counted, EXIT, type Terminal, usageError } from "./terminal.ts";
 
 interface ExportFlags extends Flags {
@@ -68,12 +68,17 @@ export async function exportTo(
     const wire = Object.fromEntries(toolset.ids.map((id) => [id, names.nameOf(id)]));
     terminal.printJson({ ...sent, losses, rejected, warnings, names: wire });
   } else if (losses.length > 0) {
-    terminal.print(lossTable(terminal, losses));
+    terminal.print(terminal.table(
+      ["TOOL", "WHERE", "KEYWORD", "GRADE", "WHAT"],
+      losses.map(({ tool, side, path, keyword, grade, message }) => [
+        ...[tool, `${side}${path}`, keyword, grade, message],
+      ]),
+      { GRADE: { lost: "red", weakened: "yellow", ambiguous: "yellow", moved: "dim" } },
+    ));
   } else terminal.note(`Nothing is lost on the way to ${target}`);
   return rejected.length > 0 ? EXIT.failed : EXIT.ok;
 }
 
-/** Returns the settings of a request in the flags; `undefined` if there are none. */
 function settingsOf(
   { toolChoice, parallel }: ExportFlags,
   toolset: Toolset,
@@ -90,16 +95,6 @@ function settingsOf(
     ...(toolChoice === undefined ? {} : { toolChoice: isWord ? toolChoice : { tool: toolChoice } }),
     ...(parallel === undefined ? {} : { parallel: parallel === "true" }),
   };
-}
-
-function lossTable(terminal: Terminal, losses: readonly Loss[]): string {
-  return terminal.table(
-    ["TOOL", "WHERE", "KEYWORD", "GRADE", "WHAT"],
-    losses.map(({ tool, side, path, keyword, grade, message }) => [
-      ...[tool, `${side}${path}`, keyword, grade, message],
-    ]),
-    { GRADE: { lost: "red", weakened: "yellow", ambiguous: "yellow", moved: "dim" } },
-  );
 }
 
 /**
@@ -146,7 +141,6 @@ export async function importFrom(
   return rejected.length > 0 ? EXIT.failed : EXIT.ok;
 }
 
-/** Definitions as a module or, by the file's name, as JSON. */
 function definitionsText(
   file: string,
   sources: readonly string[],
@@ -239,41 +233,43 @@ export async function check(
 
 const isError = ({ level }: CheckProblem): boolean => level === "error";
 
-function error(tool: string, rule: string, message: string): CheckProblem {
-  return { level: "error", tool, rule, message };
-}
+const problemOf = (level: CheckProblem["level"]) =>
+(
+  tool: string,
+  rule: string,
+  message: string,
+): CheckProblem => ({
+  ...{ level, tool, rule, message },
+});
+const error = problemOf("error");
+const warning = problemOf("warning");
 
-function warning(tool: string, rule: string, message: string): CheckProblem {
-  return { level: "warning", tool, rule, message };
-}
-
-/** Returns the problems of the tools' descriptions, for every target. */
 function checkTexts(tools: readonly Tool[]): readonly CheckProblem[] {
   const clean = new WeakSet<object>();
   const alike = lookAlikes(tools, []);
   return tools.flatMap((tool) => {
     const { id, description } = tool;
     const other = alike.get(id);
-    const problems = textFindings(describeTool(tool), clean).map(({ rule, path, message }) =>
-      error(id, rule, `${path}: ${message}`)
-    );
-    if (other !== undefined) {
-      problems.push(
-        error(id, "name", `Its name looks like that of "${other}", or becomes the same`),
-      );
-    }
-    const warn = (message: string): void => void problems.push(warning(id, "description", message));
-    if (description.length < SHORT_DESCRIPTION) {
-      warn("Its description does not explain when to use it");
-    }
-    for (const { name, argument } of flagsOf(tool)) {
-      if (argument.description === "") warn(`Its argument "${name}" has no description`);
-    }
-    return problems;
+    const undescribed = flagsOf(tool).filter(({ argument }) => argument.description === "");
+    const warnings = [
+      ...(description.length < SHORT_DESCRIPTION
+        ? ["Its description does not explain when to use it"]
+        : []),
+      ...undescribed.map(({ name }) => `Its argument "${name}" has no description`),
+    ];
+    return [
+      ...textFindings(describeTool(tool), clean).map(({ rule, path, message }) =>
+        error(id, rule, `${path}: ${message}`)
+      ),
+      ...(other === undefined
+        ? []
+        : [error(id, "name", `Its name looks like that of "${other}", or becomes the same`)]),
+      ...warnings.map((message) => warning(id, "description", message)),
+    ];
   });
 }
 
-/** Returns a warning for each tool and keyword that a target does not check. */
+/** Returns a warning for each keyword of a tool that a target does not check. */
 function weakened(target: string, losses: readonly Loss[]): readonly CheckProblem[] {
   const seen = new Set<string>();
   return losses.flatMap(({ tool, side, path, keyword, grade, widens, message }) => {

@@ -98,7 +98,6 @@ export async function readNats(
   };
 }
 
-/** @throws {CommandError} If the connection fails, with the cause. */
 export async function connectNats(
   action: string,
   settings: NatsSettings,
@@ -217,7 +216,6 @@ async function credentialsIn(action: string, file: string): Promise<Authenticato
   }
 }
 
-/** A worker or an edge. */
 interface NatsService extends AsyncDisposable {
   readonly about: string;
 }
@@ -269,7 +267,6 @@ export async function openWorker(
   });
 }
 
-/** Connects, and begins the service on the connection. */
 async function open<T extends { readonly about: string; end(): Promise<void> }>(
   settings: NatsSettings,
   log: Log,

@@ -65,7 +65,6 @@ export async function nats(
   );
 }
 
-/** Creates the streams and buckets that workers and callers need, and prints a table of them. */
 async function createAll(
   { nats, replicas, maxBytes }: NatsFlags,
   terminal: Terminal,
@@ -200,7 +199,6 @@ function clockRow(part: string, skewMs: number, other: string, begin: string): D
     : broken(part, `${detail}; calls are refused above ${MAX_SKEW_MS / 1_000} s: set both`);
 }
 
-/** Returns a row for the clocks, and one for each worker with its tools. */
 async function diagnoseWorkers(
   connection: NatsConnection,
   manager: JetStreamManager,

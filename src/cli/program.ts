@@ -4,8 +4,8 @@
  */
 
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
-import { cleanText, describeThrown } from "../tool/mod.ts";
-import { repeated, withSelection, withSources } from "./selection.ts";
+import { READER_FIELDS, valueKind, VOCABULARY, type VocabularyName } from "../select/mod.ts";
+import { cleanText, describeThrown, RISK_LEVELS } from "../tool/mod.ts";
 import {
   CommandError,
   type CommandIo,
@@ -249,6 +249,42 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
     });
 
   return program;
+}
+
+function repeated(flags: string, description: string): Option {
+  return new Option(flags, description)
+    .argParser((value: string, before: readonly string[] = []) => [...before, value]);
+}
+
+function withSources(command: Command): Command {
+  return command
+    .addOption(repeated("-f, --from <source>", "where the tools are; PLUE_TOOLS if it is absent"))
+    .addOption(repeated("--header <name: value>", "a header for the source, such as a token"))
+    .addOption(new Option("--base-url <url>", "where the API of an OpenAPI document is"));
+}
+
+function withSelection(command: Command): Command {
+  for (const [key, { flag, text }] of Object.entries(VOCABULARY)) {
+    const name = key as VocabularyName;
+    const { shape, check } = valueKind(name);
+    const option = shape === "list" ? repeated(flag, text) : new Option(flag, text);
+    const isReader = (READER_FIELDS as readonly string[]).includes(name);
+    option.helpGroup(isReader ? "Reader of the descriptions:" : "Selection:");
+    if (name === "maxRisk") option.description += ` (${RISK_LEVELS.join(", ")})`;
+    if (shape === "text") {
+      option.argParser((value: string) => {
+        try {
+          return check("use it", value, "it");
+        } catch (error) {
+          throw new InvalidArgumentError(
+            (error as Error).message.replace("Cannot use it: it", "It"),
+          );
+        }
+      });
+    }
+    command.addOption(option);
+  }
+  return command;
 }
 
 function examplesHelp(examples: readonly string[]): string {

@@ -1,12 +1,71 @@
-/** `plue list`, `plue show`, `plue explain`, `plue search`. */
+/** The tools that the flags select, and `plue list`, `plue show`, `plue explain`, `plue search`. */
 
+import { Option } from "commander";
 import type { Registry, ToolHit } from "../registry/mod.ts";
 import { searchToolsetAsync } from "../registry/search/mod.ts";
-import type { Toolset } from "../select/mod.ts";
-import { cleanText, describeTool, nearIds, type Tool } from "../tool/mod.ts";
+import { type Selection, selectionFrom, type Toolset, VOCABULARY } from "../select/mod.ts";
+import { cleanText, describeTool, nearIds, type Tool, type ToolReader } from "../tool/mod.ts";
 import { flagsOf } from "./arguments.ts";
-import { type Flags, toolsFrom } from "./selection.ts";
-import { CommandError, counted, EXIT_CODES, RISK_STYLES, type Terminal } from "./terminal.ts";
+import { type LoadedTools, loadTools } from "./sources/mod.ts";
+import {
+  CommandError,
+  type CommandIo,
+  counted,
+  EXIT_CODES,
+  RISK_STYLES,
+  type Terminal,
+  usageError,
+} from "./terminal.ts";
+
+/**
+ * The sources, the criteria of a selection and the reader of the descriptions (see `VOCABULARY`), as
+ * flags. Commands have further ones, which `program.ts` describes.
+ */
+export interface Flags extends ToolReader {
+  readonly from?: readonly string[];
+  readonly header?: readonly string[];
+  readonly baseUrl?: string;
+  readonly [flag: string]: unknown;
+}
+
+export function selectionOf(flags: Flags): Selection {
+  const values = Object.entries(VOCABULARY)
+    .map(([name, { flag }]) => [name, flags[new Option(flag).attributeName()]]);
+  return selectionFrom(Object.fromEntries(values)) ?? {};
+}
+
+/**
+ * Loads the sources that flags and words name.
+ *
+ * @returns The tools, and the toolset that the caller of the flags sees.
+ */
+export async function toolsFrom(
+  words: readonly string[],
+  flags: Flags,
+  io: CommandIo,
+  mayBeNone = false,
+): Promise<LoadedTools & { readonly toolset: Toolset }> {
+  const { from = [], header, baseUrl, model, provider, locale } = flags;
+  const headers = header && Object.fromEntries(header.map(readHeader));
+  const loaded = await loadTools([...words, ...from], io, {
+    ...{ headers, baseUrl, mayBeNone },
+    reader: { model, provider, locale },
+  });
+  const { registry, selection } = loaded;
+  return {
+    ...loaded,
+    get toolset() {
+      return registry.select(selection).narrow(selectionOf(flags));
+    },
+  };
+}
+
+function readHeader(text: string): readonly [string, string] {
+  const [, name = "", value = ""] = /^([\w!#$%&'*+.^`|~-]+): *(.*)$/.exec(text) ?? [];
+  // The message does not repeat the text: it may be a token.
+  if (name === "") throw usageError('Cannot read --header: it must be "name: value"');
+  return [name.toLowerCase(), value];
+}
 
 export async function list(
   sources: readonly string[],

@@ -34,12 +34,10 @@ export class CommandError extends Error {
   }
 }
 
-/** The command line, a setting or a source cannot be used. */
 export function usageError(message: string, options?: ErrorOptions): CommandError {
   return new CommandError(message, EXIT.usage, options);
 }
 
-/** The state of one part, as `plue doctor` prints it. */
 export interface Diagnosis {
   readonly part: string;
   /** `missing` is not a fault: not everyone needs everything. */
@@ -69,11 +67,10 @@ const NO_BORDER = Object.fromEntries(
   ).concat([["middle", ""]]),
 );
 
-/** How wide the columns of a table may be where it goes to a file. */
+/** The maximum width of a table that is written to a file. */
 const NO_LIMIT = 1_000;
 const GAP = 2;
 
-/** Writes for people, or JSON for programs. */
 export class Terminal {
   readonly io: CommandIo;
   readonly isJson: boolean;
@@ -87,7 +84,6 @@ export class Terminal {
     return this.io.stdin.isTTY === true && this.io.stderr.isTTY === true;
   }
 
-  /** Writes a line of the result unchanged. */
   print(text: string): void {
     this.io.stdout.write(`${text}\n`);
   }
@@ -179,7 +175,7 @@ export function counted(count: number, thing: string): string {
   return `${count} ${thing}${count === 1 ? "" : thing.endsWith("s") ? "es" : "s"}`;
 }
 
-/** Whether a stream shows colours: https://no-color.org, and FORCE_COLOR for logs. */
+/** Follows https://no-color.org, and FORCE_COLOR for logs. */
 function showsColours(stream: Output, { NO_COLOR, FORCE_COLOR, TERM }: CommandIo["env"]): boolean {
   if (NO_COLOR) return false;
   if (FORCE_COLOR) return FORCE_COLOR !== "0";

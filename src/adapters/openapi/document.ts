@@ -25,24 +25,20 @@ export interface Located<Value = JsonRecord> {
   readonly path: string;
 }
 
-/** An operation of the document, before it is read. */
 export interface FoundOperation {
   readonly method: string;
   readonly path: string;
-  /** The Path Item Object. */
   readonly item: Located;
   readonly operation: Located;
   readonly operationId: string | undefined;
 }
 
-/** An OpenAPI document. */
 export class ApiDocument {
   readonly root: JsonRecord;
   /** True if schemas are in the dialect of OpenAPI 3.0. From 3.1 on they are JSON Schema. */
   readonly is30: boolean;
   readonly #charge: (part: unknown) => void;
 
-  /** Is called with the target of each reference, to bound the total. */
   constructor(root: JsonRecord, charge: (part: unknown) => void) {
     this.root = root;
     this.#charge = charge;
@@ -109,7 +105,6 @@ const REFUSED: ReadonlySet<string> = new Set(["trace", "connect", "track"]);
 
 const METHOD = /^[A-Za-z]{1,32}$/;
 
-/** Returns true if `fetch` can send requests with a method. */
 export function isSendable(method: string): boolean {
   return METHOD.test(method) && !REFUSED.has(method.toLowerCase());
 }
@@ -278,7 +273,7 @@ const PRIVATE_V4: readonly (readonly [network: string, bits: number])[] = [
 /** Global unicast, except Teredo, documentation and 6to4, which map to other addresses. */
 const PUBLIC_V6 = /^\[(?!2001:(?::|1?[\da-f]{1,2}:|db8:)|2002:)[23][\da-f]{3}:/;
 
-/** Whether a host, as a URL writes it, is this machine or in a private network. */
+/** Returns true if a host in a URL is this machine or in a private network. */
 function isPrivateHost(hostname: string): boolean {
   if (hostname.startsWith("[")) return !PUBLIC_V6.test(hostname);
   const name = hostname.replace(/\.$/, "");
@@ -287,7 +282,6 @@ function isPrivateHost(hostname: string): boolean {
   return PRIVATE_V4.some(([network, bits]) => (address ^ numberOf(network)) >>> (32 - bits) === 0);
 }
 
-/** An IPv4 address in 32 bits. */
 function numberOf(address: string): number {
   return address.split(".").reduce((sum, byte) => sum << 8 | Number(byte), 0);
 }

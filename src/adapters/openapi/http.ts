@@ -40,14 +40,12 @@ export type CredentialSource = (
   context: ToolContext,
 ) => Credentials | Promise<Credentials>;
 
-/** The network, the credentials and the bound for operations. */
 export interface HttpClient {
   readonly fetch: HttpFetch;
   readonly authorize: CredentialSource | undefined;
   readonly maxResponseBytes: number;
 }
 
-/** Runs one call of an operation at `server`. */
 export async function callOperation(
   operation: HttpOperation,
   server: string,
@@ -88,10 +86,8 @@ export async function callOperation(
 const MAX_ERROR_BYTES = 16_384;
 const MAX_ERROR_TEXT = 500;
 
-/** Statuses after which the same call may succeed. */
 const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504]);
 
-/** The failure codes of statuses; `threw` for others. */
 const CODES: ReadonlyMap<number, FailureCode> = new Map([
   [400, "invalid_arguments"],
   [401, "denied"],

@@ -186,7 +186,6 @@ function checkOptions(options: OpenApiImportOptions): void {
   }
 }
 
-/** A frozen copy of the document, or a rejection. */
 function readRoot(session: ImportSession, document: unknown): JsonRecord | undefined {
   const version = textIn(document, "openapi");
   if (!isObject(document) || version === undefined || !/^3\.[0-2](\.|$)/.test(version)) {
@@ -202,7 +201,6 @@ function readRoot(session: ImportSession, document: unknown): JsonRecord | undef
   }
 }
 
-/** Describes a valid document, for the rejection of an invalid one. */
 function wantedForm(document: unknown): string {
   if (typeof document === "string") {
     return "it is text: give the value that JSON.parse makes of it or, if it is YAML, a parser such " +
@@ -323,7 +321,6 @@ function warnOfMisfits(draft: ImportedTool, returns: JsonSchema): void {
   };
 }
 
-/** Methods whose request has no body. */
 const BODILESS: ReadonlySet<string> = new Set(["get", "head"]);
 
 /** The body of an operation; `null` if its reference has no target. */
@@ -344,7 +341,6 @@ function bodyOf(
   return readBody(context, located, new Set(parameters.map(({ binding }) => binding.key)));
 }
 
-/** Title, description, tags, hints and meta. */
 function readDescription(
   context: ReadContext,
   draft: ImportedTool,

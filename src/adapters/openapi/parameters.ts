@@ -28,7 +28,6 @@ import { mediaTypes, type ReadBody } from "./request_body.ts";
 import type { ReadContext, ReadSchema } from "./schemas.ts";
 import { type ParameterPlace, styleOf, STYLES } from "./serialize.ts";
 
-/** A parameter of an operation. */
 export interface ReadParameter {
   readonly binding: ParameterBinding;
   readonly required: boolean;
@@ -127,7 +126,7 @@ export function inputOf(
   };
 }
 
-/** Why callers must not set a parameter, even a required one. */
+/** Returns the reason why callers must not set a parameter, even a required one. */
 function hiddenReason(
   { credentials }: ReadContext,
   { in: place }: JsonRecord,
@@ -140,7 +139,6 @@ function hiddenReason(
     : undefined;
 }
 
-/** Why a parameter cannot be sent. */
 function problemOf(
   context: ReadContext,
   { in: place, style }: JsonRecord,
@@ -176,7 +174,6 @@ function schemaOf(context: ReadContext, parameter: JsonRecord, path: string): Re
   return { schema: describedBy(read.schema, parameter), refs: read.refs };
 }
 
-/** The schema of a parameter with the parameter's own description, deprecation and example. */
 function describedBy(schema: JsonSchema, parameter: JsonRecord): JsonSchema {
   const description = wordsIn(parameter, "description");
   const deprecated = flagIn(parameter, "deprecated") === true;

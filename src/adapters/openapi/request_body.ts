@@ -25,7 +25,6 @@ import type { Located } from "./document.ts";
 import type { ReadContext, ReadSchema, SchemaReader } from "./schemas.ts";
 import { styleOf, type ValueStyle } from "./serialize.ts";
 
-/** A type and a subtype, each a token, without parameters. */
 const MEDIA_TYPE = /^[a-z0-9!#$&^_.+-]{1,100}\/[a-z0-9!#$&^_.+*-]{1,100}$/;
 
 /** Returns the media types of a `content` map unchanged, the preferred ones first. */
@@ -40,17 +39,15 @@ export function plainType(type: string): string {
   return type.split(";", 1).join("").trim().toLowerCase();
 }
 
-/** Returns true if a plain media type is JSON. */
 export function isJson(type: string): boolean {
   return type === "application/json" || type === "text/json" || type.endsWith("+json");
 }
 
-/** Returns true if a plain media type of a document allows JSON. */
 export function acceptsJson(type: string): boolean {
   return isJson(type) || isWildcard(type);
 }
 
-/** How a body of a plain media type is written; `undefined` if it cannot be written. */
+/** Returns the encoding of a plain media type; `undefined` if a body of it cannot be written. */
 export function bodyKind(type: string): Pick<BodyBinding, "kind" | "mediaType"> | undefined {
   if (isWildcard(type)) return { kind: "json", mediaType: "application/json" };
   if (!MEDIA_TYPE.test(type) || type.includes("*")) return undefined;
@@ -72,7 +69,6 @@ function rankOf(type: string): number {
   return kind === undefined ? 5 : RANKS[kind];
 }
 
-/** The body of an operation. */
 export interface ReadBody {
   /** The encoding of the body; `undefined` if its media type is not supported. */
   readonly binding: BodyBinding | undefined;
@@ -182,7 +178,6 @@ function encodingOf(entry: unknown): { readonly [name: string]: ValueStyle } | u
   return styles.length === 0 ? undefined : Object.fromEntries(styles);
 }
 
-/** The properties of a schema. */
 interface FlatObject {
   readonly properties: ReadonlyMap<string, unknown>;
   readonly required: ReadonlySet<string>;
@@ -260,7 +255,6 @@ function flattenObject(read: ReadSchema, schemas: SchemaReader): FlatObject | un
 /** The maximum number of schemas of a result. Each is compared with the others. */
 const MAX_SCHEMAS = 16;
 
-/** The schemas of the results, and the definitions that they refer to. */
 interface Results {
   readonly schemas: JsonSchema[];
   readonly refs: Set<string>;

@@ -25,7 +25,6 @@ export interface ReadSchema {
   readonly refs: ReadonlySet<string>;
 }
 
-/** The surroundings for reading the parts of an operation. */
 export interface ReadContext {
   readonly document: ApiDocument;
   readonly schemas: SchemaReader;
@@ -84,7 +83,6 @@ export class SchemaReader {
     return refs;
   }
 
-  /** The definition that a reference of a read schema means. */
   definition(ref: unknown, direction: Direction): ReadSchema | undefined {
     const name = definitionName(ref);
     return name === undefined ? undefined : this.#define(name, direction);
@@ -108,7 +106,6 @@ export class SchemaReader {
     return { schema, refs };
   }
 
-  /** Adds the targets of `refs` to a schema, as definitions. */
   withDefinitions(schema: JsonSchema, refs: Iterable<string>, direction: Direction): JsonSchema {
     const open = new Set(refs);
     if (open.size === 0) return schema;
@@ -190,7 +187,6 @@ export class SchemaReader {
     return { ...node, properties: shown, required: left };
   }
 
-  /** Whether a property, or the target of its reference, has a flag. */
   #has(flag: "readOnly" | "writeOnly", property: unknown): boolean {
     let at = property;
     for (let hops = 0; hops < MAX_HOPS && isObject(at); hops++) {

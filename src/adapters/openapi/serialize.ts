@@ -53,7 +53,6 @@ export class UnsendableArgument extends Error {
   }
 }
 
-/** One `name=value`, both encoded. */
 export type Pair = readonly [name: string, value: string];
 
 /** Returns a member of an object, or an item, as text. Nested objects and lists are JSON. */
@@ -81,7 +80,6 @@ function encodeReserved(text: string, key: string): string {
   return encode(text, key).replace(/%(3A|2F|3F|40|24|2C|3B)/g, (code) => decodeURIComponent(code));
 }
 
-/** Returns the members of an object that are sent. */
 export function membersOf(value: object): [string, unknown][] {
   return Object.entries(value).filter(([, member]) => !isNothing(member));
 }

@@ -15,7 +15,7 @@ import { createToolBridge, fitBudget } from "../../finding/mod.ts";
 import type { Selection, ToolPolicy, Toolset } from "../../select/mod.ts";
 import { cleanText, describeThrown, type Tool } from "../../tool/mod.ts";
 import { flagsOf } from "../arguments.ts";
-import { type Flags, selectionOf, toolsFrom } from "../selection.ts";
+import { type Flags, selectionOf, toolsFrom } from "../show.ts";
 import type { LoadedTools } from "../sources/mod.ts";
 import { CommandError, counted, EXIT, type Terminal, usageError, VERSION } from "../terminal.ts";
 import {
@@ -132,21 +132,20 @@ export async function serve(
 /** The interval between calls of the availability functions, in milliseconds. */
 const FOLLOW_MS = 2_000;
 
-/** Notifies clients of tools that become available or unavailable. */
 function followAvailability({ registry }: LoadedTools): Disposable {
   // A module may export a registry of the core, which does not follow availability.
   const timer = setInterval(() => (registry as Partial<ToolRegistry>).refresh?.(), FOLLOW_MS);
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-const FAILED_LOGINS = { limit: 10, windowMs: 60_000, clientAddress } as const;
-
 /**
  * Limits the failed logins of one address. The right token is always admitted: behind a proxy all
  * clients have its address, and a token is too long to be guessed.
  */
 function withFailuresLimited(authorize: Authorize, { logins }: ServeState): Authorize {
-  const limited = limitFailedLogins(authorize, { ...FAILED_LOGINS, store: logins });
+  const limited = limitFailedLogins(authorize, {
+    ...{ limit: 10, windowMs: 60_000, clientAddress, store: logins },
+  });
   return async (request, env) => {
     const answer = await authorize(request, env);
     return answer instanceof Response ? await limited(request, env) : answer;
@@ -285,7 +284,6 @@ function banner(
 /** The maximum number of listed tools, so that the address stays on the screen. */
 const MAX_SHOWN = 20;
 
-/** The arguments of curl for a call that changes nothing, or else for the list of tools. */
 function example(url: string, tools: readonly Tool[]): string {
   for (const tool of tools) {
     if (tool.annotations.readOnlyHint !== true || tool.requiresApproval) continue;

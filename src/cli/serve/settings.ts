@@ -20,7 +20,6 @@ export interface ServeSettings {
   readonly token: string | undefined;
 }
 
-/** A setting: its flag, its variable, its default, and its valid form. */
 type Setting = readonly [
   flag: string,
   variable: string,
@@ -112,7 +111,6 @@ export function hostOf(host: string): string {
   return host.includes(":") ? `[${host}]` : host;
 }
 
-/** Returns true if only this machine can reach a server on that host. */
 function isLoopbackHost(host: string): boolean {
   return host === "localhost" || host === "::1" || (isIpv4(host) && host.startsWith("127."));
 }
@@ -132,7 +130,6 @@ interface Listening {
   close(): Promise<void>;
 }
 
-/** Responds to requests; `server` is the runtime's own second argument. */
 type FetchHandler = (request: Request, server?: unknown) => Response | Promise<Response>;
 
 interface DenoServe {
@@ -237,7 +234,7 @@ async function listenOnNode(
   });
 }
 
-/** Where a request comes from, to count failed logins by. */
+/** Returns the address of a client, for the limit of failed logins. */
 export function clientAddress(request: Request, server: unknown): string | undefined {
   const { requestIP, remoteAddr, incoming } = (server ?? {}) as {
     readonly requestIP?: (request: Request) => { readonly address: string } | null;

@@ -35,7 +35,6 @@ const RECOVER_MS = 30_000;
 const DATABASE = "calls.db";
 /** The database, and the files that SQLite writes next to it. */
 const DATABASE_FILES = [DATABASE, `${DATABASE}-wal`, `${DATABASE}-shm`, `${DATABASE}-journal`];
-/** Locked by the process that searched last. */
 const RECOVER_TURN = "recover.turn";
 
 /**

@@ -45,9 +45,8 @@ export async function serveStdio(
     // Later messages need the session that it begins.
     if (connection.isBeginning) await work;
   }
-  // Pending requests are answered. Streams of changes are closed.
-  connection.endStreams();
-  if (io.signal.aborted) connection.abortAll();
+  // Pending requests are answered, and streams of changes are closed.
+  connection.abort(io.signal.aborted);
   await Promise.all(running);
   return EXIT.ok;
 }
@@ -61,7 +60,6 @@ class Connection {
   readonly #io: Pick<CommandIo, "stdout" | "stderr">;
   readonly #running = new Map<unknown, AbortController>();
   readonly #streams = new Set<AbortController>();
-  /** The headers of older clients after `initialize`. */
   #session: Readonly<Record<string, string>> = {};
   isBeginning = false;
 
@@ -108,15 +106,12 @@ class Connection {
     }
   }
 
-  endStreams(): void {
-    for (const controller of this.#streams) controller.abort();
+  /** Aborts the streams of changes, or all requests. */
+  abort(isAll: boolean): void {
+    const controllers = [...this.#streams, ...isAll ? this.#running.values() : []];
+    for (const controller of controllers) controller.abort();
   }
 
-  abortAll(): void {
-    for (const controller of this.#running.values()) controller.abort();
-  }
-
-  /** Sends a message to the endpoint, with the headers of HTTP. */
   async #post(
     method: unknown,
     params: Readonly<Record<string, unknown>>,
@@ -141,12 +136,11 @@ class Connection {
     });
   }
 
-  async #fetch(request: RequestInit, headers: Readonly<Record<string, string>>): Promise<Response> {
-    const all = { host: "localhost", ...headers };
-    return await this.#endpoint.fetch(new Request(ADDRESS, { ...request, headers: all }));
+  async #fetch(request: RequestInit, more: Readonly<Record<string, string>>): Promise<Response> {
+    const headers = { host: "localhost", ...more };
+    return await this.#endpoint.fetch(new Request(ADDRESS, { ...request, headers }));
   }
 
-  /** Writes the messages of a response, which are JSON or events. */
   async #answer(response: Response, id: unknown, signal: AbortSignal): Promise<void> {
     const type = response.headers.get("content-type") ?? "";
     if (type.startsWith("text/event-stream") && response.body !== null) {
@@ -192,13 +186,10 @@ class Connection {
   }
 
   async #write(message: unknown): Promise<void> {
-    if (this.isBeginning) {
-      // The negotiated revision.
-      const { result } = message as { readonly result?: { readonly protocolVersion?: unknown } };
-      const version = result?.protocolVersion;
-      if (typeof version === "string") {
-        this.#session = { ...this.#session, "mcp-protocol-version": version };
-      }
+    const { result } = message as { readonly result?: { readonly protocolVersion?: unknown } };
+    const version = result?.protocolVersion;
+    if (this.isBeginning && typeof version === "string") {
+      this.#session = { ...this.#session, "mcp-protocol-version": version };
     }
     const { stdout } = this.#io;
     if (!stdout.write(`${JSON.stringify(message)}\n`)) await once(stdout, "drain");
@@ -229,10 +220,7 @@ function isHeader(text: string): boolean {
   return /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text);
 }
 
-/**
- * Returns a name as the value of a header: the protocol requires Base64 for characters outside of
- * ASCII.
- */
+/** Returns a value for a header: the protocol requires Base64 outside of ASCII. */
 function headerOf(name: string): string {
   if (isHeader(name) && !name.startsWith("=?")) return name;
   return `=?base64?${Buffer.from(name).toString("base64")}?=`;

@@ -18,7 +18,6 @@ type Message =
   | { readonly type: "listening"; readonly port: number }
   | { readonly type: "stop" };
 
-/** Resolves with the first message of a type. */
 function messageOf<Type extends Message["type"]>(
   sender: Pick<ChildProcess, "on">,
   type: Type,
@@ -30,7 +29,6 @@ function messageOf<Type extends Message["type"]>(
   );
 }
 
-/** The child's side. */
 export class Supervised {
   readonly isReload: boolean;
   readonly #listen: Promise<{ readonly port?: number | undefined }>;
@@ -47,7 +45,6 @@ export class Supervised {
     this.#listen = messageOf(sender, "listen");
   }
 
-  /** The mark of this process; `undefined` without a parent. */
   static here(io: CommandIo): Supervised | undefined {
     const role = process.send === undefined ? undefined : process.env[VARIABLE];
     // Commands that tools start are not supervised.
@@ -66,7 +63,6 @@ export class Supervised {
   }
 }
 
-/** Starts a process that serves, and returns the supervisor's side of it. */
 function startServer(isReload: boolean) {
   const child = spawn(process.execPath, [...process.execArgv, ...process.argv.slice(1)], {
     stdio: ["inherit", "inherit", "inherit", "ipc"],

@@ -36,11 +36,10 @@ interface SourceOptions {
   readonly baseUrl?: string | undefined;
   /** The reader of the descriptions, for a service. */
   readonly reader?: ToolReader | undefined;
-  /** True if no sources are allowed: the tools come another way. */
+  /** True if there may be no sources, because the tools come over NATS. */
   readonly mayBeNone?: boolean | undefined;
 }
 
-/** Loaded tools, and the settings of their modules. */
 export interface LoadedTools extends AsyncDisposable {
   /** The sources in their original form, without possible credentials in URLs. */
   readonly sources: readonly string[];
@@ -79,22 +78,17 @@ interface ModuleSettings {
   state?: string;
 }
 
-/** The tools and settings that are loaded so far. */
-class Loading {
+interface Loading {
   readonly io: CommandIo;
   readonly options: SourceOptions;
-  registry: Registry | undefined;
-  readonly settings: ModuleSettings = {};
-  readonly origins = new Map<string, string>();
-  readonly tools: Tool[] = [];
-  readonly servers: ((registry: Registry) => Promise<AsyncDisposable>)[] = [];
-  readonly files: string[] = [];
-  readonly imports: ImportResult[] = [];
-
-  constructor(io: CommandIo, options: SourceOptions) {
-    this.io = io;
-    this.options = options;
-  }
+  registry?: Registry | undefined;
+  readonly settings: ModuleSettings;
+  /** The module of each setting. */
+  readonly origins: Map<string, string>;
+  readonly tools: Tool[];
+  readonly servers: ((registry: Registry) => Promise<AsyncDisposable>)[];
+  readonly files: string[];
+  readonly imports: ImportResult[];
 }
 
 /**
@@ -119,7 +113,10 @@ export async function loadTools(
       "Cannot send --header to several sources: a credential is for one of them only",
     );
   }
-  const state = new Loading(io, options);
+  const state: Loading = {
+    ...{ io, options, settings: {}, origins: new Map() },
+    ...{ tools: [], servers: [], files: [], imports: [] },
+  };
   for (const source of named) {
     try {
       await load(readName(source), state);
@@ -201,8 +198,8 @@ export function isHere(source: string): boolean {
 
 async function load(name: SourceName, state: Loading): Promise<void> {
   const { place } = name;
-  const { username, password } = isUrl(place) ? new URL(place) : { username: "", password: "" };
-  if (username !== "" || password !== "") {
+  const { username = "", password = "" } = isUrl(place) ? new URL(place) : {};
+  if (username + password !== "") {
     // The URL is not repeated: a password may have any character.
     throw usageError(
       'Cannot use a URL with a user and a password: they go into --header "authorization: Basic …"',
@@ -324,7 +321,6 @@ function loadMcp(
   });
 }
 
-/** Returns the program of a command line, which the user's shell parses. */
 function shellCommand(line: string): McpServerSource {
   return process.platform === "win32"
     ? { command: "cmd", args: ["/d", "/s", "/c", line] }
@@ -332,12 +328,12 @@ function shellCommand(line: string): McpServerSource {
 }
 
 async function loadService({ place }: SourceName, state: Loading): Promise<void> {
-  if (/[?#]/.test(place)) {
-    throw usageError(`Cannot use "${place}": the address of a plue service has no query`);
-  }
-  if (!await addService(place, state)) {
-    throw usageError(`Cannot use "${place}": the server there is not a plue service`);
-  }
+  const why = /[?#]/.test(place)
+    ? "the address of a plue service has no query"
+    : await addService(place, state)
+    ? undefined
+    : "the server there is not a plue service";
+  if (why !== undefined) throw usageError(`Cannot use "${place}": ${why}`);
 }
 
 async function addService(place: string, state: Loading): Promise<boolean> {
@@ -363,8 +359,8 @@ async function loadDocument({ namespace, place, kind }: SourceName, state: Loadi
       ...(baseUrl !== undefined && { baseUrl }),
       ...(headers && {
         authorize({ server = "" }) {
-          const origin = originOf(server);
-          if (origin === originOf(named)) return { headers };
+          const origin = URL.parse(server)?.origin;
+          if (origin === URL.parse(named ?? "")?.origin) return { headers };
           const why = "which the document names: give it in --base-url";
           throw usageError(`Cannot send --header to "${origin}", ${why}`);
         },
@@ -379,10 +375,6 @@ async function loadDocument({ namespace, place, kind }: SourceName, state: Loadi
   if (imported.tools.length === 0 && rejected !== undefined) throw usageError(rejected.message);
   state.imports.push(imported);
   state.tools.push(...imported.tools);
-}
-
-function originOf(address: string | undefined): string | undefined {
-  return address !== undefined && URL.canParse(address) ? new URL(address).origin : undefined;
 }
 
 async function readPlace(place: string, { io, options }: Loading): Promise<string> {

@@ -158,7 +158,6 @@ function hasTexts(fields: Record<string, unknown>): boolean {
 
 type Outcome = ToolResult | Waiting;
 
-/** It waits for answers: a call with a ticket, or a task. */
 interface Waiting {
   readonly questions: readonly Question[];
   /** The place of its answers, below the service. */
@@ -166,7 +165,6 @@ interface Waiting {
   readonly ticket?: string;
 }
 
-/** Runs a call at the service, and forwards its events and its questions. */
 async function* callRemotely(
   service: ServiceAddress,
   id: string,
@@ -226,7 +224,6 @@ function send(
   });
 }
 
-/** Sends a call, or answers to its questions, and reads the outcome. */
 async function* run(
   service: ServiceAddress,
   path: string,
@@ -267,7 +264,6 @@ export function eventsIn(
     );
 }
 
-/** Reads the events of a call, or the states of a task, until it ends or asks. */
 async function* readEvents(
   response: Response,
   context: ToolContext,
@@ -313,7 +309,6 @@ function outcomeOf(result: ToolResult, id: string): Outcome {
 
 const MAX_PROBLEM = 1_048_576;
 
-/** The failure of a call that did not begin. */
 async function refusal(response: Response): Promise<ToolResult> {
   const text = await boundedText(response.body, MAX_PROBLEM).catch(() => undefined);
   const problem = parsedJson(text ?? "");
