@@ -63,8 +63,9 @@ export async function readNats(
     throw usageError(`Cannot ${action}: ${what}`);
   };
   const urls = text.split(",").map((part) => {
-    const url = URL.parse(part.trim());
-    const isServer = url !== null && /^(?:nats|tls):$/.test(url.protocol) && url.hostname !== "" &&
+    const url = URL.canParse(part) ? new URL(part) : undefined;
+    const isServer = url !== undefined && /^(?:nats|tls):$/.test(url.protocol) &&
+      url.hostname !== "" &&
       /^\/?$/.test(url.pathname) && url.search + url.hash === "" &&
       (url.username !== "" || url.password === "");
     return isServer ? url : wrong(`${name} ${WANTED}`);

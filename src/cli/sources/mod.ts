@@ -359,8 +359,10 @@ async function loadDocument({ namespace, place, kind }: SourceName, state: Loadi
       ...(baseUrl !== undefined && { baseUrl }),
       ...(headers && {
         authorize({ server = "" }) {
-          const origin = URL.parse(server)?.origin;
-          if (origin === URL.parse(named ?? "")?.origin) return { headers };
+          const [origin, wanted] = [server, named ?? ""].map((address) =>
+            URL.canParse(address) ? new URL(address).origin : undefined
+          );
+          if (origin === wanted) return { headers };
           const why = "which the document names: give it in --base-url";
           throw usageError(`Cannot send --header to "${origin}", ${why}`);
         },
