@@ -94,41 +94,30 @@ describe("toAiSdkTools()", () => {
     assertStringIncludes(String(outputs?.[2]?.value), THREW);
   }
 
-  it("makes tools that ai 7 runs", async () => {
+  const tools = toAiSdkTools(toolset, { dispatcher, context });
+  const tools6 = toAiSdkTools(toolset, { dispatcher, version: 6 });
+
+  it("makes tools that ai 7 and ai 6 run", async () => {
     const model = new MockLanguageModelV4({ doGenerate: whole });
-    const tools = toAiSdkTools(toolset, { dispatcher, context });
-    const { text } = await generateText({ model, tools, prompt: "?", stopWhen: stepCountIs(3) });
-    assertEquals(text, "3");
-    told(model.doGenerateCalls[1]?.prompt);
+    const run = await generateText({ model, tools, prompt: "?", stopWhen: stepCountIs(3) });
+    const older = new MockLanguageModelV3({ doGenerate: whole });
+    const again = { model: older, tools: tools6, prompt: "?", stopWhen: stepCountIs6(3) };
+    assertEquals([run.text, (await generateText6(again)).text], ["3", "3"]);
+    for (const { doGenerateCalls } of [model, older]) told(doGenerateCalls[1]?.prompt);
     assert(seen.includes("c1"));
   });
 
-  it("makes tools that ai 7 runs while it streams", async () => {
+  it("makes tools that both versions run while they stream", async () => {
     const model = new MockLanguageModelV4({
       doStream: streamed.map((chunks) => ({ stream: simulateReadableStream({ chunks }) })),
     });
-    const tools = toAiSdkTools(toolset, { dispatcher });
     const run = streamText({ model, tools, prompt: "?", stopWhen: stepCountIs(3) });
-    assertEquals(await run.text, "3");
-    told(model.doStreamCalls[1]?.prompt);
-  });
-
-  it("makes tools that ai 6 runs", async () => {
-    const model = new MockLanguageModelV3({ doGenerate: whole });
-    const tools = toAiSdkTools(toolset, { dispatcher, version: 6 });
-    const { text } = await generateText6({ model, tools, prompt: "?", stopWhen: stepCountIs6(3) });
-    assertEquals(text, "3");
-    told(model.doGenerateCalls[1]?.prompt);
-  });
-
-  it("makes tools that ai 6 runs while it streams", async () => {
-    const model = new MockLanguageModelV3({
+    const older = new MockLanguageModelV3({
       doStream: streamed.map((chunks) => ({ stream: simulate6({ chunks }) })),
     });
-    const tools = toAiSdkTools(toolset, { dispatcher, version: 6 });
-    const run = streamText6({ model, tools, prompt: "?", stopWhen: stepCountIs6(3) });
-    assertEquals(await run.text, "3");
-    told(model.doStreamCalls[1]?.prompt);
+    const again = { model: older, tools: tools6, prompt: "?", stopWhen: stepCountIs6(3) };
+    assertEquals([await run.text, await streamText6(again).text], ["3", "3"]);
+    for (const { doStreamCalls } of [model, older]) told(doStreamCalls[1]?.prompt);
   });
 });
 

@@ -26,21 +26,9 @@ import {
   type TurnOptions,
 } from "../../src/formats/mod.ts";
 import { buildToolset } from "../../src/select/mod.ts";
-import { defineTool } from "../../src/tool/mod.ts";
 import { aiAnswers } from "./ai_models.ts";
+import { add } from "./provider.ts";
 
-const add = defineTool({
-  namespace: "math",
-  name: "add",
-  description: "Adds two numbers.",
-  parameters: {
-    type: "object",
-    properties: { a: { type: "number" }, b: { type: "number" } },
-    required: ["a", "b"],
-  },
-  returns: { type: "number" },
-  execute: ({ a, b }) => a + b,
-});
 const toolset = buildToolset([add]);
 const dispatcher = new ToolDispatcher(toolset, { engine: typeboxEngine() });
 const turnOf = (target: TargetName): TurnOptions => ({
@@ -54,7 +42,7 @@ describe("a turn with the AI SDK", () => {
   const tools = {
     math__add: tool({
       inputSchema: jsonSchema({ type: "object" }),
-      outputSchema: jsonSchema({ type: "number" }),
+      outputSchema: jsonSchema({ type: "object" }),
     }),
   };
   const expected = [{
@@ -63,14 +51,12 @@ describe("a turn with the AI SDK", () => {
       type: "tool-result",
       toolCallId: "c1",
       toolName: "math__add",
-      output: { type: "json", value: 3 },
+      output: { type: "json", value: { sum: 3 } },
     }],
   }];
 
   it("reads generateText's result, and its answer reaches the model", async () => {
-    const model = new MockLanguageModelV4({
-      doGenerate: whole,
-    });
+    const model = new MockLanguageModelV4({ doGenerate: whole });
     const prompt: ModelMessage[] = [{ role: "user", content: "1 + 2?" }];
     const first = await generateText({ model, tools, messages: prompt });
     const { messages } = await dispatchResponse("ai-sdk", first, turnOf("ai-sdk"));
@@ -113,19 +99,14 @@ describe("a turn with LangChain", () => {
     type: "tool",
     tool_call_id: "c1",
     name: "math__add",
-    content: "3",
+    content: '{"sum":3}',
     status: "success",
   };
 
   it("reads an AIMessage, as an object and as JSON, and LangChain reads its answer", async () => {
     const message = new AIMessage({
       content: "",
-      tool_calls: [{
-        type: "tool_call",
-        id: "c1",
-        name: "math__add",
-        args: { a: 1, b: 2 },
-      }],
+      tool_calls: [{ type: "tool_call", id: "c1", name: "math__add", args: { a: 1, b: 2 } }],
     });
     for (const response of [message, JSON.parse(JSON.stringify(message))]) {
       const { messages } = await dispatchResponse("langchain", response, options);
@@ -134,12 +115,8 @@ describe("a turn with LangChain", () => {
       assert(answer !== undefined);
       const read = coerceMessageLikeToMessage(answer);
       assert(ToolMessage.isInstance(read));
-      assertEquals([read.tool_call_id, read.name, read.content, read.status], [
-        "c1",
-        "math__add",
-        "3",
-        "success",
-      ]);
+      const { tool_call_id, name, content, status } = read;
+      assertEquals<unknown>({ type: "tool", tool_call_id, name, content, status }, expected);
     }
   });
 
@@ -148,22 +125,13 @@ describe("a turn with LangChain", () => {
     const chunk = (args: string, more: object = {}): AIMessageChunk =>
       new AIMessageChunk({
         content: "",
-        tool_call_chunks: [{
-          type: "tool_call_chunk",
-          index: 0,
-          args,
-          ...more,
-        }],
+        tool_call_chunks: [{ type: "tool_call_chunk", index: 0, args, ...more }],
       });
     stream.push(chunk("", { id: "c1", name: "math__add" }));
     stream.push(chunk(TEXT.slice(0, 6)));
     stream.push(chunk(TEXT.slice(6)));
-    stream.push(
-      new AIMessageChunk({
-        content: "",
-        response_metadata: { finish_reason: "tool_calls" },
-      }),
-    );
+    const response_metadata = { finish_reason: "tool_calls" };
+    stream.push(new AIMessageChunk({ content: "", response_metadata }));
     const { messages } = await dispatchCalls("langchain", stream.end(), options);
     assertEquals(messages as unknown, [expected]);
   });
@@ -177,27 +145,15 @@ describe("a turn with MCP", () => {
     params: { name, arguments: args },
   });
 
-  for (
-    const target of [
-      "mcp@2025-06-18",
-      "mcp@2025-11-25",
-      "mcp@2026-07-28",
-    ] as const
-  ) {
+  for (const target of ["mcp@2025-06-18", "mcp@2025-11-25", "mcp@2026-07-28"] as const) {
     it(`returns results that both generations of the SDK accept for ${target}`, async () => {
       for (const args of [{ a: 1, b: 2 }, { a: "one" }]) {
-        const { messages } = await dispatchResponse(
-          target,
-          request("math.add", args),
-          turnOf(target),
-        );
-        const [message] = messages;
+        const call = request("math.add", args);
+        const { messages: [message] } = await dispatchResponse(target, call, turnOf(target));
         assert(message !== undefined && "jsonrpc" in message);
         const parsed = CallToolResultSchema.safeParse(message.result);
         // The older SDK supports only objects as structured content.
-        if (target !== "mcp@2026-07-28" || message.result.isError) {
-          assert(parsed.success);
-        }
+        if (target !== "mcp@2026-07-28" || message.result.isError) assert(parsed.success);
         assert(isSpecType.CallToolResult(message.result));
       }
     });

@@ -20,15 +20,9 @@ import type { AnswerOf, MessageOf } from "../../src/formats/mod.ts";
 declare function some<T>(): T;
 
 // An answer of ours is an answer of theirs.
-export const chat: ChatCompletionMessageParam = some<
-  MessageOf<"openai.chat">
->();
-export const responses: ResponseInputItem = some<
-  MessageOf<"openai.responses">
->();
-export const realtime: ConversationItemCreateEvent = some<
-  MessageOf<"openai.realtime">
->();
+export const chat: ChatCompletionMessageParam = some<MessageOf<"openai.chat">>();
+export const responses: ResponseInputItem = some<MessageOf<"openai.responses">>();
+export const realtime: ConversationItemCreateEvent = some<MessageOf<"openai.realtime">>();
 export const block: ToolResultBlockParam = some<AnswerOf<"anthropic">>();
 export const anthropic: MessageParam = some<MessageOf<"anthropic">>();
 export const part: Part = some<AnswerOf<"gemini">>();
@@ -40,16 +34,12 @@ export const aiSdk: ModelMessage = some<MessageOf<"ai-sdk">>();
 export const langchain: BaseMessageLike = some<MessageOf<"langchain">>();
 
 // Two SDKs write camel case where their API does not.
-const { tool_call_id: mistralId, ...mistralRest } = some<
-  MessageOf<"mistral">
->();
+const { tool_call_id: mistralId, ...mistralRest } = some<MessageOf<"mistral">>();
 export const mistral: MistralSdkMessage = {
   ...mistralRest,
   toolCallId: mistralId,
 };
-const { tool_call_id: cohereId, role: _role, ...cohereRest } = some<
-  MessageOf<"cohere">
->();
+const { tool_call_id: cohereId, role: _role, ...cohereRest } = some<MessageOf<"cohere">>();
 export const cohere: Cohere.ToolMessageV2 = {
   ...cohereRest,
   toolCallId: cohereId,
@@ -57,9 +47,7 @@ export const cohere: Cohere.ToolMessageV2 = {
 
 // A message of another provider is not one of theirs.
 // @ts-expect-error: Anthropic's answers are no messages of OpenAI's.
-export const wrongChat: ChatCompletionMessageParam = some<
-  MessageOf<"anthropic">
->();
+export const wrongChat: ChatCompletionMessageParam = some<MessageOf<"anthropic">>();
 // @ts-expect-error: OpenAI's messages are none of Anthropic's.
 export const wrongAnthropic: MessageParam = some<MessageOf<"openai.chat">>();
 // @ts-expect-error: A block alone is no message.

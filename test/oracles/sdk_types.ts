@@ -57,7 +57,6 @@ import {
   type FunctionTool as PlainTool,
   type GeminiFunction,
   type GeminiSchema,
-  type GeminiType,
   type GeminiTypedFunction,
   type LangChainTool,
   type Mcp2025Tool,
@@ -135,9 +134,7 @@ export const text: (model: Parameters<typeof generateText>[0]["model"]) => unkno
 // @ts-expect-error Responses wants the name beside the type.
 export const wrongChat: FunctionTool = some<OpenAiChatTool>();
 // @ts-expect-error Chat wants it inside of `function`.
-export const wrongResponses: ChatCompletionTool = some<
-  OpenAiResponsesFunction
->();
+export const wrongResponses: ChatCompletionTool = some<OpenAiResponsesFunction>();
 // @ts-expect-error Anthropic calls it `input_schema`.
 export const wrongAnthropic: AnthropicSdkTool = some<McpTool>();
 // @ts-expect-error MCP calls it `inputSchema`.
@@ -145,9 +142,7 @@ export const wrongMcp: McpSdkTool = some<AnthropicTool>();
 // @ts-expect-error Gemini's declarations stand in a list.
 export const wrongGemini: GoogleTool = some<GeminiFunction[]>();
 // @ts-expect-error Bedrock's name stands in `toolSpec`.
-export const wrongBedrock: BedrockSdkTool = some<
-  { name: string; inputSchema: { json: object } }
->();
+export const wrongBedrock: BedrockSdkTool = some<{ name: string; inputSchema: { json: object } }>();
 // @ts-expect-error Mistral wants `parameters`.
 export const wrongMistral: MistralSdkTool = some<
   { type: "function"; function: { name: string } }
@@ -165,26 +160,20 @@ export const wrongOldMcp: OldMcpSdkTool = some<McpTool>();
 // @ts-expect-error A provider of the AI SDK is given `type` and `inputSchema`.
 export const wrongProvider: LanguageModelV4FunctionTool = some<AnthropicTool>();
 // @ts-expect-error Lengths are texts in the typed schema.
-export const wrongTyped: FunctionDeclaration = some<
-  { parameters: { minLength: number } }
->();
+export const wrongTyped: FunctionDeclaration = some<{ parameters: { minLength: number } }>();
 
 // Known: the SDK's names of types are an `enum`, of which only the SDK has members. Apart from them
 // the typed schema is theirs.
 // @ts-expect-error A cast is needed.
 export const typedFunction: FunctionDeclaration = some<GeminiTypedFunction>();
 type Apart = "type" | "anyOf" | "items" | "properties";
-export const typedSchema: Omit<Schema, Apart> = some<
-  Omit<GeminiSchema, Apart>
->();
-export const typedName: `${Type}` = some<GeminiType>();
+export const typedSchema: Omit<Schema, Apart> = some<Omit<GeminiSchema, Apart>>();
+export const typedName: `${Type}` = some<NonNullable<GeminiSchema["type"]>>();
 
 // The settings of a request go where the SDKs have them.
 const ONE = { toolChoice: { tool: "weather" }, parallel: false } as const;
-export const chatSettings: Pick<
-  ChatCompletionCreateParams,
-  "tool_choice" | "parallel_tool_calls"
-> = exportTools(SIMPLE, "openai.chat", ONE).request;
+export const chatSettings: Pick<ChatCompletionCreateParams, "tool_choice" | "parallel_tool_calls"> =
+  exportTools(SIMPLE, "openai.chat", ONE).request;
 export const responseSettings: Pick<ResponseCreateParams, "tool_choice" | "parallel_tool_calls"> =
   exportTools(SIMPLE, "openai.responses", ONE).request;
 export const sessionSettings: Pick<
@@ -211,9 +200,9 @@ export const geminiSettings: GenerateContentConfig["toolConfig"] = {
   },
 };
 const { tool_choice, parallel_tool_calls } = exportTools(SIMPLE, "mistral", ONE).request;
-export const mistralSettings: Pick<
-  ChatCompletionRequest,
-  "toolChoice" | "parallelToolCalls"
-> = { toolChoice: tool_choice, parallelToolCalls: parallel_tool_calls };
+export const mistralSettings: Pick<ChatCompletionRequest, "toolChoice" | "parallelToolCalls"> = {
+  toolChoice: tool_choice,
+  parallelToolCalls: parallel_tool_calls,
+};
 export const cohereSettings: Cohere.V2ChatRequestToolChoice | undefined =
   exportTools(SIMPLE, "cohere", ONE).request.tool_choice;

@@ -8,7 +8,13 @@ import {
   assertThrows,
 } from "@std/assert";
 import { describe, it } from "bun:test";
-import { exportTools, listTargets, type TargetName } from "../../../src/formats/mod.ts";
+import {
+  exportTools,
+  Exposure,
+  importTools,
+  listTargets,
+  type TargetName,
+} from "../../../src/formats/mod.ts";
 import { buildToolset } from "../../../src/select/mod.ts";
 import { makeTool, type Tool, type ToolDefinition } from "../../../src/tool/mod.ts";
 
@@ -253,5 +259,92 @@ describe("the text of all tools together", () => {
     assertEquals([tools.length, rejected], [5, []]);
     assertEquals(warnings.map(({ rule }) => rule), ["maxToolText"]);
     assert(warnings[0]?.message.includes("the limit is 4194304"), warnings[0]?.message);
+  });
+});
+
+const ping = makeTool({ name: "ping", title: "Ping", description: "Answers." });
+const bad = makeTool({
+  name: "bad",
+  description: "Cannot be sent.",
+  parameters: { type: "object", properties: { a: { $ref: "https://example.com/a" } } },
+});
+
+describe("Exposure", () => {
+  it("exports with its options, as exportTools() does", () => {
+    const list = Object.freeze([ping]);
+    const exposure = new Exposure(list, "openai", { onLoss: "warn" });
+    assertStrictEquals(
+      exposure.result().names,
+      exportTools(list, "openai", { onLoss: "warn" }).names,
+    );
+  });
+
+  it("rejects an unknown target", () => {
+    assertThrows(() => new Exposure([ping], "nobody" as TargetName), RangeError, '"nobody"');
+  });
+
+  it("exports the tools alone", () => {
+    assertEquals(new Exposure([ping], "anthropic").export(), [{
+      name: "ping",
+      description: "Answers.",
+      input_schema: { type: "object", properties: {}, additionalProperties: false },
+    }]);
+  });
+
+  it("does not export a part of the tools as if it were all", () => {
+    assertThrows(
+      () => new Exposure([bad, ping], "openai").export(),
+      TypeError,
+      'Cannot export "bad" to openai.chat: it uses `$ref` out of the schema',
+    );
+  });
+
+  // Specification: "Conversion errors are surfaced via `ExportWithWarnings()` as a `[]error`",
+  // "tool ID included in the error".
+  it("returns an error for each missing tool, and the remaining tools", () => {
+    const { tools, errors } = new Exposure([bad, ping], "openai").exportWithWarnings();
+    assertEquals(tools.map((tool) => tool.function.name), ["ping"]);
+    assertEquals(errors.map((error) => [error instanceof Error, error.tool, error.message]), [[
+      true,
+      "bad",
+      'Cannot export "bad" to openai.chat: it uses `$ref` out of the schema',
+    ]]);
+  });
+
+  // Specification: "Feature loss warnings are aggregated from the adapter".
+  it("returns losses as warnings, separate from the errors", () => {
+    const { warnings } = new Exposure([bad, ping], "openai").exportWithWarnings();
+    assertEquals(warnings, ['"ping" at "/title": there is no place for "title"']);
+  });
+
+  it("returns no errors if every tool is sent", () => {
+    assertEquals(new Exposure([ping], "mcp").exportWithWarnings().errors, []);
+  });
+});
+
+describe("examples in an export", () => {
+  it("of an import that cannot be right spoil no other tool", () => {
+    const { tools } = importTools("anthropic", [{
+      name: "a",
+      input_schema: { type: "object", properties: { n: { type: "integer" } } },
+      input_examples: [null, 5, { n: "x" }, { n: 1 }],
+    }]);
+    assertEquals(exportTools(tools, "anthropic").tools[0]?.input_examples, [{ n: 1 }]);
+  });
+
+  it("are omitted if they do not fit the exported schema", () => {
+    const weather = makeTool({
+      name: "weather",
+      description: "Tells the weather.",
+      parameters: {
+        type: "object",
+        properties: { city: { type: "string", pattern: "^[A-Z]" }, days: { minimum: 1 } },
+        required: ["city"],
+      },
+      examples: [{ input: { city: "Rome", days: 2 } }, { input: {} }, { input: { city: 1 } }],
+    });
+    const { tools, losses } = exportTools([weather], "anthropic");
+    assertEquals(tools[0]?.input_examples, [{ city: "Rome", days: 2 }]);
+    assertEquals(losses.map(({ path }) => path), ["/examples/1", "/examples/2"]);
   });
 });
