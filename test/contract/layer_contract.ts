@@ -12,6 +12,7 @@ import {
   Dispatcher,
   type DispatchErrorReport,
   type Layer,
+  type LayerFunction,
   type Outcome,
 } from "../../src/execute/mod.ts";
 import {
@@ -24,11 +25,13 @@ import {
 } from "../../src/tool/mod.ts";
 import type { ToolRuntime } from "../../src/registry/mod.ts";
 import {
+  broken,
   countingSignal,
   type Deferred,
   deferred,
   FakeClock,
   fakeTool,
+  never,
   outcome,
 } from "../unit/execute/support.ts";
 
@@ -181,12 +184,10 @@ class World {
     };
   }
 
-  call(): Promise<ToolResult> {
+  /** A call with a signal, by default. */
+  call(signal: DispatchContext = { signal: this.caller.signal }): Promise<ToolResult> {
     const { context, arguments: args } = this.setup;
-    return this.dispatcher.dispatch(
-      { name: "t", ...(args !== undefined && { arguments: args }) },
-      { signal: this.caller.signal, ...context },
-    );
+    return this.dispatcher.dispatch({ name: "t", arguments: args }, { ...signal, ...context });
   }
 
   /** Moves the time in small steps until the call ends. */
@@ -228,18 +229,13 @@ class World {
   /** Checks that a later call is not affected. */
   async checkNext(calls: number, reports = 0): Promise<void> {
     this.execute = () => "done";
-    const { context } = this.setup;
-    const { dispatcher, setup: { arguments: args } } = this;
-    const result = await dispatcher.dispatch(
-      { name: "t", ...(args !== undefined && { arguments: args }) },
-      context,
-    );
+    const result = await this.call({});
     assertEquals(outcome(result), "done", JSON.stringify(result));
     this.check(result, { calls, reports });
   }
 }
 
-function untilAborted(signal: AbortSignal): Promise<never> {
+export function untilAborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });
   });
@@ -250,9 +246,9 @@ const ENDS = {
   timeout: { timeout: true, abort: false, isLate: false },
   abort: { timeout: false, abort: true, isLate: false },
   "timeout and abort": { timeout: true, abort: true, isLate: true },
-} as const;
+};
 
-type End = typeof ENDS[keyof typeof ENDS];
+type End = typeof ENDS.timeout;
 
 function interrupt({ clock, caller }: World, { timeout, abort }: End): void {
   if (timeout) clock.advance(TIMEOUT_MS);
@@ -280,74 +276,54 @@ const TOOLS = {
     },
 } as const;
 
-/** Layers of stage `run`, next to the tool, and the results of calls with them. */
-const INNER: readonly {
-  readonly title: string;
-  readonly around: (call: Call, next: () => Outcome) => Outcome;
-  readonly outcome: unknown;
-  readonly reports: number;
-}[] = [
-  {
-    title: "throws",
-    around: () => {
-      throw new Error("broken");
-    },
-    outcome: "threw",
-    reports: 1,
-  },
-  {
-    title: "rejects",
-    around: () => Promise.reject(new Error("broken")),
-    outcome: "threw",
-    reports: 1,
-  },
-  {
-    title: "throws after the tool",
-    around: async (_, next) => {
-      await next();
-      throw new Error("broken");
-    },
-    outcome: "threw",
-    reports: 1,
-  },
-  {
-    title: "returns no result",
-    around: () => undefined as never,
-    outcome: "threw",
-    reports: 1,
-  },
-  {
-    title: "returns a frozen success",
-    around: () => Object.freeze(ToolResult.ok("done")),
-    outcome: "done",
-    reports: 0,
-  },
-  {
-    title: "returns a frozen failure",
-    around: () => {
+/** Layers of stage `run`, next to the tool; the results of calls with them, and reported errors. */
+const INNER: readonly (readonly [
+  title: string,
+  around: (call: Call, next: () => Outcome) => Outcome,
+  outcome: unknown,
+  reports: number,
+])[] = [
+  ["throws", broken, "threw", 1],
+  ["rejects", async () => await broken(), "threw", 1],
+  ["throws after the tool", async (_, next) => broken(await next()), "threw", 1],
+  ["returns no result", () => undefined as never, "threw", 1],
+  ["returns a frozen success", () => Object.freeze(ToolResult.ok("done")), "done", 0],
+  [
+    "returns a frozen failure",
+    () => {
       const failed = ToolResult.error("denied", "No");
       Object.freeze(failed.error);
       return Object.freeze(failed);
     },
-    outcome: "denied",
-    reports: 0,
-  },
-  {
-    title: "waits and then returns the result of the tool",
-    around: async (call, next) => {
+    "denied",
+    0,
+  ],
+  [
+    "waits and then returns the result of the tool",
+    async (call, next) => {
       assertEquals(await call.wait("testing", Promise.resolve(1)), 1);
       return await next();
     },
-    outcome: "done",
-    reports: 0,
-  },
+    "done",
+    0,
+  ],
 ];
 
-/** Waits for the rest of the call, and then for good. */
-async function hang(_: Call, next: (call: Call) => Outcome): Promise<ToolResult> {
-  await next(_);
-  return await new Promise<never>(() => {});
+/** A layer for the first call of a test, which has a signal. */
+function whenWatched(name: string, stage: Layer["stage"], around: LayerFunction): Layer {
+  return {
+    name,
+    stage,
+    when: ({ options }) => options.signal !== undefined,
+    for: () => around,
+  };
 }
+
+/** Waits for the rest of the call, and then for good. */
+const hang: LayerFunction = async (call, next) => {
+  await next(call);
+  return await never();
+};
 
 /**
  * Declares the contract's tests.
@@ -397,18 +373,12 @@ function describeResults(make: Make): void {
   });
 
   it("returns the failure of a tool that throws, and releases its resources", async () => {
-    for (
-      const execute of [
-        () => {
-          throw new Error("broken");
-        },
-        () => Promise.reject(new Error("broken")),
-        // deno-lint-ignore require-yield
-        async function* () {
-          throw await Promise.resolve(new Error("broken"));
-        },
-      ]
-    ) {
+    // deno-lint-ignore require-yield
+    async function* generator(): AsyncGenerator {
+      await Promise.resolve();
+      broken();
+    }
+    for (const execute of [broken, async () => await broken(), generator]) {
       const world = new World(make, execute);
       const result = await world.end(world.call());
       assertEquals(outcome(result), "threw");
@@ -479,16 +449,12 @@ function describeInterruptions(make: Make): void {
   });
 
   it("releases its resources when an outer layer ends the call before the tool", async () => {
-    const world = new World(make, async ({ signal }) => await untilAborted(signal), {
-      outer: [{
-        name: "early",
-        stage: "call",
-        when: ({ options }) => options.signal !== undefined,
-        for: () => (call, next) => {
-          void next(call);
-          return call.wait("testing", world.started.promise).then(() => ToolResult.ok("early"));
-        },
-      }],
+    const early: LayerFunction = (call, next) => {
+      void next(call);
+      return call.wait("testing", world.started.promise).then(() => ToolResult.ok("early"));
+    };
+    const world: World = new World(make, ({ signal }) => untilAborted(signal), {
+      outer: [whenWatched("early", "call", early)],
     });
     const result = await world.end(world.call());
     assertEquals(outcome(result), "early");
@@ -499,15 +465,10 @@ function describeInterruptions(make: Make): void {
 }
 
 function describeNeighbours(make: Make): void {
-  for (const { title, around, outcome: expected, reports } of INNER) {
+  for (const [title, around, expected, reports] of INNER) {
     it(`returns a result if an inner layer ${title}`, async () => {
       const world = new World(make, undefined, {
-        inner: [{
-          name: "inner",
-          stage: "run",
-          when: ({ options }) => options.signal !== undefined,
-          for: () => (call, next) => around(call, () => next(call)),
-        }],
+        inner: [whenWatched("inner", "run", (call, next) => around(call, () => next(call)))],
       });
       const result = await world.end(world.call());
       assertEquals(outcome(result), expected, JSON.stringify(result));
@@ -517,15 +478,7 @@ function describeNeighbours(make: Make): void {
 
   it("releases its resources if an outer layer throws", async () => {
     const world = new World(make, undefined, {
-      outer: [{
-        name: "outer",
-        stage: "call",
-        when: ({ options }) => options.signal !== undefined,
-        for: () => async (call, next) => {
-          await next(call);
-          throw new Error("broken");
-        },
-      }],
+      outer: [whenWatched("outer", "call", async (call, next) => broken(await next(call)))],
     });
     const result = await world.end(world.call());
     assertEquals(outcome(result), "threw");
@@ -533,7 +486,7 @@ function describeNeighbours(make: Make): void {
   });
 
   it("never makes next() throw or reject", async () => {
-    const world = new World(make, () => Promise.reject(new Error("broken")), {
+    const world = new World(make, async () => await broken(), {
       outer: [{
         name: "outer",
         stage: "call",
@@ -543,13 +496,7 @@ function describeNeighbours(make: Make): void {
           return rest instanceof Promise ? rest.then((result) => result) : rest;
         },
       }],
-      inner: [{
-        name: "inner",
-        stage: "run",
-        for: () => () => {
-          throw new Error("broken");
-        },
-      }],
+      inner: [{ name: "inner", stage: "run", for: () => broken }],
     });
     const result = await world.end(world.call());
     assertEquals(outcome(result), "threw");
@@ -560,15 +507,8 @@ function describeNeighbours(make: Make): void {
 function describeHanging(make: Make): void {
   for (const where of ["outer", "inner"] as const) {
     it(`ends in time if an ${where} layer hangs after an interruption`, async () => {
-      const world = new World(make, async ({ signal }) => await untilAborted(signal), {
-        [where]: [
-          {
-            name: "hanging",
-            stage: where === "outer" ? "call" : "run",
-            when: ({ options }: Call) => options.signal !== undefined,
-            for: () => hang,
-          } satisfies Layer,
-        ],
+      const world = new World(make, ({ signal }) => untilAborted(signal), {
+        [where]: [whenWatched("hanging", where === "outer" ? "call" : "run", hang)],
       });
       const call = world.call();
       await world.started.promise;

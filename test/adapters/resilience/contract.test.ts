@@ -3,137 +3,75 @@
 import { ToolResult } from "@plue/tools";
 import { type CallStore, memoryCallStore } from "@plue/tools/calls";
 import { breakCircuits, cacheResults, limitCalls, retryCalls } from "@plue/tools/resilience";
-import { describeLayer } from "../../contract/layer_contract.ts";
+import { describeLayer, ran, stopped, untilAborted } from "../../contract/layer_contract.ts";
+import { broken, never } from "../../unit/execute/support.ts";
 import { unavailable } from "./support.ts";
 
-const fail = (): never => {
-  throw new Error("broken");
-};
-const never = (): Promise<never> => new Promise(() => {});
+const execute = (): ToolResult => unavailable;
+const soon = { layers: [retryCalls({ initialDelayMs: 10 })] };
 
-// Retries
-
-const IDEMPOTENT = { idempotent: true } as const;
-
-describeLayer("retries", () => ({ layers: [retryCalls()], tool: IDEMPOTENT }), [
-  {
-    title: "returns the last failure of a tool that fails each time",
-    layers: [retryCalls({ initialDelayMs: 10 })],
-    execute: () => unavailable,
-    outcome: "unavailable",
-    runs: true,
-  },
-  {
-    title: "runs a tool again until it succeeds",
+describeLayer("retries", () => ({ layers: [retryCalls()], tool: { idempotent: true } }), [
+  ran("returns the last failure of a tool that fails each time", "unavailable", {
+    ...soon,
+    execute,
+  }),
+  ran("runs a tool again until it succeeds", "done", {
+    ...soon,
     execute: (_, { runs }) => runs < 3 ? unavailable : "done",
-    layers: [retryCalls({ initialDelayMs: 10 })],
-    outcome: "done",
-    runs: true,
-  },
-  {
-    title: "does not wait longer than the time of the call",
-    execute: () => unavailable,
-    outcome: "unavailable",
-    runs: true,
-  },
-  {
-    title: "does not retry a tool that was interrupted",
+  }),
+  ran("does not wait longer than the time of the call", "unavailable", { execute }),
+  ran("does not retry a tool that was interrupted", "timeout", {
     layers: [retryCalls({ codes: ["timeout"] })],
-    execute: ({ signal }) =>
-      new Promise((_, reject) => {
-        signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-      }),
-    outcome: "timeout",
-    runs: true,
-  },
+    execute: ({ signal }) => untilAborted(signal),
+  }),
 ]);
-
-// Circuits
 
 describeLayer("circuit breaker", () => ({ layers: [breakCircuits()] }), [
-  {
-    title: "returns the failure of a tool whose circuit opens",
+  ran("returns the failure of a tool whose circuit opens", "unavailable", {
     layers: [breakCircuits({ failures: 1 })],
-    execute: () => unavailable,
-    outcome: "unavailable",
-    runs: true,
-  },
+    execute,
+  }),
 ]);
-
-// Limits
 
 describeLayer("call limits", () => ({ layers: [limitCalls([{ per: "session", limit: 2 }])] }), [
-  {
-    title: "fails a call beyond its limit",
-    layers: [limitCalls([{ per: "session", limit: 0 }])],
-    outcome: "denied",
-    runs: false,
-  },
-  {
-    title: "fails a call that cannot be counted",
-    layers: [limitCalls([{ per: "session", limit: 1 }], { store: { take: fail } })],
-    outcome: "threw",
-    runs: false,
-    reports: 1,
-  },
+  stopped("fails a call beyond its limit", "denied", [limitCalls([{ per: "session", limit: 0 }])]),
+  stopped("fails a call that cannot be counted", "threw", [
+    limitCalls([{ per: "session", limit: 1 }], { store: { take: broken } }),
+  ], 1),
 ]);
 
-// Cached results
-
-const CACHED = { tools: { t: { ttlMs: 1_000 } } } as const;
-
-/** A store that fails in one method. */
-function broken(method: keyof CallStore, work: () => Promise<never>): CallStore {
-  return Object.assign(memoryCallStore(), { [method]: work });
+/** A cache whose store fails in one method. */
+function cacheWith(method: keyof CallStore, work: () => unknown, storeTimeoutMs?: number) {
+  const store = Object.assign(memoryCallStore(), { [method]: work });
+  return [cacheResults({ tools: { t: { ttlMs: 1_000 } }, store, storeTimeoutMs })];
 }
 
+const fails = async (): Promise<never> => await broken();
+
 describeLayer("result cache", (clock) => ({
-  layers: [cacheResults({ ...CACHED, store: memoryCallStore({ clock }), clock })],
+  layers: [
+    cacheResults({ tools: { t: { ttlMs: 1_000 } }, store: memoryCallStore({ clock }), clock }),
+  ],
   startsWithoutClock: true,
 }), [
-  {
-    title: "runs the tool of a call whose earlier result cannot be read",
-    layers: [cacheResults({ ...CACHED, store: broken("get", async () => await fail()) })],
-    outcome: "done",
-    runs: true,
-    reports: 1,
-  },
-  {
-    title: "runs the tool of a call whose store does not return",
-    layers: [cacheResults({ ...CACHED, store: broken("get", never), storeTimeoutMs: 10 })],
-    startsWithoutClock: false,
-    outcome: "done",
-    runs: true,
-    reports: 1,
-  },
-  {
-    title: "returns a result whose store does not return",
-    layers: [cacheResults({ ...CACHED, store: broken("create", never), storeTimeoutMs: 10 })],
-    startsWithoutClock: false,
-    outcome: "done",
-    runs: true,
-    reports: 1,
-  },
-  {
-    title: "leaves half of the time of a call to its tool if the store does not return",
-    layers: [cacheResults({ ...CACHED, store: broken("get", never) })],
-    startsWithoutClock: false,
-    outcome: "done",
-    runs: true,
-    reports: 1,
-  },
-  {
-    title: "returns a result that cannot be stored",
-    layers: [cacheResults({ ...CACHED, store: broken("create", async () => await fail()) })],
-    outcome: "done",
-    runs: true,
-    reports: 1,
-  },
-  {
-    title: "does not store a failure",
-    layers: [cacheResults({ ...CACHED, store: broken("create", async () => await fail()) })],
+  ran("runs the tool if the store rejects", "done", cacheWith("get", fails), 1),
+  ran("returns a result that cannot be stored", "done", cacheWith("create", fails), 1),
+  ran("does not store a failure", "denied", {
+    layers: cacheWith("create", fails),
     execute: () => ToolResult.error("denied", "No"),
-    outcome: "denied",
-    runs: true,
-  },
+  }),
+  ...([
+    ["runs the tool if the store does not return", "get", 10],
+    ["returns a result whose store does not return", "create", 10],
+    [
+      "leaves half of the time of a call to its tool if the store does not return",
+      "get",
+      undefined,
+    ],
+  ] as const).map(([title, method, timeoutMs]) =>
+    ran(title, "done", {
+      layers: cacheWith(method, never, timeoutMs),
+      startsWithoutClock: false,
+    }, 1)
+  ),
 ]);

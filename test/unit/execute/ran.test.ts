@@ -8,13 +8,9 @@ import {
   ToolResult,
   type TransactionManager,
 } from "../../../mod.ts";
-import type { Layer, LayerFunction, ToolDispatcherOptions } from "../../../src/execute/mod.ts";
-import { deferred, type FakeTool, fixture, never, single } from "./support.ts";
+import type { ToolDispatcherOptions } from "../../../src/execute/mod.ts";
+import { around, broken, deferred, type FakeTool, fixture, never, single } from "./support.ts";
 
-const fail = (): never => {
-  throw new Error("broken");
-};
-const around = (run: LayerFunction): Layer => ({ name: "own", stage: "run", for: () => run });
 const transactions: TransactionManager = {
   begin: () => ({ id: "tx" }),
   commit: () => {},
@@ -35,38 +31,38 @@ interface Row {
 const NO: readonly Row[] = [
   { code: "unknown_tool", name: "other" },
   { code: "unavailable", tool: { isAvailable: false } },
-  { code: "unavailable", tool: { init: fail } },
+  { code: "unavailable", tool: { init: broken } },
   { code: "unavailable", tool: { context: { type: "string" } } },
   { code: "invalid_arguments", args: "{" },
   { code: "invalid_arguments", args: [] },
   { code: "invalid_arguments", tool: { validate: () => "no" } },
-  { code: "threw", tool: { validate: fail } },
+  { code: "threw", tool: { validate: broken } },
   { code: "denied", options: { hooks: { before: () => ({ refuse: "no" }) } } },
-  { code: "threw", options: { layers: [around(fail)] } },
+  { code: "threw", options: { layers: [around(broken)] } },
   { code: "approval_required", tool: { requiresApproval: true } },
   { code: "denied", tool: { requiresApproval: true }, options: { approve: () => false } },
   { code: "transaction_failed", tool: { requiresTransaction: true } },
   {
     code: "transaction_failed",
     tool: { requiresTransaction: true },
-    options: { transactions: { ...transactions, begin: fail } },
+    options: { transactions: { ...transactions, begin: broken } },
   },
   { code: "timeout", context: { timeoutMs: 0 } },
   { code: "aborted", context: { signal: AbortSignal.abort() } },
 ];
 
 const YES: readonly Row[] = [
-  { code: "threw", ran: "yes", tool: { execute: fail } },
+  { code: "threw", ran: "yes", tool: { execute: broken } },
   { code: "threw", ran: "yes", tool: { execute: () => Promise.reject(new Error("broken")) } },
   { code: "invalid_result", ran: "yes", tool: { returns: { type: "number" } } },
   { code: "output_too_large", ran: "yes", tool: { execute: () => "x".repeat(2_000_000) } },
   { code: "overloaded", ran: "yes", tool: { execute: () => ToolResult.error("overloaded", "No") } },
-  { code: "denied", ran: "yes", options: { hooks: { after: fail } } },
+  { code: "denied", ran: "yes", options: { hooks: { after: broken } } },
   {
     code: "transaction_failed",
     ran: "yes",
     tool: { requiresTransaction: true },
-    options: { transactions: { ...transactions, commit: fail } },
+    options: { transactions: { ...transactions, commit: broken } },
   },
 ];
 
@@ -216,7 +212,7 @@ describe("a tool that may have run", () => {
   });
 
   it("is the same for a replayed failure as for the first call", async () => {
-    const { call } = single({ execute: fail });
+    const { call } = single({ execute: broken });
     const first = await call({}, { idempotencyKey: "k" });
     const again = await call({}, { idempotencyKey: "k" });
     assert(!first.ok && !again.ok);

@@ -3,12 +3,17 @@
 import {
   type DispatchContext,
   makeTool,
+  type StandardSchema,
   type ToolDefinition,
   ToolRegistry,
   type ToolResult,
 } from "../../../mod.ts";
 import {
+  Dispatcher,
+  type DispatcherOptions,
   type DispatchErrorReport,
+  type Layer,
+  type LayerFunction,
   ToolDispatcher,
   type ToolDispatcherOptions,
 } from "../../../src/execute/mod.ts";
@@ -58,8 +63,45 @@ export function single(
   return { ...world, call: (args, context) => world.call("t", args, context) };
 }
 
+/** A dispatcher of the core with these layers, of one tool, `t`, which `call` calls. */
+export function core(
+  layers: readonly Layer[],
+  tool: Partial<FakeTool> = {},
+  options: DispatcherOptions = {},
+): Pick<Fixture, "clock" | "reports"> & {
+  readonly dispatcher: Dispatcher;
+  call(args?: unknown, context?: DispatchContext): Promise<ToolResult>;
+} {
+  const clock = new FakeClock();
+  const reports: DispatchErrorReport[] = [];
+  const registry = new ToolRegistry({
+    tools: [fakeTool({ name: "t", execute: () => "done", ...tool })],
+    clock,
+  });
+  const onError = (report: DispatchErrorReport): void => void reports.push(report);
+  const dispatcher = new Dispatcher(registry, { layers, clock, onError, ...options });
+  return {
+    ...{ clock, reports, dispatcher },
+    call: (args, context) => dispatcher.dispatch({ name: "t", arguments: args }, context),
+  };
+}
+
+/** A layer around the rest of a call, by default next to the tool. */
+export function around(run: LayerFunction, stage: Layer["stage"] = "run"): Layer {
+  return { name: "own", stage, for: () => run };
+}
+
+/** A library's schema with this check, for JSON of any form. */
+export function standardSchema(
+  validate: StandardSchema["~standard"]["validate"],
+  input: object = {},
+): StandardSchema {
+  const jsonSchema = { input: () => ({ ...input }), output: () => ({}) };
+  return { "~standard": { version: 1, vendor: "test", validate, jsonSchema } };
+}
+
 /** Always throws: a hook or a tool that fails. */
-export function broken(): never {
+export function broken(..._: readonly unknown[]): never {
   throw new Error("broken");
 }
 

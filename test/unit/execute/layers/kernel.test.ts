@@ -3,16 +3,8 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { buildToolset, ToolRegistry, ToolResult } from "../../../../mod.ts";
-import { Dispatcher, type DispatchErrorReport, type Layer } from "../../../../src/execute/mod.ts";
-import { deferred, FakeClock, fakeTool, messageOf, outcome, until } from "../support.ts";
-
-function dispatcherWith(layers: readonly Layer[], execute: () => unknown = () => "done") {
-  const reports: DispatchErrorReport[] = [];
-  const clock = new FakeClock();
-  const registry = new ToolRegistry({ tools: [fakeTool({ name: "t", execute })], clock });
-  const onError = (report: DispatchErrorReport): void => void reports.push(report);
-  return { reports, clock, dispatcher: new Dispatcher(registry, { layers, clock, onError }) };
-}
+import { Dispatcher, type DispatchErrorReport } from "../../../../src/execute/mod.ts";
+import { around, core, deferred, fakeTool, messageOf, outcome, until } from "../support.ts";
 
 describe("a dispatcher with layers only", () => {
   it("rejects a toolset that was created from a list", () => {
@@ -25,31 +17,22 @@ describe("a dispatcher with layers only", () => {
   });
 
   it("suggests no other id for an unknown tool", async () => {
-    const result = await dispatcherWith([]).dispatcher.dispatch({ name: "tt" });
+    const result = await core([]).dispatcher.dispatch({ name: "tt" });
     assertEquals(messageOf(result), 'Cannot call "tt": there is no such tool');
   });
 });
 
 describe("a call", () => {
   it("may have the result of another dispatcher", async () => {
-    const other = dispatcherWith([]).dispatcher;
-    const { dispatcher } = dispatcherWith([{
-      name: "elsewhere",
-      stage: "run",
-      for: () => (call) => other.dispatch(call.request),
-    }]);
-    assertEquals(outcome(await dispatcher.dispatch({ name: "t" })), "done");
+    const other = core([]).dispatcher;
+    const { call } = core([around((call) => other.dispatch(call.request))]);
+    assertEquals(outcome(await call()), "done");
   });
 
   it("may have a result that another call has had", async () => {
     for (const stored of [ToolResult.ok("stored"), ToolResult.error("denied", "No")]) {
-      const { dispatcher } = dispatcherWith([{
-        name: "stored",
-        stage: "run",
-        for: () => () => stored,
-      }]);
-      const first = await dispatcher.dispatch({ name: "t" });
-      const second = await dispatcher.dispatch({ name: "t" });
+      const { call } = core([around(() => stored)]);
+      const [first, second] = [await call(), await call()];
       assertEquals(first, second);
       assert(first !== second);
     }
@@ -58,38 +41,28 @@ describe("a call", () => {
   it("does not run its tool after its end", async () => {
     const gate = deferred();
     let runs = 0;
-    const { dispatcher, reports } = dispatcherWith([
-      {
-        name: "early",
-        stage: "call",
-        for: () => (call, next) => {
-          void next(call);
-          return ToolResult.ok("early");
-        },
-      },
-      {
-        name: "slow",
-        stage: "run",
-        // Not with call.wait(), which the end of the call would cut short.
-        for: () => async (call, next) => {
-          await gate.promise;
-          const result = await next(call);
-          assertEquals(outcome(result), "aborted");
-          runs += 10;
-          return result;
-        },
-      },
-    ], () => runs++);
-    assertEquals(outcome(await dispatcher.dispatch({ name: "t" })), "early");
+    const { call, reports } = core([
+      around((call, next) => {
+        void next(call);
+        return ToolResult.ok("early");
+      }, "call"),
+      // Not with call.wait(), which the end of the call would cut short.
+      around(async (call, next) => {
+        await gate.promise;
+        const result = await next(call);
+        assertEquals(outcome(result), "aborted");
+        runs += 10;
+        return result;
+      }),
+    ], { execute: () => ++runs });
+    assertEquals(outcome(await call()), "early");
     gate.resolve();
     await until(() => runs > 0);
-    assertEquals(runs, 10);
-    assertEquals(reports, []);
+    assertEquals([runs, reports], [10, []]);
   });
 
   it("fails if its result cannot be checked", async () => {
     const { engine } = new ToolRegistry();
-    const clock = new FakeClock();
     const broken = new Error("broken");
     for (const execute of [() => 1, async () => await Promise.resolve(1)]) {
       const reports: DispatchErrorReport[] = [];
@@ -109,7 +82,6 @@ describe("a call", () => {
         tools: [fakeTool({ name: "t", returns: { title: "broken" }, execute })],
       });
       const dispatcher = new Dispatcher(registry, {
-        clock,
         onError: (report) => void reports.push(report),
       });
       const result = await dispatcher.dispatch({ name: "t" });
@@ -149,7 +121,7 @@ describe("a dispatcher without layers", () => {
 
   it("does not run a call that continues with a ticket", async () => {
     let runs = 0;
-    const { dispatcher } = dispatcherWith([], () => ++runs);
+    const { dispatcher } = core([], { execute: () => ++runs });
     const result = await dispatcher.dispatch({ name: "t", ticket: "a.b" });
     assertEquals([outcome(result), runs], ["ticket_refused", 0]);
   });

@@ -2,19 +2,9 @@
 
 import { describe, it } from "bun:test";
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { type ToolDispatcherOptions, ToolResult } from "../../../../mod.ts";
-import type { Layer, LayerFunction } from "../../../../src/execute/mod.ts";
-import { deferred, type FakeTool, fixture, messageOf, outcome } from "../support.ts";
-
-function around(run: LayerFunction): Layer {
-  return { name: "own", stage: "run", for: () => run };
-}
-
-/** A dispatcher of the tool `t`. */
-function worldOf(tool: Partial<FakeTool>, options: ToolDispatcherOptions) {
-  const world = fixture([{ name: "t", ...tool }], options);
-  return { ...world, call: world.call.bind(undefined, "t") };
-}
+import { ToolResult } from "../../../../mod.ts";
+import type { Layer } from "../../../../src/execute/mod.ts";
+import { around, deferred, messageOf, outcome, single } from "../support.ts";
 
 describe("a layer of stage run", () => {
   it("runs the tool as often as it calls next(), inside the layers before it", async () => {
@@ -26,13 +16,13 @@ describe("a layer of stage run", () => {
         return await next(call);
       });
     let runs = 0;
-    const { call } = worldOf({ execute: () => ++runs }, { layers: [twice("a"), twice("b")] });
+    const { call } = single({ execute: () => ++runs }, { layers: [twice("a"), twice("b")] });
     assertEquals([outcome(await call()), order], [4, ["a", "b", "b"]]);
   });
 
   it("receives arguments that are valid and approved", async () => {
     const seen: unknown[] = [];
-    const { call } = worldOf({
+    const { call } = single({
       requiresApproval: true,
       parameters: { type: "object", properties: { n: { type: "integer" } } },
       execute: () => 1,
@@ -49,14 +39,14 @@ describe("a layer of stage run", () => {
   it("may return a result in place of the tool's", async () => {
     let runs = 0;
     const layers = [around(() => ToolResult.ok("stored"))];
-    const { call } = worldOf({ execute: () => ++runs }, { layers });
+    const { call } = single({ execute: () => ++runs }, { layers });
     assertEquals([outcome(await call()), runs], ["stored", 0]);
   });
 
   it("cannot run the tool while it runs", async () => {
     const gate = deferred();
     let runs = 0;
-    const { call, reports } = worldOf({ execute: () => (runs++, gate.promise) }, {
+    const { call, reports } = single({ execute: () => (runs++, gate.promise) }, {
       layers: [around(async (call, next) => {
         const [first, second] = [next(call), next(call)];
         assertEquals(messageOf(await second), messageOf(ToolResult.error("threw", MISUSE)));
@@ -70,7 +60,7 @@ describe("a layer of stage run", () => {
 
   it("lets the tool ask its questions again, which have their answers", async () => {
     const log: string[] = [];
-    const { call } = worldOf({
+    const { call } = single({
       execute: async (_, { ask, step }) => {
         await step("first", () => void log.push("step"));
         const { action } = await ask("sure", { message: "Sure?" });
@@ -89,7 +79,7 @@ describe("a layer of stage run", () => {
 
   it("is inside the transaction", async () => {
     const ended: string[] = [];
-    const { call } = worldOf({
+    const { call } = single({
       requiresTransaction: true,
       execute: async (_, { ask }) => (await ask("sure", { message: "Sure?" })).action,
     }, {
