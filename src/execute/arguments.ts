@@ -19,7 +19,6 @@ import { readIssues, validationFailure } from "./failures.ts";
 import { describeRefusal, readJson, utf8Length } from "./json_value.ts";
 import type { Call, DispatchPhase, Layer, Outcome } from "./layer.ts";
 
-/** A call whose arguments are validated. */
 export interface CheckedCall extends Call {
   readonly context: ToolContext<never, never, never>;
   /** An upper bound of the size of the arguments as JSON. */
@@ -90,7 +89,6 @@ export function parseArguments(
   return undefined;
 }
 
-/** The failure of arguments that are not JSON. */
 export function unparsed(call: Call, why = ""): ToolFailure {
   return call.fail("invalid_arguments", `its arguments are not JSON${why}`);
 }
@@ -208,15 +206,6 @@ export class UnparsedText {
   }
 }
 
-const NOT_JSON: readonly Issue[] = /* @__PURE__ */ Object.freeze([
-  /* @__PURE__ */ Object.freeze({
-    path: "",
-    keyword: "json",
-    expected: "JSON",
-    message: "The arguments are not JSON",
-  }),
-]);
-
 /**
  * The issues of arguments, or of text that is not JSON, before the view and the schema of a library
  * have changed them; `undefined` if they are valid.
@@ -224,7 +213,9 @@ const NOT_JSON: readonly Issue[] = /* @__PURE__ */ Object.freeze([
 export function issuesBefore(
   call: Call,
 ): readonly Issue[] | undefined | Promise<readonly Issue[] | undefined> {
-  if (call.arguments instanceof UnparsedText) return NOT_JSON;
+  if (call.arguments instanceof UnparsedText) {
+    return [{ path: "", keyword: "json", expected: "JSON", message: "The arguments are not JSON" }];
+  }
   const { parametersStandard: schema, view } = call.tool;
   if (schema === undefined || view !== undefined) {
     return issuesOf(call.runtime.parameters, call.arguments);

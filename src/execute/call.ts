@@ -69,20 +69,16 @@ export interface Plan {
   readonly direct: Ring | undefined;
   /** The conditions of layers that apply to some calls only. */
   readonly conditions: readonly ((call: Call) => boolean)[];
-  /** The functions of the observers. */
   readonly observers: { readonly [Name in keyof CallObserver]-?: Observe[] };
   /** The layer that reads arguments that are not JSON, if there is one. */
   readonly reader: Layer | undefined;
   readonly layerCount: number;
-  /** The requirements that no layer of this tool meets. */
   readonly unmet: readonly Requirement[];
   readonly timeoutMs: number;
 }
 
-/** The part of the kernel that a call uses. */
 export interface CallShared {
   readonly settings: KernelSettings;
-  /** The class of the contexts that tools receive. */
   readonly Context: typeof CallContext;
   nextCallId(): string;
   report(toolId: string, callId: string, phase: DispatchPhase, error: unknown): void;
@@ -206,8 +202,6 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     this.#startedAt = this.settings.clock.now();
   }
 
-  // From the first ring to the result
-
   /** Runs the call. Never throws and never rejects. */
   run(): Outcome {
     const { conditions, layered, observers } = this.#plan;
@@ -255,7 +249,6 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     });
   }
 
-  /** Runs a ring. An error becomes a failure. */
   enter(ring: Ring): Outcome {
     try {
       return ring(this);
@@ -478,8 +471,6 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     }
   }
 
-  // Cleanups
-
   defer(cleanup: Cleanup): void {
     checkFunction("defer a cleanup", cleanup, "it");
     // The tool still runs but its call was closed, so the cleanup runs immediately.
@@ -510,8 +501,6 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
       this.report("cleanup", new RangeError(`The cleanups took longer than ${closeTimeoutMs} ms`));
     }
   }
-
-  // Waiting, and the end from outside
 
   wait<T>(
     doing: string,
@@ -610,7 +599,6 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     this.deadline.watch();
   }
 
-  /** Ends a wait; false if it was interrupted before, unless it ends because of that. */
   #endWait(wait: Wait, isInterrupted = false): boolean {
     // An abort that nothing has listened for yet.
     if (wait.isActive && this.interruptedBy === "aborted") this.deadline.checkCaller();
@@ -686,8 +674,6 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     if (typeof signal !== "function" && signal?.aborted === true) return "aborted";
     return timeoutMs <= 0 ? "timeout" : undefined;
   }
-
-  // Members of the call that are created when they are first read
 
   get isOver(): boolean {
     return this.#isOver || this.#deadline?.isClosed === true;

@@ -23,11 +23,11 @@ import type { Resumption, ToolCall } from "./request.ts";
 
 /**
  * The context of one call. Members are created when they are first read; and since every member is a
- * getter, a tool may destructure them: `execute(params, { signal, progress })`. Layers add members.
+ * getter, a tool may destructure them: `execute(params, { signal, progress })`. Layers replace the members that
+ * have no effect here.
  */
 export class CallContext implements ToolContext<never, never, never> {
   readonly #call: Call;
-  /** The services of a call whose host adds some. */
   #services: Services | undefined;
 
   constructor(call: Call) {
@@ -67,7 +67,6 @@ export class CallContext implements ToolContext<never, never, never> {
       : this.#services ??= overlay(runtime.services, services);
   }
 
-  /** Added by the layer that checks the host's context. */
   get context(): never {
     return undefined as never;
   }
@@ -80,27 +79,22 @@ export class CallContext implements ToolContext<never, never, never> {
     return this.#call.runtime.state as never;
   }
 
-  /** Added by the layer of transactions. */
   get transaction(): Transaction | undefined {
     return undefined;
   }
 
-  /** Does nothing unless the layer of emissions replaces it. */
   get metadata(): (value: unknown) => void {
     return noop;
   }
 
-  /** Does nothing unless the layer of emissions replaces it. */
   get progress(): (done: number, total?: number, message?: string) => void {
     return noop;
   }
 
-  /** Added by the layer of questions. */
   get ask(): <Content>(key: string, question: QuestionFields) => Promise<Answer<Content>> {
     return withoutQuestions;
   }
 
-  /** Added by the layer of questions. */
   get step(): <Result>(key: string, work: () => Result | Promise<Result>) => Promise<Result> {
     return withoutQuestions;
   }
@@ -114,7 +108,6 @@ export class CallContext implements ToolContext<never, never, never> {
   }
 }
 
-/** The class of contexts with the members of these layers. */
 export function contextWith(layers: readonly Layer[]): typeof CallContext {
   const members = layers.flatMap(({ context }) => Object.entries(context ?? {}));
   if (members.length === 0) return CallContext;

@@ -27,7 +27,6 @@ const NOTHING: DispatchContext & Selection = Object.freeze({});
 /** The beginning of the failure of a ticket that does not resume a call. */
 export const CONTINUE = "Cannot continue the call: ";
 
-/** Receives a call before it runs. */
 export type CallStarted = (call: Call) => void;
 
 /** The state that a dispatcher shares with its views for other callers. */
@@ -44,7 +43,6 @@ export class Kernel implements CallShared {
     this.Context = contextWith(settings.layers);
   }
 
-  /** The registry that runs the tools of a toolset. */
   hostOf({ source, name }: Toolset): ToolHost {
     if (isToolHost(source)) return source;
     fail(
@@ -53,7 +51,6 @@ export class Kernel implements CallShared {
     );
   }
 
-  /** The failure of a call that names no tool of its toolset. */
   unknown(name: string, _toolset: Toolset): ToolFailure {
     return unknownTool(name);
   }

@@ -39,14 +39,6 @@ export class CallFailure extends Error {
   }
 }
 
-/** A question cannot be answered here. Fails the call if the tool does not catch it. */
-export class InputUnavailable extends CallFailure {
-  constructor(why: string) {
-    super("input_unavailable", why);
-  }
-}
-
-/** A failure with the failed action and the reason. */
 export function failure(
   code: FailureCode,
   id: string,
@@ -72,7 +64,6 @@ export function validationFailure(
   return failure(code, id, `${what}: ${messages}`, { issues: first });
 }
 
-/** A failure for a tool that is not available. */
 export function notAvailable(id: string): ToolFailure {
   return failure("unavailable", id, "the tool is not available now");
 }

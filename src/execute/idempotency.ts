@@ -88,7 +88,6 @@ export function rememberKeys(options: IdempotencyOptions, clock: Clock): ClaimSc
     (field) => `idempotency.${field}`,
   );
   checkPort(MAKE, "idempotency.kept", kept, ["claim"]);
-  /** The principals with keys. */
   const owners: Map<string | undefined, Owner> = new Map();
   let count = 0;
   let sum = 0;

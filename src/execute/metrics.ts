@@ -141,7 +141,6 @@ export class Histogram {
   maxMs = 0;
   readonly #buckets = new Uint32Array(BUCKETS);
 
-  /** Counts one duration. */
   add(ms: number): void {
     const steps = Math.min(STEPS * Math.log2(ms * UNITS_PER_MS + 1), BUCKETS - 1);
     // A broken clock could return a negative number or NaN, which has no logarithm.

@@ -45,7 +45,6 @@ const CUT = /… \[truncated: \d+ of (?:more than )?\d+ bytes\]$/;
 export const oversized: WeakMap<Call, readonly [content: unknown, blocks: true | undefined]> =
   new WeakMap();
 
-/** Returns the result of a call with this content. */
 export function toResult(
   call: Call,
   content: unknown,

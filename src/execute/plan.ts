@@ -25,7 +25,6 @@ import {
 } from "./call.ts";
 import type { Layer, LayerFunction, Next, Outcome, Requirement } from "./layer.ts";
 
-/** Composes the layers around calls of a tool. */
 export function compose(tool: Tool, host: ToolHost, kernel: CallShared): Plan {
   const { layers, timeoutMs, maxTimeoutMs } = kernel.settings;
   const applied: Layer[] = [];
@@ -65,7 +64,6 @@ export function compose(tool: Tool, host: ToolHost, kernel: CallShared): Plan {
     observers: observersOf(tool, kernel),
     reader: layers.find(({ readText }) => readText),
     layerCount: applied.length,
-    // The requirements are the keys of the table.
     unmet: (Object.keys(REQUIREMENTS) as Requirement[]).filter((name) =>
       !applied.some(({ meets }) => meets === name) && REQUIREMENTS[name][1](tool)
     ),

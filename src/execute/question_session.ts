@@ -4,7 +4,7 @@
  */
 
 import { CallView, inTime } from "./context.ts";
-import { CallFailure, InputUnavailable } from "./failures.ts";
+import { CallFailure } from "./failures.ts";
 import { fingerprintOf } from "./idempotency.ts";
 import { describeRefusal, frozenCopy, readJson, utf8Length } from "./json_value.ts";
 import type { Call } from "./layer.ts";
@@ -45,6 +45,9 @@ class Suspended extends CallFailure {
     super("input_required", "it waits for an answer");
   }
 }
+
+/** The error of a question that cannot be answered here: it fails a call whose tool ignores it. */
+const cannotAsk = (why: string): CallFailure => new CallFailure("input_unavailable", why);
 
 /** The part of the dispatcher that questions use. */
 export interface QuestionSettings {
@@ -119,10 +122,10 @@ export class QuestionSession {
       }
       if (this.#call.options.onQuestion === undefined) break;
       if (tries === MAX_TRIES) {
-        throw new InputUnavailable(`the answers to "${key}" did not fit ${MAX_TRIES} times`);
+        throw cannotAsk(`the answers to "${key}" did not fit ${MAX_TRIES} times`);
       }
       const given = await this.#askCaller(question);
-      if (given === null) throw new InputUnavailable("its caller does not support this question");
+      if (given === null) throw cannotAsk("its caller does not support this question");
       answer = given;
       if (answer === undefined) break;
     }
@@ -147,7 +150,7 @@ export class QuestionSession {
     } catch (error) {
       deadline.throwIfAborted();
       call.report("ask", error);
-      throw new InputUnavailable(why);
+      throw cannotAsk(why);
     } finally {
       if (--this.#asking === 0) this.#resumeTime?.();
     }
@@ -162,7 +165,7 @@ export class QuestionSession {
   #wait(question: Question): Promise<never> {
     const { deadline } = this.#call;
     if (this.#settings.tickets === undefined) {
-      throw new InputUnavailable("it asks a question, and its caller cannot be asked");
+      throw cannotAsk("it asks a question, and its caller cannot be asked");
     }
     this.#waiting.set(question.key, question);
     if (this.#waiting.size === 1) {
@@ -191,7 +194,8 @@ export class QuestionSession {
     );
     // The stored value is the result of an earlier run of the same step.
     const before = this.#memory.get(key);
-    if (before?.result !== undefined) return copyOf(before.result) as Result;
+    // A copy, because a tool may change it.
+    if (before?.result !== undefined) return structuredClone(before.result) as Result;
     const taken = this.#take(action, key, work);
     this.#taken.add(taken);
     return await taken;
@@ -206,7 +210,7 @@ export class QuestionSession {
     if (verdict.kind === "refused") fail(action, describeRefusal(verdict));
     const value = verdict.kind === "json" ? verdict.value : undefined;
     this.#keep(key, { result: value }, verdict.kind === "large");
-    return copyOf(value) as Result;
+    return structuredClone(value) as Result;
   }
 
   /** Checks that the call is still running, and the tool's parameters. */
@@ -290,11 +294,6 @@ export class QuestionSession {
 function handled<T>(promise: Promise<T>): Promise<T> {
   promise.then(undefined, noop);
   return promise;
-}
-
-/** Each run receives its own copy, because a tool may change it. */
-function copyOf(value: unknown): unknown {
-  return JSON.parse(JSON.stringify(value));
 }
 
 /** The caller's arguments before repairs, hooks and schemas changed them. JSON. */

@@ -162,15 +162,13 @@ export interface WaitingCall {
 }
 
 /** A ticket to resume a call. */
-export interface ReturnedTicket {
+export interface ReturnedTicket extends Pick<WaitingCall, "now"> {
   readonly request: ResumedCall;
   readonly principal: string | undefined;
   /** The host's context. It must equal the suspended call's. */
   readonly context?: unknown;
   /** Returns the caller's tool with an id. */
   readonly findTool: (id: string) => Tool | undefined;
-  /** Milliseconds since 1970. */
-  readonly now: number;
   /** JSON. The run that resumes the call: later attempts of the same run may use the ticket again. */
   readonly run?: unknown;
 }

@@ -45,31 +45,25 @@ export type ToolEvent = MetadataEvent | ProgressEvent | OutputEvent | ResultEven
 type Unnumbered<Event> = Omit<Event, keyof EventBase>;
 
 /** An event without a number; it receives one when it is read. */
-type QueuedEvent =
-  | Unnumbered<MetadataEvent>
-  | Unnumbered<ProgressEvent>
-  | Unnumbered<OutputEvent>;
+type QueuedEvent = Unnumbered<MetadataEvent> | Unnumbered<ProgressEvent> | Unnumbered<OutputEvent>;
 
 const BYTES_OF_EVENT = 16_384;
-
-/** Runs a call with this context. `started` receives the call before it runs. */
-export type RunCall = (context: DispatchContext, started: (call: Call) => void) => Outcome;
 
 /**
  * Yields the events of one call, once.
  *
+ * @param run Runs the call with a context. `started` receives the call before that.
  * @param maxEvents The maximum number of unread events. Large outputs count as several.
  * @param context The host's context for the call. Its own callbacks are called as well.
  * @param nextCallId Creates an id for a call without a tool.
  */
 export function streamCall(
-  run: RunCall,
+  run: (context: DispatchContext, started: (call: Call) => void) => Outcome,
   context: DispatchContext,
   maxEvents: number,
   nextCallId: () => string,
 ): AsyncIterableIterator<ToolEvent> {
   const queue: (readonly [event: QueuedEvent, size: number])[] = [];
-  /** The sum of their sizes. */
   let sum = 0;
   let call: Call | undefined;
   let dropped = 0;

@@ -7,10 +7,7 @@ import {
   type Answers,
   type Check,
   checkPort,
-  createCheck,
   fail,
-  isFunction,
-  isListOf,
   isObject,
   nearIds,
   noop,
@@ -138,11 +135,6 @@ const OTHERS: readonly string[] =
 
 const checkCount: Check<number> = numberFrom(1);
 
-const checkValidators: Check<readonly CallValidator[]> = createCheck(
-  "a list of functions",
-  (value) => isListOf(value, (item): item is CallValidator => isFunction(item)),
-);
-
 /**
  * The state that a dispatcher and its views share: the layers that the options name, in the
  * documented order. It also runs the tools of lists, and gives reasons for tools outside of the
@@ -181,7 +173,7 @@ class FullKernel extends Kernel {
       hostContext(),
       repairing ?? [],
       before,
-      validators(checkValidators(MAKE, options.validators ?? [], "validators")),
+      validators(options.validators),
       approval(options.approve, { timeoutMs, questions: asked }),
       limit,
       transactions(options.transactions),
@@ -228,11 +220,8 @@ class FullKernel extends Kernel {
 }
 
 /**
- * A {@linkcode Dispatcher} with all layers of plue. The order is always the same: find the tool, is
- * it available, parse the arguments, make the tool ready, its idempotency key, the host's context,
- * repairs, `before` hooks, schema, rules, approval, a slot, transaction, run, check the result,
- * commit or roll back, cleanups, `after` hooks, count. If a tool ignores its signal, its transaction
- * is rolled back and its cleanups run without it.
+ * A {@linkcode Dispatcher} with all layers of plue, in the order of `@plue/tools/layers`. If a tool
+ * ignores its signal, its transaction is rolled back and its cleanups run without it.
  */
 export class ToolDispatcher extends Dispatcher {
   override readonly traces: boolean;

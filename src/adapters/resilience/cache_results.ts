@@ -90,7 +90,6 @@ const TOOL_CHECKS = {
   vary: checkFunction as Check<NonNullable<CachedTool["vary"]>>,
 };
 
-/** The check of the option `tools`. */
 const checkTools: Check<ReadonlyMap<string, CachedTool>> = (action, tools, pointer) => {
   if (!isObject(tools)) fail(action, `${pointer} must be an object`);
   return new Map(
@@ -144,11 +143,7 @@ export function cacheResults(options: ResultCacheOptions): ResultCache {
       const cached = tools.get(id);
       if (cached === undefined || requiresTransaction) return undefined;
       return async (call, next) => {
-        const search = inTime(
-          call,
-          call.deadline.remainingMs / 2,
-          findResult(results, call, cached),
-        );
+        const search = inTime(call, call.deadline.remainingMs / 2, results.find(call, cached));
         const found = await call.wait("looking for an earlier result", search);
         if (found !== undefined && "content" in found) {
           const { content, blocks } = found;
@@ -170,35 +165,6 @@ export function cacheResults(options: ResultCacheOptions): ResultCache {
       for (const name of names) await results.invalidate(name, expiresAt);
     },
   };
-}
-
-/**
- * Finds the earlier result of a call, or the slot for this one; `undefined` if the arguments or the
- * context are not JSON. Rejects if the functions of the host return invalid values.
- */
-async function findResult(
-  results: StoredResults,
-  call: Call,
-  { tags = [], vary }: CachedTool,
-): Promise<StoredResult | Slot | undefined> {
-  const { options, settings, tool } = call;
-  const info = new CallView(call);
-  const { principal, arguments: args, context = null } = info;
-  const names = typeof tags === "function" ? tags(info) : tags;
-  if (!isTags(names)) throw new TypeError(`The tags of "${tool.id}" must be a list of words`);
-  // A promise, for example, would be the same for all calls.
-  const varied: unknown = vary === undefined ? "" : vary(info);
-  if (typeof varied !== "string") throw new TypeError(`vary of "${tool.id}" must return a text`);
-  let inputs: unknown;
-  try {
-    inputs = copyJson([args, context], "the inputs of a result");
-  } catch {
-    return undefined;
-  }
-  const text = canonicalJson([tool.id, await definitionDigest(tool), inputs, varied]);
-  const key = `result.${await ownerDigest(principal)}.${await ownerDigest(text)}`;
-  const maxBytes = Math.min(options.maxOutputBytes ?? Infinity, settings.maxOutputBytes);
-  return await results.find(key, names, maxBytes);
 }
 
 /** The key and the generation of each tag. `invalidate` changes the generation. */
@@ -231,21 +197,36 @@ class StoredResults {
   }
 
   /**
-   * Returns the result under a key, or the slot for it.
-   *
-   * @param maxBytes A larger result is not returned.
+   * Finds the earlier result of a call, or the slot for this one; `undefined` if the arguments or the
+   * context are not JSON. Rejects if the functions of the host return invalid values.
    */
   async find(
-    key: string,
-    names: readonly string[],
-    maxBytes: number,
-  ): Promise<StoredResult | Slot> {
+    call: Call,
+    { tags: given = [], vary }: CachedTool,
+  ): Promise<StoredResult | Slot | undefined> {
+    const { options, settings, tool } = call;
+    const info = new CallView(call);
+    const { principal, arguments: args, context = null } = info;
+    const names = typeof given === "function" ? given(info) : given;
+    if (!isTags(names)) throw new TypeError(`The tags of "${tool.id}" must be a list of words`);
+    // A promise, for example, would be the same for all calls.
+    const varied: unknown = vary === undefined ? "" : vary(info);
+    if (typeof varied !== "string") throw new TypeError(`vary of "${tool.id}" must return a text`);
+    let inputs: unknown;
+    try {
+      inputs = copyJson([args, context], "the inputs of a result");
+    } catch {
+      return undefined;
+    }
+    const text = canonicalJson([tool.id, await definitionDigest(tool), inputs, varied]);
+    const key = `result.${await ownerDigest(principal)}.${await ownerDigest(text)}`;
     const stored = await this.#results.store.get(key);
     // Before the tool runs, so that a result that is invalidated meanwhile is not returned later.
     const tags = await Promise.all(names.map(async (name) => {
       const tag = await tagKey(name);
       return [tag, (await this.#generations.read(tag))?.record.generation ?? ""] as const;
     }));
+    const maxBytes = Math.min(options.maxOutputBytes ?? Infinity, settings.maxOutputBytes);
     if (stored !== undefined && stored.value.byteLength <= maxBytes) {
       const result = this.#results.decode(stored.value, key);
       if (jsonEqual(result.tags, tags)) return result;

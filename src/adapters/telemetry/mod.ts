@@ -8,20 +8,14 @@
 import type {
   CallSpan,
   CallTelemetry,
+  CallTrace,
   ObservedCall,
   TraceHeaders,
   TraceParent,
 } from "../../execute/mod.ts";
 import { assertSync, defined, type ToolResult } from "../../tool/mod.ts";
 
-export type {
-  CallSpan,
-  CallTelemetry,
-  CallTrace,
-  ObservedCall,
-  TraceHeaders,
-  TraceParent,
-} from "../../execute/mod.ts";
+export type { CallSpan, CallTelemetry, CallTrace, ObservedCall, TraceHeaders, TraceParent };
 
 type Attributes = { [name: string]: string };
 

@@ -1,7 +1,11 @@
 /** The host's decisions before a tool runs: rules for the arguments, and approval. */
 
 import {
+  type Check,
   checkFunction,
+  createCheck,
+  isFunction,
+  isListOf,
   isObject,
   isWord,
   MAX_TIMEOUT_MS,
@@ -11,7 +15,7 @@ import {
 } from "../../tool/mod.ts";
 import { readRule } from "../arguments.ts";
 import { callHost, CallView, FAILED } from "../context.ts";
-import { InputUnavailable } from "../failures.ts";
+import { CallFailure } from "../failures.ts";
 import { MAKE } from "../kernel_options.ts";
 import type { Call, Layer, Next } from "../layer.ts";
 import type { Approver, CallInfo } from "../ports.ts";
@@ -23,12 +27,19 @@ import type { QuestionsLayer } from "./questions.ts";
  */
 export type CallValidator = (call: CallInfo) => ToolRuleAnswer | Promise<ToolRuleAnswer>;
 
+const checkRules: Check<readonly CallValidator[]> = createCheck(
+  "a list of functions",
+  (value) => isListOf(value, (item): item is CallValidator => isFunction(item)),
+);
+
 /**
  * Creates one layer for each rule, in their order. A call that violates one fails with
  * `invalid_arguments`; a rule that throws fails it with `denied`. Stage `run`.
+ *
+ * @throws {TypeError} If a rule is not a function.
  */
-export function validators(rules: readonly CallValidator[]): readonly Layer[] {
-  return rules.map((rule): Layer => ({
+export function validators(rules: readonly CallValidator[] = []): readonly Layer[] {
+  return checkRules(MAKE, rules, "validators").map((rule): Layer => ({
     name: "validator",
     stage: "run",
     for: () => async (call, next) => {
@@ -121,7 +132,7 @@ async function askCaller(
   const asked = questions?.of(call).askApproval(message).then(
     ({ action }) => action === "accept",
     (error) => {
-      if (error instanceof InputUnavailable || call.isOver) return undefined;
+      if (error instanceof CallFailure || call.isOver) return undefined;
       call.report("approve", error);
       return FAILED;
     },

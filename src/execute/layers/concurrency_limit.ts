@@ -54,14 +54,10 @@ export interface ConcurrencyLimitLayer extends Layer {
  * @throws {TypeError | RangeError} If a limit is invalid.
  */
 export function concurrencyLimit(limits: ConcurrencyLimits = {}): ConcurrencyLimitLayer {
-  const { maxConcurrent = Infinity, maxConcurrentPerTool = Infinity, maxQueued = 256 } = readFields(
-    MAKE,
-    limits,
-    CHECKS,
-    (field) => `limits.${field}`,
-  );
-  const limiter = new ConcurrencyLimiter(maxConcurrent, maxConcurrentPerTool, maxQueued);
-  const isLimited = Math.min(maxConcurrent, maxConcurrentPerTool) < Infinity;
+  const given = readFields(MAKE, limits, CHECKS, (field) => `limits.${field}`);
+  const all = { maxConcurrent: Infinity, maxConcurrentPerTool: Infinity, maxQueued: 256, ...given };
+  const limiter = new ConcurrencyLimiter(all);
+  const isLimited = Math.min(all.maxConcurrent, all.maxConcurrentPerTool) < Infinity;
   return {
     name: "concurrency-limit",
     stage: "run",
@@ -103,9 +99,7 @@ export interface SlotRequest {
 
 /** Limits how many calls run, in all and per key. */
 export class ConcurrencyLimiter {
-  readonly #maxTotal: number;
-  readonly #maxPerKey: number;
-  readonly #maxQueued: number;
+  readonly #limits: Required<ConcurrencyLimits>;
   readonly #running: Map<string, number> = new Map();
   #total = 0;
   /**
@@ -115,10 +109,8 @@ export class ConcurrencyLimiter {
   readonly #queues: Map<string | undefined, Set<Waiter>> = new Map();
   #queued = 0;
 
-  constructor(maxTotal: number, maxPerKey: number, maxQueued: number) {
-    this.#maxTotal = maxTotal;
-    this.#maxPerKey = maxPerKey;
-    this.#maxQueued = maxQueued;
+  constructor(limits: Required<ConcurrencyLimits>) {
+    this.#limits = limits;
   }
 
   get queued(): number {
@@ -132,7 +124,7 @@ export class ConcurrencyLimiter {
       this.#count(key, 1);
       return true;
     }
-    if (this.#queued >= this.#maxQueued && !this.#evictFor(principal)) return false;
+    if (this.#queued >= this.#limits.maxQueued && !this.#evictFor(principal)) return false;
     let grant = (_hasSlot: boolean): void => {};
     const granted = new Promise<boolean>((resolve) => grant = resolve);
     const waiter: Waiter = { key, principal, resolve: grant, hasSlot: false };
@@ -162,11 +154,12 @@ export class ConcurrencyLimiter {
    * below it.
    */
   #evictFor(principal: string | undefined): boolean {
+    const { maxQueued } = this.#limits;
     const own = this.#queues.get(principal);
     const principals = this.#queues.size + (own === undefined ? 1 : 0);
-    if (((own?.size ?? 0) + 1) * principals > this.#maxQueued) return false;
+    if (((own?.size ?? 0) + 1) * principals > maxQueued) return false;
     for (const queue of this.#queues.values()) {
-      if (queue.size * principals <= this.#maxQueued) continue;
+      if (queue.size * principals <= maxQueued) continue;
       const newest = [...queue].at(-1) as Waiter;
       this.#remove(newest);
       newest.resolve(false);
@@ -182,7 +175,8 @@ export class ConcurrencyLimiter {
   }
 
   #hasFreeSlot(key: string): boolean {
-    return this.#total < this.#maxTotal && (this.#running.get(key) ?? 0) < this.#maxPerKey;
+    const { maxConcurrent, maxConcurrentPerTool } = this.#limits;
+    return this.#total < maxConcurrent && (this.#running.get(key) ?? 0) < maxConcurrentPerTool;
   }
 
   #count(key: string, change: 1 | -1): void {

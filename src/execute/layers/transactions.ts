@@ -68,13 +68,20 @@ async function run(
     return call.fail("transaction_failed", "its transaction manager began no transaction");
   }
   open.set(call, transaction);
-  const result = await next(call);
+  let result = await next(call);
   // An abort or a timeout must not reach a transaction that is being closed.
   call.deadline.close();
-  return await closeWith(manager, call, transaction, result);
+  if (result.ok) {
+    const problem = await close(manager, call, transaction);
+    if (problem === undefined) return result;
+    result = call.fail("transaction_failed", problem);
+  }
+  const { code, message, ...rest } = result.error;
+  const problem = await close(manager, call, transaction, result.error);
+  return problem === undefined ? result : ToolResult.error(code, `${message}; ${problem}`, rest);
 }
 
-/** The call ended while its transaction was opened: it must not stay open. */
+/** Rolls back a transaction that began after the end of its call. */
 async function closeLate(
   manager: TransactionManager,
   call: Call,
@@ -86,29 +93,11 @@ async function closeLate(
   await close(manager, call, transaction, late.error);
 }
 
-/** Commits a success, rolls back a failure; the result says if either did not work. */
-async function closeWith(
-  manager: TransactionManager,
-  call: Call,
-  transaction: Transaction,
-  result: ToolResult,
-): Promise<ToolResult> {
-  let failed = result;
-  if (failed.ok) {
-    const problem = await close(manager, call, transaction);
-    if (problem === undefined) return result;
-    failed = call.fail("transaction_failed", problem);
-  }
-  const { code, message, ...rest } = failed.error;
-  const problem = await close(manager, call, transaction, failed.error);
-  return problem === undefined ? failed : ToolResult.error(code, `${message}; ${problem}`, rest);
-}
-
 function isTransaction(value: unknown): value is Transaction {
   return isObject(value);
 }
 
-/** Commits, or rolls back for a reason; returns what went wrong. */
+/** Commits, or rolls back for a reason. Returns the problem, if there is one. */
 async function close(
   manager: TransactionManager,
   call: Call,

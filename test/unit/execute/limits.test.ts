@@ -10,6 +10,11 @@ function waits(entry: boolean | SlotRequest): SlotRequest {
   return entry;
 }
 
+/** A limiter of one running call. */
+function limiterOf(maxQueued: number): ConcurrencyLimiter {
+  return new ConcurrencyLimiter({ maxConcurrent: 1, maxConcurrentPerTool: Infinity, maxQueued });
+}
+
 /** Records the order in which requests get their slots. */
 function follow(request: SlotRequest, name: string, order: string[]): Promise<void> {
   return request.granted.then(() => void order.push(name));
@@ -17,7 +22,7 @@ function follow(request: SlotRequest, name: string, order: string[]): Promise<vo
 
 describe("ConcurrencyLimiter", () => {
   it("gives slots to waiting calls in the order of their arrival", async () => {
-    const limiter = new ConcurrencyLimiter(1, Infinity, 10);
+    const limiter = limiterOf(10);
     const order: string[] = [];
     assertEquals(limiter.acquire("a"), true);
     const first = follow(waits(limiter.acquire("b")), "first", order);
@@ -35,7 +40,7 @@ describe("ConcurrencyLimiter", () => {
   });
 
   it("lets principals take turns", async () => {
-    const limiter = new ConcurrencyLimiter(1, Infinity, 10);
+    const limiter = limiterOf(10);
     const order: string[] = [];
     limiter.acquire("a", "bob");
     const done = [["bob", "1"], ["bob", "2"], ["bob", "3"], ["ann", "1"], ["ann", "2"]].map(
@@ -48,7 +53,7 @@ describe("ConcurrencyLimiter", () => {
   });
 
   it("reserves a quota of the queue for each principal", async () => {
-    const limiter = new ConcurrencyLimiter(1, Infinity, 4);
+    const limiter = limiterOf(4);
     limiter.acquire("a", "bob");
     const [, , , last] = ["1", "2", "3", "4"].map(() => waits(limiter.acquire("a", "bob")));
     assertEquals(limiter.acquire("a", "bob"), false);
@@ -70,7 +75,7 @@ describe("ConcurrencyLimiter", () => {
   });
 
   it("forgets a call that gave up waiting", async () => {
-    const limiter = new ConcurrencyLimiter(1, Infinity, 10);
+    const limiter = limiterOf(10);
     limiter.acquire("a");
     const gone = waits(limiter.acquire("a"));
     const stays = waits(limiter.acquire("a"));
@@ -82,7 +87,7 @@ describe("ConcurrencyLimiter", () => {
   });
 
   it("passes a place on that was given to a call which gave up", async () => {
-    const limiter = new ConcurrencyLimiter(1, Infinity, 10);
+    const limiter = limiterOf(10);
     limiter.acquire("a");
     const gone = waits(limiter.acquire("a"));
     const next = waits(limiter.acquire("a"));
