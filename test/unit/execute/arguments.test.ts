@@ -1,10 +1,8 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import type { StandardSchema } from "../../../mod.ts";
-import { fixture, messageOf, outcome, single } from "./support.ts";
+import { broken, messageOf, outcome, single, standardSchema } from "./support.ts";
 
 const CITY = {
-  name: "weather",
   parameters: {
     type: "object",
     properties: { city: { type: "string" }, days: { type: "integer", maximum: 9 } },
@@ -14,172 +12,125 @@ const CITY = {
   execute: (params: unknown) => params,
 } as const;
 
-const ANY = { name: "any", execute: (params: unknown) => params } as const;
+const ANY = { execute: (params: unknown) => params } as const;
+
+const DEEP = `{"a":${"[".repeat(400)}${"]".repeat(400)}}`;
+const LONG = "x".repeat(20_000_000);
+const LARGE = "its arguments are larger than 1048576 bytes of JSON";
+const CYCLE: Record<string, unknown> = {};
+CYCLE["self"] = CYCLE;
 
 describe("the arguments of a call", () => {
   it("may be a JSON string or a value", async () => {
-    const { call } = fixture([CITY]);
-    assertEquals(outcome(await call("weather", '{"city":"Oslo"}')), { city: "Oslo" });
-    assertEquals(outcome(await call("weather", { city: "Oslo" })), { city: "Oslo" });
+    const { call } = single(CITY);
+    assertEquals(outcome(await call('{"city":"Oslo"}')), { city: "Oslo" });
+    assertEquals(outcome(await call({ city: "Oslo" })), { city: "Oslo" });
   });
 
   it("are empty in every form that models send", async () => {
-    const { call } = fixture([ANY]);
+    const { call } = single(ANY);
     for (const nothing of [undefined, null, "", "  \n", "null", "{}"]) {
-      assertEquals(outcome(await call("any", nothing)), {});
+      assertEquals(outcome(await call(nothing)), {});
     }
   });
 
-  it("take a bounded number of steps to check, however they are given", async () => {
+  for (
+    const [what, tool, given, why] of [
+      ["missing", CITY, [""], "its arguments do not fit: "],
+      ["of another type", CITY, ["[]", "1", '"{}"', [], 1, true], "its arguments do not fit: "],
+      ["text that is not JSON", CITY, ['{"city": Oslo}'], "its arguments are not JSON"],
+      ["too deep", ANY, [DEEP, JSON.parse(DEEP), CYCLE], "deeper than 256 levels"],
+      ["not JSON", ANY, [{ list: [1, 2n] }], '"/list/1" is a bigint, which is not JSON'],
+      ["20 MB long", ANY, [`"${LONG}`, { LONG }, Array(11_000_000).fill(0)], LARGE],
+    ] as const
+  ) {
+    it(`are rejected if they are ${what}`, async () => {
+      for (const args of given) {
+        const result = await single(tool).call(args);
+        assertEquals(outcome(result), "invalid_arguments");
+        assertStringIncludes(messageOf(result), why);
+        // The text is not repeated.
+        assert(messageOf(result).length < 400);
+      }
+    });
+  }
+
+  it("take a bounded number of steps to check, in any form", async () => {
     const parameters = {
       type: "object",
       properties: { ids: { allOf: Array.from({ length: 200 }, () => ({ uniqueItems: true })) } },
     };
-    const { call } = fixture([{ ...ANY, parameters }]);
+    const { call } = single({ ...ANY, parameters });
     const ids = Array.from({ length: 20_000 }, (_, id) => id);
     for (const given of [{ ids }, JSON.stringify({ ids })]) {
-      const result = await call("any", given);
+      const result = await call(given);
       assertEquals(outcome(result), "invalid_arguments");
       assertStringIncludes(messageOf(result), "takes more than 2500000 steps");
     }
-    assertEquals(outcome(await call("any", { ids: [1, 2] })), { ids: [1, 2] });
+    assertEquals(outcome(await call({ ids: [1, 2] })), { ids: [1, 2] });
   });
 
-  it("hold no number above the largest one, as a text no more than as a value", async () => {
-    const { call } = fixture([ANY]);
+  it("contain no number above the largest one, as text or as a value", async () => {
+    const { call } = single(ANY);
     const digits = "9".repeat(309);
     for (const number of ["1e999", "-1e+0309", "1E309", digits, `${"9".repeat(250)}e99`]) {
       const text = `{"a":[${number}]}`;
-      const refused = await call("any", text);
+      const refused = await call(text);
       assertEquals(outcome(refused), "invalid_arguments");
-      assertEquals(messageOf(refused), messageOf(await call("any", JSON.parse(text))));
+      assertEquals(messageOf(refused), messageOf(await call(JSON.parse(text))));
     }
-    assertEquals(outcome(await call("any", '{"a":1e308,"b":"1e999","c":1e-999}')), {
-      a: 1e308,
-      b: "1e999",
-      c: 0,
+    assertEquals(outcome(await call('{"a":1e308,"b":"1e999","c":1e-999}')), {
+      ...{ a: 1e308, b: "1e999", c: 0 },
     });
   });
 
   it("are missing if they are under a provider's field name that was not decoded", async () => {
-    const { dispatcher } = fixture([CITY]);
+    const { dispatcher } = single(CITY);
     for (const name of ["input", "args", "parameters", "params"]) {
-      const result = await dispatcher.dispatch({ name: "weather", [name]: { city: "Oslo" } });
+      const result = await dispatcher.dispatch({ name: "t", [name]: { city: "Oslo" } });
       assertEquals(outcome(result), "invalid_arguments");
       assertStringIncludes(messageOf(result), "city");
     }
   });
 
-  it("are rejected with the missing properties if there are none", async () => {
-    const result = await fixture([CITY]).call("weather", "");
-    assertEquals(outcome(result), "invalid_arguments");
-    assertStringIncludes(messageOf(result), 'Cannot call "weather": its arguments do not fit: ');
-    assertStringIncludes(messageOf(result), "city");
-    assertEquals(!result.ok && result.error.issues?.length, 1);
-  });
-
-  it("are rejected when the text is not JSON, without repeating the text", async () => {
-    const result = await fixture([CITY]).call("weather", '{"city": Oslo}');
-    assertEquals(outcome(result), "invalid_arguments");
-    assertEquals(messageOf(result), 'Cannot call "weather": its arguments are not JSON');
-  });
-
-  it("return at most eight issues", async () => {
+  it("have at most eight issues", async () => {
     const many = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`x${n}`, n]));
-    const result = await fixture([CITY]).call("weather", { city: 1, days: 99, ...many });
+    const result = await single(CITY).call({ city: 1, days: 99, ...many });
     assert(!result.ok && result.error.issues !== undefined);
     assert(result.error.issues.length >= 2 && result.error.issues.length <= 8);
     assertStringIncludes(result.error.message, "/city");
   });
 
-  it("are rejected without being parsed when they are 20 MB long", async () => {
-    const { call } = fixture([ANY]);
-    const text = `"${"x".repeat(20_000_000)}`;
-    const refused = await call("any", text);
-    assertEquals(
-      messageOf(refused),
-      'Cannot call "any": its arguments are larger than 1048576 bytes of JSON',
-    );
-    assertEquals(outcome(await call("any", { text })), "invalid_arguments");
-    assertEquals(outcome(await call("any", Array(11_000_000).fill(0))), "invalid_arguments");
-  });
-
   it("are measured in bytes", async () => {
-    const { call } = fixture([ANY], { maxArgumentBytes: 20 });
-    assertEquals(outcome(await call("any", '{"a":"xxxxxxxxxxxx"}')), { a: "xxxxxxxxxxxx" });
-    assertEquals(outcome(await call("any", '{"a":"€€€€€"}')), "invalid_arguments");
-    assertEquals(outcome(await call("any", { a: "€€€€€" })), "invalid_arguments");
+    const { call } = single(ANY, { maxArgumentBytes: 20 });
+    assertEquals(outcome(await call('{"a":"xxxxxxxxxxxx"}')), { a: "xxxxxxxxxxxx" });
+    assertEquals(outcome(await call('{"a":"€€€€€"}')), "invalid_arguments");
+    assertEquals(outcome(await call({ a: "€€€€€" })), "invalid_arguments");
   });
 
-  it("are rejected when they are too deep, as text and as a value", async () => {
-    const { call } = fixture([ANY]);
-    const text = `{"a":${"[".repeat(400)}${"]".repeat(400)}}`;
-    for (const deep of [text, JSON.parse(text)]) {
-      const result = await call("any", deep);
-      assertEquals(outcome(result), "invalid_arguments");
-      assertStringIncludes(messageOf(result), "deeper than 256 levels");
-    }
-    const cycle: Record<string, unknown> = {};
-    cycle["self"] = cycle;
-    assertEquals(outcome(await call("any", cycle)), "invalid_arguments");
-  });
-
-  it("are rejected when the value is not JSON", async () => {
-    const result = await fixture([ANY]).call("any", { list: [1, 2n] });
-    assertEquals(
-      messageOf(result),
-      'Cannot call "any": its arguments are not JSON: "/list/1" is a bigint, which is not JSON',
-    );
-  });
-
-  it("may name __proto__, which is a property as any other", async () => {
+  it("may name __proto__, which is a property like any other", async () => {
     const text = '{"__proto__":{"admin":true},"city":"Oslo"}';
-    const { call } = fixture([CITY, ANY]);
-    const open = await call("any", text);
+    const open = await single(ANY).call(text);
     assert(open.ok);
     assertEquals(JSON.stringify(open.content), text);
     assertEquals((open.content as { admin?: unknown }).admin, undefined);
     assertEquals(({} as { admin?: unknown }).admin, undefined);
-    assertEquals(outcome(await call("weather", text)), "invalid_arguments");
+    assertEquals(outcome(await single(CITY).call(text)), "invalid_arguments");
   });
 
-  it("may have the wrong type", async () => {
-    const { call } = fixture([CITY]);
-    for (const odd of ["[]", "1", '"{}"', [], 1, true]) {
-      assertEquals(outcome(await call("weather", odd)), "invalid_arguments");
-    }
-  });
-});
-
-/** A library's schema: takes a number as text, adds a default; may answer later. */
-function librarySchema(later: boolean): StandardSchema {
-  return {
-    "~standard": {
-      version: 1,
-      vendor: "test",
-      validate: (value) => {
+  it("are converted by a library's schema, at once or later", async () => {
+    for (const later of [false, true]) {
+      const parameters = standardSchema((value) => {
         const { n } = value as { readonly n?: unknown };
         const answer = typeof n === "string"
           ? { value: { n: Number(n), unit: "m" } }
           : { issues: [{ message: "n must be text", path: ["n"] }] };
         return later ? Promise.resolve(answer) : answer;
-      },
-      jsonSchema: {
-        input: () => ({ type: "object", properties: { n: { type: "string" } } }),
-        output: () => ({ type: "object" }),
-      },
-    },
-  };
-}
-
-describe("the arguments of a tool with a library's schema", () => {
-  it("are what the library makes of them", async () => {
-    for (const later of [false, true]) {
-      const { call } = single({ parameters: librarySchema(later), execute: (params) => params });
+      }, { type: "object", properties: { n: { type: "string" } } });
+      const { call } = single({ parameters, execute: (params) => params });
       assertEquals(outcome(await call('{"n":"4"}')), { n: 4, unit: "m" });
-      const wrong = await call('{"n":4}');
       assertEquals(
-        messageOf(wrong),
+        messageOf(await call('{"n":4}')),
         'Cannot call "t": its arguments do not fit: /n: n must be text',
       );
     }
@@ -187,48 +138,39 @@ describe("the arguments of a tool with a library's schema", () => {
 });
 
 describe("rules for the arguments", () => {
+  const OSLO = { city: "Oslo" };
+
   it("run after the schema, the tool's own first", async () => {
     const seen: unknown[] = [];
-    const { call } = fixture(
-      [{
-        ...CITY,
-        validate: (params) => {
-          seen.push(["own", params]);
-        },
-      }],
-      {
-        validators: [
-          ({ tool, arguments: params }) => void seen.push([tool.id, params]),
-          async () => void seen.push(await Promise.resolve("last")),
-        ],
-      },
-    );
-    await call("weather", {});
+    const { call } = single({ ...CITY, validate: (params) => void seen.push(["own", params]) }, {
+      validators: [
+        ({ tool, arguments: params }) => void seen.push([tool.id, params]),
+        async () => void seen.push(await Promise.resolve("last")),
+      ],
+    });
+    await call({});
     assertEquals(seen, []);
-    await call("weather", { city: "Oslo" });
-    assertEquals(seen, [["own", { city: "Oslo" }], ["weather", { city: "Oslo" }], "last"]);
+    await call(OSLO);
+    assertEquals(seen, [["own", OSLO], ["t", OSLO], "last"]);
   });
 
   it("reject with a message or with issues", async () => {
     const issue = { path: "/city", keyword: "custom", expected: "a town", message: "/city: no" };
     for (const answer of ["/city: no", [issue]]) {
-      for (const later of [false, true]) {
-        const said = later ? Promise.resolve(answer) : answer;
-        const own = await fixture([{ ...CITY, validate: () => said }]).call(
-          "weather",
-          { city: "Atlantis" },
-        );
-        const common = await fixture([CITY], { validators: [() => said] }).call(
-          "weather",
-          { city: "Atlantis" },
-        );
-        for (const result of [own, common]) {
-          assertEquals(outcome(result), "invalid_arguments");
-          assertEquals(
-            messageOf(result),
-            'Cannot call "weather": its arguments break a rule: /city: no',
-          );
-          assertEquals(!result.ok && result.error.issues?.[0]?.keyword, "custom");
+      for (const said of [answer, Promise.resolve(answer)]) {
+        const worlds = [
+          single({ ...CITY, validate: () => said }),
+          single(CITY, { validators: [() => said] }),
+        ];
+        for (const { call } of worlds) {
+          const result = await call(OSLO);
+          assert(!result.ok);
+          const { code, message, issues } = result.error;
+          assertEquals([code, message, issues?.[0]?.keyword], [
+            "invalid_arguments",
+            'Cannot call "t": its arguments break a rule: /city: no',
+            "custom",
+          ]);
         }
       }
     }
@@ -236,40 +178,31 @@ describe("rules for the arguments", () => {
 
   it("pass with nothing, an empty sentence or no issues", async () => {
     for (const answer of [undefined, "", []]) {
-      const { call } = fixture([{ ...CITY, validate: () => answer }]);
-      assertEquals(outcome(await call("weather", { city: "Oslo" })), { city: "Oslo" });
+      assertEquals(outcome(await single({ ...CITY, validate: () => answer }).call(OSLO)), OSLO);
     }
   });
 
-  it("report at most eight issues, made harmless", async () => {
+  it("report at most eight issues, with bounded texts", async () => {
     const odd = [null, 1, "text", { message: 5 }, { message: "x".repeat(9_999) }, {}, {}, {}, {}];
-    const { call } = fixture([{ ...CITY, validate: () => odd as never }]);
-    const result = await call("weather", { city: "Oslo" });
+    const result = await single({ ...CITY, validate: () => odd as never }).call(OSLO);
     assert(!result.ok);
     assertEquals(result.error.issues?.length, 8);
     assert(result.error.message.length < 2_200);
   });
 
-  it("reject when they throw or return an invalid value", async () => {
-    const thrown = (): never => {
-      throw new Error("broken");
-    };
-    const rows: readonly (readonly [unknown, unknown, string])[] = [
-      [thrown, undefined, "threw"],
-      [() => Promise.reject(new Error("broken")), undefined, "threw"],
-      [() => false, undefined, "denied"],
-      [undefined, thrown, "denied"],
-      [undefined, () => ({}), "denied"],
-    ];
-    for (const [own, common, code] of rows) {
-      let ran = false;
-      const { call } = fixture([{
-        ...CITY,
-        ...(own === undefined ? {} : { validate: own as never }),
-        execute: () => void (ran = true),
-      }], { validators: common === undefined ? [] : [common as never] });
-      assertEquals(outcome(await call("weather", { city: "Oslo" })), code);
-      assertEquals(ran, false);
+  it("reject if they throw or return an invalid value", async () => {
+    for (
+      const [tool, validators, code] of [
+        [{ validate: broken }, [], "threw"],
+        [{ validate: async () => await broken() }, [], "threw"],
+        [{ validate: () => false as never }, [], "denied"],
+        [{}, [broken], "denied"],
+        [{}, [() => ({}) as never], "denied"],
+      ] as const
+    ) {
+      let runs = 0;
+      const { call } = single({ ...tool, execute: () => ++runs }, { validators });
+      assertEquals([outcome(await call()), runs], [code, 0]);
     }
   });
 });
@@ -281,31 +214,17 @@ describe("the arguments that were validated", () => {
     required: ["path"],
   } as const;
 
+  const tool = { parameters, requiresApproval: true, execute: (params: unknown) => params };
+
   it("reach the tool unchanged, even if the caller modifies its object meanwhile", async () => {
     const mine = { path: "ok" };
-    const { call } = single({
-      parameters,
-      requiresApproval: true,
-      execute: (params) => params as never,
-    }, {
-      approve: () => {
-        mine.path = "evil";
-        return true;
-      },
-    });
+    const { call } = single(tool, { approve: () => (mine.path = "evil", true) });
     assertEquals(outcome(await call(mine)), { path: "ok" });
   });
 
   it("cannot be changed by an approver", async () => {
-    const { call } = single({
-      parameters,
-      requiresApproval: true,
-      execute: (params) => params as never,
-    }, {
-      approve: (info) => {
-        (info.arguments as { path: string }).path = "evil";
-        return true;
-      },
+    const { call } = single(tool, {
+      approve: (info) => ((info.arguments as { path: string }).path = "evil", true),
     });
     assertEquals(outcome(await call('{"path":"ok"}')), "denied");
   });

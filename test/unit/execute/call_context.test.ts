@@ -1,9 +1,13 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { z } from "zod";
-import { type DispatchErrorReport, ToolDispatcher, ToolRegistry } from "../../../mod.ts";
-import { defineTool } from "../../../mod.ts";
-import { messageOf, outcome } from "./support.ts";
+import {
+  defineTool,
+  type DispatchErrorReport,
+  ToolDispatcher,
+  ToolRegistry,
+} from "../../../mod.ts";
+import { messageOf, outcome, single } from "./support.ts";
 
 const TENANT = {
   type: "object",
@@ -79,23 +83,19 @@ describe("the context of one call", () => {
 
   it("is a copy if it is JSON: a tool that writes to it does not affect other calls", async () => {
     const seen: unknown[] = [];
-    const tool = defineTool({
-      name: "t",
-      description: "T.",
+    const { call } = single({
       context: { type: "object", properties: { tenant: { type: "string" } } },
       execute(_, { context }) {
-        seen.push({ ...context });
-        Object.assign(context, { tenant: "mallory" });
+        seen.push({ ...context as object });
+        Object.assign(context as object, { tenant: "mallory" });
       },
     });
-    const dispatcher = new ToolDispatcher(new ToolRegistry({ tools: [tool] }));
     const context = { tenant: "acme" };
-    await dispatcher.dispatch({ name: "t" }, { context });
-    await dispatcher.dispatch({ name: "t" }, { context });
+    await call({}, { context });
+    await call({}, { context });
     assertEquals([seen, context], [[context, context], { tenant: "acme" }]);
     const open = () => {};
-    const live = { tenant: "acme", open };
-    await dispatcher.dispatch({ name: "t" }, { context: live });
+    await call({}, { context: { tenant: "acme", open } });
     assertEquals(seen.at(-1), { tenant: "acme", open });
   });
 

@@ -1,26 +1,35 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
-import { ToolResult } from "../../../mod.ts";
+import { type DispatchContext, type ToolDispatcherOptions, ToolResult } from "../../../mod.ts";
 import { fingerprintOf } from "../../../src/execute/idempotency.ts";
-import { deferred, fixture, messageOf, never, outcome } from "./support.ts";
+import { deferred, type FakeTool, fixture, messageOf, never, outcome, single } from "./support.ts";
 
-/** A tool that counts its runs. */
-function counter(end: (run: number) => unknown = (run) => run): {
-  readonly runs: () => number;
-  readonly tool: { readonly name: string; readonly execute: () => unknown };
-} {
+/** A tool that counts its runs. Its calls have a key by default. */
+function counting(
+  end: (run: number) => unknown = (run) => run,
+  options: ToolDispatcherOptions = {},
+  tool: Partial<FakeTool> = {},
+) {
   let runs = 0;
-  return { runs: () => runs, tool: { name: "count", execute: () => end(++runs) } };
+  const world = single({ execute: () => end(++runs), ...tool }, options);
+  return {
+    ...world,
+    runs: () => runs,
+    call: (context: DispatchContext = {}, args: unknown = {}) =>
+      world.call(args, { ...KEY, ...context }),
+  };
 }
 
 const KEY = { idempotencyKey: "k" };
 
+/** A context with another key. */
+const key = (idempotencyKey: string): DispatchContext => ({ idempotencyKey });
+
 describe("an idempotency key", () => {
   it("gives a later call the first call's result", async () => {
-    const { tool, runs } = counter((run) => ({ run }));
-    const { call, dispatcher } = fixture([tool]);
-    const first = await call("count", { a: 1, b: 2 }, KEY);
-    const second = await call("count", { b: 2, a: 1 }, KEY);
+    const { call, dispatcher, runs } = counting((run) => ({ run }));
+    const first = await call({}, { a: 1, b: 2 });
+    const second = await call({}, { b: 2, a: 1 });
     assertEquals([outcome(first), outcome(second)], [{ run: 1 }, { run: 1 }]);
     assertEquals([first.replayed, second.replayed], [undefined, true]);
     assertEquals(runs(), 1);
@@ -28,12 +37,11 @@ describe("an idempotency key", () => {
   });
 
   it("returns a copy to each caller", async () => {
-    const { tool } = counter(() => ({ list: [1] }));
-    const { call } = fixture([tool]);
-    const first = await call("count", {}, KEY);
+    const { call } = counting(() => ({ list: [1] }));
+    const first = await call();
     assert(first.ok);
     (first.content as { list: number[] }).list.push(2);
-    const second = await call("count", {}, KEY);
+    const second = await call();
     assertEquals(outcome(second), { list: [1] });
     assertThrows(() =>
       (second.ok ? second.content as { list: number[] } : { list: [] }).list.push(3)
@@ -41,18 +49,16 @@ describe("an idempotency key", () => {
   });
 
   it("gives each later call a long list of its own", async () => {
-    const { tool } = counter(() => Array.from({ length: 2_000 }, (_, index) => index));
-    const { call } = fixture([tool]);
-    const calls = [await call("count", {}, KEY), await call("count", {}, KEY)];
+    const { call } = counting(() => Array.from({ length: 2_000 }, (_, index) => index));
+    const calls = [await call(), await call()];
     for (const result of calls) (result.ok ? result.content as number[] : []).length = 0;
-    assertEquals((outcome(await call("count", {}, KEY)) as number[]).length, 2_000);
+    assertEquals((outcome(await call()) as number[]).length, 2_000);
   });
 
   it("joins calls while the first still runs", async () => {
     const end = deferred<string>();
-    const { tool, runs } = counter(() => end.promise);
-    const { call } = fixture([tool]);
-    const calls = [call("count", {}, KEY), call("count", {}, KEY), call("count", {}, KEY)];
+    const { call, runs } = counting(() => end.promise);
+    const calls = [call(), call(), call()];
     end.resolve("once");
     const results = await Promise.all(calls);
     assertEquals(results.map(outcome), ["once", "once", "once"]);
@@ -61,17 +67,22 @@ describe("an idempotency key", () => {
   });
 
   it("counts for one tool, one principal and one session", async () => {
-    const { tool, runs } = counter();
-    const { call } = fixture([tool, { ...tool, name: "other" }]);
-    await call("count", {}, KEY);
+    let runs = 0;
+    const tools = ["t", "other"].map((name) => ({ name, execute: () => ++runs }));
+    const { call } = fixture(tools);
+    await call("t", {}, KEY);
     await call("other", {}, KEY);
-    await call("count", {}, { ...KEY, principal: "ann" });
-    await call("count", {}, { ...KEY, sessionId: "ann" });
-    await call("count", {}, { ...KEY, principal: "ann", sessionId: "s" });
-    await call("count", {}, { idempotencyKey: "k2" });
-    assertEquals(runs(), 6);
-    await call("count", {}, { ...KEY, principal: "ann" });
-    assertEquals(runs(), 6);
+    for (
+      const context of [
+        { principal: "ann" },
+        { sessionId: "ann" },
+        { principal: "ann", sessionId: "s" },
+        key("k2"),
+      ]
+    ) await call("t", {}, { ...KEY, ...context });
+    assertEquals(runs, 6);
+    await call("t", {}, { ...KEY, principal: "ann" });
+    assertEquals(runs, 6);
   });
 
   it("counts for one context of the host", async () => {
@@ -87,51 +98,47 @@ describe("an idempotency key", () => {
       { tenant: "a", db },
       { tenant: "b", db },
     ];
-    const { tool, runs } = counter();
-    const { call } = fixture([tool]);
-    for (const context of contexts) await call("count", {}, { ...KEY, context });
+    const { call, runs } = counting();
+    for (const context of contexts) await call({ context });
     assertEquals(runs(), contexts.length);
     for (const context of contexts) {
-      const again = await call("count", {}, { ...KEY, context });
+      const again = await call({ context });
       assertEquals(again.replayed, true);
     }
-    const same = await call("count", {}, { ...KEY, context: JSON.parse('{"tenant":"a"}') });
+    const same = await call({ ...KEY, context: JSON.parse('{"tenant":"a"}') });
     assertEquals([outcome(same), runs()], [4, contexts.length]);
   });
 
   it("is rejected with other arguments", async () => {
-    const { tool, runs } = counter();
-    const { call } = fixture([tool]);
-    await call("count", { a: 1 }, KEY);
-    const result = await call("count", { a: 2 }, KEY);
+    const { call, runs } = counting();
+    await call({}, { a: 1 });
+    const result = await call({}, { a: 2 });
     assertEquals(outcome(result), "invalid_arguments");
     assertEquals(
       messageOf(result),
-      'Cannot call "count": its idempotency key was used before with other arguments; ' +
+      'Cannot call "t": its idempotency key was used before with other arguments; ' +
         "a new call needs a new key",
     );
     assertEquals(runs(), 1);
   });
 
   it("must be 1 to 256 characters", async () => {
-    const { tool, runs } = counter();
-    const { call } = fixture([tool]);
+    const { call, runs } = counting();
     for (const idempotencyKey of ["", "x".repeat(257), 7 as never]) {
-      assertEquals(outcome(await call("count", {}, { idempotencyKey })), "invalid_arguments");
+      assertEquals(outcome(await call({ idempotencyKey })), "invalid_arguments");
     }
     const sessionId = "x".repeat(5_000);
-    assertEquals(outcome(await call("count", {}, { ...KEY, sessionId })), "invalid_arguments");
+    assertEquals(outcome(await call({ sessionId })), "invalid_arguments");
     assertEquals(runs(), 0);
   });
 
   it("is forgotten when its window is over", async () => {
-    const { tool } = counter();
-    const { call, clock } = fixture([tool], { idempotency: { windowMs: 100 } });
-    await call("count", {}, KEY);
+    const { call, clock } = counting(undefined, { idempotency: { windowMs: 100 } });
+    await call();
     clock.advance(99);
-    assertEquals(outcome(await call("count", {}, KEY)), 1);
+    assertEquals(outcome(await call()), 1);
     clock.advance(1);
-    assertEquals(outcome(await call("count", {}, KEY)), 2);
+    assertEquals(outcome(await call()), 2);
   });
 
   it("keeps failures that would come again, and no others", async () => {
@@ -142,30 +149,28 @@ describe("an idempotency key", () => {
       [() => ToolResult.error("threw", "flaky", { retryable: true }), 2],
     ];
     for (const [end, expected] of rows) {
-      const { tool, runs } = counter(end);
-      const { call } = fixture([tool]);
-      await call("count", {}, KEY);
-      await call("count", {}, KEY);
+      const { call, runs } = counting(end);
+      await call();
+      await call();
       assertEquals(runs(), expected);
     }
   });
 
   it("keeps nothing of a call whose tool did not run", async () => {
     let approved = false;
-    const { tool } = counter();
-    const { call } = fixture([{ ...tool, requiresApproval: true }], { approve: () => approved });
-    assertEquals(outcome(await call("count", {}, KEY)), "denied");
+    const options = { approve: () => approved };
+    const { call } = counting(undefined, options, { requiresApproval: true });
+    assertEquals(outcome(await call()), "denied");
     approved = true;
-    assertEquals(outcome(await call("count", {}, KEY)), 1);
+    assertEquals(outcome(await call()), 1);
   });
 
   it("lets a waiting call give up without ending the run", async () => {
     const end = deferred<string>();
-    const { tool, runs } = counter(() => end.promise);
-    const { call } = fixture([tool]);
-    const first = call("count", {}, KEY);
+    const { call, runs } = counting(() => end.promise);
+    const first = call();
     const controller = new AbortController();
-    const second = call("count", {}, { ...KEY, signal: controller.signal });
+    const second = call({ signal: controller.signal });
     controller.abort();
     assertEquals(outcome(await second), "aborted");
     end.resolve("done");
@@ -180,85 +185,78 @@ describe("an idempotency key", () => {
     ] as const
   ) {
     it(`${title} when the first call was aborted`, async () => {
-      const { tool, runs } = counter((run) => run === 1 ? never() : run);
-      const { call } = fixture([{ ...tool, idempotent }], { graceMs: 0 });
+      const end = (run: number) => run === 1 ? never() : run;
+      const { call, runs } = counting(end, { graceMs: 0 }, { idempotent });
       const controller = new AbortController();
-      const first = call("count", {}, { ...KEY, signal: controller.signal });
-      const others = [call("count", {}, KEY), call("count", {}, KEY)];
+      const first = call({ signal: controller.signal });
+      const others = [call(), call()];
       controller.abort();
       assertEquals(outcome(await first), "aborted");
-      others.push(Promise.all(others).then(() => call("count", {}, KEY)));
+      others.push(Promise.all(others).then(() => call()));
       assertEquals((await Promise.all(others)).map(outcome), [...outcomes]);
       assertEquals(runs(), idempotent ? 2 : 1);
     });
   }
 
   it("is one of a bounded number, of which the oldest is evicted", async () => {
-    const { tool, runs } = counter();
-    const { call } = fixture([tool], { idempotency: { maxKeys: 2 } });
-    for (const idempotencyKey of ["a", "b", "c"]) await call("count", {}, { idempotencyKey });
+    const { call, runs } = counting(undefined, { idempotency: { maxKeys: 2 } });
+    for (const idempotencyKey of ["a", "b", "c"]) await call({ idempotencyKey });
     assertEquals(runs(), 3);
-    await call("count", {}, { idempotencyKey: "b" });
+    await call(key("b"));
     assertEquals(runs(), 3);
-    await call("count", {}, { idempotencyKey: "a" });
+    await call(key("a"));
     assertEquals(runs(), 4);
   });
 
   it("is rejected while every key belongs to a running call", async () => {
     const end = deferred();
-    const { tool } = counter(() => end.promise);
-    const { call } = fixture([tool], { idempotency: { maxKeys: 1 } });
-    const first = call("count", {}, KEY);
-    assertEquals(outcome(await call("count", {}, { idempotencyKey: "other" })), "overloaded");
+    const { call } = counting(() => end.promise, { idempotency: { maxKeys: 1 } });
+    const first = call();
+    assertEquals(outcome(await call(key("other"))), "overloaded");
     end.resolve();
     await first;
-    assertEquals(outcome(await call("count", {}, { idempotencyKey: "other" })), null);
+    assertEquals(outcome(await call(key("other"))), null);
   });
 
   it("keeps a bounded number of bytes", async () => {
-    const { tool, runs } = counter(() => "x".repeat(100));
-    const { call } = fixture([tool], { idempotency: { maxBytes: 1_300 } });
+    const { call, runs } = counting(() => "x".repeat(100), { idempotency: { maxBytes: 1_300 } });
     // A string counts with its upper bound, six bytes to the letter: two results fit.
-    for (const idempotencyKey of ["a", "b", "c"]) await call("count", {}, { idempotencyKey });
-    await call("count", {}, { idempotencyKey: "c" });
-    await call("count", {}, { idempotencyKey: "b" });
+    for (const idempotencyKey of ["a", "b", "c"]) await call({ idempotencyKey });
+    await call(key("c"));
+    await call(key("b"));
     assertEquals(runs(), 3);
-    await call("count", {}, { idempotencyKey: "a" });
+    await call(key("a"));
     assertEquals(runs(), 4);
   });
 
   it("is not pushed out by the keys of another principal", async () => {
-    const { tool, runs } = counter();
-    const { call } = fixture([tool]);
+    const { call, runs } = counting();
     const ann = { ...KEY, principal: "ann" };
-    await call("count", {}, ann);
+    await call(ann);
     for (let index = 0; index < 1_100; index++) {
-      await call("count", {}, { idempotencyKey: `${index}`, principal: "bob" });
+      await call({ idempotencyKey: `${index}`, principal: "bob" });
     }
-    assertEquals(outcome(await call("count", {}, ann)), 1);
+    assertEquals(outcome(await call(ann)), 1);
     // Bob may use all the space that Ann does not use.
-    await call("count", {}, { idempotencyKey: "101", principal: "bob" });
+    await call({ idempotencyKey: "101", principal: "bob" });
     assertEquals(runs(), 1_101);
   });
 
   it("is not pushed out by the large results of another principal", async () => {
-    const { tool, runs } = counter(() => "x".repeat(100));
-    const { call } = fixture([tool], { idempotency: { maxBytes: 2_000 } });
+    const { call, runs } = counting(() => "x".repeat(100), { idempotency: { maxBytes: 2_000 } });
     const ann = { ...KEY, principal: "ann" };
-    await call("count", {}, ann);
+    await call(ann);
     for (const idempotencyKey of ["a", "b", "c", "d"]) {
-      await call("count", {}, { idempotencyKey, principal: "bob" });
+      await call({ idempotencyKey, principal: "bob" });
     }
-    await call("count", {}, ann);
-    await call("count", {}, { idempotencyKey: "d", principal: "bob" });
+    await call(ann);
+    await call({ idempotencyKey: "d", principal: "bob" });
     assertEquals(runs(), 5);
   });
 
   it("evicts keys of principals above their quota", async () => {
-    const { tool, runs } = counter();
-    const { call } = fixture([tool], { idempotency: { maxKeys: 4 } });
-    const use = (principal: string, key: string) =>
-      call("count", {}, { principal, idempotencyKey: key });
+    const { call, runs } = counting(undefined, { idempotency: { maxKeys: 4 } });
+    const use = (principal: string, key: string) => call({ principal, idempotencyKey: key });
     for (const key of ["1", "2", "3", "4"]) await use("bob", key);
     for (const key of ["1", "2", "3"]) await use("ann", key);
     assertEquals(runs(), 7);
@@ -272,27 +270,25 @@ describe("an idempotency key", () => {
 
   it("is not blocked by running calls of another principal", async () => {
     const end = deferred<number>();
-    const { tool } = counter((run) => run > 1_000 ? run : end.promise);
-    const { call } = fixture([tool]);
+    const { call } = counting((run) => run > 1_000 ? run : end.promise);
     const calls = Array.from(
       { length: 1_000 },
-      (_, index) => call("count", {}, { idempotencyKey: `${index}`, principal: "bob" }),
+      (_, index) => call({ idempotencyKey: `${index}`, principal: "bob" }),
     );
-    assertEquals(outcome(await call("count", {}, { ...KEY, principal: "bob" })), "overloaded");
-    assertEquals(outcome(await call("count", {}, { ...KEY, principal: "ann" })), 1_001);
+    assertEquals(outcome(await call({ principal: "bob" })), "overloaded");
+    assertEquals(outcome(await call({ principal: "ann" })), 1_001);
     end.resolve(0);
     await Promise.all(calls);
   });
 
   it("does not ask hooks or approvers again", async () => {
     const log: string[] = [];
-    const { tool } = counter();
-    const { call } = fixture([{ ...tool, requiresApproval: true }], {
+    const { call } = counting(undefined, {
       approve: () => log.push("approve") > 0,
       hooks: { before: () => void log.push("before"), after: () => void log.push("after") },
-    });
-    await call("count", {}, KEY);
-    await call("count", {}, KEY);
+    }, { requiresApproval: true });
+    await call();
+    await call();
     assertEquals(log, ["before", "approve", "after"]);
   });
 });
@@ -304,25 +300,8 @@ describe("fingerprintOf()", () => {
       fingerprintOf({ b: [2, { c: null }], a: 1 }),
     );
     const values = [
-      {},
-      [],
-      null,
-      0,
-      "",
-      "0",
-      [0],
-      [[0]],
-      [0, 0],
-      { a: 0 },
-      { "a": "0" },
-      {
-        a: { b: 0 },
-      },
-      [1, 2],
-      [12],
-      ["1,2"],
-      { a: [], b: [] },
-      { a: [[]] },
+      ...[{}, [], null, 0, "", "0", [0], [[0]], [0, 0], [1, 2], [12], ["1,2"]],
+      ...[{ a: 0 }, { a: "0" }, { a: { b: 0 } }, { a: [], b: [] }, { a: [[]] }],
     ];
     assertEquals(new Set(values.map(fingerprintOf)).size, values.length);
     assertNotEquals(fingerprintOf("ab"), fingerprintOf("ba"));

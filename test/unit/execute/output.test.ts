@@ -1,116 +1,103 @@
 import { assert, assertEquals, assertLessOrEqual, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
-import { type StandardSchema, ToolResult } from "../../../mod.ts";
+import { type DispatchContext, type ToolDispatcherOptions, ToolResult } from "../../../mod.ts";
 import { utf8Length } from "../../../src/execute/json_value.ts";
 import { truncate } from "../../../src/execute/layers/truncation.ts";
-import { type FakeTool, fixture, messageOf, outcome } from "./support.ts";
+import { type FakeTool, messageOf, outcome, single, standardSchema } from "./support.ts";
 
-function returning(value: unknown, tool: Partial<FakeTool> = {}): FakeTool {
-  return { name: "give", execute: () => value, ...tool };
+/** Calls a tool that returns a value. */
+function give(
+  value: unknown,
+  tool: Partial<FakeTool> = {},
+  options: ToolDispatcherOptions = {},
+  context: DispatchContext = {},
+): Promise<ToolResult> {
+  return single({ execute: () => value, ...tool }, options).call({}, context);
 }
 
 describe("the result of a call", () => {
   it("is null for a tool that returns nothing", async () => {
-    assertEquals(outcome(await fixture([returning(undefined)]).call("give")), null);
+    assertEquals(outcome(await give(undefined)), null);
   });
 
   it("must be JSON, and the message contains the pointer of the problem", async () => {
-    const rows: readonly (readonly [unknown, string])[] = [
-      [1n, "it is a bigint, which is not JSON"],
-      [{ rows: [{ id: 1n }] }, '"/rows/0/id" is a bigint, which is not JSON'],
-    ];
-    for (const [value, says] of rows) {
+    for (
+      const [value, why] of [
+        [1n, "it is a bigint, which is not JSON"],
+        [{ rows: [{ id: 1n }] }, '"/rows/0/id" is a bigint, which is not JSON'],
+      ] as const
+    ) {
       for (const given of [value, Promise.resolve(value), ToolResult.ok(value)]) {
-        const result = await fixture([returning(given)]).call("give");
+        const result = await give(given);
         assertEquals(outcome(result), "invalid_result");
-        assertStringIncludes(messageOf(result), "the tool's result is not JSON: ");
-        assertStringIncludes(messageOf(result), says);
+        assertStringIncludes(messageOf(result), `the tool's result is not JSON: ${why}`);
       }
     }
   });
 
   it("takes a bounded number of steps to check", async () => {
     const returns = { allOf: Array.from({ length: 200 }, () => ({ uniqueItems: true })) };
-    const ids = Array.from({ length: 20_000 }, (_, id) => id);
-    const result = await fixture([returning(ids, { returns })]).call("give");
+    const result = await give(Array.from({ length: 20_000 }, (_, id) => id), { returns });
     assertEquals(outcome(result), "invalid_result");
     assertStringIncludes(messageOf(result), "takes more than 2500000 steps");
-    const short = await fixture([returning([1, 2], { returns })]).call("give");
-    assertEquals(outcome(short), [1, 2]);
+    assertEquals(outcome(await give([1, 2], { returns })), [1, 2]);
   });
 
   it("is plain data, as JSON would write it", async () => {
-    const result = await fixture([returning({ at: new Date(0), none: undefined })]).call("give");
+    const result = await give({ at: new Date(0), none: undefined });
     assertEquals(outcome(result), { at: "1970-01-01T00:00:00.000Z" });
   });
 
   it("must fit the tool's own schema", async () => {
     const returns = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
-    assertEquals(outcome(await fixture([returning({ n: 1 }, { returns })]).call("give")), { n: 1 });
-    const result = await fixture([returning({ n: "1" }, { returns })]).call("give");
-    assertEquals(outcome(result), "invalid_result");
-    assertStringIncludes(
-      messageOf(result),
-      `Cannot call "give": the tool's result does not fit its own schema: `,
-    );
-    assertEquals(!result.ok && result.error.issues?.[0]?.path, "/n");
+    assertEquals(outcome(await give({ n: 1 }, { returns })), { n: 1 });
+    const result = await give({ n: "1" }, { returns });
+    assert(!result.ok);
+    assertEquals([result.error.code, result.error.issues?.[0]?.path], ["invalid_result", "/n"]);
+    assertStringIncludes(messageOf(result), "the tool's result does not fit its own schema: ");
   });
 
-  it("is what the tool's library makes of it", async () => {
+  it("is converted by a library's schema, at once or later", async () => {
     for (const later of [false, true]) {
-      const returns: StandardSchema = {
-        "~standard": {
-          version: 1,
-          vendor: "test",
-          validate: (value) => {
-            const answer = typeof value === "number"
-              ? { value: { celsius: value } }
-              : { issues: [{ message: "not a number" }] };
-            return later ? Promise.resolve(answer) : answer;
-          },
-          jsonSchema: { input: () => ({ type: "number" }), output: () => ({ type: "object" }) },
-        },
-      };
-      assertEquals(outcome(await fixture([returning(4, { returns })]).call("give")), {
-        celsius: 4,
+      const returns = standardSchema((value) => {
+        const answer = typeof value === "number"
+          ? { value: { celsius: value } }
+          : { issues: [{ message: "not a number" }] };
+        return later ? Promise.resolve(answer) : answer;
       });
-      assertEquals(
-        outcome(await fixture([returning("4", { returns })]).call("give")),
-        "invalid_result",
-      );
+      assertEquals(outcome(await give(4, { returns })), { celsius: 4 });
+      assertEquals(outcome(await give("4", { returns })), "invalid_result");
     }
   });
 
-  it("is rejected when the tool created it incorrectly", async () => {
-    const broken = Object.assign(ToolResult.error("denied", "no"), { error: null });
-    assertEquals(outcome(await fixture([returning(broken)]).call("give")), "invalid_result");
+  it("is rejected if the tool created it incorrectly", async () => {
+    const error = Object.assign(ToolResult.error("denied", "no"), { error: null });
+    assertEquals(outcome(await give(error)), "invalid_result");
+    for (const wrong of [null, "abc", { content: "abc" }]) {
+      const marked = Object.assign(ToolResult.ok(wrong), { blocks: true });
+      assertEquals(outcome(await give(marked)), "invalid_result");
+    }
   });
 });
 
 describe("a result that is larger than the limit", () => {
-  const limits = { maxOutputBytes: 1_000 };
+  const LIMITS = { maxOutputBytes: 1_000 };
+  const CUT = { outputOverflow: "truncate" } as const;
+  const LONG = "x".repeat(2_000);
+  const cut = (value: unknown): Promise<ToolResult> => give(value, {}, LIMITS, CUT);
 
   it("fails with its size", async () => {
-    const result = await fixture([returning("x".repeat(2_000))], limits).call("give");
+    const result = await give(LONG, {}, LIMITS);
     assertEquals(outcome(result), "output_too_large");
     assertEquals(
       messageOf(result),
-      'Cannot call "give": its result has at least 2002 bytes, and 1000 are allowed; ' +
-        "ask for less of it",
+      'Cannot call "t": its result has at least 2002 bytes, and 1000 are allowed; ask for less of it',
     );
-    assertEquals(
-      outcome(await fixture([returning(Array(400).fill(1.25))], limits).call("give")),
-      "output_too_large",
-    );
+    assertEquals(outcome(await give(Array(400).fill(1.25), {}, LIMITS)), "output_too_large");
   });
 
-  it("is cut when the host or the caller chose that", async () => {
-    const long = "x".repeat(2_000);
-    const host = await fixture([returning(long)], { ...limits, outputOverflow: "truncate" })
-      .call("give");
-    const caller = await fixture([returning(long)], limits)
-      .call("give", {}, { outputOverflow: "truncate" });
-    for (const result of [host, caller]) {
+  it("is truncated if the host or the caller chose that", async () => {
+    for (const result of [await give(LONG, {}, { ...LIMITS, ...CUT }), await cut(LONG)]) {
       assert(result.ok && result.truncated === true && typeof result.content === "string");
       assert(result.content.endsWith("of 2002 bytes]"));
       assertLessOrEqual(JSON.stringify(result.content).length, 1_000);
@@ -119,67 +106,52 @@ describe("a result that is larger than the limit", () => {
 
   it("is validated if it only claims to be truncated", async () => {
     const text = (content: unknown) =>
-      fixture([{
-        ...{ name: "give", description: "Gives.", returns: { type: "number" } },
-        execute: () => Object.assign(ToolResult.ok(content), { truncated: true }),
-      }]).call("give");
+      give(Object.assign(ToolResult.ok(content), { truncated: true }), {
+        returns: { type: "number" },
+      });
     assertEquals(outcome(await text("no number")), "invalid_result");
     assertEquals(outcome(await text({ a: "… [truncated: 1 of 2 bytes]" })), "invalid_result");
-    const cut = await text("12… [truncated: 2 of 9 bytes]");
-    assert(cut.ok && cut.truncated === true);
+    const truncated = await text("12… [truncated: 2 of 9 bytes]");
+    assert(truncated.ok && truncated.truncated === true);
     const whole = await text(12);
     assert(whole.ok && whole.truncated === undefined);
   });
 
-  it("fails when it is not a text, whatever the option says", async () => {
+  it("fails if it is not a text, independent of the option", async () => {
     const rows = Array.from({ length: 500 }, (_, id) => ({ id }));
-    const result = await fixture([returning(rows)], limits)
-      .call("give", {}, { outputOverflow: "truncate" });
-    assertEquals(outcome(result), "output_too_large");
+    assertEquals(outcome(await cut(rows)), "output_too_large");
   });
 
-  it("must contain blocks if it is marked so", async () => {
-    for (const wrong of [null, "abc", { content: "abc" }]) {
-      const marked = Object.assign(ToolResult.ok(wrong), { blocks: true });
-      assertEquals(outcome(await fixture([returning(marked)]).call("give")), "invalid_result");
-    }
-  });
-
-  it("is cut to the texts of blocks, without their bytes and metadata", async () => {
-    const data = "A".repeat(2_000);
+  it("is truncated to the texts of blocks, without their bytes and metadata", async () => {
     const blocks = ToolResult.blocks([
       { type: "text", text: "a" },
-      { type: "image", mimeType: "image/png", data },
+      { type: "image", mimeType: "image/png", data: "A".repeat(2_000) },
       { type: "text", text: "b" },
     ], { metadata: { id: "for-the-application" }, structuredContent: { rows: 5 } });
-    const result = await fixture([returning(blocks)], limits)
-      .call("give", {}, { outputOverflow: "truncate" });
-    assert(result.ok && typeof result.content === "string");
-    assertEquals(result.content, "a\n[image left out]\nb… [truncated: 24 of more than 1000 bytes]");
+    assertEquals(
+      outcome(await cut(blocks)),
+      "a\n[image left out]\nb… [truncated: 24 of more than 1000 bytes]",
+    );
   });
 
-  it("is held to a lower limit of the caller's, and never to a higher one", async () => {
-    const { call } = fixture([returning("x".repeat(500))], limits);
-    assertEquals(outcome(await call("give")), "x".repeat(500));
-    assertEquals(outcome(await call("give", {}, { maxOutputBytes: 400 })), "output_too_large");
-    const large = fixture([returning("x".repeat(2_000))], limits);
+  it("is measured against a lower limit of the caller, and never a higher one", async () => {
+    const text = "x".repeat(500);
+    assertEquals(outcome(await give(text, {}, LIMITS)), text);
     assertEquals(
-      outcome(await large.call("give", {}, { maxOutputBytes: 1e9 })),
+      outcome(await give(text, {}, LIMITS, { maxOutputBytes: 400 })),
+      "output_too_large",
+    );
+    assertEquals(
+      outcome(await give(LONG, {}, LIMITS, { maxOutputBytes: 1e9 })),
       "output_too_large",
     );
   });
 
   it("is still validated by the tool's own schema", async () => {
-    const { call } = fixture(
-      [returning("x".repeat(2_000), { returns: { type: "string", maxLength: 10 } })],
-      { ...limits, outputOverflow: "truncate" },
-    );
-    assertEquals(outcome(await call("give")), "invalid_result");
+    const returns = { type: "string", maxLength: 10 };
+    assertEquals(outcome(await give(LONG, { returns }, { ...LIMITS, ...CUT })), "invalid_result");
   });
-});
 
-describe("a tool that chooses how its large results are treated", () => {
-  const long = "x".repeat(1_000);
   for (
     const [tool, caller, ok] of [
       ["truncate", undefined, true],
@@ -188,11 +160,8 @@ describe("a tool that chooses how its large results are treated", () => {
       [undefined, undefined, false],
     ] as const
   ) {
-    it(`${tool ?? "nothing"}, and its caller ${caller ?? "nothing"}`, async () => {
-      const { call } = fixture([returning(long, { outputOverflow: tool })], {
-        maxOutputBytes: 200,
-      });
-      const result = await call("give", {}, { outputOverflow: caller });
+    it(`is treated as the caller says (${caller}), else as the tool says (${tool})`, async () => {
+      const result = await give(LONG, { outputOverflow: tool }, LIMITS, { outputOverflow: caller });
       assertEquals(result.ok, ok);
     });
   }
