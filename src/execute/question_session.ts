@@ -194,8 +194,7 @@ export class QuestionSession {
     );
     // The stored value is the result of an earlier run of the same step.
     const before = this.#memory.get(key);
-    // A copy, because a tool may change it.
-    if (before?.result !== undefined) return structuredClone(before.result) as Result;
+    if (before?.result !== undefined) return copyOf(before.result) as Result;
     const taken = this.#take(action, key, work);
     this.#taken.add(taken);
     return await taken;
@@ -210,7 +209,7 @@ export class QuestionSession {
     if (verdict.kind === "refused") fail(action, describeRefusal(verdict));
     const value = verdict.kind === "json" ? verdict.value : undefined;
     this.#keep(key, { result: value }, verdict.kind === "large");
-    return structuredClone(value) as Result;
+    return copyOf(value) as Result;
   }
 
   /** Checks that the call is still running, and the tool's parameters. */
@@ -294,6 +293,11 @@ export class QuestionSession {
 function handled<T>(promise: Promise<T>): Promise<T> {
   promise.then(undefined, noop);
   return promise;
+}
+
+/** Each run receives its own copy, because a tool may change it. */
+function copyOf(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value));
 }
 
 /** The caller's arguments before repairs, hooks and schemas changed them. JSON. */
