@@ -8,13 +8,7 @@ import {
   assertThrows,
 } from "@std/assert";
 import { describe, it } from "bun:test";
-import {
-  exportTools,
-  Exposure,
-  importTools,
-  listTargets,
-  type TargetName,
-} from "../../../src/formats/mod.ts";
+import { exportTools, Exposure, listTargets, type TargetName } from "../../../src/formats/mod.ts";
 import { buildToolset } from "../../../src/select/mod.ts";
 import { makeTool, type Tool, type ToolDefinition } from "../../../src/tool/mod.ts";
 
@@ -214,20 +208,6 @@ describe("exportTools() to a strict mode", () => {
   });
 });
 
-describe("references", () => {
-  it("to the root of the schema stay so", () => {
-    const open = { type: "object", properties: { next: { $ref: "#" } } };
-    const parameters = { ...open, additionalProperties: false };
-    const { tools } = exportTools([tool("r", { parameters })], "openai.strict");
-    assertEquals(tools[0]?.function.strict, true);
-    assertEquals<unknown>(tools[0]?.function.parameters, {
-      ...parameters,
-      properties: { next: { anyOf: [{ $ref: "#" }, { type: "null" }] } },
-      required: ["next"],
-    });
-  });
-});
-
 describe("limits of a request", () => {
   const many = Array.from(
     { length: 130 },
@@ -319,32 +299,5 @@ describe("Exposure", () => {
 
   it("returns no errors if every tool is sent", () => {
     assertEquals(new Exposure([ping], "mcp").exportWithWarnings().errors, []);
-  });
-});
-
-describe("examples in an export", () => {
-  it("of an import that cannot be right spoil no other tool", () => {
-    const { tools } = importTools("anthropic", [{
-      name: "a",
-      input_schema: { type: "object", properties: { n: { type: "integer" } } },
-      input_examples: [null, 5, { n: "x" }, { n: 1 }],
-    }]);
-    assertEquals(exportTools(tools, "anthropic").tools[0]?.input_examples, [{ n: 1 }]);
-  });
-
-  it("are omitted if they do not fit the exported schema", () => {
-    const weather = makeTool({
-      name: "weather",
-      description: "Tells the weather.",
-      parameters: {
-        type: "object",
-        properties: { city: { type: "string", pattern: "^[A-Z]" }, days: { minimum: 1 } },
-        required: ["city"],
-      },
-      examples: [{ input: { city: "Rome", days: 2 } }, { input: {} }, { input: { city: 1 } }],
-    });
-    const { tools, losses } = exportTools([weather], "anthropic");
-    assertEquals(tools[0]?.input_examples, [{ city: "Rome", days: 2 }]);
-    assertEquals(losses.map(({ path }) => path), ["/examples/1", "/examples/2"]);
   });
 });

@@ -9,8 +9,7 @@ import {
 } from "../../../src/formats/mod.ts";
 import { call } from "../../support/call_tool.ts";
 import { fill } from "./cases.ts";
-import { listIn } from "../../../src/formats/wire.ts";
-import { isObject, makeTool } from "../../../src/tool/mod.ts";
+import { makeTool } from "../../../src/tool/mod.ts";
 import cases from "./cases/imports.json" with { type: "json" };
 
 type Remark = readonly [path: string, name: string | null, rule: string, message: string];
@@ -99,53 +98,6 @@ describe("calls of imported tools", () => {
 
 describe("fields that plue has no words for", () => {
   const json = { type: "object", properties: {} };
-  const flat = { type: "function", name: "a", parameters: json, strict: false };
-  const ROWS: readonly [ImportSource, TargetName, unknown, readonly TargetName[]][] = [
-    [
-      "openai",
-      "openai.chat",
-      [{ type: "function", function: { later: 1, name: "a", parameters: json } }],
-      ["openai.responses", "openai.realtime", "mistral"],
-    ],
-    ["openai", "openai.responses", [{ later: 1, ...flat }], ["openai.chat", "openai.realtime"]],
-    [
-      "openai",
-      "openai.realtime",
-      { session: { tools: [{ later: 1, type: "function", name: "a", parameters: json }] } },
-      ["openai.responses"],
-    ],
-    ["anthropic", "anthropic", [{ later: 1, name: "a", input_schema: json }], ["bedrock", "mcp"]],
-    ["bedrock", "bedrock", [{ toolSpec: { later: 1, name: "a", inputSchema: { json } } }], [
-      "anthropic",
-    ]],
-    ["mcp", "mcp", [{ later: 1, name: "a", inputSchema: json }], ["openai", "gemini"]],
-    ["gemini", "gemini", [{
-      functionDeclarations: [{
-        later: 1,
-        name: "a",
-        description: "A.",
-        parametersJsonSchema: json,
-      }],
-    }], ["openai", "mcp"]],
-  ];
-  for (const [source, target, document, others] of ROWS) {
-    it(`go back to ${target}, and are losses elsewhere`, () => {
-      const { tools } = importTools(source, document);
-      const { tools: again, losses } = exportTools(tools, target);
-      const list = isObject(document) ? listIn(document["session"], "tools") : document;
-      assertEquals<unknown>(again, list);
-      assertEquals(losses, []);
-      for (const other of others) {
-        const { tools: sent, losses } = exportTools(tools, other);
-        assert(!JSON.stringify(sent).includes("later"));
-        assertEquals(
-          losses.map(({ path, keyword, grade }) => [path, keyword, grade]),
-          [["/meta/provider/extra/later", "later", "lost"]],
-        );
-      }
-    });
-  }
-
   it("are carried along by targets that carry all hints", () => {
     const { tools } = importTools("anthropic", [{ later: 1, name: "a", input_schema: json }]);
     for (const target of ["openapi", "ai-sdk"] as const) {

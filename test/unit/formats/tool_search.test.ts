@@ -14,15 +14,9 @@ const find = defineTool({
   },
   meta: { provider: { toolSearch: true } },
 });
-const deferred = (name: string, namespace?: string) =>
-  defineTool({
-    name,
-    namespace,
-    description: `Does ${name}.`,
-    meta: { provider: { deferLoading: true } },
-  });
+const deferred = (name: string) =>
+  defineTool({ name, description: "Waits.", meta: { provider: { deferLoading: true } } });
 const loaded = defineTool({ name: "ping", description: "Answers." });
-const TOOLS = [find, loaded, deferred("order", "crm"), deferred("pay"), deferred("refund", "crm")];
 
 const searchCall = (args: unknown, more: object = {}) => ({
   type: "tool_search_call",
@@ -35,24 +29,7 @@ const searchCall = (args: unknown, more: object = {}) => ({
 });
 
 describe("a search of the host's, for OpenAI Responses", () => {
-  const { tools, names, warnings, losses } = exportTools(TOOLS, "openai.responses");
-
-  it("is exported as such, and deferred tools are not in the request", () => {
-    assertEquals(
-      tools.map((tool) => tool.type === "function" ? tool.name : tool),
-      [
-        {
-          type: "tool_search",
-          execution: "client",
-          description: "Finds tools.",
-          parameters: find.parameters,
-        },
-        "ping",
-      ],
-    );
-    assertEquals(warnings.map(({ rule }) => rule), ["namespaceDescription"]);
-    assertEquals(losses, []);
-  });
+  const { names } = exportTools([find, loaded], "openai.responses");
 
   it("is read from a stream once, when it is whole", () => {
     const stream = accumulateCalls("openai.responses", names);
@@ -87,20 +64,5 @@ describe("a search of the host's, for OpenAI Responses", () => {
     assertEquals(rules, []);
     const hosted = exportTools(many, "openai.responses").warnings.map(({ rule }) => rule);
     assertEquals(hosted.includes("maxTools"), true);
-  });
-});
-
-describe("a search of the host's, for Anthropic", () => {
-  const { tools, warnings } = exportTools(TOOLS, "anthropic");
-
-  it("is sent with the deferred tools", () => {
-    assertEquals(tools.map(({ name, defer_loading }) => [name, defer_loading]), [
-      ["find_tools", undefined],
-      ["ping", undefined],
-      ["crm__order", true],
-      ["pay", true],
-      ["crm__refund", true],
-    ]);
-    assertEquals(warnings, []);
   });
 });
