@@ -1,11 +1,17 @@
 import { describe } from "bun:test";
-import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertRejects,
+  assertStringIncludes,
+  assertThrows,
+} from "@std/assert";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { defineTool, type ToolDefinition, ToolRegistry, ToolResult } from "@plue/tools";
 import {
   natsCallStore,
   remoteTools,
-  type RemoteToolsOptions,
+  remoteToolsPerCall,
   serveTools,
   type ServeToolsOptions,
 } from "@plue/tools/nats";
@@ -47,10 +53,8 @@ describe("Workers and callers over NATS", () => {
     const { dispatcher } = await world.call();
     await worker.kill();
     const result = await dispatcher.dispatch({ name: "ping" });
-    assert(!result.ok);
-    assertEquals([result.error.code, result.error.retryable], ["unavailable", true]);
-    assertStringIncludes(result.error.message, "nothing has run");
-    assertEquals(result.error.ran, "no");
+    assertFailed(result, "unavailable", "nothing has run", "no");
+    assertEquals(result.error.retryable, true);
   });
 
   withWorld("connects again when the server does not deliver its messages", async (world) => {
@@ -117,11 +121,9 @@ describe("Workers and callers over NATS", () => {
     await world.serve(tools(false));
     await first.kill();
     const [once, again] = await Promise.all(calls);
-    assert(once?.ok === false);
-    assertEquals(once.error.code, "unavailable");
-    assertStringIncludes(once.error.message, "may have run");
-    assertEquals(once.error.ran, "unknown");
-    assertEquals(again?.ok && again.content, "done");
+    assert(once !== undefined && again !== undefined);
+    assertFailed(once, "unavailable", "may have run", "unknown");
+    assertContent(again, "done");
     assertEquals(runs, 3);
   });
 
@@ -312,10 +314,7 @@ describe("Workers and callers over NATS", () => {
     const registry = new ToolRegistry();
     const wrong: readonly (readonly [unknown, string])[] = [
       [{ secret: "short" }, "secret must be a string of at least 16 characters"],
-      [
-        { secret: "a secret with spaces" },
-        "without spaces, or a list of them, not one with spaces",
-      ],
+      [{ secret: "a secret with spaces" }, "16 characters without spaces, or a list of them"],
       [{}, "secret must be"],
       [{ secret: SECRET, name: "a.b" }, '1 to 64 letters, digits, "_" or "-"'],
       [{ secret: SECRET, drainMs: 1 }, '"/drainMs" is not one of its fields'],
@@ -334,11 +333,16 @@ describe("Workers and callers over NATS", () => {
       const start = () => serveTools(registry, connection, options as ServeToolsOptions);
       await assertRejects(start, Error, says);
     }
-    await assertRejects(
-      () => remoteTools(connection, { secret: SECRET } as RemoteToolsOptions),
-      TypeError,
-      "Cannot use remote tools: it needs a registry",
-    );
+    for (
+      const [options, says] of [
+        [{ secret: SECRET }, "Cannot use remote tools: it needs a registry"],
+        [{ registry, secret: SECRET, maxAgeMs: -1 }, "maxAgeMs must be a number from 0"],
+        [{ registry, secret: SECRET, maxAge: 1 }, '"/maxAge" is not one of its fields'],
+      ] as const
+    ) {
+      const start = () => remoteToolsPerCall(() => server.connect(), options as never);
+      assertThrows(start, Error, says);
+    }
   });
 
   withServer("says in one sentence what a server cannot do", async () => {

@@ -80,14 +80,14 @@ describe("A worker as a service of NATS", () => {
     const dispatcher = new ToolDispatcher(registry);
     const handler = createToolHandler(registry, { dispatcher, openExecution: true });
     const options = { secret: SECRET, name: "counted" };
-    const served = await serveTools(registry, await server.connect(), {
+    await using served = await serveTools(registry, await server.connect(), {
       ...options,
       countedBy: dispatcher,
       dispatcher: { limits: { maxConcurrent: 1, maxQueued: 0 } },
     });
     const near = new ToolRegistry();
     const asking = await server.connect();
-    const remote = await remoteTools(asking, { ...options, registry: near });
+    await using _remote = await remoteTools(asking, { ...options, registry: near });
     const call = async (name: string) => {
       const result = await new ToolDispatcher(near).dispatch({ name, arguments: {} });
       return result.ok ? "ok" : result.error.code;
@@ -127,7 +127,6 @@ describe("A worker as a service of NATS", () => {
       ...{ id: "ping", calls: 2, failed: 1, errors: { overloaded: 1 } },
     });
     assertEquals(tools.length, 6);
-    await remote.close();
     await served.close();
     assertMatch(
       await ask(asking, subject).then(String, ({ name }) => name),
@@ -137,7 +136,7 @@ describe("A worker as a service of NATS", () => {
 
   withServer("answers to inboxes only, and not more than it can", async () => {
     const connection = await server.connect();
-    const served = await serveTools(new ToolRegistry({ tools: [ping] }), connection, {
+    await using _served = await serveTools(new ToolRegistry({ tools: [ping] }), connection, {
       ...{ secret: SECRET, name: "asked" },
     });
     const asking = await server.connect();
@@ -153,7 +152,6 @@ describe("A worker as a service of NATS", () => {
     await asking.flush();
     assert(heard.length > 500 && heard.length < 4_000, `${heard.length}`);
     assertEquals([...new Set(heard)], ["_INBOX.asked.x"]);
-    await served.close();
   });
 
   withServer("serves a user who may not hear such questions, and says so once", async () => {
@@ -163,16 +161,14 @@ describe("A worker as a service of NATS", () => {
     });
     const connect = () => own.connect({ user: "u", pass: "x" });
     const errors: unknown[] = [];
-    const served = await serveTools(new ToolRegistry({ tools: [ping] }), await connect(), {
+    await using _served = await serveTools(new ToolRegistry({ tools: [ping] }), await connect(), {
       secret: SECRET,
       onError: (error) => errors.push(error),
     });
     const near = new ToolRegistry();
-    const remote = await remoteTools(await connect(), { registry: near, secret: SECRET });
+    await using _remote = await remoteTools(await connect(), { registry: near, secret: SECRET });
     assertEquals((await new ToolDispatcher(near).dispatch({ name: "ping" })).ok, true);
     assertEquals(errors.length, 1);
     assertStringIncludes(String(errors[0]), 'may not subscribe to "$SRV.>"; calls are served');
-    await remote.close();
-    await served.close();
   });
 });

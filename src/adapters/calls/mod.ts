@@ -20,7 +20,6 @@ export {
   type RunByClientOptions,
   type StoredEntry,
   storedKeys,
-  type StoredKeysOptions,
   storedTickets,
   type StoredValue,
   type StoreLimits,

@@ -20,7 +20,7 @@ import {
 import { createCheck, noop, readFields, type RegistryClock, systemClock } from "../../tool/mod.ts";
 import { checkServer, followStatus, NATS_OPTIONS, type NatsOptions } from "./link.ts";
 import { CALLS_BUCKET } from "./protocol.ts";
-import { type NatsKeys, roleOf, Seal } from "./seal.ts";
+import { roleOf, Seal } from "./seal.ts";
 import {
   Bucket,
   EXPIRY,
@@ -33,24 +33,20 @@ import {
   storageProblemOf,
 } from "./streams.ts";
 
-/** Options for {@linkcode natsCallStore}. The `maxBytes` are those of a new bucket. */
-export interface NatsCallStoreOptions extends StoreLimits, Pick<NatsOptions, "replicas"> {
+/**
+ * Options for {@linkcode natsCallStore}. The `maxBytes` are those of a new bucket.
+ *
+ * With a `secret`, values are signed, so that a process without it cannot forge them. With `keys` too,
+ * only values of processes of the same role are accepted: a worker cannot forge the tasks of a caller.
+ */
+export interface NatsCallStoreOptions
+  extends StoreLimits, Partial<Pick<NatsOptions, "replicas" | "secret" | "keys">> {
   /**
    * The name of the bucket, which is created if it is missing.
    *
    * @default {"plue_calls"}
    */
   readonly bucket?: string;
-  /**
-   * The secret of all processes that use the bucket, at least 16 characters. Values are signed with it,
-   * so that a process without it cannot forge them. The first of a list signs, and all are accepted.
-   */
-  readonly secret?: NatsOptions["secret"];
-  /**
-   * Keys, besides the secret. Only values of processes of the same role are then accepted, so that a worker
-   * cannot forge the tasks of a caller.
-   */
-  readonly keys?: NatsKeys;
 }
 
 const ACTION = "open the store";

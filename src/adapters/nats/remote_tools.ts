@@ -148,9 +148,7 @@ export interface PerCallToolsOptions extends RemoteToolsOptions {
 }
 
 /** The tools of all workers, in a registry that outlives requests. */
-export interface PerCallTools {
-  /** The tools that are in the registry now. */
-  readonly tools: readonly Tool[];
+export interface PerCallTools extends Pick<RemoteTools, "tools"> {
   /**
    * Reads the tools if they are older than `maxAgeMs`. Rejects if the first read fails; after a later
    * failure the tools do not change, and `onError` is called.

@@ -23,7 +23,7 @@ import {
 import { Buffer } from "node:buffer";
 import { nkeys } from "@nats-io/nats-core";
 import { encodeJson, parseJson } from "../../execute/durable/mod.ts";
-import { describe, describeThrown, fail, isListOf, isObject, isWord } from "../../tool/mod.ts";
+import { describeThrown, fail, isListOf, isObject, isWord } from "../../tool/mod.ts";
 
 export type Role = "caller" | "worker";
 
@@ -163,17 +163,10 @@ function readSecrets(action: string, secret: string | readonly string[]): readon
   const isSecret = (one: unknown): one is string =>
     typeof one === "string" && one.length >= MIN_SECRET && !/\s/.test(one);
   if (!isListOf(secrets, isSecret) || secrets.length === 0) {
-    const is = typeof secret !== "string"
-      ? describe(secret)
-      // PLUE_NATS_SECRET has spaces between several secrets.
-      : secret.length < MIN_SECRET
-      ? "a shorter one"
-      : "one with spaces";
-    fail(
-      action,
-      `secret must be a string of at least ${MIN_SECRET} characters without spaces, or a list of ` +
-        `them, not ${is}`,
-    );
+    // Without spaces, because PLUE_NATS_SECRET has them between several secrets.
+    const wanted =
+      `a string of at least ${MIN_SECRET} characters without spaces, or a list of them`;
+    fail(action, `secret must be ${wanted}`);
   }
   return secrets.map((one) => createSecretKey(encoder.encode(one)));
 }

@@ -3,7 +3,7 @@
  * `$SRV.STATS` (ADR-32 of NATS).
  */
 
-import { type Msg, PermissionViolationError, type Subscription } from "@nats-io/nats-core";
+import type { Msg, Subscription } from "@nats-io/nats-core";
 import type { DispatcherMetrics } from "../../execute/mod.ts";
 import { callHook, systemClock } from "../../tool/mod.ts";
 import type { Link } from "./link.ts";
@@ -52,17 +52,12 @@ export class Service {
   }
 
   /** Logs once that the user may not subscribe. Calls are served anyway. */
-  #refused(error: Error): void {
+  #refused(cause: Error): void {
     if (this.#isRefused) return;
     this.#isRefused = true;
-    const why = error instanceof PermissionViolationError
-      ? new Error(
-        `Cannot answer "nats micro": the user of the connection may not subscribe to "$SRV.>"; ` +
-          "calls are served all the same",
-        { cause: error },
-      )
-      : error;
-    this.#link.log(why);
+    const why =
+      'the user of the connection may not subscribe to "$SRV.>"; calls are served all the same';
+    this.#link.log(new Error(`Cannot answer "nats micro": ${why}`, { cause }));
   }
 
   #hear(message: Msg): void {

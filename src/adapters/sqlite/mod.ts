@@ -131,12 +131,9 @@ export async function sqliteCallStore(
     return new SqliteStore(opened, { maxOwnerBytes, lock, clock });
   } catch (cause) {
     db?.close();
-    const why = cause instanceof OtherVersion ? cause.message : problemOf(cause);
-    throw new Error(`Cannot ${ACTION} "${path}": ${why}`, { cause });
+    throw new Error(`Cannot ${ACTION} "${path}": ${problemOf(cause)}`, { cause });
   }
 }
-
-class OtherVersion extends Error {}
 
 function prepare(db: DatabaseSync, syncsEachWrite = false): void {
   db.exec(`
@@ -150,7 +147,7 @@ function prepare(db: DatabaseSync, syncsEachWrite = false): void {
     // Another process may have created them meanwhile.
     const version = numberIn(db, "user_version");
     if (version === 0) db.exec(SCHEMA);
-    else if (version !== VERSION) throw new OtherVersion("another version of plue has made it");
+    else if (version !== VERSION) throw new Error("another version of plue has made it");
     db.exec("commit");
   } catch (error) {
     rollBack(db);

@@ -1,20 +1,12 @@
 /** Idempotency keys in a call store. */
 
-import { noop, numberFrom, readFields, ToolResult } from "../../tool/mod.ts";
+import { noop, ToolResult } from "../../tool/mod.ts";
 import type { KeptKeys } from "../ports.ts";
 import { type CallStore, checkStore } from "./call_store.ts";
 import { digestOf, type LeasedRecord, LeasedRecords, ownerDigest } from "./records.ts";
 
-/** Options for {@linkcode storedKeys}. */
-export interface StoredKeysOptions {
-  /**
-   * The duration of the lease of a running call's key, in milliseconds. After that the process is
-   * known to be dead.
-   *
-   * @default {30_000}
-   */
-  readonly leaseMs?: number;
-}
+/** After this time without a renewal, the process of a call is known to be dead, in milliseconds. */
+const LEASE_MS = 30_000;
 
 /** A key whose call is running, or has ended with a result. */
 interface StoredKey extends LeasedRecord {
@@ -50,12 +42,10 @@ interface StoredKey extends LeasedRecord {
  * assert.equal(again.ok && again.content, 1);
  * ```
  *
- * @throws {TypeError | RangeError} If an option is invalid.
+ * @throws {TypeError} If the store is invalid.
  */
-export function storedKeys(store: CallStore, options: StoredKeysOptions = {}): KeptKeys {
-  const action = "keep keys";
-  checkStore(action, store);
-  const { leaseMs = 30_000 } = readFields(action, options, { leaseMs: numberFrom(1) });
+export function storedKeys(store: CallStore): KeptKeys {
+  checkStore("keep keys", store);
   return {
     async claim({ principal, scope, fingerprint, idempotent, windowMs, clock }) {
       const key = `key.${await ownerDigest(principal)}.${await digestOf(scope)}`;
@@ -63,7 +53,7 @@ export function storedKeys(store: CallStore, options: StoredKeysOptions = {}): K
         store,
         ({ heldUntil }) => heldUntil + windowMs,
         clock,
-        leaseMs,
+        LEASE_MS,
       );
       const { lease, record } = await records.claim(key, (before, begun) => {
         const isTaken = before !== undefined &&

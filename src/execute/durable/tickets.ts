@@ -17,9 +17,9 @@ import { utf8Length } from "../json_value.ts";
 import type {
   CallMemory,
   CallTickets,
-  RepairedArguments,
   Resumption,
   ReturnedTicket,
+  ToolCall,
   WaitingCall,
 } from "../request.ts";
 import { MAX_MEMORY_BYTES, readAnswer } from "../question_session.ts";
@@ -65,23 +65,17 @@ export interface TicketOptions {
   readonly store?: CallStore;
 }
 
-interface TicketContent {
+interface TicketContent extends Pick<Resumption, "repaired" | "memory"> {
   readonly version: 1;
   readonly id: string;
   readonly expiresAt: number;
   readonly principal: string | null;
-  readonly tool: string;
+  readonly call: Pick<Required<ToolCall>, "name" | "arguments" | "callId">;
+  readonly ids: Resumption["context"];
   readonly definition: string;
   /** The digest of the host's context; `undefined` without a context, or if it is not JSON. */
   readonly context?: string | undefined;
-  readonly arguments: unknown;
-  readonly repaired?: RepairedArguments | undefined;
-  readonly callId: string;
-  readonly sessionId?: string | undefined;
-  readonly messageId?: string | undefined;
-  readonly idempotencyKey?: string | undefined;
   readonly questions: readonly string[];
-  readonly memory: CallMemory;
   /**
    * The run that has used the ticket, which may use it again. `null` if nobody may: then the arguments
    * and answers are deleted.
@@ -151,8 +145,9 @@ export function createTickets(sealer: TicketSealer, options: TicketOptions = {})
       if (isUsed(content, run)) return refused(USED);
       if (content.version !== 1) return refused(UNOPENED.damaged);
       if (content.expiresAt <= now) return refused("its ticket has expired; make the call anew");
-      const tool = findTool(content.tool);
-      if (tool === undefined) return unknownTool(content.tool);
+      const { call, ids: context, repaired } = content;
+      const tool = findTool(call.name);
+      if (tool === undefined) return unknownTool(call.name);
       if (await definitionDigest(tool) !== content.definition) {
         return refused("its tool has changed since it asked; make the call anew");
       }
@@ -162,13 +157,13 @@ export function createTickets(sealer: TicketSealer, options: TicketOptions = {})
       if (typeof memory === "string") {
         return ToolResult.error("invalid_arguments", `Cannot continue the call: ${memory}`);
       }
-      const rest = run === undefined && { arguments: null, repaired: undefined, memory: {} };
-      const used = { ...content, ...rest, usedBy: run ?? null };
+      const rest = { call: { ...call, arguments: null }, repaired: undefined, memory: {} };
+      const used = { ...content, ...run === undefined && rest, usedBy: run ?? null };
       const release = sealer.use === undefined
         ? await claim(store, content, run)
         : await sealer.use(ticket, encodeJson(used), run);
       if (release === undefined) return refused(USED);
-      return resumptionOf(content, memory, release);
+      return { call, context, repaired, memory, release };
     },
   };
 }
@@ -216,11 +211,12 @@ function isUsed({ usedBy }: TicketContent, run: unknown): boolean {
 const STORED = /^[\w-]{43}\.[\w-]{22}$/;
 
 async function contentOf(call: WaitingCall, id: string, expiresAt: number): Promise<TicketContent> {
-  const { tool, callId, memory, context } = call;
+  const { tool, callId, memory, repaired, context } = call;
   const { principal = null, sessionId, messageId, idempotencyKey } = context;
   return {
-    ...{ version: 1, id, expiresAt, principal, tool: tool.id, callId, sessionId, messageId },
-    ...{ idempotencyKey, memory, arguments: call.arguments, repaired: call.repaired },
+    ...{ version: 1, id, expiresAt, principal, repaired, memory },
+    call: { name: tool.id, arguments: call.arguments, callId },
+    ids: { sessionId, messageId, idempotencyKey },
     definition: await definitionDigest(tool),
     context: await contextDigest(context.context),
     questions: call.questions.map(({ key }) => key),
@@ -230,17 +226,17 @@ async function contentOf(call: WaitingCall, id: string, expiresAt: number): Prom
 /** Returns the difference between a repeated call and its ticket, or `undefined` if they match. */
 function otherCall(
   { request, findTool }: ReturnedTicket,
-  content: TicketContent,
+  { call }: TicketContent,
 ): string | undefined {
   const { name, arguments: args, callId } = request;
-  if (name !== undefined && name !== content.tool && findTool(name)?.id !== content.tool) {
+  if (name !== undefined && name !== call.name && findTool(name)?.id !== call.name) {
     return "its ticket is for another tool";
   }
-  if (callId !== undefined && callId !== content.callId) return "its ticket is for another call";
+  if (callId !== undefined && callId !== call.callId) return "its ticket is for another call";
   if (args === undefined) return undefined;
   try {
     const given = typeof args === "string" ? JSON.parse(args.trim() || "{}") : args;
-    if (canonicalJson(given ?? {}) === canonicalJson(content.arguments)) return undefined;
+    if (canonicalJson(given ?? {}) === canonicalJson(call.arguments)) return undefined;
   } catch {
     // Rejected below.
   }
@@ -303,22 +299,6 @@ async function claim(
   const mark = run === undefined ? undefined : await store.get(key);
   const isMine = mark !== undefined && parseJson(mark.value) === run;
   return isMine ? () => Promise.resolve() : undefined;
-}
-
-function resumptionOf(
-  content: TicketContent,
-  memory: CallMemory,
-  release: () => Promise<void>,
-): Resumption {
-  const { tool: name, arguments: args, callId } = content;
-  const { sessionId, messageId, idempotencyKey } = content;
-  return {
-    call: { name, arguments: args, callId },
-    repaired: content.repaired,
-    context: { sessionId, messageId, idempotencyKey },
-    memory,
-    release,
-  };
 }
 
 function refused(why: string): ToolFailure {

@@ -41,13 +41,11 @@ function processes(
 
 /**
  * Begins the call in a process that does not renew its lease, as if it were stopped, until the
- * lease is over. Returns a function that lets the process continue and end the call.
+ * lease is over. Returns other processes, and a function that lets the first one end the call.
  */
-async function cutOff(
-  store: CallStore,
-  clock: FakeClock,
-  tool: Partial<FakeTool>,
-): Promise<() => Promise<ToolResult>> {
+async function cutOff(tool: Partial<FakeTool> = {}) {
+  const clock = new FakeClock();
+  const store = memoryCallStore({ clock });
   const work = deferred<string>();
   const started = deferred();
   const own = new FakeClock();
@@ -59,12 +57,13 @@ async function cutOff(
   const call = start().call("pay", {}, KEY);
   await started.promise;
   clock.advance(30_001);
-  return () => {
+  const late = (): Promise<ToolResult> => {
     own.timers.clear();
     own.advance(30_001);
     work.resolve("late");
     return call;
   };
+  return { ...processes(tool, clock, store), clock, late };
 }
 
 /** Lets the promises of a store in memory settle. */
@@ -127,10 +126,7 @@ describe("storedKeys()", () => {
   });
 
   it("reports an unknown outcome for a call whose process died", async () => {
-    const clock = new FakeClock();
-    const store = memoryCallStore({ clock });
-    await cutOff(store, clock, {});
-    const { ran, start } = processes({}, clock, store);
+    const { ran, start, clock } = await cutOff();
     const again = await start().call("pay", {}, KEY);
     assertEquals([outcome(again), ran.length], ["unavailable", 0]);
     assertEquals(!again.ok && [again.error.retryable, again.error.ran], [false, "unknown"]);
@@ -142,10 +138,7 @@ describe("storedKeys()", () => {
   });
 
   it("runs a call of an idempotent tool again whose process died, once", async () => {
-    const clock = new FakeClock();
-    const store = memoryCallStore({ clock });
-    await cutOff(store, clock, { idempotent: true });
-    const { ran, start } = processes({ idempotent: true }, clock, store);
+    const { ran, start } = await cutOff({ idempotent: true });
     const all = await Promise.all([1, 2, 3].map(() => start().call("pay", {}, KEY)));
     assertEquals(ran.length, 1);
     assertEquals(all.map(outcome).filter((one) => one !== 1 && one !== "unavailable"), []);
@@ -154,33 +147,21 @@ describe("storedKeys()", () => {
   });
 
   it("stores the result of the run that took a key over, not the late result", async () => {
-    const clock = new FakeClock();
-    const store = memoryCallStore({ clock });
-    const late = await cutOff(store, clock, { idempotent: true });
-    const { start } = processes({ idempotent: true }, clock, store);
+    const { start, late } = await cutOff({ idempotent: true });
     assertEquals(outcome(await start().call("pay", {}, KEY)), 1);
     assertEquals(outcome(await late()), "late");
     assertEquals(outcome(await start().call("pay", {}, KEY)), 1);
   });
 
   it("keeps the result of a run that came back late, where no other took its key", async () => {
-    const clock = new FakeClock();
-    const store = memoryCallStore({ clock });
-    const late = await cutOff(store, clock, {});
-    const { start } = processes({}, clock, store);
+    const { start, late } = await cutOff();
     assertEquals(outcome(await start().call("pay", {}, KEY)), "unavailable");
     assertEquals(outcome(await late()), "late");
     assertEquals(outcome(await start().call("pay", {}, KEY)), "late");
   });
 
-  it("rejects an invalid store, and an invalid lease", () => {
+  it("rejects an invalid store", () => {
     assertThrows(() => storedKeys({} as CallStore), TypeError, "store must have a get function");
-    const store = memoryCallStore();
-    assertThrows(
-      () => storedKeys(store, { leaseMs: 0 }),
-      RangeError,
-      '"/leaseMs" must be a number',
-    );
   });
 
   it("does not run a call again because its result is too large to keep", async () => {

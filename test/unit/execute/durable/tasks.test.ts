@@ -37,12 +37,6 @@ import {
 const ANN = { principal: "ann" };
 const YES: Answer = { action: "accept" };
 
-function clockAt(ms: number): FakeClock {
-  const clock = new FakeClock();
-  clock.advance(ms);
-  return clock;
-}
-
 /** One process of a service: its tasks, over a store that others may share. */
 function processOf(
   tools: readonly FakeTool[],
@@ -84,8 +78,34 @@ function processOf(
   return { clock, store, dispatcher, tasks, errors, start, when, asking, ended };
 }
 
+/** Another process with the same store, after a time in which no lease was renewed. */
+function later(
+  { store }: { readonly store: CallStore },
+  tools: readonly FakeTool[],
+  ms = 30_001,
+  options: Partial<CallTasksOptions> = {},
+) {
+  const clock = new FakeClock();
+  clock.advance(ms);
+  return processOf(tools, { ...options, store, clock });
+}
+
 const DOUBLE: FakeTool = { name: "double", execute: (args) => ({ got: args }) };
 const HANG: FakeTool = { name: "hang", execute: () => new Promise(() => {}) };
+const AGAIN: FakeTool = { ...HANG, idempotent: true };
+const TWO: FakeTool = {
+  name: "two",
+  execute: (_, { ask }) => Promise.all(["a", "b"].map((key) => ask(key, { message: key }))),
+};
+/** A tool that hangs, and the signals of its calls. */
+function hanging() {
+  const signals: AbortSignal[] = [];
+  const tool: FakeTool = {
+    name: "hang",
+    execute: (_, { signal }) => new Promise(() => void signals.push(signal)),
+  };
+  return { signals, tool };
+}
 /** The first idempotency key in a store. */
 async function keyOf(store: CallStore): Promise<string | undefined> {
   for await (const { key } of store.list("key")) return key;
@@ -105,15 +125,14 @@ describe("callTasks()", () => {
 
 describe("callTasks().start()", () => {
   it("runs a call that outlives its request", async () => {
-    const { start, when, clock } = processOf([DOUBLE]);
+    const { start, ended, clock } = processOf([DOUBLE]);
     const controller = new AbortController();
     const task = await start("double", { ...ANN, signal: controller.signal });
     controller.abort();
     assertEquals(task.status, "working");
     assertEquals([task.tool, task.callId, task.pollMs], ["double", task.id, 1_000]);
     assertEquals(task.createdAt, clock.timestamp());
-    const { result } = await when(task.id, "completed");
-    assertEquals(result && outcome(result), { got: { n: 1 } });
+    assertEquals(await ended(task.id, "completed"), { got: { n: 1 } });
   });
 
   it("keeps why a call failed", async () => {
@@ -256,25 +275,19 @@ describe("a task", () => {
   });
 
   it("keeps waiting when its answers are too large together, or invalid", async () => {
-    const { tasks, dispatcher, when, asking } = processOf([{
-      name: "two",
-      execute: (_, { ask }) => Promise.all(["a", "b"].map((key) => ask(key, { message: "?" }))),
-    }]);
+    const { tasks, dispatcher, when, asking } = processOf([TWO]);
     const { id } = await asking("two");
     const large = { action: "accept", content: "x".repeat(60_000) } as const;
-    const answer = await tasks.answer(dispatcher, id, { a: large, b: large }, ANN);
-    assertEquals(codeOf(answer), "invalid_arguments");
-    assertEquals(
-      codeOf(await tasks.answer(dispatcher, id, undefined as never, ANN)),
-      "input_required",
-    );
-    assertEquals(codeOf(await tasks.answer(dispatcher, id, { a: large }, ANN)), "input_required");
-    assertEquals(
-      codeOf(await tasks.answer(dispatcher, id, { b: large }, ANN)),
-      "invalid_arguments",
-    );
-    assertEquals(codeOf(await tasks.answer(dispatcher, id, { b: YES }, ANN)), "working");
-    assertEquals((await when(id, "completed")).status, "completed");
+    for (
+      const [answers, code] of [
+        [{ a: large, b: large }, "invalid_arguments"],
+        [undefined as never, "input_required"],
+        [{ a: large }, "input_required"],
+        [{ b: large }, "invalid_arguments"],
+        [{ b: YES }, "working"],
+      ] as const
+    ) assertEquals(codeOf(await tasks.answer(dispatcher, id, answers, ANN)), code);
+    await when(id, "completed");
   });
 
   it("asks, and resumes with the answer, once", async () => {
@@ -300,15 +313,14 @@ describe("a task", () => {
 
   it("fails when its question is declined, and does not run", async () => {
     let ran = 0;
-    const { when, tasks, dispatcher, asking } = processOf([{
+    const { ended, tasks, dispatcher, asking } = processOf([{
       name: "rm",
       requiresApproval: true,
       execute: () => ++ran,
     }]);
     const { id } = await asking("rm");
     await tasks.answer(dispatcher, id, { "plue:approval": { action: "decline" } }, ANN);
-    const { result } = await when(id, "failed");
-    assertEquals([result && outcome(result), ran], ["denied", 0]);
+    assertEquals([await ended(id, "failed"), ran], ["denied", 0]);
   });
 
   it("keeps an answer, and waits, until the other questions are answered", async () => {
@@ -346,10 +358,9 @@ describe("a task", () => {
 
   it("keeps the answers that came before when the last one could not be used", async () => {
     let isOpen = true;
-    const { when, tasks, dispatcher, asking } = processOf([{
-      name: "two",
+    const { when, ended, tasks, dispatcher, asking } = processOf([{
+      ...TWO,
       isAvailable: () => isOpen,
-      execute: (_, { ask }) => Promise.all(["a", "b"].map((key) => ask(key, { message: key }))),
     }]);
     const { id } = await asking("two");
     await tasks.answer(dispatcher, id, { a: YES }, ANN);
@@ -359,8 +370,7 @@ describe("a task", () => {
     assertEquals(questions?.map(({ key }) => key), ["b"]);
     isOpen = true;
     await tasks.answer(dispatcher, id, { b: YES }, ANN);
-    const { result } = await when(id, "completed");
-    assertEquals(result && outcome(result), [YES, YES]);
+    assertEquals(await ended(id, "completed"), [YES, YES]);
   });
 
   it("keeps that its result is blocks", async () => {
@@ -396,7 +406,7 @@ describe("a task", () => {
   });
 
   it("fails with an answer that its tool has used, since the ticket is used too", async () => {
-    const { when, tasks, dispatcher, asking } = processOf([{
+    const { ended, tasks, dispatcher, asking } = processOf([{
       name: "busy",
       async execute(_, { ask }) {
         await ask("sure", { message: "Sure?" });
@@ -405,16 +415,12 @@ describe("a task", () => {
     }]);
     const { id } = await asking("busy");
     await tasks.answer(dispatcher, id, { sure: YES }, ANN);
-    const { result } = await when(id, "failed");
-    assertEquals(result && outcome(result), "unavailable");
+    assertEquals(await ended(id, "failed"), "unavailable");
   });
 
   it("is cancelled, and stays so", async () => {
-    const signals: AbortSignal[] = [];
-    const { start, tasks, dispatcher } = processOf([{
-      name: "hang",
-      execute: (_, { signal }) => new Promise(() => void signals.push(signal)),
-    }]);
+    const { signals, tool } = hanging();
+    const { start, tasks, dispatcher } = processOf([tool]);
     const { id } = await start("hang");
     await until(() => signals.length === 1);
     const cancelled = await tasks.cancel(id, ANN);
@@ -425,11 +431,8 @@ describe("a task", () => {
   });
 
   it("is cancelled by another process", async () => {
-    const signals: AbortSignal[] = [];
-    const here = processOf([{
-      name: "hang",
-      execute: (_, { signal }) => new Promise(() => void signals.push(signal)),
-    }]);
+    const { signals, tool } = hanging();
+    const here = processOf([tool]);
     const there = processOf([], { store: here.store, clock: here.clock });
     const { id } = await here.start("hang");
     await until(() => signals.length === 1);
@@ -466,9 +469,7 @@ describe("a task", () => {
     const dead = processOf([HANG], { clock });
     const { id } = await dead.start("hang");
     // A clock that stands still renews nothing.
-    const later = clockAt(30_001);
-    const store = dead.store;
-    const alive = processOf([HANG], { store, clock: later });
+    const alive = later(dead, [HANG]);
     const state = await alive.tasks.get(id, ANN);
     assertEquals([state?.status, state?.result && outcome(state.result)], [
       "failed",
@@ -507,16 +508,14 @@ describe("a task", () => {
   });
 
   it("is taken up by another process if its tool is idempotent, once, and not for ever", async () => {
-    const dead = processOf([{ ...HANG, idempotent: true }]);
+    const dead = processOf([AGAIN]);
     const { id } = await dead.start("hang");
     let ran = 0;
     const tool: FakeTool = {
-      name: "hang",
-      idempotent: true,
+      ...AGAIN,
       execute: (_, { principal, callId }) => [++ran, principal, callId],
     };
-    const later = clockAt(30_001);
-    const others = [1, 2, 3].map(() => processOf([tool], { store: dead.store, clock: later }));
+    const others = [1, 2, 3].map(() => later(dead, [tool]));
     assertEquals((await others[0]?.tasks.get(id, ANN))?.status, "working");
     const taken = await Promise.all(
       others.map(({ tasks, dispatcher }) => tasks.recover(dispatcher)),
@@ -528,12 +527,11 @@ describe("a task", () => {
       id,
     ]);
 
-    const killer = processOf([{ ...HANG, idempotent: true }]);
+    const killer = processOf([AGAIN]);
     const next = await killer.start("hang");
     const attempts: number[] = [];
     for (let turn = 1; turn <= 4; turn++) {
-      const clock = clockAt(turn * 30_001);
-      const process = processOf([{ ...HANG, idempotent: true }], { store: killer.store, clock });
+      const process = later(killer, [AGAIN], turn * 30_001);
       attempts.push(await process.tasks.recover(process.dispatcher));
       if (turn === 4) assertEquals((await process.tasks.get(next.id, ANN))?.status, "failed");
     }
@@ -569,10 +567,8 @@ describe("a task", () => {
       const dead = processOf(tools);
       const { id } = await dead.start("hang", { ...ANN, context: { tenant: "acme" } });
       const plain = await dead.start("plain");
-      const clock = clockAt(30_001);
       const asked: unknown[] = [];
-      const alive = processOf(tools.map((tool) => ({ ...tool, execute: again })), {
-        ...{ store: dead.store, clock },
+      const alive = later(dead, tools.map((tool) => ({ ...tool, execute: again })), 30_001, {
         ...(callContext && {
           callContext: (call) => {
             asked.push(call.tool);
@@ -590,24 +586,20 @@ describe("a task", () => {
   });
 
   it("is taken up also if it began with an idempotency key, which its dead run holds", async () => {
-    const clock = new FakeClock();
-    const store = memoryCallStore({ clock });
-    const dead = processOf([{ ...HANG, idempotent: true }], { store });
+    const dead = processOf([AGAIN]);
+    const { store } = dead;
     const kept = { idempotency: { kept: storedKeys(store) }, clock: dead.clock };
     const keyed = new ToolDispatcher(
-      new ToolRegistry({ tools: [fakeTool({ ...HANG, idempotent: true })] }),
+      new ToolRegistry({ tools: [fakeTool(AGAIN)] }),
       kept,
     );
     const context = { ...ANN, idempotencyKey: "k" };
     const task = await dead.tasks.start(keyed, { name: "hang" }, context);
     assert("id" in task);
     while (await keyOf(store) === undefined) await new Promise((wake) => setTimeout(wake, 0));
-    const later = clockAt(30_001);
-    const alive = processOf([{ name: "hang", idempotent: true, execute: () => "done" }], {
-      store,
-      clock: later,
-    });
-    const dispatcher = new ToolDispatcher(alive.dispatcher.toolset, { ...kept, clock: later });
+    const alive = later(dead, [{ ...AGAIN, execute: () => "done" }]);
+    const { clock } = alive;
+    const dispatcher = new ToolDispatcher(alive.dispatcher.toolset, { ...kept, clock });
     assertEquals(await alive.tasks.recover(dispatcher), 1);
     const { result } = await alive.when(task.id, "completed");
     assertEquals(result && outcome(result), "done");
@@ -617,11 +609,7 @@ describe("a task", () => {
     const work = deferred<string>();
     const slow = processOf([{ name: "job", idempotent: true, execute: () => work.promise }]);
     const { id } = await slow.start("job");
-    const later = clockAt(30_001);
-    const fast = processOf([{ name: "job", idempotent: true, execute: () => "fast" }], {
-      store: slow.store,
-      clock: later,
-    });
+    const fast = later(slow, [{ name: "job", idempotent: true, execute: () => "fast" }]);
     await fast.tasks.recover(fast.dispatcher);
     await fast.when(id, "completed");
     work.resolve("slow");
@@ -793,14 +781,13 @@ describe("callTasks().run()", () => {
     await first.clock.pass(100);
     const task = await running;
     assert("id" in task);
-    const clock = clockAt(30_101);
-    const second = processOf([slow], { store: first.store, clock });
+    const second = later(first, [slow], 30_101);
     assertEquals(await second.tasks.recover(second.dispatcher), 1);
     assertEquals(ids, [task.callId, task.callId]);
   });
 
   it("does not rerun a call that was resumed with a ticket, since its answers are not stored", async () => {
-    const { tasks, dispatcher, clock, store } = processOf([{
+    const first = processOf([{
       name: "slow",
       idempotent: true,
       async execute(_, { ask }) {
@@ -808,6 +795,7 @@ describe("callTasks().run()", () => {
         return await new Promise(() => {});
       },
     }]);
+    const { tasks, dispatcher, clock } = first;
     const waiting = await dispatcher.dispatch({ name: "slow", arguments: { n: 5 } }, ANN);
     assert(isSuspended(waiting));
     const call = { name: "slow", ticket: waiting.ticket, answers: { sure: YES } };
@@ -815,8 +803,7 @@ describe("callTasks().run()", () => {
     await clock.pass(100);
     const task = await running;
     assert("id" in task);
-    const later = clockAt(30_101);
-    const other = processOf([DOUBLE], { store, clock: later });
+    const other = later(first, [DOUBLE], 30_101);
     assertEquals(await other.tasks.recover(other.dispatcher), 0);
     assertEquals((await other.tasks.get(task.id, ANN))?.status, "failed");
   });
