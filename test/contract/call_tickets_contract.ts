@@ -337,6 +337,28 @@ export function describeCallTickets(
       assertEquals(done.length, 2);
     });
 
+    it("stay used when an attempt that has not run ends after a later one that has", async () => {
+      let go = (): void => {};
+      const late = new Promise<void>((resolve) => go = resolve);
+      let runs = 0;
+      const busy = ToolResult.error("overloaded", "Another process is busy.", { ran: "no" });
+      const tool: ToolDefinition = {
+        ...deleting().tool,
+        async execute(_, { ask }) {
+          await ask("sure", { message: "Sure?" });
+          return ++runs === 1 ? await late.then(() => busy) : "deleted";
+        },
+      };
+      const { resume } = await suspended({ tool, store: storeOfNow() });
+      const inRun = (run: string) => resume(YES, { ...ANN, services: { "plue:run": run } });
+      const first = inRun("a");
+      while (runs === 0) await new Promise((resolve) => setTimeout(resolve));
+      assertEquals(said(await inRun("a")), "deleted");
+      go();
+      assertEquals(said(await first), "overloaded");
+      assertRefused(await inRun("b"), "was used before");
+    });
+
     it("cannot be used for a yes after a no, with a store", async () => {
       const { done, resume } = await suspended({ store: storeOfNow() });
       assertEquals(

@@ -297,8 +297,10 @@ async function claim(
   const revision = await store.create(key, encodeJson(run ?? null), { expiresAt });
   if (revision !== undefined) return async () => void await store.delete(key, revision);
   const mark = run === undefined ? undefined : await store.get(key);
-  const isMine = mark !== undefined && parseJson(mark.value) === run;
-  return isMine ? () => Promise.resolve() : undefined;
+  if (mark === undefined || parseJson(mark.value) !== run) return undefined;
+  // With the new revision, an earlier attempt that ends late does not make the ticket valid again.
+  const renewed = await store.update(key, mark.value, mark.revision, { expiresAt });
+  return renewed === undefined ? undefined : () => Promise.resolve();
 }
 
 function refused(why: string): ToolFailure {
