@@ -34,9 +34,6 @@ const task: ToolDefinition = {
   ...{ name: "build", description: "Builds.", execution: "task", idempotent: true },
   execute: () => "built",
 };
-interface Kept {
-  readonly result: { readonly content: unknown };
-}
 
 /** The prefix of the keys of a principal's calls. */
 const ownerPrefix = async (principal: string): Promise<string> =>
@@ -66,22 +63,12 @@ describe("Durable calls over NATS", () => {
     );
     assertEquals(results.map((result) => result.ok && result.content).slice(0, 3), [1, 1, 1]);
     assertEquals(runs, 3);
+    // Without a message, the ids of calls may be those of earlier calls.
+    for (const { dispatcher } of [one, other]) {
+      results.push(await dispatcher.dispatch(call, { principal: "ann" }));
+    }
+    assertEquals(results.slice(-2).map((result) => result.ok && result.content), [4, 5]);
   });
-
-  withWorld(
-    "runs calls without a message that have the same id, which counts anew",
-    async (world) => {
-      let runs = 0;
-      await world.serve([{ ...task, execute: () => ++runs }]);
-      const call = { name: "build", callId: "call_1" };
-      const context = { principal: "ann", sessionId: "s1" };
-      const results = [];
-      for (const { dispatcher } of [await world.call(), await world.call()]) {
-        results.push(await dispatcher.dispatch(call, context));
-      }
-      assertEquals(results.map((result) => result.ok && result.content), [1, 2]);
-    },
-  );
 
   withWorld("does not run a call again that was aborted, and says so", async (world) => {
     const { began, aborted, tool, runs } = endlessTool(task);
@@ -620,39 +607,6 @@ describe("Durable calls over NATS", () => {
       assert(runs <= 1);
     },
   );
-
-  withWorld("drops the result of a run that has lost its lease", async (world) => {
-    const [began, goOn, late] = [event(), event(), event()];
-    await world.serve([{
-      ...task,
-      async execute() {
-        began.come();
-        await goOn.came;
-        late.come();
-        return "late";
-      },
-    }]);
-    const { dispatcher } = await world.call();
-    const running = dispatcher.dispatch({ name: "build" }, { principal: world.name });
-    await began.came;
-    const store = await natsCallStore(await server.connect(), { bucket: "plue_results" });
-    const seal = new Seal("test", SECRET);
-    const own = await ownerPrefix(world.name);
-    for await (const { key, revision } of store.list(own)) {
-      const result = { ok: true, content: "first", durationMs: 0 };
-      const record = { holder: "", heldUntil: 0, attempts: 1, refusals: 0, result };
-      await store.update(key, seal.wrap(record, `plue_results.${key}`), revision);
-    }
-    const result = await running;
-    goOn.come();
-    await late.came;
-    assertContent(result, "first");
-    const states: unknown[] = [];
-    for await (const { key, value } of store.list(own)) {
-      states.push((seal.unwrap(value, `plue_results.${key}`) as Kept).result.content);
-    }
-    assertEquals(states, ["first"]);
-  });
 
   withWorld("waits for a worker", async (world) => {
     const first = await world.serve([task]);

@@ -4,8 +4,6 @@ import { mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { isSuspended, ToolDispatcher, ToolRegistry } from "@plue/tools";
-import { storedTickets } from "@plue/tools/calls";
 import { type SqliteCallStore, sqliteCallStore } from "@plue/tools/sqlite";
 import { startProgram } from "../../support/program.ts";
 import { describeCallStore, itSharesItsSpace } from "../../contract/call_store_contract.ts";
@@ -37,12 +35,17 @@ describeCallStore(
   (store, clock) => open(paths.get(store), { clock }),
 );
 
-/** Starts a program with this runtime, on the store at a path. */
-function start(program: string, path: string): ReturnType<typeof startProgram> {
+/** Starts `entries.ts` with this runtime, on the store at a path. */
+function start(action: "write" | "claim", path: string): ReturnType<typeof startProgram> {
   const before = "Deno" in globalThis
     ? ["run", "--allow-all", "--no-config", "--import-map=deno.json", "--node-modules-dir=manual"]
     : [];
-  return startProgram(process.execPath, [...before, join(import.meta.dirname, program), path]);
+  return startProgram(process.execPath, [
+    ...before,
+    join(import.meta.dirname, "entries.ts"),
+    action,
+    path,
+  ]);
 }
 
 describe("sqliteCallStore()", () => {
@@ -50,7 +53,7 @@ describe("sqliteCallStore()", () => {
 
   it("keeps what it has confirmed when its process is killed", async () => {
     const path = newPath();
-    const { child, output, ended, printed } = start("write_entries.ts", path);
+    const { child, output, ended, printed } = start("write", path);
     await printed(/^50$/m);
     child.kill("SIGKILL");
     assertEquals((await ended).signal, "SIGKILL");
@@ -64,7 +67,7 @@ describe("sqliteCallStore()", () => {
   it("lets one of two processes create a key", async () => {
     const path = newPath();
     const store = await open(path);
-    const programs = [start("claim_entry.ts", path), start("claim_entry.ts", path)];
+    const programs = [start("claim", path), start("claim", path)];
     await Promise.all(programs.map(({ printed }) => printed(/ready/)));
     await store.create("go", value);
     const won = await Promise.all(programs.map(({ printed }) => printed(/^\d+$/m)));
@@ -198,30 +201,5 @@ describe("sqliteCallStore()", () => {
     const revisions = await Promise.all(written);
     assert(revisions.every((revision) => typeof revision === "number"));
     other.close();
-  });
-
-  it("lets a dispatcher run calls that need no store after close()", async () => {
-    const store = await open();
-    const registry = new ToolRegistry({
-      tools: [
-        { name: "plain", description: "Answers.", execute: () => "done" },
-        {
-          name: "asks",
-          description: "Asks.",
-          execute: (_, { ask }) => ask("k", { message: "?" }),
-        },
-      ],
-    });
-    const dispatcher = new ToolDispatcher(registry, { tickets: storedTickets(store) });
-    const waiting = await dispatcher.dispatch({ name: "asks" });
-    assert(isSuspended(waiting));
-    store.close();
-    const code = async (name: string): Promise<string> => {
-      const result = await dispatcher.dispatch({ name });
-      return result.ok ? "ok" : result.error.code;
-    };
-    assertEquals([await code("plain"), await code("asks")], ["ok", "unavailable"]);
-    const resumed = await dispatcher.resume(waiting.ticket, {});
-    assertEquals(resumed.ok ? "ok" : resumed.error.code, "unavailable");
   });
 });

@@ -1,0 +1,20 @@
+// Uses the store at a path. "write" creates entries, and prints the number of each stored one. "claim"
+// waits for the key "go", creates 200 keys that another process creates too, and prints how many were new.
+
+import process from "node:process";
+import { sqliteCallStore } from "../../../src/adapters/sqlite/mod.ts";
+
+const [, , action, path = ""] = process.argv;
+using store = await sqliteCallStore(path);
+for (let index = 0; action === "write"; index++) {
+  await store.create(`e.a.${index}`, new Uint8Array(100));
+  // After the write: data in a buffer of this process would be lost with it.
+  await new Promise((resolve) => process.stdout.write(`${index}\n`, resolve));
+}
+console.log("ready");
+while (await store.get("go") === undefined);
+let own = 0;
+for (let index = 0; index < 200; index++) {
+  if (await store.create(`used.a.${index}`, new Uint8Array()) !== undefined) own++;
+}
+console.log(own);
