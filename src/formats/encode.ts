@@ -300,8 +300,8 @@ function typeOf(mimeType: unknown): string {
 }
 
 function nameIn(uri: string): { readonly name?: string } {
-  const name = uri.split(/[?#]/)[0]?.match(/[^/:]+$/)?.[0];
-  return name === undefined ? {} : { name };
+  const name = uri.split(/[?#]/)[0]?.split(/[/:]/).at(-1);
+  return name ? { name } : {};
 }
 
 function linkText(block: unknown, uri: string): string {
@@ -315,7 +315,7 @@ function linkText(block: unknown, uri: string): string {
 }
 
 function standIn({ mimeType, data, name }: Exclude<Read, { readonly text: string }>): string {
-  const bytes = Math.floor(data.replace(/=+$/, "").length * 3 / 4);
+  const bytes = Math.floor(data.replace(/={1,2}$/, "").length * 3 / 4);
   const size = bytes === 0 ? "" : ` (${bytes} bytes)`;
   const named = name === undefined ? "" : ` "${clip(name)}"`;
   return `[A file${named} of the type ${clip(mimeType)}${size} cannot be shown here.]`;

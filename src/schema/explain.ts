@@ -47,6 +47,13 @@ interface Visit {
   readonly add: (keyword: string, expected: string, verb?: string, remark?: string) => void;
 }
 
+/** The choices of a `const` or `enum`, and the words for them in an issue. */
+interface Choices {
+  readonly keyword: string;
+  readonly include: (value: unknown) => boolean;
+  readonly words: string;
+}
+
 interface Found {
   readonly path: string;
   readonly found: readonly Issue[];
@@ -60,8 +67,10 @@ export class SchemaInterpreter {
   readonly #form: NormalizedSchema;
   readonly #testFormat: FormatTest;
   readonly #compilePattern: (source: string) => Pick<RegExp, "test">;
-  /** The test of each `enum`, created once: a list may have many items. */
-  readonly #choices: Map<unknown, (value: unknown) => boolean> = new Map();
+  /** The choices of each schema. They may be long, and many values may be compared with them. */
+  readonly #choices: Map<object, readonly Choices[]> = new Map();
+  /** The parts of the current value as canonical JSON. */
+  readonly #texts: Map<unknown, string> = new Map();
   readonly #patterns: Map<string, Pick<RegExp, "test">> = new Map();
   /** The issues of each part of the current value, by schema. */
   readonly #parts: Map<unknown, Map<object, Found>> = new Map();
@@ -96,6 +105,7 @@ export class SchemaInterpreter {
       return [tooCostlyIssue()];
     } finally {
       this.#parts.clear();
+      this.#texts.clear();
       // A large text is not kept.
       this.#measured = "";
       this.#length = 0;
@@ -119,13 +129,9 @@ export class SchemaInterpreter {
     this.#spend(1);
 
     // The first of these makes everything else noise.
-    const { type, enum: choices } = schema;
-    if (Object.hasOwn(schema, "const") && !isOneOf([schema["const"]])(value)) {
-      return [issue(path, "const", quote(schema["const"]))];
-    }
-    if (Array.isArray(choices) && !once(this.#choices, choices, () => isOneOf(choices))(value)) {
-      const words = quoteList(choices, (more) => ` or ${more} more`);
-      return [issue(path, "enum", choices.length === 1 ? words : `one of ${words}`)];
+    const { type } = schema;
+    for (const { keyword, include, words } of this.#choicesOf(schema)) {
+      if (!include(value)) return [issue(path, keyword, words)];
     }
     const types = type === undefined || Array.isArray(type) ? type : [type];
     if (types !== undefined && !types.some((one) => isOfType(one, value))) {
@@ -173,6 +179,23 @@ export class SchemaInterpreter {
     const found = this.#visit(schema, value, path, inner);
     if (found.length === 0) { for (const key of inner) seen.add(key); }
     return found;
+  }
+
+  #choicesOf(schema: JsonSchemaObject): readonly Choices[] {
+    const textOf = (value: unknown): string => once(this.#texts, value, () => canonicalJson(value));
+    return once(this.#choices, schema, () =>
+      Object.entries({
+        const: Object.hasOwn(schema, "const") ? [schema["const"]] : undefined,
+        enum: schema["enum"],
+      }).flatMap(([keyword, choices]) => {
+        if (!Array.isArray(choices)) return [];
+        const words = quoteList(choices, (more) => ` or ${more} more`);
+        return {
+          keyword,
+          include: isOneOf(choices, textOf),
+          words: choices.length === 1 ? words : `one of ${words}`,
+        };
+      }));
   }
 
   #matches(source: string, text: string): boolean {
@@ -392,13 +415,18 @@ export function typeOf(value: unknown): string {
 }
 
 /**
- * Creates a test for membership. It converts a value to text once, however many choices there are.
+ * Makes a test for being one of `choices`. The value is written as text once, however many there are.
+ *
+ * @param textOf Returns a value as canonical JSON.
  */
-export function isOneOf(choices: readonly unknown[]): (value: unknown) => boolean {
+export function isOneOf(
+  choices: readonly unknown[],
+  textOf: (value: unknown) => string = canonicalJson,
+): (value: unknown) => boolean {
   const simple = new Set(choices);
   const texts = new Set(choices.filter(isStructure).map((choice) => canonicalJson(choice)));
   return (value) =>
-    isStructure(value) ? texts.size > 0 && texts.has(canonicalJson(value)) : simple.has(value);
+    isStructure(value) ? texts.size > 0 && texts.has(textOf(value)) : simple.has(value);
 }
 
 /** Returns the indexes of the first two equal items, in time linear in the size of the list. */

@@ -151,7 +151,11 @@ function replaceKeywords(ajv: Ajv2020): void {
   for (const keyword of ["const", "enum", "uniqueItems", "multipleOf"]) ajv.removeKeyword(keyword);
   // Ajv's equality calls the `toString` of a value, and throws if it is not a function.
   ajv.addKeyword({ keyword: "const", compile: (wanted: unknown) => isOneOf([wanted]) });
-  ajv.addKeyword({ keyword: "enum", schemaType: "array", compile: isOneOf });
+  ajv.addKeyword({
+    keyword: "enum",
+    schemaType: "array",
+    compile: (choices: unknown[]) => isOneOf(choices),
+  });
   // Ajv compares every item with every other: a list of 200,000 objects would take minutes.
   ajv.addKeyword({
     keyword: "uniqueItems",

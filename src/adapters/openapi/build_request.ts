@@ -139,7 +139,7 @@ export function buildRequest(
 }
 
 /** A parameter in a template. A brace without its other half is text. */
-export const TEMPLATE_PARAMETER: RegExp = /\{([^}]*)\}/g;
+export const TEMPLATE_PARAMETER: RegExp = /\{([^{}]*)\}/g;
 
 function expandPath(operation: HttpOperation, valueOf: (key: string) => unknown): string {
   let last = "";

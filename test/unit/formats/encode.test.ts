@@ -23,6 +23,15 @@ function outputOf(result: ToolResult): string {
 }
 
 describe("encodeResult()", () => {
+  // In quadratic time this would take minutes.
+  it("names a resource with a long URI in linear time", () => {
+    const uri = `file:${"a".repeat(1_000_000)}/`;
+    const resource = { uri, mimeType: "application/pdf", blob: "QUJD" };
+    const result = ToolResult.blocks([{ type: "resource", resource }]);
+    const message = JSON.stringify(encodeResult("openai.chat", CALL, result));
+    assertStringIncludes(message, "A file of the type application/pdf (3 bytes)");
+  });
+
   it("rejects a value that is not a result", () => {
     const call = { callId: "1", wireName: "a" };
     for (const value of [42, undefined, { content: 1 }]) {

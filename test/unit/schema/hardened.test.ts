@@ -94,6 +94,24 @@ describe("hardened()", () => {
     assertEquals(hints, [true, true, true, true, false, false]);
   });
 
+  it("writes a long constant once, however many values are compared with it", async () => {
+    const long = Array.from({ length: 5_000 }, (_, at) => at);
+    const { issues } = compileOnce(hardened(engine), { contains: { const: long } });
+    const { stringify } = JSON;
+    let written = 0;
+    JSON.stringify = (value: unknown, ...rest: never[]) => {
+      const text = stringify(value, ...rest);
+      if ((text ?? "").length > 10_000) written++;
+      return text;
+    };
+    try {
+      assertEquals((await issues(Array(200).fill(0)))?.length, 1);
+    } finally {
+      JSON.stringify = stringify;
+    }
+    assert(written <= 2, `${written} times`);
+  });
+
   it("rejects a pattern without a linear-time test, which the engine alone accepts", () => {
     const schema = { properties: { a: { pattern: "^(a)\\1$" } } };
     assertEquals(engine.admit(schema).dialect, "2020-12");

@@ -50,6 +50,13 @@ describe("createToolIndex()", () => {
     });
   }
 
+  // In quadratic time this would take minutes.
+  it("reads a long run of full stops in linear time", () => {
+    const description = `Sends${".".repeat(1_000_000)}x`;
+    const stops = indexOf([...catalogue, makeTool({ name: "stops", description })]);
+    assertEquals(stops.search("stops", 1)[0]?.id, "stops");
+  });
+
   it("finds every tool by its own id first", () => {
     assertEquals(catalogue.map((tool) => first(tool.id)), catalogue.map((tool) => tool.id));
   });
