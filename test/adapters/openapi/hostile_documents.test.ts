@@ -17,7 +17,7 @@ describe("importOpenApi()", () => {
 
   // In quadratic time this would take minutes.
   it("reads a long path of opening braces in linear time", () => {
-    const { paths, ...document } = petStore();
+    const document = petStore();
     const path = `/${"{".repeat(500_000)}`;
     const { tools } = importOpenApi({ ...document, paths: { [path]: { get: {} } } });
     assertEquals(tools.length, 1);
