@@ -37,38 +37,37 @@ export type Conversion =
     readonly schema: JsonSchema;
     readonly losses: readonly SchemaLoss[];
     readonly rewrite: ArgumentRewrite | undefined;
-    /** The forms it uses that the provider does not document. */
+    /** The used forms that the provider does not document. */
     readonly uncertain: readonly KeywordForm[];
   }
   | Refusal;
 
-/** Why a schema or a tool is not sent: the broken rule, and the end of a sentence. */
+/** The reason why a schema or a tool is not sent, as the end of a sentence. */
 export interface Refusal {
   readonly ok: false;
   readonly rule: string;
   readonly message: string;
 }
 
-/** One step of a conversion: it replaces one form by others. */
+/** Replaces one form by others, for targets that transform the form. */
 interface Pass extends NodePass {
-  /** The pass belongs to the plans that transform this form. */
   readonly form: KeywordForm;
   /**
    * `found`: runs if the schema uses the form. `produced`: also if an earlier pass has changed the
-   * schema, which may have produced the form. `always`: runs on every schema.
+   * schema, which may have produced the form.
    */
   readonly when: "found" | "produced" | "always";
-  /** The pass is skipped where the plan transforms this form and the schema uses it. */
+  /** The pass is skipped if the target transforms this form and the schema uses it. */
   readonly unless?: KeywordForm;
-  /** It moves parts of the schema, which references along a path do not survive. */
+  /** The pass moves parts of the schema, so references must not be paths. */
   readonly moves?: true;
-  /** A keyword that it could not replace is dropped. */
+  /** A keyword that the pass could not replace is dropped. */
   readonly drops?: true;
-  /** Rewrites the schema as a whole, instead of each node. */
+  /** Rewrites the whole schema, instead of each node. */
   whole?(schema: JsonSchema, context: Context): JsonSchema;
 }
 
-/** Passes that say the same with other forms, in their order. */
+/** Passes whose result has the same meaning, in their order. */
 const RESTRUCTURING: readonly Pass[] = [
   { form: "root composition", when: "found", moves: true, drops: true, whole: unions.flattenRoot },
   { form: "$ref", when: "found", drops: true, whole: merging.inlineRefs },
@@ -83,7 +82,7 @@ const RESTRUCTURING: readonly Pass[] = [
   { form: "items missing", when: "produced", leave: keywords.addItems },
 ];
 
-/** Passes after which arguments must be decoded, in their order. They follow the dropped keywords. */
+/** Passes after which arguments must be decoded, in their order, after keywords were dropped. */
 const ENCODING: readonly Pass[] = [
   { form: "open object", when: "always", leave: properties.closeObjects },
   { form: "optional property", when: "always", moves: true, leave: properties.optionalToNullable },
@@ -93,7 +92,6 @@ const ENCODING: readonly Pass[] = [
 
 const PASSES: readonly Pass[] = [...RESTRUCTURING, ...ENCODING];
 
-/** The forms whose keyword may be left if its pass could not replace it. */
 const DROPPED_IF_LEFT = new Set(PASSES.filter(({ drops }) => drops).map(({ form }) => form));
 
 function unchanged(schema: JsonSchema): Conversion {
@@ -103,9 +101,9 @@ function unchanged(schema: JsonSchema): Conversion {
 export class SchemaConverter {
   readonly #plan: SchemaPlan;
   readonly #fateOf: Context["fateOf"];
-  /** The forms of which something is dropped or reported as ignored. */
+  /** The forms with dropped or ignored keywords. */
   readonly #dropped: FormSet;
-  /** The forms that are sent unchanged and reported nowhere. */
+  /** The forms that are sent unchanged, without a report. */
   readonly #unchanged: FormSet;
   /** The finished conversions, with and without the losses in descriptions. */
   readonly #described: WeakMap<JsonSchemaObject, Conversion> = new WeakMap();
@@ -133,17 +131,13 @@ export class SchemaConverter {
     );
   }
 
-  /**
-   * Converts a schema. The conversion is stored for as long as the schema lives.
-   *
-   * @param describe Write lost constraints into descriptions.
-   */
+  /** @param describe True to add lost constraints to descriptions. */
   convert(schema: JsonSchema, describe: boolean): Conversion {
     const convert = (): Conversion => {
       try {
         return this.#convert(schema, describe);
       } catch (error) {
-        // A schema too large to inline, or of an unknown dialect: the other tools are exported.
+        // The schema is too large, or of an unknown dialect. The other tools are exported.
         return { ok: false, rule: "schema", message: describeThrown(error) };
       }
     };
@@ -160,11 +154,10 @@ export class SchemaConverter {
     const { draft07, typed } = this.#plan;
     const isDraft07 = draft07 === true && dialect === "draft-07";
     if (isDraft07 && isObject(first) && Object.hasOwn(first, "$schema")) {
-      // Such a target rejects boolean schemas in every draft, and objects mean the same.
       const hasBooleans = this.#transforms("boolean schema") && forms.has("boolean schema");
       return unchanged(hasBooleans ? keywords.booleansToObjects(first, { trace }) : first);
     }
-    // Strict modes require every object to be spelled out, even if it uses no rejected form.
+    // Strict modes rewrite every object, even without a rejected form.
     const spellsOut = typed === true || this.#transforms("open object");
     return !spellsOut && [...forms].every((form) => this.#unchanged.has(form))
       ? unchanged(isDraft07 && readsAlike(first) ? first : schema)
@@ -202,7 +195,7 @@ export class SchemaConverter {
     const uncertain = this.#uncertainForms(forms, left);
     if (!Array.isArray(uncertain)) return uncertain;
     schema = this.#run(ENCODING, schema, left, context, schema);
-    // The legal keys of a target hold whatever its rule for the form says.
+    // The legal keys apply whatever the rule for the form is.
     if (left.has("odd property key")) schema = properties.renameKeys(schema, context);
     if (schema !== start) schema = pruneDefinitions(trace, schema);
     const rewrite = trace.hasMarks ? rewriteOf(schema, trace) : undefined;
@@ -211,7 +204,6 @@ export class SchemaConverter {
     return { ok: true, schema, losses, rewrite, uncertain };
   }
 
-  /** Runs the passes of the plan whose form the schema uses, or may use by now. */
   #run(
     passes: readonly Pass[],
     schema: JsonSchema,
@@ -232,7 +224,7 @@ export class SchemaConverter {
     return current;
   }
 
-  /** The forms that the provider does not document; a refusal if one is left that it rejects. */
+  /** Returns the undocumented forms; a refusal if a rejected form is left. */
   #uncertainForms(forms: FormSet, left: FormSet): KeywordForm[] | Refusal {
     const found: KeywordForm[] = [];
     for (const form of ALL_FORMS) {

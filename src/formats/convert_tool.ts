@@ -47,13 +47,12 @@ function convertersOf(target: Target): Converters {
   });
 }
 
-/** A converted tool. Nothing else is stored of an exported tool but its wire form. */
 export interface ConvertedTool {
   readonly ok: true;
   readonly view: ToolView;
   readonly encoding: ToolEncoding;
   readonly losses: readonly Loss[];
-  /** The forms that its schemas use and that the provider does not document. */
+  /** The used forms that the provider does not document. */
   readonly uncertain: readonly KeywordForm[];
 }
 
@@ -137,12 +136,12 @@ function fieldLoss(tool: Tool, path: string, keyword: string, message: string): 
 interface ConvertedReturns extends Pick<ConvertedTool, "uncertain"> {
   /** Absent if it is not sent. */
   readonly schema?: JsonSchema;
-  /** It was wrapped in an object, and results have to be. */
+  /** True if the schema was wrapped in an object, as results must be. */
   readonly wraps: boolean;
   readonly losses: readonly SchemaLoss[];
 }
 
-/** Converts the result schema. One that cannot be sent is a loss: the tool is sent without it. */
+/** Converts the result schema. If it cannot be sent, that is a loss. */
 function convertReturns(tool: Tool, rules: Target, describe: boolean): ConvertedReturns {
   const { output } = convertersOf(rules);
   if (tool.returns === undefined || output === undefined) {
@@ -160,7 +159,7 @@ function convertReturns(tool: Tool, rules: Target, describe: boolean): Converted
   return { schema: wraps ? wrapSchema(schema) : schema, wraps, losses, uncertain };
 }
 
-/** Wraps a result schema as MCP's SDK does, for clients that take objects only. */
+/** Wraps a result schema in the way of MCP's SDK, for clients that take objects only. */
 function wrapSchema(schema: JsonSchema): JsonSchemaObject {
   return {
     type: "object",
@@ -191,12 +190,12 @@ function exportExamples(
   return sent;
 }
 
-/** The check of examples: a provider rejects the whole request for one that does not fit. */
+/** Providers reject the whole request for an example that does not fit. */
 function checkerOf(schema: JsonSchemaObject): (value: unknown) => boolean {
   try {
     return checkWithoutEngine(schema);
   } catch {
-    // Nothing is known about a schema that refers to something outside of it.
+    // A schema with external references cannot be checked.
     return () => true;
   }
 }
@@ -218,7 +217,7 @@ function usedFeatures(tool: Tool, hints: ProviderHints): readonly (readonly [Fea
   return used;
 }
 
-/** True if the annotations differ from the annotations that the tool's other fields imply. */
+/** True if the annotations do not follow from other fields of the tool. */
 function saysAnnotations(tool: Tool, hints: ProviderHints): boolean {
   if (hints.annotations !== undefined) return hints.annotations !== null;
   const derived = deriveAnnotations(tool);
@@ -249,12 +248,11 @@ function splitExtra(
 
 interface ToolFields {
   readonly description: string;
-  /** The extra fields of the tool's source that the target takes back. */
   readonly extra: { readonly [field: string]: unknown };
   readonly losses: readonly Loss[];
 }
 
-/** Writes the description for a target, and reports the fields that the target lacks. */
+/** Writes the description, and reports the fields that the target lacks. */
 function describeTool(tool: Tool, target: Target): ToolFields {
   const hints = hintsOf(tool);
   let description = tool.description;

@@ -1,13 +1,11 @@
 /**
- * The rules of a target for schemas: for each form of a schema, the export action and the enforcement
- * by the target. A form is a keyword, a group of keywords with one meaning, or a use of a keyword that
- * targets treat differently.
+ * The rules of a target for each form of a schema. A form is a keyword, a group of keywords with one
+ * meaning, or a use of a keyword that targets treat differently.
  */
 
 /**
- * The forms, in the order of the tables: the keywords of each, with any value; a description, if the
- * keywords are not enough; and the replacement. The replacement of `$ref` depends on whether references
- * are inlined.
+ * The forms, in the order of the tables: the keywords, a description if these are not enough, and the
+ * replacement.
  */
 const FORMS = {
   "root composition": {
@@ -122,19 +120,19 @@ export const KEYWORD_FORMS: Readonly<Record<KeywordForm, string>> = descriptions
   string
 >;
 
-/** The forms of keywords that have one form, whatever they hold. */
+/** The forms of keywords that have one form for all values. */
 export const FORM_OF: ReadonlyMap<string, KeywordForm> = formOf;
 
-/** How a form of schema is exported. */
+/** The treatment of a form in an export. */
 export type KeywordAction = "keep" | "drop" | "transform" | "reject";
 
 /** The enforcement of a form by the target. */
 export type KeywordEnforcement =
-  /** It holds the model to it, or documents that it reads it. */
+  /** The target enforces it, or documents that it reads it. */
   | "enforced"
-  /** The model reads it; nothing holds the model to it. */
+  /** Only the model reads it. */
   | "advisory"
-  /** It is accepted, and neither read nor enforced. */
+  /** Accepted, and neither read nor enforced. */
   | "ignored";
 
 /** One cell of a keyword table. */
@@ -143,7 +141,7 @@ export interface KeywordRule {
   readonly enforcement: KeywordEnforcement;
   /** The replacement, for `transform`. */
   readonly into?: string;
-  /** The provider does not document it. It is reported as a warning, never as an error. */
+  /** The provider does not document it, which is a warning. */
   readonly uncertain?: true;
 }
 
@@ -153,7 +151,6 @@ export type KeywordTable = { readonly [Form in KeywordForm]: KeywordRule };
 const ENFORCED: KeywordRule = Object.freeze({ action: "keep", enforcement: "enforced" });
 export const ADVISORY: KeywordRule = Object.freeze({ action: "keep", enforcement: "advisory" });
 const IGNORED: KeywordRule = Object.freeze({ action: "keep", enforcement: "ignored" });
-/** Omitted: the target rejects or ignores it. */
 const DROPPED: KeywordRule = Object.freeze({ action: "drop", enforcement: "ignored" });
 /** The tool cannot be sent. In a strict mode it is sent without that mode. */
 export const REJECTED: KeywordRule = Object.freeze({ action: "reject", enforcement: "ignored" });
@@ -171,17 +168,17 @@ export function unsure(rule: KeywordRule): KeywordRule {
   return Object.freeze({ ...rule, uncertain: true });
 }
 
-/** One rule for all forms but `nullable`, which a model takes for accepting `null`. */
+/** One rule for all forms but `nullable`, which models read as accepting `null`. */
 function every(rule: KeywordRule): KeywordTable {
   const table: Partial<Record<KeywordForm, KeywordRule>> = {};
   for (const form of Object.keys(KEYWORD_FORMS)) table[form as KeywordForm] = rule;
   return { ...table as KeywordTable, nullable: DROPPED };
 }
 
-/** For a target that gives the schema to the model as text. */
+/** For a target whose model reads the schema as text. */
 export const READ_BY_THE_MODEL: KeywordTable = every(ADVISORY);
 
-/** For a target that holds callers to all of 2020-12: notes and unknown keywords are for reading. */
+/** For a target that enforces all of 2020-12. */
 export const COPIED: KeywordTable = Object.freeze({
   ...every(ENFORCED),
   "title": ADVISORY,
@@ -194,9 +191,8 @@ export const COPIED: KeywordTable = Object.freeze({
 });
 
 /**
- * The rules of the provider's own validators and decoders, by form. `yes`: enforced. `read`: the model
- * reads it. `ignored`: accepted and not read. `→`: replaced. `-`: omitted. `reject`: the tool is not
- * sent. `?`: the provider does not document it. The sources are in the records of the targets.
+ * The rules of the providers by form. `yes`: enforced. `read`: the model reads it. `ignored`: accepted
+ * and not read. `→`: replaced. `-`: omitted. `reject`: the tool is not sent. `?`: not documented.
  */
 const RULES = `
 form                        openai  openai  anthropic  gemini    gemini    cohere    ollama
@@ -295,11 +291,11 @@ export const OPENAI_RULES: KeywordTable = column(0);
 export const OPENAI_STRICT_RULES: KeywordTable = column(1);
 /** Structured outputs. Bedrock's strict mode is the same. */
 export const ANTHROPIC_STRICT_RULES: KeywordTable = column(2);
-/** `parametersJsonSchema`, by the documentation of `responseJsonSchema`: Google has none for it. */
+/** `parametersJsonSchema`, as Google documents `responseJsonSchema`. */
 export const GEMINI_RULES: KeywordTable = column(3);
-/** `parameters`: any other key than the listed ones is an error. */
+/** `parameters`, in which unknown keywords are errors. */
 export const GEMINI_TYPED_RULES: KeywordTable = column(4);
 /** The documented subset; other forms are simplified. */
 export const COHERE_RULES: KeywordTable = column(5);
-/** The server parses the schema into a structure with these fields, and drops the rest. */
+/** The server parses the schema into a structure, and drops unknown fields. */
 export const OLLAMA_RULES: KeywordTable = column(6);

@@ -14,7 +14,7 @@ import { eachChild, MAX_DEPTH, requiredBy, tooDeep, type Trace } from "./transfo
 
 export type FormSet = ReadonlySet<KeywordForm>;
 
-/** Parts of regular expressions that constrained decoders do not compile. */
+/** Parts of regular expressions that providers do not compile. */
 const COMPLEX_PATTERN = /\(\?[=!<]|\\[1-9bBk]/;
 
 export function formOfKeyword(keyword: string, node: JsonSchemaObject, root: boolean): KeywordForm {
@@ -64,7 +64,7 @@ function formOfValues(values: readonly unknown[]): KeywordForm {
 
 const PLAIN_KEY = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
-/** The keywords that say something about the type of a value. */
+/** The keywords that restrict the type of a value. */
 const SAYS_TYPE: ReadonlySet<string> = new Set(
   "type enum const $ref anyOf oneOf allOf $dynamicRef".split(" "),
 );
@@ -81,7 +81,6 @@ export function formsOf(schema: JsonSchema, trace?: Trace): FormSet {
   return finder.forms;
 }
 
-/** Collects forms. It goes over the keywords of each schema once. */
 class FormFinder {
   readonly forms: Set<KeywordForm> = new Set();
   refers = false;
@@ -93,7 +92,6 @@ class FormFinder {
     this.#resolve = resolverOf(root);
     this.#see = (child, keyword) => {
       if (typeof child !== "boolean") this.add(child, false);
-      // Every target takes a boolean there.
       else if (keyword !== "additionalProperties" && keyword !== "unevaluatedProperties") {
         this.forms.add("boolean schema");
       }
@@ -110,7 +108,7 @@ class FormFinder {
       saysType ||= SAYS_TYPE.has(keyword);
       if (keyword === "$ref") this.#addReference(node, root);
       else if (root) continue;
-      // A list or an object in it counts as that, and needs the keyword all the same.
+      // A constant that is a list or an object has two forms.
       else if (keyword === "const") forms.add("const");
       else if (keyword === "$id") forms.add("$ref elsewhere");
       else if (keyword === "anyOf" && crowdsUnion(node)) forms.add("anyOf with siblings");
@@ -148,7 +146,7 @@ class FormFinder {
       forms.add("undeclared required");
     }
     if (Object.hasOwn(node, "additionalProperties")) return;
-    // An object that names no properties is there to hold any; a tool without parameters is not.
+    // An object without properties holds any; a tool without parameters takes none.
     forms.add(names === 0 && !root ? "map" : "open object");
   }
 }
