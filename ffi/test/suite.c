@@ -652,7 +652,6 @@ static const struct check_test plain_parts[] = {
     {"offer", suite_offer},
     {"questions", suite_questions},
     {"questions_restarts", suite_questions_restarts},
-    {"blocks", suite_blocks},
     {"notices", suite_notices},
     {"taking_back", suite_taking_back},
     {"log", suite_log},

@@ -15,7 +15,6 @@ void suite_tools_shutdown(void);
 void suite_offer(void);
 void suite_questions(void);
 void suite_questions_restarts(void);
-void suite_blocks(void);
 void suite_notices(void);
 void suite_taking_back(void);
 void suite_log(void);

@@ -580,24 +580,6 @@ void suite_questions_restarts(void) {
     CHECK(plue_tool_poll(id, NULL) == PLUE_UNKNOWN_TASK, "%s", plue_get_last_error());
 }
 
-/* An image of 10 MB arrives whole. */
-void suite_blocks(void) {
-    enum { BASE64 = 14 << 20 };
-    static const char start[] = "\"data\":\"";
-    char params[40];
-    char *json = NULL;
-    snprintf(params, sizeof params, "{\"letters\":%d}", BASE64);
-    int status = plue_tool_call("draw", params, NULL, &json);
-    CHECK(status == PLUE_OK && plue_get_last_result_flags() == PLUE_RESULT_BLOCKS, "%.200s", json);
-    const char *data = strstr(json, start);
-    size_t letters = data == NULL ? 0 : strspn(data + strlen(start), "A");
-    CHECK(letters == BASE64, "%zu letters", letters);
-    CHECK(contains(json, "\"metadata\":{\"file\":\"dot.gif\"}"), "its end");
-    plue_free_json(json);
-    plue_free_json(plue_tool_list());
-    CHECK(plue_get_last_result_flags() == 0, "%d", plue_get_last_result_flags());
-}
-
 /* ---------------------------------------------------------------------------------- notices */
 
 static void count(void *user_data) {

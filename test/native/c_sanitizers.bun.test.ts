@@ -49,7 +49,7 @@ const WAKES = "submit shared:5 race:50 stress:8:200:echo";
 /** Tests of odd hosts in which threads meet. */
 const RACES = "bad_starts grandchild refused start_race shutdown_race both_hostings " +
   "abort_of_start flood call_timeout unread_output bytes_in_flight withdrawn_call";
-const TOOLS_IN_C = "contract questions blocks tools tools_restarts tools_shutdown " +
+const TOOLS_IN_C = "contract questions tools tools_restarts tools_shutdown " +
   "questions_restarts notices taking_back log_left submit_restarts";
 
 function words(parts: string): string[] {

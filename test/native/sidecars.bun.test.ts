@@ -165,8 +165,7 @@ describe("a compiled sidecar", () => {
   withLibrary("passes the host suite, with tools of the module that the host names", async () => {
     await succeed(["node", join(ROOT, "scripts", "build_native.mjs"), "--sidecar"]);
     // It runs the same code as on Bun: what counts is that all of it is inside.
-    const parts =
-      "basic contract submit tools questions blocks log big abort stress:8:500:echo crash";
+    const parts = "basic contract submit tools questions log big abort stress:8:500:echo crash";
     await passSuite(join(BUILD, "plue-sidecar"), parts);
   });
 

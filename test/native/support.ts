@@ -80,7 +80,7 @@ export const RUNTIMES: { readonly [name: string]: readonly string[] } = {
 };
 
 /** The parts of the host suite that every runtime passes in both hostings, in about a second. */
-export const PARTS = "basic contract submit tools questions blocks notices big streaming abort " +
+export const PARTS = "basic contract submit tools questions notices big streaming abort " +
   "shared:10 metadata:2000 race:30 stress:8:500:echo grace";
 /** The same with larger numbers, for the fastest runtime. */
 export const MORE_PARTS = "shared:20 metadata:20000 race:100 cancellation taking_back " +

@@ -63,13 +63,14 @@ const PLACE = {
 const WHO = { type: "object", properties: { who: { type: "string" } } } as const;
 
 /** The members of the results of `draw` and `look_alike`. */
-function dot(data: string) {
-  return {
-    content: [{ type: "text", text: "A dot." }, { type: "image", data, mimeType: "image/gif" }],
-    metadata: { file: "dot.gif" },
-    structuredContent: { dots: 1 },
-  } as const;
-}
+const DOT = {
+  content: [
+    { type: "text", text: "A dot." },
+    { type: "image", data: "R0lG", mimeType: "image/gif" },
+  ],
+  metadata: { file: "dot.gif" },
+  structuredContent: { dots: 1 },
+} as const;
 
 const tools = [
   defineTool({
@@ -133,17 +134,16 @@ const tools = [
   }),
   defineTool({
     name: "draw",
-    description: "Returns blocks: a text, and an image of so many letters of base64.",
-    parameters: { type: "object", properties: { letters: { type: "integer", minimum: 0 } } },
-    execute({ letters }) {
-      const { content, ...more } = dot(letters === undefined ? "R0lG" : "A".repeat(letters));
+    description: "Returns blocks: a text, and an image.",
+    execute() {
+      const { content, ...more } = DOT;
       return ToolResult.blocks(content, more);
     },
   }),
   defineTool({
     name: "look_alike",
     description: "Returns a value that has the form of blocks.",
-    execute: () => dot("R0lG"),
+    execute: () => DOT,
   }),
   defineTool({
     name: "locate",
@@ -231,22 +231,6 @@ const tools = [
     },
   }),
   defineTool({
-    name: "stream",
-    description: "Sends progress, and yields n numbers.",
-    parameters: {
-      type: "object",
-      properties: { n: { type: "integer", minimum: 0 } },
-      required: ["n"],
-    },
-    async *execute({ n }, { progress }) {
-      for (let i = 0; i < n; i++) {
-        progress(i, n);
-        yield i;
-      }
-      return { n };
-    },
-  }),
-  defineTool({
     name: "big",
     description: "Returns a string of n letters.",
     parameters: {
@@ -287,15 +271,6 @@ const tools = [
     execute: () => ({ pid: process.pid }),
   }),
   defineTool({
-    name: "memory",
-    description: "Says how much memory that process has.",
-    parameters: { type: "object", properties: { gc: { type: "boolean" } } },
-    execute({ gc = false }) {
-      if (gc) collectGarbage();
-      return { rss: process.memoryUsage().rss };
-    },
-  }),
-  defineTool({
     name: "error_key",
     description: "Succeeds with an object that looks like a failure.",
     execute: () => ({ error: "not one" }),
@@ -333,12 +308,3 @@ export const dispatch: ToolDispatcherOptions = {
   // With a fixed key, tickets outlive a sidecar.
   tickets: sealedTickets({ keys: [new Uint8Array(32).fill(7)], store: memoryCallStore() }),
 };
-
-function collectGarbage(): void {
-  const { Bun: bun, gc } = globalThis as {
-    readonly Bun?: { gc(force: boolean): void };
-    readonly gc?: () => void;
-  };
-  if (bun !== undefined) bun.gc(true);
-  else gc?.();
-}

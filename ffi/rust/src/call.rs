@@ -21,8 +21,10 @@ type Outcome = Result<Answer, Error>;
 /// The result of a call: its JSON, and what else there is to know of it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Answer {
-    json: String,
-    flags: c_int,
+    /// The JSON, to which an answer also dereferences.
+    pub json: String,
+    /// The `PLUE_RESULT_...` of the result.
+    pub flags: c_int,
 }
 
 impl Answer {
@@ -30,11 +32,6 @@ impl Answer {
     /// that only looks like that is a value.
     pub fn has_blocks(&self) -> bool {
         self.flags & PLUE_RESULT_BLOCKS != 0
-    }
-
-    /// The `PLUE_RESULT_...` of the result.
-    pub fn flags(&self) -> c_int {
-        self.flags
     }
 }
 
@@ -49,12 +46,6 @@ impl Deref for Answer {
 impl PartialEq<&str> for Answer {
     fn eq(&self, json: &&str) -> bool {
         self.json == *json
-    }
-}
-
-impl From<Answer> for String {
-    fn from(answer: Answer) -> String {
-        answer.json
     }
 }
 

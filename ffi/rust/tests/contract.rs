@@ -57,10 +57,6 @@ fn end(outcome: Result<(String, c_int), Error>) {
     unsafe { contract_end(status, flags, c(&json).as_ptr(), c(&message).as_ptr()) }
 }
 
-fn parts(answer: Answer) -> (String, c_int) {
-    (answer.to_string(), answer.flags())
-}
-
 /// Dispatches until the future is ready.
 fn block_on<F: Future>(future: F) -> F::Output {
     struct Nothing;
@@ -100,6 +96,7 @@ unsafe extern "C" fn call(given: *const ContractCall) {
         signal.abort(&reason);
     }
     let call = call.signal(&signal).on_event(|json| contract_event(c(json).as_ptr()));
+    let parts = |answer: Answer| (answer.json, answer.flags);
     end(match (operation.as_str(), given.is_submitted) {
         ("start", _) => call.start_task().map(|state| (state, 0)),
         (_, true) => call.start().and_then(|pending| block_on(pending)).map(parts),

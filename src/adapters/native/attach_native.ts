@@ -9,8 +9,16 @@ import type { CallTasks } from "../../execute/durable/mod.ts";
 import { ToolDispatcher, type ToolDispatcherOptions } from "../../execute/mod.ts";
 import type { Registry } from "../../registry/mod.ts";
 import type { Selection } from "../../select/mod.ts";
-import { Guest, type GuestRuntime, type WakeKind } from "./guest.ts";
-import { guestRuntime, type Koffi } from "./guest_runtimes.ts";
+import {
+  type Closable,
+  type GuestLibrary,
+  type GuestRuntime,
+  guestRuntime,
+  type Koffi,
+  type WakeKind,
+} from "./guest_runtimes.ts";
+import { HostBridge } from "./host_bridge.ts";
+import type { NativeTools } from "./host_tools.ts";
 
 /** Options for {@linkcode attachNative}. */
 export interface AttachNativeOptions {
@@ -134,4 +142,141 @@ function pathOf(library: string | URL): string {
     throw new TypeError(`Cannot attach to "${url.href}": the library must be a file`);
   }
   return fileURLToPath(url);
+}
+
+/** The ABI that this side was written for. */
+const ABI_VERSION = 1;
+
+const BUFFER_BYTES = 256 * 1024;
+/** A larger buffer, grown for a large frame, is not reused. */
+const KEPT_BYTES = 1024 * 1024;
+
+/** The settings of a guest. */
+interface GuestSettings extends Pick<NativeAttachment, "wake"> {
+  readonly runtime: GuestRuntime;
+  readonly library: string;
+  readonly tools: NativeTools;
+  readonly keepAlive: boolean;
+}
+
+/** A runtime that owns its process, and serves the libplue in it. */
+export class Guest {
+  readonly #library: GuestLibrary;
+  readonly #bridge: HostBridge;
+  /** Calls `#drain` when frames are waiting. */
+  #waker: Closable | undefined;
+  #keptAlive: ReturnType<typeof setInterval> | undefined;
+  #buffer: Uint8Array = new Uint8Array(BUFFER_BYTES);
+  #isAttached = false;
+  #detaching: Promise<void> | undefined;
+
+  private constructor(library: GuestLibrary, { runtime, tools, keepAlive }: GuestSettings) {
+    this.#library = library;
+    this.#bridge = new HostBridge({
+      load: () => tools,
+      send: (frames) => this.#push(frames),
+      runtime: runtime.name,
+    });
+    // The wakers do not keep the process alive.
+    if (keepAlive) this.#keptAlive = setInterval(() => {}, 2 ** 31 - 1);
+  }
+
+  static async attach(settings: GuestSettings): Promise<Guest> {
+    const library = await settings.runtime.open(settings.library);
+    const version = library.plue_abi_version();
+    if (version !== ABI_VERSION) {
+      throw new Error(
+        `Cannot attach to "${settings.library}": it has ABI ${version}, not ${ABI_VERSION}`,
+      );
+    }
+    const guest = new Guest(library, settings);
+    try {
+      await guest.#attach(settings);
+    } catch (error) {
+      if (guest.#isAttached) await guest.detach();
+      clearInterval(guest.#keptAlive);
+      throw error;
+    }
+    return guest;
+  }
+
+  refresh(): void {
+    this.#bridge.refresh();
+  }
+
+  /**
+   * Fails the running calls, and serves no others, without waiting: for the end of the process or
+   * the worker.
+   */
+  leave(): void {
+    if (!this.#isAttached) return;
+    this.#isAttached = false;
+    this.#library.plue_guest_detach();
+    this.#bridge.close("The tools are detached from the host");
+  }
+
+  /** Detaches, and frees the callbacks of native threads. A second call waits for the same end. */
+  detach(): Promise<void> {
+    return this.#detaching ??= this.#detach();
+  }
+
+  async #attach({ runtime, library, wake }: GuestSettings): Promise<void> {
+    const callback = wake === "callback" ? runtime.callback?.(() => this.#drain()) : undefined;
+    const descriptor = this.#library.plue_guest_attach(callback?.pointer ?? null);
+    if (descriptor < 0) {
+      callback?.close();
+      throw new Error(
+        `Cannot attach to "${library}": a runtime is attached already, or no descriptor is left`,
+      );
+    }
+    this.#isAttached = true;
+    try {
+      this.#waker = callback ?? await runtime.watch(descriptor, () => this.#drain());
+    } catch (error) {
+      this.leave();
+      this.#library.close(descriptor);
+      throw error;
+    }
+    // The configuration is waiting: libplue does not wake for it.
+    this.#drain();
+  }
+
+  async #detach(): Promise<void> {
+    this.leave();
+    clearInterval(this.#keptAlive);
+    // A thread may be about to call the freed function. It may need this thread, so blocking could
+    // deadlock.
+    while (this.#library.plue_guest_wakers() > 0) await turn();
+    // Callbacks that were posted to this thread before still run.
+    await turn();
+    this.#waker?.close();
+  }
+
+  #drain(): void {
+    let isEmpty = false;
+    try {
+      while (this.#isAttached && !isEmpty) {
+        const count = this.#library.plue_guest_drain(this.#buffer, this.#buffer.length);
+        isEmpty = count === 0;
+        if (count < 0) this.#buffer = new Uint8Array(-count);
+        else if (count > 0) this.#bridge.receive(this.#buffer.subarray(0, count));
+      }
+    } finally {
+      // After an error, because libplue wakes again only after its queue was emptied.
+      if (!isEmpty && this.#isAttached) setTimeout(() => this.#drain(), 0);
+    }
+    if (this.#buffer.length > KEPT_BYTES) this.#buffer = new Uint8Array(BUFFER_BYTES);
+  }
+
+  #push(frames: Uint8Array): void {
+    // A response after the end has no receiver.
+    if (!this.#isAttached) return;
+    if (this.#library.plue_guest_push(frames, frames.length) !== 0) {
+      throw new Error("Cannot answer libplue: it takes a frame for malformed");
+    }
+  }
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 1));
 }

@@ -3,7 +3,6 @@
  * of bytes, put together from pieces, and written. `ffi/PROTOCOL.md` specifies them.
  */
 
-/** The protocol that this side speaks. */
 export const PROTOCOL_VERSION = 2;
 
 /** The contents of a yield frame, in its flags. */
@@ -18,7 +17,6 @@ export const YIELD = {
 /** The bytes before the text of a yield frame: two numbers. */
 export const YIELD_BYTES = 16;
 
-/** The bytes before a frame's payload. */
 const HEADER_BYTES = 16;
 
 /** The bytes of a frame's length, which it does not count. */
@@ -30,7 +28,6 @@ const MAX_FRAME_BYTES = 256 * 1024 * 1024;
 /** The length that represents NULL in a block of strings. */
 const NULL_STRING = 0xffff_ffff;
 
-/** The types of frames that libplue sends. */
 export const REQUEST = {
   execute: 1,
   abort: 2,
@@ -42,7 +39,6 @@ export const REQUEST = {
   yield: 8,
 } as const;
 
-/** The types of frames that the tools side sends. */
 export const REPLY = {
   result: 16,
   metadata: 17,
@@ -55,10 +51,8 @@ export const REPLY = {
   log: 24,
 } as const;
 
-/** One of {@linkcode REPLY}. */
 export type ReplyType = typeof REPLY[keyof typeof REPLY];
 
-/** The flags of frames. */
 export const FLAG = {
   /** Of an execute frame: the caller listens to metadata. */
   wantsMetadata: 1,
@@ -140,7 +134,6 @@ export function readNumbers(
   return [view.getFloat64(0, true), view.getFloat64(8, true)];
 }
 
-/** Text that is a payload, or a part of one. */
 export function readText(bytes: Uint8Array): string {
   return decoder.decode(bytes);
 }
@@ -203,7 +196,6 @@ export class FrameWriter {
     this.#maxBytes = maxBytes;
   }
 
-  /** The number of bytes to send. */
   get size(): number {
     return this.#used;
   }
@@ -315,7 +307,6 @@ export class FrameStream {
     this.#receive = receive;
   }
 
-  /** The number of stored bytes. */
   get waiting(): number {
     return this.#used;
   }

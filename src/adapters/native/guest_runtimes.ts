@@ -9,9 +9,59 @@
 import { Socket } from "node:net";
 import process from "node:process";
 import { once } from "../../tool/mod.ts";
-import type { Closable, GuestLibrary, GuestRuntime, WakeCallback } from "./guest.ts";
 
-/** The part of Bun that this file uses. */
+/** How libplue wakes the runtime when frames are waiting: by a callback, or by a byte to read. */
+export type WakeKind = "callback" | "fd";
+
+/** The functions of `plue_guest.h`, and libc's `close`, as foreign functions of the runtime. */
+export interface GuestLibrary {
+  plue_abi_version(): number;
+  /**
+   * Attaches this thread's runtime: 0 or a descriptor, or -1 if there is one already.
+   *
+   * @param wake The pointer of a {@linkcode WakeCallback}, or `null`.
+   */
+  plue_guest_attach(wake: unknown): number;
+  /** Reads frames. Returns their size in bytes, or the negated required size. */
+  plue_guest_drain(buffer: Uint8Array, capacity: number): number;
+  /** Writes frames. Returns 0, or -1 if one is malformed. */
+  plue_guest_push(frames: Uint8Array, length: number): number;
+  plue_guest_detach(): void;
+  /** The number of threads that are about to call the callback. */
+  plue_guest_wakers(): number;
+  /** Closes an unused descriptor of `plue_guest_attach`. */
+  close(descriptor: number): number;
+}
+
+/** A function that any thread may call, and that runs in this runtime's thread. */
+export interface WakeCallback {
+  /** Its value as an argument of the runtime's foreign functions. */
+  readonly pointer: unknown;
+  close(): void;
+}
+
+/** Something to stop. */
+export interface Closable {
+  close(): void;
+}
+
+export interface GuestRuntime {
+  readonly name: string;
+  /** The ways to wake it, best first. */
+  readonly wakes: readonly WakeKind[];
+  /** Reads a C string; absent on Node. */
+  textAt?(pointer: unknown): string;
+  /** Loads the library. Loading it again returns the same object. */
+  open(path: string): GuestLibrary | Promise<GuestLibrary>;
+  /** Creates a callback for other threads, if `wakes` contains `"callback"`. */
+  callback?(run: () => void): WakeCallback;
+  /**
+   * Calls `run` whenever a descriptor is readable. It takes over the descriptor unless it throws.
+   * That alone does not keep the process alive.
+   */
+  watch(descriptor: number, run: () => void): Closable | Promise<Closable>;
+}
+
 interface BunRuntime {
   readonly version: string;
   connect(options: {
@@ -20,7 +70,6 @@ interface BunRuntime {
   }): Promise<{ end(): void; unref(): void }>;
 }
 
-/** The part of `bun:ffi` that this file uses. */
 interface BunFfi {
   dlopen(path: string, symbols: object): { readonly symbols: Libplue };
   readonly CString: new (pointer: unknown) => { toString(): string };
@@ -30,14 +79,13 @@ interface BunFfi {
   ) => { readonly ptr: unknown; close(): void };
 }
 
-/** The part of Deno that this file uses. */
 interface DenoRuntime {
   readonly version: { readonly deno: string };
   dlopen(path: string, symbols: object): { readonly symbols: Libplue };
   readonly UnsafePointerView: { getCString(pointer: unknown): string };
 }
 
-/** The part of koffi that this file uses. */
+/** The part of the package koffi that plue uses. */
 export interface Koffi {
   load(path: string): { func(prototype: string): (...args: unknown[]) => unknown };
 }
@@ -83,7 +131,6 @@ interface RuntimeGlobals {
   readonly Deno?: DenoRuntime;
 }
 
-/** This runtime as a guest. Node needs koffi. */
 export async function guestRuntime(koffi: Koffi | undefined): Promise<GuestRuntime> {
   // No set of types has all three runtimes.
   const { Bun: bun, Deno: deno } = globalThis as unknown as RuntimeGlobals;
@@ -122,7 +169,6 @@ export function hasSoundCallbacks(version: string): boolean {
   return major > 1 || (major === 1 && minor >= 4);
 }
 
-/** Deno as a guest. */
 export function denoGuest(deno: DenoRuntime): GuestRuntime {
   const symbols = symbolsOf((result, parameters) => ({ result, parameters }));
   return {

@@ -35,7 +35,6 @@ import {
 } from "./host_tools.ts";
 import { Replies } from "./replies.ts";
 
-/** Options for {@linkcode HostBridge}. */
 export interface HostBridgeOptions {
   /**
    * Gives the tools for a configuration.
@@ -55,7 +54,6 @@ export interface HostBridgeOptions {
   onLargeCall?(): void;
   /** Repeats something; by default with a timer that keeps no process alive. */
   readonly tick?: Ticker;
-  /** Tells the time, in milliseconds. */
   readonly now?: () => number;
 }
 
@@ -89,7 +87,6 @@ export class HostBridge {
   readonly #options: HostBridgeOptions;
   readonly #replies: Replies;
   readonly #functions: HostFunctions;
-  /** The controller of each running call, by the call's id. */
   readonly #running: Map<number, AbortController> = new Map();
   /** The running calls that carry an abort signal, by the signal's id. */
   readonly #carriers: Map<number, Set<number>> = new Map();
@@ -112,7 +109,6 @@ export class HostBridge {
     });
   }
 
-  /** The number of running calls. */
   get running(): number {
     return this.#running.size;
   }
@@ -219,7 +215,6 @@ export class HostBridge {
     this.#options.onFailed?.();
   }
 
-  /** Lets go of the last configuration. */
   #release(): void {
     const tools = this.#tools;
     if (tools instanceof HostTools) tools.close();
@@ -382,7 +377,6 @@ function isAborted(value: unknown): value is AbortedEvent {
     typeof value["message"] === "string";
 }
 
-/** Adds the host's reason to the failure of an aborted call. */
 function withReason<Failure extends { readonly message: string }>(
   failure: Failure,
   { aborted, reason }: AbortSignal,

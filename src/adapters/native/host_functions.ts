@@ -43,7 +43,6 @@ const GONE = ToolResult.error("unavailable", "The program that runs the tool has
 /** The number of the host's function that answers questions. */
 const ASK = 0;
 
-/** One call of a function of the host. */
 interface Invocation {
   /** The tool; questions have none. */
   readonly context: ToolContext | undefined;
@@ -53,17 +52,13 @@ interface Invocation {
   readonly output: unknown[];
   result: unknown;
   hasEnded: boolean;
-  /** Wakes the tool. */
   wake: () => void;
 }
 
-/** The tools of one host. */
 export class HostFunctions {
   readonly #replies: Replies;
   readonly #log: (error: unknown) => void;
-  /** Definitions by the host's numbers. */
   readonly #definitions: Map<number, ToolDefinition> = new Map();
-  /** The ids of registered tools, by the host's numbers. */
   readonly #registered: Map<number, string> = new Map();
   readonly #invocations: Map<number, Invocation> = new Map();
   #registry: Registry | undefined;
@@ -129,7 +124,6 @@ export class HostFunctions {
     this.#invocations.clear();
   }
 
-  /** True if the host has no tools. */
   get isEmpty(): boolean {
     return this.#registered.size === 0;
   }
@@ -262,7 +256,6 @@ function end(invocation: Invocation, result: unknown): void {
   invocation.wake();
 }
 
-/** Parses a result. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);

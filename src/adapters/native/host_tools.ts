@@ -28,9 +28,7 @@ import type { BridgeFailureCode } from "./replies.ts";
 
 /* ---- config_json ---- */
 
-/** The contents of `config_json`. */
 interface NativeConfig {
-  /** Which tools the host sees. */
   readonly selection: Selection;
   /** The options of the bridge through which the host has the tools; absent: it has no bridge. */
   readonly bridge?: ToolBridgeOptions;
@@ -89,14 +87,12 @@ function wrong(problem: string, cause?: unknown): NativeConfigError {
 
 /* ---- the tools of a host ---- */
 
-/** All tools of this side. */
 export interface NativeTools {
   readonly registry: Registry;
   /** Runs the calls. It is given the host's toolset. */
   readonly dispatcher: ToolDispatcher;
   /** The selection of tools that hosts may use, independent of their configuration. */
   readonly selection?: Selection | undefined;
-  /** Stores tasks. */
   readonly tasks?: CallTasks | undefined;
 }
 
@@ -135,7 +131,6 @@ function configure(registry: Registry, configs: Readonly<Record<string, unknown>
   return giveBack;
 }
 
-/** The current tools of one configuration. */
 export class HostTools {
   readonly #tools: NativeTools;
   readonly #config: NativeConfig;
@@ -194,12 +189,10 @@ export class HostTools {
     return this.#tools.registry;
   }
 
-  /** Stores tasks; `undefined` if the tools have none. */
   get tasks(): CallTasks | undefined {
     return this.#tools.tasks;
   }
 
-  /** Runs calls of the current tools. */
   get dispatcher(): ToolDispatcher {
     this.#follow();
     return this.#dispatcher;
@@ -292,7 +285,6 @@ export const OPERATION = {
   answerTask: 5,
 } as const;
 
-/** A failure outside of the dispatcher. */
 export interface Refusal {
   readonly code: BridgeFailureCode;
   readonly message: string;

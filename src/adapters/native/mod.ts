@@ -8,7 +8,6 @@
 
 export { attachNative, type AttachNativeOptions, type NativeAttachment } from "./attach_native.ts";
 export { findLibplue, type FindLibplueOptions, type Libplue } from "./find_libplue.ts";
-export type { WakeKind } from "./guest.ts";
-export type { Koffi } from "./guest_runtimes.ts";
+export type { Koffi, WakeKind } from "./guest_runtimes.ts";
 export { runSidecar, type SidecarOptions } from "./run_sidecar.ts";
 export type { ToolsModule } from "./tools_module.ts";

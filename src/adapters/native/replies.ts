@@ -6,7 +6,6 @@
 import type { FailureCode, ToolFailure, ToolResult, ToolSuccess } from "../../tool/mod.ts";
 import { FLAG, FrameWriter, REPLY, type ReplyType, STATUS_SHIFT } from "./frames.ts";
 
-/** Codes of failures between libplue and the dispatcher. */
 export type BridgeFailureCode =
   | "invalid_argument"
   | "runtime_unavailable"
@@ -46,7 +45,6 @@ export function flagsOf({ blocks, truncated, replayed, repaired }: ToolSuccess):
   return (blocks ? 1 : 0) | (truncated ? 2 : 0) | (replayed ? 4 : 0) | (repaired ? 8 : 0);
 }
 
-/** A failure, as the host receives it. */
 interface Failure {
   readonly error: FailureCode | BridgeFailureCode;
   readonly message: string;
@@ -120,7 +118,6 @@ export class Replies {
     this.#failure(call, { error: code, message });
   }
 
-  /** Sends the waiting replies. */
   flush(): void {
     this.#flushing = false;
     this.#writer.flush(this.#send);

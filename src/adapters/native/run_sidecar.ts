@@ -219,7 +219,6 @@ export class BunSidecarSocket implements SidecarSocket {
   }
 }
 
-/** The events of a sidecar's socket. */
 export interface SidecarSocketEvents {
   /** Something has arrived. Valid until it returns. */
   data(bytes: Uint8Array): void;
@@ -227,7 +226,6 @@ export interface SidecarSocketEvents {
   end(): void;
 }
 
-/** The socket. */
 export interface SidecarSocket {
   /** Sends. The bytes are copied where they must wait. */
   write(bytes: Uint8Array): void;
@@ -235,23 +233,17 @@ export interface SidecarSocket {
   end(then: () => void): void;
 }
 
-/** The functions of a sidecar's process. */
 export interface SidecarProcess {
-  /** Name and version of the runtime, for people. */
   readonly runtime: string;
   /** Opens the socket to the host. No event is sent before this returns. */
   open(events: SidecarSocketEvents): SidecarSocket;
-  /** Gives the tools. */
   load(module: string | undefined): Promise<NativeTools>;
-  /** Ends the process. */
   exit(code: number): void;
   /** Frees the memory of a large call. Otherwise several calls of 100 MB would add up. */
   collectGarbage(): void;
-  /** Writes what went wrong to the log. */
   log(error: unknown): void;
 }
 
-/** The exit codes of the process. */
 export const EXIT = { done: 0, failed: 1, notAHost: 2 } as const;
 
 /** The maximum time to dispose of the tools after the host has disconnected. */

@@ -47,7 +47,6 @@ export async function loadTools(
   );
 }
 
-/** The tools of a module that has been loaded. */
 function toolsOf(module: ToolsModule): NativeTools {
   const { registry, transactions, dispatch, selection, tasks } = module;
   const dispatcher = new ToolDispatcher(registry, {

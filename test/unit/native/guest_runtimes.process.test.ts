@@ -2,10 +2,10 @@ import { assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
 import { describe, it } from "bun:test";
 import {
   denoGuest,
+  type GuestLibrary,
   hasSoundCallbacks,
   nodeGuest,
 } from "../../../src/adapters/native/guest_runtimes.ts";
-import type { GuestLibrary } from "../../../src/adapters/native/guest.ts";
 
 /** Calls every function. */
 function useAll(library: GuestLibrary): unknown[] {

@@ -1,7 +1,8 @@
 import { assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import { Guest, type GuestLibrary, type GuestRuntime } from "../../../src/adapters/native/guest.ts";
+import { Guest } from "../../../src/adapters/native/attach_native.ts";
 import { REQUEST } from "../../../src/adapters/native/frames.ts";
+import type { GuestLibrary, GuestRuntime } from "../../../src/adapters/native/guest_runtimes.ts";
 import { fakeRegistry, fakeTool } from "../registry/fakes.ts";
 import { call, frame, readReplies, type Reply, settle, strings, toolsOfRegistry } from "./fakes.ts";
 
