@@ -104,14 +104,18 @@ size_t plue_frame_strings_size(const char *const *strings, size_t count) {
     return size;
 }
 
-struct plue_frame *plue_frame_of_strings(enum plue_frame_type type, uint8_t flags, uint64_t id,
-                                         size_t before, const char *const *strings, size_t count) {
+struct plue_frame *plue_frame_of(enum plue_frame_type type, uint8_t flags, uint64_t id,
+                                 const uint64_t *numbers, size_t number_count,
+                                 const char *const *strings, size_t count) {
+    size_t before = sizeof *numbers * number_count;
     size_t size = PLUE_FRAME_HEADER + before + plue_frame_strings_size(strings, count);
     struct plue_frame *frame = frame_of_length(type, flags, id, size);
     if (frame == NULL) {
         return NULL;
     }
-    memset(frame->bytes + PLUE_FRAME_HEADER, 0, before);
+    for (size_t i = 0; i < number_count; i++) {
+        write_u64(frame->bytes + PLUE_FRAME_HEADER + sizeof *numbers * i, numbers[i]);
+    }
     uint8_t *lengths = frame->bytes + PLUE_FRAME_HEADER + before;
     uint8_t *text = lengths + 4 * count;
     for (size_t i = 0; i < count; i++) {
@@ -123,20 +127,6 @@ struct plue_frame *plue_frame_of_strings(enum plue_frame_type type, uint8_t flag
         write_u32(lengths + 4 * i, (uint32_t)length);
         memcpy(text, strings[i], length);
         text += length;
-    }
-    return frame;
-}
-
-void plue_frame_write_u64(struct plue_frame *frame, size_t at, uint64_t value) {
-    write_u64(frame->bytes + PLUE_FRAME_HEADER + at, value);
-}
-
-struct plue_frame *plue_frame_of_call(uint8_t flags, uint64_t signal,
-                                      const char *const strings[4]) {
-    struct plue_frame *frame =
-        plue_frame_of_strings(PLUE_FRAME_EXEC, flags, 0, sizeof signal, strings, 4);
-    if (frame != NULL) {
-        plue_frame_write_u64(frame, 0, signal);
     }
     return frame;
 }

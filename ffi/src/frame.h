@@ -83,21 +83,16 @@ struct plue_frame *plue_frame_new(enum plue_frame_type type, uint8_t flags, uint
 /* The number of bytes that a block of `count` strings has. */
 size_t plue_frame_strings_size(const char *const *strings, size_t count);
 
-/* A frame with `before` zeroed bytes, and then a block of strings, some of which may be NULL. NULL
- * when out of memory. */
-struct plue_frame *plue_frame_of_strings(enum plue_frame_type type, uint8_t flags, uint64_t id,
-                                         size_t before, const char *const *strings, size_t count);
-
-/* A frame of a call, whose id is set when it is sent. `signal` is the id of its abort signal. */
-struct plue_frame *plue_frame_of_call(uint8_t flags, uint64_t signal, const char *const strings[4]);
+/* A frame with numbers, and then a block of strings, some of which may be NULL. NULL when out of
+ * memory. The frame of a call gets its id when it is sent. */
+struct plue_frame *plue_frame_of(enum plue_frame_type type, uint8_t flags, uint64_t id,
+                                 const uint64_t *numbers, size_t number_count,
+                                 const char *const *strings, size_t count);
 
 struct plue_backlog *plue_backlog_new(void); /* NULL when out of memory */
 void plue_backlog_release(struct plue_backlog *backlog);
 /* Counts the frame until it is freed. Returns false if others wait and it would be too much with them. */
 bool plue_backlog_add(struct plue_backlog *backlog, struct plue_frame *frame, size_t most);
-
-/* Writes a number into the payload, `at` bytes from its beginning. */
-void plue_frame_write_u64(struct plue_frame *frame, size_t at, uint64_t value);
 
 void plue_frame_set_id(struct plue_frame *frame, uint64_t id);
 

@@ -99,12 +99,7 @@ static bool remove_tool(const struct plue_host_tool *tool) PLUE_LOCKED {
 
 static struct plue_frame *register_frame(const struct plue_host_tool *tool, uint8_t flags) {
     const char *strings[] = {tool->definition};
-    struct plue_frame *frame =
-        plue_frame_of_strings(PLUE_FRAME_REGISTER, flags, 0, sizeof tool->number, strings, 1);
-    if (frame != NULL) {
-        plue_frame_write_u64(frame, 0, tool->number);
-    }
-    return frame;
+    return plue_frame_of(PLUE_FRAME_REGISTER, flags, 0, &tool->number, 1, strings, 1);
 }
 
 struct plue_frame *plue_host_tools_frames(uint64_t generation) {
@@ -195,12 +190,7 @@ static struct plue_outcome answer_to(struct plue_frame *frame) PLUE_UNLOCKED {
 }
 
 static struct plue_frame *unregister_frame(const struct plue_host_tool *tool) {
-    struct plue_frame *frame = plue_frame_of_strings(PLUE_FRAME_UNREGISTER, 0, 0,
-                                                     sizeof tool->number, NULL, 0);
-    if (frame != NULL) {
-        plue_frame_write_u64(frame, 0, tool->number);
-    }
-    return frame;
+    return plue_frame_of(PLUE_FRAME_UNREGISTER, 0, 0, &tool->number, 1, NULL, 0);
 }
 
 /* Removes the tool of a failed registration from the tools side. It may be there: a sidecar that
@@ -374,16 +364,12 @@ static struct plue_frame *yield_frame(const struct plue_invocation *invocation, 
         text = repaired == NULL ? "" : repaired;
     }
     const char *strings[] = {text};
+    const uint64_t numbers[] = {first, second};
     struct plue_frame *frame = NULL;
     if (strlen(text) <= PLUE_FRAME_MAX - 2 * PLUE_EXEC_OVERHEAD) {
-        frame = plue_frame_of_strings(PLUE_FRAME_YIELD, kind, invocation->id, 2 * sizeof first,
-                                      strings, 1);
+        frame = plue_frame_of(PLUE_FRAME_YIELD, kind, invocation->id, numbers, 2, strings, 1);
     }
     free(repaired);
-    if (frame != NULL) {
-        plue_frame_write_u64(frame, 0, first);
-        plue_frame_write_u64(frame, sizeof first, second);
-    }
     return frame;
 }
 

@@ -56,8 +56,8 @@ struct plue_frame *plue_peer_configure(struct plue_peer *peer) {
         return NULL;
     }
     const char *strings[] = {module, plue_settings.config_json};
-    struct plue_frame *frame = plue_frame_of_strings(
-        PLUE_FRAME_CONFIG, PLUE_PROTOCOL_VERSION, peer->configuration, 0, strings, 2);
+    struct plue_frame *frame = plue_frame_of(
+        PLUE_FRAME_CONFIG, PLUE_PROTOCOL_VERSION, peer->configuration, NULL, 0, strings, 2);
     free(module);
     if (frame == NULL) {
         return NULL;

@@ -54,43 +54,37 @@ __attribute__((constructor(101))) static void look_for_valgrind(void) {
     is_in_valgrind = preloaded != NULL && strstr(preloaded, "/vgpreload_") != NULL;
 }
 
-bool plue_is_observed(void) {
-    return is_in_valgrind || __tsan_init != NULL;
-}
-
-#else
-
-bool plue_is_observed(void) {
-    return false;
-}
-
 #endif
 
+bool plue_is_observed(void) {
+#if defined(__linux__)
+    return is_in_valgrind || __tsan_init != NULL;
+#else
+    return false;
+#endif
+}
+
 #if defined(__linux__) && !defined(__SANITIZE_THREAD__)
+#define ORDERS_FOR_TSAN
+#endif
 
 void plue_order_release(const void *address) {
+    (void)address;
+#if defined(ORDERS_FOR_TSAN)
     if (__tsan_release != NULL) {
         __tsan_release((void *)(uintptr_t)address);
     }
+#endif
 }
 
 void plue_order_acquire(const void *address) {
+    (void)address;
+#if defined(ORDERS_FOR_TSAN)
     if (__tsan_acquire != NULL) {
         __tsan_acquire((void *)(uintptr_t)address);
     }
-}
-
-#else
-
-void plue_order_release(const void *address) {
-    (void)address;
-}
-
-void plue_order_acquire(const void *address) {
-    (void)address;
-}
-
 #endif
+}
 
 bool plue_was_last(atomic_uint *references) {
     plue_order_release(references);
@@ -147,7 +141,15 @@ static void wait_until(struct spot *spot, uint64_t at_ms) {
 #endif
 }
 
-static void sleep_on_spot(atomic_uint *word, unsigned value, uint64_t at_ms) {
+void plue_park(atomic_uint *word, unsigned value, uint64_t at_ms) {
+#if defined(HAS_FUTEX)
+    if (!plue_is_observed()) {
+        struct timespec at = {(time_t)(at_ms / 1000), (long)(at_ms % 1000) * 1000000};
+        syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value,
+                at_ms == PLUE_NEVER_MS ? NULL : &at, NULL, FUTEX_BITSET_MATCH_ANY);
+        return;
+    }
+#endif
     struct spot *spot = spot_of(word);
     pthread_mutex_lock(&spot->mutex);
     if (atomic_load(word) != value) {
@@ -160,44 +162,19 @@ static void sleep_on_spot(atomic_uint *word, unsigned value, uint64_t at_ms) {
     pthread_mutex_unlock(&spot->mutex);
 }
 
-static void wake_spot(const atomic_uint *word) {
+void plue_unpark(const atomic_uint *word) {
+#if defined(HAS_FUTEX)
+    /* Valgrind takes the address of a word that is gone for an error. */
+    if (!plue_is_observed()) {
+        syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+        return;
+    }
+#endif
     struct spot *spot = spot_of(word);
     pthread_mutex_lock(&spot->mutex);
     pthread_mutex_unlock(&spot->mutex);
     pthread_cond_broadcast(&spot->condition);
 }
-
-#if defined(HAS_FUTEX)
-
-void plue_park(atomic_uint *word, unsigned value, uint64_t at_ms) {
-    struct timespec at = {(time_t)(at_ms / 1000), (long)(at_ms % 1000) * 1000000};
-    if (plue_is_observed()) {
-        sleep_on_spot(word, value, at_ms);
-        return;
-    }
-    syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, at_ms == PLUE_NEVER_MS ? NULL : &at,
-            NULL, FUTEX_BITSET_MATCH_ANY);
-}
-
-void plue_unpark(const atomic_uint *word) {
-    if (plue_is_observed()) {
-        wake_spot(word); /* valgrind takes the address of a word that is gone for an error */
-        return;
-    }
-    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-}
-
-#else
-
-void plue_park(atomic_uint *word, unsigned value, uint64_t at_ms) {
-    sleep_on_spot(word, value, at_ms);
-}
-
-void plue_unpark(const atomic_uint *word) {
-    wake_spot(word);
-}
-
-#endif
 
 int plue_cancellation_off(void) {
     int state = PTHREAD_CANCEL_ENABLE;

@@ -120,8 +120,8 @@ struct plue_frame *plue_call_frame(const struct plue_request *request,
     uint8_t flags = context->metadata_callback == NULL ? 0 : PLUE_EXEC_WANTS_METADATA;
     flags |= (uint8_t)(request->operation << PLUE_EXEC_OPERATION_SHIFT);
     flags |= plue_questions_are_answered() ? PLUE_EXEC_ANSWERS_QUESTIONS : 0;
-    struct plue_frame *frame =
-        plue_frame_of_call(flags, plue_abort_id(context->abort_signal), texts);
+    const uint64_t signal = plue_abort_id(context->abort_signal);
+    struct plue_frame *frame = plue_frame_of(PLUE_FRAME_EXEC, flags, 0, &signal, 1, texts, 4);
     if (frame == NULL) {
         *failure = plue_outcome_out_of_memory();
     }

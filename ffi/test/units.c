@@ -107,7 +107,8 @@ static void test_prefix(void) {
 
 static void test_frames(void) {
     static const char *const strings[4] = {"t", "{}", NULL, ""};
-    struct plue_frame *frame = plue_frame_of_call(1, UINT64_C(0x1122334455667788), strings);
+    const uint64_t signal = UINT64_C(0x1122334455667788);
+    struct plue_frame *frame = plue_frame_of(PLUE_FRAME_EXEC, 1, 0, &signal, 1, strings, 4);
     static const uint8_t expected[] = {
         39, 0, 0, 0, 1, 1, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22,
         0x11, 1, 0, 0, 0, 2, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0, 't', '{', '}',

@@ -236,40 +236,17 @@ const LIMIT_MS = 120_000 + SOAK * 1_000;
 /** The limit of what compiles, installs, or runs under an instrument. */
 export const LONG_LIMIT_MS: number = LIMIT_MS + 360_000;
 
-/** The system's information about a thread; "" if it does not. */
-function fact(id: number, thread: string, name: string): string {
-  try {
-    return readFileSync(`/proc/${id}/task/${thread}/${name}`, "utf8").trim();
-  } catch {
-    return "";
-  }
-}
-
-/** The threads of a process; none where the system does not list them. */
-function threads(id: number): string[] {
-  const folder = `/proc/${id}/task`;
-  return existsSync(folder) ? readdirSync(folder) : [];
-}
-
-/** A process and its descendants. */
+/** A process and its descendants; alone if it has ended, or the system does not list them. */
 function family(id: number): number[] {
-  const children = threads(id).flatMap((thread) =>
-    fact(id, thread, "children").split(" ").filter((child) => child !== "").map(Number)
-  );
-  return [id, ...children.flatMap(family)];
-}
-
-/** The stacks of a process's threads, by gdb or from Linux. */
-function stacks(id: number): string {
-  const gdb = ["-p", String(id), "-batch", "-ex", "thread apply all backtrace 16"];
-  const { status, stdout } = spawnSync("gdb", gdb, { encoding: "utf8", timeout: 30_000 });
-  if (status === 0) return stdout;
-  return threads(id).map((thread) => {
-    const facts = ["comm", "wchan", "syscall", "stack"];
-    return `thread ${thread}: ${
-      facts.map((name) => `${name} ${fact(id, thread, name)}`).join(", ")
-    }`;
-  }).join("\n");
+  try {
+    const folder = `/proc/${id}/task`;
+    const lists = readdirSync(folder)
+      .map((thread) => readFileSync(join(folder, thread, "children"), "utf8"));
+    const children = lists.join(" ").split(" ").filter((child) => child !== "").map(Number);
+    return [id, ...children.flatMap(family)];
+  } catch {
+    return [id];
+  }
 }
 
 /** Runs a program to its end, and ends it with everything that it started if it hangs. */
@@ -288,10 +265,8 @@ export function run(
     let stderr = "";
     const timer = setTimeout(() => {
       if (child.pid === undefined) return;
-      const processes = family(child.pid);
-      stderr += processes.map((id) => `\nprocess ${id}:\n${stacks(id)}`).join("");
       stderr += `\nstopped: it ran longer than ${limitMs} ms`;
-      for (const id of processes) kill(id);
+      for (const id of family(child.pid)) kill(id);
       kill(-child.pid);
       // A process that has left both would keep them open.
       child.stdout.destroy();

@@ -24,13 +24,6 @@ describe("writeToolList()", () => {
     assertEquals(new Set(Object.keys(JSON.parse(text))), new Set(ids));
   });
 
-  it("is in the order of the names, by code units, for a registry's tools", () => {
-    const ids = ["b", "a.b", "2", "10", "a:b", "B", "a"];
-    const { tools } = fakeRegistry({ tools: ids.map((id) => fakeTool(id)) });
-    const names = [...writeToolList(tools).matchAll(/"([^"]+)":\{"name"/g)].map(([, name]) => name);
-    assertEquals(names, ["10", "2", "B", "a", "a.b", "a:b", "b"]);
-  });
-
   it("contains the data that a host needs to show and call a tool", () => {
     const tool = fakeTool("a", {
       title: "A",
