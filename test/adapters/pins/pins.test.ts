@@ -324,20 +324,4 @@ describe("toolPins()", () => {
       assertThrows(() => toolPins(store as never, options), Error, message);
     });
   }
-
-  it("ignores what its hook throws", async () => {
-    const { next } = imports(memoryStore(), {
-      firstImport: "hold",
-      onHeld() {
-        throw new Error("broken");
-      },
-    });
-    assertEquals((await next(READ)).held.length, 1);
-    // A hook may be async, since its answer is not wanted.
-    const rejecting = imports(memoryStore(), {
-      firstImport: "hold",
-      onHeld: () => Promise.reject(new Error("broken")) as unknown as undefined,
-    });
-    assertEquals((await rejecting.next(READ)).held.length, 1);
-  });
 });

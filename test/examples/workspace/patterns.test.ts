@@ -80,35 +80,12 @@ describe("regexFinder()", () => {
     }
   });
 
-  it("searches a shorter text with a larger pattern", () => {
-    const attack = regexFinder(`(${"a?".repeat(490)})*b`, true);
-    const usual = regexFinder("\\b(TODO|FIXME)\\b", false);
-    assert(attack.size * attack.maxLength <= 100_000, `${attack.size} x ${attack.maxLength}`);
-    assert(attack.maxLength >= 100);
-    assert(usual.maxLength >= 5_000);
-  });
-
-  for (
-    const [pattern, message] of [
-      ["(a", 'missing closing ): "(a"'],
-      ["a)", 'unexpected ): "a)"'],
-      ["[a", 'missing closing ]: "[a"'],
-      ["*a", 'missing argument to repetition operator: "*"'],
-      ["a**", 'invalid nested repetition operator: "**"'],
-      ["a{3,2}", 'invalid repeat count: "{3,2}"'],
-      ["[z-a]", 'invalid character class range: "z-a"'],
-      ["\\", "trailing backslash"],
-      ["(a)\\1", 'invalid escape sequence: "\\1"'],
-      ["(?=a)", 'invalid or unsupported Perl syntax: "(?="'],
-      ["((a{99}){99}){99}", "invalid repeat count"],
-      ["a{9999}", "invalid repeat count"],
-      ["a{600}b{600}", "repeats too much"],
-      [`(?:${"[a-c]x".repeat(160)}){1000}`, "repeats too much"],
-      [`((${"ab".repeat(450)}{10}){10}){10}`, "repeats too much"],
-      ["a".repeat(1_001), "at most 1000 characters"],
-      ["\\u{110000}", "invalid escape sequence"],
-    ] as const
-  ) {
+  const long: readonly (readonly [string, string])[] = [
+    [`(?:${"[a-c]x".repeat(160)}){1000}`, "repeats too much"],
+    [`((${"ab".repeat(450)}{10}){10}){10}`, "repeats too much"],
+    ["a".repeat(1_001), "at most 1000 characters"],
+  ];
+  for (const [pattern, message] of [...data.rejected as [string, string][], ...long]) {
     it(`rejects /${pattern.slice(0, 20)}/ with the reason`, () => {
       const error = assertThrows(() => regexFinder(pattern, false), SyntaxError, message);
       assert(error.message.startsWith("Cannot compile the pattern: "), error.message);

@@ -85,19 +85,6 @@ describe("the git tools, without the repository's configuration,", () => {
     git(test, "fsck", "--strict");
   });
 
-  it("still support a shallow clone", async () => {
-    await using origin = await repository({ "a": "a" });
-    git(origin, "commit", "--quiet", "--allow-empty", "--message=Second");
-    await using test = await testWorkspace();
-    git(test, "clone", "--quiet", "--depth=1", `file://${origin.folder.path}`, ".");
-    git(test, "config", "user.name", "Ada Lovelace");
-    git(test, "config", "user.email", "ada@example.org");
-    assertEquals((await test.ok<Status>("git-status")).clean, true);
-    await test.folder.fill({ "a": "A" });
-    await test.ok("git-commit", { message: "Third", paths: ["a"] });
-    assertEquals(git(test, "log", "--format=%s"), "Third\nSecond");
-  });
-
   it("do not commit the absence of files outside a sparse checkout", async () => {
     await using test = await repository({ "in/a": "a", "out/b": "b", "top": "t" });
     git(test, "sparse-checkout", "set", "in");
@@ -259,16 +246,6 @@ describe("git-commit", () => {
     await rm(join(test.folder.path, "old.bin"));
     const gone = await test.ok("git-commit", { message: "m", paths: ["old.bin"] });
     assertEquals(gone["files"], ["old.bin"]);
-  });
-
-  it("replaces a file by a folder, and a folder by a file", async () => {
-    await using test = await repository({ "x": "x", "y/z": "z" });
-    await rm(join(test.folder.path, "x"));
-    await rm(join(test.folder.path, "y"), { recursive: true });
-    await test.folder.fill({ "x/new": "n", "y": "y" });
-    await test.ok("git-commit", { message: "m", paths: ["x", "y"] });
-    assertEquals(git(test, "ls-tree", "-r", "--name-only", "HEAD"), "x/new\ny");
-    assertEquals(git(test, "status", "--porcelain"), "");
   });
 
   it("commits a change that was made in the moment of the index's writing", async () => {
