@@ -29,12 +29,11 @@ export interface Flag {
   readonly isRequired: boolean;
 }
 
-/** How deep objects are taken apart into flags. Below that they are given as JSON. */
+/** The number of levels of objects whose members are flags. Deeper objects are passed as JSON. */
 const MAX_FLAG_LEVELS = 4;
 /** The maximum number of flags in help: a recursive schema has many. */
 const MAX_FLAGS = 200;
 
-/** The flags of a tool, in the order of its schema. */
 export function flagsOf(tool: Tool): readonly Flag[] {
   const flags: Flag[] = [];
   const walk = (parent: Argument, path: readonly string[], isNeeded: boolean): void => {
@@ -51,10 +50,7 @@ export function flagsOf(tool: Tool): readonly Flag[] {
   return flags;
 }
 
-/**
- * Returns the values to ask for, so that the answer fits a schema: its properties, or one value
- * without a name.
- */
+/** Returns the inputs of a prompt for a schema: its properties, or one value without a name. */
 export function askedFields(
   schema: JsonSchema,
 ): readonly (Omit<Flag, "name"> & { readonly name: string | undefined })[] {
@@ -114,7 +110,6 @@ export async function readArguments(
 
 type WordOptions = Record<string, { type: "string" | "boolean"; multiple: true }>;
 
-/** Parses the words of a command line by Node's rules. */
 function parseWords(tool: Tool, words: readonly string[], options: WordOptions) {
   try {
     return parseArgs({ args: [...words], options, allowPositionals: true, tokens: true });
@@ -127,7 +122,6 @@ function parseWords(tool: Tool, words: readonly string[], options: WordOptions) 
   }
 }
 
-/** A value of the arguments, and its path. */
 interface Found {
   readonly path: readonly string[];
   readonly argument: Argument;
@@ -215,7 +209,7 @@ export class Argument {
     this.#notes = alternatives.map(([place]) => form.notesOf(place));
   }
 
-  /** The types that are named; none if any type will do. */
+  /** The types of the schema; empty if any type is valid. */
   get types(): readonly string[] {
     return [...new Set(this.#shapes.flatMap(typesOf))];
   }

@@ -28,7 +28,7 @@ const MAX_TEXT = 2_000;
 const MAX_ARGUMENTS = 20_000;
 
 /**
- * Makes a function that answers a call's questions; it returns `undefined` if nobody can be asked.
+ * Makes a function that answers a call's questions; it returns `undefined` without a terminal.
  *
  * @param isApproved True for `--yes`: approvals are given without a question.
  * @param before Runs before a question, so that nothing else draws on the terminal.
@@ -109,7 +109,7 @@ async function ask(
   return { action: "accept", content };
 }
 
-/** Asks for one value; returns `undefined` if the person skips it. */
+/** Prompts for one value; returns `undefined` if the person skips it. */
 async function enter(
   { name = "Answer", isRequired, argument }: ReturnType<typeof askedFields>[number],
   prompt: { readonly input: Readable; readonly output: Writable; readonly signal: AbortSignal },
@@ -217,7 +217,6 @@ function printFailure(
   } else if (code.startsWith("input_")) terminal.note(`  ${onTerminal}`);
 }
 
-/** The output of a running call: a bar on a terminal, lines on standard error. */
 class Meanwhile {
   readonly #terminal: Terminal;
   #bar: SingleBar | undefined;
@@ -248,14 +247,13 @@ class Meanwhile {
     } else this.#bar.update(done, { words });
   }
 
-  /** Writes a line above the bar. */
   line(value: unknown): void {
     this.pause();
     const text = typeof value === "string" ? value : JSON.stringify(value);
     this.#terminal.note(cleanText(text, 100_000).replace(/\n$/, ""));
   }
 
-  /** Takes the bar away; the next step of the progress brings it back. */
+  /** Removes the bar until the next step of the progress. */
   pause(): void {
     this.#bar?.stop();
     this.#bar = undefined;

@@ -59,9 +59,7 @@ const HIDDEN: ReadonlySet<string> = new Set(["complete", "probe"]);
 /** The characters without a meaning in any shell. */
 const SAFE = /^[\w.:@%+,/=-]+$/;
 
-/**
- * The time within which the tools must load, in milliseconds: a person waits after pressing TAB.
- */
+/** The time limit for loading the tools, in milliseconds: a person waits after pressing TAB. */
 const LOAD_MS = 3_000;
 
 /**
@@ -145,7 +143,6 @@ async function harmlessTools({ from }: Flags, io: CommandIo): Promise<readonly T
   return loaded.registry.tools;
 }
 
-/** The flags of a tool, or the values of the flag before the cursor. */
 function argumentsOf(tool: Tool, flag: string | undefined, before: string): readonly Candidate[] {
   const flags = flagsOf(tool);
   const found = flags.find(({ name }) => `--${name}` === flag)?.argument;
@@ -160,7 +157,7 @@ function argumentsOf(tool: Tool, flag: string | undefined, before: string): read
   ];
 }
 
-/** Takes a command line apart: quotes hold words together, and a backslash keeps what follows. */
+/** Splits a command line: quotes join words, and a backslash escapes the next character. */
 function wordsOf(line: string): string[] {
   const words = [""];
   let quote = "";

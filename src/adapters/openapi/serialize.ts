@@ -84,7 +84,6 @@ export function membersOf(value: object): [string, unknown][] {
   return Object.entries(value).filter(([, member]) => !isNothing(member));
 }
 
-/** An item, or a member with its name, in serialized form. */
 type Piece = readonly [member: string | undefined, part: string];
 
 /** Returns a value's items or members, or the value itself. */
@@ -106,7 +105,6 @@ function join(pieces: readonly Piece[], afterName: string, separator: string): s
     .join(separator);
 }
 
-/** Serializes a value in a query, a cookie or a form. */
 export function writePairs(name: string, value: unknown, style: ValueStyle, key: string): Pair[] {
   if (isNothing(value)) return [];
   const code = style.allowReserved === true ? encodeReserved : encode;

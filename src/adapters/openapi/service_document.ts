@@ -44,7 +44,6 @@ function isText(value: unknown): value is string {
   return typeof value === "string";
 }
 
-/** The check of each option. */
 export const OPENAPI_CHECKS: { readonly [Option in keyof OpenApiOptions]-?: Check } = {
   title: checkText,
   version: checkText,
@@ -142,10 +141,7 @@ function operationOf(
   };
 }
 
-/**
- * Returns true if a call without arguments is always invalid: the schema's own `required` is not
- * empty.
- */
+/** Returns true if the schema of the arguments has required properties. */
 function requiresArguments(
   { schema }: OpenApiContent["application/json"],
   schemas: OpenApiDocument["components"]["schemas"],
@@ -158,7 +154,6 @@ function requiresArguments(
   return Array.isArray(required) && required.length > 0;
 }
 
-/** A JSON object. */
 type Json = { readonly [key: string]: unknown };
 
 const TEXT: Json = { type: "string" };
@@ -186,12 +181,10 @@ function object(fields: Json): Json {
   };
 }
 
-/** The fields of texts. */
 function texts(...names: readonly string[]): Json {
   return Object.fromEntries(names.map((name) => [name, TEXT]));
 }
 
-/** A page of a list. */
 function pageOf(name: string, entry: Json): Json {
   return object({
     [name]: listOf(entry),
@@ -208,7 +201,6 @@ const json = (description: string, schema: Json, others: Readonly<Record<string,
 });
 const EVENTS = { "text/event-stream": TEXT };
 
-/** The response for every failure. */
 const PROBLEM: Json = {
   description: "The problem (RFC 9457).",
   content: contentOf({ "application/problem+json": ref("Problem") }),
@@ -222,7 +214,6 @@ const ACCEPTED: Json = {
   headers: { location: { schema: TEXT } },
 };
 
-/** The id of a call, in the body or in a header. */
 const ID: Json = {
   type: "string",
   minLength: 1,
@@ -231,7 +222,6 @@ const ID: Json = {
   pattern: "^[\\x21-\\x7e]([\\x20-\\x7e]*[\\x21-\\x7e])?$",
 };
 
-/** The fields in the body of a call, besides the arguments. */
 const CALL_FIELDS: Json = {
   callId: described("Names the call, to abort it.", ID),
   sessionId: described("The conversation of the call.", ID),
@@ -335,7 +325,6 @@ const FILTERS: readonly Json[] = Object.entries(VOCABULARY).map(([name, { text }
   return query(name, `${meaning[0]?.toUpperCase()}${meaning.slice(1)}${isList}.`, schema);
 });
 
-/** The parameters of paged lists. */
 const PAGING: readonly Json[] = [
   query("limit", "The maximum number of entries.", { type: "integer", minimum: 1, maximum: 1000 }),
   query("cursor", "The nextCursor of the page before."),
@@ -440,9 +429,7 @@ const OPERATIONS: readonly Operation[] = [
     "204": { description: "The tools of this server do not change." },
   }],
   ["/metrics", "get", "getMetrics", "Metrics of the calls of the caller's tools", {
-    "200": json("The metrics.", ANY, {
-      "text/plain": TEXT,
-    }),
+    "200": json("The metrics.", ANY, { "text/plain": TEXT }),
   }],
   ["/healthz", "get", "getHealth", "The state of the server", {
     "200": json("The server is up.", ANY),

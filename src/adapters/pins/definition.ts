@@ -63,7 +63,6 @@ function sorted(list: readonly unknown[]): readonly unknown[] {
 
 const GRADES: readonly PinGrade[] = ["wording", "narrowed", "widened", "risk_raised"];
 
-/** Returns the most severe of some grades. */
 export function gravest(grades: readonly PinGrade[]): PinGrade {
   return GRADES[Math.max(0, ...grades.map((grade) => GRADES.indexOf(grade)))] as PinGrade;
 }
@@ -204,7 +203,6 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : value === undefined ? [] : [value];
 }
 
-/** Returns the value of a keyword without the annotations in its schemas. */
 function bare(keyword: string, value: unknown): unknown {
   if (value === undefined) return undefined;
   const withoutTexts = (node: JsonSchemaObject): JsonSchemaObject =>

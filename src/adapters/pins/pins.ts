@@ -128,7 +128,6 @@ interface CheckedOptions extends Required<Omit<ToolPinsOptions, "onHeld">> {
   readonly onHeld: ToolPinsOptions["onHeld"] | undefined;
 }
 
-/** An import that is checked, and its tools. */
 interface Checked<Source extends string = string> {
   readonly imported: ImportResult<Source>;
   readonly key: string;
@@ -327,7 +326,6 @@ function holdBack(id: string, held: Omit<HeldTool, "id" | "tool">): HeldTool {
   return Object.freeze({ ...held, id, reason, changes: Object.freeze(held.changes), tool });
 }
 
-/** Returns a definition without its name, to recognise a renamed tool. */
 function nameless(definition: JsonRecord): string {
   return canonicalJson({ ...definition, name: "" });
 }

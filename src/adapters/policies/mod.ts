@@ -54,7 +54,6 @@ function toolFacts(tool: Tool): ToolFacts {
   };
 }
 
-/** Checks the additional input of a policy. */
 const checkInput: Check<{ readonly [field: string]: unknown }> = createCheck("an object", isObject);
 
 /** A loaded program, as returned by `loadPolicy` of `@open-policy-agent/opa-wasm`. */
@@ -320,10 +319,7 @@ export function cedarPolicy(engine: CedarEngine, options: CedarPolicyOptions): T
   return Object.freeze(Object.defineProperty(policy, "revision", { value: 0 }));
 }
 
-/**
- * The ids of parsed policies by their text: the engine stores them under an id and never deletes them,
- * so each text is parsed once.
- */
+/** The ids of parsed policies by their text: the engine never deletes the policies of an id. */
 const parsedTexts = new WeakMap<CedarEngine["preparsePolicySet"], Map<string, string>>();
 
 function parsed(engine: CedarEngine, policies: CedarPolicyOptions["policies"]): string {
