@@ -281,23 +281,6 @@ export class ToolDispatcher extends Dispatcher {
   /**
    * Runs a model's parallel calls.
    *
-   * @example Usage
-   * ```ts
-   * import assert from "node:assert/strict";
-   * import { ToolDispatcher, ToolRegistry } from "@plue/tools";
-   *
-   * const registry = new ToolRegistry({
-   *   tools: [{ name: "ping", description: "Answers.", execute: () => "pong" }],
-   * });
-   * const dispatcher = new ToolDispatcher(registry);
-   * const results = await dispatcher.dispatchAll([{ name: "ping" }, { name: "pong" }]);
-   *
-   * assert.deepEqual(results.map((result) => result.ok ? result.content : result.error.code), [
-   *   "pong",
-   *   "unknown_tool",
-   * ]);
-   * ```
-   *
    * @param calls The calls. Calls beyond `maxCallsPerBatch` fail with `overloaded`.
    * @param context The host's part of each. An idempotency key is extended by the position of
    * each call in the list.
@@ -314,14 +297,13 @@ export class ToolDispatcher extends Dispatcher {
       const request = call as ToolCall;
       if (index >= maxCallsPerBatch) {
         const why = `more than ${maxCallsPerBatch} calls at once; send the rest later`;
-        return this.#shared.endUnresolved(
-          request,
-          shared,
-          failure("overloaded", nameIn(request), why),
-        );
+        const failed = failure("overloaded", nameIn(request), why);
+        return this.#shared.endUnresolved(request, shared, failed);
       }
       try {
-        return this.run(call, withKeyOf(shared, index));
+        const { idempotencyKey: key } = shared;
+        const own = key === undefined ? shared : { ...shared, idempotencyKey: `${key}#${index}` };
+        return this.run(call, own);
       } catch {
         return unreadable(request, "context");
       }
@@ -418,10 +400,4 @@ export class ToolDispatcher extends Dispatcher {
       return this.#shared.endUnresolved(call, options, ToolResult.error("unavailable", why));
     }
   }
-}
-
-/** Returns the context of one of several calls, with a separate idempotency key. */
-function withKeyOf(context: DispatchContext, index: number): DispatchContext {
-  const { idempotencyKey: key } = context;
-  return key === undefined ? context : { ...context, idempotencyKey: `${key}#${index}` };
 }

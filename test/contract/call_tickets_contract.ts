@@ -1,29 +1,4 @@
-/**
- * The contract of all {@linkcode CallTickets}.
- *
- * Where each case of a call that waits is tested. `contract` is this file, run for stored and sealed
- * tickets; it, `questions`, `tasks` (test/unit/execute) and `sealed` (test/adapters/calls) run on Bun,
- * Deno, Node and workerd. `C` is ffi/test/contract.txt and suite_events.c, for sidecars and guests on Bun, Deno and
- * Node. `state` is test/cli/state.process.test.ts.
- *
- * | case                                                    | tests                   |
- * | ------------------------------------------------------- | ----------------------- |
- * | killed between question and answer                      | contract, state, C      |
- * | two concurrent answers run it once | contract, C |
- * | declined never runs                                     | contract, questions, C  |
- * | another principal; a task asked for by one              | contract; tasks         |
- * | another context of the host                             | contract; tasks         |
- * | changed arguments; changed definition; expired          | contract                |
- * | replayed with a store; without one                      | contract, C; sealed     |
- * | tampered; rotated keys                                  | contract, C; sealed     |
- * | asked in a transaction; the tool swallows the error     | questions               |
- * | a step is not repeated                                  | questions, C            |
- * | 64 questions                                            | questions               |
- * | an invalid answer is requested again | questions, C |
- * | aborted while it waits                                  | questions, C            |
- * | a task whose process dies                               | tasks, state, C         |
- * | 10,000 calls that wait cost no memory without a store   | sealed                  |
- */
+/** The contract of all {@linkcode CallTickets}. */
 
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertNotEquals, assertStringIncludes } from "@std/assert";
@@ -33,6 +8,7 @@ import {
   type DispatchContext,
   isSuspended,
   type SuspendedCall,
+  systemClock,
   type ToolDispatcherOptions,
   ToolResult,
 } from "../../src/core.ts";
@@ -96,14 +72,7 @@ export function describeCallTickets(
     return ({ tool = deleting().tool, store, options, time = { now: START } } = {}) =>
       new ToolDispatcher(new ToolRegistry({ tools: [tool] }), {
         tickets: tickets({ ttlMs: 60_000, ...(store && { store }) }),
-        clock: {
-          now: () => performance.now(),
-          timestamp: () => time.now,
-          setTimeout(wake, ms) {
-            const handle = setTimeout(wake, ms);
-            return () => clearTimeout(handle);
-          },
-        },
+        clock: { ...systemClock, timestamp: () => time.now },
         ...options,
       });
   }
@@ -193,24 +162,17 @@ export function describeCallTickets(
 
     it("are rejected with another context of the host", async () => {
       const db = { query: () => {} };
+      const [a, b] = [{ tenant: "a" }, { tenant: "b" }];
       const rows: readonly (readonly [own: unknown, others: readonly unknown[], same: unknown])[] =
         [
-          [{ tenant: "a", n: 1 }, [{ tenant: "b", n: 1 }, {}, null, undefined], {
-            n: 1,
-            tenant: "a",
-          }],
-          [undefined, [{ tenant: "a" }, {}, null], undefined],
+          [{ ...a, n: 1 }, [{ ...b, n: 1 }, {}, null, undefined], { n: 1, ...a }],
+          [undefined, [a, {}, null], undefined],
           // Not JSON: the members count that are.
-          [{ tenant: "a", db }, [{ tenant: "b", db }, { tenant: "a" }, undefined], {
-            tenant: "a",
-            db,
-          }],
+          [{ ...a, db }, [{ ...b, db }, a, undefined], { ...a, db }],
         ];
       for (const [own, others, same] of rows) {
-        const { done, resume } = await suspended({ store: memoryCallStore() }, {
-          ...ANN,
-          context: own,
-        });
+        const ownContext = { ...ANN, context: own };
+        const { done, resume } = await suspended({ store: memoryCallStore() }, ownContext);
         for (const context of others) {
           assertRefused(await resume(YES, { ...ANN, context }), "another context");
         }
@@ -245,12 +207,8 @@ export function describeCallTickets(
       const { done, dispatcher, ticket } = await suspended();
       const again = (more: object): Promise<ToolResult> =>
         dispatcher.dispatch({ ticket, answers: YES, ...more }, ANN);
-      for (
-        const args of [{ path: "b.txt" }, '{"path":"b.txt"}', {}, null, "{", [], {
-          path: "a.txt",
-          x: 1,
-        }]
-      ) {
+      const more = { path: "a.txt", x: 1 };
+      for (const args of [{ path: "b.txt" }, '{"path":"b.txt"}', {}, null, "{", [], more]) {
         assertRefused(
           await again({ name: "rm", arguments: args }),
           "its arguments are not those that its ticket was given for",
@@ -259,10 +217,8 @@ export function describeCallTickets(
       assertRefused(await again({ name: "ls" }), "for another tool");
       assertRefused(await again({ callId: "c" }), "for another call");
       assertEquals(done, []);
-      assertEquals(
-        said(await again({ name: "rm", arguments: ' {"path": "a.txt"}' })),
-        "deleted a.txt",
-      );
+      const same = { name: "rm", arguments: ' {"path": "a.txt"}' };
+      assertEquals(said(await again(same)), "deleted a.txt");
     });
 
     it("are rejected after the definition of the tool has changed", async () => {
@@ -361,10 +317,7 @@ export function describeCallTickets(
 
     it("cannot be used for a yes after a no, with a store", async () => {
       const { done, resume } = await suspended({ store: storeOfNow() });
-      assertEquals(
-        said(await resume({ sure: { action: "decline" } })),
-        "kept",
-      );
+      assertEquals(said(await resume({ sure: { action: "decline" } })), "kept");
       assertRefused(await resume(), "was used before");
       assertEquals(done, []);
     });

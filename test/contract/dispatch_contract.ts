@@ -18,6 +18,8 @@ import {
   ToolResult,
 } from "../../mod.ts";
 import { memoryCallStore, storedTickets } from "../../src/execute/durable/mod.ts";
+import { abortable } from "../../src/tool/mod.ts";
+import { broken, never } from "../unit/execute/support.ts";
 
 /** Where tools run, seen from their caller. */
 export interface Place {
@@ -37,15 +39,6 @@ const started: string[] = [];
 const steps: string[] = [];
 let told: () => void = () => {};
 
-/** Rejects when the signal aborts. */
-function untilAborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    const stop = (): void => reject(signal.reason);
-    if (signal.aborted) stop();
-    else signal.addEventListener("abort", stop, { once: true });
-  });
-}
-
 /** The tools that the contract calls. */
 const TOOLS: readonly (Tool | ToolDefinition)[] = [
   defineTool({
@@ -57,14 +50,8 @@ const TOOLS: readonly (Tool | ToolDefinition)[] = [
   {
     name: "who",
     description: "Says who calls.",
-    execute: (_: unknown, context) => ({
-      callId: context.callId,
-      principal: context.principal ?? null,
-      sessionId: context.sessionId ?? null,
-      messageId: context.messageId ?? null,
-      state: context.state,
-      service: context.services["who"],
-    }),
+    execute: (_: unknown, { callId, principal, sessionId, messageId, state, services }) =>
+      ({ callId, principal, sessionId, messageId, state, service: services["who"] }) as never,
     init: () => "made",
   },
   {
@@ -113,7 +100,7 @@ const TOOLS: readonly (Tool | ToolDefinition)[] = [
     async execute(_: unknown, { signal, metadata }) {
       metadata("waiting");
       try {
-        return await untilAborted(signal);
+        return await abortable(never(), signal);
       } finally {
         told();
       }
@@ -124,22 +111,11 @@ const TOOLS: readonly (Tool | ToolDefinition)[] = [
     description: "Does not listen.",
     execute: (_: unknown, { metadata }) => {
       metadata("waiting");
-      return new Promise(() => {});
+      return never();
     },
   },
-  {
-    name: "slow",
-    description: "Takes too long.",
-    timeoutMs: 30,
-    execute: () => new Promise(() => {}),
-  },
-  {
-    name: "throws",
-    description: "Throws.",
-    execute() {
-      throw new Error("It broke");
-    },
-  },
+  { name: "slow", description: "Takes too long.", timeoutMs: 30, execute: never },
+  { name: "throws", description: "Throws.", execute: broken },
   {
     name: "refuses",
     description: "Answers a failure of its own.",
@@ -227,10 +203,7 @@ const FAILURES: readonly {
     code: "invalid_arguments",
   },
   { title: "ends a call at the tool's timeout", call: { name: "slow" }, code: "timeout" },
-  {
-    title: "reports the error that a tool threw",
-    ...{ call: { name: "throws" }, code: "threw", message: "It broke" },
-  },
+  { title: "reports a thrown error", call: { name: "throws" }, code: "threw", message: "broken" },
   { title: "rejects an invalid result", call: { name: "wrong" }, code: "invalid_result" },
   { title: "rejects a result that is not JSON", call: { name: "cyclic" }, code: "invalid_result" },
   {

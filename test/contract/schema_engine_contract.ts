@@ -10,8 +10,11 @@ import {
   type SchemaValidator,
 } from "../../src/schema/mod.ts";
 import type { JsonSchema } from "../../src/tool/mod.ts";
-import { ISSUE_CASES } from "./issue_cases.ts";
+import issueCases from "./issue_cases.json" with { type: "json" };
 import { VERDICT_CASES } from "./verdict_cases.ts";
+
+/** Schemas that several cases of messages share, by name. */
+const SHARED_SCHEMAS: Readonly<Record<string, JsonSchema>> = issueCases.schemas as never;
 
 const lists = (items: JsonSchema): JsonSchema[] => [
   { type: "array", items, minItems: 7 },
@@ -167,7 +170,8 @@ export function describeSchemaEngine(
       assertEquals([detected().check(["a"]), detected().check([1])], [true, false]);
     });
 
-    for (const { what, schema, value, messages } of ISSUE_CASES) {
+    for (const { what, schema: given, value, messages } of issueCases.cases) {
+      const schema = (typeof given === "string" ? SHARED_SCHEMAS[given] : given) as JsonSchema;
       const compile = compiling(schema);
       it(`explains ${what}`, () => {
         engine.admit(schema);

@@ -230,9 +230,7 @@ describe("the arguments that were validated", () => {
   });
 
   it("belong to the tool, which may change them", async () => {
-    const { call } = single({
-      execute: (params) => (params as { list: number[] }).list.sort() as never,
-    });
+    const { call } = single((params) => (params as { list: number[] }).list.sort() as never);
     const mine = { list: [2, 1] };
     assertEquals(outcome(await call(mine)), [1, 2]);
     assertEquals(mine.list, [2, 1]);

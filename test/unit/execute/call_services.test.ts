@@ -28,33 +28,20 @@ describe("the services of one call", () => {
     assertEquals(outcome(await dispatcher.dispatch({ name: "title" })), "none");
   });
 
-  it("override the registry's, which stay unchanged", async () => {
+  it("override the registry's unless they are undefined, and leave them unchanged", async () => {
     const services = { app: { title: "the registry's" }, words: 2 };
     const registry = new ToolRegistry({
       services,
       tools: [fakeTool({ name: "all", execute: (_, context) => ({ ...context.services }) })],
     });
     const dispatcher = new ToolDispatcher(registry);
-    const own = { app: { title: "the call's" }, more: true };
+    const own = { app: { title: "the call's" }, words: undefined, more: true };
     assertEquals(outcome(await dispatcher.dispatch({ name: "all" }, { services: own })), {
       app: { title: "the call's" },
       words: 2,
       more: true,
     });
     assertEquals(outcome(await dispatcher.dispatch({ name: "all" })), services);
-  });
-
-  it("leave a service of the registry where they are undefined", async () => {
-    const registry = new ToolRegistry({
-      services: { db: "the registry's" },
-      tools: [fakeTool({ name: "all", execute: (_, context) => ({ ...context.services }) })],
-    });
-    const dispatcher = new ToolDispatcher(registry);
-    const services = { db: undefined, more: 1 };
-    assertEquals(outcome(await dispatcher.dispatch({ name: "all" }, { services })), {
-      db: "the registry's",
-      more: 1,
-    });
   });
 
   it("leave what the registry's services inherit from their class", async () => {
@@ -87,9 +74,10 @@ describe("the services of one call", () => {
   });
 
   it("do not become the prototype of a tool's services", async () => {
-    const { call } = single({
-      execute: (_, { services }) => [services["trusted"] ?? null, Object.keys(services)],
-    });
+    const { call } = single((
+      _,
+      { services },
+    ) => [services["trusted"] ?? null, Object.keys(services)]);
     const services = JSON.parse('{ "__proto__": { "trusted": true } }') as Services;
     assertEquals(outcome(await call({}, { services })), [null, ["__proto__"]]);
   });
@@ -127,9 +115,7 @@ describe("the services of one call", () => {
 
 describe("the principal of a call", () => {
   it("reaches the tool", async () => {
-    const { call } = single({
-      execute: (_, { principal }) => principal ?? "nobody",
-    });
+    const { call } = single((_, { principal }) => principal ?? "nobody");
     assertEquals(outcome(await call({}, { principal: "ann" })), "ann");
     assertEquals(outcome(await call()), "nobody");
   });
@@ -137,7 +123,7 @@ describe("the principal of a call", () => {
 
 describe("a field that a call or its context does not have", () => {
   it("is ignored: fields are checked where text is read, and by the compiler", async () => {
-    const { dispatcher } = single({ execute: (_, { callId }) => callId });
+    const { dispatcher } = single((_, { callId }) => callId);
     const call = { name: "t", callId: "c", id: "x" };
     assertEquals(outcome(await dispatcher.dispatch(call, { app: 1 } as object)), "c");
   });

@@ -76,7 +76,7 @@ describe("new ToolDispatcher()", () => {
 
 describe("ToolDispatcher.dispatch()", () => {
   it("runs a tool and returns its duration", async () => {
-    const { call, clock } = single({ execute: () => clock.advance(5) });
+    const { call, clock } = single(() => clock.advance(5));
     const result = await call();
     assertEquals(outcome(result), null);
     assertEquals(result.durationMs, 5);
@@ -232,7 +232,7 @@ describe("ToolDispatcher.dispatch()", () => {
   });
 
   it("gives each call without an id a different id", async () => {
-    const { call } = single({ execute: (_, { callId }) => callId });
+    const { call } = single((_, { callId }) => callId);
     const ids = [outcome(await call()), outcome(await call())];
     assertEquals(new Set(ids).size, 2);
     assert(ids.every((id) => typeof id === "string" && id.startsWith("call_")));
@@ -277,18 +277,16 @@ describe("ToolDispatcher.dispatch()", () => {
   }
 
   it("survives a thenable that throws", async () => {
-    const { call } = single({ execute: () => ({ then: broken }) });
+    const { call } = single(() => ({ then: broken }));
     assertEquals(messageOf(await call()), 'Cannot call "t": the tool threw: broken');
   });
 
   it("ignores callbacks that throw, and values that are not JSON", async () => {
-    const { call, reports } = single({
-      execute: (_, { metadata, progress }) => {
-        metadata({ a: 1 });
-        metadata(1n);
-        progress(Number.NaN);
-        return "done";
-      },
+    const { call, reports } = single((_, { metadata, progress }) => {
+      metadata({ a: 1 });
+      metadata(1n);
+      progress(Number.NaN);
+      return "done";
     });
     let heard = 0;
     const result = await call({}, {
@@ -301,13 +299,11 @@ describe("ToolDispatcher.dispatch()", () => {
 
   it("drops yields that cannot be sent, and continues when the caller's callback fails", async () => {
     const taken: unknown[] = [];
-    const { call, reports } = single({
-      async *execute() {
-        yield "x".repeat(500);
-        yield 1n;
-        yield "fine";
-        return "end";
-      },
+    const { call, reports } = single(async function* () {
+      yield "x".repeat(500);
+      yield 1n;
+      yield "fine";
+      return "end";
     }, { maxOutputBytes: 200 });
     const result = await call({}, { output: (value) => (taken.push(value), broken()) });
     assertEquals([outcome(result), taken], ["end", ["fine"]]);
@@ -321,13 +317,11 @@ describe("ToolDispatcher.dispatch()", () => {
   it("passes a generator's yields to the caller one by one, and waits for it", async () => {
     const taken: unknown[] = [];
     const [gate, reached] = [deferred(), deferred()];
-    const { call } = single({
-      async *execute() {
-        yield { n: 1 };
-        taken.push("second");
-        yield { n: 2 };
-        return "end";
-      },
+    const { call } = single(async function* () {
+      yield { n: 1 };
+      taken.push("second");
+      yield { n: 2 };
+      return "end";
     });
     const result = call({}, {
       output: async (value) => {
@@ -360,14 +354,14 @@ describe("ToolDispatcher.dispatchAll()", () => {
   });
 
   it("rejects calls beyond its limit, and runs the others", async () => {
-    const { dispatcher } = single({ execute: () => 1 }, { maxCallsPerBatch: 2 });
+    const { dispatcher } = single(() => 1, { maxCallsPerBatch: 2 });
     const results = await dispatcher.dispatchAll(Array(4).fill({ name: "t" }));
     assertEquals(results.map(outcome), [1, 1, "overloaded", "overloaded"]);
   });
 
   it("extends an idempotency key by the position of each call", async () => {
     let runs = 0;
-    const { dispatcher } = single({ execute: () => ++runs });
+    const { dispatcher } = single(() => ++runs);
     const calls = [1, 2].map((a) => ({ name: "t", arguments: { a } }));
     const first = await dispatcher.dispatchAll(calls, { idempotencyKey: "k" });
     const second = await dispatcher.dispatchAll(calls, { idempotencyKey: "k" });
@@ -377,7 +371,7 @@ describe("ToolDispatcher.dispatchAll()", () => {
 
 describe("the context of calls", () => {
   it("may be null", async () => {
-    const { dispatcher } = single({ execute: () => 1 });
+    const { dispatcher } = single(() => 1);
     const call = { name: "t" };
     assertEquals(outcome(await dispatcher.dispatch(call, null)), 1);
     assertEquals((await dispatcher.dispatchAll([call], null)).map(outcome), [1]);
@@ -385,7 +379,7 @@ describe("the context of calls", () => {
   });
 
   it("fails each of several calls if it cannot be read", async () => {
-    const { dispatcher } = single({ execute: () => 1 });
+    const { dispatcher } = single(() => 1);
     const context = Object.defineProperty({}, "idempotencyKey", { get: broken });
     const results = await dispatcher.dispatchAll([{ name: "t" }, { name: "t" }], context);
     assertEquals(results.map(outcome), ["threw", "threw"]);

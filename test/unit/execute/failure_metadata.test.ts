@@ -61,7 +61,7 @@ describe("the metadata of a call that fails", () => {
 
   it("is what the result is in the end: an after hook may have changed that", async () => {
     const told: unknown[] = [];
-    const { call } = single({ execute: () => 1 }, {
+    const { call } = single(() => 1, {
       hooks: {
         after: () => {
           assertEquals(told, []);
@@ -75,7 +75,7 @@ describe("the metadata of a call that fails", () => {
   });
 
   it("is nothing for a success", async () => {
-    const { call } = single({ execute: () => 1 });
+    const { call } = single(() => 1);
     const told: unknown[] = [];
     await call({}, { metadata: (value) => told.push(value) });
     assertEquals(told, []);

@@ -112,7 +112,7 @@ describe("an after hook", () => {
 
   it("sees the duration of the call, and cannot change the result that it receives", async () => {
     const seen: unknown[] = [];
-    const { call, clock } = single({ execute: () => clock.advance(7) ?? 1 }, {
+    const { call, clock } = single(() => clock.advance(7) ?? 1, {
       hooks: {
         after: (_, result) => {
           seen.push(result.durationMs, Object.isFrozen(result));
@@ -222,13 +222,11 @@ describe("limits of concurrent calls", () => {
   it("queue calls in order, and reject the calls beyond the queue", async () => {
     const started: number[] = [];
     const ends = [deferred(), deferred(), deferred()];
-    const { call, dispatcher } = single({
-      execute: async (params) => {
-        const { n } = params as { readonly n: number };
-        started.push(n);
-        await ends[n]?.promise;
-        return n;
-      },
+    const { call, dispatcher } = single(async (params) => {
+      const { n } = params as { readonly n: number };
+      started.push(n);
+      await ends[n]?.promise;
+      return n;
     }, { limits: { maxConcurrent: 1, maxQueued: 2 } });
     const calls = [0, 1, 2].map((n) => call({ n }));
     assertEquals([started, dispatcher.metrics().queued], [[0], 2]);

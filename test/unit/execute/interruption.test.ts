@@ -23,7 +23,7 @@ const POLITE = {
 describe("a timeout", () => {
   for (const graceMs of [30, 0]) {
     it(`ends the call after a grace period of ${graceMs} ms if the tool ignores it`, async () => {
-      const { call, clock } = single({ execute: never }, { timeoutMs: 100, graceMs });
+      const { call, clock } = single(never, { timeoutMs: 100, graceMs });
       const result = call();
       await clock.pass(100);
       if (graceMs > 0) await clock.pass(graceMs);
@@ -65,7 +65,7 @@ describe("a timeout", () => {
 
   it("does not run the tool if there is no time left", async () => {
     let runs = 0;
-    const { call } = single({ execute: () => ++runs });
+    const { call } = single(() => ++runs);
     for (const timeoutMs of [0, -5]) {
       assertEquals(outcome(await call({}, { timeoutMs })), "timeout");
     }
@@ -73,7 +73,7 @@ describe("a timeout", () => {
   });
 
   it("arms no timer for a tool whose promise has settled", async () => {
-    const { call, clock } = single({ execute: () => Promise.resolve(1) });
+    const { call, clock } = single(() => Promise.resolve(1));
     let armed = false;
     void clock.armed().then(() => armed = true);
     assertEquals(outcome(await call()), 1);
@@ -81,13 +81,11 @@ describe("a timeout", () => {
   });
 
   it("reaches a generator that never waits", async () => {
-    const { call, clock } = single({
-      async *execute() {
-        for (let n = 0;; n++) {
-          if (n === 1_000) clock.advance(1_000_000);
-          yield n;
-        }
-      },
+    const { call, clock } = single(async function* () {
+      for (let n = 0;; n++) {
+        if (n === 1_000) clock.advance(1_000_000);
+        yield n;
+      }
     });
     const result = await call();
     assertEquals(outcome(result), "timeout");
@@ -122,16 +120,15 @@ describe("an abort", () => {
     const { signal, abort } = countingSignal();
     const reason = new Error("enough");
     let seen: unknown;
-    const { call } = single({
-      execute: (_, context) =>
-        new Promise<void>((resolve) => {
-          context.signal.addEventListener("abort", () => {
-            seen = context.signal.reason;
-            resolve();
-          });
-          abort(reason);
-        }),
-    });
+    const { call } = single((_, context) =>
+      new Promise<void>((resolve) => {
+        context.signal.addEventListener("abort", () => {
+          seen = context.signal.reason;
+          resolve();
+        });
+        abort(reason);
+      })
+    );
     const result = await call({}, { signal });
     assertEquals(outcome(result), "aborted");
     assertEquals(!result.ok && result.error.acknowledged, true);
@@ -143,15 +140,13 @@ describe("an abort", () => {
     const heard: unknown[] = [];
     const goOn = deferred();
     const ended = deferred();
-    const { call, clock, dispatcher } = single({
-      execute: async (_, { metadata, progress }) => {
-        metadata("in time");
-        await goOn.promise;
-        metadata("late");
-        progress(1);
-        ended.resolve();
-        return "late";
-      },
+    const { call, clock, dispatcher } = single(async (_, { metadata, progress }) => {
+      metadata("in time");
+      await goOn.promise;
+      metadata("late");
+      progress(1);
+      ended.resolve();
+      return "late";
     }, { graceMs: 10 });
     const result = call({}, {
       signal: controller.signal,
@@ -176,14 +171,12 @@ describe("an abort", () => {
   it("lets a generator clean up", async () => {
     const controller = new AbortController();
     const log: string[] = [];
-    const { call } = single({
-      async *execute() {
-        try {
-          for (let n = 0;; n++) yield n;
-        } finally {
-          log.push("closed");
-        }
-      },
+    const { call } = single(async function* () {
+      try {
+        for (let n = 0;; n++) yield n;
+      } finally {
+        log.push("closed");
+      }
     });
     const result = await call({}, {
       signal: controller.signal,
@@ -198,10 +191,8 @@ describe("an abort", () => {
   it("does not wait for a callback that never resumes a generator", async () => {
     const controller = new AbortController();
     const reached = deferred();
-    const { call } = single({
-      async *execute() {
-        yield 1;
-      },
+    const { call } = single(async function* () {
+      yield 1;
     });
     const result = call({}, {
       signal: controller.signal,
@@ -218,13 +209,11 @@ describe("an abort", () => {
     const controller = new AbortController();
     const goOn = deferred();
     const seen: unknown[] = [];
-    const { call } = single({
-      execute: async (_, context) => {
-        await goOn.promise;
-        seen.push(context.signal.aborted);
-        context.throwIfAborted();
-        seen.push("not reached");
-      },
+    const { call } = single(async (_, context) => {
+      await goOn.promise;
+      seen.push(context.signal.aborted);
+      context.throwIfAborted();
+      seen.push("not reached");
     });
     const result = call({}, { signal: controller.signal });
     controller.abort(new Error("stop"));
@@ -237,11 +226,9 @@ describe("an abort", () => {
 
   it("is visible to a synchronous tool", async () => {
     const controller = new AbortController();
-    const { call } = single({
-      execute: (_, context) => {
-        controller.abort(new Error("stop"));
-        context.throwIfAborted();
-      },
+    const { call } = single((_, context) => {
+      controller.abort(new Error("stop"));
+      context.throwIfAborted();
     });
     const result = await call({}, { signal: controller.signal });
     assertEquals(messageOf(result), 'Cannot call "t": the tool threw: stop');
@@ -265,7 +252,7 @@ describe("the caller's signal", () => {
 
   it("ends a call whose tool answers before the signal is listened to", async () => {
     const { signal, listeners, abort } = countingSignal();
-    const { call, clock } = single({ execute: () => Promise.resolve(1) });
+    const { call, clock } = single(() => Promise.resolve(1));
     const result = call({}, { signal });
     abort(new Error("left"));
     const settled = await result;
@@ -278,12 +265,10 @@ describe("the caller's signal", () => {
   it("is not listened to for a tool that answers within a few turns", async () => {
     const { signal, listeners } = countingSignal();
     let most = 0;
-    const { call } = single({
-      execute: async () => {
-        await Promise.resolve();
-        most = Math.max(most, listeners());
-        return 1;
-      },
+    const { call } = single(async () => {
+      await Promise.resolve();
+      most = Math.max(most, listeners());
+      return 1;
     });
     assertEquals(outcome(await call({}, { signal })), 1);
     assertEquals(most, 0);
@@ -306,7 +291,7 @@ describe("the caller's signal", () => {
   it("does nothing any more after the call", async () => {
     const controller = new AbortController();
     let kept: AbortSignal | undefined;
-    const { call } = single({ execute: (_, { signal }) => void (kept = signal) });
+    const { call } = single((_, { signal }) => void (kept = signal));
     const result = await call({}, { signal: controller.signal });
     controller.abort();
     assertEquals(outcome(result), null);
@@ -317,17 +302,15 @@ describe("the caller's signal", () => {
 describe("context.defer()", () => {
   it("runs cleanups last in, first out, each whatever the others do", async () => {
     const log: string[] = [];
-    const { call, reports } = single({
-      execute: (_, { defer }) => {
-        defer(() => void log.push("first"));
-        defer(async () => {
-          await Promise.resolve();
-          log.push("second");
-          broken();
-        });
-        defer(() => (log.push("third"), broken()));
-        return "done";
-      },
+    const { call, reports } = single((_, { defer }) => {
+      defer(() => void log.push("first"));
+      defer(async () => {
+        await Promise.resolve();
+        log.push("second");
+        broken();
+      });
+      defer(() => (log.push("third"), broken()));
+      return "done";
     });
     assertEquals(outcome(await call()), "done");
     assertEquals(log, ["third", "second", "first"]);
@@ -335,11 +318,9 @@ describe("context.defer()", () => {
   });
 
   it("does not wait for ever", async () => {
-    const { call, clock, reports } = single({
-      execute: (_, { defer }) => {
-        defer(never);
-        return 1;
-      },
+    const { call, clock, reports } = single((_, { defer }) => {
+      defer(never);
+      return 1;
     }, { closeTimeoutMs: 50 });
     const result = call();
     await clock.pass(50);
@@ -350,11 +331,9 @@ describe("context.defer()", () => {
   it("runs a cleanup immediately if the call was closed before", async () => {
     const goOn = deferred();
     const cleaned = deferred();
-    const { call, clock } = single({
-      execute: async (_, { defer }) => {
-        await goOn.promise;
-        defer(cleaned.resolve);
-      },
+    const { call, clock } = single(async (_, { defer }) => {
+      await goOn.promise;
+      defer(cleaned.resolve);
     }, { graceMs: 0 });
     const result = call();
     await clock.pass(60_000);
@@ -366,13 +345,11 @@ describe("context.defer()", () => {
   it("keeps what a tool defers while it stops until it has stopped", async () => {
     const log: string[] = [];
     const controller = new AbortController();
-    const { call } = single({
-      execute: async (_, { signal, defer }) => {
-        await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
-        defer(() => void log.push("cleanup"));
-        await Promise.resolve();
-        log.push("stopped");
-      },
+    const { call } = single(async (_, { signal, defer }) => {
+      await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+      defer(() => void log.push("cleanup"));
+      await Promise.resolve();
+      log.push("stopped");
     });
     const result = call({}, { signal: controller.signal });
     controller.abort();
@@ -381,7 +358,7 @@ describe("context.defer()", () => {
   });
 
   it("takes functions only", async () => {
-    const { call } = single({ execute: (_, { defer }) => defer(1 as never) });
+    const { call } = single((_, { defer }) => defer(1 as never));
     assertEquals(
       messageOf(await call()),
       'Cannot call "t": the tool threw: Cannot defer a cleanup: it must be a function, not 1',
@@ -404,7 +381,7 @@ describe("a generator of another library", () => {
           return this;
         },
       };
-      const { call, clock, dispatcher } = single({ execute: () => generator as never }, {
+      const { call, clock, dispatcher } = single(() => generator as never, {
         timeoutMs: 100,
         limits: { maxConcurrent: 1 },
       });
@@ -420,7 +397,7 @@ describe("a generator of another library", () => {
 
 describe("a signal that a function returns", () => {
   it("is not read by a synchronous call", async () => {
-    const { call } = single({ execute: () => "done" });
+    const { call } = single(() => "done");
     let reads = 0;
     const result = await call({}, { signal: () => (reads++, AbortSignal.abort()) });
     assertEquals([outcome(result), reads], ["done", 0]);

@@ -34,9 +34,7 @@ describe("ToolDispatcher.metrics()", () => {
   });
 
   it("does not count replayed calls among the durations", async () => {
-    const { call, clock, dispatcher } = single({
-      execute: () => clock.advance(8),
-    });
+    const { call, clock, dispatcher } = single(() => clock.advance(8));
     for (let n = 0; n < 3; n++) await call({}, { idempotencyKey: "k" });
     const [work] = dispatcher.metrics().tools;
     assertEquals([work?.calls, work?.replayed, work?.succeeded], [3, 2, 3]);
@@ -44,7 +42,7 @@ describe("ToolDispatcher.metrics()", () => {
   });
 
   it("returns the time of the last call's end", async () => {
-    const { call, clock, dispatcher } = single({ execute: () => 1 });
+    const { call, clock, dispatcher } = single(() => 1);
     await call();
     const then = clock.timestamp();
     clock.advance(5_000);
@@ -52,7 +50,7 @@ describe("ToolDispatcher.metrics()", () => {
   });
 
   it("counts what is under way", () => {
-    const { call, dispatcher } = single({ execute: never });
+    const { call, dispatcher } = single(never);
     void call();
     void call();
     const metrics = dispatcher.metrics();
@@ -69,7 +67,7 @@ describe("ToolDispatcher.metrics()", () => {
   });
 
   it("continues when a tool is replaced", async () => {
-    const { call, registry, dispatcher } = single({ execute: () => 1 });
+    const { call, registry, dispatcher } = single(() => 1);
     await call();
     registry.updateTool(fakeTool({ name: "t", execute: () => 2 }));
     assertEquals(outcome(await call()), 2);

@@ -36,11 +36,10 @@ function fixture(tools: readonly FakeTool[], options: ToolDispatcherOptions = {}
 
 /** The same, of one tool. */
 function single(
-  tool: Partial<FakeTool> | NonNullable<FakeTool["execute"]>,
+  tool: Parameters<typeof plainSingle>[0],
   options: ToolDispatcherOptions = {},
 ): ReturnType<typeof plainSingle> {
-  const one = typeof tool === "function" ? { execute: tool } : tool;
-  return plainSingle(one, { tickets: newTickets(), ...options });
+  return plainSingle(tool, { tickets: newTickets(), ...options });
 }
 
 const accept = (content?: unknown): Answer =>
@@ -159,20 +158,16 @@ describe("context.ask()", () => {
     assertStringIncludes(messageOf(result), 'the answers to "name" did not fit 10 times');
   });
 
-  it("suspends a call whose caller cannot answer now", async () => {
-    const { call, dispatcher } = single(NAME);
-    const waiting = await suspended(call());
-    assertEquals(messageOf(waiting), 'Cannot call "t": it waits for an answer: Who are you?');
-    const result = await dispatcher.resume(waiting.ticket, { name: accept("Ann") });
-    assertEquals(outcome(result), "Hello Ann");
-  });
-
-  it("suspends a call whose caller cannot ask this now", async () => {
-    const { call } = single(NAME);
-    assertEquals(keysOf(await suspended(call({}, answering(undefined).context))), [
-      "name",
-    ]);
-  });
+  for (const context of [{}, answering(undefined).context]) {
+    const who = "onQuestion" in context ? "cannot ask this now" : "has no onQuestion";
+    it(`suspends a call whose caller ${who}`, async () => {
+      const { call, dispatcher } = single(NAME);
+      const waiting = await suspended(call({}, context));
+      assertEquals(messageOf(waiting), 'Cannot call "t": it waits for an answer: Who are you?');
+      const result = await dispatcher.resume(waiting.ticket, { name: accept("Ann") });
+      assertEquals(outcome(result), "Hello Ann");
+    });
+  }
 
   it("reports only to the tool that its caller does not answer questions", async () => {
     const { call, reports } = fixture([{ name: "greet", execute: NAME }, {
@@ -214,7 +209,7 @@ describe("context.ask()", () => {
   });
 
   it("fails without a way to ask", async () => {
-    const { call, reports } = plainSingle({ execute: NAME });
+    const { call, reports } = plainSingle(NAME);
     const result = await call();
     assertEquals(outcome(result), "input_unavailable");
     assertEquals(
@@ -225,11 +220,10 @@ describe("context.ask()", () => {
   });
 
   it("sends several questions together", async () => {
-    const { call, dispatcher } = single({
-      execute: async (_, { ask }) =>
-        (await Promise.all(["a", "b"].map((key) => ask(key, { message: key }))))
-          .map((answer) => answer.action === "accept" ? answer.content : answer.action),
-    });
+    const { call, dispatcher } = single(async (_, { ask }) =>
+      (await Promise.all(["a", "b"].map((key) => ask(key, { message: key }))))
+        .map((answer) => answer.action === "accept" ? answer.content : answer.action)
+    );
     const waiting = await suspended(call());
     assertEquals(keysOf(waiting), ["a", "b"]);
     assertStringIncludes(messageOf(waiting), "it waits for 2 answers: a; b");
@@ -263,6 +257,12 @@ describe("context.ask()", () => {
       execute: (_, { ask }) =>
         Promise.all([ask("k", { message: "?" }), ask("k", { message: "?" })]),
     }, {
+      name: "both",
+      async execute(_, { ask, step }) {
+        await step("k", () => 1);
+        await ask("k", { message: "?" });
+      },
+    }, {
       name: "swallows",
       async execute(_, { ask, step }) {
         const asked = ask("k", { message: "?" });
@@ -276,6 +276,7 @@ describe("context.ask()", () => {
     for (
       const [name, words] of [
         ["twice", "was used before"],
+        ["both", 'Cannot ask "k": its key was used before in this call'],
         ["swallows", "must be 1 to 64 letters"],
         ["no-message", 'Cannot ask "l": it has no "/message"'],
       ]
@@ -308,9 +309,9 @@ describe("context.ask()", () => {
   });
 
   it("does not wait for a tool that hangs after it has asked", async () => {
-    const { call, clock } = single({
-      execute: (_, { ask }) => ask("k", { message: "?" }).catch(never),
-    }, { graceMs: 500 });
+    const { call, clock } = single((_, { ask }) => ask("k", { message: "?" }).catch(never), {
+      graceMs: 500,
+    });
     const waiting = suspended(call());
     await clock.pass(500);
     assertEquals(keysOf(await waiting), ["k"]);
@@ -318,12 +319,10 @@ describe("context.ask()", () => {
 
   it("aborts the signal of a suspended call, runs its cleanups, and reports no failure", async () => {
     const told: unknown[] = [];
-    const { call } = single({
-      async execute(_, { ask, defer, signal }) {
-        defer(() => void told.push("closed"));
-        signal.addEventListener("abort", () => told.push("aborted"));
-        await ask("k", { message: "?" });
-      },
+    const { call } = single(async (_, { ask, defer, signal }) => {
+      defer(() => void told.push("closed"));
+      signal.addEventListener("abort", () => told.push("aborted"));
+      await ask("k", { message: "?" });
     });
     await suspended(call({}, { metadata: (value) => void told.push(value) }));
     assertEquals(told, ["aborted", "closed"]);
@@ -381,22 +380,18 @@ describe("context.ask()", () => {
 
   it("does not suspend a call that was aborted", async () => {
     const controller = new AbortController();
-    const { call } = single({
-      async execute(_, { ask }) {
-        controller.abort();
-        await ask("k", { message: "?" });
-      },
+    const { call } = single(async (_, { ask }) => {
+      controller.abort();
+      await ask("k", { message: "?" });
     });
     assertEquals(outcome(await call({}, { signal: controller.signal })), "aborted");
   });
 
   it("does not count the time of a question towards the timeout", async () => {
     const answer = deferred<Answer>();
-    const { call, clock } = single({
-      async execute(_, { ask }) {
-        await ask("k", { message: "?" });
-        return await never();
-      },
+    const { call, clock } = single(async (_, { ask }) => {
+      await ask("k", { message: "?" });
+      return await never();
     }, { timeoutMs: 100, approvalTimeoutMs: 10_000, graceMs: 0 });
     const result = call({}, { onQuestion: () => answer.promise });
     await until(() => [...clock.timers].some(({ at }) => at === clock.now() + 10_000));
@@ -415,7 +410,7 @@ describe("context.ask()", () => {
     assertEquals(outcome(await result), "timeout");
   });
 
-  it("rejects an invalid question, and a duplicate key", async () => {
+  it("rejects an invalid question", async () => {
     const wrong: readonly (readonly [unknown, unknown, string])[] = [
       ["", { message: "?" }, "its key must be 1 to 64 letters"],
       ["a b", { message: "?" }, 'Cannot ask "a b": its key must be'],
@@ -440,92 +435,47 @@ describe("context.ask()", () => {
       ["k", { message: "?", kind: "authorization", url: "javascript:1" }, "must begin with https"],
       ["k", { message: "?", kind: "authorization", url: "nowhere" }, "must begin with https"],
     ];
-    const { call } = fixture([{
-      name: "ask",
-      execute: async (_, { ask, services: { key, question } }) =>
-        await ask(key as string, question as never),
-    }, {
-      name: "twice",
-      async execute(_, { step, ask }) {
-        await step("k", () => 1);
-        await ask("k", { message: "?" });
-      },
-    }]);
+    const { call } = single(async (_, { ask, services: { key, question } }) =>
+      await ask(key as string, question as never)
+    );
     for (const [key, question, words] of wrong) {
-      const result = await call("ask", {}, { services: { key, question } });
+      const result = await call({}, { services: { key, question } });
       assertEquals(outcome(result), "threw", words);
       assertStringIncludes(messageOf(result), words);
     }
-    assertStringIncludes(
-      messageOf(await call("twice")),
-      'Cannot ask "k": its key was used before in this call',
-    );
   });
 
-  it("shows the person what is there to see", async () => {
-    const { call } = single({
-      execute: (_, { ask }) =>
-        ask("k", { message: `Delete a.txt\u202e\u200b${"!".repeat(1_988)}` }),
-    });
-    const [question] = (await suspended(call())).questions;
+  it("shows its visible text, of at most 2,000 characters", async () => {
+    const asking = (message: string) => single((_, { ask }) => ask("k", { message })).call();
+    const [question] = (await suspended(asking(`Delete a.txt\u202e\u200b${"!".repeat(1_988)}`)))
+      .questions;
     assertMatch(question?.message ?? "", /^Delete a\.txt!+$/);
     assertEquals(question?.message.length, 2_000);
+    // A person would agree to a part of it.
+    const long = await asking(`${"\u200b".repeat(9_000)}${"!".repeat(2_001)}`);
+    assertStringIncludes(messageOf(long), '"/message" must have at most 2000 characters');
   });
 
-  it("is rejected if its message is too long, since the person would agree to a part of it", async () => {
-    const { call } = single({
-      execute: (_, { ask }) =>
-        ask("k", { message: `${"\u200b".repeat(9_000)}${"!".repeat(2_001)}` }),
-    });
-    const result = await call();
-    assert(!result.ok);
-    assertStringIncludes(result.error.message, '"/message" must have at most 2000 characters');
-  });
-
-  it("gives the address of an authorization", async () => {
-    const { call, dispatcher } = single({
-      execute: async (_, { ask }) =>
-        (await ask("login", {
-          kind: "authorization",
-          message: "Log in to the mail server",
-          url: "https://mail.example/login?state=1",
-        })).action,
-    });
+  it("has the address of an authorization, with its controls escaped", async () => {
+    const fields = { kind: "authorization", message: "Log in" } as const;
+    const url = "https://mail.example/login?state=1\u001b[31m\nplue: all is well";
+    const { call, dispatcher } = single(async (_, { ask }) =>
+      (await ask("login", { ...fields, url })).action
+    );
     const { questions, ticket } = await suspended(call());
-    assertEquals(questions, [{
-      key: "login",
-      kind: "authorization",
-      message: "Log in to the mail server",
-      url: "https://mail.example/login?state=1",
-    }]);
+    const shown = "https://mail.example/login?state=1%1B[31mplue:%20all%20is%20well";
+    assertEquals(questions, [{ key: "login", ...fields, url: shown }]);
     assertEquals(outcome(await dispatcher.resume(ticket, { login: accept() })), "accept");
-  });
-
-  it("writes an address so that it cannot pass for something else", async () => {
-    const { call } = single({
-      execute: (_, { ask }) =>
-        ask("login", {
-          kind: "authorization",
-          message: "Log in",
-          url: "https://mail.example/\u001b[31m\nplue: all is well",
-        }),
-    });
-    const { questions } = await suspended(call());
-    assertEquals(questions.map(({ url }) => url), [
-      "https://mail.example/%1B[31mplue:%20all%20is%20well",
-    ]);
   });
 
   it("asks for approval again if its question has changed", async () => {
     let files = 3;
-    const { call, dispatcher } = single({
-      async execute(_, { ask }) {
-        const { action } = await ask("sure", {
-          kind: "approval",
-          message: `Delete ${files} files?`,
-        });
-        return action;
-      },
+    const { call, dispatcher } = single(async (_, { ask }) => {
+      const { action } = await ask("sure", {
+        kind: "approval",
+        message: `Delete ${files} files?`,
+      });
+      return action;
     });
     const first = await suspended(call());
     files = 300;
@@ -534,8 +484,8 @@ describe("context.ask()", () => {
     assertEquals(outcome(await dispatcher.resume(second.ticket, { sure: accept() })), "accept");
   });
 
-  it("reports that a ticket could not be created", async () => {
-    const { call, reports } = single(NAME, {
+  it("reports that a ticket cannot be created or looked up", async () => {
+    const { call, dispatcher, reports } = single(NAME, {
       tickets: {
         suspend: () => Promise.reject(new Error("The store is full")),
         resume: () => Promise.reject(new Error("The store is gone")),
@@ -544,8 +494,10 @@ describe("context.ask()", () => {
     const result = await call();
     assertEquals(outcome(result), "unavailable");
     assertEquals(messageOf(result), 'Cannot call "t": its ticket could not be made');
+    assertEquals(outcome(await dispatcher.resume("ticket", {})), "unavailable");
     assertEquals(reports.map(({ phase, error }) => [phase, String(error)]), [
       ["ask", "Error: The store is full"],
+      ["ask", "Error: The store is gone"],
     ]);
   });
 
@@ -557,7 +509,7 @@ describe("context.ask()", () => {
   });
 
   it("reports that the option for tickets is not set", async () => {
-    const { dispatcher } = plainSingle({ execute: NAME });
+    const { dispatcher } = plainSingle(NAME);
     const result = await dispatcher.resume("ticket", {});
     assertEquals(outcome(result), "ticket_refused");
     assertStringIncludes(messageOf(result), "the option tickets is not set");
@@ -570,7 +522,7 @@ describe("context.ask()", () => {
     const used = deferred();
     const slow = deferred();
     let isSlow = true;
-    const { call, dispatcher } = plainSingle({ execute: NAME }, {
+    const { call, dispatcher } = plainSingle(NAME, {
       clock,
       tickets: storedTickets({
         ...store,
@@ -611,25 +563,11 @@ describe("context.ask()", () => {
     assertEquals(outcome(await dispatcher.resume(ticket, answers)), "Hello Ann");
   });
 
-  it("reports that a ticket cannot be looked up, and runs nothing", async () => {
-    const { dispatcher, reports } = single(NAME, {
-      tickets: {
-        suspend: () => Promise.reject(new Error("The store is full")),
-        resume: () => Promise.reject(new Error("The store is gone")),
-      },
-    });
-    const result = await dispatcher.resume("ticket", {});
-    assertEquals(outcome(result), "unavailable");
-    assertEquals(reports.length, 1);
-  });
-
   it("releases the idempotency key of a suspended call, and keeps it for the resumed call", async () => {
     let runs = 0;
-    const { call, dispatcher } = single({
-      async execute(_, { ask }) {
-        await ask("sure", { message: "?" });
-        return ++runs;
-      },
+    const { call, dispatcher } = single(async (_, { ask }) => {
+      await ask("sure", { message: "?" });
+      return ++runs;
     });
     const context = { principal: "ann", idempotencyKey: "k" };
     const { ticket } = await suspended(call({}, context));
@@ -685,13 +623,12 @@ describe("context.step()", () => {
   it("is stored if it was running when another part of the tool asked", async () => {
     const work = deferred<string>();
     let taken = 0;
-    const { call, dispatcher } = single({
-      execute: async (_, { ask, step }) =>
-        await Promise.all([
-          ask("k", { message: "?" }).then(({ action }) => action),
-          step("slow", () => (taken++, work.promise)),
-        ]),
-    });
+    const { call, dispatcher } = single(async (_, { ask, step }) =>
+      await Promise.all([
+        ask("k", { message: "?" }).then(({ action }) => action),
+        step("slow", () => (taken++, work.promise)),
+      ])
+    );
     const waiting = suspended(call());
     await until(() => taken === 1);
     work.resolve("done");
@@ -712,10 +649,11 @@ describe("context.step()", () => {
   });
 
   it("may ask, and is taken again then", async () => {
-    const { call, clock, dispatcher } = single({
-      execute: (_, { ask, step }) =>
+    const { call, clock, dispatcher } = single(
+      (_, { ask, step }) =>
         step("outer", async () => (await ask("inner", { message: "?" })).action),
-    }, { graceMs: 500 });
+      { graceMs: 500 },
+    );
     const waiting = suspended(call());
     await clock.pass(500);
     const { ticket } = await waiting;
@@ -724,27 +662,23 @@ describe("context.step()", () => {
 
   it("rejects with the error of its work, and does not store it", async () => {
     let tries = 0;
-    const { call, dispatcher } = single({
-      async execute(_, { ask, step }) {
-        const got = await step("try", () => {
-          if (++tries === 1) throw new Error("Not yet");
-          return tries;
-        }).catch(({ message }: Error) => message);
-        await ask("k", { message: "?" });
-        return got;
-      },
+    const { call, dispatcher } = single(async (_, { ask, step }) => {
+      const got = await step("try", () => {
+        if (++tries === 1) throw new Error("Not yet");
+        return tries;
+      }).catch(({ message }: Error) => message);
+      await ask("k", { message: "?" });
+      return got;
     });
     const { ticket } = await suspended(call());
     assertEquals(outcome(await dispatcher.resume(ticket, { k: accept() })), 2);
   });
 
   it("rejects results that are not JSON or too large, in one step or in all", async () => {
-    const { call } = single({
-      async execute(_, { step, services: { results } }) {
-        for (const [index, result] of (results as unknown[]).entries()) {
-          await step(`${index}`, () => result);
-        }
-      },
+    const { call } = single(async (_, { step, services: { results } }) => {
+      for (const [index, result] of (results as unknown[]).entries()) {
+        await step(`${index}`, () => result);
+      }
     });
     const refused = async (...results: unknown[]): Promise<string> =>
       messageOf(await call({}, { services: { results } }));
@@ -854,7 +788,7 @@ describe("approval that is asked for", () => {
   });
 
   it("is required by a policy that fails", async () => {
-    const { registry, dispatcher } = single({ execute: () => "gone" }, {
+    const { registry, dispatcher } = single(() => "gone", {
       approve: "ask",
     });
     const odd: readonly (() => unknown)[] = [

@@ -83,7 +83,7 @@ describe("the failure of a call", () => {
 
   it('is "no" for a call that waited for a slot', async () => {
     const limits = { maxConcurrent: 1, maxQueued: 0 };
-    const { call } = single({ execute: never }, { limits });
+    const { call } = single(never, { limits });
     void call();
     const result = await call();
     assert(!result.ok);
@@ -129,12 +129,12 @@ describe("the failure of a call", () => {
         await new Promise((resolve) => signal.addEventListener("abort", resolve));
         return ToolResult.error("aborted", "It has not begun there", { ran: "no" });
       };
-      const { call } = single({
-        execute: !isGenerator ? execute : async function* (...given) {
+      const { call } = single(
+        !isGenerator ? execute : async function* (...given) {
           yield 1;
           return await execute(...given);
         },
-      });
+      );
       const abort = new AbortController();
       const pending = call({}, { signal: abort.signal });
       await started.promise;
@@ -146,7 +146,7 @@ describe("the failure of a call", () => {
   }
 
   it("is not a field of a success, or of a call that waits for answers", async () => {
-    const { call } = single({ execute: () => 1 });
+    const { call } = single(() => 1);
     assertEquals(Object.keys(await call()), ["ok", "content", "durationMs"]);
   });
 });
@@ -175,7 +175,7 @@ describe("a tool that may have run", () => {
 
   it("is not retryable if a layer returns the result", async () => {
     const lost = ToolResult.error("unavailable", "Lost", { ran: "unknown" });
-    const { call } = single({ execute: () => 1 }, {
+    const { call } = single(() => 1, {
       layers: [around(() => lost)],
     });
     const result = await call();
@@ -185,11 +185,9 @@ describe("a tool that may have run", () => {
 
   it("is not run again by a layer that retries what is retryable", async () => {
     let runs = 0;
-    const { call } = single({
-      execute: () => {
-        runs++;
-        return ToolResult.error("unavailable", "Lost", { ran: "unknown" });
-      },
+    const { call } = single(() => {
+      runs++;
+      return ToolResult.error("unavailable", "Lost", { ran: "unknown" });
     }, {
       layers: [around(async (call, next) => {
         const result = await next(call);
@@ -212,7 +210,7 @@ describe("a tool that may have run", () => {
   });
 
   it("is the same for a replayed failure as for the first call", async () => {
-    const { call } = single({ execute: broken });
+    const { call } = single(broken);
     const first = await call({}, { idempotencyKey: "k" });
     const again = await call({}, { idempotencyKey: "k" });
     assert(!first.ok && !again.ok);

@@ -8,18 +8,17 @@ import {
   isSuspended,
   type RepairHook,
   ToolDispatcher,
+  ToolRegistry,
 } from "../../../mod.ts";
 import {
   coerceArguments,
   memoryCallStore,
   storedTickets,
 } from "../../../src/adapters/calls/mod.ts";
-import { ToolRegistry } from "../../../mod.ts";
-import { fixture, messageOf, outcome } from "./support.ts";
+import { broken, messageOf, outcome, single } from "./support.ts";
 import data from "./repair.json" with { type: "json" };
 
 const COUNT = {
-  name: "count",
   parameters: {
     type: "object",
     properties: { n: { type: "integer" } },
@@ -40,8 +39,8 @@ function answering(args: unknown, asked: unknown[] = []): RepairHook {
 describe("the option repair", () => {
   it("is called once for invalid arguments, and its result runs", async () => {
     const asked: unknown[] = [];
-    const { call } = fixture([COUNT], { repair: answering({ n: 3 }, asked) });
-    const result = await call("count", { n: "three" });
+    const { call } = single(COUNT, { repair: answering({ n: 3 }, asked) });
+    const result = await call({ n: "three" });
     assertEquals(outcome(result), { n: 3 });
     assertEquals(result.repaired, [{ path: "", message: "the arguments were repaired" }]);
     assertEquals(asked, [[{ n: "three" }, ["type"]]]);
@@ -49,43 +48,35 @@ describe("the option repair", () => {
 
   it("is not asked for arguments that fit", async () => {
     const asked: unknown[] = [];
-    const { call } = fixture([COUNT], { repair: answering({ n: 3 }, asked) });
-    const result = await call("count", { n: 1 });
+    const { call } = single(COUNT, { repair: answering({ n: 3 }, asked) });
+    const result = await call({ n: 1 });
     assertEquals([outcome(result), "repaired" in result, asked], [{ n: 1 }, false, []]);
   });
 
   it("is called for text that is not JSON, and may return JSON text", async () => {
     const asked: unknown[] = [];
-    const { call } = fixture([COUNT], { repair: answering('{"n":3}', asked) });
-    assertEquals(outcome(await call("count", "{n:3")), { n: 3 });
+    const { call } = single(COUNT, { repair: answering('{"n":3}', asked) });
+    assertEquals(outcome(await call("{n:3")), { n: 3 });
     assertEquals(asked, [["{n:3", ["json"]]]);
   });
 
   it("lets the call fail as without it where its answer does not fit", async () => {
     const asked: unknown[] = [];
-    const { call } = fixture([COUNT], { repair: answering({ n: "four" }, asked) });
-    const result = await call("count", { n: "three" });
+    const { call } = single(COUNT, { repair: answering({ n: "four" }, asked) });
+    const result = await call({ n: "three" });
     assertEquals([outcome(result), asked.length], ["invalid_arguments", 1]);
     assertEquals(result.repaired?.length, 1);
     for (const repair of [answering("{n:"), () => undefined]) {
-      const { call } = fixture([COUNT], { repair });
-      assertStringIncludes(messageOf(await call("count", "{n:3")), "are not JSON");
+      const { call } = single(COUNT, { repair });
+      assertStringIncludes(messageOf(await call("{n:3")), "are not JSON");
     }
   });
 
   it("repairs nothing where it throws or answers nonsense", async () => {
-    const bad = [
-      () => {
-        throw new Error("no model");
-      },
-      () => Promise.reject(new Error("no model")),
-      () => ({ arguments: 5n }),
-      () => ({ arguments: "[" }),
-      () => 5 as never,
-    ] as RepairHook[];
-    for (const repair of bad) {
-      const { call, reports } = fixture([COUNT], { repair });
-      const result = await call("count", { n: "three" });
+    const results = [{ arguments: 5n }, { arguments: "[" }, 5 as never];
+    for (const repair of [broken, async () => await broken(), ...results.map((one) => () => one)]) {
+      const { call, reports } = single(COUNT, { repair });
+      const result = await call({ n: "three" });
       assertStringIncludes(messageOf(result), "/n");
       assertEquals(reports.map(({ phase }) => phase), ["repair"]);
     }
@@ -93,7 +84,7 @@ describe("the option repair", () => {
 
   it("comes before hooks and approvers, which see what runs", async () => {
     const seen: unknown[] = [];
-    const { call } = fixture([{ ...COUNT, requiresApproval: true }], {
+    const { call } = single({ ...COUNT, requiresApproval: true }, {
       repair: answering({ n: 3 }),
       hooks: {
         before: ({ arguments: args }) => void seen.push(args),
@@ -101,43 +92,43 @@ describe("the option repair", () => {
       },
       approve: ({ arguments: args }) => seen.push(args) > 0,
     });
-    assertEquals(outcome(await call("count", { n: "three" })), { n: 3 });
+    assertEquals(outcome(await call({ n: "three" })), { n: 3 });
     assertEquals(seen, [{ n: 3 }, { n: 3 }, { n: 3 }]);
   });
 
   it("cannot bypass a hook that rejects the repaired arguments", async () => {
-    const { call } = fixture([COUNT], {
+    const { call } = single(COUNT, {
       repair: answering({ n: 3 }),
       hooks: {
         before: ({ arguments: args }) =>
           (args as { n: number }).n === 3 ? { refuse: "Not 3" } : undefined,
       },
     });
-    assertEquals(outcome(await call("count", { n: "three" })), "denied");
+    assertEquals(outcome(await call({ n: "three" })), "denied");
   });
 
   it("is called in order if there are several, until the arguments are valid", async () => {
     const asked: unknown[] = [];
     const repair = [answering({ n: "3" }, asked), coerceArguments(), answering({ n: 9 }, asked)];
-    const { call } = fixture([COUNT], { repair });
-    const result = await call("count", "{n:3");
+    const { call } = single(COUNT, { repair });
+    const result = await call("{n:3");
     assertEquals([outcome(result), asked.length], [{ n: 3 }, 1]);
     assertEquals(result.repaired?.map(({ path }) => path), ["", "/n"]);
   });
 
   it("uses the original arguments for the idempotency key", async () => {
     let n = 0;
-    const { call } = fixture([COUNT], { repair: () => ({ arguments: { n: ++n } }) });
+    const { call } = single(COUNT, { repair: () => ({ arguments: { n: ++n } }) });
     const key = { idempotencyKey: "k" };
-    await call("count", { n: "x" }, key);
-    const again = await call("count", { n: "x" }, key);
+    await call({ n: "x" }, key);
+    const again = await call({ n: "x" }, key);
     assertEquals([outcome(again), again.replayed, again.repaired?.length], [{ n: 1 }, true, 1]);
-    assertStringIncludes(messageOf(await call("count", { n: "y" }, key)), "other arguments");
+    assertStringIncludes(messageOf(await call({ n: "y" }, key)), "other arguments");
   });
 
   it("asks again if a call resumes with other arguments than the approved ones", async () => {
     let n = 0;
-    const { call } = fixture([{ ...COUNT, requiresApproval: true }], {
+    const { call } = single({ ...COUNT, requiresApproval: true }, {
       repair: () => ({ arguments: { n: ++n } }),
       approve: "ask",
     });
@@ -146,7 +137,7 @@ describe("the option repair", () => {
       shown.push(question.arguments);
       return { action: "accept" } as const;
     };
-    const result = await call("count", { n: "x" }, { onQuestion });
+    const result = await call({ n: "x" }, { onQuestion });
     assertEquals([outcome(result), shown], [{ n: 1 }, [{ n: 1 }]]);
   });
 
@@ -179,7 +170,9 @@ describe("the option repair", () => {
     const store = memoryCallStore();
     const dispatcher = () =>
       new ToolDispatcher(
-        new ToolRegistry({ tools: [{ ...COUNT, description: "Counts.", requiresApproval: true }] }),
+        new ToolRegistry({
+          tools: [{ ...COUNT, name: "count", description: "Counts.", requiresApproval: true }],
+        }),
         {
           repair: () => ({ arguments: `{"n":${++asked},"unit":null}` }),
           approve: "ask",
@@ -201,30 +194,23 @@ describe("the option repair", () => {
 
   it("does not run a tool with nothing because a repair has found nothing", async () => {
     for (const nothing of [undefined, null, "", " \n", "null", " null\n"]) {
-      const { call, reports } = fixture([{ ...COUNT, parameters: { type: "object" } }], {
+      const { call, reports } = single({ ...COUNT, parameters: { type: "object" } }, {
         repair: () => ({ arguments: nothing }),
       });
-      assertEquals(outcome(await call("count", '{"only":"tmp"')), "invalid_arguments");
+      assertEquals(outcome(await call('{"only":"tmp"')), "invalid_arguments");
       assertEquals(reports.map(({ phase }) => phase), ["repair"]);
       assertStringIncludes(String(reports[0]?.error), "{} is written out");
     }
-    const { call } = fixture([{ ...COUNT, parameters: { type: "object" } }], {
+    const { call } = single({ ...COUNT, parameters: { type: "object" } }, {
       repair: () => ({ arguments: "{}" }),
     });
-    assertEquals(outcome(await call("count", "{")), {});
+    assertEquals(outcome(await call("{")), {});
   });
 
   it("works with a library's schema", async () => {
-    const tool = defineTool({
-      name: "zod",
-      description: "Doubles.",
-      parameters: z.object({ n: z.number(), unit: z.string().default("m") }),
-      execute: ({ n, unit }) => `${2 * n} ${unit}`,
-    });
-    const dispatcher = new ToolDispatcher(new ToolRegistry({ tools: [tool] }), {
-      repair: coerceArguments(),
-    });
-    assertEquals(outcome(await dispatcher.dispatch({ name: "zod", arguments: { n: "4" } })), "8 m");
+    const parameters = z.object({ n: z.number(), unit: z.string().default("m") });
+    const { call } = single({ ...COUNT, parameters }, { repair: coerceArguments() });
+    assertEquals(outcome(await call({ n: "4" })), { n: 4, unit: "m" });
   });
 });
 
@@ -247,14 +233,14 @@ describe("a repair with jsonrepair", () => {
     ] as const
   ) {
     it(`makes ${JSON.stringify(taken)} of ${JSON.stringify(text)}`, async () => {
-      const result = await fixture([COUNT], { repair, onError() {} }).call("count", text);
+      const result = await single(COUNT, { repair, onError() {} }).call(text);
       assertEquals(outcome(result), taken);
     });
   }
 
   it("comes before coerceArguments", async () => {
-    const { call } = fixture([COUNT], { repair: [repair, coerceArguments()] });
-    const result = await call("count", "{n: '3'}");
+    const { call } = single(COUNT, { repair: [repair, coerceArguments()] });
+    const result = await call("{n: '3'}");
     assertEquals(outcome(result), { n: 3 });
     assertEquals(result.repaired?.map(({ path }) => path), ["", "/n"]);
   });
@@ -279,14 +265,13 @@ describe("coerceArguments()", () => {
     additionalProperties: { type: "integer" },
     $defs: { point: { type: "object", properties: { x: { type: "number" } }, required: ["x"] } },
   };
-  const { call } = fixture(
-    [{ name: "take", parameters: SCHEMA, execute: (args) => args }],
-    { repair: coerceArguments() },
-  );
+  const { call } = single({ parameters: SCHEMA, execute: (args) => args }, {
+    repair: coerceArguments(),
+  });
 
   for (const [given, taken] of data.coerced as [unknown, unknown][]) {
     it(`${taken ? "accepts" : "rejects"} ${JSON.stringify(given)}`, async () => {
-      const result = await call("take", given);
+      const result = await call(given);
       assertEquals(outcome(result), taken ?? "invalid_arguments");
       if (taken !== null) assert((result.repaired?.length ?? 0) > 0);
     });

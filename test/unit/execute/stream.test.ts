@@ -24,14 +24,12 @@ function short(event: ToolEvent): unknown {
 
 describe("ToolDispatcher.stream()", () => {
   it("gives numbered events in order, and one result, last", async () => {
-    const { dispatcher } = single({
-      async *execute(_, { metadata, progress }) {
-        metadata({ phase: "start" });
-        yield "a";
-        progress(1, 2, "half");
-        yield { b: 1 };
-        return "end";
-      },
+    const { dispatcher } = single(async function* (_, { metadata, progress }) {
+      metadata({ phase: "start" });
+      yield "a";
+      progress(1, 2, "half");
+      yield { b: 1 };
+      return "end";
     });
     const events = await collect(dispatcher.stream({ name: "t", callId: "c1" }));
     assertEquals(events.map(({ type }) => type), [
@@ -73,7 +71,7 @@ describe("ToolDispatcher.stream()", () => {
   });
 
   it("names each call with one id of its own", async () => {
-    const { dispatcher } = single({ execute: (_, { callId }) => callId });
+    const { dispatcher } = single((_, { callId }) => callId);
     const [first] = await collect(dispatcher.stream({ name: "t" }));
     const [second] = await collect(dispatcher.stream({ name: "t" }));
     const [unknown] = await collect(dispatcher.stream({ name: "none" }));
@@ -87,11 +85,9 @@ describe("ToolDispatcher.stream()", () => {
 
   it("sends copies, which the tool cannot change afterwards", async () => {
     const shared = { n: 1 };
-    const { dispatcher } = single({
-      execute: (_, { metadata }) => {
-        metadata(shared);
-        shared.n = 2;
-      },
+    const { dispatcher } = single((_, { metadata }) => {
+      metadata(shared);
+      shared.n = 2;
     });
     const [event] = await collect(dispatcher.stream({ name: "t" }));
     assert(event?.type === "metadata");
@@ -101,7 +97,7 @@ describe("ToolDispatcher.stream()", () => {
 
   it("begins when the first event is read, and not before", async () => {
     let runs = 0;
-    const { dispatcher } = single({ execute: () => ++runs });
+    const { dispatcher } = single(() => ++runs);
     const stream = dispatcher.stream({ name: "t" });
     await Promise.resolve();
     assertEquals(runs, 0);
@@ -119,13 +115,11 @@ describe("ToolDispatcher.stream()", () => {
   ) {
     it(`resumes a generator when its ${what} is read`, async () => {
       const log: number[] = [];
-      const { dispatcher } = single({
-        async *execute() {
-          for (let n = 0; n < 50; n++) {
-            log.push(n);
-            yield output;
-          }
-        },
+      const { dispatcher } = single(async function* () {
+        for (let n = 0; n < 50; n++) {
+          log.push(n);
+          yield output;
+        }
       }, { maxBufferedEvents: 4 });
       const stream = dispatcher.stream({ name: "t" });
       await stream.next();
@@ -139,14 +133,12 @@ describe("ToolDispatcher.stream()", () => {
   }
 
   it("keeps the newest progress, and drops metadata over the bound with a count", async () => {
-    const { dispatcher } = single({
-      execute: (_, { metadata, progress }) => {
-        for (let n = 0; n < 10; n++) {
-          metadata(n);
-          progress(n);
-        }
-        metadata(1n);
-      },
+    const { dispatcher } = single((_, { metadata, progress }) => {
+      for (let n = 0; n < 10; n++) {
+        metadata(n);
+        progress(n);
+      }
+      metadata(1n);
     }, { maxBufferedEvents: 3 });
     const events = await collect(dispatcher.stream({ name: "t" }));
     const last = events.at(-1);
@@ -160,16 +152,14 @@ describe("ToolDispatcher.stream()", () => {
 
   it("aborts the call when its consumer leaves, and waits until it has ended", async () => {
     const log: string[] = [];
-    const { dispatcher } = single({
-      async *execute(_, { signal, defer }) {
-        signal.addEventListener("abort", () => log.push("aborted"));
-        defer(() => void log.push("cleanup"));
-        try {
-          for (let n = 0;; n++) yield n;
-        } finally {
-          log.push("closed");
-        }
-      },
+    const { dispatcher } = single(async function* (_, { signal, defer }) {
+      signal.addEventListener("abort", () => log.push("aborted"));
+      defer(() => void log.push("cleanup"));
+      try {
+        for (let n = 0;; n++) yield n;
+      } finally {
+        log.push("closed");
+      }
     });
     for await (const event of dispatcher.stream({ name: "t" })) {
       if (event.type === "output" && event.value === 3) break;
@@ -180,7 +170,7 @@ describe("ToolDispatcher.stream()", () => {
   });
 
   it("is over after the result, and after it was left", async () => {
-    const { dispatcher } = single({ execute: () => 1 });
+    const { dispatcher } = single(() => 1);
     const stream = dispatcher.stream({ name: "t" });
     await collect(stream);
     assertEquals(await stream.next(), { done: true, value: undefined });
@@ -192,12 +182,10 @@ describe("ToolDispatcher.stream()", () => {
 
   it("answers consumers that ask ahead, in order", async () => {
     const go = deferred();
-    const { dispatcher } = single({
-      async *execute() {
-        await go.promise;
-        yield "a";
-        return "b";
-      },
+    const { dispatcher } = single(async function* () {
+      await go.promise;
+      yield "a";
+      return "b";
     });
     const stream = dispatcher.stream({ name: "t" });
     const asked = [stream.next(), stream.next(), stream.next()];
@@ -210,11 +198,9 @@ describe("ToolDispatcher.stream()", () => {
 
   it("ends with its result when the caller aborts or the time is over", async () => {
     const controller = new AbortController();
-    const { dispatcher, clock } = single({
-      async *execute() {
-        yield 1;
-        await never();
-      },
+    const { dispatcher, clock } = single(async function* () {
+      yield 1;
+      await never();
     }, { graceMs: 0 });
     const aborted: unknown[] = [];
     for await (const event of dispatcher.stream({ name: "t" }, { signal: controller.signal })) {
@@ -228,10 +214,8 @@ describe("ToolDispatcher.stream()", () => {
   });
 
   it("does not hold up a generator whose consumer reads nothing more", async () => {
-    const { dispatcher, clock } = single({
-      async *execute() {
-        for (let n = 0; n < 50; n++) yield n;
-      },
+    const { dispatcher, clock } = single(async function* () {
+      for (let n = 0; n < 50; n++) yield n;
     }, { maxBufferedEvents: 1 });
     const stream = dispatcher.stream({ name: "t" });
     await stream.next();

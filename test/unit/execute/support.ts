@@ -52,14 +52,15 @@ export function fixture(tools: readonly FakeTool[], options: ToolDispatcherOptio
   };
 }
 
-/** A {@linkcode fixture} of one tool, `t`, which `call` calls. */
+/** A {@linkcode fixture} of one tool, `t`, which `call` calls. A function is its `execute`. */
 export function single(
-  tool: Partial<FakeTool>,
+  tool: Partial<FakeTool> | NonNullable<FakeTool["execute"]>,
   options?: ToolDispatcherOptions,
 ): Omit<Fixture, "call"> & {
   call(args?: unknown, context?: DispatchContext): Promise<ToolResult>;
 } {
-  const world = fixture([{ name: "t", ...tool }], options);
+  const fields = typeof tool === "function" ? { execute: tool } : tool;
+  const world = fixture([{ name: "t", ...fields }], options);
   return { ...world, call: (args, context) => world.call("t", args, context) };
 }
 

@@ -2,22 +2,16 @@
 
 import { describe, it } from "bun:test";
 import { assertEquals } from "@std/assert";
-import { type StandardSchema, ToolResult } from "../../../../mod.ts";
+import { ToolResult } from "../../../../mod.ts";
 import type { Layer } from "../../../../src/execute/mod.ts";
-import { deferred, fixture, until } from "../support.ts";
+import { deferred, fixture, standardSchema, until } from "../support.ts";
 
 /** A fixture all of whose parts note when they are called. */
 function observed(fails: boolean) {
   const events: string[] = [];
   const [approved, release] = [deferred(), deferred()];
   const note = (event: string): undefined => void events.push(event);
-  const context: StandardSchema = {
-    "~standard": {
-      version: 1,
-      vendor: "test",
-      validate: (value) => (note("host context"), { value }),
-    },
-  };
+  const context = standardSchema((value) => (note("host context"), { value }));
   const own = (stage: Layer["stage"]): Layer => ({
     name: "own",
     stage,

@@ -16,7 +16,7 @@ describe("a layer of stage run", () => {
         return await next(call);
       });
     let runs = 0;
-    const { call } = single({ execute: () => ++runs }, { layers: [twice("a"), twice("b")] });
+    const { call } = single(() => ++runs, { layers: [twice("a"), twice("b")] });
     assertEquals([outcome(await call()), order], [4, ["a", "b", "b"]]);
   });
 
@@ -39,14 +39,14 @@ describe("a layer of stage run", () => {
   it("may return a result in place of the tool's", async () => {
     let runs = 0;
     const layers = [around(() => ToolResult.ok("stored"))];
-    const { call } = single({ execute: () => ++runs }, { layers });
+    const { call } = single(() => ++runs, { layers });
     assertEquals([outcome(await call()), runs], ["stored", 0]);
   });
 
   it("cannot run the tool while it runs", async () => {
     const gate = deferred();
     let runs = 0;
-    const { call, reports } = single({ execute: () => (runs++, gate.promise) }, {
+    const { call, reports } = single(() => (runs++, gate.promise), {
       layers: [around(async (call, next) => {
         const [first, second] = [next(call), next(call)];
         assertEquals(messageOf(await second), messageOf(ToolResult.error("threw", MISUSE)));
@@ -60,12 +60,10 @@ describe("a layer of stage run", () => {
 
   it("lets the tool ask its questions again, which have their answers", async () => {
     const log: string[] = [];
-    const { call } = single({
-      execute: async (_, { ask, step }) => {
-        await step("first", () => void log.push("step"));
-        const { action } = await ask("sure", { message: "Sure?" });
-        log.push(action);
-      },
+    const { call } = single(async (_, { ask, step }) => {
+      await step("first", () => void log.push("step"));
+      const { action } = await ask("sure", { message: "Sure?" });
+      log.push(action);
     }, {
       layers: [around(async (call, next) => {
         await next(call);
