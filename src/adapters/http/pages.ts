@@ -75,11 +75,9 @@ function textUpTo(length: number): (text: string, name: string) => string {
   };
 }
 
-const shortText = textUpTo(MAX_TEXT);
-
 function readerOf({ shape, check }: ValueKind): Reader {
   return (text, name) => {
-    shortText(text, name);
+    textUpTo(MAX_TEXT)(text, name);
     const value = shape === "list"
       ? text.split(",").map((item) => item.trim())
       : shape === "flag" && /^(true|false)$/.test(text)
@@ -93,62 +91,55 @@ function readerOf({ shape, check }: ValueKind): Reader {
   };
 }
 
-/** The values of the parameters that are not criteria. */
-interface OtherValues {
-  readonly q: string;
-  readonly minScore: number;
-  readonly limit: number;
-  readonly cursor: string;
-  readonly format: string;
-  readonly tokens: number;
-  readonly losses: boolean;
-  readonly toolChoice: ToolChoice;
-  readonly parallel: boolean;
-  readonly bridge: boolean;
+/** The readers of the parameters that are not criteria. */
+function otherReaders() {
+  return {
+    q: textUpTo(MAX_SEARCH),
+    minScore: numberLike("a number from 0 to 1", /^(0|1|0\.\d{1,6})$/),
+    limit: numberLike(`a whole number from 1 to ${MAX_PAGE}`, /^([1-9]\d{0,2}|1000)$/),
+    cursor: textUpTo(MAX_TEXT),
+    format: textUpTo(MAX_TEXT),
+    tokens: numberLike("a whole number from 1 to 9999999", /^[1-9]\d{0,6}$/),
+    losses: flagOf("1", "0"),
+    toolChoice: fitting(
+      "auto, none, required or the id of a tool",
+      (text): ToolChoice | undefined =>
+        text === "auto" || text === "none" || text === "required"
+          ? text
+          : isToolId(text)
+          ? { tool: text }
+          : undefined,
+    ),
+    parallel: flagOf("true", "false"),
+    bridge: flagOf("1", "0"),
+  };
 }
 
-const OTHERS: {
-  readonly [Name in keyof OtherValues]: (value: string, name: string) => OtherValues[Name];
-} = {
-  q: textUpTo(MAX_SEARCH),
-  minScore: numberLike("a number from 0 to 1", /^(0|1|0\.\d{1,6})$/),
-  limit: numberLike(`a whole number from 1 to ${MAX_PAGE}`, /^([1-9]\d{0,2}|1000)$/),
-  cursor: shortText,
-  format: shortText,
-  tokens: numberLike("a whole number from 1 to 9999999", /^[1-9]\d{0,6}$/),
-  losses: flagOf("1", "0"),
-  toolChoice: fitting(
-    "auto, none, required or the id of a tool",
-    (text): ToolChoice | undefined =>
-      text === "auto" || text === "none" || text === "required"
-        ? text
-        : isToolId(text)
-        ? { tool: text }
-        : undefined,
-  ),
-  parallel: flagOf("true", "false"),
-  bridge: flagOf("1", "0"),
-};
+type Others = ReturnType<typeof otherReaders>;
+type QueryValues =
+  & { readonly [Name in keyof Others]?: ReturnType<Others[Name]> }
+  & { readonly [Name in VocabularyName]?: unknown };
 
-type QueryValues = Partial<OtherValues> & { readonly [Name in VocabularyName]?: unknown };
+function allReaders(): { readonly [name: string]: Reader } {
+  const criteria = [...CRITERION_NAMES, ...READER_FIELDS];
+  return {
+    ...Object.fromEntries(criteria.map((name) => [name, readerOf(valueKind(name))])),
+    ...otherReaders(),
+  };
+}
 
-const READERS: { readonly [name: string]: Reader } = {
-  ...Object.fromEntries(
-    [...CRITERION_NAMES, ...READER_FIELDS].map((name) => [name, readerOf(valueKind(name))]),
-  ),
-  ...OTHERS,
-};
-
+// Bundles that only cache pages omit pure values.
+const READERS = /* @__PURE__ */ allReaders();
 /** The parameters of a listing, in the order of its key. */
-const NAMES = Object.keys(READERS);
+const NAMES = /* @__PURE__ */ Object.keys(READERS);
+/** Parameters that exclude each other. A bridge has its own search tool. */
+const APART = [["limit", "tokens"], ["q", "bridge"], ["tokens", "bridge"]] as const;
+const NO_QUERY = /* @__PURE__ */ readParameters(/* @__PURE__ */ new URLSearchParams());
 
 /** Reads the query of a listing. */
 export function readListingQuery(url: string): ListingQuery {
   return url.includes("?") ? readParameters(new URL(url).searchParams) : NO_QUERY;
 }
-
-/** Parameters that exclude each other. A bridge has its own search tool. */
-const APART = [["limit", "tokens"], ["q", "bridge"], ["tokens", "bridge"]] as const;
 
 /** Reads the parameters of a query, and rejects unknown ones. */
 export function readValues(parameters: URLSearchParams, known: readonly string[]): QueryValues {
@@ -209,8 +200,6 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
     key: JSON.stringify(NAMES.map((name) => parameters.get(name) ?? 0)),
   };
 }
-
-const NO_QUERY: ListingQuery = readParameters(new URLSearchParams());
 
 /** Reads the query of a route that takes filters only. */
 export function readFilters(
