@@ -24,7 +24,7 @@ describe("The directory of tools in NATS", () => {
     const clock = { ms: 0, now: () => clock.ms, timestamp: () => Date.now() + clock.ms };
     const registry = new ToolRegistry({ tools });
     const link = linkOf(await server.connect(), name);
-    const offers = new Offers(link, registry, undefined, worker, clock);
+    const offers = new Offers({ link, registry, worker }, clock);
     await offers.open("test");
     return { offers, registry, clock, log: link.errors };
   }

@@ -20,11 +20,16 @@ const PUTS_TO_CONFIRM = 64;
 /** The maximum number of omitted tools that the directory names. */
 const MAX_NAMED = 16;
 
+export interface OffersSettings {
+  readonly link: Link;
+  readonly registry: Registry;
+  readonly selection?: Selection | undefined;
+  readonly worker: string;
+}
+
 export class Offers {
+  readonly #settings: OffersSettings;
   readonly #link: Link;
-  readonly #registry: Registry;
-  readonly #selection: Selection | undefined;
-  readonly #worker: string;
   readonly #clock: Pick<Clock, "now" | "timestamp">;
   #toolset: Toolset | undefined;
   #offers: ReadonlyMap<string, Tool> = new Map();
@@ -38,17 +43,9 @@ export class Offers {
   #sweptAt = -Infinity;
   #isClosed = false;
 
-  constructor(
-    link: Link,
-    registry: Registry,
-    selection: Selection | undefined,
-    worker: string,
-    clock: Pick<Clock, "now" | "timestamp"> = systemClock,
-  ) {
-    this.#link = link;
-    this.#registry = registry;
-    this.#selection = selection;
-    this.#worker = worker;
+  constructor(settings: OffersSettings, clock: Pick<Clock, "now" | "timestamp"> = systemClock) {
+    this.#settings = settings;
+    this.#link = settings.link;
     this.#clock = clock;
     this.refresh();
   }
@@ -70,7 +67,8 @@ export class Offers {
     const known = new Map([...before].map(([path, tool]) => [tool, path]));
     const offers = new Map<string, Tool>();
     const tooLarge = new Set<Tool>();
-    this.#toolset = this.#registry.select(this.#selection);
+    const { registry, selection } = this.#settings;
+    this.#toolset = registry.select(selection);
     for (const tool of this.#toolset.tools) {
       const path = known.get(tool) ?? this.#pathOf(tool);
       if (path === undefined) tooLarge.add(tool);
@@ -119,7 +117,7 @@ export class Offers {
   /** Removes dead workers from the directory, and definitions that no worker serves. */
   async removeDead(): Promise<void> {
     const { name } = this.#link;
-    const own = this.#worker;
+    const { worker: own } = this.#settings;
     const { entries = new Map<never, never>() } = this.#directory ?? {};
     const now = this.#clock.now();
     const served = new Set<string>();
@@ -159,7 +157,7 @@ export class Offers {
     this.#isClosed = true;
     this.#directory?.stop();
     if (!isUp) return;
-    const own = `${workerKey(this.#link.name, this.#worker)}.`;
+    const own = `${workerKey(this.#link.name, this.#settings.worker)}.`;
     const removed = this.#writing.then(async () => {
       const { entries, bucket } = this.#directory ?? {};
       const keys = [...entries?.keys() ?? []].filter((key) => key.startsWith(own));
@@ -198,17 +196,17 @@ export class Offers {
 
   /** Yields the list in the form of directory entries. */
   *#lists(): Generator<readonly [key: string, value: Record<string, readonly string[]>]> {
-    const { name } = this.#link;
+    const { link: { name }, registry, worker } = this.#settings;
     const isUp = (path: string): boolean => {
       const tool = this.at(path);
-      return tool !== undefined && this.#registry.isAvailable(tool);
+      return tool !== undefined && registry.isAvailable(tool);
     };
     for (const [at, paths] of this.#parts.entries()) {
       const up: string[] = [];
       const down: string[] = [];
       for (const path of paths) (isUp(path) ? up : down).push(path);
       const tooLarge = [...this.#tooLarge].slice(0, MAX_NAMED).map(({ id }) => id);
-      yield [`${workerKey(name, this.#worker)}.${at}`, {
+      yield [`${workerKey(name, worker)}.${at}`, {
         ...{ up, down },
         ...(at === 0 && tooLarge.length > 0 && { tooLarge }),
       }];

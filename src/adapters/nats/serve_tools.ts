@@ -215,10 +215,10 @@ class Worker implements ServedTools {
 
   constructor(settings: WorkerSettings) {
     const { worker } = this;
-    const { link, dispatcher, registry, selection } = settings;
+    const { link, dispatcher } = settings;
     this.#settings = settings;
     this.#link = link;
-    const offers = this.#offers = new Offers(link, registry, selection, worker);
+    const offers = this.#offers = new Offers({ ...settings, worker });
     const service = this.#service = new Service(link, worker, () => dispatcher.metrics());
     const failed = ({ id }: Tool, { error: { code } }: ToolFailure): void => {
       if (code !== "input_required") service.lastError = `${code}: ${id}`;

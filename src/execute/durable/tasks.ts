@@ -87,12 +87,10 @@ export interface CallTasksOptions {
 }
 
 /** A call that is resumed. */
-export interface RecoveredCall {
+export interface RecoveredCall extends Pick<DispatchContext, "sessionId" | "messageId"> {
   /** The tool's id. */
   readonly tool: string;
   readonly principal: string | undefined;
-  readonly sessionId?: string | undefined;
-  readonly messageId?: string | undefined;
 }
 
 /** The principal of the tasks. */
