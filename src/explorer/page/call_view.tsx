@@ -7,7 +7,7 @@ import type { Answer, Question } from "../../tool/mod.ts";
 import { abort, answer, type PageCall } from "./calls.ts";
 import { Form } from "./form.tsx";
 import { Button, Coloured, Head, milliseconds, Segments, Tree } from "./parts.tsx";
-import { imagesIn, tableOf, textOf } from "./json_views.ts";
+import { imagesIn, type Table, tableOf, textOf } from "./json_views.ts";
 
 const STATUS = {
   running: ["running", "warn"],
@@ -53,12 +53,11 @@ export function CallView({ call }: { readonly call: PageCall }): JSX.Element {
       {questions !== undefined && status === "waiting" && (
         <Questions
           key={call.ticket ?? JSON.stringify(questions)}
-          call={call}
-          questions={questions}
+          {...{ call, questions }}
         />
       )}
       {failure !== undefined && <p class="wrong">{failure.message}</p>}
-      {status === "ok" && <Result content={call.content} isCut={call.truncated === true} />}
+      {status === "ok" && <Result call={call} />}
     </section>
   );
 }
@@ -81,10 +80,7 @@ function Progress({ call: { progress } }: { readonly call: PageCall }): JSX.Elem
 
 type View = "tree" | "text" | "table" | "image";
 
-function Result({ content, isCut }: {
-  readonly content: unknown;
-  readonly isCut: boolean;
-}): JSX.Element {
+function Result({ call: { content, truncated } }: { readonly call: PageCall }): JSX.Element {
   const [wanted, setWanted] = useState<View>();
   const images = useMemo(() => imagesIn(content), [content]);
   const table = useMemo(() => tableOf(content), [content]);
@@ -99,34 +95,38 @@ function Result({ content, isCut }: {
   return (
     <>
       <Segments label="Show the result as" values={views} value={view} onChange={setWanted} />
-      {isCut && <p class="wrong">The content was cut to the limit of the service.</p>}
+      {truncated === true && <p class="wrong">The content was cut to the limit of the service.</p>}
       <div class="result" tabIndex={0} role="region" aria-label="Result">
         {view === "tree" && <Tree value={content} />}
         {view === "text" && (
           <pre>{typeof content === "string" ? content : <Coloured text={textOf(content)} />}</pre>
         )}
-        {view === "table" && table !== undefined && (
-          <table>
-            <Head columns={table.columns} />
-            <tbody>
-              {table.rows.map((row, index) => (
-                <tr key={index}>
-                  {row.map((cell, at) => (
-                    <td key={at}>{typeof cell === "string" ? cell : JSON.stringify(cell)}</td>
-                  ))}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        )}
-        {view === "table" && table !== undefined && table.rows.length < table.total && (
-          <p class="faint">{table.total - table.rows.length} more rows are in the tree</p>
-        )}
+        {view === "table" && table !== undefined && <ResultTable table={table} />}
         {view === "image" &&
           images.map((source, index) => (
             <img key={index} src={source} alt={`Image ${index + 1} of the result`} />
           ))}
       </div>
+    </>
+  );
+}
+
+function ResultTable({ table: { columns, rows, total } }: { readonly table: Table }): JSX.Element {
+  return (
+    <>
+      <table>
+        <Head columns={columns} />
+        <tbody>
+          {rows.map((row, index) => (
+            <tr key={index}>
+              {row.map((cell, at) => (
+                <td key={at}>{typeof cell === "string" ? cell : JSON.stringify(cell)}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {rows.length < total && <p class="faint">{total - rows.length} more rows are in the tree</p>}
     </>
   );
 }
@@ -143,7 +143,7 @@ function Questions({ call, questions }: {
     section.current?.scrollIntoView({ block: "nearest" });
     section.current?.focus({ preventScroll: true });
   }, []);
-  const give = (key: string, own: Answer): void => {
+  const onAnswer = (key: string, own: Answer): void => {
     const next = { ...answers, [key]: own };
     setAnswers(next);
     if (questions.every(({ key }) => Object.hasOwn(next, key))) void answer(call, next);
@@ -154,10 +154,10 @@ function Questions({ call, questions }: {
         Object.hasOwn(answers, question.key)
           ? <p key={question.key} class="faint">{question.message}: answered</p>
           : (
-            <AskOne
+            <QuestionForm
               key={question.key}
               question={question}
-              onAnswer={(own) => give(question.key, own)}
+              onAnswer={(own) => onAnswer(question.key, own)}
             />
           )
       )}
@@ -174,7 +174,7 @@ function Questions({ call, questions }: {
   );
 }
 
-function AskOne({ question, onAnswer }: {
+function QuestionForm({ question, onAnswer }: {
   readonly question: Question;
   readonly onAnswer: (answer: Answer) => void;
 }): JSX.Element {

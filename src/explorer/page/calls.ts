@@ -54,9 +54,7 @@ export function isOpen({ status }: PageCall): boolean {
   return status === "running" || status === "waiting";
 }
 
-function add(
-  call: Pick<PageCall, "callId" | "tool" | "arguments" | "startedAt" | "task">,
-): void {
+function add(call: Pick<PageCall, "callId" | "tool" | "arguments" | "startedAt" | "task">): void {
   const begun: PageCall = { ...call, status: "running", streamed: [], dropped: 0 };
   calls.value = [begun, ...calls.value].filter((one, index) => index < MAX_CALLS || isOpen(one));
 }
@@ -75,7 +73,7 @@ export async function answer(
   change(callId, { status: "running" });
   if (task !== undefined) {
     // The task's stream delivers the further states.
-    return await telling(callId, () => send(taskPath(task), { method: "POST", body: { answers } }));
+    return await orFail(callId, () => send(taskPath(task), { method: "POST", body: { answers } }));
   }
   await follow(callId, `calls/${encodeURIComponent(callId)}`, { ticket, answers });
 }
@@ -86,7 +84,7 @@ export async function answer(
  */
 export async function abort({ callId, status, task }: PageCall): Promise<void> {
   if (task !== undefined) {
-    return await telling(callId, () => send(taskPath(task), { method: "DELETE" }));
+    return await orFail(callId, () => send(taskPath(task), { method: "DELETE" }));
   }
   if (status !== "running") return fail(callId, "aborted", "The call was not continued");
   try {
@@ -104,7 +102,7 @@ export async function findTasks(): Promise<void> {
     if (calls.value.some((call) => call.task === id)) continue;
     add({ callId: id, task: id, tool, arguments: undefined, startedAt: createdAt });
     const reader = new AbortController();
-    void telling(id, () => followTask(id, id, reader.signal));
+    void orFail(id, () => followTask(id, id, reader.signal));
   }
 }
 
@@ -133,7 +131,7 @@ async function follow(callId: string, path: string, body: unknown): Promise<void
   const reader = new AbortController();
   readers.set(callId, reader);
   const { signal } = reader;
-  await telling(callId, async () => {
+  await orFail(callId, async () => {
     const response = await send(path, {
       ...{ method: "POST", body, accept: "text/event-stream", signal },
     });
@@ -145,7 +143,7 @@ async function follow(callId: string, path: string, body: unknown): Promise<void
       return await followTask(callId, task, signal);
     }
     for await (const events of eventsOf(response)) {
-      note(callId, events);
+      addEvents(callId, events);
       const last = events.find(({ event }) => event === "result");
       if (last !== undefined) return end(callId, isObject(last.data) && last.data["result"]);
       // Lets the browser render and handle events between two reads of a fast stream.
@@ -156,7 +154,7 @@ async function follow(callId: string, path: string, body: unknown): Promise<void
 }
 
 /** Runs a function for a call; if it throws, the call fails. */
-async function telling(
+async function orFail(
   callId: string,
   work: () => Promise<unknown>,
   signal?: AbortSignal,
@@ -171,7 +169,7 @@ async function telling(
 }
 
 /** Stores the events of one chunk in a single update, because each update renders. */
-function note(callId: string, events: readonly StreamEvent[]): void {
+function addEvents(callId: string, events: readonly StreamEvent[]): void {
   const news = events.flatMap(({ event: type, data }) => isObject(data) ? [{ type, data }] : []);
   const added = news.filter(({ type }) => type === "output" || type === "metadata")
     .map(({ type, data }) => ({ type, value: data["value"] }));
@@ -189,7 +187,9 @@ function note(callId: string, events: readonly StreamEvent[]): void {
 }
 
 function end(callId: string, result: unknown): void {
-  if (!isObject(result)) return fail(callId, "network", "The service answered no result");
+  if (!isObject(result)) {
+    return fail(callId, "network", "The response of the service has no result");
+  }
   const { durationMs, questions, ticket, ok, content, truncated } = result;
   const timed = typeof durationMs === "number" ? { durationMs } : {};
   if (Array.isArray(questions) && typeof ticket === "string") {
@@ -211,10 +211,7 @@ function fail(callId: string, code: string, message: string, issues: readonly Is
   }));
 }
 
-/**
- * The response of `GET /metrics`. Figures without a tool are only for callers with access to
- * explanations.
- */
+/** The response of `GET /metrics`. Only callers with access to explanations get all figures. */
 type Figures =
   & Omit<DispatcherMetrics, "queued" | "unknownTool">
   & Partial<Pick<DispatcherMetrics, "queued">>;

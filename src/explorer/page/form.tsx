@@ -4,7 +4,14 @@
 
 import type { JSX } from "preact";
 import { useId, useState } from "preact/hooks";
-import type { FormSchema, ListShape, ObjectShape, Place, Shape } from "../../schema/form.ts";
+import type {
+  FormSchema,
+  ListShape,
+  Notes,
+  ObjectShape,
+  Place,
+  Variant,
+} from "../../schema/form.ts";
 import { isObject, type Issue } from "../../tool/mod.ts";
 import { Input } from "./inputs.tsx";
 import { pointerOf, withMember } from "./json_views.ts";
@@ -49,8 +56,6 @@ interface FieldProps {
   readonly value: unknown;
   readonly name: string;
   readonly required: boolean;
-  /** An item of a list is removed by the list. */
-  readonly isItem?: boolean;
   /**
    * The number of alternatives around the value. From 1 on, the label, the description and the issues
    * belong to the alternatives.
@@ -58,19 +63,17 @@ interface FieldProps {
   readonly nesting?: number;
 }
 
-type GroupShape = Shape & { readonly kind: "object" | "list" | "variants" };
-
 /** The maximum nesting of alternatives, because a schema may be recursive. */
 const MAX_NESTING = 4;
 
-function isGroup(shape: Shape, nesting: number): shape is GroupShape {
-  return shape.kind === "object" || shape.kind === "list" ||
-    shape.kind === "variants" && nesting <= MAX_NESTING;
+/** True for an item of a list, which only the list removes. */
+function isItem(path: Path): boolean {
+  return typeof path.at(-1) === "number";
 }
 
 function messagesOf({ state: { issues }, path, value, required }: FieldProps): readonly string[] {
   const [own, parent] = [path, path.slice(0, -1)].map(pointerOf);
-  // A missing property is an issue of the object; the user looks for it here.
+  // The check reports a missing property as an issue of the object.
   const isMissing = required && value === undefined && path.length > 0 &&
     issues.some(({ path, keyword }) => path === parent && keyword === "required");
   if (isMissing) return ["This must be given"];
@@ -78,51 +81,40 @@ function messagesOf({ state: { issues }, path, value, required }: FieldProps): r
 }
 
 function Field(props: FieldProps): Element | null {
-  const { state, place, path, value, name, required, isItem = false, nesting = 0 } = props;
+  const { state: { schema, set }, place, path, value, name, required, nesting = 0 } = props;
   const id = useId();
-  const { schema } = state;
   const shape = schema.shapeOf(place);
-  const { title, description, deprecated, examples, default: usual } = schema.notesOf(place);
+  const notes = schema.notesOf(place);
   const messages = messagesOf(props);
-  const isRoot = path.length === 0;
-  const isThere = value !== undefined;
-  // Without a value, an item would disappear.
-  const onChange = (next: unknown): void => state.set(path, isItem ? (next ?? null) : next);
-  const described = [
-    ...(description === undefined ? [] : [`${id}-about`]),
-    ...(messages.length > 0 ? [`${id}-wrong`] : []),
-  ].join(" ") || undefined;
-  const isInAlternative = nesting > 0;
-  const members = isGroup(shape, nesting) && isThere && (
+  const hasAbout = notes.description !== undefined && path.length > 0;
+  const describedBy = [hasAbout && `${id}-about`, messages.length > 0 && `${id}-wrong`]
+    .filter(Boolean).join(" ") || undefined;
+  const isGroup = shape.kind === "object" || shape.kind === "list" ||
+    shape.kind === "variants" && nesting <= MAX_NESTING;
+  const members = isGroup && value !== undefined && (
     <div class="stack">
       {shape.kind === "object"
         ? <ObjectField {...props} shape={shape} />
         : shape.kind === "list"
         ? <ListField {...props} shape={shape} />
-        : <VariantsField {...props} shape={shape} />}
+        : <VariantsField {...props} variants={shape.variants} />}
     </div>
   );
-  if (isInAlternative && (members || shape.kind === "null")) return members || null;
-
+  if (nesting > 0 && (members || shape.kind === "null")) return members || null;
   const input = (
     <Input
       attributes={{
         id,
         "aria-invalid": messages.length > 0,
-        "aria-required": required && !isItem,
-        "aria-describedby": isInAlternative ? undefined : described,
+        "aria-required": required && !isItem(path),
+        "aria-describedby": nesting > 0 ? undefined : describedBy,
       }}
-      value={value}
-      hint={usual !== undefined
-        ? `by default ${JSON.stringify(usual)}`
-        : examples.length > 0
-        ? `such as ${JSON.stringify(examples[0])}`
-        : "not set"}
-      onChange={onChange}
-      shape={shape}
+      // Without a value, an item would disappear.
+      onChange={(next) => set(path, isItem(path) ? (next ?? null) : next)}
+      {...{ value, shape, notes }}
     />
   );
-  if (isInAlternative) {
+  if (nesting > 0) {
     return (
       <>
         <label for={id} class="hidden">{name}</label>
@@ -130,40 +122,17 @@ function Field(props: FieldProps): Element | null {
       </>
     );
   }
-  const about = description !== undefined && !isRoot && (
-    <p id={`${id}-about`} class="about">{description}</p>
-  );
+  const about = hasAbout && <p id={`${id}-about`} class="about">{notes.description}</p>;
   const wrong = messages.length > 0 && (
     <ul id={`${id}-wrong`} class="wrong">
       {messages.map((message) => <li key={message}>{message}</li>)}
     </ul>
   );
-  const called = (
-    <>
-      {name === "" ? '""' : name}{" "}
-      {title !== undefined && title !== name && <span class="faint remarks">{title}</span>}
-    </>
-  );
-  const remarks = (
-    <span class="faint remarks grow" aria-hidden="true">
-      {required && !isRoot && !isItem && "required "}
-      {deprecated && "deprecated"}
-    </span>
-  );
-  const unset = isThere && !isRoot && !required && !isItem && (
-    <Button
-      kind="quiet"
-      label={`Remove ${name}`}
-      onClick={() => onChange(undefined)}
-    >
-      ×
-    </Button>
-  );
-  if (!isGroup(shape, nesting)) {
+  if (!isGroup) {
     return (
       <div class="field">
         <div class="row label">
-          <label for={id}>{called}</label> {remarks} {unset}
+          <Caption {...props} notes={notes} input={id} />
         </div>
         {about}
         {input}
@@ -171,23 +140,54 @@ function Field(props: FieldProps): Element | null {
       </div>
     );
   }
-  if (isRoot && shape.kind === "object") return <>{wrong} {members}</>;
+  if (path.length === 0 && shape.kind === "object") return <>{wrong} {members}</>;
   return (
-    <fieldset class="box" aria-describedby={described}>
-      <legend>{called} {remarks} {unset}</legend>
+    <fieldset class="box" aria-describedby={describedBy}>
+      <legend>
+        <Caption {...props} notes={notes} />
+      </legend>
       {about}
-      {!isThere && (
+      {members || (
         <Button
           kind="quiet"
           label={`Add ${name}`}
-          onClick={() => onChange(schema.initial(place))}
+          onClick={() => set(path, schema.initial(place))}
         >
           + Add
         </Button>
       )}
-      {members}
       {wrong}
     </fieldset>
+  );
+}
+
+/** The name and the title of a value, its remarks, and a button that removes an optional value. */
+function Caption({ state, path, value, name, required, notes: { title, deprecated }, input }:
+  & FieldProps
+  & { readonly notes: Notes; readonly input?: string }): Element {
+  const text = (
+    <>
+      {name === "" ? '""' : name}{" "}
+      {title !== undefined && title !== name && <span class="faint remarks">{title}</span>}
+    </>
+  );
+  return (
+    <>
+      {input === undefined ? text : <label for={input}>{text}</label>}{" "}
+      <span class="faint remarks grow" aria-hidden="true">
+        {required && path.length > 0 && !isItem(path) && "required "}
+        {deprecated && "deprecated"}
+      </span>{" "}
+      {value !== undefined && !required && (
+        <Button
+          kind="quiet"
+          label={`Remove ${name}`}
+          onClick={() => state.set(path, undefined)}
+        >
+          ×
+        </Button>
+      )}
+    </>
   );
 }
 
@@ -220,7 +220,7 @@ function ObjectField({
   return (
     <>
       {!isObject(value) && value !== undefined && (
-        <p class="about">The value is no object; what is filled in here replaces it.</p>
+        <p class="about">The value is not an object. A filled-in field replaces it.</p>
       )}
       {[...properties.keys(), ...others.slice(0, MAX_SHOWN)].map((name) => (
         <Field
@@ -280,7 +280,6 @@ function ListField({
             value={item}
             name={`${name} ${index + 1}`}
             required
-            isItem
           />
           <div class="row">
             <Button
@@ -311,8 +310,8 @@ function ListField({
   );
 }
 
-function VariantsField({ shape: { variants }, ...props }: FieldProps & {
-  readonly shape: GroupShape & { readonly kind: "variants" };
+function VariantsField({ variants, ...props }: FieldProps & {
+  readonly variants: readonly Variant[];
 }): Element {
   const { state, path, value, name, nesting = 0 } = props;
   const id = useId();

@@ -2,11 +2,11 @@
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import type { Choice, Shape } from "../../schema/form.ts";
+import type { Choice, Notes, Shape } from "../../schema/form.ts";
 import { isRounded, parse, type Parsed } from "./json_views.ts";
 
 interface InputProps {
-  /** The id of the element, and its label for screen readers. */
+  /** The id of the element, and its state for screen readers. */
   readonly attributes: {
     readonly id: string;
     readonly "aria-invalid": boolean;
@@ -14,45 +14,44 @@ interface InputProps {
     readonly "aria-describedby": string | undefined;
   };
   readonly value: unknown;
-  readonly hint: string;
   readonly onChange: (value: unknown) => void;
+  readonly shape: Shape;
+  readonly hint: string;
 }
 
-function choices(...values: readonly unknown[]): readonly Choice[] {
-  return values.map((value) => ({ label: String(value), value }));
-}
-const BOOLEANS = choices(true, false);
-const NULLS = choices(null);
+const CHOICES = { boolean: [true, false], null: [null] };
 
-export function Input({ shape, ...input }: InputProps & { readonly shape: Shape }): JSX.Element {
-  switch (shape.kind) {
-    case "choice":
-      return <ChoiceInput {...input} choices={shape.choices} />;
-    case "boolean":
-      return <ChoiceInput {...input} choices={BOOLEANS} />;
-    case "null":
-      return <ChoiceInput {...input} choices={NULLS} />;
-    default:
-      return <TypedInput {...input} shape={shape} />;
+export function Input({ notes: { default: usual, examples }, ...props }:
+  & Omit<InputProps, "hint">
+  & { readonly notes: Notes }): JSX.Element {
+  const hint = usual !== undefined
+    ? `by default ${JSON.stringify(usual)}`
+    : examples.length > 0
+    ? `such as ${JSON.stringify(examples[0])}`
+    : "not set";
+  const { shape } = props;
+  if (shape.kind === "choice") {
+    return <ChoiceInput {...props} hint={hint} choices={shape.choices} />;
   }
+  if (shape.kind !== "boolean" && shape.kind !== "null") {
+    return <TypedInput {...props} hint={hint} />;
+  }
+  const choices = CHOICES[shape.kind].map((value) => ({ label: String(value), value }));
+  return <ChoiceInput {...props} hint={hint} choices={choices} />;
 }
 
 /** A list of allowed values. The current value may be a different one. */
-function ChoiceInput(
-  { attributes, value, hint, onChange, choices }: InputProps & {
-    readonly choices: readonly Choice[];
-  },
-): JSX.Element {
+function ChoiceInput({ attributes, value, hint, onChange, choices }: InputProps & {
+  readonly choices: readonly Choice[];
+}): JSX.Element {
   const text = JSON.stringify(value);
   const index = choices.findIndex((choice) => JSON.stringify(choice.value) === text);
   return (
     <select
       {...attributes}
       value={String(index)}
-      onChange={(event) => {
-        const next = Number(event.currentTarget.value);
-        onChange(next === -1 ? undefined : choices[next]?.value);
-      }}
+      // The value of the first option is -1, which is no index.
+      onChange={(event) => onChange(choices[Number(event.currentTarget.value)]?.value)}
     >
       {index === -1 && (
         <option value="-1">{value === undefined ? hint : `${text} (no choice)`}</option>
@@ -91,9 +90,7 @@ const TYPES: Readonly<Record<string, string>> = {
  * An input for text, a number, or any value as JSON. It replaces the value whenever the text is
  * valid. The typed text stays unchanged: "1.0" may become "1.05".
  */
-function TypedInput(
-  { attributes, value, hint, onChange, shape }: InputProps & { readonly shape: Shape },
-): JSX.Element {
+function TypedInput({ attributes, value, hint, onChange, shape }: InputProps): JSX.Element {
   const { kind } = shape;
   const [typed, setTyped] = useState("");
   const read = valueIn(kind, typed);

@@ -48,34 +48,23 @@ export function jsonLines(value: unknown): readonly JsonLine[] {
   }
 }
 
+const WORD_KINDS = ["key", "string", "number", "word", "plain"] as const;
+
 interface Word {
-  readonly kind: "key" | "string" | "number" | "word" | "plain";
+  readonly kind: typeof WORD_KINDS[number];
   readonly text: string;
 }
 
-/** A string, with a colon after it if it is a key; a number; `true`, `false` or `null`. */
-const WORDS = /("(?:[^"\\\n]|\\.)*"?)(\s*:)?|(-?\d[\d.eE+-]*)|\b(true|false|null)\b/g;
+/** A group for each kind. A string may lack its end, because texts are split while the user types. */
+const WORDS =
+  /("(?:[^"\\\n]|\\.)*")(?=\s*:)|("(?:[^"\\\n]|\\.)*"?)|(-?\d[\d.eE+-]*)|\b(true|false|null)\b|(\w+|[^\w"-]+|.)/g;
 
-/**
- * Splits a text into tokens. The text may be invalid, because it is highlighted while the user
- * types.
- */
+/** Splits JSON text into tokens for highlighting. All text is in a token, also if it is invalid. */
 export function wordsOf(text: string): readonly Word[] {
-  const words: Word[] = [];
-  let end = 0;
-  for (const match of text.matchAll(WORDS)) {
-    const [all, quoted, colon, number] = match;
-    if (match.index > end) words.push({ kind: "plain", text: text.slice(end, match.index) });
-    if (quoted !== undefined) {
-      words.push({ kind: colon === undefined ? "string" : "key", text: quoted });
-      if (colon !== undefined) words.push({ kind: "plain", text: colon });
-    } else {
-      words.push({ kind: number === undefined ? "word" : "number", text: all });
-    }
-    end = match.index + all.length;
-  }
-  if (end < text.length) words.push({ kind: "plain", text: text.slice(end) });
-  return words;
+  return [...text.matchAll(WORDS)].map(([text, ...groups]) => ({
+    kind: WORD_KINDS[groups.findIndex((group) => group !== undefined)] ?? "plain",
+    text,
+  }));
 }
 
 export type Parsed = { readonly ok: true; readonly value: unknown } | {

@@ -6,7 +6,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, BASE, isRefused, signIn, token } from "./api.ts";
 import { calls } from "./calls.ts";
 import { Calls } from "./calls_page.tsx";
-import { Block, Button, Coloured, Risk, Segments, useLoaded } from "./parts.tsx";
+import { Block, Button, Coloured, Risk, Segments, useKeys, useLoaded } from "./parts.tsx";
 import { hrefOf, type Route, route, VIEWS } from "./route.ts";
 import { Targets } from "./targets.tsx";
 import {
@@ -42,20 +42,16 @@ function App(): JSX.Element {
   const shown = route.value;
   const tokens = useRef<HTMLDialogElement>(null);
   const keys = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent): void => {
-      const { tagName } = event.target as Element;
-      const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test(tagName);
-      if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
-      if (event.key === "?") keys.current?.showModal();
-      const search = document.getElementById(SEARCH_ID);
-      if (event.key !== "/" || search === null) return;
-      event.preventDefault();
-      search.focus();
-    };
-    addEventListener("keydown", onKey);
-    return () => removeEventListener("keydown", onKey);
-  }, []);
+  useKeys((event) => {
+    const { tagName } = event.target as Element;
+    const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test(tagName);
+    if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "?") keys.current?.showModal();
+    const search = document.getElementById(SEARCH_ID);
+    if (event.key !== "/" || search === null) return;
+    event.preventDefault();
+    search.focus();
+  });
   useEffect(() => {
     if (isRefused.value) tokens.current?.showModal();
   }, [isRefused.value]);
@@ -135,15 +131,16 @@ function Welcome(): JSX.Element {
       <h1>Tools of this service</h1>
       {typeof state === "object" && <p class="wrong">{state.error}</p>}
       {state === "ready" && tools.value.size === 0 && (
-        <p>There are no tools that you may see. With another token there may be some.</p>
+        <p>You may not see any tools. Another token may allow some.</p>
       )}
       <p>
-        Choose a tool to see its form, call it, and look at it as each provider's model does. What
-        you see is what the service lets its caller see: <code>{BASE}</code>
+        Choose a tool to call it with a form, or to see it in the format of each provider. The list
+        contains only tools that your token allows at <code>{BASE}</code>
       </p>
       <p>
-        <a href="#/why">Why</a> shows who sees which tool, and why. <a href="#/calls">Calls</a>{" "}
-        has what was called, and the metrics of the service.
+        <a href="#/why">Why</a> explains which roles see which tools. <a href="#/calls">Calls</a>
+        {" "}
+        lists your calls and the metrics of the service.
       </p>
     </main>
   );
@@ -189,7 +186,11 @@ function ToolPage({ shown }: { readonly shown: Route & { readonly page: "tool" }
               <Try key={`${id} ${shown.arguments}`} tool={tool} given={shown.arguments} />
             )}
             {view === "targets" && <Targets tool={tool} />}
-            {view === "schema" && <Schema tool={tool} />}
+            {view === "schema" && (
+              <Block label="The tool as the service lists it">
+                <Coloured text={JSON.stringify(tool, null, 2)} />
+              </Block>
+            )}
           </>
         )}
     </main>
@@ -219,14 +220,6 @@ function About({ tool }: { readonly tool: ListedTool }): JSX.Element {
   );
 }
 
-function Schema({ tool }: { readonly tool: ListedTool }): JSX.Element {
-  return (
-    <Block label="The tool as the service lists it">
-      <Coloured text={JSON.stringify(tool, null, 2)} />
-    </Block>
-  );
-}
-
 function TokenForm({ onDone }: { readonly onDone: () => void }): JSX.Element {
   const [typed, setTyped] = useState("");
   const canBeSent = [...typed].every((character) => character <= "\xff");
@@ -244,8 +237,8 @@ function TokenForm({ onDone }: { readonly onDone: () => void }): JSX.Element {
       <h2>Token</h2>
       {isRefused.value && <p class="wrong">The service requires a token.</p>}
       <p>
-        The service answers as it does to every caller with this token. It stays in the memory of
-        this page, and is gone when the page is closed.
+        The page sends the token with each request. It stores the token in memory only, until the
+        page is closed.
       </p>
       <label for="token">Bearer token</label>
       <input
@@ -260,7 +253,7 @@ function TokenForm({ onDone }: { readonly onDone: () => void }): JSX.Element {
       />
       {!canBeSent && (
         <p class="wrong" id="token-wrong" role="alert">
-          No header can carry this token: it has characters above U+00FF.
+          Cannot send this token: it has characters above U+00FF, which headers cannot contain.
         </p>
       )}
       <div class="row">

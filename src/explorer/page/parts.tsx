@@ -124,8 +124,8 @@ export function MarkedJson({ value, marks, label }: {
               <Coloured text={text} />
               {"\n"}
             </span>
-            {own.map(({ grade, message }, place) => (
-              <span key={place} class={grade === "lost" ? "mark bad" : "mark warn"}>
+            {own.map(({ grade, message }, position) => (
+              <span key={position} class={grade === "lost" ? "mark bad" : "mark warn"}>
                 {`${" ".repeat(text.search(/\S/))}▲ ${grade}: ${message}\n`}
               </span>
             ))}
@@ -186,19 +186,19 @@ export function Copy({ text, children }: {
   readonly text: string;
   readonly children: ComponentChildren;
 }): Element {
-  const [said, say] = useState("");
+  const [status, setStatus] = useState("");
   const copy = async (): Promise<void> => {
     try {
       await navigator.clipboard.writeText(text);
-      say("Copied");
+      setStatus("Copied");
     } catch {
-      say("The browser does not let this page copy: select the text instead");
+      setStatus("Cannot copy: the browser forbids it; select the text instead");
     }
   };
   return (
     <>
       <Button kind="quiet" onClick={() => void copy()}>{children}</Button>
-      <span class="faint" role="status">{said}</span>
+      <span class="faint" role="status">{status}</span>
     </>
   );
 }
@@ -213,7 +213,7 @@ export function milliseconds(value: number): string {
   return value >= 100 ? `${Math.round(value)} ms` : `${Number(value.toPrecision(2))} ms`;
 }
 
-/** The head of a table. The numbers of some columns are at their right. */
+/** The head of a table, whose columns of numbers are aligned to the right. */
 export function Head({ columns, numbers = [] }: {
   readonly columns: readonly string[];
   readonly numbers?: readonly string[];
@@ -231,12 +231,20 @@ export function Head({ columns, numbers = [] }: {
   );
 }
 
-/** JSON, or another text, that the keyboard can scroll. */
+/** Preformatted text that can be scrolled with the keyboard. */
 export function Block({ label, children }: {
   readonly label: string;
   readonly children: ComponentChildren;
 }): Element {
   return <pre class="json" tabIndex={0} role="region" aria-label={label}>{children}</pre>;
+}
+
+/** Calls a function for each key that is pressed anywhere on the page. */
+export function useKeys(onKey: (event: KeyboardEvent) => void): void {
+  useEffect(() => {
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  });
 }
 
 /** Loads a value whenever an input changes. The last value stays until the next one is loaded. */

@@ -1,7 +1,7 @@
 /** The view that calls a tool: form, JSON arguments, progress, result and code samples. */
 
 import type { JSX } from "preact";
-import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
+import { useId, useMemo, useRef, useState } from "preact/hooks";
 import { FormSchema } from "../../schema/form.ts";
 import { explainWithoutEngine } from "../../schema/mod.ts";
 import { BASE, token } from "./api.ts";
@@ -9,7 +9,7 @@ import { calls, lastCallOf, run } from "./calls.ts";
 import { CallView } from "./call_view.tsx";
 import { Form } from "./form.tsx";
 import { parse } from "./json_views.ts";
-import { Block, Button, Coloured, Copy, Segments } from "./parts.tsx";
+import { Block, Button, Coloured, Copy, Segments, useKeys } from "./parts.tsx";
 import { hrefOfCall } from "./route.ts";
 import type { ListedTool } from "./tools.tsx";
 
@@ -39,13 +39,13 @@ function firstDraft(id: string, schema: FormSchema, given: string | undefined): 
 /** Some programs truncate longer links. */
 const MAX_LINK = 8_000;
 
-/** A tool with its form. Remounted for each tool and link. */
+/** A tool with its form, which is remounted for each tool and link. */
 export function Try({ tool, given }: {
   readonly tool: ListedTool;
   readonly given: string | undefined;
 }): JSX.Element {
   const schema = useMemo(() => new FormSchema(tool.parameters), [tool.parameters]);
-  // It has the messages of the service. Only the service validates formats.
+  // The service reports the same issues. Only the service also validates formats.
   const check = useMemo(() => explainWithoutEngine(tool.parameters), [tool.parameters]);
   const [draft, setDraft] = useState(() => firstDraft(tool.id, schema, given));
   // An input shows issues only after it was edited.
@@ -71,18 +71,11 @@ export function Try({ tool, given }: {
     setShown(true);
     void run(tool.id, draft.value);
   };
-  // The listener stays and calls the function of the last rendering.
-  const latest = useRef(start);
-  latest.current = start;
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent): void => {
-      if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
-      event.preventDefault();
-      latest.current();
-    };
-    addEventListener("keydown", onKey);
-    return () => removeEventListener("keydown", onKey);
-  }, []);
+  useKeys((event) => {
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    start();
+  });
   const link = hrefOfCall(tool.id, draft.value);
   return (
     <div class="stack wide">

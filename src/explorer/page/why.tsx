@@ -27,6 +27,7 @@ function columnOf(name: string, query: Readonly<Record<string, string>>): Column
 
 const OWN = columnOf("you", {});
 const CONTEXTS: readonly Column[] = [
+  OWN,
   ...Object.entries(VOCABULARY)
     .filter(([, { flag }]) => flag.startsWith("--no-"))
     .map(([name, { flag }]) => columnOf(flag.slice(2).replace("-", " "), { [name]: "false" })),
@@ -47,13 +48,13 @@ function columnsOf(dimension: Dimension, { roles, scopes }: Explanations): reado
     case "risk":
       return RISK_LEVELS.map((risk) => columnOf(`up to ${risk}`, { maxRisk: risk }));
     case "context":
-      return [OWN, ...CONTEXTS];
+      return CONTEXTS;
   }
 }
 
 /** The settings of the matrix, stored while other pages are open. */
 const dimension = signal<Dimension>("role");
-const words = signal("");
+const rowFilter = signal("");
 
 /** The decisions of one column, by tool. */
 type Answers = ReadonlyMap<string, Explained>;
@@ -80,7 +81,7 @@ export function Why(): JSX.Element {
   const { all, answers = new Map() } = value ?? {};
   const columns = all === undefined ? [] : columnsOf(dimension.value, all);
 
-  const needle = words.value.trim().toLowerCase();
+  const needle = rowFilter.value.trim().toLowerCase();
   const rows = (all?.tools ?? []).filter(({ id }) => id.toLowerCase().includes(needle));
   return (
     <main class="why" id="main" tabIndex={-1}>
@@ -99,8 +100,8 @@ export function Why(): JSX.Element {
           type="search"
           aria-label="Filter the rows"
           placeholder="Filter the rows"
-          value={words.value}
-          onInput={(event) => (words.value = event.currentTarget.value)}
+          value={rowFilter.value}
+          onInput={(event) => (rowFilter.value = event.currentTarget.value)}
         />
         <span class="faint" role="status">
           {error ?? (all === undefined ? "Asking…" : `${rows.length} tools`)}
@@ -201,10 +202,7 @@ function wordOf({ selected, available, removedBy }: Explained): string {
   return available ? "seen" : selected ? "unavailable" : (removedBy ?? "hidden");
 }
 
-function Explanation({
-  cell: { id, column },
-  onClose,
-}: {
+function Explanation({ cell: { id, column }, onClose }: {
   readonly cell: Cell;
   readonly onClose: () => void;
 }): JSX.Element {
