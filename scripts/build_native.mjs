@@ -1,17 +1,16 @@
 // `npm run build:native`: libplue by cc and make, and the sidecar by Bun, into ffi/build/.
-// Usage: node scripts/build_native.mjs [--library] [--sidecar]; without either, the library, and the
-// sidecar if what it needs is here.
+// Usage: node scripts/build_native.mjs [--sidecar]; with `--sidecar` the sidecar only, otherwise the
+// library, and the sidecar if Bun and the packages are installed.
 
 import { existsSync } from "node:fs";
-import { delimiter, join, relative } from "node:path";
+import { delimiter, join } from "node:path";
 import { readOptions } from "./lib/options.mjs";
 import { ROOT } from "./lib/paths.mjs";
 import { attach, refuse } from "./lib/process.mjs";
 import { linkRuntimes } from "./lib/runtimes.mjs";
 
-const BUILD = join(ROOT, "ffi", "build");
 const MAIN = join(ROOT, "ffi", "sidecar", "main.ts");
-const SIDECAR = join(BUILD, "plue-sidecar");
+const SIDECAR = join(ROOT, "ffi", "build", "plue-sidecar");
 
 async function run(...command) {
   const [program, ...args] = command;
@@ -19,26 +18,20 @@ async function run(...command) {
   if (code !== 0) refuse(`Cannot build: ${program} ended with ${code}`);
 }
 
-function built(...files) {
-  console.log(`Built ${files.map((file) => relative(ROOT, file)).join(" and ")}`);
-}
-
 async function buildLibrary() {
   await run("make", "-s", "-C", join(ROOT, "ffi"));
   const shared = process.platform === "darwin" ? "libplue.dylib" : "libplue.so";
-  built(join(BUILD, shared), join(BUILD, "libplue.a"));
+  console.log(`Built ffi/build/${shared} and ffi/build/libplue.a`);
 }
 
-/** Why the sidecar cannot be built; `undefined` if it can. */
+/** The reason why the sidecar cannot be built, or `undefined`. */
 function whyNoSidecar() {
   const onPath = (process.env.PATH ?? "").split(delimiter)
     .some((folder) => folder !== "" && existsSync(join(folder, "bun")));
-  const lacks = [
-    ...(linkRuntimes(["bun"]).get("bun").missing === undefined || onPath ? [] : ["Bun"]),
-    ...(existsSync(join(ROOT, "node_modules", "typebox")) ? [] : ["the packages of package.json"]),
-  ];
-  return lacks.length === 0 ? undefined : `it needs ${lacks.join(" and ")}; run "node ` +
-    'scripts/setup.mjs", which installs what is missing, then "npm run build:native -- --sidecar"';
+  const hasBun = onPath || linkRuntimes(["bun"]).get("bun").missing === undefined;
+  if (hasBun && existsSync(join(ROOT, "node_modules", "typebox"))) return undefined;
+  return "it needs Bun and the packages of package.json; " +
+    'run "node scripts/setup.mjs", then "npm run build:native -- --sidecar"';
 }
 
 async function buildSidecar() {
@@ -52,17 +45,14 @@ async function buildSidecar() {
   ], `--outfile=${SIDECAR}`);
   // One script, for machines that have Bun, Deno or Node.
   await run("bun", "build", MAIN, "--target=node", `--outfile=${SIDECAR}.js`);
-  built(SIDECAR, `${SIDECAR}.js`);
+  console.log("Built ffi/build/plue-sidecar and ffi/build/plue-sidecar.js");
 }
 
-const usage = "Usage: node scripts/build_native.mjs [--library] [--sidecar]";
-const { options } = readOptions(process.argv.slice(2), usage, { library: true, sidecar: true });
-const isAll = options.library === undefined && options.sidecar === undefined;
-if (isAll || options.library) await buildLibrary();
-if (isAll || options.sidecar) {
-  const why = whyNoSidecar();
-  if (why === undefined) await buildSidecar();
-  else if (options.sidecar) refuse(`Cannot build the sidecar: ${why}`);
-  // The library is built, and works with any sidecar, or in a runtime.
-  else console.error(`Did not build the sidecar: ${why}`);
-}
+const usage = "Usage: node scripts/build_native.mjs [--sidecar]";
+const { options } = readOptions(process.argv.slice(2), usage, { sidecar: true });
+if (!options.sidecar) await buildLibrary();
+const why = whyNoSidecar();
+if (why === undefined) await buildSidecar();
+else if (options.sidecar) refuse(`Cannot build the sidecar: ${why}`);
+// The library is built, and works with any sidecar, or in a runtime.
+else console.error(`Did not build the sidecar: ${why}`);

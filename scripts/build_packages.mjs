@@ -3,16 +3,8 @@
 // for all of them here, by Zig.
 // Usage: node scripts/build_packages.mjs [--out folder] [--only tools,linux-x64,…]
 
-import {
-  chmodSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { readOptions } from "./lib/options.mjs";
 import { ROOT } from "./lib/paths.mjs";
@@ -130,8 +122,9 @@ async function buildNative(name, folder, { script, env }) {
   rmSync(join(library, isLinux ? "libplue.so" : "libplue.dylib"));
   const [link, text] = linkText(platform);
   writeFileSync(join(library, link), text);
-  cpSync(script, join(library, "plue-sidecar.js"));
-  chmodSync(join(library, "plue-sidecar.js"), 0o755);
+  const sidecar = join(library, "plue-sidecar.js");
+  cpSync(script, sidecar);
+  chmodSync(sidecar, 0o755);
   cpSync(join(ROOT, "LICENSE"), join(folder, "LICENSE"));
   const { os, cpu, libc } = platform;
   writeFileSync(

@@ -1,24 +1,12 @@
 /** Writes `docs/formats.md` from the targets: `bun scripts/docs_formats.ts`. */
 
 import { writeFileSync } from "node:fs";
-import {
-  type CallFormat,
-  type Feature,
-  FEATURES,
-  KEYWORD_FORMS,
-  type KeywordForm,
-  type KeywordRule,
-  type Limit,
-  LIMITS,
-  listTargets,
-  type NameRule,
-  type Target,
-  TARGET_ALIASES,
-  type TargetName,
-  targetOf,
-} from "../src/formats/mod.ts";
+import * as formats from "../src/formats/mod.ts";
+import type { CallFormat, Feature, KeywordForm, KeywordRule, Limit } from "../src/formats/mod.ts";
+import type { NameRule, Target, TargetName } from "../src/formats/mod.ts";
 
-const TARGETS = listTargets();
+const { FEATURES, KEYWORD_FORMS, LIMITS, TARGET_ALIASES, targetOf } = formats;
+const TARGETS = formats.listTargets();
 
 function row(cells: readonly string[]): string {
   return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
@@ -43,13 +31,12 @@ function limitsOf(limits: readonly Limit[]): string {
 }
 
 function ruleCell({ action, enforcement, into, uncertain }: KeywordRule): string {
-  const cell = action === "keep"
-    ? { enforced: "yes", advisory: "read", ignored: "ignored" }[enforcement]
-    : action === "transform"
-    ? `→ ${into ?? ""}`
-    : action === "drop"
-    ? "–"
-    : "rejected";
+  const cell = {
+    keep: { enforced: "yes", advisory: "read", ignored: "ignored" }[enforcement],
+    transform: `→ ${into ?? ""}`,
+    drop: "–",
+    reject: "rejected",
+  }[action];
   return uncertain === true ? `${cell} ?` : cell;
 }
 

@@ -12,7 +12,8 @@ import { setup } from "./setup.mjs";
 
 /** Runs a command on a runtime, which is installed if it is missing. */
 async function runOn(runtime, command, { serving, env } = {}) {
-  const { missing } = (await setup({ serving })).get(runtime);
+  const { missing } = (await setup({ serving })).get(runtime) ??
+    { missing: `"${runtime}" is not one of ${NAMES.join(", ")}` };
   if (missing !== undefined) refuse(`Cannot run: ${missing}`);
   const [program, ...args] = command;
   return await attach(program, args, { env });
@@ -30,22 +31,17 @@ const PROGRAMS = {
   /** Loads a service for an hour, or for the minutes given. */
   soak: (args) => runOn("bun", ["bun", "bench/soak/main.ts", ...args]),
 
-  /** Runs examples/cluster, or a measurement of it. */
-  cluster([name, ...args]) {
-    const measurements = ["faults", "memory", "speed"];
-    if (name !== undefined && !measurements.includes(name)) {
-      refuse(`Cannot measure "${name}" of the cluster, only ${measurements.join(", ")}`, 2);
-    }
-    const file = name === undefined ? "examples/cluster/main.ts" : `bench/nats/${name}.ts`;
-    return runOn("bun", ["bun", file, ...args]);
-  },
+  /** Runs examples/cluster, or a measurement of it, which is a file of bench/nats. */
+  cluster: ([name, ...args]) =>
+    runOn("bun", [
+      "bun",
+      name === undefined ? "examples/cluster/main.ts" : `bench/nats/${name}.ts`,
+      ...args,
+    ]),
 
   /** Serves the tools of MCP's conformance suite on `PORT` (8787), on `RUNTIME` (bun). */
   conformance() {
     const { RUNTIME: runtime = "bun", PORT = "8787" } = process.env;
-    if (!NAMES.includes(runtime)) {
-      refuse(`Cannot serve on "${runtime}": RUNTIME is one of ${NAMES.join(", ")}`, 2);
-    }
     const app = join(ROOT, "test/support/conformance/worker.ts");
     return runOn(runtime, serveCommand(runtime, app), { env: { PORT } });
   },

@@ -14,7 +14,7 @@ import { linkRuntimes, NAMES } from "./lib/runtimes.mjs";
 
 /** Installed packages, by their lock file: unpacking takes minutes, linking seconds. */
 const PACKAGES = join(CACHE, "packages");
-/** The lifetime of cached packages that nobody installs. */
+/** The time in milliseconds after which unused packages are removed from the cache. */
 const KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
 
 /** True for a package that npm leaves out on other machines, and not on this one. */
@@ -25,7 +25,7 @@ function isForThisMachine({ os, cpu, libc }) {
     (libc?.includes(ownLibc) ?? true);
 }
 
-/** True if the installed packages match the lock file. npm passes over those it cannot fetch. */
+/** True if the installed packages match the lock file. npm skips optional ones that it cannot fetch. */
 function isInstalled(folder, dev) {
   const installed = join(folder, "node_modules", ".package-lock.json");
   if (!existsSync(installed)) return false;
@@ -39,7 +39,7 @@ function isInstalled(folder, dev) {
   });
 }
 
-/** Links all files of a folder into another, or none: it may be on another disk, or read-only. */
+/** Links all files of a folder into another. Returns false if the folder is read-only or elsewhere. */
 function link(from, to) {
   rmSync(to, { recursive: true, force: true });
   mkdirSync(dirname(to), { recursive: true });
@@ -81,7 +81,7 @@ async function install(folder, args, dev = true) {
     ...["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"],
   ], { cwd: folder, env: { PATH: process.env.PATH }, timeoutMs: 1_200_000 });
   if (code !== 0) return `npm cannot install the packages of ${folder}: ${output.trim()}`;
-  if (!isInstalled(folder, dev)) return `npm passed over a package of ${folder}, try again`;
+  if (!isInstalled(folder, dev)) return `npm skipped a package of ${folder}; try again`;
   keep(modules, cached);
   return undefined;
 }

@@ -1,13 +1,11 @@
 /**
- * The bytes that each entry point adds to a bundle, minified and compressed, and its limit. Usage:
- * `bun scripts/size.ts [--files] [--without path,…]`; with `--files` also by source file, `--without`
- * leaves out files and folders, which shows what a feature weighs. Exits with 1 if a limit is passed.
+ * The bytes that each entry point adds to a bundle, minified and compressed, and its limit:
+ * `bun scripts/size.ts`; with `--files` also by source file. Exits with 1 if a limit is passed.
  *
  * @module
  */
 
 import { bundle } from "./lib/bundle.ts";
-import { readOptions } from "./lib/options.mjs";
 import { table } from "./lib/table.mjs";
 
 interface Entry {
@@ -43,15 +41,10 @@ const ENTRIES: readonly Entry[] = [
   },
 ];
 
-const usage = "Usage: bun scripts/size.ts [--files] [--without path,…]";
-const { options } = readOptions(process.argv.slice(2), usage, { files: true, without: [] });
 const rows: string[][] = [];
 const problems: string[] = [];
 for (const entry of ENTRIES) {
-  const { minifiedKb: minified, gzipKb: compressed, packages, files } = await bundle(
-    entry.file,
-    options.without,
-  );
+  const { minifiedKb: minified, gzipKb: compressed, packages, files } = await bundle(entry.file);
   rows.push([
     entry.name,
     minified.toFixed(1),
@@ -59,11 +52,8 @@ for (const entry of ENTRIES) {
     String(entry.limitKb ?? "-"),
     packages.join(" ") || "none",
   ]);
-  if (options.files !== undefined) {
-    console.log(
-      table([entry.name, "minified bytes"], files.map(([name, bytes]) => [name, String(bytes)])),
-    );
-    console.log();
+  if (process.argv.includes("--files")) {
+    console.log(`${table([entry.name, "minified bytes"], files)}\n`);
   }
   if (entry.limitKb !== undefined && compressed > entry.limitKb) {
     problems.push(`${entry.name} has ${compressed.toFixed(1)} kB, more than ${entry.limitKb} kB`);

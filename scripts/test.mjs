@@ -103,7 +103,7 @@ const skips = results.flatMap(({ skips }) => skips).map((skip) => skip.split(" >
 list("Skipped", [...new Set(skips)]);
 
 if (everything || options.only?.includes("coverage")) {
-  const { percent, low } = await coverage(folder);
+  const { percent, low } = coverage(folder);
   console.log(`\nLine coverage of src/ on Bun: ${percent.toFixed(1)} % (at least ${WANTED} %)`);
   for (const { name, percent, missed } of low) {
     console.log(`  ${percent.toFixed(1).padStart(5)} %  ${name}  ${missed}`);

@@ -2,7 +2,7 @@
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative, resolve, sep } from "node:path";
-import { capture } from "./process.mjs";
+import { parseAst } from "rolldown/parseAst";
 import { ROOT } from "./paths.mjs";
 
 /** The share of the lines of src/ that the tests must run, in percent. */
@@ -28,27 +28,22 @@ function addUp(folder) {
   return files;
 }
 
-/**
- * The source files that have code, and the number of its lines. Bun's coverage report leaves out
- * files that were never loaded.
- */
-async function filesWithCode() {
-  const names = readdirSync(join(ROOT, "src"), { recursive: true })
-    .filter((name) => name.endsWith(".ts"))
+/** True if a source has more than types and re-exports. */
+function hasCode(text) {
+  return parseAst(text, { lang: "ts" }).body.some(({ type, declaration }) =>
+    !/^(TS|Import|ExportAll)/.test(type) &&
+    !(type === "ExportNamedDeclaration" && /^(TS|undefined)/.test(declaration?.type))
+  );
+}
+
+/** The source files that have code, with their texts. Bun does not report those that no test loads. */
+function filesWithCode() {
+  return readdirSync(join(ROOT, "src"), { recursive: true })
     .map((name) => `src/${name.split(sep).join("/")}`)
     // The page runs in a browser, where its tests are.
-    .filter((name) => !name.startsWith("src/explorer/page/"));
-  const script = `const of = new Bun.Transpiler({ loader: "ts" });
-    for (const name of process.argv.slice(1)) {
-      const code = of.transformSync(await Bun.file(name).text());
-      // Types leave no code, and tables of contents only exports.
-      const own = code.replace(/(export|import)\\s*(\\{[^}]*\\})?\\s*(from\\s*)?("[^"]*")?;/g, "").trim();
-      if (own !== "") console.log(name, own.split("\\n").length);
-    }`;
-  const { output } = await capture("bun", ["-e", script, ...names]);
-  return [...output.matchAll(/^(src\/.*) (\d+)$/gm)].map((
-    [, name, lines],
-  ) => [name, Number(lines)]);
+    .filter((name) => name.endsWith(".ts") && !name.startsWith("src/explorer/page/"))
+    .map((name) => [name, readFileSync(join(ROOT, name), "utf8")])
+    .filter(([, text]) => hasCode(text));
 }
 
 /**
@@ -56,36 +51,24 @@ async function filesWithCode() {
  *
  * @returns The percentage, and the files below {@linkcode WANTED}, least covered first.
  */
-export async function coverage(folder) {
+export function coverage(folder) {
   const covered = addUp(folder);
   let all = 0;
   let hit = 0;
   const low = [];
-  for (const [name, linesOfCode] of await filesWithCode()) {
-    const lines = covered.get(name);
-    // The file was never loaded: count its lines of code as not covered.
-    const total = lines?.size ?? linesOfCode;
-    const run = lines === undefined ? [] : [...lines].filter(([, hits]) => hits > 0);
+  for (const [name, text] of filesWithCode()) {
+    const hits = [...covered.get(name)?.entries() ?? []];
+    // All lines of a file that was never loaded count as not covered.
+    const total = covered.has(name) ? hits.length : text.split("\n").length;
+    const missed = hits.filter(([, count]) => count === 0).map(([line]) => line);
+    const run = hits.length - missed.length;
     all += total;
-    hit += run.length;
-    const percent = total === 0 ? 100 : run.length / total * 100;
+    hit += run;
+    const percent = total === 0 ? 100 : run / total * 100;
     if (percent < WANTED) {
-      const missed = lines === undefined
-        ? "never loaded"
-        : ranges([...lines].filter(([, hits]) => hits === 0).map(([line]) => line));
-      low.push({ name, percent, missed });
+      low.push({ name, percent, missed: covered.has(name) ? missed.join(",") : "never loaded" });
     }
   }
   low.sort((a, b) => a.percent - b.percent);
   return { percent: all === 0 ? 0 : hit / all * 100, low };
-}
-
-function ranges(lines) {
-  const result = [];
-  for (const line of lines.sort((a, b) => a - b)) {
-    const last = result.at(-1);
-    if (last !== undefined && line === last[1] + 1) last[1] = line;
-    else result.push([line, line]);
-  }
-  return result.map(([from, to]) => from === to ? `${from}` : `${from}-${to}`).join(",");
 }

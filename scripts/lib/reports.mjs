@@ -57,37 +57,25 @@ export function countJunit(file) {
   return count;
 }
 
-/** Counts the report of `test/support/run_workerd.ts`: its last line that starts with `REPORT`. */
+/** The report of `test/support/run_workerd.ts`: its last line that starts with `REPORT`. */
 export function countWorkerd(output) {
   const line = output.split("\n").findLast((text) => text.startsWith("REPORT "));
   if (line === undefined) return { passed: 0, failed: 0, skipped: 0, skips: [] };
-  const { passed, failed, skipped, skips } = JSON.parse(line.slice("REPORT ".length));
-  return { passed, failed, skipped, skips };
+  return JSON.parse(line.slice("REPORT ".length));
 }
 
-/** The sections of a text, each of which begins with a line that `head` matches. */
-function sections(text, head) {
-  const found = [];
-  for (const line of text.split("\n")) {
-    const match = head.exec(line);
-    if (match !== null) found.push({ match, lines: [] });
-    else found.at(-1)?.lines.push(line);
-  }
-  return found.map(({ match, lines }) => ({ match, reason: lines.join("\n").trim() }));
+/** The failures that Node prints at the end. Its JUnit report lacks the failures of hooks. */
+function failuresOfNode(stdout) {
+  const [, list = ""] = stripVTControlCharacters(stdout).split(/^✖ failing tests:$/m);
+  return list.split(/^test at /m).slice(1).map((section) => {
+    const [place, title, ...lines] = section.split("\n");
+    return {
+      name: title.replaceAll(/^✖ | \([\d.]+ms\)$/g, ""),
+      file: place.replace(/:\d+$/, ""),
+      reason: lines.join("\n").trim(),
+    };
+  });
 }
-
-/** The failures of runners whose report lacks some: those of hooks on Node, and all of workerd. */
-const READERS = {
-  node: (output) =>
-    sections(output.split(/^✖ failing tests:$/m)[1] ?? "", /^test at (.+):\d+$/)
-      .map(({ match: [, file], reason }) => {
-        const [name, ...lines] = reason.split("\n");
-        return { name: name.replaceAll(/^✖ | \([\d.]+ms\)$/g, ""), file, reason: lines.join("\n") };
-      }),
-  workerd: (output) =>
-    sections(output.split(/^REPORT /m)[0], /^FAIL (.+)$/)
-      .map(({ match: [, name], reason }) => ({ name, reason })),
-};
 
 /** A test that failed, in one line. */
 function title({ name, file }) {
@@ -113,7 +101,7 @@ function describe(failures) {
  * those lines, then the reasons. A run that crashed, or in which no test ran, is a failure, too.
  */
 export function judge(runtime, { code, stdout, output, ms }, { failures: listed = [], ...count }) {
-  const failures = READERS[runtime]?.(stripVTControlCharacters(stdout)) ?? [...listed];
+  const failures = runtime === "node" ? failuresOfNode(stdout) : [...listed];
   const ran = count.passed + count.failed + count.skipped;
   const isExplained = ran > 0 && failures.length >= Math.max(count.failed, code === 0 ? 0 : 1) &&
     // For a file that ended early Node reports only a failure.

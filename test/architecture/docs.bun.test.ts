@@ -1,63 +1,37 @@
 import { assertEquals, assertGreater, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { FAILURE_CODES, RISK_LEVELS, type ToolDefinition, ToolRegistry } from "@plue/tools";
+import { FAILURE_CODES, RISK_LEVELS, ToolRegistry } from "@plue/tools";
 import { explorer } from "@plue/tools/explorer";
 import * as formats from "@plue/tools/formats";
 import { createToolHandler, serveFormats } from "@plue/tools/hono";
+import {
+  CRITERIA,
+  CRITERION_NAMES,
+  isContextFlag,
+  READER_FIELDS,
+  VOCABULARY,
+} from "../../src/select/mod.ts";
 import { maybe } from "../support/skip.ts";
-import { jsonOf } from "./source_tree.ts";
+import { filesBelow, jsonOf, textOf } from "./source_tree.ts";
 
 const ENTRIES = Object.values(jsonOf("deno.json")["exports"] as Readonly<Record<string, string>>);
 
-/** Every field of a definition; the types know when one is missing. */
-const FIELDS_OF_DEFINITIONS: { readonly [Field in keyof ToolDefinition]-?: true } = {
-  name: true,
-  namespace: true,
-  aliases: true,
-  title: true,
-  description: true,
-  version: true,
-  parameters: true,
-  returns: true,
-  category: true,
-  risk: true,
-  tags: true,
-  roles: true,
-  allowedRoles: true,
-  scopes: true,
-  requiresTransaction: true,
-  requiresApproval: true,
-  isAvailable: true,
-  unavailableReason: true,
-  annotations: true,
-  examples: true,
-  icons: true,
-  deprecated: true,
-  timeoutMs: true,
-  outputOverflow: true,
-  idempotent: true,
-  execution: true,
-  config: true,
-  context: true,
-  meta: true,
-  init: true,
-  dispose: true,
-  validate: true,
-  execute: true,
-};
+/** The fields of a definition: the keys of the table of their checks. */
+const FIELDS = [
+  .../^const FIELDS = \{\n(.*?)^\} satisfies/ms.exec(textOf("src/tool/define_tool.ts"))?.[1]
+    ?.matchAll(/^  (\w+): /gm) ?? [],
+].map(([, name = ""]) => name);
 /** The guides: the links of the README's table. */
-const GUIDES = [
-  ...readFileSync("README.md", "utf8").matchAll(/^\| \[[^\]]*\]\((docs\/[\w-]+\.md)\)/gm),
-]
+const GUIDES = [...textOf("README.md").matchAll(/^\| \[[^\]]*\]\((docs\/[\w-]+\.md)\)/gm)]
   .map(([, file]) => file ?? "");
 /** Written for people, and linked from the guides. */
 const REFERENCES = ["docs/formats.md", "docs/specification.md"];
 
 describe("the guides", () => {
   it("are all pages in docs, linked from the README", () => {
-    const pages = [...new Bun.Glob("docs/*.md").scanSync(".")];
+    const pages = filesBelow("docs", (path) => /^docs\/[^/]+\.md$/.test(path));
     assertGreater(pages.length, 10);
     assertEquals(GUIDES.toSorted(), pages.filter((page) => !REFERENCES.includes(page)).toSorted());
   });
@@ -65,13 +39,13 @@ describe("the guides", () => {
   it("take ten minutes at most", () => {
     // 200 words of prose a minute. Code and tables are looked at, not read word by word.
     const words = (file: string): number =>
-      readFileSync(file, "utf8").replaceAll(/^```.*?^```|^\|.*$/gms, "").split(/\s+/).length;
+      textOf(file).replaceAll(/^```.*?^```|^\|.*$/gms, "").split(/\s+/).length;
     assertEquals(GUIDES.filter((file) => words(file) > 2_000), []);
   });
 
   it("leave no code out of the tests but what needs packages that are not here", () => {
     const ignored = GUIDES.flatMap((file) =>
-      [...readFileSync(file, "utf8").matchAll(/^```[jt]s ignore$/gm)].map(() => file)
+      [...textOf(file).matchAll(/^```[jt]s ignore$/gm)].map(() => file)
     );
     // test/edge tests the frameworks of http.md, test/oracles the frameworks of frameworks.md.
     assertEquals(ignored.toSorted(), [
@@ -87,8 +61,6 @@ describe("the guides", () => {
 });
 
 describe("what the guides list", () => {
-  const textOf = (file: string): string => readFileSync(file, "utf8");
-
   it("has every route", () => {
     const app = createToolHandler(new ToolRegistry(), {
       explorer,
@@ -102,8 +74,8 @@ describe("what the guides list", () => {
     const calling = textOf("docs/calling.md");
     assertEquals(Object.keys(FAILURE_CODES).filter((code) => !calling.includes(`\`${code}\``)), []);
     const defining = textOf("docs/defining.md");
-    const fields = Object.keys(FIELDS_OF_DEFINITIONS);
-    const missing = [...fields, ...RISK_LEVELS].filter((name) => !defining.includes(`\`${name}\``));
+    assertGreater(FIELDS.length, 30);
+    const missing = [...FIELDS, ...RISK_LEVELS].filter((name) => !defining.includes(`\`${name}\``));
     assertEquals(missing, []);
   });
 
@@ -115,23 +87,19 @@ describe("what the guides list", () => {
 });
 
 describe("the links of the documentation", () => {
-  const pages = [
-    "README.md",
-    "CONTRIBUTING.md",
-    "ARCHITECTURE.md",
-    "SECURITY.md",
-  ]
-    .concat([
-      ...new Bun.Glob("{docs,examples,ffi,bench}/**/*.md").scanSync("."),
-    ])
-    .filter((page) => !page.includes("node_modules"));
+  const pages = ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "SECURITY.md"]
+    .concat(
+      ["docs", "examples", "ffi", "bench"].flatMap((folder) =>
+        filesBelow(folder, (path) => path.endsWith(".md"))
+      ),
+    );
   /** Returns the fragment of a heading in a link. */
   const slug = (heading: string): string =>
     heading.toLowerCase().replaceAll(/[^\p{L}\p{N} _-]/gu, "").replaceAll(" ", "-");
 
   it("point to existing files and headings", () => {
     const dead = pages.flatMap((page) => {
-      const text = readFileSync(page, "utf8").replaceAll(/^```.*?^```/gms, "");
+      const text = textOf(page).replaceAll(/^```.*?^```/gms, "");
       return [...text.matchAll(/\]\(([^)\s]+)\)|\b(?:src|href)="([^"]+)"/g)]
         .map(([, link, source]) => link ?? source ?? "")
         .filter((link) => !/^[a-z]+:/.test(link))
@@ -140,7 +108,7 @@ describe("the links of the documentation", () => {
           const file = path === "" ? page : join(dirname(page), path);
           if (!existsSync(file)) return true;
           return heading !== undefined &&
-            !readFileSync(file, "utf8").split("\n")
+            !textOf(file).split("\n")
               .some((line) => /^#+ /.test(line) && slug(line.replace(/^#+ /, "")) === heading);
         })
         .map((link) => `${page}: ${link}`);
@@ -167,35 +135,51 @@ describe("the documentation", () => {
     },
   );
 
-  it("names in docs/specification.md only existing tests and exports", async () => {
-    const text = await Bun.file("docs/specification.md").text();
+  it("names in docs/specification.md only existing tests and exports", () => {
+    const text = textOf("docs/specification.md");
     const files = new Set(
-      [...new Bun.Glob("{test,examples,ffi}/**/*.{test.ts,c,h}").scanSync(".")]
+      ["test", "examples", "ffi"]
+        .flatMap((folder) => filesBelow(folder, (path) => /\.(test\.ts|c|h)$/.test(path)))
         .map((file) => file.split("/").at(-1)),
     );
-    const tests = [
-      ...text.matchAll(/`(?:[\w/]+\/)?(\w[\w.]*\.(?:test\.ts|c|h))`/g),
-    ]
+    const tests = [...text.matchAll(/`(?:[\w/]+\/)?(\w[\w.]*\.(?:test\.ts|c|h))`/g)]
       .map(([, name]) => name ?? "");
     assertGreater(tests.length, 30);
     assertEquals([...new Set(tests)].filter((name) => !files.has(name)), []);
 
     const words = ["mod.ts", "ffi/include/plue.h"]
-      .flatMap((file) => readFileSync(file, "utf8").match(/\b\w+\b/g) ?? []);
-    const declared = [...new Bun.Glob("src/**/*.ts").scanSync(".")].flatMap((file) =>
-      [
-        ...readFileSync(file, "utf8").matchAll(
-          /^export (?:function|class|interface|type|const) (\w+)/gm,
-        ),
-      ]
-        .map(([, name]) => name)
-    );
+      .flatMap((file) => textOf(file).match(/\b\w+\b/g) ?? []);
+    const declaration = /^export (?:function|class|interface|type|const) (\w+)/gm;
+    const declared = filesBelow("src", (path) => path.endsWith(".ts"))
+      .flatMap((file) => [...textOf(file).matchAll(declaration)].map(([, name]) => name));
     const exported = new Set([...words, ...declared]);
-    const symbols = [
-      ...text.matchAll(/`([A-Z][a-z]\w+|plue_\w+|by[A-Z]\w+)[`.(]/g),
-    ]
+    const symbols = [...text.matchAll(/`([A-Z][a-z]\w+|plue_\w+|by[A-Z]\w+)[`.(]/g)]
       .map(([, name]) => name ?? "");
     assertGreater(symbols.length, 30);
     assertEquals([...new Set(symbols)].filter((name) => !exported.has(name)), []);
+  });
+});
+
+/** The rows of the guide's table of criteria, without their padding. */
+function rowsOfGuide(): readonly string[] {
+  const [, table = ""] = textOf("docs/selecting.md").split(/\n(?=\| query )/);
+  const [rows = ""] = table.split("\n\n");
+  return rows.split("\n").slice(2).map((row) => row.replaceAll(/ +/g, " "));
+}
+
+describe("the guide of selections", () => {
+  it("names each criterion on each surface as the tables do", () => {
+    const name = (text: string | undefined) => text === undefined ? "" : `\`${text}\` `;
+    const rows = Object.entries(VOCABULARY).map(([query, { flag, text }]) => {
+      const criterion = CRITERION_NAMES.find((one) => one === query);
+      const selection = criterion && !isContextFlag(criterion) ? criterion : undefined;
+      const context = criterion ? CRITERIA[criterion].context : query;
+      return `| ${name(query)}| ${name(selection)}| ${name(context)}| ${name(flag)}| ${text} |`;
+    });
+    assertEquals(rowsOfGuide(), rows);
+  });
+
+  it("has the rows in the order in which tools are checked", () => {
+    assertEquals(Object.keys(VOCABULARY), [...CRITERION_NAMES, ...READER_FIELDS]);
   });
 });

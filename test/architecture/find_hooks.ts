@@ -5,13 +5,13 @@
 
 import { join } from "node:path";
 import {
-  API,
   type Checker,
   SignatureKind,
   type Symbol,
   SymbolFlags,
   type Type,
 } from "typescript/unstable/async";
+import { readExports } from "./public_names.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
@@ -28,39 +28,18 @@ const HANDED_IN = new Set([
 ]);
 
 /** The names of all hooks, such as `HttpOptions.onError`. */
-export async function findHooks(entries: readonly string[]): Promise<readonly string[]> {
-  const api = new API({ cwd: ROOT });
-  try {
-    const snapshot = await api.updateSnapshot({
-      openProjects: [join(ROOT, "tsconfig.json")],
-    });
-    const [project] = snapshot.getProjects();
-    if (project === undefined) {
-      throw new TypeError("The compiler finds no project");
-    }
-    const { program, checker } = project;
-    const hooks = new HookReader(checker);
-    for (const entry of entries) {
-      const file = await program.getSourceFile(join(ROOT, entry));
-      const module = file && await checker.getSymbolAtLocation(file);
-      if (module === undefined) {
-        throw new TypeError(`The compiler finds no module ${entry}`);
-      }
-      for (const exported of await checker.getExportsOfModule(module)) {
-        const symbol = exported.flags & SymbolFlags.Alias
-          ? await checker.getAliasedSymbol(exported)
-          : exported;
-        const isType = symbol.flags &
-          (SymbolFlags.Interface | SymbolFlags.TypeAlias);
-        if (isType && (/Options$/.test(symbol.name) || HANDED_IN.has(symbol.name))) {
-          await hooks.read(await checker.getDeclaredTypeOfSymbol(symbol), symbol.name);
-        }
+export async function findHooks(): Promise<readonly string[]> {
+  let hooks: HookReader | undefined;
+  await readExports(async (exported, _entry, checker) => {
+    hooks ??= new HookReader(checker);
+    for (const [, symbol] of exported) {
+      const isType = symbol.flags & (SymbolFlags.Interface | SymbolFlags.TypeAlias);
+      if (isType && (/Options$/.test(symbol.name) || HANDED_IN.has(symbol.name))) {
+        await hooks.read(await checker.getDeclaredTypeOfSymbol(symbol), symbol.name);
       }
     }
-    return [...hooks.names].sort();
-  } finally {
-    await api.close();
-  }
+  });
+  return [...hooks?.names ?? []].sort();
 }
 
 class HookReader {

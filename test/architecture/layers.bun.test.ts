@@ -19,7 +19,7 @@ async function layersIn(names: readonly string[]): Promise<readonly string[]> {
     import { ${names.join(", ")} } from "./${FOLDER}/mod.ts";
     globalThis.use = [Dispatcher, ${names.join(", ")}];
   `;
-  const { files } = await bundle("layers_entry.ts", [], text);
+  const { files } = await bundle("layers_entry.ts", text);
   return files.filter(([name, bytes]) => bytes > 0 && FILES.includes(name)).map(([name]) => name);
 }
 
@@ -43,7 +43,7 @@ describe("the layers", () => {
   it("are all in the bundle of a program that uses the ToolDispatcher", async () => {
     const text =
       'import { ToolDispatcher } from "./src/execute/mod.ts"; globalThis.use = ToolDispatcher;';
-    const { files } = await bundle("layers_entry.ts", [], text);
+    const { files } = await bundle("layers_entry.ts", text);
     const names = new Set(files.filter(([, bytes]) => bytes > 0).map(([name]) => name));
     assert(FILES.every((file) => names.has(file)));
   });

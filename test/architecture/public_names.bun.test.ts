@@ -2,6 +2,8 @@ import { assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { HOOK_CASES, NO_HOOKS, OUTCOMES } from "../runtime/hook_cases.ts";
+import { findHooks } from "./find_hooks.ts";
 import { reportNames, REPORTS } from "./public_names.ts";
 
 const reports = await reportNames();
@@ -17,4 +19,15 @@ describe("the exported names", () => {
       assertEquals(text, readFileSync(join(REPORTS, name), "utf8"));
     });
   }
+});
+
+describe("the functions that a host may pass to plue", () => {
+  it("each have a case in test/runtime/hook_cases.ts", async () => {
+    const found = await findHooks();
+    const known = new Set([...Object.keys(HOOK_CASES), ...NO_HOOKS]);
+    assertEquals(found.filter((name) => !known.has(name)), []);
+    assertEquals(Object.keys(OUTCOMES), Object.keys(HOOK_CASES));
+    // A case without a hook tests nothing.
+    assertEquals([...known].filter((name) => !found.includes(name)), []);
+  }, 600_000);
 });

@@ -5,7 +5,7 @@
 
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { API, type Symbol, SymbolFlags } from "typescript/unstable/async";
+import { API, type Checker, type Symbol, SymbolFlags } from "typescript/unstable/async";
 
 const ROOT = join(import.meta.dirname, "../..");
 /** The folder of the reports, one file per entry. */
@@ -24,8 +24,12 @@ function describe(name: string, { flags }: Symbol): string {
   return `${kinds.join(" and ") || "namespace"} ${name}`;
 }
 
-/** Returns the report of each entry, by the name of its file. */
-export async function reportNames(): Promise<ReadonlyMap<string, string>> {
+/** Passes the exports of each entry of the package, with aliases resolved, to a function. */
+export async function readExports<Result>(
+  read: (exported: readonly (readonly [name: string, Symbol])[], entry: string, checker: Checker) =>
+    | Result
+    | Promise<Result>,
+): Promise<readonly Result[]> {
   const { exports }: { exports: Record<string, string> } = JSON.parse(
     readFileSync(join(ROOT, "deno.json"), "utf8"),
   );
@@ -35,25 +39,32 @@ export async function reportNames(): Promise<ReadonlyMap<string, string>> {
     const [project] = snapshot.getProjects();
     if (project === undefined) throw new TypeError("The compiler finds no project");
     const { program, checker } = project;
-    const reports = new Map<string, string>();
+    const results: Result[] = [];
     for (const [entry, path] of Object.entries(exports)) {
       const file = await program.getSourceFile(join(ROOT, path));
       const module = file && await checker.getSymbolAtLocation(file);
       if (module === undefined) throw new TypeError(`The compiler finds no module ${path}`);
-      const lines: string[] = [];
-      for (const exported of await checker.getExportsOfModule(module)) {
-        const symbol = exported.flags & SymbolFlags.Alias
-          ? await checker.getAliasedSymbol(exported)
-          : exported;
-        lines.push(describe(exported.name, symbol));
+      const exported: (readonly [string, Symbol])[] = [];
+      for (const symbol of await checker.getExportsOfModule(module)) {
+        const isAlias = (symbol.flags & SymbolFlags.Alias) !== 0;
+        exported.push([symbol.name, isAlias ? await checker.getAliasedSymbol(symbol) : symbol]);
       }
-      const name = entry === "." ? "tools" : entry.slice(2);
-      reports.set(`${name}.txt`, `${lines.sort().join("\n")}\n`);
+      results.push(await read(exported, entry, checker));
     }
-    return reports;
+    return results;
   } finally {
     await api.close();
   }
+}
+
+/** Returns the report of each entry, by the name of its file. */
+export async function reportNames(): Promise<ReadonlyMap<string, string>> {
+  return new Map(
+    await readExports((exported, entry) => {
+      const lines = exported.map(([name, symbol]) => describe(name, symbol)).sort();
+      return [`${entry === "." ? "tools" : entry.slice(2)}.txt`, `${lines.join("\n")}\n`] as const;
+    }),
+  );
 }
 
 if (import.meta.main) {

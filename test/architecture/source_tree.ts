@@ -6,31 +6,17 @@ import { join, relative, sep } from "node:path";
 const ROOT = join(import.meta.dirname, "../..");
 
 /** Folders that npm, the builds and git create. */
-const NOT_OURS = new Set([
-  "node_modules",
-  ".git",
-  "dist",
-  "build",
-  "coverage",
-  "bin",
-  "target",
-  ".build",
-]);
+const NOT_OURS = new Set("node_modules .git dist build coverage bin target .build".split(" "));
 
 /** Returns the paths of the chosen files below `folder`, from the root, with `/`. */
 export function filesBelow(folder: string, choose: (path: string) => boolean): readonly string[] {
   if (!existsSync(join(ROOT, folder))) return [];
-  return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap(
-    (entry) => {
-      if (NOT_OURS.has(entry.name)) return [];
-      const path = relative(ROOT, join(ROOT, folder, entry.name)).split(sep)
-        .join("/");
-      if (entry.isDirectory()) {
-        return filesBelow(path, choose);
-      }
-      return choose(path) ? [path] : [];
-    },
-  ).sort();
+  return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
+    if (NOT_OURS.has(entry.name)) return [];
+    const path = relative(ROOT, join(ROOT, folder, entry.name)).split(sep).join("/");
+    if (entry.isDirectory()) return filesBelow(path, choose);
+    return choose(path) ? [path] : [];
+  }).sort();
 }
 
 /** The text of a file, named from the root. */

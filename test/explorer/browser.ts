@@ -3,7 +3,7 @@
  * Content-Security-Policy, ask another host, or throw.
  */
 
-import { accessSync, constants, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { delimiter, join } from "node:path";
 import process from "node:process";
@@ -12,14 +12,7 @@ import { type Browser, chromium, type Page } from "playwright-core";
 /** The program, if it is on this machine. */
 export const CHROMIUM: string | undefined = ["chromium", "chromium-browser"]
   .flatMap((name) => (process.env["PATH"] ?? "").split(delimiter).map((path) => join(path, name)))
-  .find((path) => {
-    try {
-      accessSync(path, constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
+  .find(existsSync);
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -72,11 +65,7 @@ async function createPage(
   const own = { page, wrongs, origin: "" };
   await page.exposeFunction("noteWrong", (what: string) => void (what && wrongs.push(what)));
   await page.addInitScript(() => {
-    addEventListener("securitypolicyviolation", (event) => {
-      const { violatedDirective, blockedURI } = event as unknown as {
-        readonly violatedDirective: string;
-        readonly blockedURI: string;
-      };
+    document.addEventListener("securitypolicyviolation", ({ violatedDirective, blockedURI }) => {
       (globalThis as unknown as Notes).noteWrong(`policy: ${violatedDirective} ${blockedURI}`);
     });
   });
@@ -139,26 +128,10 @@ export async function openPage(
 export async function axe(page: Page, rules?: readonly string[]): Promise<readonly string[]> {
   if (!await page.evaluate(() => "axe" in globalThis)) await page.evaluate(AXE);
   return await page.evaluate(async (rules) => {
-    const { axe } = globalThis as unknown as {
-      axe: {
-        run(options: object): Promise<{
-          violations: readonly {
-            id: string;
-            help: string;
-            nodes: readonly { target: unknown }[];
-          }[];
-        }>;
-      };
-    };
-    const { violations } = await axe.run(rules === undefined ? {} : { runOnly: rules });
-    return violations.map(
-      ({ id, help, nodes }) =>
-        `${id}: ${help}: ${
-          nodes
-            .slice(0, 3)
-            .map(({ target }) => String(target))
-            .join(" | ")
-        }`,
+    const { axe } = globalThis as unknown as { axe: typeof import("axe-core") };
+    const { violations } = await axe.run(rules === undefined ? {} : { runOnly: [...rules] });
+    return violations.map(({ id, help, nodes }) =>
+      `${id}: ${help}: ${nodes.slice(0, 3).map(({ target }) => String(target)).join(" | ")}`
     );
   }, rules);
 }

@@ -29,7 +29,7 @@ export interface Controls {
 
 type Input = Readonly<Record<string, unknown>>;
 
-/** What the tools of `tools.json` do, by their ids. */
+/** The functions of the tools of `tools.json`, by the ids of the tools. */
 const EXECUTE: Readonly<Record<string, ToolDefinition["execute"]>> = {
   "files:search": (input) => {
     const { pattern, limit = 20 } = input as { pattern: string; limit?: number };
@@ -52,7 +52,7 @@ const EXECUTE: Readonly<Record<string, ToolDefinition["execute"]>> = {
   "index:rebuild": () => "done",
 };
 
-/** Further fields of the tools that are no JSON. */
+/** Fields of the tools that JSON cannot contain. */
 const MORE: Readonly<Record<string, Partial<ToolDefinition>>> = {
   "git:commit": {
     validate: (input) =>
@@ -99,21 +99,19 @@ export async function startService({
   authorizes = false,
   more = 0,
 }: { readonly authorizes?: boolean; readonly more?: number } = {}): Promise<RunningService> {
-  let release = (): void => {};
-  let arrived = (): void => {};
-  let isWaiting = new Promise<void>((resolve) => (arrived = resolve));
+  let arrival = Promise.withResolvers<void>();
+  let next = Promise.withResolvers<void>();
   const state = {
     aborted: 0,
     async step(signal: AbortSignal): Promise<void> {
-      await new Promise<void>((resolve, reject) => {
-        release = resolve;
-        signal.addEventListener("abort", () => {
-          state.aborted++;
-          reject(signal.reason);
-        });
-        arrived();
+      next = Promise.withResolvers();
+      signal.addEventListener("abort", () => {
+        state.aborted++;
+        next.reject(signal.reason);
       });
-      isWaiting = new Promise<void>((resolve) => (arrived = resolve));
+      arrival.resolve();
+      await next.promise;
+      arrival = Promise.withResolvers();
     },
   };
   const registry = new ToolRegistry({
@@ -155,8 +153,8 @@ export async function startService({
   return {
     registry,
     url: `http://127.0.0.1:${port}/`,
-    release: () => release(),
-    waits: () => isWaiting,
+    release: () => next.resolve(),
+    waits: () => arrival.promise,
     get aborted() {
       return state.aborted;
     },

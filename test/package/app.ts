@@ -26,13 +26,13 @@ export function run(
   env: NodeJS.ProcessEnv = process.env,
 ): string {
   const { status, stdout, stderr, error } = spawnSync(command, args, {
-    ...{ cwd, env, encoding: "utf8" },
+    cwd,
+    env,
+    encoding: "utf8",
   });
   if (status === 0) return stdout;
-  throw new Error(
-    `Cannot run ${command} ${args.join(" ")}: ${stdout}${stderr}`,
-    { cause: error },
-  );
+  const output = `${stdout}${stderr}`;
+  throw new Error(`Cannot run ${command} ${args.join(" ")}: ${output}`, { cause: error });
 }
 
 /** Returns true if the program can be started. */
@@ -48,10 +48,7 @@ export function testWith(
   command: string = "node",
   name: string = command,
 ): ReturnType<typeof maybe> {
-  return maybe(
-    isBuilt && canRun(command),
-    `npm, its packages and ${name} are not all here`,
-  );
+  return maybe(isBuilt && canRun(command), `npm, its packages and ${name} are not all here`);
 }
 
 const packed = mkdtempSync(join(tmpdir(), "plue-package-"));
@@ -68,8 +65,7 @@ export function createApp(name: string, packages: readonly string[]): string {
   const folder = join(packed, name);
   const home = join(folder, "node_modules", manifest.name);
   mkdirSync(home, { recursive: true });
-  const tarball = readdirSync(packed).find((file) => file.endsWith(".tgz")) ??
-    "";
+  const tarball = readdirSync(packed).find((file) => file.endsWith(".tgz")) ?? "";
   run("tar", ["-xzf", join(packed, tarball), "-C", home, "--strip-components=1"], packed);
   for (const one of packages) {
     const place = join(folder, "node_modules", one);
@@ -83,12 +79,6 @@ export function createApp(name: string, packages: readonly string[]): string {
 }
 
 if (isBuilt) {
-  run("node", [
-    "scripts/build_packages.mjs",
-    "--out",
-    packed,
-    "--only",
-    "tools",
-  ], ROOT);
+  run("node", ["scripts/build_packages.mjs", "--out", packed, "--only", "tools"], ROOT);
   createApp("app", [...Object.keys(manifest.peerDependencies), "typebox"]);
 }

@@ -21,16 +21,11 @@ function runCode(code: string, ...flags: readonly string[]): string {
 /** The files that an import of a file loads, with the file itself. */
 function loadedBy(file: string, loaded: Set<string> = new Set()): Set<string> {
   loaded.add(file);
-  const imports = new Bun.Transpiler({ loader: "js" }).scanImports(
-    readFileSync(file),
-  );
+  const imports = new Bun.Transpiler({ loader: "js" }).scanImports(readFileSync(file));
   for (const { path, kind } of imports) {
     const next = join(dirname(file), path);
-    if (
-      path.startsWith(".") && kind === "import-statement" && !loaded.has(next)
-    ) {
-      loadedBy(next, loaded);
-    }
+    const isOwn = path.startsWith(".") && kind === "import-statement";
+    if (isOwn && !loaded.has(next)) loadedBy(next, loaded);
   }
   return loaded;
 }
@@ -69,14 +64,11 @@ describe("the bundled library", () => {
       .filter((file) => file.endsWith(".js.map"));
     assertGreater(maps.length, 10);
     for (const file of maps) {
-      const { sources, sourcesContent } = JSON.parse(
+      const { sources, sourcesContent }: Record<string, readonly string[]> = JSON.parse(
         readFileSync(join(dist, file), "utf8"),
-      ) as {
-        readonly sources: readonly string[];
-        readonly sourcesContent: readonly string[];
-      };
+      );
       // Paths from the package's folder `dist`, not from where the bundle was written.
-      const texts = sources.map((source) =>
+      const texts = sources?.map((source) =>
         readFileSync(join(ROOT, "dist", dirname(file), source), "utf8")
       );
       assertEquals(sourcesContent, texts);

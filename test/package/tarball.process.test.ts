@@ -26,11 +26,7 @@ const NODE24: Runtime = { name: "Node 24", command: Bun.which("node") ?? "" };
 const NODES = [NODE20, NODE22, NODE24];
 const OTHERS: readonly Runtime[] = [
   { name: "Bun", command: "bun" },
-  {
-    name: "Deno",
-    command: "deno",
-    args: ["run", "--allow-all", "--node-modules-dir=manual"],
-  },
+  { name: "Deno", command: "deno", args: ["run", "--allow-all", "--node-modules-dir=manual"] },
 ];
 const OLD_TSC = join(OWN, "typescript-5.5/bin/tsc");
 // The files of these packages need not be marked as programs.
@@ -79,16 +75,11 @@ const PRINT_EXPORTS = `
 function writeReadme(): void {
   const typescript = new Bun.Transpiler({ loader: "ts" });
   const readme = readFileSync(join(home, "README.md"), "utf8");
-  const codes = [...readme.matchAll(/^```ts\n(.*?)^```/gms)].map(
-    ([, code = ""], at) => {
-      // Node 20 and 22 run no TypeScript.
-      writeFileSync(
-        join(app, `readme${at}.mjs`),
-        typescript.transformSync(code),
-      );
-      return `await import("./readme${at}.mjs");`;
-    },
-  );
+  const codes = [...readme.matchAll(/^```ts\n(.*?)^```/gms)].map(([, code = ""], at) => {
+    // Node 20 and 22 do not run TypeScript.
+    writeFileSync(join(app, `readme${at}.mjs`), typescript.transformSync(code));
+    return `await import("./readme${at}.mjs");`;
+  });
   assertGreater(codes.length, 2);
   const version = "const { node, bun, deno } = process.versions; console.log(deno ?? bun ?? node);";
   writeFileSync(join(app, "readme.mjs"), [...codes, version].join("\n"));
@@ -101,9 +92,7 @@ describe("the npm package", () => {
       "has each export of the sources, once and under its name, on",
       async (start) => {
         const entries: { [specifier: string]: object } = {};
-        for (const specifier of SPECIFIERS) {
-          entries[specifier] = await import(specifier) as object;
-        }
+        for (const specifier of SPECIFIERS) entries[specifier] = await import(specifier) as object;
         writeFileSync(join(app, "exports.mjs"), PRINT_EXPORTS);
         const expected = listExports(entries);
         assertGreater(expected.length, 100);
@@ -115,23 +104,14 @@ describe("the npm package", () => {
   for (const node of NODES) {
     testOn(node, "runs the code of the README, by npm test, on", () => {
       writeReadme();
-      const env = {
-        ...process.env,
-        PATH: `${dirname(node.command)}:${process.env["PATH"]}`,
-      };
+      const env = { ...process.env, PATH: `${dirname(node.command)}:${process.env["PATH"]}` };
       const [version = ""] = /[\d.]+/.exec(node.name) ?? [];
-      assertMatch(
-        run("npm", ["test", "--silent"], app, env),
-        new RegExp(`^${version}\\.`),
-      );
+      assertMatch(run("npm", ["test", "--silent"], app, env), new RegExp(`^${version}\\.`));
     });
 
     testOn(node, "is loaded by require on", (start) => {
       const script = `console.log(typeof require("${manifest.name}").defineTool)`;
-      assertEquals(
-        start("--input-type=commonjs", "--no-warnings", "-e", script),
-        "function\n",
-      );
+      assertEquals(start("--input-type=commonjs", "--no-warnings", "-e", script), "function\n");
     });
   }
 
@@ -143,26 +123,18 @@ describe("the npm package", () => {
   }
 
   for (const runtime of [NODE20, NODE24, ...OTHERS]) {
-    testOn(
-      runtime,
-      "has the command plue, without any other package, on",
-      (start) => {
-        const alone = join(app, "../alone");
-        if (!existsSync(alone)) createApp("alone", []);
-        const tool = '{ name: "ping", description: "Answers.", execute: () => "pong" }';
-        writeFileSync(join(alone, "tools.mjs"), `export const tool = ${tool};`);
-        const program = join(alone, "node_modules", manifest.name, manifest.bin.plue);
-        assertEquals(start(program, "call", "-f", join(alone, "tools.mjs"), "ping"), "pong\n");
-      },
-    );
+    testOn(runtime, "has the command plue, without any other package, on", (start) => {
+      const alone = join(app, "../alone");
+      if (!existsSync(alone)) createApp("alone", []);
+      const tool = '{ name: "ping", description: "Answers.", execute: () => "pong" }';
+      writeFileSync(join(alone, "tools.mjs"), `export const tool = ${tool};`);
+      const program = join(alone, "node_modules", manifest.name, manifest.bin.plue);
+      assertEquals(start(program, "call", "-f", join(alone, "tools.mjs"), "ping"), "pong\n");
+    });
   }
 
   test("satisfies publint", async () => {
-    const { messages } = await publint({
-      pkgDir: staged,
-      strict: true,
-      pack: false,
-    });
+    const { messages } = await publint({ pkgDir: staged, strict: true, pack: false });
     assertEquals(messages, []);
   });
 
@@ -221,25 +193,15 @@ const TYPED_PEERS: { readonly [specifier: string]: readonly string[] } = {
   "@plue/tools/ajv": ["ajv"],
   "@plue/tools/hono": ["hono"],
   "@plue/tools/mcp": [
-    ...[
-      "@modelcontextprotocol/client",
-      "@modelcontextprotocol/server",
-      "@types/node",
-    ],
+    "@modelcontextprotocol/client",
+    "@modelcontextprotocol/server",
+    "@types/node",
   ],
   "@plue/tools/nats": ["@nats-io/nats-core", "@types/node"],
 };
 
 /** The entries whose types the oldest TypeScript reads; those of peers require newer versions. */
-const OLDEST = [
-  "",
-  "/core",
-  "/layers",
-  "/formats",
-  "/finding",
-  "/frameworks",
-  "/calls",
-]
+const OLDEST = ["", "/core", "/layers", "/formats", "/finding", "/frameworks", "/calls"]
   .map((path) => manifest.name + path);
 
 /** Returns what a TypeScript compiler reports of a module, which imports whole entries. */
@@ -251,9 +213,7 @@ function typeCheck(
 ): string {
   const text = typeof module === "string"
     ? module
-    : module.map((entry, at) => `export * as entry${at} from "${entry}";`).join(
-      "\n",
-    );
+    : module.map((entry, at) => `export * as entry${at} from "${entry}";`).join("\n");
   writeFileSync(join(folder, "entries.ts"), text);
   const args = [tsc, "--noEmit", "--strict", ...options, "entries.ts"];
   const { status, stdout, stderr } = spawnSync("node", args, { cwd: folder, encoding: "utf8" });
@@ -261,20 +221,11 @@ function typeCheck(
 }
 
 describe("the types of the npm package", () => {
-  for (
-    const [resolution, module] of [["nodenext", "nodenext"], [
-      "bundler",
-      "preserve",
-    ]] as const
-  ) {
+  const modules = { nodenext: "nodenext", bundler: "preserve" };
+  for (const [resolution, module] of Object.entries(modules)) {
     test(`are found by TypeScript with moduleResolution "${resolution}"`, () => {
       const options = [
-        ...[
-          "--exactOptionalPropertyTypes",
-          "--skipLibCheck",
-          "--target",
-          "es2023",
-        ],
+        ...["--exactOptionalPropertyTypes", "--skipLibCheck", "--target", "es2023"],
         ...["--lib", "esnext,dom", "--types", "", "--module", module],
         ...["--moduleResolution", resolution],
       ];
@@ -285,27 +236,21 @@ describe("the types of the npm package", () => {
   const groups = Map.groupBy(SPECIFIERS, (name) => TYPED_PEERS[name]?.join(" ") ?? "");
   for (const [at, [peers, specifiers]] of [...groups].entries()) {
     test(`are right in themselves, with ${peers || "no peer"}`, () => {
-      const folder = createApp(
-        `typed-${at}`,
-        peers.split(" ").filter((peer) => peer !== ""),
-      );
+      const folder = createApp(`typed-${at}`, peers.split(" ").filter((peer) => peer !== ""));
       const types = peers.includes("@types/node") ? "node" : "";
       const options = ["--target", "es2023", "--module", "nodenext", "--types", types];
       assertEquals(typeCheck(folder, specifiers, options), "");
     });
   }
 
-  testWith(OLD_TSC, "TypeScript 5.5")(
-    "are accepted by the oldest TypeScript",
-    () => {
-      const folder = createApp("typed-oldest", ["@types/node"]);
-      const options = ["--target", "es2022", "--lib", "esnext,dom", "--types", "node"];
-      options.push("--module", "nodenext");
-      const printed = typeCheck(folder, OLDEST, options, OLD_TSC);
-      // Other packages may require a newer TypeScript.
-      const own = printed.split("\n")
-        .filter((line) => line.startsWith("entries.ts") || line.includes("plue/tools/"));
-      assertEquals(own, []);
-    },
-  );
+  testWith(OLD_TSC, "TypeScript 5.5")("are accepted by the oldest TypeScript", () => {
+    const folder = createApp("typed-oldest", ["@types/node"]);
+    const options = ["--target", "es2022", "--lib", "esnext,dom", "--types", "node"];
+    options.push("--module", "nodenext");
+    const printed = typeCheck(folder, OLDEST, options, OLD_TSC);
+    // Other packages may require a newer TypeScript.
+    const own = printed.split("\n")
+      .filter((line) => line.startsWith("entries.ts") || line.includes("plue/tools/"));
+    assertEquals(own, []);
+  });
 });

@@ -51,20 +51,10 @@ export class FakeClock implements Clock {
 }
 
 /** A promise that is settled by hand. */
-export interface Deferred<T> {
-  readonly promise: Promise<T>;
-  resolve(value: T): void;
-  reject(error: unknown): void;
-}
+export type Deferred<T> = PromiseWithResolvers<T>;
 
 export function deferred<T = void>(): Deferred<T> {
-  let resolve: (value: T) => void = () => {};
-  let reject: (error: unknown) => void = () => {};
-  const promise = new Promise<T>((yes, no) => {
-    resolve = yes;
-    reject = no;
-  });
-  return { promise, resolve, reject };
+  return Promise.withResolvers();
 }
 
 /** Lets pending promise reactions run until `done` returns true; fails if it never does. */

@@ -30,8 +30,8 @@ export interface WorkerdReport {
   skipped: number;
   /** The titles of the skipped tests. */
   readonly skips: string[];
-  /** One entry per failed test or hook: its title and its stack. */
-  readonly failures: string[];
+  /** The failed tests and hooks. */
+  readonly failures: { readonly name: string; readonly reason: string }[];
 }
 
 function title(suite: Suite, last: string): string {
@@ -44,11 +44,10 @@ function title(suite: Suite, last: string): string {
 export async function runAll(): Promise<WorkerdReport> {
   const report: WorkerdReport = { passed: 0, failed: 0, skipped: 0, skips: [], failures: [] };
 
-  function fail(what: string, error: unknown): void {
+  function fail(name: string, error: unknown): void {
     report.failed++;
-    report.failures.push(
-      `${what}\n${error instanceof Error ? error.stack ?? error.message : String(error)}`,
-    );
+    const reason = error instanceof Error ? error.stack ?? error.message : String(error);
+    report.failures.push({ name, reason });
   }
 
   async function runSuite(suite: Suite): Promise<void> {
