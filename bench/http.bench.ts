@@ -13,7 +13,7 @@ import { CALL, MCP_CALL, MCP_LIST } from "./http/app.ts";
 import { load, type LoadResult } from "./http/load.ts";
 import { table } from "../scripts/lib/table.mjs";
 
-/** How long each request is sent before it is measured: compilers of a runtime use the other core. */
+/** The duration of the warm-up of each request: the compilers of a runtime use the other core. */
 const WARM_MS = 2_000;
 const ROUNDS = 20;
 /** A busy machine affects both bursts of a round if they are short. */

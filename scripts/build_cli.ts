@@ -1,6 +1,6 @@
 /**
- * Bundles the command `plue` with its packages into one file for Node, Bun and Deno, collects the
- * packages' licences beside it, and bundles `plue-sidecar.js`. Usage: `bun scripts/build_cli.ts dist`.
+ * Bundles the command `plue` with its packages into one file for Node, Bun and Deno, writes the
+ * licences of the packages, and bundles `plue-sidecar.js`. Usage: `bun scripts/build_cli.ts dist`.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { licencesOf } from "./lib/licences.mjs";
 const ROOT = join(import.meta.dirname, "..");
 const folder = process.argv[2] ?? join(ROOT, "dist");
 
-/** How an adapter hides the transport that starts programs from bundles for Workers. */
+/** The specifier by which an adapter keeps the transport for programs out of bundles for Workers. */
 const HIDDEN = '["@modelcontextprotocol", "client", "stdio"].join("/")';
 
 const result = await Bun.build({
@@ -40,7 +40,7 @@ const result = await Bun.build({
     },
   }],
 });
-// What runs the tools of libplue, beside which the Makefile puts it.
+// The process that runs the tools of libplue. The Makefile installs it with the library.
 await Bun.build({
   entrypoints: [join(ROOT, "ffi/sidecar/main.ts")],
   outdir: folder,

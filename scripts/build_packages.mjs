@@ -1,6 +1,6 @@
-// `npm run build:packages`: what is published on npm. `@plue/tools`, and libplue for each platform in
-// a package of its own, which npm installs where it fits (`optionalDependencies`). libplue is compiled
-// for all of them here, by Zig.
+// `npm run build:packages`: the packages for npm. They are `@plue/tools` and, for each platform, a
+// package with libplue, which npm installs on that platform (`optionalDependencies`). Zig compiles
+// libplue for all platforms.
 // Usage: node scripts/build_packages.mjs [--out folder] [--only tools,linux-x64,…]
 
 import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync } from "node:fs";
@@ -11,7 +11,7 @@ import { ROOT } from "./lib/paths.mjs";
 import { capture, refuse } from "./lib/process.mjs";
 import { findZig } from "./setup.mjs";
 
-/** The platforms: Zig's name of each, and npm's words for it. */
+/** The platforms, with their names for Zig and for npm. */
 const LINUX = { os: "linux", libc: "glibc" };
 const MUSL = { os: "linux", libc: "musl" };
 const PLATFORMS = {
@@ -46,7 +46,7 @@ function pack(folder) {
   return run("npm", args, { cwd: folder });
 }
 
-/** The examples import sources, so that they run in a clone. In the package they import its entries. */
+/** Replaces imports of sources in the examples by the entries of the package. */
 function importEntries(folder) {
   const { name, exports } = JSON.parse(readFileSync(join(ROOT, "deno.json"), "utf8"));
   const entries = new Map(
@@ -70,7 +70,7 @@ function importEntries(folder) {
   }
 }
 
-/** `@plue/tools` for publishing: bundled, and with the platforms' packages. */
+/** Writes the package `@plue/tools`. */
 async function buildTools(folder) {
   await run(process.execPath, ["scripts/build.mjs", join(folder, "dist")]);
   for (const file of files.filter((name) => name !== "dist" && existsSync(join(ROOT, name)))) {
@@ -85,8 +85,8 @@ async function buildTools(folder) {
 }
 
 /**
- * Text that stands for the link `libplue.so` or `libplue.dylib`, because npm tarballs have no
- * links. Linkers read it. Two copies of the library could be loaded.
+ * A text file that linkers read instead of the symbolic link `libplue.so` or `libplue.dylib`. Npm
+ * tarballs cannot contain links, and with a second copy of the library a program could load both.
  */
 function linkText({ zig, os }) {
   if (os === "linux") return ["libplue.so", "/* GNU ld script */\nINPUT(libplue.so.1)\n"];
@@ -108,7 +108,7 @@ exports:
   ];
 }
 
-/** libplue for one platform: what `make install` installs, and the sidecar as a script. */
+/** Writes the package of a platform: the files of `make install`, and the sidecar as a script. */
 async function buildNative(name, folder, { script, env }) {
   const platform = PLATFORMS[name];
   const build = join(out, "build", name);

@@ -20,7 +20,7 @@ async function runOn(runtime, command, { serving, env } = {}) {
 }
 
 const PROGRAMS = {
-  /** Serves the example toolset. The arguments are those of `plue serve`. */
+  /** Serves the example toolset with the arguments of `plue serve`. */
   start: (args) =>
     runOn("bun", ["bun", "src/cli/main.ts", "serve", "examples/workspace/mod.ts", ...args], {
       serving: true,

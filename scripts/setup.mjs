@@ -1,5 +1,5 @@
-// Installs pinned packages that are missing: the project's, the runtimes in a folder of their own (a
-// deno in the project's node_modules breaks `deno task`), and those of single suites and of Zig.
+// Installs missing pinned packages: of the project, of the runtimes, of single suites, and of Zig. The
+// runtimes are in their own folder, because a deno in the project's node_modules breaks `deno task`.
 // Usage: node scripts/setup.mjs
 
 import { spawnSync } from "node:child_process";
@@ -17,7 +17,7 @@ const PACKAGES = join(CACHE, "packages");
 /** The time in milliseconds after which unused packages are removed from the cache. */
 const KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
 
-/** True for a package that npm leaves out on other machines, and not on this one. */
+/** True for a package for this machine only, such as a binary. */
 function isForThisMachine({ os, cpu, libc }) {
   const { glibcVersionRuntime } = process.report.getReport().header;
   const ownLibc = glibcVersionRuntime === undefined ? "musl" : "glibc";
@@ -25,7 +25,7 @@ function isForThisMachine({ os, cpu, libc }) {
     (libc?.includes(ownLibc) ?? true);
 }
 
-/** True if the installed packages match the lock file. npm skips optional ones that it cannot fetch. */
+/** True if the installed packages match the lock file. Npm skips optional packages that it cannot fetch. */
 function isInstalled(folder, dev) {
   const installed = join(folder, "node_modules", ".package-lock.json");
   if (!existsSync(installed)) return false;
@@ -51,7 +51,7 @@ function link(from, to) {
 
 /** Adds installed packages to the cache, and removes old ones from it. */
 function keep(modules, cached) {
-  // Under another name until it is complete: another run may link it.
+  // The copy has another name until it is complete, because other runs link complete copies.
   const parts = `${cached}.${process.pid}`;
   if (!link(modules, parts)) return;
   for (const old of readdirSync(PACKAGES).map((name) => join(PACKAGES, name))) {
@@ -62,7 +62,7 @@ function keep(modules, cached) {
   else renameSync(parts, cached);
 }
 
-/** Installs the packages of a folder. Returns why they are missing, or `undefined`. */
+/** Installs the packages of a folder. Returns an error message, or `undefined`. */
 async function install(folder, args, dev = true) {
   if (isInstalled(folder, dev)) return undefined;
   const modules = join(folder, "node_modules");
@@ -90,7 +90,7 @@ async function install(folder, args, dev = true) {
  * Installs the project's packages and the runtimes.
  *
  * @param options `serving`: only what `npm start` needs, which is Bun.
- * @returns For each runtime its file and version, or why it is missing.
+ * @returns The file and the version of each runtime, or the reason why it is missing.
  */
 export async function setup({ serving = false } = {}) {
   // Not `npm ci`: it needs the packages of other machines in the lock file too.
@@ -102,11 +102,10 @@ export async function setup({ serving = false } = {}) {
 }
 
 /**
- * Installs the packages of one suite, while other work goes on. A failure is not an error, because
- * only that suite needs them.
+ * Installs the packages of one suite. A failure is not an error, because only that suite needs them.
  *
  * @param name The folder, from the root.
- * @returns Why they are missing, or `undefined`.
+ * @returns An error message, or `undefined`.
  */
 export function setupPackages(name) {
   return install(join(ROOT, name), ["ci"]);

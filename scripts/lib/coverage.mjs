@@ -1,4 +1,4 @@
-// Line coverage of src/, added up over the suites that ran on Bun.
+// Line coverage of src/, summed over the suites that ran on Bun.
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative, resolve, sep } from "node:path";
@@ -36,7 +36,7 @@ function hasCode(text) {
   );
 }
 
-/** The source files that have code, with their texts. Bun does not report those that no test loads. */
+/** The source files that have code, with their texts. Bun reports only files that a test loads. */
 function filesWithCode() {
   return readdirSync(join(ROOT, "src"), { recursive: true })
     .map((name) => `src/${name.split(sep).join("/")}`)

@@ -86,7 +86,7 @@ async function sharedChunks() {
     { name: "core", test: (id) => id === ENTRIES.core },
     { name: "typebox", test: /node_modules[\\/]typebox[\\/]/ },
     { name: "main", test: (id) => ofMain.has(id), minShareCount: 2 },
-    // What is left of the first folders is small.
+    // Few modules of the first folders are not in the chunks above.
     ...folderChunks(["execute", "formats", "finding", "{tool,schema,select,registry,adapters}"]),
   ];
 }
@@ -129,10 +129,9 @@ export async function bundleLibrary(dir) {
 }
 
 /**
- * Names the library that has `AsyncDisposable`, so that declarations compile where only that of
- * es2023 is set. The sources cannot do it: JSR rejects such lines. Imports without names, which the
- * bundler leaves of packages whose types are not public, go: who uses none of their types need not
- * have them.
+ * References the library with `AsyncDisposable`, so that declarations compile with `lib: es2023`.
+ * The sources cannot contain the reference, because JSR rejects it. Removes imports without names:
+ * the bundler leaves them behind, and they would require packages whose types are not used.
  */
 function cleanDeclarations(code) {
   const own = code.replace(/^import "[^"]+";\n/gm, "");
@@ -142,8 +141,8 @@ function cleanDeclarations(code) {
 }
 
 /**
- * The initialisers that esbuild, Rollup and Bun all take for pure. Everything else is called once
- * inside of a function whose call is marked as pure.
+ * The initialisers that esbuild, Rollup and Bun all recognise as pure. Other initialisers are moved
+ * into a function whose call is marked as pure.
  */
 const PURE = {
   Literal: () => true,
@@ -174,9 +173,8 @@ function isPure(node) {
 
 /**
  * A plugin of the bundler that marks the declarations at the top level of a chunk as free of side
- * effects. The package says so of its files (`"sideEffects": false`), and bundlers then omit unused
- * files. In a chunk of many files they omit single declarations, but only if they can prove them to
- * be pure.
+ * effects. With `"sideEffects": false` bundlers omit unused files. Within a chunk of many files they
+ * omit a declaration only if they can prove that it is pure.
  */
 function pureDeclarations() {
   return {

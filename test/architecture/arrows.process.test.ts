@@ -56,7 +56,7 @@ function problem(file: string, specifier: string): string | undefined {
 
 const FILES = ["mod.ts", ...filesBelow("src", (path) => /\.tsx?$/.test(path))];
 
-describe("the arrows between the folders of src", () => {
+describe("the imports between the folders of src", () => {
   it("are read from every kind of import", () => {
     assertEquals(
       specifiersOf([
@@ -186,7 +186,7 @@ describe("the imports of src", () => {
 /** A function or variable of libplue where it is defined, and not `static`. */
 const C_DEFINITION = /^(?!static |extern |typedef |#)[a-z][^;{}()]*?\b(plue_\w+)(?=\(|;| =|\[)/gm;
 
-/** The files of libplue, as `state` of state.c and state.h, with those that they include or call. */
+/** The files of libplue, such as `state` for state.c and state.h, with the files that they use. */
 function arrowsInC(sources: ReadonlyMap<string, string>): Imports {
   const nameOf = (path: string): string => path.split("/").at(-1)?.replace(/\.[ch]$/, "") ?? "";
   const texts = [...sources].map(([path, text]) =>

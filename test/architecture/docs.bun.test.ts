@@ -126,7 +126,7 @@ describe("the documentation", () => {
         env: { ...process.env, NO_COLOR: "1" },
       });
       const problems = stderr.toString();
-      // Members of interfaces may speak for themselves, so the linter always has something to say.
+      // Members of interfaces need no docs, so the linter always reports problems.
       assertStringIncludes(problems, "documentation lint errors");
       const missing = [
         ...problems.matchAll(/error\[missing-jsdoc\].*\n *--> (.*)\n[ |]*\n *\d+ \| export /g),

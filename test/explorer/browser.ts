@@ -1,6 +1,6 @@
 /**
- * Drives the page in Chromium. Every page that is opened notes what it must not do: break its
- * Content-Security-Policy, ask another host, or throw.
+ * Opens the page in Chromium. Each open page records violations of its Content-Security-Policy,
+ * requests to other hosts, and exceptions.
  */
 
 import { existsSync, readFileSync } from "node:fs";

@@ -136,7 +136,7 @@ describe("the list of tools", () => {
       await listed(page).filter({ hasText: "newcomer" }).waitFor({ state: "detached" });
     }));
 
-  test("is searched as one types, by meaning and by letters", () =>
+  test("is searched while the user types, by meaning and by letters", () =>
     look("", async (page) => {
       await says(page.getByRole("status"), "6 tools");
       const search = page.getByLabel("Search tools");
@@ -212,7 +212,7 @@ describe("the list of tools", () => {
 });
 
 describe("the form of a tool", () => {
-  test("and its JSON stay in step", () =>
+  test("and its JSON show the same value", () =>
     look(tryPath("files:search"), async (page) => {
       await field(page, "pattern").fill("*.ts");
       await field(page, "limit").fill("5");
@@ -244,7 +244,7 @@ describe("the form of a tool", () => {
       assertEquals(await argumentsOf(page), { pattern: "src/**/*.ts", limit: 3 });
     }));
 
-  test("has the branches of a union, tuples, maps and a schema that holds itself", () =>
+  test("has fields for unions, tuples, maps and recursive schemas", () =>
     look(tryPath("shape:draw"), async (page) => {
       assertEquals(await argumentsOf(page), { shape: { kind: "circle" } });
       await field(page, "radius").fill("1.5");
@@ -317,7 +317,7 @@ describe("the form of a tool", () => {
       }
     }));
 
-  test("is opened by a link with its arguments, which runs nothing", () =>
+  test("is filled by a link with arguments, which does not run the tool", () =>
     look(tryPath("files:search", { pattern: "a b&c=%d", limit: 2 }), async (page) => {
       assertEquals(await argumentsOf(page), { pattern: "a b&c=%d", limit: 2 });
       await field(page, "limit").fill("9");
@@ -372,7 +372,7 @@ describe("a call", () => {
       await says(result(page), "chapters");
     }));
 
-  test("draws what is streamed quickly in few steps, and keeps the last of it", async () => {
+  test("renders fast streams in few steps, and keeps the last values", async () => {
     const flood: ToolDefinition = {
       name: "flood",
       description: "Streams two thousand values at once.",
@@ -406,7 +406,7 @@ describe("a call", () => {
       assertEquals(open.aborted, before + 1);
     }));
 
-  test("is written for other programs, which make it", () =>
+  test("has samples for other programs that run", () =>
     look(tryPath("files:search", { pattern: `it's "$x" \\ ä 😀`, limit: 1 }), async (page) => {
       const folder = mkdtempSync(join(tmpdir(), "plue-samples-"));
       try {
@@ -501,7 +501,7 @@ describe("a call that asks", () => {
       }));
   }
 
-  test("is found by its caller, who has begun it elsewhere as a task", async () => {
+  test("is found as a task that the caller began elsewhere", async () => {
     const headers = {
       "content-type": "application/json",
       authorization: `Bearer ${TOKENS.owner}`,
@@ -522,7 +522,7 @@ describe("a call that asks", () => {
     }, closed);
   });
 
-  test("asks again for an invalid answer, with the reason", async () => {
+  test("shows its question again with the reason if the answer is invalid", async () => {
     const guess: ToolDefinition = {
       name: "guess",
       description: "Wants a word that only it knows.",
@@ -598,7 +598,7 @@ async function outputOf(program: string, args: readonly string[]): Promise<strin
 describe("the matrix", () => {
   const explanation = (page: Page): Locator => page.getByRole("region", { name: "Explanation" });
 
-  test("says by role who sees a tool, and explains each cell", () =>
+  test("shows the roles that see a tool, and explains each cell", () =>
     look("#/why", async (page) => {
       await button(page, "task:approve, control: seen").waitFor();
       await button(page, "task:approve, you: role").waitFor();
@@ -631,7 +631,7 @@ describe("the matrix", () => {
       await says(explanation(page), "git:commit");
     }));
 
-  test("shows a caller that may not explain its own tools only", () =>
+  test("shows only the own tools of a caller without access to explanations", () =>
     look(
       "#/why",
       async (page) => {
@@ -649,7 +649,7 @@ describe("the matrix", () => {
 });
 
 describe("the targets", () => {
-  test("show a tool in every shape, with tokens, and losses at their place", () =>
+  test("show a tool in the format of each provider, with tokens and marked losses", () =>
     look("#/tool/files%3Asearch/targets", async (page) => {
       const rows = page.locator(".targets tbody tr");
       await rows.first().waitFor();
@@ -721,7 +721,7 @@ describe("the token", () => {
       { service: closed },
     ));
 
-  test("that is invalid is reported, and not sent again automatically", () =>
+  test("is reported if it is invalid, and is not sent again automatically", () =>
     look("", async (page) => {
       let tried = 0;
       page.on("request", (request) => {

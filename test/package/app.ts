@@ -1,7 +1,4 @@
-/**
- * The package as npm packs it, in an app beside the packages that its entries need. It is built once
- * for all tests of the package.
- */
+/** An app with the packed package and its peers. It is built once for all tests of the package. */
 
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";

@@ -1,4 +1,4 @@
-// The bundles of the package: what they export, load and leave out.
+// The exports, the imports and the unused code of the bundles of the package.
 
 import { assertEquals, assertGreater, assertLessOrEqual, assertMatch } from "@std/assert";
 import { describe } from "bun:test";

@@ -200,7 +200,7 @@ const TYPED_PEERS: { readonly [specifier: string]: readonly string[] } = {
   "@plue/tools/nats": ["@nats-io/nats-core", "@types/node"],
 };
 
-/** The entries whose types the oldest TypeScript reads; those of peers require newer versions. */
+/** The entries whose types the oldest TypeScript reads. The types of peers need newer versions. */
 const OLDEST = ["", "/core", "/layers", "/formats", "/finding", "/frameworks", "/calls"]
   .map((path) => manifest.name + path);
 

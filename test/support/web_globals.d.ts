@@ -1,5 +1,5 @@
 // The only globals that the core may use: WinterTC's minimum common API, which every runtime has.
-// tsconfig.core.json compiles the core against this list, so that a stray `process`, `Bun`, `Deno`
+// tsconfig.core.json compiles the core against this list, so that a use of `process`, `Bun`, `Deno`
 // or `document` does not compile.
 
 interface AbortSignalEventListener {

@@ -1,6 +1,6 @@
 /**
- * `bun:test` for workerd, which has no test runner: `runAll` runs what the test files registered,
- * one test after the other.
+ * `bun:test` for workerd, which lacks a test runner: `runAll` runs the registered tests one after the
+ * other.
  */
 
 import {

@@ -50,7 +50,7 @@ function ChoiceInput({ attributes, value, hint, onChange, choices }: InputProps 
     <select
       {...attributes}
       value={String(index)}
-      // The value of the first option is -1, which is no index.
+      // The option for other values has the index -1.
       onChange={(event) => onChange(choices[Number(event.currentTarget.value)]?.value)}
     >
       {index === -1 && (

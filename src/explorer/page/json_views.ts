@@ -59,7 +59,7 @@ interface Word {
 const WORDS =
   /("(?:[^"\\\n]|\\.)*")(?=\s*:)|("(?:[^"\\\n]|\\.)*"?)|(-?\d[\d.eE+-]*)|\b(true|false|null)\b|(\w+|[^\w"-]+|.)/g;
 
-/** Splits JSON text into tokens for highlighting. All text is in a token, also if it is invalid. */
+/** Splits JSON text into tokens for highlighting. The tokens contain all text, including invalid text. */
 export function wordsOf(text: string): readonly Word[] {
   return [...text.matchAll(WORDS)].map(([text, ...groups]) => ({
     kind: WORD_KINDS[groups.findIndex((group) => group !== undefined)] ?? "plain",
