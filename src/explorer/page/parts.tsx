@@ -1,7 +1,7 @@
 /** Small components that several views share. */
 
 import type { ComponentChildren, JSX, RefObject } from "preact";
-import { type Inputs, useEffect, useRef, useState } from "preact/hooks";
+import { type Inputs, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { RiskLevel } from "../../tool/mod.ts";
 import { messageOf } from "./api.ts";
 import { jsonLines, membersOf, wordsOf } from "./json_views.ts";
@@ -241,7 +241,8 @@ export function Block({ label, children }: {
 
 /** Calls a function for each key that is pressed anywhere on the page. */
 export function useKeys(onKey: (event: KeyboardEvent) => void): void {
-  useEffect(() => {
+  // A layout effect: a key right after a change must not call the function of the previous rendering.
+  useLayoutEffect(() => {
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
   });
