@@ -6,7 +6,7 @@ import { join, relative, resolve } from "node:path";
 import { bundleLibrary } from "./lib/library.mjs";
 import { licencesOf } from "./lib/licences.mjs";
 import { ROOT } from "./lib/paths.mjs";
-import { attach, refuse } from "./lib/process.mjs";
+import { attach, fail } from "./lib/process.mjs";
 import { setup } from "./setup.mjs";
 
 const outDir = resolve(process.argv[2] ?? join(ROOT, "dist"));
@@ -17,5 +17,5 @@ const files = modules.map((id) => relative(ROOT, id));
 const licences = licencesOf("The library contains these packages.", files, ROOT);
 writeFileSync(join(outDir, "LICENSES.txt"), licences);
 const { missing } = (await setup({ serving: true })).get("bun");
-if (missing !== undefined) refuse(`Cannot bundle the command: ${missing}`);
+if (missing !== undefined) fail(`Cannot bundle the command: ${missing}`);
 process.exitCode = await attach("bun", ["scripts/build_cli.ts", outDir]);

@@ -8,7 +8,7 @@ import { writeFileSync } from "node:fs";
 import { dirname, extname, join, posix, relative } from "node:path";
 import { pathToFileURL } from "node:url";
 import { ROOT } from "./lib/paths.mjs";
-import { capture, refuse } from "./lib/process.mjs";
+import { capture, fail } from "./lib/process.mjs";
 import { setupPackages } from "./setup.mjs";
 
 const SITE = join(ROOT, "scripts", "site");
@@ -17,7 +17,7 @@ const OUT = join(ROOT, "build", "site");
 const readJson = (file) => JSON.parse(readFileSync(join(ROOT, file), "utf8"));
 const REPOSITORY = readJson("package.json").repository.url.replace(/^git\+|\.git$/g, "");
 
-/** The pages, each with where it is on the site. */
+/** The pages, with their paths on the site. */
 function pages() {
   const found = ["", "docs/", "docs/decisions/", "ffi/", "bench/", "examples/", "examples/chain/"]
     .concat("examples/edge/", "examples/workspace/")
@@ -27,15 +27,15 @@ function pages() {
 }
 
 /** Returns a page with links to other pages of the site, to its pictures, or to the repository. */
-function withLinks(text, page, places) {
-  const place = places.get(page);
-  const lead = (link) => {
+function withLinks(text, page, sitePaths) {
+  const sitePath = sitePaths.get(page);
+  const toSiteLink = (link) => {
     if (/^([a-z]+:|#)/.test(link)) return link;
     const [path, heading] = link.split("#");
     let target = posix.join(posix.dirname(page), path).replace(/\/$/, "");
-    if (!places.has(target) && places.has(`${target}/README.md`)) target += "/README.md";
+    if (!sitePaths.has(target) && sitePaths.has(`${target}/README.md`)) target += "/README.md";
     const hash = heading === undefined ? "" : `#${heading}`;
-    if (places.has(target)) return step(place, places.get(target)) + hash;
+    if (sitePaths.has(target)) return relativeLink(sitePath, sitePaths.get(target)) + hash;
     if (![".webp", ".svg"].includes(extname(target))) {
       return `${REPOSITORY}/blob/main/${target}${hash}`;
     }
@@ -43,17 +43,17 @@ function withLinks(text, page, places) {
     for (const folder of [PAGES, join(PAGES, "public")]) {
       cpSync(join(ROOT, target), join(folder, target));
     }
-    return step(place, target);
+    return relativeLink(sitePath, target);
   };
   // Code has no links.
   return text.split(/(^```.*?^```)/ms).map((part, at) =>
     at % 2 === 1 ? part : part
-      .replaceAll(/\]\(([^)\s]+)\)/g, (_, link) => `](${lead(link)})`)
-      .replaceAll(/\bsrc="([^"]+)"/g, (_, link) => `src="${lead(link)}"`)
+      .replaceAll(/\]\(([^)\s]+)\)/g, (_, link) => `](${toSiteLink(link)})`)
+      .replaceAll(/\bsrc="([^"]+)"/g, (_, link) => `src="${toSiteLink(link)}"`)
   ).join("");
 }
 
-function step(from, to) {
+function relativeLink(from, to) {
   const path = posix.relative(posix.dirname(from), to);
   return path.startsWith(".") ? path : `./${path}`;
 }
@@ -66,10 +66,10 @@ async function writeReference() {
     "deno",
     ["doc", ...options, "--node-modules-dir=manual", ...entries],
   );
-  if (code !== 0) refuse(`Cannot build the site: deno doc failed:\n${output}`);
+  if (code !== 0) fail(`Cannot build the site: deno doc failed:\n${output}`);
 }
 
-/** VitePress did not write these pages, and cannot show them in its own. */
+/** VitePress did not write these pages, so its client cannot open them. */
 const API = { text: "Exported names", link: "/api/", target: "_self" };
 
 /** The names of the guides, as the README's table has them, and the reference. */
@@ -140,22 +140,22 @@ function foreignPages() {
 }
 
 const missing = await setupPackages("scripts/site");
-if (missing !== undefined) refuse(`Cannot build the site: ${missing}`);
+if (missing !== undefined) fail(`Cannot build the site: ${missing}`);
 rmSync(PAGES, { recursive: true, force: true });
 rmSync(OUT, { recursive: true, force: true });
-const places = pages();
-for (const [page, place] of places) {
-  mkdirSync(dirname(join(PAGES, place)), { recursive: true });
+const sitePaths = pages();
+for (const [page, sitePath] of sitePaths) {
+  mkdirSync(dirname(join(PAGES, sitePath)), { recursive: true });
   writeFileSync(
-    join(PAGES, place),
-    withLinks(readFileSync(join(ROOT, page), "utf8"), page, places),
+    join(PAGES, sitePath),
+    withLinks(readFileSync(join(ROOT, page), "utf8"), page, sitePaths),
   );
 }
-// VitePress rejects links between pages that lead nowhere; test/architecture checks the headings.
+// VitePress rejects dead links between pages. The tests of the documentation check the headings.
 await buildSite();
 await writeReference();
 const foreign = foreignPages();
 if (foreign.length > 0) {
-  refuse(`Cannot build the site: these pages load from other hosts: ${foreign.join(", ")}`);
+  fail(`Cannot build the site: these pages load from other hosts: ${foreign.join(", ")}`);
 }
 console.log(`Built ${relative(ROOT, OUT)}`);

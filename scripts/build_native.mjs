@@ -6,7 +6,7 @@ import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { readOptions } from "./lib/options.mjs";
 import { ROOT } from "./lib/paths.mjs";
-import { attach, refuse } from "./lib/process.mjs";
+import { attach, fail } from "./lib/process.mjs";
 import { linkRuntimes } from "./lib/runtimes.mjs";
 
 const MAIN = join(ROOT, "ffi", "sidecar", "main.ts");
@@ -15,7 +15,7 @@ const SIDECAR = join(ROOT, "ffi", "build", "plue-sidecar");
 async function run(...command) {
   const [program, ...args] = command;
   const code = await attach(program, args).catch(({ message }) => message);
-  if (code !== 0) refuse(`Cannot build: ${program} ended with ${code}`);
+  if (code !== 0) fail(`Cannot build: ${program} ended with ${code}`);
 }
 
 async function buildLibrary() {
@@ -53,6 +53,6 @@ const { options } = readOptions(process.argv.slice(2), usage, { sidecar: true })
 if (!options.sidecar) await buildLibrary();
 const why = whyNoSidecar();
 if (why === undefined) await buildSidecar();
-else if (options.sidecar) refuse(`Cannot build the sidecar: ${why}`);
+else if (options.sidecar) fail(`Cannot build the sidecar: ${why}`);
 // The library is built, and works with any sidecar, or in a runtime.
 else console.error(`Did not build the sidecar: ${why}`);

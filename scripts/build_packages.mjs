@@ -8,7 +8,7 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { readOptions } from "./lib/options.mjs";
 import { ROOT } from "./lib/paths.mjs";
-import { capture, refuse } from "./lib/process.mjs";
+import { capture, fail } from "./lib/process.mjs";
 import { findZig } from "./setup.mjs";
 
 /** The platforms, with their names for Zig and for npm. */
@@ -32,7 +32,7 @@ const { version, license, files } = published;
 async function run(command, args, options) {
   const { code, output } = await capture(command, args, options);
   if (code !== 0) {
-    refuse(`Cannot build the packages: ${command} ${args.join(" ")} failed:\n${output}`);
+    fail(`Cannot build the packages: ${command} ${args.join(" ")} failed:\n${output}`);
   }
 }
 
@@ -62,7 +62,7 @@ function importEntries(folder) {
       if (!relative(join(ROOT, "examples"), source).startsWith("..")) return path;
       const entry = entries.get(source);
       if (entry === undefined) {
-        refuse(`Cannot build: examples/${file} imports ${path}, which is not an entry`);
+        fail(`Cannot build: examples/${file} imports ${path}, which is not an entry`);
       }
       return entry;
     });
@@ -156,7 +156,7 @@ mkdirSync(out, { recursive: true });
 const script = join(out, "build", "plue-sidecar.js");
 const isNative = only.some((name) => name !== "tools");
 const zig = isNative ? await findZig() : {};
-if (zig.missing !== undefined) refuse(`Cannot build the packages: ${zig.missing}`);
+if (zig.missing !== undefined) fail(`Cannot build the packages: ${zig.missing}`);
 if (isNative) {
   const main = join(FFI, "sidecar", "main.ts");
   await run("bun", ["build", main, "--target=node", "--minify", `--outfile=${script}`]);

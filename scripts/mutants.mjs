@@ -82,8 +82,8 @@ for (const [name, { folders, count, wanted }] of Object.entries(AREAS)) {
   });
   let caught = 0;
   for (let at = 0; at < count; at++) {
-    const place = Number(options.seed?.[0] ?? 24) + Math.floor(at * all.length / count);
-    const { file, start, end, to, text } = all[place % all.length];
+    const position = Number(options.seed?.[0] ?? 24) + Math.floor(at * all.length / count);
+    const { file, start, end, to, text } = all[position % all.length];
     writeFileSync(join(copy, file), text.slice(0, start) + to + text.slice(end));
     const isFound = await isCaught(file);
     writeFileSync(join(copy, file), text);

@@ -6,7 +6,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { readOptions } from "./lib/options.mjs";
 import { ROOT } from "./lib/paths.mjs";
-import { attach, refuse } from "./lib/process.mjs";
+import { attach, fail } from "./lib/process.mjs";
 import { commandOn, NAMES, serveCommand } from "./lib/runtimes.mjs";
 import { setup } from "./setup.mjs";
 
@@ -14,7 +14,7 @@ import { setup } from "./setup.mjs";
 async function runOn(runtime, command, { serving, env } = {}) {
   const { missing } = (await setup({ serving })).get(runtime) ??
     { missing: `"${runtime}" is not one of ${NAMES.join(", ")}` };
-  if (missing !== undefined) refuse(`Cannot run: ${missing}`);
+  if (missing !== undefined) fail(`Cannot run: ${missing}`);
   const [program, ...args] = command;
   return await attach(program, args, { env });
 }
@@ -56,7 +56,7 @@ Runs every bench/*.bench.ts on Bun, or those with such names, on the given runti
       .filter((name) => rest.length === 0 || rest.some((part) => name.includes(part)))
       .sort();
     if (files.length === 0) {
-      refuse("Cannot run a benchmark: no file bench/*.bench.ts has such a name", 2);
+      fail("Cannot run a benchmark: no file bench/*.bench.ts has such a name", 2);
     }
     let code = 0;
     for (const name of options.on ?? ["bun"]) {
@@ -74,6 +74,6 @@ Runs every bench/*.bench.ts on Bun, or those with such names, on the given runti
 
 const [program, ...args] = process.argv.slice(2);
 if (!Object.hasOwn(PROGRAMS, program ?? "")) {
-  refuse(`Usage: node scripts/run.mjs ${Object.keys(PROGRAMS).join("|")} [argument]…`, 2);
+  fail(`Usage: node scripts/run.mjs ${Object.keys(PROGRAMS).join("|")} [argument]…`, 2);
 }
 process.exitCode = await PROGRAMS[program](args);

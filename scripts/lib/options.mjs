@@ -1,6 +1,7 @@
 // Command-line options of the scripts.
 
 import { parseArgs } from "node:util";
+import { fail } from "./process.mjs";
 
 /**
  * Reads options whose values are lists, split at commas. `--help` prints the usage and ends the
@@ -18,34 +19,34 @@ export function readOptions(args, usage, known, allowPositionals = false) {
       `  --${name.padEnd(width)}  ${values === true ? "" : values.join(", ") || "…"}`.trimEnd()
     ),
   ].join("\n");
-  const refuse = (message) => {
-    console.error(`${message}\n\n${help}`);
-    process.exit(2);
-  };
-  const types = Object.entries(known)
-    .map(([name, values]) => [name, { type: values === true ? "boolean" : "string" }]);
   try {
     const { values: { help: isHelp, ...given }, positionals: rest } = parseArgs({
       args,
       allowPositionals,
-      options: { ...Object.fromEntries(types), help: { type: "boolean", short: "h" } },
+      options: {
+        ...Object.fromEntries(
+          Object.entries(known)
+            .map(([name, values]) => [name, { type: values === true ? "boolean" : "string" }]),
+        ),
+        help: { type: "boolean", short: "h" },
+      },
     });
     if (isHelp) {
       console.log(help);
       process.exit(0);
     }
-    const options = Object.fromEntries(
-      Object.entries(given)
-        .map(([name, value]) => [name, value === true ? [] : value.split(",")]),
-    );
-    for (const [name, values] of Object.entries(options)) {
-      const wrong = values.find((value) => known[name].length > 0 && !known[name].includes(value));
+    const options = {};
+    for (const [name, value] of Object.entries(given)) {
+      options[name] = value === true ? [] : value.split(",");
+      const wrong = options[name].find((one) =>
+        known[name].length > 0 && !known[name].includes(one)
+      );
       if (wrong !== undefined) {
-        refuse(`Cannot read "--${name}": "${wrong}" must be one of those below`);
+        throw new TypeError(`Cannot read "--${name}": "${wrong}" must be one of those below`);
       }
     }
     return { options, rest };
   } catch (error) {
-    refuse(error.message);
+    fail(`${error.message}\n\n${help}`, 2);
   }
 }

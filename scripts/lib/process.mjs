@@ -6,7 +6,7 @@ import { delimiter, join } from "node:path";
 import { BIN, CACHE, ROOT } from "./paths.mjs";
 
 /** Prints an error and ends the script. */
-export function refuse(message, code = 1) {
+export function fail(message, code = 1) {
   console.error(message);
   process.exit(code);
 }

@@ -10,8 +10,8 @@ const OS = process.platform;
 const CPU = process.arch;
 const BUN_CPU = CPU === "arm64" ? "aarch64" : CPU;
 
-/** Places where a runtime's binary may be, best first, below `node_modules`. */
-const PLACES = {
+/** The possible paths of each binary below `node_modules`, best first. */
+const BINARIES = {
   bun: ["", "-musl", "-baseline", "-musl-baseline"].map((kind) =>
     `@oven/bun-${OS}-${BUN_CPU}${kind}/bin/bun`
   ),
@@ -21,7 +21,7 @@ const PLACES = {
 };
 
 /** The runtimes, in the order of the table's columns. */
-export const NAMES = Object.keys(PLACES);
+export const NAMES = Object.keys(BINARIES);
 
 function version(file) {
   try {
@@ -43,8 +43,8 @@ function nodeOnPath() {
 }
 
 function find(name) {
-  for (const place of PLACES[name]) {
-    const file = join(RUNTIMES, "node_modules", place);
+  for (const path of BINARIES[name]) {
+    const file = join(RUNTIMES, "node_modules", path);
     if (!existsSync(file)) continue;
     chmodSync(file, 0o755);
     // A binary for another C library or CPU exists, but does not run.
