@@ -21,7 +21,7 @@ const ENTRIES = Object.values(jsonOf("deno.json")["exports"] as Readonly<Record<
 /** The fields of a definition: the keys of the table of their checks. */
 const FIELDS = [
   .../^const FIELDS = \{\n(.*?)^\} satisfies/ms.exec(textOf("src/tool/define_tool.ts"))?.[1]
-    ?.matchAll(/^  (\w+): /gm) ?? [],
+    ?.matchAll(/^ {2}(\w+): /gm) ?? [],
 ].map(([, name = ""]) => name);
 /** The guides: the links of the README's table. */
 const GUIDES = [...textOf("README.md").matchAll(/^\| \[[^\]]*\]\((docs\/[\w-]+\.md)\)/gm)]

@@ -57,7 +57,9 @@ describe("wordsOf()", () => {
     for (const text of [sample, '{"a": tru', '"open', "", "-1.5e+3,", '"\\']) {
       assertEquals(wordsOf(text).map((word) => word.text).join(""), text);
     }
-    const words = wordsOf('{"k": "a: b", "n": -1, "t": true}').filter(({ kind }) => kind !== "plain");
+    const words = wordsOf('{"k": "a: b", "n": -1, "t": true}').filter(({ kind }) =>
+      kind !== "plain"
+    );
     assertEquals(
       words.map(({ kind, text }) => `${kind} ${text}`),
       ['key "k"', 'string "a: b"', 'key "n"', "number -1", 'key "t"', "word true"],
