@@ -22,41 +22,16 @@ const tools = [
 
 describe("ToolsetBuilder", () => {
   const from = () => new ToolsetBuilder("test").fromTools(tools);
-  const rows: [string, ToolsetBuilder, string[]][] = [
-    ["nothing else", from(), ["a:one", "a:two", "b:one", "plain"]],
-    ["withNamespace of several", from().withNamespace("a", "b"), ["a:one", "a:two", "b:one"]],
-    ["withTags of several", from().withTags("x", "y"), ["a:one"]],
-    ["withTags of nothing", from().withTags(), ["a:one", "a:two", "b:one", "plain"]],
-    ["withTagsAny of several", from().withTagsAny("x", "y"), ["a:one", "a:two", "b:one"]],
-    ["withTagsAny of nothing", from().withTagsAny(), []],
-    ["withTools of several", from().withTools("plain", "a:one"), ["a:one", "plain"]],
-    ["excludeTools wins", from().withTools("plain", "a:one").excludeTools("plain"), ["a:one"]],
-    ["withRole null", from().withRole(null), ["a:one", "plain"]],
-    ["withScopes of several", from().withScopes("s", "t"), ["a:one", "a:two", "b:one", "plain"]],
-    ["withScopes of nothing", from().withScopes(), ["a:two", "b:one", "plain"]],
-  ];
-  for (const [name, builder, ids] of rows) {
-    it(`${name} keeps [${ids}]`, () => assertEquals(builder.build().ids, ids));
-  }
+  it("keeps all tools without a condition, and removes denied tools that are allowed", () => {
+    assertEquals(from().build().ids, ["a:one", "a:two", "b:one", "plain"]);
+    assertEquals(from().withTools("plain", "a:one").excludeTools("plain").build().ids, ["a:one"]);
+  });
 
   // "In the Builder, filters are AND-composed in the order added."
   const twice: [string, ToolsetBuilder, string[]][] = [
     ["withNamespace", from().withNamespace("a").withNamespace("b"), []],
-    ["withTags", from().withTags("x").withTags("y"), ["a:one"]],
-    ["withTagsAny", from().withTagsAny("x").withTagsAny("y"), ["a:one"]],
-    ["withCategories", from().withCategories("git", "search").withCategories("git"), ["a:one"]],
-    [
-      "excludeCategories",
-      from().excludeCategories("git").excludeCategories("search"),
-      ["a:two", "plain"],
-    ],
-    ["withTools", from().withTools("plain", "a:one").withTools("a:one"), ["a:one"]],
-    ["excludeTools", from().excludeTools("plain").excludeTools("a:one"), ["a:two", "b:one"]],
     ["withFilter", from().withFilter(tagsAny("x")).withFilter(maxRisk("low")), ["a:one"]],
     ["withPolicy", from().withPolicy(byTag("x")).withPolicy(byNamespace("b")), []],
-    ["withRole", from().withRole("impl").withRole("control"), ["a:one", "plain"]],
-    ["withScopes", from().withScopes("s").withScopes("t"), ["a:two", "b:one", "plain"]],
-    ["withMaxRisk", from().withMaxRisk("low").withMaxRisk("critical"), ["a:one", "b:one"]],
     [
       "withContext",
       from().withContext(ToolAvailabilityContext.create().withTerminal(false))
