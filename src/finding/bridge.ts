@@ -136,8 +136,6 @@ const CHECKS = {
  * ```
  *
  * @param toolset The target tools. If it is a bridge, its target tools.
- * @param options The listing and the search.
- * @returns The bridge, a toolset: it can be listed, exported, served and dispatched.
  * @throws {TypeError} If an option is unknown or invalid.
  */
 export function createToolBridge(toolset: Toolset, options: ToolBridgeOptions = {}): Toolset {

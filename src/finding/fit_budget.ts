@@ -59,7 +59,6 @@ export interface TokenMeasure {
  * assert.ok(total > 10 && total < 50);
  * ```
  *
- * @param exported The result of `exportTools`.
  * @param count Counts tokens, such as a provider's tokenizer. By default an estimate of o200k.
  * @throws {TypeError} If it is not the result of `exportTools`.
  */

@@ -120,9 +120,6 @@ const OPTIONS = {
  * assert.equal(found.ok && found.content, "install in docs");
  * ```
  *
- * @param tool The tool; it may be a view itself.
- * @param options How the view differs.
- * @returns The view, a tool.
  * @throws {TypeError} If an option is unknown or invalid, names an argument that the tool does not
  * have, or has a value that does not fit the schema of the argument.
  */

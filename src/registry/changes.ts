@@ -57,16 +57,12 @@ export const ToolChange: {
     details?: Type extends "updated" ? UpdateDetails : ToolChangeDetails,
   ) => ToolChange;
 } = {
-  added: /* @__PURE__ */ makerOf("added"),
-  removed: /* @__PURE__ */ makerOf("removed"),
-  updated: /* @__PURE__ */ makerOf("updated"),
-  available: /* @__PURE__ */ makerOf("available"),
-  unavailable: /* @__PURE__ */ makerOf("unavailable"),
+  added: (tool, details) => makeChange("added", tool, details),
+  removed: (tool, details) => makeChange("removed", tool, details),
+  updated: (tool, details) => makeChange("updated", tool, details),
+  available: (tool, details) => makeChange("available", tool, details),
+  unavailable: (tool, details) => makeChange("unavailable", tool, details),
 };
-
-function makerOf(type: ToolChange["type"]): (tool: Tool, details?: UpdateDetails) => ToolChange {
-  return (tool, details) => makeChange(type, tool, details);
-}
 
 export function makeChange(
   type: ToolChange["type"],

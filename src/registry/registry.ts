@@ -176,9 +176,7 @@ export class Registry implements ToolHost {
    * assert.deepEqual(registry.getConfig("read"), { root: "/new" });
    * ```
    *
-   * @param candidate The new tool.
    * @param options Its configuration, if that changes.
-   * @returns The new tool.
    * @throws {TypeError} If there is no tool with this id, or the new one or its configuration is
    * invalid. Nothing has changed then.
    */
@@ -258,10 +256,8 @@ export class Registry implements ToolHost {
    * Subscribes to changes. Listeners are called in the order of the changes, before the change's
    * method returns; errors of listeners stop nothing (see `onError`).
    *
-   * @param listener Receives every change from now on.
    * @param onEnd Called when the registry is disposed of, after the last change. Must not throw.
    * @returns Ends the subscription.
-   * @throws {TypeError} If the listener is not a function.
    */
   subscribe(listener: ToolChangeListener, onEnd?: () => void): () => void {
     checkFunction("subscribe to a registry", listener, "the listener");
@@ -304,17 +300,6 @@ export class Registry implements ToolHost {
    * On Cloudflare Workers code may be generated only while a module loads: call it there, after the
    * tools are registered. Otherwise the default engine interprets the schemas, which is slower, and
    * an engine that cannot (Ajv) makes the calls fail with `unavailable`.
-   *
-   * @example Usage
-   * ```ts
-   * import assert from "node:assert/strict";
-   * import { ToolRegistry } from "@plue/tools";
-   *
-   * const registry = new ToolRegistry({ tools: [{ name: "ping", description: "Answers." }] });
-   * registry.compile();
-   *
-   * assert.equal(registry.count, 1);
-   * ```
    *
    * @throws {AggregateError} If some cannot be compiled: one error each, in order of registration.
    */

@@ -53,7 +53,6 @@ export interface SchemaEngine {
    * Rejects an invalid schema: a keyword is invalid, a reference has no target or refers to itself,
    * or the schema is too large.
    *
-   * @param schema The schema.
    * @param what The name of the schema in messages, such as `the parameters of tool "add"`; by
    * default `the schema`.
    * @param hardening The protections that it will be compiled with, if any.
@@ -63,7 +62,6 @@ export interface SchemaEngine {
   /**
    * Compiles a schema.
    *
-   * @param schema The schema.
    * @param dialect Its draft; detected when it is absent.
    * @param hardening The protections to compile in, if any.
    */

@@ -4,7 +4,7 @@
  * a form can show any value, and the check of the arguments reports the issues.
  */
 
-import { defined, isObject, type JsonSchema, type JsonSchemaObject } from "../tool/mod.ts";
+import { defined, isObject, isWord, type JsonSchema, type JsonSchemaObject } from "../tool/mod.ts";
 import {
   asDraft2020,
   detectDialect,
@@ -311,17 +311,25 @@ function placesIn(schemas: unknown, base: string): readonly Place[] {
   return Array.isArray(schemas) ? schemas.map((schema: JsonSchema) => [{ schema, base }]) : [];
 }
 
+/** Returns the first value of a keyword that `accepts` accepts. */
+function firstIn<T>(
+  parts: readonly ObjectPart[],
+  keyword: string,
+  accepts: (value: unknown) => value is T,
+): T | undefined {
+  return parts.map(({ schema }) => schema[keyword]).find(accepts);
+}
+
 function textIn(parts: readonly ObjectPart[], keyword: string): string | undefined {
-  const texts = parts.map(({ schema }) => schema[keyword]);
-  return texts.find((text): text is string => typeof text === "string" && text !== "");
+  return firstIn(parts, keyword, isWord);
 }
 
 function numberIn(parts: readonly ObjectPart[], keyword: string): number | undefined {
-  return parts.map(({ schema }) => schema[keyword]).find((value) => typeof value === "number");
+  return firstIn(parts, keyword, (value) => typeof value === "number");
 }
 
 function defaultIn(parts: readonly ObjectPart[]): unknown {
-  return parts.map(({ schema }) => schema["default"]).find((given) => given !== undefined);
+  return firstIn(parts, "default", (value): value is unknown => value !== undefined);
 }
 
 function typesOf(parts: readonly ObjectPart[]): readonly string[] | undefined {

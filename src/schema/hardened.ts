@@ -47,7 +47,6 @@ const hardenedEngines = new WeakMap<SchemaEngine, SchemaEngine>();
  * assert.equal(hardened(engine), engine);
  * ```
  *
- * @param engine The engine.
  * @returns The protected engine: the same one for the same engine.
  */
 export function hardened(engine: SchemaEngine): SchemaEngine {

@@ -5,8 +5,7 @@
 
 import { assertSync, describeThrown, type Tool } from "../tool/mod.ts";
 import { type CriterionName, REASONS, type SelectionStepName } from "./criteria.ts";
-import { reasonOf, shownName, type ToolFilter } from "./filters.ts";
-import type { ToolPolicy } from "./policies.ts";
+import { reasonOf, shownName, type ToolFilter, type ToolPolicy } from "./filters.ts";
 import { decide, type SelectionStep } from "./selection.ts";
 
 /** One step of the decision about a tool, and its outcome. */

@@ -54,15 +54,6 @@ const hint: FieldHint = (field) =>
  * const inContext = FunctionDefinition.fromToolWithContext(status, "The chain is CHAIN-037.");
  * assert.equal(inContext.description, "Says where the chain stands.\n\nThe chain is CHAIN-037.");
  * ```
- *
- * @example By hand
- * ```ts
- * import assert from "node:assert/strict";
- * import { FunctionDefinition } from "@plue/tools";
- *
- * const definition = new FunctionDefinition({ name: "ping", description: "Answers." });
- * assert.equal(String(definition), "FunctionDefinition(ping)");
- * ```
  */
 export class FunctionDefinition {
   static readonly #byTool: WeakMap<Tool, FunctionDefinition> = new WeakMap();

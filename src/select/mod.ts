@@ -5,7 +5,6 @@ export * from "./criteria.ts";
 export * from "./explain.ts";
 export * from "./filters.ts";
 export * from "./function_definition.ts";
-export * from "./policies.ts";
 export * from "./selection.ts";
 export * from "./source.ts";
 export * from "./toolset.ts";

@@ -28,8 +28,14 @@ import {
   type SelectionCriteria,
   type SelectionStepName,
 } from "./criteria.ts";
-import { isFixed, shownName, type ToolFilter } from "./filters.ts";
-import { checkPolicies, POLICY_ADVICE, type ToolPolicy } from "./policies.ts";
+import {
+  checkPolicies,
+  isFixed,
+  POLICY_ADVICE,
+  shownName,
+  type ToolFilter,
+  type ToolPolicy,
+} from "./filters.ts";
 
 /** The selection of a caller's tools. */
 export interface Selection extends SelectionCriteria {

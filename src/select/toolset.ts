@@ -78,8 +78,6 @@ export interface ToolsetBridge {
  * @param source A registry, another toolset (which is narrowed), anything else with `tools`, or a
  * list of tools.
  * @param selection The selection; by default all tools except permanently unavailable ones.
- * @param name Names the toolset, for people.
- * @returns The toolset.
  * @throws {TypeError} If a field of the selection is unknown or invalid, or a list has a duplicate
  * id.
  */

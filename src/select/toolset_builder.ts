@@ -3,8 +3,7 @@
 import { describe, fail, type RiskLevel, type Tool } from "../tool/mod.ts";
 import type { ToolAvailabilityInput } from "./availability_context.ts";
 import type { SelectionCriteria } from "./criteria.ts";
-import type { ToolFilter } from "./filters.ts";
-import type { ToolPolicy } from "./policies.ts";
+import type { ToolFilter, ToolPolicy } from "./filters.ts";
 import { rejectUndefined, type Selection } from "./selection.ts";
 import { buildToolset, isToolset, type Toolset } from "./toolset.ts";
 import type { ToolCollection, ToolSource } from "./source.ts";

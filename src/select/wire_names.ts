@@ -69,8 +69,6 @@ export function legalName(id: string, rule: NameRule): string {
  * assert.deepEqual([...names], [["chain:status", "chain__status"], ["read", "read"]]);
  * ```
  *
- * @param ids The ids, each once.
- * @param rule The target's rule.
  * @returns The name of each id, in the order of `ids`.
  */
 export function mapNames(ids: readonly string[], rule: NameRule): Map<string, string> {

@@ -69,8 +69,6 @@ export function isTool(value: unknown): value is Tool {
 /**
  * Makes a tool.
  *
- * @param definition The tool's fields.
- * @returns The tool, frozen.
  * @throws {TypeError} If a field is missing, unknown or invalid. The message names it.
  */
 export function defineTool<

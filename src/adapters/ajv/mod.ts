@@ -82,9 +82,6 @@ interface Instance {
  * assert.equal(pairs.check(4), true);
  * assert.equal(pairs.check(3), false);
  * ```
- *
- * @param options Formats and plugins.
- * @returns The engine.
  */
 export function ajvEngine(options: AjvEngineOptions = {}): SchemaEngine {
   // Lazily: making an instance takes milliseconds. One with protections, and one without.

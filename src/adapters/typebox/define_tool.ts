@@ -16,7 +16,7 @@ import {
  * Makes a tool. The arguments and the result of `execute` are inferred from the schemas: TypeBox,
  * JSON Schema literals, or a Standard Schema (Zod 4, Valibot, ArkType).
  *
- * @example With JSON Schema
+ * @example Usage
  * ```ts
  * import assert from "node:assert/strict";
  * import { defineTool } from "@plue/tools";
@@ -38,29 +38,6 @@ import {
  * assert.equal(add.id, "math:add");
  * ```
  *
- * @example With TypeBox
- * ```ts
- * import assert from "node:assert/strict";
- * import { defineTool } from "@plue/tools";
- * import Type from "typebox";
- *
- * const greet = defineTool({
- *   name: "greet",
- *   description: "Greets somebody.",
- *   parameters: Type.Object({ name: Type.String() }),
- *   execute: ({ name }) => `Hello, ${name.toUpperCase()}`,
- * });
- *
- * assert.equal(greet.parameters["type"], "object");
- * ```
- *
- * @typeParam ParamsSchema The schema of the arguments.
- * @typeParam ReturnsSchema The schema of the result.
- * @typeParam ConfigSchema The schema of the configuration.
- * @typeParam State The return value of `init`.
- * @typeParam ContextSchema The schema of the host's context.
- * @param definition The tool's fields.
- * @returns The tool, frozen.
  * @throws {TypeError} If a field is missing, unknown or invalid. The message names it.
  */
 export function defineTool<

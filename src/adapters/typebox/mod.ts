@@ -68,9 +68,6 @@ export interface TypeboxEngineOptions {
  * assert.equal(days.check(3), true);
  * assert.equal(days.issues(0)[0]?.message, "The value must be at least 1");
  * ```
- *
- * @param options Which formats to assert, and whether code may be generated.
- * @returns The engine.
  */
 export function typeboxEngine(options: TypeboxEngineOptions = {}): SchemaEngine {
   const { formats = "assert", codeGeneration = true } = options;

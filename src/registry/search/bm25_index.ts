@@ -412,9 +412,6 @@ const indexes = new WeakMap<readonly Tool[], ToolIndex>();
  * assert.deepEqual(searchToolset(toolset, "tomorrow's weather in Rome"), []);
  * ```
  *
- * @param toolset Where to search.
- * @param query Words, or an identifier, in any case.
- * @returns At most `limit` tools.
  * @throws {TypeError} If an option is unknown, or the toolset's index is asynchronous.
  * @throws {RangeError} If an option is out of its range.
  */
@@ -429,8 +426,6 @@ export function searchToolset(
 /**
  * {@linkcode searchToolset} for any index: it waits for an asynchronous one.
  *
- * @param toolset Where to search.
- * @param query Words, or an identifier, in any case.
  * @returns At most `limit` tools. Rejects if the index rejects.
  * @throws {TypeError} If an option is unknown.
  * @throws {RangeError} If an option is out of its range.

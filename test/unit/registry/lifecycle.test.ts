@@ -7,7 +7,7 @@ import {
 } from "../../../src/registry/mod.ts";
 import { listSource } from "../../../src/select/mod.ts";
 import { deferred, FakeClock } from "../../support/waiting.ts";
-import { fakeRegistry, fakeTool, requiredOnlyEngine } from "./fakes.ts";
+import { fakeRegistry, fakeTool } from "./fakes.ts";
 
 /** Lets everything run that need not wait for the outside. */
 async function settle(): Promise<void> {
@@ -162,24 +162,6 @@ describe("ToolRegistry.acquire()", () => {
     const runtime = registry.acquire(next);
     assert(!(runtime instanceof Promise));
     assertStrictEquals(runtime.tool, next);
-  });
-
-  it("compiles the validators, once", async () => {
-    const engine = requiredOnlyEngine();
-    const tool = fakeTool("a", {
-      parameters: { type: "object", required: ["x"] },
-      returns: { type: "object", required: ["y"] },
-    });
-    const registry = fakeRegistry({ engine, tools: [tool] });
-    assertEquals(engine.compiled, 0);
-    const runtime = await registry.acquire(tool);
-    assertEquals(engine.compiled, 2);
-    await registry.acquire(tool);
-    assert(runtime.parameters.check({ x: 1 }));
-    assertEquals(runtime.parameters.check({}), false);
-    assertEquals(runtime.returns?.check({ y: 1 }), true);
-    assertEquals(runtime.returns?.check({}), false);
-    assertEquals(engine.compiled, 2);
   });
 });
 

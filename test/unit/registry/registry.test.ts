@@ -58,12 +58,6 @@ describe("ToolRegistry.registerTool()", () => {
     assertEquals([registry.count, engine.compiled], [0, 0]);
   });
 
-  it("compiles no schema before it is used", () => {
-    const engine = requiredOnlyEngine();
-    fakeRegistry({ engine, tools: [fakeTool("a", { returns: { type: "string" } })] });
-    assertEquals(engine.compiled, 0);
-  });
-
   for (const name of PROTOTYPE_NAMES) {
     it(`takes a tool named ${name} for a tool, and nothing else`, () => {
       const registry = fakeRegistry();

@@ -1,21 +1,23 @@
-import { assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import {
   allOf,
+  allowAll,
   allowIds,
   anyOf,
   buildToolset,
+  byTag,
   category,
+  denyAll,
   denyIds,
   maxRisk,
   namedFilter,
   namespace,
   not,
   role,
-  scopes,
-  tagsAll,
   tagsAny,
   type ToolFilter,
+  type ToolPolicy,
 } from "../../../src/select/mod.ts";
 import type { Tool } from "../../../src/tool/mod.ts";
 import { fakeTool } from "../registry/fakes.ts";
@@ -96,18 +98,6 @@ describe("filters", () => {
       TypeError,
       'Cannot filter by allowIds: "arguments/1" must be a tool\'s id, "name" or "namespace:name"',
     );
-    assertThrows(() => denyIds(""), TypeError, 'not ""');
-    assertThrows(() => tagsAny(words(["read"])), TypeError, "not a list");
-    assertThrows(() => tagsAll(words(undefined)), TypeError, "not undefined");
-    assertThrows(
-      () => category("git", "FileSystem"),
-      TypeError,
-      'is "FileSystem": did you mean "filesystem"?',
-    );
-    assertThrows(() => category(""), TypeError, "must be a string that is not empty");
-    assertThrows(() => namespace(words(7)), TypeError, "not 7");
-    assertThrows(() => role(""), TypeError, "Cannot filter by role");
-    assertThrows(() => scopes(words(null)), TypeError, "not null");
     assertThrows(() => not(words("x") as never), TypeError, "must be a function");
     assertThrows(() => allOf(maxRisk("low"), {} as never), TypeError, '"arguments/1"');
     assertThrows(() => anyOf(undefined as never), TypeError, "not undefined");
@@ -139,5 +129,53 @@ describe("namedFilter()", () => {
 
   it("rejects an invalid filter", () => {
     assertThrows(() => namedFilter("x", null as never), TypeError, "must be a function");
+  });
+});
+
+const secret = fakeTool("file-write", {
+  category: "filesystem",
+  risk: "high",
+  tags: ["write"],
+  scopes: ["fs", "fs:write"],
+});
+
+describe("policies", () => {
+  it("allow or deny every tool that exists, with a reason for a denial", () => {
+    const nothing = [undefined, null];
+    assertEquals([secret, ...nothing].map((tool) => allowAll.allow(tool)), [true, false, false]);
+    assertEquals([secret, ...nothing].map((tool) => denyAll.allow(tool)), [false, false, false]);
+    assertEquals([allowAll.reason, denyAll.reason?.(secret)], [undefined, "every tool is denied"]);
+  });
+
+  it("are frozen, so that no code can open one", () => {
+    for (const policy of [allowAll, denyAll, byTag("a")]) assert(Object.isFrozen(policy));
+  });
+
+  it("are rejected with a field that would be ignored", () => {
+    const allow = () => true;
+    const rows: [policy: object, message: string][] = [
+      [
+        { name: "p", allow, asks: allow },
+        'Cannot use policy p: "/asks" is not one of its fields: name, allow, requiresApproval',
+      ],
+      [
+        { allow, requireApproval: allow },
+        'Cannot use policy without a name: "/requireApproval" is not one of its fields: did you ' +
+        'mean "requiresApproval"?',
+      ],
+      [{ allow, revisionn: 1 }, 'did you mean "revision"?'],
+    ];
+    for (const [policy, message] of rows) {
+      const policies = [allowAll, policy as ToolPolicy];
+      assertThrows(() => buildToolset([secret], { policies }), TypeError, message);
+    }
+    // An instance of a class may have fields and methods of its own.
+    class Limit {
+      readonly most = 1;
+      allow() {
+        return this.most > 0;
+      }
+    }
+    assertEquals(buildToolset([secret], { policies: [new Limit()] }).size, 1);
   });
 });

@@ -88,17 +88,6 @@ describe("Selection", () => {
     assertEquals(idsOf({ policies: [policy] }), ["plain"]);
   });
 
-  it("calls a policy as a method, with its own this", () => {
-    class Limit {
-      readonly name = "limit";
-      readonly wanted = "plain";
-      allow(tool: Tool | undefined): boolean {
-        return tool?.id === this.wanted;
-      }
-    }
-    assertEquals(idsOf({ policies: [new Limit()] }), ["plain"]);
-  });
-
   it("does not change a toolset when the selection is changed later", () => {
     const allowIds = ["plain"];
     const filters: ToolFilter[] = [];

@@ -59,19 +59,6 @@ class LateIndex implements ToolIndex<Promise<readonly ToolHit[]>> {
 }
 
 describe("ToolRegistry.searchTools()", () => {
-  it("finds file-write under all its spellings", () => {
-    const registry = fakeRegistry({
-      tools: [
-        fakeTool("file-read", { description: "Reads a file." }),
-        fakeTool("file-write", { description: "Writes a file." }),
-        fakeTool("echo"),
-      ],
-    });
-    for (const query of ["file-write", "fileWrite", "write a file", "FILE WRITE!"]) {
-      assertEquals(registry.searchTools(query)[0]?.id, "file-write");
-    }
-  });
-
   it('"Returns available tools that match any of these fields": all, unless a limit is given', () => {
     const tools = Array.from({ length: 30 }, (_, number) => fakeTool(`file-${number}`));
     const registry = fakeRegistry({ tools });
@@ -163,16 +150,6 @@ describe("searchToolset()", () => {
     assertEquals(index.asked, [3]);
   });
 
-  it("queries once if no tool is hidden", () => {
-    const index = new LastFirstIndex();
-    const registry = fakeRegistry({
-      tools: ["a", "b", "c"].map((id) => fakeTool(id)),
-      index: () => index,
-    });
-    assertEquals(ids(searchToolset(registry.select(), "x", { limit: 2 })), ["c", "b"]);
-    assertEquals(index.asked, [2]);
-  });
-
   it("passes over tools that are unavailable now", () => {
     let up = false;
     const registry = fakeRegistry({
@@ -198,13 +175,6 @@ describe("searchToolset()", () => {
       fakeTool("file-write", { risk: "high" }),
     ]).withFilter(({ risk }) => risk === "low").build();
     assertEquals(ids(searchToolset(toolset, "file write")), ["file-read"]);
-  });
-
-  it("searches a narrowed toolset", () => {
-    const toolset = buildToolset([fakeTool("echo-a"), fakeTool("echo-b")]).narrow({
-      denyIds: ["echo-a"],
-    });
-    assertEquals(ids(searchToolset(toolset, "echo", { limit: 1 })), ["echo-b"]);
   });
 
   it("returns nothing for a limit of 0, or an empty toolset", () => {
@@ -296,24 +266,6 @@ describe("the hits of a search", () => {
 });
 
 describe("what a search shows of hidden tools", () => {
-  it("is nothing: neither in the order nor in the scores", () => {
-    const seen = [
-      fakeTool("one", { risk: "low", description: "Has alpha." }),
-      fakeTool("two", { risk: "low", description: "Has gamma." }),
-    ];
-    const hidden = Array.from(
-      { length: 200 },
-      (_, number) => fakeTool(`no-${number}`, { risk: "high", description: "Has alpha." }),
-    );
-    const narrow = searchToolset(
-      fakeRegistry({ tools: [...seen, ...hidden] }).select({ maxRisk: "low" }),
-      "alpha gamma",
-    );
-    const alone = searchToolset(fakeRegistry({ tools: seen }).select(), "alpha gamma");
-    assertEquals(ids(narrow), ["one", "two"]);
-    assertEquals(narrow.hits, alone.hits);
-  });
-
   it("does not change when an unavailable tool has a word", () => {
     let up = false;
     const tools = [
