@@ -7,46 +7,44 @@ import { type Check, checkText, fail, oneOf } from "./check.ts";
 import { defined, type JsonSchema } from "./json.ts";
 import { argumentsText } from "./text.ts";
 
-/** The HTTP status of each failure, in the HTTP handler and for OpenAPI clients. */
-export const HTTP_STATUS = {
-  /** The caller's toolset does not contain the tool. */
-  unknown_tool: 404,
-  /** The tool exists, but cannot be used now. */
-  unavailable: 409,
-  /** A hook, an approver or a policy denied the call. */
-  denied: 403,
-  /** The tool is a definition only. */
-  not_executable: 501,
-  /** The arguments are not JSON, or violate the schema or the tool's own rules. */
-  invalid_arguments: 422,
-  /** The result violates the tool's own schema, or is not JSON. */
-  invalid_result: 502,
-  /** The call needs an approval first. */
-  approval_required: 403,
-  /** The call waits for answers. Its ticket resumes it. */
-  input_required: 202,
-  /** The call asks a question, and there is no way to ask it. */
-  input_unavailable: 501,
-  /** The ticket resumes no call. */
-  ticket_refused: 410,
-  /** The caller aborted the call. 499 is not registered, but commonly used for that. */
-  aborted: 499,
-  /** The call took too long. */
-  timeout: 504,
-  /** A transaction could not begin, commit or roll back, or there is no transaction manager. */
-  transaction_failed: 500,
-  /** The result is larger than the limit. */
-  output_too_large: 502,
-  /** Too many calls are running and waiting. */
-  overloaded: 503,
-  /** The tool threw. */
-  threw: 500,
-} as const;
+const CODES = [
+  // The caller's toolset does not contain the tool.
+  "unknown_tool",
+  // The tool exists, but cannot be used now.
+  "unavailable",
+  // A hook, an approver or a policy denied the call.
+  "denied",
+  // The tool is a definition only.
+  "not_executable",
+  // The arguments are not JSON, or violate the schema or the tool's own rules.
+  "invalid_arguments",
+  // The result violates the tool's own schema, or is not JSON.
+  "invalid_result",
+  // The call needs an approval first.
+  "approval_required",
+  // The call waits for answers. Its ticket resumes it.
+  "input_required",
+  // The call asks a question, and there is no way to ask it.
+  "input_unavailable",
+  // The ticket resumes no call.
+  "ticket_refused",
+  // The caller aborted the call.
+  "aborted",
+  // The call took too long.
+  "timeout",
+  // A transaction could not begin, commit or roll back, or there is no transaction manager.
+  "transaction_failed",
+  // The result is larger than the limit.
+  "output_too_large",
+  // Too many calls are running and waiting.
+  "overloaded",
+  // The tool threw.
+  "threw",
+] as const;
 
 /** The code of a failure. */
-export type FailureCode = keyof typeof HTTP_STATUS;
+export type FailureCode = (typeof CODES)[number];
 
-const CODES = /* @__PURE__ */ Object.keys(HTTP_STATUS) as readonly FailureCode[];
 const RETRYABLE: readonly FailureCode[] = ["unavailable", "aborted", "timeout", "overloaded"];
 
 /** Every failure code, and true if the same call may succeed later. */
@@ -57,6 +55,27 @@ export const FAILURE_CODES: {
     /* @__PURE__ */ CODES.map((code) => [code, { retryable: RETRYABLE.includes(code) }]),
   ),
 ) as never;
+
+/** The HTTP status of each failure, in the HTTP handler and for OpenAPI clients. */
+export const HTTP_STATUS: { readonly [Code in FailureCode]: number } = {
+  unknown_tool: 404,
+  unavailable: 409,
+  denied: 403,
+  not_executable: 501,
+  invalid_arguments: 422,
+  invalid_result: 502,
+  approval_required: 403,
+  input_required: 202,
+  input_unavailable: 501,
+  ticket_refused: 410,
+  // Not registered, but commonly used for "client closed the connection".
+  aborted: 499,
+  timeout: 504,
+  transaction_failed: 500,
+  output_too_large: 502,
+  overloaded: 503,
+  threw: 500,
+};
 
 export function isFailureCode(value: unknown): value is FailureCode {
   return CODES.includes(value as FailureCode);
