@@ -71,6 +71,32 @@ const createCircuit = (): Circuit => ({ failures: 0, triesAt: 0, trial: undefine
  * has a circuit for each principal, in this process; callers without a principal share one. Stage
  * `run`.
  *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolDispatcher, ToolRegistry } from "@plue/tools";
+ * import { breakCircuits } from "@plue/tools/resilience";
+ *
+ * let runs = 0;
+ * const registry = new ToolRegistry({
+ *   tools: [{
+ *     name: "fax",
+ *     description: "Sends a fax.",
+ *     execute() {
+ *       runs++;
+ *       throw new Error("No line");
+ *     },
+ *   }],
+ * });
+ * const dispatcher = new ToolDispatcher(registry, { layers: [breakCircuits({ failures: 2 })] });
+ *
+ * for (const code of ["threw", "threw", "unavailable"]) {
+ *   const result = await dispatcher.dispatch({ name: "fax" });
+ *   assert.equal(!result.ok && result.error.code, code);
+ * }
+ * assert.equal(runs, 2);
+ * ```
+ *
  * @throws {TypeError | RangeError} If an option is invalid.
  */
 export function breakCircuits(options: CircuitBreakerOptions = {}): Layer {

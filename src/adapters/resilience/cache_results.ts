@@ -120,6 +120,28 @@ const CHECKS = {
  * contexts other than JSON are not stored. Callers without a principal share their results. Equal
  * calls before the first result is stored all run.
  *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolDispatcher, ToolRegistry } from "@plue/tools";
+ * import { cacheResults } from "@plue/tools/resilience";
+ *
+ * let runs = 0;
+ * const registry = new ToolRegistry({
+ *   tools: [{ name: "stock", description: "Counts.", execute: () => ++runs }],
+ * });
+ * const cache = cacheResults({ tools: { stock: { ttlMs: 60_000, tags: ["orders"] } } });
+ * const dispatcher = new ToolDispatcher(registry, { layers: [cache] });
+ *
+ * await dispatcher.dispatch({ name: "stock" });
+ * const again = await dispatcher.dispatch({ name: "stock" });
+ * assert.deepEqual(again.ok && [again.content, again.replayed], [1, true]);
+ *
+ * await cache.invalidate("orders");
+ * const fresh = await dispatcher.dispatch({ name: "stock" });
+ * assert.equal(fresh.ok && fresh.content, 2);
+ * ```
+ *
  * @throws {TypeError | RangeError} If an option is invalid.
  */
 export function cacheResults(options: ResultCacheOptions): ResultCache {

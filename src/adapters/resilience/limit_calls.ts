@@ -79,6 +79,24 @@ const CHECKS = {
  * The caller names sessions and messages: over HTTP a client chooses them, so these limits guide models
  * and do not bind clients. `rateLimit` of the HTTP handler does, and so does `per: "principal"`.
  *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolDispatcher, ToolRegistry } from "@plue/tools";
+ * import { limitCalls } from "@plue/tools/resilience";
+ *
+ * const registry = new ToolRegistry({
+ *   tools: [{ name: "search", description: "Searches.", execute: () => [] }],
+ * });
+ * const limits = limitCalls([{ per: "session", of: "same", limit: 1 }]);
+ * const dispatcher = new ToolDispatcher(registry, { layers: [limits] });
+ *
+ * await dispatcher.dispatch({ name: "search" }, { sessionId: "s1" });
+ * const again = await dispatcher.dispatch({ name: "search" }, { sessionId: "s1" });
+ * assert.equal(!again.ok && again.error.code, "denied");
+ * assert((await dispatcher.dispatch({ name: "search" }, { sessionId: "s2" })).ok);
+ * ```
+ *
  * @throws {TypeError | RangeError} If a limit or an option is invalid.
  */
 export function limitCalls(limits: readonly CallLimit[], options: CallLimitOptions = {}): Layer {

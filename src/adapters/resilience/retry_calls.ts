@@ -52,6 +52,28 @@ const CHECKS = {
  * and ends with the call's timeout or abort. A failure is returned immediately if the delay would
  * exceed the remaining time of the call. The yields of a generator are sent again. Stage `run`.
  *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolDispatcher, ToolRegistry, ToolResult } from "@plue/tools";
+ * import { retryCalls } from "@plue/tools/resilience";
+ *
+ * let runs = 0;
+ * const registry = new ToolRegistry({
+ *   tools: [{
+ *     name: "weather",
+ *     description: "Tells the weather.",
+ *     idempotent: true,
+ *     execute: () => ++runs < 3 ? ToolResult.error("unavailable", "The station is silent") : "sun",
+ *   }],
+ * });
+ * const dispatcher = new ToolDispatcher(registry, { layers: [retryCalls({ initialDelayMs: 1 })] });
+ *
+ * const result = await dispatcher.dispatch({ name: "weather" });
+ * assert.equal(result.ok && result.content, "sun");
+ * assert.equal(runs, 3);
+ * ```
+ *
  * @throws {TypeError | RangeError} If an option is invalid.
  */
 export function retryCalls(options: RetryOptions = {}): Layer {

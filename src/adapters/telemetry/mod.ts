@@ -100,6 +100,21 @@ const GETTER = {
  *
  * Neither arguments nor results are recorded.
  *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import * as api from "@opentelemetry/api";
+ * import { ToolDispatcher, ToolRegistry } from "@plue/tools";
+ * import { openTelemetry } from "@plue/tools/telemetry";
+ *
+ * const registry = new ToolRegistry({
+ *   tools: [{ name: "ping", description: "Answers.", execute: () => "pong" }],
+ * });
+ * const dispatcher = new ToolDispatcher(registry, { telemetry: openTelemetry(api) });
+ * assert((await dispatcher.dispatch({ name: "ping" })).ok);
+ * // Over HTTP: createToolHandler(registry, { dispatcher })
+ * ```
+ *
  * @param api The module `@opentelemetry/api`, with an SDK registered.
  */
 export function openTelemetry<Context, Span extends OpenTelemetrySpan>(

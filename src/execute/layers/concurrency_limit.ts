@@ -1,12 +1,9 @@
-/**
- * Limits the number of concurrent calls. Further calls wait in a bounded queue. The queue serves
- * the principals in rotation, so that the calls of one neither delay nor evict those of another; the
- * calls of one principal are served in the order of their arrival.
- */
+/** Limits the number of concurrent calls. Further calls wait in a bounded queue. */
 
-import { numberFrom, once, readFields } from "../../tool/mod.ts";
+import { numberFrom, readFields } from "../../tool/mod.ts";
 import { MAKE } from "../kernel_options.ts";
 import type { Layer } from "../layer.ts";
+import { ConcurrencyLimiter } from "../limiter.ts";
 
 /** Limits of running and queued calls. */
 export interface ConcurrencyLimits {
@@ -80,109 +77,4 @@ export function concurrencyLimit(limits: ConcurrencyLimits = {}): ConcurrencyLim
         }
       },
   };
-}
-
-interface Waiter {
-  readonly key: string;
-  readonly principal: string | undefined;
-  readonly resolve: (hasSlot: boolean) => void;
-  hasSlot: boolean;
-}
-
-/** A request for a slot that waits in the queue. */
-export interface SlotRequest {
-  /** Resolves with `true` when the call has a slot, and with `false` if it was evicted. */
-  readonly granted: Promise<boolean>;
-  /** Leaves the queue, or releases the slot if it has one. Once. */
-  cancel(): void;
-}
-
-/** Limits how many calls run, in all and per key. */
-export class ConcurrencyLimiter {
-  readonly #limits: Required<ConcurrencyLimits>;
-  readonly #running: Map<string, number> = new Map();
-  #total = 0;
-  /**
-   * The waiting calls by principal, in order of arrival; the principal that is served next comes first.
-   * No waiting call has a free slot: each call that ends passes its slot on.
-   */
-  readonly #queues: Map<string | undefined, Set<Waiter>> = new Map();
-  #queued = 0;
-
-  constructor(limits: Required<ConcurrencyLimits>) {
-    this.#limits = limits;
-  }
-
-  get queued(): number {
-    return this.#queued;
-  }
-
-  /** Returns `true` for a slot, a request to wait for, or `false` if the queue is full. */
-  acquire(key: string, principal?: string): boolean | SlotRequest {
-    // A call overtakes no other: while a call of this key waits, there is no free slot for it.
-    if (this.#hasFreeSlot(key)) {
-      this.#count(key, 1);
-      return true;
-    }
-    if (this.#queued >= this.#limits.maxQueued && !this.#evictFor(principal)) return false;
-    let grant = (_hasSlot: boolean): void => {};
-    const granted = new Promise<boolean>((resolve) => grant = resolve);
-    const waiter: Waiter = { key, principal, resolve: grant, hasSlot: false };
-    once(this.#queues, principal, () => new Set<Waiter>()).add(waiter);
-    this.#queued++;
-    return { granted, cancel: () => waiter.hasSlot ? this.release(key) : this.#remove(waiter) };
-  }
-
-  /** Releases a slot, which the next waiting call that may run receives. */
-  release(key: string): void {
-    this.#count(key, -1);
-    for (const [principal, queue] of this.#queues) {
-      for (const waiter of queue) {
-        if (!this.#hasFreeSlot(waiter.key)) continue;
-        this.#remove(waiter);
-        // The other principals are served before it.
-        if (this.#queues.delete(principal)) this.#queues.set(principal, queue);
-        this.#count(waiter.key, 1);
-        waiter.hasSlot = true;
-        return waiter.resolve(true);
-      }
-    }
-  }
-
-  /**
-   * Evicts the newest call of a principal above its quota of the full queue, for a call of a principal
-   * below it.
-   */
-  #evictFor(principal: string | undefined): boolean {
-    const { maxQueued } = this.#limits;
-    const own = this.#queues.get(principal);
-    const principals = this.#queues.size + (own === undefined ? 1 : 0);
-    if (((own?.size ?? 0) + 1) * principals > maxQueued) return false;
-    for (const queue of this.#queues.values()) {
-      if (queue.size * principals <= maxQueued) continue;
-      const newest = [...queue].at(-1) as Waiter;
-      this.#remove(newest);
-      newest.resolve(false);
-      return true;
-    }
-    return false;
-  }
-
-  #remove(waiter: Waiter): void {
-    const queue = this.#queues.get(waiter.principal);
-    if (queue?.delete(waiter)) this.#queued--;
-    if (queue?.size === 0) this.#queues.delete(waiter.principal);
-  }
-
-  #hasFreeSlot(key: string): boolean {
-    const { maxConcurrent, maxConcurrentPerTool } = this.#limits;
-    return this.#total < maxConcurrent && (this.#running.get(key) ?? 0) < maxConcurrentPerTool;
-  }
-
-  #count(key: string, change: 1 | -1): void {
-    const running = (this.#running.get(key) ?? 0) + change;
-    this.#total += change;
-    if (running === 0) this.#running.delete(key);
-    else this.#running.set(key, running);
-  }
 }

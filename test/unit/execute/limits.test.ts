@@ -3,7 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import {
   ConcurrencyLimiter,
   type SlotRequest,
-} from "../../../src/execute/layers/concurrency_limit.ts";
+} from "../../../src/execute/limiter.ts";
 
 function waits(entry: boolean | SlotRequest): SlotRequest {
   assert(typeof entry === "object", "the call should wait");
