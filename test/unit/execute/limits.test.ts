@@ -1,9 +1,6 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals } from "@std/assert";
-import {
-  ConcurrencyLimiter,
-  type SlotRequest,
-} from "../../../src/execute/limiter.ts";
+import { ConcurrencyLimiter, type SlotRequest } from "../../../src/execute/limiter.ts";
 
 function waits(entry: boolean | SlotRequest): SlotRequest {
   assert(typeof entry === "object", "the call should wait");
