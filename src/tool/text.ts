@@ -9,8 +9,11 @@ export function clip(text: string, length: number = MAX_QUOTED): string {
   return `${text.slice(0, length - 1).replace(/[\ud800-\udbff]$/, "")}…`;
 }
 
-/** Runs of combining marks, with the two Japanese ones that are letters until decomposed. */
-const MARKS = /[\p{M}\uff9e\uff9f]{4,}/gu;
+/**
+ * Runs of combining marks, with two Japanese ones that are letters until decomposed, and the stretch
+ * of Arabic, which a search removes from between them.
+ */
+const MARKS = /[\p{M}\uff9e\uff9f\u0640]{4,}/gu;
 const MAX_MARKS = 30;
 
 /**
@@ -18,7 +21,7 @@ const MAX_MARKS = 30;
  * Unicode (UAX #15). `normalize` takes quadratic time for a long run.
  */
 export function cutMarks(text: string): string {
-  return text.replace(MARKS, (run) => [...run].slice(0, MAX_MARKS).join(""));
+  return text.replace(MARKS, (run) => run.slice(0, MAX_MARKS));
 }
 
 /** Controls except tabs and line feeds, lone surrogates, and other ends of lines. */

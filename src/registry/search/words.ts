@@ -72,7 +72,7 @@ function runs(text: string): readonly string[] {
   chunk ??= new RegExp(`(?:(?=${LETTER})${UNSPACED})+|(?:(?!${UNSPACED})${LETTER})+`, "gu");
   const found = ASCII.test(text)
     ? text.match(asciiChunk)
-    : cutMarks(cutMarks(text).normalize("NFKD").replace(MARKS, "")).normalize("NFC").match(chunk);
+    : cutMarks(text).normalize("NFKD").replace(MARKS, "").normalize("NFC").match(chunk);
   return found ?? [];
 }
 

@@ -29,7 +29,7 @@ group("cutMarks()", () => {
   it("keeps the first 30 of the combining marks in a row", () => {
     assertEquals(cutMarks("e\u0301 a\u0315\u0316"), "e\u0301 a\u0315\u0316");
     const run = "\u0315\u0316\uff9e\u{1d16e}".repeat(5_000);
-    assertEquals([...cutMarks(`a${run}b${run}`)].length, 62);
+    assertEquals(cutMarks(`a${run}b${run}`).length, 62);
   });
 });
 
