@@ -13,7 +13,7 @@ export function clip(text: string, length: number = MAX_QUOTED): string {
  * Runs of combining marks, with two Japanese ones that are letters until decomposed, and the stretch
  * of Arabic, which a search removes from between them.
  */
-const MARKS = /[\p{M}\uff9e\uff9f\u0640]{4,}/gu;
+const MARKS = /[\p{M}\uff9e\uff9f\u0640]+/gu;
 const MAX_MARKS = 30;
 
 /**

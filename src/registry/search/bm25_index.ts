@@ -75,7 +75,7 @@ const MAX_GUESSES = 8;
 const APART = /\blook up\b|\bwho am i\b/gi;
 /** The caller's own things: "my repositories", "assigned to me", "which teams do I have". */
 const CALLER = /\b(my|mine|me$|whoami|(am|do|have) i)\b/i;
-const SENTENCE_END = /[.!?;](?=\s|$)|[\n。！？；।؟۔]+/u;
+const SENTENCE_END = /[.!?;](?=\s|$)|[\n。！？；।؟۔]/u;
 
 /** Options for {@linkcode createToolIndex}. */
 export interface ToolIndexOptions {

@@ -157,7 +157,7 @@ function found(toolset: Toolset, answer: readonly ToolHit[], most: number): Foun
 export function foundAtOnce(answer: FoundTools | Promise<FoundTools>): FoundTools {
   if (!isThenable(answer)) return answer;
   answer.then(undefined, noop);
-  return fail("search", "the index is asynchronous: searchToolsetAsync waits for it");
+  return fail("search", "the index is asynchronous: use searchToolsetAsync");
 }
 
 /** The constant k of reciprocal rank fusion; 60 in the paper of Cormack, Clarke and Büttcher (2009). */

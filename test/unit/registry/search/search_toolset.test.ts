@@ -305,7 +305,7 @@ describe("an asynchronous index", () => {
 
   it("is rejected by synchronous searches, which name the function to call", () => {
     const registry = registryWith(new LateIndex());
-    const why = "Cannot search: the index is asynchronous: searchToolsetAsync waits for it";
+    const why = "Cannot search: the index is asynchronous: use searchToolsetAsync";
     assertThrows(() => registry.searchTools("x"), TypeError, why);
     assertThrows(() => searchToolset(registry.select(), "x"), TypeError, why);
   });
