@@ -119,9 +119,18 @@ function applying(
  * not modified.
  *
  * @example Usage
- * ```ts ignore
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { defineTool } from "@plue/tools";
+ * import { decodeArguments, exportTools } from "@plue/tools/formats";
+ *
+ * const tool = defineTool({
+ *   name: "weather",
+ *   description: "Tells the weather.",
+ *   parameters: { type: "object", properties: { unit: { type: "string" } } },
+ * });
  * const { names } = exportTools([tool], "openai.strict");
- * const args = decodeArguments({ unit: null }, names.encodingOf("weather")?.input); // {}
+ * assert.deepEqual(decodeArguments({ unit: null }, names.encodingOf("weather")?.input), {});
  * ```
  *
  * @param rewrite The changes of the export: `names.encodingOf(id)?.input`.

@@ -158,11 +158,32 @@ export async function dispatchCalls<Like extends TargetLike, Context = unknown>(
  * store is unreachable or too many calls run: pass their answers again later.
  *
  * @example Usage
- * ```ts ignore
- * const turn = await dispatchResponse("anthropic", response, { dispatcher, names });
- * // turn.suspended has the questions of each call that waits.
- * const answers = { toolu_1: { "plue:approval": { action: "accept" } } };
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolDispatcher, ToolRegistry } from "@plue/tools";
+ * import { memoryCallStore, storedTickets } from "@plue/tools/calls";
+ * import { dispatchResponse, exportTools, resumeTurn } from "@plue/tools/formats";
+ *
+ * const toolset = new ToolRegistry({
+ *   tools: [{ name: "rm", description: "Deletes.", requiresApproval: true, execute: () => "gone" }],
+ * }).select();
+ * const dispatcher = new ToolDispatcher(toolset, {
+ *   approve: "ask",
+ *   tickets: storedTickets(memoryCallStore()),
+ * });
+ * const { names } = exportTools(toolset, "anthropic");
+ *
+ * const turn = await dispatchResponse("anthropic", {
+ *   content: [{ type: "tool_use", id: "t1", name: "rm", input: {} }],
+ * }, { dispatcher, names });
+ * assert.deepEqual([turn.messages, turn.suspended.length], [[], 1]);
+ *
+ * const answers = { t1: { "plue:approval": { action: "accept" } } } as const;
  * const { messages } = await resumeTurn("anthropic", turn, answers, { dispatcher, names });
+ * assert.deepEqual(messages, [{
+ *   role: "user",
+ *   content: [{ type: "tool_result", tool_use_id: "t1", content: "gone" }],
+ * }]);
  * ```
  *
  * @param turn The turn, which may have been JSON meanwhile.

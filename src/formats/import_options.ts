@@ -135,6 +135,14 @@ export interface ImportToolsOptions extends ImportOptions {
    * @default {"http"}
    */
   readonly transport?: "http" | "stdio";
+  /**
+   * In OpenAI's tools with `strict: true`, import required properties that accept `null` as optional
+   * ones. Strict mode writes optional properties like that, but properties that accept `null`, too.
+   * The arguments that `execute` receives have the nulls again.
+   *
+   * @default {false}
+   */
+  readonly unstrict?: boolean;
 }
 
 const checkNamespace = createCheck('1 to 128 letters, digits, "_", "." or "-"', isToolName);

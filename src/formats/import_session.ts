@@ -71,6 +71,8 @@ export interface ImportedTool {
   meta?: JsonRecord | undefined;
   /** Runs a call, unless the option `execute` does. */
   execute?: (args: JsonRecord, context: ToolContext) => ToolOutput<unknown>;
+  /** Changes the arguments of a call for the option `execute`. */
+  writeArguments?: (args: JsonRecord) => JsonRecord;
 }
 
 /** The reader of the documents of one source. */
@@ -343,14 +345,15 @@ export class ImportSession {
   }
 
   #make(imported: ImportedTool, name: string, { risk, roles, scopes }: HostDecisions): Tool {
-    const { sourceName, title, description = "", hints, provider } = imported;
+    const { sourceName, title, description = "", hints, provider, writeArguments } = imported;
     const { parameters, returns, icons, examples, deprecated, namespace } = imported;
     const { execute: runAny, tags = [] } = this.#options;
     const described = description.trim() !== "";
     if (!described) provider.description = null;
     const run = runAny === undefined
       ? imported.execute
-      : (args: JsonRecord, context: ToolContext) => runAny(sourceName, args, context);
+      : (args: JsonRecord, context: ToolContext) =>
+        runAny(sourceName, writeArguments?.(args) ?? args, context);
     return makeTool({
       ...{ name, namespace, title, parameters, returns, icons, examples, deprecated },
       ...{ risk, roles, scopes },

@@ -35,6 +35,8 @@ export interface ProviderHints {
   readonly surface?: string;
   /** The name in the source, if the tool's own name differs. */
   readonly name?: string;
+  /** Optional properties were required and nullable in the source (OpenAI's strict mode). */
+  readonly unstrict?: boolean;
   /** Fields of the source that a tool does not have. They are sent back to the source only. */
   readonly extra?: { readonly [field: string]: unknown };
   /** How a call becomes an HTTP request, for a tool that was imported from OpenAPI. */
@@ -78,12 +80,17 @@ export interface ProviderToolDefinition {
  * exported as its definition for the target. A target without a definition rejects it.
  *
  * @example Usage
- * ```ts ignore
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { exportTools, providerTool } from "@plue/tools/formats";
+ *
  * const search = providerTool({
  *   name: "web_search",
  *   description: "Searches the web.",
  *   definitions: { "openai.responses": { type: "web_search" } },
  * });
+ * const { tools } = exportTools([search], "openai.responses");
+ * assert.deepEqual<unknown>(tools, [{ type: "web_search" }]);
  * ```
  *
  * @throws {TypeError} If there is no definition, or one is not an object.

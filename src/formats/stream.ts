@@ -62,10 +62,21 @@ const checkCount = wholeFrom(1);
  * broken connection cut off is rejected.
  *
  * @example Usage
- * ```ts ignore
- * const calls = accumulateCalls("anthropic", names);
- * for await (const event of client.messages.stream(request)) calls.push(event);
- * await dispatchCalls("anthropic", calls.end(), { dispatcher, names });
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { defineTool } from "@plue/tools";
+ * import { accumulateCalls, exportTools } from "@plue/tools/formats";
+ *
+ * const { names } = exportTools([defineTool({ name: "add", description: "Adds." })], "anthropic");
+ * const stream = accumulateCalls("anthropic", names);
+ * const block = { type: "tool_use", id: "toolu_1", name: "add", input: {} };
+ * stream.push({ type: "content_block_start", index: 0, content_block: block });
+ * stream.push({ type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: '{"a":' } });
+ * stream.push({ type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: "1}" } });
+ *
+ * const [call] = stream.push({ type: "content_block_stop", index: 0 });
+ * assert.deepEqual(call?.arguments, { a: 1 });
+ * assert.equal(stream.end().length, 1);
  * ```
  *
  * @throws {RangeError} If there is no such target, or a bound is not a whole number above 0.

@@ -314,9 +314,16 @@ export interface AgentsTool {
  * their schemas allow it. The result of a failed call is its message, which begins with its code.
  *
  * @example Usage
- * ```ts ignore
- * const tools = toOpenAiAgentsTools(toolset, { dispatcher });
- * const agent = new Agent({ name: "Assistant", tools });
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
+ * import { toOpenAiAgentsTools } from "@plue/tools/frameworks";
+ *
+ * const ping = defineTool({ name: "ping", description: "Answers.", execute: () => "pong" });
+ * const toolset = new ToolRegistry({ tools: [ping] }).select();
+ * const [tool] = toOpenAiAgentsTools(toolset, { dispatcher: new ToolDispatcher(toolset) });
+ * // new Agent({ name: "Assistant", tools: [tool] })
+ * assert.equal(await tool?.invoke(undefined, "{}"), "pong");
  * ```
  *
  * @throws {TypeError} If an option is invalid, or a tool cannot be exported.

@@ -98,12 +98,36 @@ export type ToolRunEvent<Message = unknown, Response = unknown, Event = unknown>
  * the calls through the dispatcher, and sends their results.
  *
  * @example Usage
- * ```ts ignore
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
+ * import { runTools } from "@plue/tools/frameworks";
+ *
+ * const tools = new ToolRegistry({
+ *   tools: [defineTool({ name: "ping", description: "Answers.", execute: () => "pong" })],
+ * }).select();
+ *
+ * // const client = new Anthropic();
+ * const client = {
+ *   messages: {
+ *     create: (body: { model: string; messages: object[] }) =>
+ *       Promise.resolve({
+ *         content: body.messages.length === 1
+ *           ? [{ type: "tool_use", id: "toolu_1", name: "ping", input: {} }]
+ *           : [{ type: "text", text: "It says pong." }],
+ *       }),
+ *   },
+ * };
  * const { stop, messages } = await runTools(
- *   new Anthropic(),
- *   { model: "claude", max_tokens: 1_024, messages: [{ role: "user", content: "Ping it." }] },
- *   { target: "anthropic", tools: toolset, dispatcher },
+ *   client,
+ *   { model: "claude", messages: [{ role: "user", content: "Ping it." }] },
+ *   { target: "anthropic", tools, dispatcher: new ToolDispatcher(tools) },
  * );
+ * assert.equal(stop, "answer");
+ * assert.deepEqual(messages[2], {
+ *   role: "user",
+ *   content: [{ type: "tool_result", tool_use_id: "toolu_1", content: "pong" }],
+ * });
  * ```
  *
  * @param client The provider's client (`openai`, `@anthropic-ai/sdk`), or an object with the same

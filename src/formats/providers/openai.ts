@@ -4,8 +4,19 @@
  * well.
  */
 
-import { isToolName, pointerStep } from "../../tool/mod.ts";
+import { isSchema } from "../../schema/mod.ts";
+import {
+  isObject,
+  isToolName,
+  type JsonSchema,
+  type JsonSchemaObject,
+  pointerStep,
+  setOwn,
+} from "../../tool/mod.ts";
 import * as kit from "../provider_kit.ts";
+import { encodeArguments, rewriteOf } from "../argument_rewrite.ts";
+import { acceptsNull } from "../transform/properties.ts";
+import { type Resolve, resolverOf } from "../transform/references.ts";
 
 const FORMATS = "date-time time date duration email hostname ipv4 ipv6 uuid";
 
@@ -74,7 +85,7 @@ function readEntry(
     return session.reject(kit.textIn(tool, "name"), path, "type", message);
   }
   const place = { path, at, namespace: options.namespace };
-  kit.readTool(session, tool, place, TOOL, (imported) => {
+  kit.readTool(session, tool, place, TOOL, (imported, parameters) => {
     const { provider } = imported;
     for (const field of inner === undefined ? [] : Object.keys(outer)) {
       if (field === "type" || field === "function") continue;
@@ -86,7 +97,79 @@ function readEntry(
       const isRealtime = path.startsWith("/session/");
       provider.surface = inner !== undefined ? "chat" : isRealtime ? "realtime" : "responses";
     }
+    const relaxed = provider.strict === true && options.unstrict === true
+      ? nullableToOptional(parameters)
+      : undefined;
+    if (relaxed === undefined) return;
+    Object.assign(imported, relaxed);
+    provider.unstrict = true;
   });
+}
+
+/** Makes required properties that accept `null` optional; `writeArguments` puts the nulls back. */
+function nullableToOptional(
+  strict: JsonSchemaObject,
+): Pick<kit.ImportedTool, "parameters" | "writeArguments"> | undefined {
+  // `relax` marks the strict schema in the trace.
+  const trace = new kit.Trace();
+  const resolve = resolverOf(strict);
+  const schema = kit.mapSchema(trace, strict, { leave: (node) => relax(trace, node, resolve) });
+  const rewrite = rewriteOf(strict, trace);
+  if (schema === strict || !isObject(schema)) return undefined;
+  // Only missing properties are added, so an object stays one.
+  const writeArguments = (args: kit.JsonRecord) => encodeArguments(args, rewrite) as kit.JsonRecord;
+  return { parameters: schema, writeArguments };
+}
+
+function relax(trace: kit.Trace, node: JsonSchemaObject, resolve: Resolve): JsonSchemaObject {
+  const { properties, required } = node;
+  if (!isObject(properties) || !Array.isArray(required)) return node;
+  const optional = required.filter((name): name is string => {
+    const property = typeof name === "string" && Object.hasOwn(properties, name)
+      ? properties[name]
+      : undefined;
+    return isObject(property) && acceptsNull(property, resolve) &&
+      withoutNull(trace, property) !== undefined;
+  });
+  if (optional.length === 0) return node;
+  trace.mark(trace.originOf(node, "properties").node, { nulls: new Set(optional) });
+  const relaxed = { ...properties };
+  for (const name of optional) {
+    setOwn(relaxed, name, withoutNull(trace, properties[name] as JsonSchemaObject));
+  }
+  const copy = kit.copyNode(trace, node);
+  copy["properties"] = relaxed;
+  copy["required"] = required.filter((name) => !optional.includes(name));
+  return copy;
+}
+
+/** The schema without `null`, or `undefined` if `null` cannot be removed alone. */
+function withoutNull(trace: kit.Trace, node: JsonSchemaObject): JsonSchema | undefined {
+  const { type, anyOf, enum: values } = node;
+  if (Array.isArray(type)) {
+    const types = type.filter((one) => one !== "null");
+    if (types.length === 0) return undefined;
+    const copy = kit.copyNode(trace, node);
+    copy["type"] = types.length === 1 ? types[0] : types;
+    if (Array.isArray(values)) copy["enum"] = values.filter((value) => value !== null);
+    return copy;
+  }
+  if (!Array.isArray(anyOf)) return undefined;
+  const branches = anyOf.filter((branch) => !(isObject(branch) && branch["type"] === "null"));
+  if (branches.length === 0 || branches.length === anyOf.length) return undefined;
+  const copy = kit.copyNode(trace, node);
+  const [only] = branches;
+  if (branches.length > 1) {
+    copy["anyOf"] = branches;
+    return copy;
+  }
+  delete copy["anyOf"];
+  // One branch is left: it replaces the union, and keeps the union's description.
+  return Object.keys(copy).length === 0 && isSchema(only)
+    ? only
+    : isObject(only)
+    ? { ...only, ...copy }
+    : undefined;
 }
 
 /** The importer of all of OpenAI's surfaces. */

@@ -94,6 +94,32 @@ describe("calls of imported tools", () => {
     await call(tools, names[0] ?? "", {});
     assertEquals(asked, ["a/b", {}]);
   });
+
+  it("have the nulls of OpenAI's strict tools", async () => {
+    const inner = { x: { type: ["integer", "null"] }, y: { type: "integer" } };
+    const object = { type: "object", additionalProperties: false };
+    const parameters = {
+      ...object,
+      properties: {
+        a: { type: ["string", "null"] },
+        b: { anyOf: [{ $ref: "#/$defs/b" }, { type: "null" }] },
+        c: { type: "array", items: { $ref: "#/$defs/b" } },
+        d: { type: ["null"] },
+      },
+      required: ["a", "b", "c", "d"],
+      $defs: { b: { ...object, properties: inner, required: ["x", "y"] } },
+    };
+    const asked: unknown[] = [];
+    const document = [{ type: "function", name: "run", parameters, strict: true }];
+    const execute = (_name: string, args: unknown) => void asked.push(args);
+    const { tools } = importTools("openai", document, { unstrict: true, execute });
+    await call(tools, "run", { c: [{ y: 1 }, { x: 2, y: 3 }], d: null });
+    await call(tools, "run", { a: "s", b: { y: 4 }, c: [], d: null });
+    assertEquals(asked, [
+      { a: null, b: null, c: [{ x: null, y: 1 }, { x: 2, y: 3 }], d: null },
+      { a: "s", b: { x: null, y: 4 }, c: [], d: null },
+    ]);
+  });
 });
 
 describe("fields that plue has no words for", () => {
