@@ -5,7 +5,31 @@
  */
 
 import { once } from "../tool/mod.ts";
-import type { ConcurrencyLimits } from "./layers/concurrency_limit.ts";
+
+/** Limits of running and queued calls. */
+export interface ConcurrencyLimits {
+  /**
+   * The maximum number of concurrent calls.
+   *
+   * @default {Infinity}
+   */
+  readonly maxConcurrent?: number;
+  /**
+   * The maximum number of concurrent calls of one tool.
+   *
+   * @default {Infinity}
+   */
+  readonly maxConcurrentPerTool?: number;
+  /**
+   * The maximum number of queued calls. Principals take turns; calls of one principal run in the
+   * order of their arrival. Further calls fail with `overloaded`. A call of a principal below its
+   * quota of the queue replaces the newest call of a principal above its quota, which fails with
+   * `overloaded`.
+   *
+   * @default {256}
+   */
+  readonly maxQueued?: number;
+}
 
 interface Waiter {
   readonly key: string;

@@ -3,32 +3,9 @@
 import { numberFrom, readFields } from "../../tool/mod.ts";
 import { MAKE } from "../kernel_options.ts";
 import type { Layer } from "../layer.ts";
-import { ConcurrencyLimiter } from "../limiter.ts";
+import { ConcurrencyLimiter, type ConcurrencyLimits } from "../limiter.ts";
 
-/** Limits of running and queued calls. */
-export interface ConcurrencyLimits {
-  /**
-   * The maximum number of concurrent calls.
-   *
-   * @default {Infinity}
-   */
-  readonly maxConcurrent?: number;
-  /**
-   * The maximum number of concurrent calls of one tool.
-   *
-   * @default {Infinity}
-   */
-  readonly maxConcurrentPerTool?: number;
-  /**
-   * The maximum number of queued calls. Principals take turns; calls of one principal run in the
-   * order of their arrival. Further calls fail with `overloaded`. A call of a principal below its
-   * quota of the queue replaces the newest call of a principal above its quota, which fails with
-   * `overloaded`.
-   *
-   * @default {256}
-   */
-  readonly maxQueued?: number;
-}
+export type { ConcurrencyLimits };
 
 const CHECKS = {
   maxConcurrent: numberFrom(1),

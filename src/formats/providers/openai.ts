@@ -4,14 +4,12 @@
  * well.
  */
 
-import { isSchema } from "../../schema/mod.ts";
 import {
   isObject,
   isToolName,
   type JsonSchema,
   type JsonSchemaObject,
   pointerStep,
-  setOwn,
 } from "../../tool/mod.ts";
 import * as kit from "../provider_kit.ts";
 import { encodeArguments, rewriteOf } from "../argument_rewrite.ts";
@@ -124,32 +122,30 @@ function nullableToOptional(
 function relax(trace: kit.Trace, node: JsonSchemaObject, resolve: Resolve): JsonSchemaObject {
   const { properties, required } = node;
   if (!isObject(properties) || !Array.isArray(required)) return node;
-  const optional = required.filter((name): name is string => {
-    const property = typeof name === "string" && Object.hasOwn(properties, name)
-      ? properties[name]
+  const relaxed = new Map<string, JsonSchema>();
+  for (const name of required) {
+    const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    const rest = isObject(property) && acceptsNull(property, resolve)
+      ? withoutNull(trace, property)
       : undefined;
-    return isObject(property) && acceptsNull(property, resolve) &&
-      withoutNull(trace, property) !== undefined;
-  });
-  if (optional.length === 0) return node;
-  trace.mark(trace.originOf(node, "properties").node, { nulls: new Set(optional) });
-  const relaxed = { ...properties };
-  for (const name of optional) {
-    setOwn(relaxed, name, withoutNull(trace, properties[name] as JsonSchemaObject));
+    if (rest !== undefined) relaxed.set(name, rest);
   }
+  if (relaxed.size === 0) return node;
+  const nulls = new Set(relaxed.keys());
+  trace.mark(trace.originOf(node, "properties").node, { nulls });
   const copy = kit.copyNode(trace, node);
-  copy["properties"] = relaxed;
-  copy["required"] = required.filter((name) => !optional.includes(name));
+  copy["properties"] = { ...properties, ...Object.fromEntries(relaxed) };
+  copy["required"] = required.filter((name) => !relaxed.has(name));
   return copy;
 }
 
 /** The schema without `null`, or `undefined` if `null` cannot be removed alone. */
 function withoutNull(trace: kit.Trace, node: JsonSchemaObject): JsonSchema | undefined {
   const { type, anyOf, enum: values } = node;
+  const copy = kit.copyNode(trace, node);
   if (Array.isArray(type)) {
     const types = type.filter((one) => one !== "null");
     if (types.length === 0) return undefined;
-    const copy = kit.copyNode(trace, node);
     copy["type"] = types.length === 1 ? types[0] : types;
     if (Array.isArray(values)) copy["enum"] = values.filter((value) => value !== null);
     return copy;
@@ -157,7 +153,6 @@ function withoutNull(trace: kit.Trace, node: JsonSchemaObject): JsonSchema | und
   if (!Array.isArray(anyOf)) return undefined;
   const branches = anyOf.filter((branch) => !(isObject(branch) && branch["type"] === "null"));
   if (branches.length === 0 || branches.length === anyOf.length) return undefined;
-  const copy = kit.copyNode(trace, node);
   const [only] = branches;
   if (branches.length > 1) {
     copy["anyOf"] = branches;
@@ -165,8 +160,8 @@ function withoutNull(trace: kit.Trace, node: JsonSchemaObject): JsonSchema | und
   }
   delete copy["anyOf"];
   // One branch is left: it replaces the union, and keeps the union's description.
-  return Object.keys(copy).length === 0 && isSchema(only)
-    ? only
+  return Object.keys(copy).length === 0
+    ? only as JsonSchema
     : isObject(only)
     ? { ...only, ...copy }
     : undefined;
