@@ -83,7 +83,7 @@ export async function readArguments(
     // `--json` is the arguments as a whole.
     const flag = !isOwnJson && name === "json" ? undefined : findFlag(tool, root, name);
     found.set(name, flag);
-    // Once with "=", always with a value: `--flag=false`.
+    // With "=", a switch has a value, too: `--flag=false`.
     const isSwitch = flag?.argument.isSwitch === true && value === undefined &&
       options[name]?.type !== "string";
     options[name] = { type: isSwitch ? "boolean" : "string", multiple: true };

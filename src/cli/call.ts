@@ -42,7 +42,7 @@ function answerOnTerminal(
   return async (question, call) => {
     if (isApproved && question.kind === "approval") return { action: "accept" };
     if (!terminal.canAsk) return undefined;
-    // One at a time: each key that is typed goes to all prompts that are open.
+    // One prompt at a time, because each typed key goes to all open prompts.
     const answer = last.then(async () => {
       if (call.signal.aborted) return undefined;
       before();
@@ -133,7 +133,7 @@ async function enter(
   const typed = await taken(text({
     ...prompt,
     message,
-    // Else the person would send what the terminal cannot show.
+    // Otherwise the person would send text that the terminal cannot show.
     ...(cleanText(offered, MAX_TEXT) === offered ? { initialValue: offered } : {}),
     validate: (word) => isRequired && !word ? "It is required" : undefined,
   }));

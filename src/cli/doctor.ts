@@ -27,7 +27,7 @@ const run = promisify(execFile);
 
 const CHECK_MS = 30_000;
 
-/** The runtimes, the options with which each runs a script, and the oldest that will do. */
+/** The runtimes, the options with which each runs a script, and the oldest supported version. */
 const RUNTIMES: readonly (readonly [name: string, args: readonly string[], oldest: string])[] = [
   ["node", [], "20.19"],
   ["bun", [], "1.2"],
@@ -70,9 +70,9 @@ export async function doctor(
 }
 
 /**
- * Makes a call for the doctor, which starts this as another process, and prints its result.
+ * Makes a call in a process that the doctor starts, and prints its result.
  *
- * @param library The libplue to make it through; absent: through this runtime alone.
+ * @param library The libplue to call through; by default, only this runtime is used.
  */
 export async function probe(library: string | undefined, terminal: Terminal): Promise<number> {
   if (library !== undefined) {
@@ -141,7 +141,7 @@ async function lookAtLibrary(
   return [works("libplue", library), row];
 }
 
-/** Calls a tool of a module, over the package that this program is of. */
+/** Calls a tool through libplue, in a module that imports the package of this program. */
 async function tryLibrary(
   library: string,
   detail: string,

@@ -173,7 +173,7 @@ interface CheckProblem {
   readonly message: string;
 }
 
-/** The targets that are looked at unless others are named: one per large provider. */
+/** The default targets of the check: one per large provider. */
 const TARGETS: readonly TargetName[] = ["openai.strict", "anthropic", "gemini", "mcp"];
 
 /** A shorter description does not explain when to use a tool. */

@@ -32,7 +32,7 @@ function withWidth(stream: Output): Output {
  */
 function results(target: Output): Output {
   const fail = ({ code, message }: NodeJS.ErrnoException): void => {
-    // The reader has seen enough: `plue list | head -1`.
+    // The reader needs no more output: `plue list | head -1`.
     if (code === "EPIPE") process.exit(0);
     const why = message.replace(/^E[A-Z]+: /, "").replace(/, write$| \(os error \d+\)$/, "");
     stderr.write(`Cannot write the result: ${why.toLowerCase()}\n`, () => process.exit(1));

@@ -241,8 +241,8 @@ async function diagnoseWorkers(
     ...Array.from(workers, ([id, lists]) => workerRow(part, id, lists, heard.get(id))),
     ...(problem === undefined ? [] : [broken(
       part,
-      `${counted(problems.length, "problem")}, such as: ${problem}; have all processes the same ` +
-        "PLUE_NATS_SECRET, PLUE_NATS_CALLERS and PLUE_NATS_WORKERS?",
+      `${counted(problems.length, "problem")}, such as: ${problem}; do all processes have the ` +
+        "same PLUE_NATS_SECRET, PLUE_NATS_CALLERS and PLUE_NATS_WORKERS?",
     )]),
   ];
   return [

@@ -73,8 +73,8 @@ export function parseArguments(
       }
       value = {};
     }
-    // A level takes two characters, so a short text is never too deep. JSON.parse reads a number above
-    // the largest one as Infinity; on Node, the first expression takes a third of the time.
+    // A level takes two characters, so a short text is never too deep. JSON.parse reads too large
+    // numbers as Infinity; on Node, THREE_DIGITS takes a third of the time of LARGE_NUMBER.
     if (bytes <= 2 * MAX_DEPTH && !(THREE_DIGITS.test(given) && LARGE_NUMBER.test(given))) {
       call.setArguments(value, bytes);
       return undefined;

@@ -1,4 +1,4 @@
-/** One call: its state, and the end of it from outside. */
+/** One call: its state, and its end, which may come from outside. */
 
 import type { ToolHost, ToolRuntime } from "../registry/mod.ts";
 import type { Toolset } from "../select/mod.ts";
@@ -54,7 +54,7 @@ import type { DispatchContext, ToolCall } from "./request.ts";
 
 export type Ring = RingOf<KernelCall>;
 
-/** A function of an observer. Each takes the first of these, or all. */
+/** A function of an observer. It takes some or all of these parameters. */
 export type Observe = (call: Call, result?: never, now?: never) => void | Promise<void>;
 
 /** How calls of one tool run. Composed once per tool. */
@@ -85,8 +85,8 @@ export interface CallShared {
 }
 
 /**
- * The failures for each requirement without a layer, and a predicate for the calls of a tool with
- * it. Without a call it returns whether any call may have it.
+ * For each requirement: the failure if no layer meets it, and a predicate for the calls that have
+ * it. Without a call, the predicate returns true if any call may have the requirement.
  */
 export const REQUIREMENTS: {
   readonly [Name in Requirement]: readonly [
@@ -115,7 +115,7 @@ export function conditionOf(layer: Layer): (call: Call) => boolean {
   const [, isRequired] = meets === undefined ? [] : REQUIREMENTS[meets];
   return (call) => {
     try {
-      // Independent of its condition, because a requirement is never skipped.
+      // A required layer applies whatever its condition is.
       if (isRequired?.(call.tool, call)) return true;
       if (when === undefined) return meets === undefined;
       return typeof when === "function"
@@ -127,7 +127,7 @@ export function conditionOf(layer: Layer): (call: Call) => boolean {
   };
 }
 
-/** Returns whether the tool of a failed call ran. The outcome of a running tool is unknown. */
+/** Whether the tool of a failed call ran. The outcome of a running tool is unknown. */
 const RAN: { readonly [State in ToolState]: ToolRun } = {
   "not started": "no",
   running: "unknown",
@@ -145,7 +145,7 @@ class Interrupted extends Error {}
 /** A wait that the end of the call interrupts. The latest wait is interrupted first. */
 interface Wait {
   isActive: boolean;
-  /** It stays in the list until later waits have ended. */
+  /** True after the end. The wait stays in the list until later waits have ended. */
   hasEnded: boolean;
   readonly outer: Wait | undefined;
   /** Interrupts the wait, and then calls `next`. */
@@ -169,7 +169,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   readonly #kernel: CallShared;
   readonly #plan: Plan;
   readonly #startedAt: number;
-  /** The innermost ring ends the call, because no layer applies to it. */
+  /** True if the innermost ring ends the call, because no layer applies to it. */
   #isDirect = false;
   #isOver = false;
   #isEnded = false;
@@ -179,7 +179,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   #deadline: Deadline | undefined;
   #context: CallContext | undefined;
   #callId: string | undefined;
-  /** `null` once they have run. */
+  /** The cleanups; `null` once they have run. */
   #cleanups: Cleanup[] | null | undefined;
   #changes: ((result: ToolResult) => Outcome)[] | undefined;
   #stopTool: (() => Promise<unknown>) | undefined;
@@ -221,7 +221,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     return this.toolState === "running" ? outcome : outcome.then((result) => this.#finish(result));
   }
 
-  /** Runs the call with its layers, and ends it from outside although one of them does not return. */
+  /** Runs the call with its layers, and ends it from outside even if a layer does not return. */
   #runLayered(ring: Ring): Outcome {
     let giveUp = (): void => {};
     let disarm: (() => void) | undefined;
@@ -383,10 +383,10 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     return this.thrown(error, "execute", `the tool threw: ${describeThrown(error)}`);
   }
 
-  /** The end of a call without layers, whose innermost ring has its result. */
+  /** Ends a call without layers, with the result of the innermost ring. */
   #pass(result: ToolResult): Outcome {
     if (this.#isDirect) return this.#finish(result);
-    // For layers that may run the tool again.
+    // Layers that may run the tool again read the complete failure.
     if (!result.ok) this.#complete(result);
     return result;
   }
@@ -395,7 +395,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     completeFailure(failed, RAN[this.toolState], this.tool);
   }
 
-  /** Closes the call before its outermost layers see the result: no interruption, and the cleanups. */
+  /** Closes the call before its outermost layers see the result: runs the cleanups. */
   close(result: ToolResult): Outcome {
     this.#isOver = true;
     // An abort must not reach a transaction that is being committed.
@@ -414,7 +414,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     return this.#cleanUp(cleanups).then(() => result);
   }
 
-  /** The end, exactly once: the tool is released, and the observers see the result. */
+  /** Ends the call, exactly once: releases the tool, and passes the result to the observers. */
   #finish(result: ToolResult): Outcome {
     if (this.#isEnded) return result;
     if (this.#wait?.outer !== undefined) {
@@ -426,13 +426,13 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     this.#isEnded = true;
     this.#cleanups = null;
     const now = this.settings.clock.now();
-    // Without layers, the result is of this call alone.
+    // Without layers, the result belongs to this call alone.
     const isOwn = this.#isDirect && closed === result;
     let last: Settable<ToolResult>;
     try {
       last = isOwn ? closed : ownResult(closed);
     } catch (error) {
-      // A getter of a layer's result.
+      // A getter of a layer's result threw.
       last = this.thrown(error);
     }
     last.durationMs = now - this.#startedAt;
@@ -516,7 +516,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
         next();
       });
       if (!wait.isActive) {
-        // Its result is ignored, and it must not end the process.
+        // The result of the work is ignored, and must not end the process.
         if (typeof work !== "function") assertSync(work);
         return;
       }
@@ -535,7 +535,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   /** Bounds what a layer waits for after the call was closed: nothing else ends that. */
   async #inTime<T>(doing: string, work: Promise<T>, limitMs?: number): Promise<T> {
     const { clock, closeTimeoutMs } = this.settings;
-    // Twice as long: layers bound what they wait for themselves.
+    // Twice as long, because layers have time limits of their own.
     const ms = limitMs ?? 2 * closeTimeoutMs;
     const value = await within(clock, ms, work);
     if (value === TIME_OVER) throw new RangeError(`It was over ${ms} ms ${doing}`);
@@ -600,7 +600,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   }
 
   #endWait(wait: Wait, isInterrupted = false): boolean {
-    // An abort that nothing has listened for yet.
+    // Nothing has listened for this abort yet.
     if (wait.isActive && this.interruptedBy === "aborted") this.deadline.checkCaller();
     if (!wait.isActive && !isInterrupted) return false;
     wait.isActive = false;
@@ -615,7 +615,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     if (!wait?.isActive) return;
     wait.isActive = false;
     wait.interrupt(() => {
-      // Next is the wait around it, and then the layers close.
+      // The wait around it is interrupted next, and then the layers close.
       this.#endWait(wait, true);
       this.#interruptWait();
     });
@@ -650,7 +650,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     const { signal, timeoutMs = ms } = this.options;
     if (timeoutMs < ms) ms = timeoutMs;
     try {
-      // A function is only called for its signal here. A value that is not a signal ends no call.
+      // Calls a function only here, for its signal. A value that is not a signal ends no call.
       const given = assertSync(typeof signal === "function" ? signal() : signal);
       if (given !== undefined) checkFunction("use the signal", given?.addEventListener, "it");
       caller = given;

@@ -22,9 +22,9 @@ import type { CallInfo } from "./ports.ts";
 import type { Resumption, ToolCall } from "./request.ts";
 
 /**
- * The context of one call. Members are created when they are first read; and since every member is a
- * getter, a tool may destructure them: `execute(params, { signal, progress })`. Layers replace the members that
- * have no effect here.
+ * The context of one call. Members are created when they are first read. Every member is a getter,
+ * so a tool can destructure them: `execute(params, { signal, progress })`. Layers implement the
+ * members that do nothing here, such as `progress`.
  */
 export class CallContext implements ToolContext<never, never, never> {
   readonly #call: Call;
@@ -132,12 +132,12 @@ async function withoutQuestions(): Promise<never> {
   return await fail("ask or take a step", "the dispatcher has no layer of questions");
 }
 
-/** Inherited members of the lower services stay, and so do members that are `undefined` above. */
+/** Keeps inherited members of `below`, and members that are `undefined` in `above`. */
 function overlay(below: Services, above: Services): Services {
   return Object.setPrototypeOf({ ...below, ...defined(above) }, Object.getPrototypeOf(below));
 }
 
-/** How suspended calls continue. */
+/** The data of resumed calls. */
 export const resumptions: WeakMap<ToolCall, Resumption> = new WeakMap();
 
 /** The view of a call for hooks, rules and approvers. */

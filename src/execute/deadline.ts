@@ -5,9 +5,9 @@ import type { Clock } from "../tool/mod.ts";
 export type InterruptCause = "aborted" | "timeout";
 
 /**
- * The deadlines that listen to a signal. All calls that share a signal, such as a
- * server's shutdown, share one listener: a listener each is searched for at every end of a call, and
- * Node warns of a leak from the eleventh on.
+ * The deadlines that listen to a signal. All calls that share a signal, such as a server's
+ * shutdown, share one listener: with a listener each, every end of a call would search all of them,
+ * and Node would warn of a leak from the eleventh on.
  */
 const listeners = new WeakMap<AbortSignal, Set<Deadline>>();
 
@@ -73,7 +73,7 @@ export class Deadline {
     if (this.#caller?.aborted) this.abort(this.#caller.reason);
   }
 
-  /** Ends the call if the time is over, without a timer: for loops that never let one fire. */
+  /** Ends the call if the time is over, without a timer: for loops in which no timer can fire. */
   expired(): boolean {
     if (this.remainingMs === 0) this.#timeOut();
     return this.cause !== undefined;

@@ -1,4 +1,4 @@
-/** The dispatcher: runs calls against a toolset, with the layers that it is given. */
+/** The dispatcher: runs calls against a toolset, with the given layers. */
 
 import { isToolHost, type ToolHost } from "../registry/mod.ts";
 import { isToolset, type Selection, type Toolset } from "../select/mod.ts";
@@ -55,7 +55,7 @@ export class Kernel implements CallShared {
     return unknownTool(name);
   }
 
-  /** Ends a call that never was a call of a tool: its layers see that as `unresolved`. */
+  /** Ends a call that names no tool: its layers receive it in `unresolved`. */
   endUnresolved(request: ToolCall, options: DispatchContext, failed: ToolFailure): ToolFailure {
     completeFailure(failed, "no");
     const report = (phase: DispatchPhase, error: unknown): void =>
@@ -82,12 +82,12 @@ export class Kernel implements CallShared {
 }
 
 /**
- * Runs calls of the tools in a toolset, with nothing but the kernel and the layers that it is given.
- * `ToolDispatcher` of `@plue/tools` is this with all layers of plue.
+ * Runs calls of the tools in a toolset, with nothing but the kernel and the given layers.
+ * `ToolDispatcher` of `@plue/tools` is a dispatcher with all layers of plue.
  *
- * The order is always the same: find the tool, is it available, parse the arguments, make the tool
- * ready, the layers of stage `input`, validate, the layers of stage `run`, run, check the result,
- * cleanups. The layers of stage `call` are around all of it.
+ * The order is always the same: find the tool, check its availability, parse the arguments, make
+ * the tool ready, the layers of stage `input`, validate, the layers of stage `run`, run the tool,
+ * check the result, cleanups. The layers of stage `call` are around all of it.
  *
  * A timeout or an abort ends the call as soon as the tool stops, and at the latest after `graceMs`,
  * even if the tool ignores its signal; `acknowledged` is then false. Later output and results of
@@ -217,8 +217,8 @@ export class Dispatcher {
   }
 
   /**
-   * Returns a dispatcher for another caller with other tools. It shares this one's options and
-   * layers, and is cheap.
+   * Returns a dispatcher for another caller with other tools. It shares the options and layers of
+   * this dispatcher. Creating it is cheap.
    *
    * @throws {TypeError} If the toolset was created from a list.
    */
@@ -232,7 +232,7 @@ export class Dispatcher {
     return plan;
   }
 
-  /** Ends a call that names no tool of the caller's, whose toolset may be unreadable. */
+  /** Ends a call that names no tool of the caller. The toolset may be unreadable. */
   #endUnresolved(request: ToolCall, options: DispatchContext, toolset?: Toolset): ToolFailure {
     const name = readName(request);
     const failed = name === undefined

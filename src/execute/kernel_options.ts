@@ -29,7 +29,7 @@ export interface DispatcherOptions {
   readonly layers?: readonly (Layer | readonly Layer[])[];
   /**
    * The timeout of a call in milliseconds. It includes the wait for a slot, but not the wait for
-   * the approver. A tool or a caller may lower it or, up to `maxTimeoutMs`, a tool may raise it.
+   * the approver. A tool or a caller can lower it. A tool can raise it up to `maxTimeoutMs`.
    *
    * @default {60_000}
    */
@@ -42,7 +42,7 @@ export interface DispatcherOptions {
   readonly maxTimeoutMs?: number;
   /**
    * The grace period for a tool to stop after a timeout or an abort, in milliseconds. The call ends
-   * as soon as the tool stops, and at the latest then. 0 does not wait at all.
+   * as soon as the tool stops, and at the latest after this time. 0 means no wait.
    *
    * @default {1_000}
    */

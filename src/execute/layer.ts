@@ -50,7 +50,7 @@ export type DispatchPhase =
   | "telemetry"
   | "internal";
 
-/** The limits and the clock of a dispatcher; its options have the meaning of each. */
+/** The limits and the clock of a dispatcher. Each has the meaning of the option with its name. */
 export interface CallSettings {
   readonly timeoutMs: number;
   readonly maxTimeoutMs: number;
@@ -111,9 +111,7 @@ export interface Layer {
   readonly when?: keyof DispatchContext | ((call: Call) => boolean);
   /** Only observes: never waits, never changes the result, and costs no promise. */
   observe?(tool: Tool): CallObserver;
-  /**
-   * Called for a call without a tool of its toolset, which reaches no other function of the layer.
-   */
+  /** Called for a call that names no tool of its toolset: no other function is called for it. */
   unresolved?(
     request: ToolCall,
     options: DispatchContext,
@@ -189,10 +187,9 @@ export interface Call {
    */
   setArguments(value: unknown, bytes: number): void;
   /**
-   * Waits for `work`, or for a timeout or an abort of the call; then it rejects, which ends the
-   * layer. Every wait of a layer uses this function, except the wait for `next`, which ends by
-   * itself. Work that runs the rest of the call is a function, which is called once the wait has
-   * begun.
+   * Waits for `work`. Rejects at a timeout or an abort of the call, which ends the layer. Every
+   * wait of a layer uses this function, except the wait for `next`, which ends by itself. Work that
+   * runs the rest of the call is a function, which is called once the wait has begun.
    *
    * @param doing The activity of the call, for messages: "waiting for a slot".
    * @param limitMs The time limit of this wait. The call's timeout is paused meanwhile.

@@ -42,7 +42,7 @@ interface Waiter {
 export interface SlotRequest {
   /** Resolves with `true` when the call has a slot, and with `false` if it was evicted. */
   readonly granted: Promise<boolean>;
-  /** Leaves the queue, or releases the slot if it has one. Once. */
+  /** Leaves the queue, or releases the slot. Must be called at most once. */
   cancel(): void;
 }
 
@@ -66,7 +66,7 @@ export class ConcurrencyLimiter {
     return this.#queued;
   }
 
-  /** Returns `true` for a slot, a request to wait for, or `false` if the queue is full. */
+  /** Returns `true` with a slot, a request if the call must wait, `false` if the queue is full. */
   acquire(key: string, principal?: string): boolean | SlotRequest {
     // A call overtakes no other: while a call of this key waits, there is no free slot for it.
     if (this.#hasFreeSlot(key)) {

@@ -39,21 +39,21 @@ export interface ToolMetrics {
   readonly inFlight: number;
   /** Tools that ignored their signal and still run, though their calls have ended. */
   readonly abandoned: number;
-  /** The time of the last end, in milliseconds since 1970; `null` before that. */
+  /** The time of the last end, in milliseconds since 1970; `null` before the first. */
   readonly lastRun: number | null;
-  /** Without replayed calls; `null` before another has ended. */
+  /** Without replayed calls; `null` if no other call has ended. */
   readonly duration: DurationMetrics | null;
 }
 
 /** Counts and durations of a dispatcher's calls. JSON. */
 export interface DispatcherMetrics {
-  /** Since when: milliseconds since 1970. */
+  /** The start of the counts, in milliseconds since 1970. */
   readonly since: number;
   /** Completed calls, including calls of unknown tools. */
   readonly calls: number;
   readonly failed: number;
   readonly inFlight: number;
-  /** Calls that wait for their turn. */
+  /** Calls that wait for a slot. */
   readonly queued: number;
   /** Calls that named no tool of their caller's toolset. */
   readonly unknownTool: number;
@@ -161,7 +161,7 @@ export class Histogram {
   }
 }
 
-/** The maximum number of tools with counters. Beyond it, the counters of the oldest idle tool go. */
+/** The maximum number of tools with counters. Beyond it, the oldest idle tool loses its own. */
 const MAX_TOOLS = 10_000;
 
 /** The layer of metrics, and its counters. */
@@ -182,7 +182,7 @@ export function metrics(clock: Clock = systemClock): MetricsLayer {
   return {
     name: "metrics",
     stage: "call",
-    // A tool that replaces another of its id continues its counters.
+    // A tool that replaces another with the same id continues the counters of that tool.
     observe: ({ id }) =>
       once(tools, id, () => {
         for (const [other, { inFlight, abandoned }] of tools.size < MAX_TOOLS ? [] : tools) {

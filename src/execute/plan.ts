@@ -97,7 +97,7 @@ function surround(call: KernelCall, layer: Layer, around: LayerFunction, next: R
     try {
       if (result.ok === true || (result.ok === false && isObject(result.error))) return result;
     } catch {
-      // It is not a result, or a getter of it throws.
+      // The value is not a result, or one of its getters throws.
     }
     return call.thrown(new TypeError(`The layer "${layer.name}" returned no result`));
   };

@@ -54,8 +54,8 @@ export type BeforeAnswer =
  *
  * `after` runs last, when the transaction is closed and the cleanups have run, with every result of
  * a known tool, including denied calls, but not with a result that is replayed for an idempotency
- * key. The hooks run in reverse order. If it returns a result, that replaces the call's; its
- * content is validated like a tool's.
+ * key. The hooks run in reverse order. If `after` returns a result, it replaces the call's result;
+ * its content is validated like a tool's.
  *
  * If a hook throws, or returns another value, the call fails with `denied`. To run a tool again, or
  * to wait around it, write a `Layer`.
@@ -168,7 +168,7 @@ export interface KeptKeys {
     readonly principal: string | undefined;
     /** The key and its principal. */
     readonly scope: string;
-    /** The same for the same arguments. */
+    /** Equal for equal arguments. */
     readonly fingerprint: string;
     /** True if the tool may run again with these arguments. */
     readonly idempotent: boolean;
@@ -185,7 +185,7 @@ export interface TraceHeaders {
 
 /** The trace that a call belongs to. */
 export interface CallTrace {
-  /** The caller's trace headers. They count where no span is active. */
+  /** The caller's trace headers. They are used if no span is active. */
   readonly headers?: TraceHeaders | undefined;
   /** Receives the position of the call in its trace, before the call runs. */
   began?(place: TraceParent): void;
@@ -209,7 +209,7 @@ export interface ObservedCall extends Pick<CallInfo, "tool" | "callId" | "sessio
 
 /** One call that is observed. */
 export interface CallSpan {
-  /** The place of the call in its trace; `undefined` if it is not traced. */
+  /** The position of the call in its trace; `undefined` if it is not traced. */
   readonly place: TraceParent | undefined;
   /** Does work inside the span: spans that the work begins become its children. */
   run<Result>(work: () => Result): Result;
@@ -223,6 +223,6 @@ export interface CallSpan {
  */
 export interface CallTelemetry {
   begin(call: ObservedCall): CallSpan;
-  /** The place of the current work in a trace, for calls that continue in another process. */
+  /** The position of the current work in a trace, for calls that continue in another process. */
   place?(): TraceParent | undefined;
 }

@@ -307,14 +307,14 @@ function givenArguments({ request }: Call): unknown {
   try {
     return given.trim() === "" ? {} : JSON.parse(given) ?? {};
   } catch {
-    // It was repaired.
+    // The text was repaired.
     return given;
   }
 }
 
 /**
- * The tool's arguments. If a library converted them to values other than JSON, the arguments before
- * the conversion, with repairs and hooks: the approval is valid for nothing else.
+ * The tool's arguments, for which alone the approval is valid. If a library converted them to
+ * values other than JSON, the arguments before the conversion, with repairs and hooks.
  */
 function shownArguments(call: Call): unknown {
   return frozenCopy(call.arguments) ?? frozenCopy(call.plainArguments) ?? givenArguments(call);
@@ -332,7 +332,7 @@ const FIELDS = {
   ),
   message: (action: string, message: unknown, place: string): string =>
     cleanText(checkWord(action, message, place), Infinity),
-  // The engine checks it.
+  // The engine checks the schema.
   schema: (_action: string, schema: unknown): JsonSchema => schema as JsonSchema,
   // Serialized, because the original may contain a line feed or an escape.
   url(action: string, url: unknown, place: string): string {
@@ -354,7 +354,7 @@ export function readQuestion(
   if (schema !== undefined) admitSchema(engine, schema);
   const more = schema === undefined ? rest : { ...rest, schema: frozenCopy(schema) ?? true };
   if (message === undefined) fail(action, 'it has no "/message"');
-  // It is not cut: a person could approve the missing part.
+  // Rejected, not cut: a person could approve the missing part.
   if (message.length > 2_000) fail(action, '"/message" must have at most 2000 characters');
   if ((more.url !== undefined) !== (kind === "authorization")) {
     fail(action, 'a question for an authorization, and no other, has a "/url"');

@@ -92,7 +92,7 @@ export interface DispatchContext {
   /**
    * A later call with the same key, tool, principal and session receives this call's result, and
    * the tool does not run again. 1 to 256 characters. A host that serves several callers must name
-   * the principal or the session, or they share their keys, and with them results.
+   * the principal or the session, or all callers share their keys and results.
    */
   readonly idempotencyKey?: string | undefined;
   /** The maximum size of the result, in bytes of JSON. It can only lower the dispatcher's limit. */
@@ -120,7 +120,7 @@ export interface DispatchContext {
   ): Answer | undefined | null | Promise<Answer | undefined | null>;
   /**
    * Receives a frozen copy of each value that a generator yields, and an upper bound of its size as
-   * JSON, in bytes. The tool continues when the promise that this returns, if any, has settled.
+   * JSON, in bytes. If this returns a promise, the tool continues when it has settled.
    */
   output?(value: unknown, bytes: number): void | Promise<void>;
 }
@@ -141,7 +141,7 @@ export interface CallMemory {
 
 /** Repaired arguments. A resumed call is not repaired again. */
 export interface RepairedArguments {
-  /** JSON. */
+  /** The repaired arguments, as JSON. */
   readonly arguments: unknown;
   /** The changes, for the result. */
   readonly repairs: readonly ArgumentRepair[];
@@ -169,7 +169,7 @@ export interface ReturnedTicket extends Pick<WaitingCall, "now"> {
   readonly context?: unknown;
   /** Returns the caller's tool with an id. */
   readonly findTool: (id: string) => Tool | undefined;
-  /** JSON. The run that resumes the call: later attempts of the same run may use the ticket again. */
+  /** The run that resumes the call, as JSON. Later attempts of the run can use the ticket again. */
   readonly run?: unknown;
 }
 

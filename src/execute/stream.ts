@@ -52,7 +52,7 @@ const BYTES_OF_EVENT = 16_384;
 /**
  * Yields the events of one call, once.
  *
- * @param run Runs the call with a context. `started` receives the call before that.
+ * @param run Runs the call with a context. `started` receives the call before it runs.
  * @param maxEvents The maximum number of unread events. Large outputs count as several.
  * @param context The host's context for the call. Its own callbacks are called as well.
  * @param nextCallId Creates an id for a call without a tool.
@@ -94,7 +94,7 @@ export function streamCall(
       callHook(() => context.metadata?.(value), report);
     },
     progress(progress) {
-      // It replaces unread progress, so it always fits.
+      // New progress replaces unread progress, so it always fits.
       const stale = queue.findIndex(([{ type }]) => type === "progress");
       if (stale !== -1) sum -= queue.splice(stale, 1).length;
       add({ type: "progress", progress }, 1);

@@ -64,8 +64,8 @@ import { streamCall, type ToolEvent } from "./stream.ts";
 /** Options for {@linkcode ToolDispatcher}. */
 export interface ToolDispatcherOptions extends DispatcherOptions {
   /**
-   * Layers of your own. Within their stage they are inside plue's: a layer of stage `run` runs next to
-   * the tool, in its transaction.
+   * Layers of your own. Within their stage they are inside the layers of plue: a layer of stage
+   * `run` runs next to the tool, in its transaction.
    */
   readonly layers?: readonly (Layer | readonly Layer[])[];
   /**
@@ -180,7 +180,7 @@ class FullKernel extends Kernel {
       asked,
       ...own,
       truncation(options.outputOverflow),
-      // Innermost. Only layers of the host run a tool again.
+      // Innermost: layers of the host, and only these, may run a tool again.
       own.length > 0 ? asked.again : [],
     ];
     super(resolveSettings({ ...options, layers }, OTHERS));
@@ -248,8 +248,8 @@ export class ToolDispatcher extends Dispatcher {
    * again from its beginning, with the answers and the results of completed steps.
    *
    * The ticket is valid for its principal, until it expires or the definition of the tool changes.
-   * With a store it resumes its call once; without one it may be used repeatedly during its
-   * lifetime.
+   * With a store, a ticket resumes its call only once. Without one it can be used repeatedly during
+   * its lifetime.
    *
    * @param ticket The ticket of the suspended call.
    * @param answers By the keys of the questions. Questions without answers are repeated.
@@ -311,8 +311,8 @@ export class ToolDispatcher extends Dispatcher {
   }
 
   /**
-   * Returns a dispatcher for another caller with other tools. It shares this one's options, limits,
-   * idempotency keys and metrics, and is cheap.
+   * Returns a dispatcher for another caller with other tools. It shares the options, limits,
+   * idempotency keys and metrics of this dispatcher. Creating it is cheap.
    *
    * @example Usage
    * ```ts

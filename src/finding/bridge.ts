@@ -39,8 +39,8 @@ import { signatureOf } from "./signature.ts";
 /** Options for {@linkcode createToolBridge}. */
 export interface ToolBridgeOptions {
   /**
-   * Ids of tools that are listed in addition to the bridge's own. Ids that the toolset does not have
-   * are ignored: one of several callers may not see a tool.
+   * Ids of tools that are listed in addition to the bridge's own. Ids that the toolset does not
+   * have are ignored: not every caller sees every tool.
    */
   readonly pinned?: readonly string[] | undefined;
   /**

@@ -244,11 +244,11 @@ export function fitBudget<const Like extends TargetLike>(
   });
   const pins = candidates.filter((candidate) => candidate.pinned);
 
-  // The tools by themselves do not take quite what they take together, so the whole is counted.
+  // The tokens of a whole export differ from the sum of its tools, so the whole is counted.
   for (let room = budget - tokensOfExport([]) + SLACK, kept = candidates;;) {
     let chosen = choose(kept, room);
     if (chosen.length === 0 || pins.some((pin) => !chosen.some((one) => one.candidate === pin))) {
-      // By themselves they may take more than they do together.
+      // The sum of the tools may be larger than the whole.
       chosen = leastChoice(budget, kept, pins, tokensOfExport);
     }
     const exported = send(chosen.map(({ form }) => form.tool));
@@ -262,8 +262,8 @@ export function fitBudget<const Like extends TargetLike>(
     } else if (tokens > budget) {
       const taken = chosen.reduce((sum, { form }) => sum + form.tokens, 0);
       const excess = tokens - budget;
-      // By half of the excess: a smaller step may keep a better choice. By all of it where each step
-      // exports many tools.
+      // Shrinks by half of the excess: a smaller step may keep a better choice. By all of the
+      // excess if each step exports many tools.
       room = taken - Math.max(1, chosen.length < MANY ? excess >> 1 : excess);
     } else {
       const shown = new Set(chosen.map(({ candidate }) => candidate));
@@ -433,8 +433,8 @@ const MAX_STEPS = 1_000_000;
 
 /**
  * Chooses a form of some candidates within `room`, in their order. It takes the forms with the
- * highest value per token, once as they come, and once with each form fixed, which corrects what
- * the plain order wastes at the end. With many tools only the best forms are tried.
+ * highest value per token, once in their plain order, and once with each form fixed, which uses
+ * what the plain order wastes at the end. With many tools only the best forms are tried.
  */
 function choose(candidates: readonly Candidate[], room: number): readonly Chosen[] {
   const steps = candidates.flatMap((candidate, index) => {

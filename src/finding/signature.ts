@@ -8,11 +8,11 @@ import { clip, isObject, type JsonSchemaObject, type Tool } from "../tool/mod.ts
 
 export interface TypeText {
   readonly text: string;
-  /** A rule of the schema is not in it, such as a pattern or a limit. */
+  /** True if the type leaves out a rule of the schema, such as a pattern or a limit. */
   readonly lossy: boolean;
 }
 
-/** How deep types are written out; a reference and a union are a level, too. */
+/** The maximum depth of a type; a reference and a union count as a level. */
 const MAX_LEVELS = 8;
 /** The maximum number of types in a signature: references may multiply. */
 const MAX_TYPES = 200;
@@ -53,7 +53,7 @@ export function firstSentence({ description }: Tool): string {
  */
 export function signatureOf(tool: Tool): string {
   const { text, lossy } = argumentsOf(tool);
-  // Without `properties`, any arguments are taken; where they are empty, none are meant.
+  // Without `properties`, any arguments are valid; with empty ones, none are expected.
   const args = text !== "{}" ? text : "properties" in tool.parameters ? "" : "object";
   return `${tool.id}(${args})${lossy ? " [lossy]" : ""}: ${firstSentence(tool)}`;
 }

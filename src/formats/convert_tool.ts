@@ -134,7 +134,7 @@ function fieldLoss(tool: Tool, path: string, keyword: string, message: string): 
 }
 
 interface ConvertedReturns extends Pick<ConvertedTool, "uncertain"> {
-  /** Absent if it is not sent. */
+  /** The converted result schema; absent if the target receives none. */
   readonly schema?: JsonSchema;
   /** True if the schema was wrapped in an object, as results must be. */
   readonly wraps: boolean;
@@ -235,7 +235,7 @@ function splitExtra(
   rule: Target["extra"],
 ): { readonly extra: { readonly [field: string]: unknown }; readonly lost: readonly string[] } {
   const { extra, source, surface } = hints;
-  // A target that carries all hints carries these with them.
+  // A target with a field for all hints receives these in that field.
   if (typeof extra !== "object" || extra === null || rule === "all") {
     return { extra: NO_EXTRA, lost: [] };
   }

@@ -241,7 +241,7 @@ function checkTurnAnswers(
     if (!isObject(given)) fail(action, "its answers must be an object");
     // Calls may share an id, of which one waits.
     const [waiting, ...others] = meant.filter(isSuspended);
-    if (others.length > 0) fail(action, "several calls with that id wait");
+    if (others.length > 0) fail(action, "several suspended calls have that id");
     for (const [key, answer] of Object.entries(waiting === undefined ? {} : given)) {
       const shown = JSON.stringify(clip(key));
       if (waiting?.questions.some((question) => question.key === key) !== true) {

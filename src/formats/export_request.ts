@@ -27,7 +27,7 @@ interface SentTool extends Pick<ConvertedTool, "view" | "encoding"> {
   readonly wire: unknown;
 }
 
-/** The tools of each export, ready to be assembled. By its names, which copies of it share. */
+/** The tools of each export, ready to be assembled, by its names, which its copies share. */
 export const sentTools: WeakMap<ExportNames, readonly SentTool[]> = new WeakMap();
 
 interface ProviderEntry {
@@ -38,7 +38,7 @@ interface ProviderEntry {
 export class RequestExport {
   readonly #target: Target;
   readonly #options: ExportOptions;
-  /** One of the tools is the host's search, which the target has as such. */
+  /** True if a tool is the host's search, and the target has a form of its own for that. */
   readonly #searches: boolean;
   /** The results of a search are definitions, so deferred tools are not in the request. */
   readonly #omitsDeferred: boolean;

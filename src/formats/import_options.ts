@@ -325,7 +325,7 @@ export interface ImportPins {
   /**
    * Holds back tools that are not approved. Never rejects: undecidable tools are held back.
    *
-   * @param key Which import it is: its namespace.
+   * @param key Identifies the import: its namespace.
    */
   check<Source extends string>(
     imported: ImportResult<Source>,

@@ -165,7 +165,7 @@ function readParameters(
   const isAbsent = raw === undefined || raw === null;
   const isTyped = isObject(raw) && raw["type"] === "object";
   if (typed) imported.parameters = isTyped ? raw : undefined;
-  // Providers assume no parameters, and an object.
+  // Providers assume an object without parameters.
   else if (isAbsent) imported.parameters = NO_PARAMETERS;
   else if (isTyped) imported.parameters = withNull(session, imported, raw, path);
   else if (isObject(raw) && raw["type"] === undefined) {

@@ -19,7 +19,7 @@ const COMPLEX_PATTERN = /\(\?[=!<]|\\[1-9bBk]/;
 
 export function formOfKeyword(keyword: string, node: JsonSchemaObject, root: boolean): KeywordForm {
   const value = node[keyword];
-  // Every schema has one, so it is checked first.
+  // Every schema has a type, so it is checked first.
   if (keyword === "type") {
     return Array.isArray(value) ? "type list" : value === "null" ? "type null" : "type";
   }
@@ -146,7 +146,7 @@ class FormFinder {
       forms.add("undeclared required");
     }
     if (Object.hasOwn(node, "additionalProperties")) return;
-    // An object without properties holds any; a tool without parameters takes none.
+    // An object without properties accepts any; a tool without parameters accepts none.
     forms.add(names === 0 && !root ? "map" : "open object");
   }
 }

@@ -262,7 +262,7 @@ const MAX_DEPTH = 64;
 
 const WHITE = /[ \t\n\r]*/y;
 const SCALAR = /(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?)(?=[ \t\n\r,\]}])/y;
-/** Whole characters of a text. Of escapes a bounded number, since engines stack them up. */
+/** Whole characters of a text, with a bounded number of escapes, which engines stack up. */
 const CHARACTERS = /[^"\\]+|(?:\\(?:["\\/bfnrt]|u[\da-fA-F]{4})){1,1000}/y;
 
 /**

@@ -158,7 +158,7 @@ export interface Target<
   readonly namespaces?: { readonly names: NameRule; readonly tools: NameRule };
   /** The legal property keys; absent: all. */
   readonly keys?: NameRule;
-  /** Its fields. Without the field `deprecated`, that is added to the description. */
+  /** Its fields. Without `deprecated`, the description contains the deprecation of a tool. */
   readonly features: readonly Feature[];
   /** The extra fields of imported tools that it takes back; `all` if it has a field for all hints. */
   readonly extra?: ExtraRule | "all";

@@ -309,7 +309,7 @@ function targetCheck(): Check {
     fallback: maybe(checkOtherTarget),
     assemble: maybe(checkFunction),
     choose: maybe(checkFunction),
-    // Set by the targets of plue, which others spread.
+    // Set by the targets of plue, which definitions may spread.
     extra: anyValue,
     toolSearch: anyValue,
     draft07: anyValue,

@@ -45,7 +45,7 @@ export interface ToolHost extends ToolSource {
    * cannot be compiled, or its `init` failed.
    */
   acquire(tool: Tool): ToolRuntime | Promise<ToolRuntime>;
-  /** Ends a call that `acquire` began. Exactly once each. */
+  /** Ends a call that `acquire` began. Must be called exactly once per call. */
   release(runtime: ToolRuntime): void;
 }
 
@@ -119,7 +119,7 @@ export class RegisteredTool implements ToolRuntime {
     return this.#starting ??= this.#start().finally(() => this.#starting = undefined);
   }
 
-  /** Waits until no call is running, when no new call can begin. */
+  /** Waits until no call is running. Call it only when no new call can begin. */
   idle(): Promise<void> {
     if (this.calls === 0) return Promise.resolve();
     return new Promise((resolve) => this.onIdle = resolve);

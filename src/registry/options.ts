@@ -75,7 +75,7 @@ type CompleteOptions = {
 };
 
 const DEFAULTS: CompleteOptions = {
-  // It must be given.
+  // Required: it has no default.
   engine: undefined as never,
   tools: [],
   services: Object.freeze({}),

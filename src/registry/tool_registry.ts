@@ -53,7 +53,7 @@ export interface ToolRegistryOptions extends RegistryOptions {
 export class ToolRegistry extends Registry {
   protected override readonly explainer: Explainer = explainTool;
   readonly #makeIndex: (() => ToolIndex<ToolAnswer>) | undefined;
-  /** Made by the first search, and follows the changes from then on. */
+  /** Created by the first search, and updated by every change from then on. */
   #index: ToolIndex<ToolAnswer> | undefined;
   /**
    * The last answers of the tools' `isAvailable` functions, by id, and the ids whose results have
@@ -61,7 +61,7 @@ export class ToolRegistry extends Registry {
    */
   readonly #answers: Map<string, boolean> = new Map();
   readonly #turned: Set<string> = new Set();
-  /** By the context itself, which is immutable: 3 ns, against 130 ns by its key. */
+  /** By the context object: a look-up takes 3 ns, and 130 ns by the context's key. */
   readonly #byContext: WeakMap<ToolAvailabilityContext, Toolset> = new WeakMap();
   /** The ids of the tools with a configuration in the options. */
   readonly #configured: readonly string[];
@@ -218,7 +218,7 @@ export class ToolRegistry extends Registry {
   }
 
   override dispose(options?: DisposeOptions): Promise<void> {
-    // Rather than remove each tool from it.
+    // Dropping the index is quicker than removing each tool from it.
     this.#index = undefined;
     return super.dispose(options);
   }
@@ -229,7 +229,7 @@ export class ToolRegistry extends Registry {
     const index = this.#index;
     if (index === undefined) return;
     callHook(() => tool === undefined ? index.remove(id) : index.add(tool), (error) => {
-      // Half a change may be in it. The next search makes another, and throws what that throws.
+      // The index may contain half of the change. The next search creates another index.
       this.#index = undefined;
       this.report("index", id, error);
     });

@@ -219,7 +219,7 @@ class SchemaChecker {
     }
     const anchor = keyword === "$dynamicRef" && isObject(target.schema) &&
       target.schema["$dynamicAnchor"];
-    // The target of a dynamic reference, among the anchors of its name, depends on the way to it.
+    // A dynamic reference leads to one of the anchors of its name, depending on the way to it.
     return typeof anchor === "string"
       ? (this.#index.dynamicAnchors.get(anchor) ?? []).map((namesake) => namesake.schema)
       : [target.schema];
@@ -234,7 +234,7 @@ class SchemaChecker {
   }
 
   #tooLarge(rule: string): never {
-    this.#fail(RangeError, `goes too far: the schema must have ${rule}`);
+    this.#fail(RangeError, `exceeds a limit: the schema must have ${rule}`);
   }
 
   #fail(Kind: new (message: string) => Error, problem: string, at = this.#pointer()): never {

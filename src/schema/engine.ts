@@ -40,7 +40,7 @@ export interface AdmittedSchema {
  * Turns schemas into validators.
  *
  * Contract (`test/contract/schema_engine_contract.ts` checks it):
- * - `compile` gets schemas that `admit` has accepted; it may still throw a `SyntaxError` naming why.
+ * - `compile` gets schemas that `admit` has accepted. It can still throw a `SyntaxError`.
  * - Compiling may be slow; checking is not. Validators share no state between calls.
  * - Nothing is fetched. No two engines differ in a verdict, except as `known_differences.ts` lists.
  *
@@ -114,7 +114,7 @@ export interface PatternBudget {
 
 /**
  * Returns the issues of a value; `undefined` if it fits. A promise is not accepted as a verdict.
- * The two checks that every call passes do not use it: on Node that costs a call 45 ns of 430.
+ * The two checks that every call passes do not use it: on Node it would take 45 ns of a call's 430.
  */
 export function issuesOf(
   validator: SchemaValidator,
@@ -134,7 +134,7 @@ const BOOLEANS = [{}, {}] as const;
 const wrappers = new WeakMap<object, (engine: SchemaEngine) => SchemaEngine>();
 
 /**
- * Wraps every engine that admits or compiles `schema`, in any registry: an imported schema brings
+ * Wraps every engine that admits or compiles `schema`, in any registry: an imported schema keeps
  * its protections.
  */
 export function wrapEngineOf(

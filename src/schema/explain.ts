@@ -1,8 +1,8 @@
 /**
  * Explains why an engine has rejected a value. It walks the schema itself: the sentences are the
  * same for every engine, a union is explained by its closest form, and the work is bounded. The
- * errors of the engines have none of these properties, and need as much code in a bundle. Since it
- * has the engines' verdicts, it also checks values where no code may be generated.
+ * errors of the engines have none of these properties, and need as much code in a bundle. Its
+ * verdicts are those of the engines, so it also checks values where no code may be generated.
  */
 
 import {
@@ -101,7 +101,7 @@ export class SchemaInterpreter {
     try {
       return this.#visit(this.#form.schema, value, "").slice(0, MAX_ISSUES);
     } catch {
-      // A pattern is out of steps, the search is, or the value is too deep for the stack.
+      // A pattern or the search is out of steps, or the value is too deep for the stack.
       return [tooCostlyIssue()];
     } finally {
       this.#parts.clear();
@@ -128,7 +128,7 @@ export class SchemaInterpreter {
     if (!isObject(schema)) return [];
     this.#spend(1);
 
-    // The first of these makes everything else noise.
+    // After the first of these issues, all others would only distract.
     const { type } = schema;
     for (const { keyword, include, words } of this.#choicesOf(schema)) {
       if (!include(value)) return [issue(path, keyword, words)];
@@ -284,7 +284,7 @@ export class SchemaInterpreter {
   #checkObject(schema: JsonSchemaObject, value: JsonSchemaObject, at: Visit): void {
     const { path, seen, found, add } = at;
     const { properties, patternProperties, additionalProperties, propertyNames } = schema;
-    // As JSON.stringify has it, a member that is undefined is absent.
+    // A member that is undefined is absent, as for JSON.stringify.
     const has = (name: string): boolean => Object.hasOwn(value, name) && value[name] !== undefined;
     const requires = (names: unknown, keyword: string, because = ""): void => {
       for (const name of listOf(names).map(String)) {

@@ -70,7 +70,7 @@ export interface Notes {
   readonly default?: unknown;
 }
 
-/** The maximum depth of references and `allOf`, because a schema may be recursive. */
+/** The maximum number of parts or alternatives of one value: a schema may be recursive. */
 const MAX_PARTS = 64;
 const MAX_DEPTH = 6;
 
@@ -152,7 +152,7 @@ export class FormSchema {
     }
   }
 
-  /** Returns the first variant that fits a value. */
+  /** Returns the index of the first variant that fits a value, or else 0. */
   variantOf(variants: readonly Variant[], value: unknown): number {
     const fits = variants.findIndex(({ place }) => this.#resembles(place, value, 2));
     if (fits !== -1) return fits;

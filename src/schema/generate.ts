@@ -1,7 +1,7 @@
 /**
  * Generates JavaScript that checks values by a normalised schema. A schema becomes statements that
- * return `false` for a value that does not fit. It becomes a function of its own if it is referred
- * to, or if a value may fit without it.
+ * return `false` for a value that does not fit. A schema that references point to, or that a value
+ * need not fit, becomes a function.
  *
  * In a schema with `unevaluated…` keywords, each schema also has a set: the keys and indexes that it
  * has looked at.
@@ -349,7 +349,7 @@ function memberOf(value: string, name: string): string {
     : `${value}[${key}]`;
 }
 
-/** As JSON.stringify has it, a member that is undefined is absent. */
+/** A member that is undefined is absent, as for JSON.stringify. */
 function presentKeys(value: JsonSchemaObject): readonly string[] {
   return Object.keys(value).filter((key) => value[key] !== undefined);
 }

@@ -62,8 +62,8 @@ export function hardened(engine: SchemaEngine): SchemaEngine {
 }
 
 /**
- * Has the schemas of a tool compiled by hardened engines only, whatever registry it is in: for
- * tools that come from outside.
+ * Makes every registry compile the schemas of this tool with hardened engines only: for tools that
+ * come from outside.
  */
 export function hardenTool(tool: Tool): Tool {
   const { parameters, returns, config, context } = tool;
@@ -166,8 +166,8 @@ class StepEstimator {
   #left = 0;
 
   /**
-   * @param caches True if each schema checks each part of a value once. Otherwise it does so each
-   * time that it is reached.
+   * @param caches True if each schema checks each part of a value once. Otherwise it checks the
+   * part each time that it is reached.
    */
   constructor(form: NormalizedSchema, isTracked: boolean, caches: boolean) {
     this.#form = form;
@@ -306,7 +306,7 @@ function costOf(schema: JsonSchemaObject, isTracked: boolean): Cost {
   return cost;
 }
 
-/** The steps that a pattern takes for a character; some count their own, text by text. */
+/** The steps of a pattern per character; 0 for an automaton, which counts its own steps. */
 function stepsOf(pattern: string): number {
   const { looks } = compilePattern(pattern);
   return looks === Infinity ? 0 : looks / LOOKS_PER_STEP;

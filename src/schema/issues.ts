@@ -112,8 +112,8 @@ const TELLING: ReadonlySet<string> = new Set(["type", "const", "enum", "anyOf", 
 
 /**
  * Returns the issues of a value that fits no form of an `anyOf` or `oneOf`. All issues of all forms
- * would hide the one thing to change, so there are those of the closest form, or one that names the
- * forms. Each form has at least one issue.
+ * would hide the one thing to change. So only those of the closest form are returned, or one issue
+ * that names the forms. Each form has at least one issue.
  */
 export function unionIssues(
   keyword: string,

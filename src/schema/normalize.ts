@@ -40,8 +40,8 @@ export interface NormalizedSchema {
 }
 
 /**
- * The meaning of each `$dynamicAnchor` whose name several schemas have: the first one on the way that
- * validation has taken. A schema is rewritten once for each scope that it is reached in.
+ * The schema that is meant by each `$dynamicAnchor` that several schemas have: the first one on the
+ * way that validation has taken. A schema is rewritten once for each scope that it is reached in.
  */
 interface Scope {
   readonly key: string;

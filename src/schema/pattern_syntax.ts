@@ -37,8 +37,8 @@ interface Group {
 }
 
 /**
- * Parses a pattern that `RegExp` has accepted. The result is a text, the requirement that the
- * pattern fails, if it is not supported.
+ * Parses a pattern that `RegExp` has accepted. For an unsupported pattern, returns the requirement
+ * that it does not meet, as a text.
  */
 export function readPattern(source: string): PatternPart | string {
   const groups: Group[] = [];

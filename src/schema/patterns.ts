@@ -2,9 +2,9 @@
  * Checks strings against patterns, in time that grows with the string and no faster.
  *
  * A runtime's `RegExp` tries every way through a pattern: `^(a+)+$` takes 2, 4, 8… times as long
- * with each letter. It is used for patterns that leave one way only, as most do. The others run as
- * an automaton that is in several states simultaneously, and caches its transitions. Its verdicts
- * are the same; references back to a group are the one thing that it cannot do.
+ * with each letter. `RegExp` is used for patterns that leave one way only, as most do. The others
+ * run as an automaton that is in several states simultaneously, and caches its transitions. Its
+ * verdicts are the same, but it does not support references back to a group.
  */
 
 import type { CheckedPattern, PatternBudget } from "./engine.ts";
@@ -61,7 +61,7 @@ export function compilePattern(
   }
   const part = readPattern(source);
   if (typeof part === "string") refuse(part);
-  // A pattern that is plain with any number of repetitions is so with a certain number.
+  // A pattern that is plain with unlimited repetitions is plain with limited ones, too.
   let machine = new Machine(part, true, budget);
   let looks = looksOf(machine);
   if (looks === undefined) {
@@ -71,7 +71,7 @@ export function compilePattern(
     }
     looks = looksOf(machine);
   }
-  // Plain ones are counted too: a schema may have thousands.
+  // Plain patterns are counted too: a schema may have thousands.
   const native = pattern.test.bind(pattern);
   const test = looks === undefined ? machine.finds.bind(machine) : (text: string) => {
     spend(1 + looks * text.length / LOOKS_PER_STEP);
@@ -139,7 +139,7 @@ class Machine {
     }
   }
 
-  /** Searches for the lookaheads and lookbehinds, and then for what depends on them. */
+  /** Searches for the lookaheads and lookbehinds, then for the pattern that uses them. */
   finds(text: string): boolean {
     if (this.start === undefined) return false;
     this.#search ??= new Search(this.start, false);
@@ -209,7 +209,7 @@ class Machine {
 
   #look({ open, part }: PatternPart & { readonly kind: "look" }): Assertion {
     const ahead = !open.includes("<");
-    // A lookahead is read backwards: where it begins is then where it has been found.
+    // A lookahead is searched for backwards, so that the search ends where the lookahead begins.
     const search = new Search(this.#add(part, this.#state({}), ahead), ahead);
     const count = this.#looks.push(search);
     if (count > MAX_LOOKS) throw new RangeError("Too many states");
@@ -220,7 +220,7 @@ class Machine {
 /** The states of an automaton after a character. */
 interface Place {
   readonly states: readonly State[];
-  /** The states that they reach without a character, by context. */
+  /** The states that these reach without a character, by context. */
   readonly turns: Map<number, Turn>;
 }
 
@@ -337,7 +337,7 @@ function codeBefore(text: string, at: number): number | undefined {
 
 interface CharacterSet {
   readonly pattern: RegExp;
-  /** A bit for each ASCII character that is in it, and then one for all others, if any may be. */
+  /** A bit for each ASCII character of the class, and one more if it may contain others. */
   readonly bits: bigint;
 }
 
@@ -368,16 +368,16 @@ function has({ pattern, bits }: CharacterSet, code: number): boolean {
 }
 
 interface Ways {
-  /** The states that take it: each character at most one of them. */
+  /** The states that take a character; no two of them take the same one. */
   readonly takers: readonly State[];
   /** True if the pattern has matched, independent of the rest. */
   readonly ends: boolean;
 }
 
 /**
- * How often a runtime's `RegExp` may look at a character, if that takes linear time: there are only so
- * many ways, or each character leads on in one way, so that there is no second way to try; and where
- * the search may begin anywhere, it is given up after a few characters.
+ * Returns how often a runtime's `RegExp` reads a character, or `undefined` if its time may not be
+ * linear. The time is linear if there are few ways through the pattern, or if each character leads
+ * on in one way only. A search that may begin anywhere must also give up after a few characters.
  */
 function looksOf({ start, hasLoops }: Machine): number | undefined {
   if (start === undefined) return undefined;

@@ -110,7 +110,7 @@ export class ReferenceIndex {
   }
 }
 
-// Functions, because the core needs neither and a bundle leaves them out.
+// Functions, not methods, so that a bundle of the core, which needs neither, leaves them out.
 
 export function indexSchemas(
   index: ReferenceIndex,
@@ -244,7 +244,7 @@ export function boundReferences(
           `put the reference to "${clip(String(holder[keyword]))}" under "properties" or "items"`,
       )
       : new RangeError(
-        `Cannot use ${what}: "${pointer}" goes too far: its references must unfold to at ` +
+        `Cannot use ${what}: "${pointer}" exceeds a limit: its references must unfold to at ` +
           `most ${maxSchemas} schemas, in chains of at most ${MAX_CHAIN}`,
       );
   }

@@ -123,7 +123,7 @@ export class ToolAvailabilityContext {
     return new ToolAvailabilityContext(readContext(value));
   }
 
-  /** The context that `input` is, builds or describes. */
+  /** Returns the context of `input`: a context, a builder or fields. */
   static from(input: ToolAvailabilityInput): ToolAvailabilityContext {
     return input instanceof ToolAvailabilityContext
       ? input
@@ -132,7 +132,7 @@ export class ToolAvailabilityContext {
 
   /**
    * The same context with some fields changed. A field given as `undefined` or `null` keeps its
-   * value, so that an optional value that is passed on lifts no limit.
+   * value, so that passing on an absent option removes no limit.
    *
    * @throws {TypeError} If a field is unknown or invalid.
    */
@@ -157,7 +157,7 @@ export class ToolAvailabilityContext {
   }
 }
 
-/** The methods of a builder that add a condition. Lists add up; flags and the risk level are set. */
+/** The methods that add a condition. Lists are extended; flags and the risk level are replaced. */
 interface ContextConditions {
   /** Permits only these tools, by id. */
   enableTools(...ids: readonly string[]): this;

@@ -33,7 +33,7 @@ import {
 /** Names in any order, stored sorted and without duplicates. */
 export type NameList = readonly string[] | ReadonlySet<string>;
 
-/** The maximum length of a list: freezing a longer one takes Bun long. */
+/** The maximum length of a list: Bun takes long to freeze a longer one. */
 const MAX_ITEMS = 10_000;
 
 /** Checks a list and its items. Messages contain the position of an item. */

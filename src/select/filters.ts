@@ -121,7 +121,7 @@ export function role(name: string | null): ToolFilter {
   return filterOf("role", name);
 }
 
-/** Keeps the tools whose scopes are all among those `held`. Without any, tools that need none. */
+/** Keeps the tools whose scopes are all `held`. Without arguments, keeps tools that need none. */
 export function scopes(...held: readonly string[]): ToolFilter {
   return filterOf("scopes", held);
 }
@@ -257,7 +257,7 @@ function isPolicy(value: unknown): value is ToolPolicy {
   return typeof name === "string" && isFunction(allow);
 }
 
-// Marked as pure, so that a bundle without them leaves them out.
+// Marked as pure, so that a bundle without policies leaves them out.
 const NO_TOOL: ToolFilter = /* @__PURE__ */ anyOf();
 const ANY_TOOL: ToolFilter = /* @__PURE__ */ allOf();
 

@@ -107,8 +107,8 @@ export class FunctionDefinition {
   }
 
   /**
-   * True if `{}` is a call: nothing is required. `false` where that depends on a `$ref`, or on the
-   * keywords `const`, `enum`, `oneOf`, `not` and `if`.
+   * True if the tool can be called with `{}`: nothing is required. False if that depends on a
+   * `$ref`, or on the keywords `const`, `enum`, `oneOf`, `not` and `if`.
    */
   get canCallWithoutParameters(): boolean {
     return acceptsEmptyObject(this.parameters);

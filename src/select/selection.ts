@@ -77,7 +77,7 @@ export const selectionHint: FieldHint = (field) =>
   Object.hasOwn(CONTEXT_CHECKS, field) ? 'it belongs in "context"' : undefined;
 
 export function checkSelection(selection: Selection): CheckedSelection {
-  // Any other object, such as a builder, shows no fields, so it would remove nothing.
+  // Any other object, such as a builder, has no such fields, so it would remove nothing.
   const fields = checkPlain(ACTION, selection, "it");
   return Object.freeze(readFields(ACTION, fields, CHECKS, undefined, selectionHint));
 }
@@ -160,7 +160,7 @@ function functionStep(decider: ToolFilter | ToolPolicy): SelectionStep {
   };
 }
 
-/** Without a revision, a value that equals no other. */
+/** Returns the revision, or a value that equals no other if there is none. */
 function revisionOf(decider: { readonly revision?: unknown }): unknown {
   return attemptOr(undefined, () => {
     const { revision } = decider;

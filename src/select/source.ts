@@ -1,8 +1,8 @@
-/** The source of a toolset's tools. The registry is one; a plain list is made into one. */
+/** The source of a toolset's tools. A registry is a source; a plain list is converted to one. */
 
 import { askAvailable, attempt, fail, makeTool, noop, type Tool } from "../tool/mod.ts";
 
-/** Anything with tools: `tools` is a list, a function that gives one, or nothing, which is empty. */
+/** Anything with tools: `tools` is a list, a function that returns a list, or absent. */
 export interface ToolCollection {
   readonly tools: Iterable<Tool> | (() => Iterable<Tool> | null | undefined) | null | undefined;
 }
@@ -19,8 +19,8 @@ export interface ToolSource {
   /** The tool with that id. */
   getTool(id: string): Tool | undefined;
   /**
-   * Asks the tool's `isAvailable` function now. A tool without one is available. Never throws: a
-   * function that throws answers `false`.
+   * Calls the tool's `isAvailable` function now. A tool without one is available. Never throws:
+   * returns false if the function throws.
    */
   isAvailable(tool: Tool): boolean;
   /** Receives the error of a description function. */
@@ -75,8 +75,8 @@ export function claimNames(
 }
 
 /**
- * The lists that are frozen and in order. To look at all their ids again takes JavaScriptCore 5 ms for
- * 10,000 tools, ten times as long as making a toolset of them.
+ * The lists that are frozen and in order. Comparing all their ids again takes JavaScriptCore 5 ms
+ * for 10,000 tools, ten times as long as making a toolset of them.
  */
 const ordered = new WeakSet<readonly Tool[]>();
 

@@ -125,7 +125,7 @@ export class Toolset implements Iterable<Tool> {
   readonly #functions: readonly SelectionStep[];
   /** Their revisions at their last application. */
   #revisions: readonly unknown[];
-  /** The tools that the other steps keep. */
+  /** The tools that the steps other than functions keep. */
   #keptByData: readonly Tool[] | undefined;
   #byName: ReadonlyMap<string, Tool> | undefined;
   #allByName: ReadonlyMap<string, Tool> | undefined;

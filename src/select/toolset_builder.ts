@@ -96,7 +96,7 @@ export class ToolsetBuilder {
   }
 
   /**
-   * Takes the tools of a list, which is read immediately, or of another toolset. No list is empty.
+   * Takes the tools of a list, which is read now, or of another toolset. An absent list is empty.
    */
   fromTools(tools: Iterable<Tool> | Toolset | ToolCollection | null | undefined): this {
     const given = tools ?? [];

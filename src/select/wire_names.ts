@@ -80,7 +80,7 @@ export function mapNames(ids: readonly string[], rule: NameRule): Map<string, st
     claims.set(name, (claims.get(name) ?? 0) + 1);
   }
   const contested = ids.filter((id) => names.get(id) !== id && claims.get(names.get(id)) !== 1);
-  // Keeps the order; filled below.
+  // Keeps the order: the names are set below.
   for (const id of contested) names.set(id, "");
   const taken = new Set(names.values());
   // In code-unit order, so that the names do not depend on the order of the ids.

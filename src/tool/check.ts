@@ -167,8 +167,8 @@ export function readFields<Checks extends { readonly [field: string]: Check }>(
 }
 
 // Calls of a host's functions: log hooks, listeners, predicates. Their errors and rejections are
-// logged. They affect neither a result nor the process, which an unhandled rejection would end:
-// TypeScript accepts an `async` function wherever the result is ignored.
+// logged. An error changes no result, and does not end the process, as an unhandled rejection
+// would: TypeScript accepts an `async` function wherever the result is ignored.
 
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === "object" && value !== null &&

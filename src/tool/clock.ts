@@ -4,7 +4,7 @@
 export interface RegistryClock {
   /** Milliseconds since 1970, for people and logs. */
   timestamp(): number;
-  /** Calls `wake` once, after `ms` milliseconds. Returns a function that cancels it. */
+  /** Calls `wake` once, after `ms` milliseconds. Returns a function that cancels the timer. */
   setTimeout(wake: () => void, ms: number): () => void;
 }
 
@@ -33,7 +33,7 @@ export const TIME_OVER: unique symbol = Symbol();
  */
 const TURNS_BEFORE_WATCH = 4;
 
-/** Counts turns: on all runtimes as fast as `queueMicrotask`, or faster. */
+/** A resolved promise. Its `then` counts turns as fast as `queueMicrotask`, or faster. */
 const SETTLED = Promise.resolve();
 
 /** A wait that may end within a few turns. */
@@ -72,7 +72,7 @@ export function within<T>(
       disarm?.();
       settle(value);
     };
-    // A host in JavaScript may have returned another value.
+    // A host in JavaScript may pass a value that is not a promise.
     Promise.resolve(promise).then(end(resolve), end(reject));
     watchLater({
       waitsFor: () => !isOver,

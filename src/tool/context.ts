@@ -7,7 +7,7 @@ export interface Services {
   readonly [name: string]: unknown;
 }
 
-/** The transaction that a call runs in. The transaction manager decides what else it has. */
+/** The transaction that a call runs in. The transaction manager may add fields. */
 export interface Transaction {
   /** Names the transaction in logs. */
   readonly id: string;
@@ -104,10 +104,10 @@ export interface ToolContext<
   ask<Content = unknown>(key: string, question: QuestionFields): Promise<Answer<Content>>;
   /**
    * Runs work that must not be repeated when the call resumes. Its result, which is JSON, is stored
-   * with the call, and returned when `execute` runs again. An error is not stored. In a transaction
-   * it is rejected, because the work there is rolled back when the call is suspended.
+   * with the call, and returned when `execute` runs again. An error is not stored. A step in a
+   * transaction is rejected, because suspending the call would roll back its work.
    *
-   * @param key The key of the step, with the same rule as a question's.
+   * @param key The key of the step, under the same rule as the key of a question.
    * @returns A copy of the result.
    */
   step<Result>(key: string, work: () => Result | Promise<Result>): Promise<Result>;

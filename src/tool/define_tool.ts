@@ -118,7 +118,7 @@ export function makeTool(definition: ToolDefinition | Tool): Tool {
       `its id must be "${id}" (its namespace and name), not ${describe(fields.id)}`,
     );
   }
-  // A tool of another copy of plue has both.
+  // A tool of another copy of plue has both fields.
   if (fields.roles && allowedRoles && `${fields.roles}` !== `${allowedRoles}`) {
     fail(action, "its roles and its allowedRoles differ: give one of them");
   }
@@ -156,8 +156,8 @@ export function makeTool(definition: ToolDefinition | Tool): Tool {
 }
 
 /**
- * Freezes a tool, and records that plue created it. Its `allowedRoles` is not an own property, so
- * that a definition that is spread from it has its roles once.
+ * Freezes a tool, and records that plue created it. `allowedRoles` is not an own property, so that
+ * `{ ...tool }` contains the roles only once.
  */
 function adopt(tool: MadeTool): Tool {
   made.add(Object.defineProperty(tool, "allowedRoles", { value: tool.roles }));
@@ -182,10 +182,10 @@ function describedBy(
 function refuseOtherMethods(action: string, definition: object): void {
   const methods: string[] = [];
   let owner = Object.getPrototypeOf(definition);
-  // The last prototype has the methods of every object.
+  // Skips the last prototype, which has the methods of every object.
   for (let next; owner && (next = Object.getPrototypeOf(owner)); owner = next) {
     for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(owner))) {
-      // Also not `constructor`, `toString` and `valueOf`, which every object has.
+      // Also ignores `constructor`, `toString` and `valueOf`, which every object has.
       const isOther = !(name in FIELDS) && name !== "toJSON";
       if (typeof value === "function" && isOther) methods.push(name);
     }
@@ -308,7 +308,7 @@ const FIELDS = {
   namespace: anyValue,
   aliases: eachOnce('ids, each "name" or "namespace:name"', isToolId),
   title: checkText,
-  // It is required, so `makeTool` checks it.
+  // `makeTool` checks it, because it is required.
   description: anyValue as Check<ToolDefinition["description"]>,
   version: createCheck(
     'a semantic version such as "1.2.0"',
@@ -343,7 +343,7 @@ const FIELDS = {
   idempotent: checkFlag,
   execution: oneOf<ToolExecution>(["sync", "task", "either"]),
   config: checkConfig,
-  // No model sees it, so a library's schema need not have JSON Schema.
+  // A library's schema need not convert to JSON Schema, because no model receives it.
   context: (action, value, place): Tool["context"] =>
     keepStandard(action, value) ?? checkConfig(action, value, place),
   meta: dataOf("an object", isObject),
@@ -386,7 +386,7 @@ const BLANK = {
  * Names for `execute` in the specifications and other libraries: `executeAsync`, `run`, `handler`.
  */
 const EXECUTE_NAME = /^(exec|run|call|invoke|handle|func|fn)/i;
-/** Their names for the schemas: `inputSchema`, `output_schema`. */
+/** Names for the schemas there: `inputSchema`, `output_schema`. */
 const SCHEMA_NAME = /^(?:(in)|out)put_?schema$/i;
 
 const HINT: FieldHint = (field) => {

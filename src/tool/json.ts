@@ -40,7 +40,7 @@ export function defined<Members extends object>(
   members: Members,
 ): { [Key in keyof Members]?: Exclude<Members[Key], undefined> } {
   const entries = Object.entries(members).filter(([, value]) => value !== undefined);
-  // The type omits the same members.
+  // No value is `undefined`, so the return type is right.
   return Object.fromEntries(entries) as { [Key in keyof Members]?: never };
 }
 
@@ -97,7 +97,7 @@ export const STOPPED: unique symbol = Symbol();
 
 export interface JsonReaderOptions {
   readonly maxValues?: number;
-  /** The maximum size of its JSON, in bytes. Reading stops as soon as the value exceeds it. */
+  /** The maximum size of the JSON, in bytes. Reading stops as soon as the value exceeds it. */
   readonly maxBytes?: number;
   /** Calls `toJSON`, as `JSON.stringify` does. */
   readonly standIns?: boolean;
@@ -114,14 +114,14 @@ export class JsonReader {
   what: string | undefined;
   readonly #options: JsonReaderOptions;
   #values = 0;
-  /** The path to it, innermost step first. */
+  /** The path to that value, innermost step first. */
   readonly #steps: (string | number)[] = [];
 
   constructor(options: JsonReaderOptions) {
     this.#options = options;
   }
 
-  /** The JSON Pointer at which it stopped. */
+  /** The JSON Pointer of the value at which reading stopped. */
   get pointer(): string {
     return clip(this.#steps.toReversed().map(pointerStep).join(""), 200);
   }
@@ -187,7 +187,7 @@ export class JsonReader {
   }
 }
 
-/** Returns true if it has no prototype, or the Object prototype of any realm. */
+/** Returns true if the object has no prototype, or the Object prototype of any realm. */
 export function isPlain(object: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(object);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
@@ -204,9 +204,9 @@ const OPTIONS = { maxValues: 1_000_000, freezeTo: Infinity };
 const copies = new WeakSet<object>();
 
 /**
- * Copies JSON and freezes the copy deeply. A result is returned unchanged, so that a tool that is
- * made from another one has the same schemas, which are compiled once. Throws a `TypeError` with
- * the JSON Pointer of a part that is not JSON.
+ * Copies JSON and freezes the copy deeply. A copy of this function is returned unchanged, so that
+ * tools that are made from one tool share its schemas, which are compiled once. Throws a
+ * `TypeError` with the JSON Pointer of a part that is not JSON.
  */
 export function copyJson<T>(value: T, what: string): T {
   if (copies.has(value as object)) return value;

@@ -127,7 +127,7 @@ export interface QuestionFields {
   readonly url?: string | undefined;
 }
 
-/** A question in the form that is sent to the caller. JSON. */
+/** A question as JSON, in the form that is sent to the caller. */
 export interface Question extends QuestionFields {
   /** Identifies the question in its call. The answer has the same key. */
   readonly key: string;
@@ -139,8 +139,8 @@ export interface Question extends QuestionFields {
 }
 
 /**
- * Returns a question of another process as a question of the tool that calls it. The arguments there
- * are a part of the message if hooks have changed them: the person would see those of the tool only.
+ * Returns a question of another process as a question of the tool that calls it. If hooks there
+ * have changed the arguments, the message contains them for the person to see.
  */
 export function forwardedQuestion(
   { kind, message, schema, url, issues = [], arguments: args }: Question,
@@ -179,9 +179,9 @@ export interface ToolCallError {
   /** After a timeout or an abort: true if the tool stopped within the grace period. */
   readonly acknowledged?: boolean;
   /**
-   * Whether the tool ran: not at all, or at least in part. `unknown` where it still runs although its
-   * call has ended, or where the answer of another process was lost: that is `retryable` only for an
-   * idempotent tool, and stored for its idempotency key. Every failure of a dispatcher has it.
+   * Whether the tool ran, at least in part. `unknown` if it still runs although its call has ended,
+   * or if another process's answer was lost: such a failure is `retryable` only for an idempotent
+   * tool, and is stored for its idempotency key. A dispatcher always sets this field.
    */
   readonly ran?: ToolRun;
 }
@@ -401,8 +401,8 @@ export type ContentBlock = TextBlock | MediaBlock | ResourceBlock | ResourceLink
 /** The other fields of a result with blocks. */
 export interface ContentOptions {
   /**
-   * The same as a value. The `returns` schema of the tool is about it; programs and the output of
-   * typed targets get it.
+   * The same content as a value, for programs and typed targets. The tool's `returns` schema
+   * describes this value.
    */
   readonly structuredContent?: unknown;
   /** For the application, such as an id or a path. No model gets it. JSON. */

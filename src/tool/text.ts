@@ -10,8 +10,8 @@ export function clip(text: string, length: number = MAX_QUOTED): string {
 }
 
 /**
- * Runs of combining marks, with two Japanese ones that are letters until decomposed, and the stretch
- * of Arabic, which a search removes from between them.
+ * Runs of combining marks. Two Japanese marks are letters until they are decomposed, and a search
+ * removes the Arabic stretch (tatweel) from between marks, so both count as marks.
  */
 const MARKS = /[\p{M}\uff9e\uff9f\u0640]+/gu;
 const MAX_MARKS = 30;
@@ -37,7 +37,7 @@ const STRAY =
  * `length` characters, so that people and models see the same text.
  */
 export function cleanText(text: string, length: number): string {
-  // Looking through more would take time and add nothing.
+  // Cleaning more of the text would take time, and the result is cut anyway.
   const part = clip(text, 4 * length);
   return clip(part.replace(CONTROLS, "").replace(INVISIBLE, "").replace(STRAY, ""), length);
 }

@@ -67,7 +67,7 @@ export interface ViewedTool {
   toViewIssue(issue: Issue): Issue;
 }
 
-/** The fields that a tool has in the form in which its author may give them. */
+/** The fields that are the same in a tool and in its definition. */
 export interface ToolTraits {
   /**
    * Earlier ids, `name` or `namespace:name`, accepted in calls and never listed. In a registry no

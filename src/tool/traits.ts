@@ -99,7 +99,7 @@ export function misspeltCategory(name: string): KnownToolCategory | undefined {
   return KNOWN_CATEGORIES.find((known) => known === plain && known !== name);
 }
 
-/** Checks a category. A context that removes `terminal` would keep a tool of `Terminal`. */
+/** Checks a category. Rejects other spellings: removing `terminal` would keep `Terminal`. */
 export const checkCategory: Check<string> = (action, value, place) => {
   const name = checkWord(action, value, place);
   const known = misspeltCategory(name);

@@ -107,7 +107,7 @@ describe("plue --nats", () => {
       assertMatch(rowsOf(now).at(-1)?.detail ?? "", /^"\w+": 1 tool \(version\); its clock is \d/);
       const other = await doctor(server.url, "another-secret-of-16");
       assertEquals([other.code, statesOf(other).at(-1)], [1, "nats workers broken"]);
-      assertStringIncludes(other.stdout, "have all processes the same PLUE_NATS_SECRET, ");
+      assertStringIncludes(other.stdout, "do all processes have the same PLUE_NATS_SECRET, ");
       await files.write("tools.mjs", tools(2));
       for (let answer: unknown = 1; answer !== 2;) {
         const { ok, content } = await call(edge.url, "version");

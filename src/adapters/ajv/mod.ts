@@ -36,8 +36,8 @@ import {
 import { clip, type Issue, type JsonSchema, type JsonSchemaObject } from "../../tool/mod.ts";
 
 /**
- * Ajv instances keep parts of every schema they compiled. So one is replaced after this many, and
- * its memory is freed with the validators that it made.
+ * An Ajv instance keeps parts of every schema that it has compiled. So it is replaced after this
+ * number of schemas, and its memory is freed together with its validators.
  */
 const SCHEMAS_PER_INSTANCE = 500;
 const MAX_MESSAGE = 200;
@@ -84,7 +84,7 @@ interface Instance {
  * ```
  */
 export function ajvEngine(options: AjvEngineOptions = {}): SchemaEngine {
-  // Lazily: making an instance takes milliseconds. One with protections, and one without.
+  // The instances with and without protections. Making one takes milliseconds.
   const instances = new Map<Hardening | undefined, Instance>();
   return withSchemaCheck({
     name: "ajv",
@@ -190,8 +190,8 @@ function compile(instance: Instance, schema: JsonSchema, dialect: Dialect): Sche
 }
 
 /**
- * Names by pattern, in place, the properties that are called as something that every object
- * inherits: Ajv passes over `__proto__`. With patterns it looks at what the object itself has.
+ * Rewrites properties whose names every object inherits as patterns, in place: Ajv ignores
+ * `__proto__`, and with patterns it checks only an object's own properties.
  */
 function nameByPattern(form: NormalizedSchema): NormalizedSchema {
   rename(form.schema);

@@ -136,7 +136,7 @@ async function makeTools(secrets: readonly Uint8Array<ArrayBuffer>[]): Promise<T
 
 async function loadJose(): Promise<Jose> {
   try {
-    // Parts, because bundlers keep all of a package that is loaded as a whole.
+    // In parts, because bundlers keep all of a package that is loaded as a whole.
     const [{ CompactEncrypt }, { compactDecrypt }, { decodeProtectedHeader }] = await Promise.all([
       import("jose/jwe/compact/encrypt"),
       import("jose/jwe/compact/decrypt"),

@@ -179,7 +179,7 @@ export function createToolHandler(
   }
   app.notFound((c) => routes.answerNone(c.req.raw));
   app.onError((error, c) => server.open(c.req.raw, () => server.problemOf(error)));
-  // Hono takes a sixth of the time of a call. It serves other routes, and apps that mount this one.
+  // Hono takes a sixth of a call's time, so it serves only other routes, and apps that mount this.
   app.fetch = routes.fetchWith(app.fetch);
   return app;
 }

@@ -139,7 +139,7 @@ async function showTask(request: ToolRequest): Promise<Response> {
     : json(task);
 }
 
-/** The stream of a task's states. It ends with the caller's token, and when its tool is hidden. */
+/** The stream of a task's states. It ends when the caller's token expires or the tool is hidden. */
 function followTask(request: ToolRequest, tasks: CallTasks, { id }: TaskState): Response {
   const { caller: { principal, expiresAt } } = request;
   return followingResponse(request, () => {
@@ -173,8 +173,8 @@ async function cancelTask(request: ToolRequest): Promise<Response> {
 }
 
 /**
- * Lists the caller's tasks, the newest first. Callers without a principal share one, so their list is
- * empty: only its id protects a task.
+ * Lists the caller's tasks, the newest first. Callers without a principal share one, so their list
+ * is empty: only the id of a task protects it.
  */
 async function listTasks(request: ToolRequest): Promise<Response> {
   const { raw, server: { tasks }, caller: { principal } } = request;

@@ -82,7 +82,7 @@ export function eventStream(source: FrameSource, options: EventStreamOptions): E
     try {
       controller?.close();
     } catch {
-      // The reader has closed it.
+      // The reader has closed the stream.
     }
   }
 
@@ -122,7 +122,7 @@ export function eventStream(source: FrameSource, options: EventStreamOptions): E
 /** Returns a copy of a response, which reports when its body has been read or its reader has left. */
 export function untilRead(response: Response): EventStream {
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
-  // It rejects when the reader leaves, and the producer of the body is cancelled.
+  // `pipeTo` rejects when the reader leaves, and the producer of the body is cancelled.
   const ended = response.body?.pipeTo(writable).catch(() => {}) ?? Promise.resolve();
   return { response: new Response(readable, response), ended };
 }

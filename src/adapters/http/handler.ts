@@ -259,7 +259,7 @@ function decoded(param: string): string {
   }
 }
 
-/** The response to HEAD: the length of the body of GET. The runtime would send the length 0. */
+/** The response to HEAD, with the length of GET's body: the runtime would send the length 0. */
 async function headOf(answer: Response | Promise<Response>): Promise<Response> {
   const response = await answer;
   if (response.body === null) return response;

@@ -219,7 +219,7 @@ type KeyFinder = (
 
 function keyFinder({ keys, jwksUrl, secret }: JwtAuthOptions): KeyFinder {
   if ([keys, jwksUrl, secret].filter((one) => one !== undefined).length !== 1) {
-    refuse("one of keys, jwksUrl and secret is wanted");
+    refuse("set exactly one of keys, jwksUrl and secret");
   }
   if (secret !== undefined) {
     if (secret.length < 32) refuse("the secret must have 32 characters or more");

@@ -236,7 +236,7 @@ async function searchPage(
   const start = Number(cursor === undefined ? 0 : readCursor(cursor, "offset"));
   if (!(start < MAX_OFFSET)) throw badCursor();
   const end = start + limit;
-  // One more than the page shows if there is a next one.
+  // One tool more than the page shows means that there is a next page.
   const found = await searchToolsetAsync(toolset, search, { limit: end + 1, minScore });
   return pageOf({
     tools: found.slice(start, end).map(describeTool),

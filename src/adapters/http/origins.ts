@@ -112,7 +112,7 @@ export function allowCrossOrigin(): (
 ) => Cors {
   return ({ allowedOrigins }) => {
     if (allowedOrigins.length === 0) {
-      fail("serve other origins (cors)", "it needs the origins in allowedOrigins");
+      fail("serve other origins (cors)", "set allowedOrigins to these origins");
     }
     const allowed = new Set(allowedOrigins);
     return {

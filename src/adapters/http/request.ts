@@ -441,7 +441,7 @@ export class ToolRequest {
   /**
    * Counts the further calls of a request; the first was counted at admission.
    *
-   * @returns The response if they are too many: then none may run.
+   * @returns The response if there are too many: then none must run.
    */
   charge(calls: number): Promise<Response | undefined> {
     return this.server.charge(this.caller, this.raw, calls, this.headers);
@@ -496,7 +496,7 @@ export class ToolRequest {
     try {
       context = this.#context.executionCtx;
     } catch {
-      // Hono throws if the runtime has none. Work continues there by itself.
+      // Hono throws if the runtime has no context. Work continues there by itself.
       return;
     }
     if (hasWaitUntil(context)) context.waitUntil(typeof work === "function" ? work() : work);

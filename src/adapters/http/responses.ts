@@ -25,16 +25,16 @@ const JSON_HEADERS = { ...JSON_TYPE, ...UNCACHED_HEADERS };
 const FURTHER_HEADERS: readonly Header[] = Object.entries(UNCACHED_HEADERS);
 
 /**
- * Of a response in JSON that is not to be cached. Bun copies a Headers object in half the time that
- * it takes to read a plain one; the server of Hono for Node is fast with plain objects only. Deno
- * creates a response with a content type in 0.1 µs, and one with further headers in 5 µs.
+ * The options of a JSON response that must not be cached. Bun copies a Headers object in half the
+ * time that it takes to read a plain one; Hono's server for Node is fast with plain objects only.
+ * Deno creates a response with a content type in 0.1 µs, and with more headers in 5 µs.
  */
 const JSON_INIT: ResponseInit = Object.freeze({
   headers: IS_DENO ? JSON_TYPE : IS_BUN ? new Headers(JSON_HEADERS) : JSON_HEADERS,
 });
 
 /**
- * A response in JSON that is not to be cached.
+ * A response in JSON that must not be cached.
  *
  * @param text The value as JSON, for callers that have it.
  */

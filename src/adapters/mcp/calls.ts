@@ -162,7 +162,7 @@ function answerOf(
   if (result.ok) return write(list, call, result);
   if (isSuspended(result)) return questions.inputRequired(result);
   const { code, message } = result.error;
-  // The model corrects the name that it gave to a bridge.
+  // The model can correct a wrong name in a call of a bridge.
   if (code === "unknown_tool" && !viaBridge) throw unknownTool(call.wireName);
   if (code === "ticket_refused") {
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, message, REFUSED_STATE);

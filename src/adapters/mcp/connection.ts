@@ -28,7 +28,7 @@ export interface ClientOpener {
   readonly isOwn: boolean;
   /** Returns the error to report: it names the server, and contains no secrets. */
   describe(error: unknown): unknown;
-  /** Rejects immediately when the signal aborts, and ends what it has begun. */
+  /** Rejects immediately when the signal aborts, and closes what it has opened. */
   open(signal: AbortSignal): Promise<Client>;
 }
 
@@ -280,7 +280,7 @@ async function sendCall(
       mayHaveRun ||= kind === "lost";
       const isComing = connection.lose(client);
       if (isComing && kind === "not sent") continue;
-      // A server with an unknown session has not run the call.
+      // A server that does not know the session has not run the call.
       if (isComing && isFirst && (kind === "unknown session" || isRepeatable)) continue;
       return ToolResult.error(
         "unavailable",

@@ -131,8 +131,8 @@ export function answerPlainList(
 }
 
 /**
- * The last response with each list, and its text up to the id. To write 1,000 tools takes 30 times as long
- * as to send the text; to join text and id, as long as to send it (Bun, `bench/http.bench.ts`).
+ * The last response with each list, and its text up to the id. Writing 1,000 tools takes 30 times
+ * as long as sending the text; joining text and id, as long as that (Bun, `bench/http.bench.ts`).
  */
 const listAnswers = new WeakMap<
   McpToolList,

@@ -291,7 +291,7 @@ function nameOfUrl(url: URL, headers: Iterable<readonly [string, string]>): Serv
   };
 }
 
-/** Longest first, so that no part of one is left. */
+/** Longest first, so that no part of a secret is left. */
 function secretsOf(values: readonly string[]): readonly string[] {
   return values.filter((value) => value.length >= MIN_SECRET).sort((a, b) => b.length - a.length);
 }

@@ -158,9 +158,9 @@ export class CallQuestions {
   }
 
   /**
-   * Returns the suspended call that the request continues, if it continues one. Answers to other keys
-   * are ignored, as the protocol requires: the dispatcher would reject them. The ticket also contains the
-   * keys, and is authentic.
+   * Returns the suspended call that the request continues, if any. Answers to questions that were
+   * not asked are dropped, as MCP requires: the dispatcher would reject them. The ticket is
+   * authenticated, and contains the keys too.
    */
   continuation(): Continuation | undefined {
     const { state, responses = {} } = this.#input;

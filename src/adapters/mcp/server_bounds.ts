@@ -10,14 +10,14 @@ const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 60_000;
 
 /**
- * Delays work that a server can cause: it runs immediately after a quiet time, at most once a second, and
- * after increasing delays if it is caused more often.
+ * Limits how often a server can cause work. After a quiet time the work runs at once. Each time
+ * that it is caused again during the delay, the delay doubles.
  */
 export class Pace {
   #lastAt = -Infinity;
   #waitMs = FIRST_WAIT_MS;
 
-  /** Returns the delay before the work, in milliseconds. The work counts as done then. */
+  /** Returns the delay before the work, in milliseconds. The work then counts as done. */
   next(now: number = systemClock.now()): number {
     const rest = this.#lastAt + this.#waitMs - now;
     if (rest > 0) this.#waitMs = Math.min(this.#waitMs * 2, LONGEST_WAIT_MS);

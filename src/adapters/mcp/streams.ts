@@ -1,6 +1,6 @@
 /**
- * Streams slow responses. Comments in a stream keep the connection open, and detect a disconnected
- * client: Workers detect it on writes only.
+ * Streams slow responses, at the pace of the client. Comments in a stream keep the connection open,
+ * and detect a disconnected client: Workers detect it on writes only.
  */
 
 import { watchLater } from "../../tool/mod.ts";

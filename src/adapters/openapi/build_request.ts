@@ -78,7 +78,7 @@ interface EncodedBody {
 /**
  * Builds the request of a call.
  *
- * @throws {UnsendableArgument} If an argument cannot be sent where it has to go.
+ * @throws {UnsendableArgument} If an argument cannot be sent in its location.
  */
 export function buildRequest(
   operation: HttpOperation,

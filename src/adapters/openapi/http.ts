@@ -61,7 +61,7 @@ export async function callOperation(
     if (!(cause instanceof UnsendableArgument)) throw cause;
     const { key, expected, message } = cause;
     return ToolResult.error("invalid_arguments", `Cannot send the arguments: ${message}`, {
-      // Without a key it is about all arguments.
+      // Without a key, the issue is about all arguments.
       issues: [{ path: key === "" ? "" : pointerStep(key), keyword: "custom", expected, message }],
       ran: "no",
     });

@@ -149,7 +149,7 @@ export function importOpenApi(
 /** The session checks the options that all sources share. */
 const CHECKS = {
   fetch: checkFunction,
-  // The message does not repeat it: it may hold a password.
+  // The message does not repeat the address, which may contain a password.
   baseUrl: (action: string, value: unknown, name: string) =>
     typeof value === "string" && baseAddress(value) !== undefined ? value : fail(
       action,
@@ -420,13 +420,13 @@ function serverOf(
   const trusted = common.address === undefined ? undefined : new URL(common.address).origin;
   const { origin } = new URL(server.address);
   if (origin !== trusted) {
-    const message = "where credentials do not go: it is left out";
-    warn(path, "servers", `Its own server is at "${clip(origin)}", ${message}`);
+    const why = "is ignored, because credentials go only to the document's server";
+    warn(path, "servers", `The operation's own server "${clip(origin)}" ${why}`);
     return common;
   }
   if (!warned.has(origin)) {
     warned.add(origin);
-    const why = "because the document says so: give baseUrl to decide it";
+    const why = "which the document chose: set baseUrl to choose the host";
     session.warn(undefined, "/servers", "authorize", `Credentials go to "${clip(origin)}", ${why}`);
   }
   return server;

@@ -74,7 +74,7 @@ export interface ReadBody {
   readonly binding: BodyBinding | undefined;
   /** The schema of all arguments, if the body is all of them. */
   readonly whole?: ReadSchema & { readonly schema: JsonSchemaObject };
-  /** Otherwise the properties that it adds to the arguments. */
+  /** Otherwise, the properties that the body adds to the arguments. */
   readonly properties: ReadonlyMap<string, unknown>;
   readonly required: Iterable<string>;
   readonly refs: ReadonlySet<string>;

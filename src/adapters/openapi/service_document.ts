@@ -378,7 +378,7 @@ const OPERATIONS: readonly Operation[] = [
   }, { parameters: FILTERS }],
   ["/explain", "get", "explainTools", "Whether the caller sees each tool, and why not", {
     "200": json(
-      "The explanations, without steps; of hidden tools, roles and scopes only where allowed.",
+      "The explanations. Only callers with `explain` get hidden tools, roles and scopes.",
       object({ roles: listOf(TEXT), scopes: listOf(TEXT), tools: LIST }),
     ),
   }, { parameters: FILTERS }],

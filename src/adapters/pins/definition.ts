@@ -188,13 +188,15 @@ function gradeOf(keyword: string, before: unknown, after: unknown): PinGrade {
     const isLess = effect === "upper" ? after < before : effect === "lower" && after > before;
     return isLess ? "narrowed" : "widened";
   }
-  if (keyword === "required" || keyword === "allOf") return isPart(before, after);
-  if (keyword === "enum" || keyword === "type" || keyword === "anyOf") return isPart(after, before);
+  if (keyword === "required" || keyword === "allOf") return gradePart(before, after);
+  if (keyword === "enum" || keyword === "type" || keyword === "anyOf") {
+    return gradePart(after, before);
+  }
   return "widened";
 }
 
-/** Returns `narrowed` if one list contains every item of the other. */
-function isPart(part: unknown, whole: unknown): PinGrade {
+/** Returns `narrowed` if `whole` contains every item of `part`, and `widened` otherwise. */
+function gradePart(part: unknown, whole: unknown): PinGrade {
   const items = new Set(listOf(whole).map((item) => canonicalJson(item)));
   return listOf(part).every((item) => items.has(canonicalJson(item))) ? "narrowed" : "widened";
 }

@@ -34,7 +34,7 @@ export interface CallLimit {
   readonly of?: "all" | "tool" | "same" | undefined;
   /**
    * The maximum number of calls. Calls with invalid arguments count, too. A suspended call counts
-   * once, at its start, so use tickets with a store: without one they may be used repeatedly.
+   * once, at its start, so use tickets with a store: others can be used repeatedly.
    */
   readonly limit: number;
   /** The ids of the counted tools. By default all. */
@@ -50,9 +50,9 @@ export interface CallLimitOptions {
    */
   readonly windowMs?: number | undefined;
   /**
-   * Stores the counts: `storedRateLimits(store)` of `@plue/tools/hono` where several processes count
-   * together. By default, 10,000 counts in this process. Beyond them, the oldest count of a principal
-   * that exceeds its quota is evicted, first one that is below its limit.
+   * Stores the counts: `storedRateLimits(store)` of `@plue/tools/hono` where several processes
+   * count together. By default, 10,000 counts in this process. Beyond them, the oldest count of a
+   * principal that exceeds its quota is evicted, preferably one below its limit.
    */
   readonly store?: RateLimitStore | undefined;
 }

@@ -1,5 +1,5 @@
 /**
- * Layers that keep calls going when something fails, and keep models from going in circles.
+ * Layers that retry, cache and stop calls, and limit the calls that a model repeats.
  *
  * @module
  */

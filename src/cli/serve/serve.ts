@@ -67,7 +67,7 @@ export async function serve(
   await using edge = isEdge ? await service?.openEdge(loaded.registry, nats, log) : undefined;
   using state = await openState(flags.state, edge?.state ?? loaded.state, terminal);
   const { maxRisk, role } = settings;
-  // A worker offers these. The edges check the roles and scopes of callers.
+  // A worker offers these tools. The edges check the roles and scopes of callers.
   const offered = { ...selectionOf(flags), maxRisk, role, ...withinSelection(loaded) };
   const selection = { ...offered, role: role ?? null, scopes: offered.scopes ?? [] };
   await recover(loaded, selection, terminal);
@@ -171,8 +171,8 @@ function accessOf(
       ...dispatch,
     }),
     onError: log,
-    // Without a token only loopback is served (the settings see to it), and the handler checks Host
-    // and Origin, so that no web page can call. With one, the token is the check, under any name.
+    // Without a token only loopback is served (by the settings), and the handler checks Host and
+    // Origin, so that no web page can call. With one, the token is the check, under any name.
     ...(isRemote
       ? {
         authorize: withFailuresLimited(
@@ -193,11 +193,11 @@ function logText(error: unknown): string {
   return cleanText(text ?? describeThrown(error), 20_000);
 }
 
-/** Returns a policy that keeps the tools that the module lets anyone have. */
+/** Returns a policy that keeps the tools that the module makes public. */
 function withinSelection({ registry, selection }: LoadedTools): Pick<Selection, "policies"> {
   if (Object.keys(selection).length === 0) return {};
   let selected: Toolset | undefined;
-  // Once for the tools of a request: the module's own policies see every tool each time.
+  // Selected once for the tools of a request: the module's own policies check every tool each time.
   const toolset = (): Toolset => {
     if (selected !== undefined) return selected;
     queueMicrotask(() => selected = undefined);

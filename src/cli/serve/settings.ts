@@ -214,7 +214,7 @@ async function listenOnNode(
         });
         return fetch(request, env);
       },
-      // Slow clients are disconnected, in milliseconds.
+      // The timeouts for slow clients, in milliseconds.
       serverOptions: {
         headersTimeout: 10_000,
         requestTimeout: 40_000,

@@ -71,7 +71,7 @@ export async function openState(
     logins: shared?.logins ?? storedRateLimits(store),
     recover(dispatcher, signal) {
       const look = (): Promise<unknown> => tasks.recover(dispatcher());
-      // One of the processes that share a store is enough.
+      // Only one of the processes that share a store needs to search.
       const lookInTurn = async (): Promise<void> => {
         const expiresAt = Date.now() + RECOVER_MS;
         const turn = await store.create(RECOVER_TURN, new Uint8Array(), { expiresAt });

@@ -42,7 +42,7 @@ export async function serveStdio(
     const work = connection.take(line);
     running.add(work);
     void work.finally(() => running.delete(work));
-    // Later messages need the session that it begins.
+    // Later messages need the session that this message begins.
     if (connection.isBeginning) await work;
   }
   // Pending requests are answered, and streams of changes are closed.

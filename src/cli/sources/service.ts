@@ -1,4 +1,4 @@
-/** A plue service as a source: its tools, as its caller sees them, whose calls it runs. */
+/** A plue service as a source: the tools that its caller sees. The service runs their calls. */
 
 import { type EventSourceMessage, EventSourceParserStream } from "eventsource-parser/stream";
 import { boundedText, messagesOf, wasNotSent } from "../../adapters/http/runtime.ts";
@@ -34,7 +34,7 @@ export interface ServiceAddress {
 const PAGE = 1_000;
 const MAX_PAGES = 64;
 
-/** The bound on what a source answers, in bytes: descriptions of large APIs have 40 million. */
+/** The maximum size of a response in bytes: documents of large APIs have 40 million. */
 const MAX_ANSWER = 64 * 1_024 * 1_024;
 
 const ANSWER_MS = 30_000;
@@ -76,7 +76,7 @@ export async function readService(
 /**
  * Fetches a text of at most 64 MiB, within 30 seconds.
  *
- * @param headers Are sent to the origin of the URL, and to no other that it redirects to.
+ * @param headers Are sent to the origin of the URL, but not to another one after a redirect.
  * @throws {CommandError} If nothing answers, or not within these bounds.
  */
 export async function fetchText(
@@ -160,7 +160,7 @@ type Outcome = ToolResult | Waiting;
 
 interface Waiting {
   readonly questions: readonly Question[];
-  /** The place of its answers, below the service. */
+  /** The path for its answers, below the service. */
   readonly path: string;
   readonly ticket?: string;
 }
@@ -174,14 +174,14 @@ async function* callRemotely(
   let task: string | undefined;
   context.defer(async () => {
     const reason: unknown = context.signal.reason;
-    // The call waits for an answer here, and so does its task there.
+    // Both this call and its task in the service wait for an answer.
     const goesOn = isObject(reason) && reason["code"] === "input_required";
     if (task !== undefined && !goesOn) await send(service, task, { method: "DELETE" });
   });
   let path = `/tools/${encodeURIComponent(id)}/execute`;
   let body: unknown = { arguments: params, callId: context.callId };
   for (let round = 1;; round++) {
-    // If the call here waits and comes back, the call there must not begin again.
+    // If this call is suspended and resumed, the service's call must not begin again.
     let begins = false;
     await context.step(`begun.${round}`, () => begins = true);
     let asked: Waiting | null = null;
@@ -313,7 +313,7 @@ async function refusal(response: Response): Promise<ToolResult> {
   const text = await boundedText(response.body, MAX_PROBLEM).catch(() => undefined);
   const problem = parsedJson(text ?? "");
   const { code, detail, ran } = isObject(problem) ? problem : {};
-  // A gateway that lost the service's answer has no code.
+  // The response of a gateway that lost the service's answer has no code.
   const otherwise = response.status < 500 || isFailureCode(code) ? "no" : "unknown";
   return ToolResult.error(
     isFailureCode(code) ? code : "unavailable",

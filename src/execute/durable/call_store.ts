@@ -38,7 +38,7 @@ export interface StoreOptions {
  *
  * Contract (`test/contract/call_store_contract.ts` checks it):
  * - A key is words of letters, digits, `_` and `-`, joined by `.`, of at most
- *   {@linkcode MAX_STORE_KEY} characters: `ticket.bob.17`. The second word says whose it is.
+ *   {@linkcode MAX_STORE_KEY} characters: `ticket.bob.17`. The second word names the owner.
  * - A value has at most {@linkcode MAX_STORED_BYTES} bytes. Neither side sees changes that the other
  *   makes to the array later.
  * - `create`, `update` and `delete` are atomic: of several concurrent ones for one revision, one

@@ -20,7 +20,7 @@ interface Entry extends StoredValue {
   readonly weight: number;
 }
 
-/** The shortest time between two looks at all entries, in milliseconds. */
+/** The minimum time between two scans of all entries, in milliseconds. */
 const SWEEP_MS = 1_000;
 
 /**
@@ -50,7 +50,7 @@ export function memoryCallStore(options: StoreLimits = {}): CallStore {
   const entries = new Map<string, Entry>();
   const quotas = new Quotas<string>(maxBytes, maxOwnerBytes);
   let revisions = 0;
-  /** All entries are looked at then. */
+  /** The time of the next scan of all entries. */
   let nextExpiry = Infinity;
 
   function forget(key: string, { owner, weight }: Entry): void {
@@ -65,7 +65,7 @@ export function memoryCallStore(options: StoreLimits = {}): CallStore {
     for (const [key, entry] of entries) {
       const { expiresAt = Infinity } = entry;
       if (expiresAt <= now) forget(key, entry);
-      // Entries that expire one after the other are not all looked at for each of them.
+      // Not sooner, or entries that expire one after the other would cause a scan each.
       else if (expiresAt < nextExpiry) nextExpiry = Math.max(expiresAt, now + SWEEP_MS);
     }
   }

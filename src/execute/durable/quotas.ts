@@ -1,5 +1,6 @@
 /**
- * Quotas of principals: amounts that a process counts, or that it measures in a store of several processes.
+ * Quotas per principal. `Quotas` counts the usage in this process. `MeasuredQuotas` measures it
+ * from time to time, in a store that several processes share.
  */
 
 import type { RegistryClock } from "../../tool/mod.ts";

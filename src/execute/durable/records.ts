@@ -52,7 +52,7 @@ export class StoredRecords<R> {
   }
 
   /**
-   * Changes a record, again if another process has changed it meanwhile.
+   * Changes a record. Tries again if another process has changed it meanwhile.
    *
    * @param change Returns the new record, or `undefined` to leave the store unchanged.
    * @param isNew True if the store probably has no record yet: then it is not read first.
@@ -150,7 +150,7 @@ export class Lease<R extends LeasedRecord> {
    * Renews the lease until {@linkcode end} is called.
    *
    * @param lost Is called if another process has taken the lease, or has ended the record.
-   * @param log Receives errors of the store, which may pass before the lease ends.
+   * @param log Receives errors of the store, which may be temporary.
    * @param renewing Is called before each renewal.
    */
   renew(lost: () => void, log: (error: unknown) => void, renewing?: () => void): void {
@@ -244,15 +244,15 @@ export function definitionDigest(tool: Tool): Promise<string> {
   return digest;
 }
 
-/** Stands for a principal in the keys of a store. */
+/** Returns the text that stands for a principal in the keys of a store. */
 export function ownerDigest(principal: string | undefined): Promise<string> {
   return digestOf(JSON.stringify(principal ?? null));
 }
 
 /**
  * The digest of a host's context, so that a result or an approval for one tenant does not count for
- * another; `undefined` for no context. Of a context that is not JSON only the members count that are:
- * others, such as a database, have nothing to compare.
+ * another; `undefined` for no context. If a context is not JSON, only its members that are JSON
+ * count: others, such as a database, cannot be compared.
  */
 export async function contextDigest(context: unknown): Promise<string | undefined> {
   if (context === undefined) return undefined;

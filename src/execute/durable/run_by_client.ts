@@ -17,7 +17,7 @@ const KEY = "client";
 export interface RunByClientOptions {
   /** The schema of the result: the `returns` of the tool. By default any JSON or nothing. */
   readonly returns?: JsonSchema;
-  /** Says what is wanted, for people who see the question. */
+  /** The text of the question, for people who see it. */
   readonly message?: string;
 }
 
@@ -31,9 +31,9 @@ const CHECKS = {
  * call waits with a question of the kind `client`, which has the arguments; the content of the
  * answer is the result, and must fit `returns`. Declining fails the call with `denied`.
  *
- * The dispatcher needs `tickets`, or the caller `onQuestion`, as for other questions. A turn has the
- * call in `suspended`, HTTP answers 202, and an MCP client is asked by a form. A result has at most
- * 64 KiB of JSON.
+ * The dispatcher needs `tickets`, or the caller `onQuestion`, as for other questions. A turn lists
+ * the call in `suspended`, HTTP responds with 202, and an MCP client shows a form. A result has at
+ * most 64 KiB of JSON.
  *
  * @example Usage
  * ```ts
@@ -72,7 +72,7 @@ export function runByClient(
   options: RunByClientOptions = {},
   // The schema of the result validates it, so it has the tool's type.
 ): (params: unknown, context: ToolContext<never, never>) => Promise<never> {
-  const { returns, message = "The caller runs this tool, and its result is wanted" } = readFields(
+  const { returns, message = "Run this tool, and answer with its result" } = readFields(
     "let the client run a tool",
     options,
     CHECKS,

@@ -5,7 +5,7 @@ import type { KeptKeys } from "../ports.ts";
 import { type CallStore, checkStore } from "./call_store.ts";
 import { digestOf, type LeasedRecord, LeasedRecords, ownerDigest } from "./records.ts";
 
-/** After this time without a renewal, the process of a call is known to be dead, in milliseconds. */
+/** After this time without a renewal, the process of a call counts as dead, in milliseconds. */
 const LEASE_MS = 30_000;
 
 /** A key whose call is running, or has ended with a result. */
@@ -19,10 +19,9 @@ interface StoredKey extends LeasedRecord {
  * Keeps idempotency keys in a store, for the option `idempotency.kept` of a dispatcher: a call with
  * a key runs once in all processes, even after a restart.
  *
- * A process holds the keys of the calls that it runs, and renews that. When it dies, a call with
- * the same key runs again if the tool is `idempotent`. Other calls do not run again while the key
- * lives: whether the first one took effect is not known. The result states it, and is not
- * retryable.
+ * A process renews a lease on the key of each call that it runs. When it dies, a call with the same
+ * key runs again if the tool is `idempotent`. Other calls do not run again while the key lives,
+ * because the first one may have taken effect. The result states this, and is not retryable.
  *
  * @example Usage
  * ```ts
@@ -65,7 +64,7 @@ export function storedKeys(store: CallStore): KeptKeys {
         if (record?.fingerprint !== fingerprint) return "conflict";
         return record.result ?? (records.isHeld(record) ? RUNS : UNKNOWN);
       }
-      // An error of the store may pass before the lease ends.
+      // An error of the store may be temporary.
       lease.renew(() => {}, noop);
       return async (result, isStored) => {
         await lease.end();

@@ -11,7 +11,7 @@ import type { Claim, Lease, LeasedRecord, LeasedRecords } from "./records.ts";
 export interface RunRecord extends LeasedRecord {
   readonly attempts: number;
   readonly result?: ToolResult;
-  /** Its questions. While it has some, it waits for answers, and not for a process. */
+  /** Its questions. A task with questions waits for answers, not for a process. */
   readonly questions?: unknown;
 }
 
@@ -53,7 +53,7 @@ export class TaskEngine<R extends RunRecord> {
     if (!this.isLost(record) || mayRunAgain) return record;
     const why = idempotent
       ? `${maxAttempts} processes have ended while they ran it`
-      : "its process ended before it did; it may have run";
+      : "its process ended before the call; the tool may have run";
     return end(
       record,
       failure("unavailable", tool, why, { retryable: idempotent, ran: "unknown" }),
@@ -61,7 +61,7 @@ export class TaskEngine<R extends RunRecord> {
   }
 
   /**
-   * Claims a task that no other process runs, unless it has ended.
+   * Claims a task that has not ended and that no other process runs.
    *
    * @param first The record of a task that has none.
    * @returns The lease, if the task was claimed, and the record. `died` is true if the task has ended
@@ -88,8 +88,8 @@ export class TaskEngine<R extends RunRecord> {
   }
 
   /**
-   * Renews a lease until its tool has ended, and stores the result: again after an error, and as a
-   * failure if the store rejects it.
+   * Renews a lease until its tool has ended, and stores the result. Tries again after an error, and
+   * stores a failure if the store rejects the result.
    *
    * @param end Returns the record with the result.
    * @param extend Is called while the task is in this process.
@@ -138,7 +138,7 @@ export class TaskEngine<R extends RunRecord> {
   }
 }
 
-/** The failure of a call whose result cannot be stored. A repetition could run it twice. */
+/** The failure of a call whose result cannot be stored. A repetition could run the tool twice. */
 export function notStored(tool: string, what: string, ran: ToolRun): ToolFailure {
   return failure("unavailable", tool, `its result cannot be stored; ${what}`, { ran });
 }

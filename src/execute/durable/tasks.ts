@@ -55,8 +55,8 @@ export interface CallTasksOptions {
    */
   readonly ttlMs?: number;
   /**
-   * The duration of the lease on a running task, in milliseconds. After it the task's process
-   * counts as dead.
+   * The duration of the lease on a running task, in milliseconds. Without a renewal for this time,
+   * the task's process counts as dead.
    *
    * @default {30_000}
    */
@@ -75,8 +75,8 @@ export interface CallTasksOptions {
    */
   readonly maxRunning?: number;
   /**
-   * Returns the context for a call that `recover` resumes, if its tool declares one, because the
-   * original context is not stored. A call without a context within `leaseMs` fails with
+   * Returns the context of a call that `recover` resumes, because contexts are not stored. Called
+   * only if the tool declares a context. If there is none within `leaseMs`, the call fails with
    * `unavailable`.
    */
   callContext?(call: RecoveredCall): unknown;
@@ -278,7 +278,7 @@ export class CallTasks {
       const task = { ...admitted, owner, id, context, isRepeatable: !isResumed };
       return await this.#hold(task, () => run);
     } catch (error) {
-      // Without a record the call stays what it was.
+      // Without a record the call does not become a task.
       this.#log(error);
       return await run.result;
     }
@@ -303,7 +303,7 @@ export class CallTasks {
     }
   }
 
-  /** Returns the failure of a task that may not run, because too many of its owner's tasks do. */
+  /** Returns the failure `overloaded` if the owner has the maximum number of running tasks. */
   #checkRunning(owner: string, toolId: string): ToolFailure | undefined {
     if (this.#running.exceeded(owner, 1) === undefined) return undefined;
     const count = this.#running.usedBy(owner);
@@ -481,7 +481,7 @@ export class CallTasks {
 
   /**
    * Searches for tasks of processes that died: tasks of idempotent tools are resumed here, the
-   * others have failed. Call it when the program starts, and at intervals.
+   * others fail. Call it when the program starts, and at intervals.
    *
    * @param dispatcher Runs the resumed calls. It has all tools, because the caller was authorized
    * at the start of the call.

@@ -59,7 +59,7 @@ export interface TicketOptions {
    */
   readonly ttlMs?: number;
   /**
-   * Records used tickets, so that each resumes its call once. Without it a ticket may be used
+   * Records used tickets, so that each resumes its call once. Without it a ticket can be used
    * repeatedly during its lifetime.
    */
   readonly store?: CallStore;
@@ -77,8 +77,8 @@ interface TicketContent extends Pick<Resumption, "repaired" | "memory"> {
   readonly context?: string | undefined;
   readonly questions: readonly string[];
   /**
-   * The run that has used the ticket, which may use it again. `null` if nobody may: then the arguments
-   * and answers are deleted.
+   * The run that has used the ticket, and can use it again. `null` if no run can: then the
+   * arguments and answers are deleted.
    */
   readonly usedBy?: unknown;
 }
@@ -86,7 +86,7 @@ interface TicketContent extends Pick<Resumption, "repaired" | "memory"> {
 /** The fields of a resumed call. Any other field is misspelt, and would be ignored. */
 const FIELDS: readonly string[] = ["ticket", "answers", "name", "arguments", "callId"];
 const MAX_CONTENT = 524_288;
-/** Tickets are not longer: sealing makes a third more of the content. */
+/** The maximum length of a ticket: sealing makes the content a third longer. */
 const MAX_TICKET = 750_000;
 /** The maximum lifetime of a ticket: a hundred years. */
 const MAX_TTL_MS = 3_153_600_000_000;
@@ -135,7 +135,7 @@ export function createTickets(sealer: TicketSealer, options: TicketOptions = {})
       const opened = await sealer.open(ticket);
       if (typeof opened === "string") return refused(UNOPENED[opened]);
       const content = parseJson(opened) as TicketContent;
-      // First, because the other errors would reveal the call to another caller.
+      // Checked first, because the other errors would reveal the call to another caller.
       if (content.principal !== (principal ?? null)) {
         return refused("its ticket was given to another caller");
       }

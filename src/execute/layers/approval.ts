@@ -122,7 +122,7 @@ async function approved(
     : call.fail("denied", `it was not approved${isWord(reason) ? `: ${reason}` : ""}`);
 }
 
-/** Returns true if the caller approves; `undefined` if it takes no questions. */
+/** Returns true if the caller approves; `undefined` if the caller answers no questions. */
 async function askCaller(
   call: Call,
   doing: string,

@@ -13,7 +13,7 @@ import type { RepairLayer } from "./repair.ts";
 
 /** The layer of questions, and the questions of a call for other layers. */
 export interface QuestionsLayer extends Layer {
-  /** Next to the tool: for layers that run it again, such as a retry. */
+  /** A layer next to the tool, for layers that run the tool again, such as a retry. */
   readonly again: Layer;
   /** The questions of a call. Required at the start of a resumed call. */
   of(call: Call): QuestionSession;

@@ -201,7 +201,7 @@ const ANTHROPIC: AnthropicTarget<"anthropic"> = kit.makeTarget({
   combinations: [
     {
       name: "deferLoading",
-      message: "deferred tools need a tool search tool in the request, which is not deferred",
+      message: "a request with deferred tools needs a tool search tool that is not deferred",
       effect: "warn",
       applies: (hints) => hints.deferLoading === true,
     },

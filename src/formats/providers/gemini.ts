@@ -291,7 +291,7 @@ const GEMINI_TYPED: GeminiTarget<"gemini.typed", GeminiTypedFunction> = kit.make
     parameters: parameters as object as GeminiSchema,
     ...defined({ response: typeof returns === "boolean" ? {} : returns as GeminiSchema }),
   }),
-  // It does not look into the declarations.
+  // `assemble` does not read the declarations.
   assemble: GEMINI.assemble as never,
 });
 

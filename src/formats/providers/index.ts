@@ -1,4 +1,4 @@
-/** All providers, one line each. */
+/** All providers. */
 
 export { aiSdk } from "./ai_sdk.ts";
 export { anthropic } from "./anthropic.ts";

@@ -128,7 +128,7 @@ function resultOf(answer: kit.Answer, complete: boolean): McpToolResult {
   // The most common result is not spread: it is written at each call.
   const result: McpToolResult = complete ? { resultType: "complete", content } : { content };
   if (!answer.ok) result.isError = true;
-  // It is required if the tool has an `outputSchema`.
+  // `structuredContent` is required if the tool has an `outputSchema`.
   else if ((complete || isObject(answer.value)) && blocks?.hasValue !== false) {
     result.structuredContent = answer.value;
   }

@@ -56,7 +56,7 @@ import {
 /** The influence of a field's length: b of BM25. */
 const LENGTH_SHARE = 0.6;
 const SYNONYM = 0.5;
-/** The highest likeness of the word that a mistyped or unfinished one may mean. */
+/** The maximum likeness of a correction of a mistyped or unfinished word. */
 const GUESS = 0.7;
 /** The weight of a whole name, for a query that is nothing but the name. */
 const WHOLE_NAME = 5;

@@ -124,7 +124,7 @@ export function findTools(
   );
   let among = toolset.available();
   const { source } = toolset;
-  // An older toolset may have tools that the source has no more.
+  // An older toolset may have tools that its source has removed.
   if (source.revision !== toolset.revision) {
     among = among.filter((tool) => toolset.isAvailable(tool));
   }

@@ -207,7 +207,7 @@ export function rank(
 ): readonly Ranked[] {
   const [whole] = rankings as readonly [Ranking];
   const { literal } = whole;
-  // The array is free again: the words of the whole query have been scored.
+  // The array can be reused: the words of the whole query have been scored.
   const fits = whole.best;
   const compare = (a: number, b: number): number =>
     (query.literalFirst ? (literal[b] as number) - (literal[a] as number) : 0) ||
@@ -231,7 +231,7 @@ export function rank(
   top.sort(compare).length = Math.min(top.length, enough);
   const pairs = pairsByTerm(query);
   const gain = brevity(query.words.length);
-  // Only gains, so that these tools stay before all others, whatever the limit is.
+  // Scores only increase, so that these tools stay before all others, whatever the limit is.
   for (const slot of top.slice(0, MAX_DETAILED)) {
     const entry = entries[slot] as Entry;
     addPairs(entry, slot, pairs, rankings);
@@ -280,7 +280,7 @@ function pairsByTerm({ pairs }: Query): ReadonlyMap<Term, readonly Follower[]> {
   return found;
 }
 
-/** Adds to the scores of a tool what the neighbours in the query are worth that it has, too. */
+/** Increases the scores of a tool that has neighbours of the query as neighbours, too. */
 function addPairs(
   { fields }: Entry,
   slot: number,

@@ -17,7 +17,7 @@ const LETTER = String.raw`[\p{L}\p{M}\p{N}]`;
 let unspaced: RegExp | undefined;
 let chunk: RegExp | undefined;
 const asciiChunk = /[a-z\d]+/gi;
-/** Most words: nothing to split. */
+/** Matches most words, which need no splitting. */
 const PLAIN = /^[a-z]+$/;
 const ASCII = /^[\0-\x7f]*$/;
 /** Accents, and the vowels, hamzas and stretches of Arabic. */
@@ -134,7 +134,7 @@ const VERBS =
  * Returns the actions that a text begins with, a bit each: "Create or update a file" creates and
  * updates. Stop words before the verb are skipped.
  *
- * @param anywhere Whether the verb may be behind other words, as in the name `issues_list`.
+ * @param anywhere True if the verb may follow other words, as in the name `issues_list`.
  */
 export function actionsOf(text: string, anywhere = false): number {
   const { actions, stopWords } = lexicon();
@@ -161,8 +161,8 @@ export interface Lexicon {
 let known: Lexicon | undefined;
 
 /**
- * The lexicon, with lines of a user's besides. Without such lines it is made once, on first use: a
- * program that never searches does not pay for it.
+ * Returns the lexicon, extended by a user's lines. Without such lines it is created once, on first
+ * use: a program that never searches does not pay for it.
  */
 export function lexicon(lines: readonly string[] = []): Lexicon {
   if (lines.length === 0 && known !== undefined) return known;
@@ -201,7 +201,7 @@ export const checkLines: Check<readonly string[]> = (action, value, place) => {
   fail(action, `${place} must be a list of texts like "bill invoice" or "so = sales order"`);
 };
 
-/** A text, how much its words weigh, how many words such a text usually has, and its field. */
+/** A text, the weight of its words, its usual number of words, and its field. */
 export type SearchField = readonly [
   text: string,
   weight: number,
@@ -209,9 +209,9 @@ export type SearchField = readonly [
   field: ToolField,
 ];
 
-/** Characters that are read of one field. */
+/** The maximum number of characters that are read of one field. */
 const MAX_TEXT = 8_192;
-/** Subschemas that are read of one tool, and entries of each of them. */
+/** The maximum numbers of subschemas of a tool, and of entries of each, that are read. */
 const MAX_SCHEMAS = 256;
 
 /** The fields of a tool, from its name to the texts of its parameters. */

@@ -23,7 +23,7 @@ const BEYOND_META_SCHEMAS = [
   "refers to itself",
   "must be a regular expression",
   "that is taken or no URI",
-  "goes too far",
+  "exceeds a limit",
 ];
 
 /** The values that replace a part of a schema. */

@@ -276,7 +276,7 @@ describe("resumeTurn()", () => {
     await assertRejects(
       () => resumeTurn("openai", made, { same: YES }, { dispatcher, names }),
       TypeError,
-      "several calls with that id wait",
+      "several suspended calls have that id",
     );
   });
 
