@@ -15,27 +15,36 @@ const registry = new ToolRegistry({
   tools: [{ name: "ping", description: "Answers.", risk: "safe", execute: () => "pong" }],
 });
 const options = {
-  bodyTimeoutMs: 200,
   maxBodyBytes: 1_000,
   openExecution: true,
   onError: (error: unknown) => void errors.push(error),
 } as const;
-const app = createToolHandler(registry, {
-  ...options,
-  observe: { access: () => told.resolve() },
-});
-const mcp = createMcpEndpoint(registry, options);
-app.all("/mcp", mcp.handle);
+/** Creates a service that waits for a body for this time. */
+function appWith(bodyTimeoutMs: number) {
+  const app = createToolHandler(registry, {
+    ...options,
+    bodyTimeoutMs,
+    observe: { access: () => told.resolve() },
+  });
+  app.all("/mcp", createMcpEndpoint(registry, { ...options, bodyTimeoutMs }).handle);
+  return app;
+}
 
 describe("a slow client", () => {
   let served: Served;
+  let patient: Served;
   beforeAll(async () => {
-    served = await serve(app.fetch as (request: Request) => Promise<Response>);
+    const start = (bodyTimeoutMs: number): Promise<Served> =>
+      serve(appWith(bodyTimeoutMs).fetch as (request: Request) => Promise<Response>);
+    [served, patient] = [await start(200), await start(30_000)];
   });
-  afterAll(() => served.stop());
+  afterAll(async () => {
+    await served.stop();
+    await patient.stop();
+  });
 
-  async function open(text: string): Promise<Socket> {
-    const socket = connect(Number(new URL(served.url).port), "127.0.0.1");
+  async function open(text: string, { url } = served): Promise<Socket> {
+    const socket = connect(Number(new URL(url).port), "127.0.0.1");
     await once(socket, "connect");
     socket.write(text);
     return socket;
@@ -121,7 +130,7 @@ describe("a slow client", () => {
 
     it(`that reads once it has sent too much finds the answer: ${path}`, async () => {
       const body = "x".repeat(4_000_000);
-      const socket = await open("");
+      const socket = await open("", patient);
       socket.pause();
       const sent = new Promise<void>((resolve) =>
         socket.write(head(path, `Content-Length: ${body.length}`) + body, () => resolve())

@@ -45,13 +45,13 @@ const MAX_TEXT = 512;
 /** The limit of the search index. */
 const MAX_SEARCH = 8_192;
 
-type Reader = (value: string, name: string) => unknown;
+type Reader<Value = unknown> = (text: string, name: string) => Value;
 
 /** Reads a value; `undefined` of `valueOf` is an error that describes the valid values. */
 function fitting<Value>(
   wanted: string,
   valueOf: (text: string) => Value | undefined,
-): (text: string, name: string) => Value {
+): Reader<Value> {
   return (text, name) => {
     const value = valueOf(text);
     if (value !== undefined) return value;
@@ -60,15 +60,15 @@ function fitting<Value>(
   };
 }
 
-function flagOf(yes: string, no: string): (text: string, name: string) => boolean {
+function flagOf(yes: string, no: string): Reader<boolean> {
   return fitting(`${yes} or ${no}`, (text) => text === yes || (text === no ? false : undefined));
 }
 
-function numberLike(wanted: string, pattern: RegExp): (text: string, name: string) => number {
+function numberLike(wanted: string, pattern: RegExp): Reader<number> {
   return fitting(wanted, (text) => pattern.test(text) ? Number(text) : undefined);
 }
 
-function textUpTo(length: number): (text: string, name: string) => string {
+function textUpTo(length: number): Reader<string> {
   return (text, name) => {
     if (text.length <= length) return text;
     throw new RequestError(`Query parameter "${name}" is longer than ${length} characters`);
@@ -91,8 +91,21 @@ function readerOf({ shape, check }: ValueKind): Reader {
   };
 }
 
-/** The readers of the parameters that are not criteria. */
-function otherReaders() {
+/** The values of the parameters that are not criteria. */
+interface OtherValues {
+  readonly q: string;
+  readonly minScore: number;
+  readonly limit: number;
+  readonly cursor: string;
+  readonly format: string;
+  readonly tokens: number;
+  readonly losses: boolean;
+  readonly toolChoice: ToolChoice;
+  readonly parallel: boolean;
+  readonly bridge: boolean;
+}
+
+function otherReaders(): { readonly [Name in keyof OtherValues]: Reader<OtherValues[Name]> } {
   return {
     q: textUpTo(MAX_SEARCH),
     minScore: numberLike("a number from 0 to 1", /^(0|1|0\.\d{1,6})$/),
@@ -115,9 +128,8 @@ function otherReaders() {
   };
 }
 
-type Others = ReturnType<typeof otherReaders>;
 type QueryValues =
-  & { readonly [Name in keyof Others]?: ReturnType<Others[Name]> }
+  & Partial<OtherValues>
   & { readonly [Name in VocabularyName]?: unknown };
 
 function allReaders(): { readonly [name: string]: Reader } {
