@@ -16,6 +16,7 @@ import {
   type WithPins,
   wordsIn,
 } from "../../formats/provider_kit.ts";
+import type { ProviderHints } from "../../formats/mod.ts";
 import { checkWithoutEngine } from "../../schema/mod.ts";
 import {
   type Check,
@@ -29,6 +30,7 @@ import {
   isListOf,
   isObject,
   isWord,
+  jsonEqual,
   type JsonSchema,
   type JsonSchemaObject,
   type ToolResult,
@@ -360,7 +362,9 @@ function readDescription(
     const message = 'The tag "read-only" is left out: only the option tags gives it';
     context.warn(`${path}/tags`, "tags", message);
   }
-  const given = objectIn(value, "x-tool-annotations");
+  Object.assign(draft.provider, readToolHints(value));
+  // The annotations of the tool's own source precede the annotations that plue derived on export.
+  const { annotations: given = objectIn(value, "x-tool-annotations") } = draft.provider;
   draft.hints = { ...METHOD_HINTS.get(method.toLowerCase()), ...readHints(given) };
   if (given !== undefined) draft.provider.annotations = given;
   const meta = objectIn(value, "x-tool-meta");
@@ -430,4 +434,32 @@ function serverOf(
     session.warn(undefined, "/servers", "authorize", `Credentials go to "${clip(origin)}", ${why}`);
   }
   return server;
+}
+
+const isFlag = (value: unknown): boolean => typeof value === "boolean";
+const isText = (value: unknown): value is string => typeof value === "string";
+const isOneOf = (...values: readonly unknown[]) => (value: unknown): boolean =>
+  values.some((one) => jsonEqual(one, value));
+
+/** The valid members of `x-tool-hints`, which plue's own export to OpenAPI writes. */
+const TOOL_HINTS: { readonly [Hint in keyof ProviderHints]: (value: unknown) => boolean } = {
+  strict: isFlag,
+  deferLoading: isFlag,
+  async: isFlag,
+  eagerInputStreaming: isFlag,
+  namespaceDescription: isText,
+  annotations: (value) => value === null || isObject(value),
+  allowedCallers: (value) => isListOf(value, isText),
+  taskSupport: isOneOf("forbidden", "optional", "required"),
+  cacheControl: isOneOf(
+    ...[{ type: "ephemeral" }, { type: "ephemeral", ttl: "5m" }, { type: "ephemeral", ttl: "1h" }],
+  ),
+};
+
+function readToolHints(operation: unknown): ProviderHints {
+  const given = objectIn(operation, "x-tool-hints");
+  const hints = Object.entries(TOOL_HINTS).filter(([hint, isValid]) =>
+    isValid(member(given, hint))
+  );
+  return Object.fromEntries(hints.map(([hint]) => [hint, member(given, hint)]));
 }

@@ -208,5 +208,8 @@ describe("plue's own OpenAPI", () => {
     assertEquals(back.deprecated, tool.deprecated);
     assertEquals([back.examples, back.annotations], [tool.examples, tool.annotations]);
     assertEquals(back.meta?.["com.example/x"], 1);
+    const { source: _source, annotations: _annotations, operation: _operation, ...hints } = back
+      .meta?.["provider"] as Record<string, unknown>;
+    assertEquals(hints, tool.meta?.["provider"]);
   });
 });
