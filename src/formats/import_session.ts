@@ -197,9 +197,8 @@ export class ImportSession {
     }
     this.#found.set(imported, findings.textFindings(textsOf(imported), this.#plain));
     for (const field of findings.cleanTexts(imported)) {
-      const message = `Its ${field} had hidden characters or was too long: it was shortened to ` +
-        `visible characters, up to ${findings.MAX_DESCRIPTION} characters of a description and ` +
-        `${findings.MAX_TITLE} of a title`;
+      const message = `Its ${field} was shortened: it had hidden characters, or more than ` +
+        `${findings.MAX_DESCRIPTION} in a description or ${findings.MAX_TITLE} in a title`;
       this.warn(imported, path, "text", message);
     }
     this.#read.push(imported);

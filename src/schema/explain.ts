@@ -114,7 +114,7 @@ export class SchemaInterpreter {
 
   #spend(count: number): void {
     this.#steps -= count;
-    if (this.#steps < 0) throw new RangeError("Cannot explain: too much to visit");
+    if (this.#steps < 0) throw new RangeError("Too costly");
   }
 
   /** Adds the checked keys to `seen`. */
