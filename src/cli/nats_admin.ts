@@ -16,6 +16,7 @@ import { checkServer, Link } from "../adapters/nats/link.ts";
 import { PRESENCE_EVERY_MS, type PresenceMessage } from "../adapters/nats/fleet.ts";
 import { Seal } from "../adapters/nats/seal.ts";
 import {
+  BUCKET,
   configOf,
   isMissing,
   openBucket,
@@ -26,7 +27,7 @@ import {
   storageProblemOf,
   type StorageSettings,
 } from "../adapters/nats/streams.ts";
-import { describeThrown, isObject, systemClock } from "../tool/mod.ts";
+import { describeThrown, isObject, noop, systemClock } from "../tool/mod.ts";
 import { connectNats, type NatsSettings, readNats } from "./nats.ts";
 import {
   broken,
@@ -122,11 +123,13 @@ async function createStreams(
         ? await manager.streams.info(stream)
         : await manager.streams.update(stream, {
           ...before,
+          ...name !== RUNS_STREAM && BUCKET,
           ...given.maxBytes !== undefined && { max_bytes: given.maxBytes },
           ...given.replicas !== undefined && { num_replicas: given.replicas },
         });
       const { num_replicas: replicas, max_bytes: maxBytes } = config;
-      const isSame = before?.max_bytes === maxBytes && before.num_replicas === replicas;
+      const isSame = before?.max_bytes === maxBytes && before.num_replicas === replicas &&
+        before.allow_rollup_hdrs === config.allow_rollup_hdrs;
       const state = before === undefined ? "created" : isSame ? "unchanged" : "changed";
       created.push({ name, replicas, maxBytes, state });
     } catch (cause) {
@@ -185,8 +188,22 @@ async function diagnose(
   return [
     server,
     works("nats jetstream", `${counted(streams, "stream")}, ${megabytes(storage)}${most}`),
+    ...await diagnoseBuckets(manager),
     ...await diagnoseWorkers(connection, manager, settings),
   ];
+}
+
+/** Finds buckets that the client of NATS, or an older version, has created. */
+async function diagnoseBuckets(manager: JetStreamManager): Promise<readonly Diagnosis[]> {
+  const rows: Diagnosis[] = [];
+  for (const name of [DIRECTORY, CALLS_BUCKET, RESULTS_BUCKET]) {
+    // The check of the workers reports that the user may not read it.
+    const config = await configOf(manager, `KV_${name}`).catch(noop);
+    if (config?.allow_rollup_hdrs !== true) continue;
+    const why = "accepts rollup headers, with which one message deletes all others";
+    rows.push(broken("nats buckets", `"${name}" ${why}: run "plue nats init"`));
+  }
+  return rows;
 }
 
 const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;

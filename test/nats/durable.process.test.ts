@@ -14,6 +14,7 @@ import { isSuspended, type ToolDefinition, ToolDispatcher, ToolResult } from "@p
 import { memoryCallStore, storedKeys, storedTickets } from "@plue/tools/calls";
 import { attemptOf, natsCallStore } from "@plue/tools/nats";
 import { DurableCalls } from "../../src/adapters/nats/durable_calls.ts";
+import { runKey } from "../../src/adapters/nats/runs.ts";
 import { ownerDigest } from "../../src/execute/durable/mod.ts";
 import { Seal } from "../../src/adapters/nats/seal.ts";
 import { SECRET, TestServer, withServer } from "./server.ts";
@@ -792,7 +793,8 @@ describe("Durable calls over NATS", () => {
     const seal = new Seal("test", SECRET);
     const told = event<Uint8Array>();
     spy.subscribe("told", { callback: (_, { data }) => told.come(data) });
-    const call = { id: `run.${world.name}.x`, inbox: "told" };
+    const path = to.split(".").slice(3, -2).join(".");
+    const call = { id: await runKey(path, { nonce: "x" }), nonce: "x", inbox: "told" };
     const now = Date.now();
     const early = { ...call, time: now + 60_000 };
     // The records of these have expired: one was old when it was sent again, one is old now.

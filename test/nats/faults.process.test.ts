@@ -229,7 +229,7 @@ describe("Workers and callers over NATS", () => {
     spy.publish(subject, "{}");
     new Sender(spy, wrong, subject, reply).send({ id: "x", time: Date.now(), arguments: {} });
     // A late message with a valid signature.
-    new Sender(spy, new Seal("test", SECRET), subject, reply)
+    new Sender(spy, new Seal("test", SECRET), subject, reply.replace(/\w[^.]*$/, "late"))
       .send({ id: "late", time: Date.now() - 60_000, arguments: {} });
     await spy.flush();
     assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, true);
@@ -337,6 +337,12 @@ describe("Workers and callers over NATS", () => {
       const [options, says] of [
         [{ secret: SECRET }, "Cannot use remote tools: it needs a registry"],
         [{ registry, secret: SECRET, maxAgeMs: -1 }, "maxAgeMs must be a number from 0"],
+        ...["$KV", "plue", "a b", "a.*"].map((inboxPrefix) =>
+          [
+            { registry, secret: SECRET, inboxPrefix },
+            'a subject that does not begin with "$" or "plue"',
+          ] as const
+        ),
         [{ registry, secret: SECRET, maxAge: 1 }, '"/maxAge" is not one of its fields'],
       ] as const
     ) {

@@ -1,10 +1,11 @@
 // The permissions that docs/scale.md lists are enough.
 
 import { describe } from "bun:test";
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { readFile } from "node:fs/promises";
-import { jetstreamManager } from "@nats-io/jetstream";
+import { AckPolicy, jetstreamManager } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
+import { headers } from "@nats-io/nats-core";
 import { type ToolDefinition, ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { natsCallStore, remoteTools, serveTools } from "@plue/tools/nats";
 import type { CreatedStream } from "../../src/cli/nats_admin.ts";
@@ -63,6 +64,17 @@ describe("Users of NATS with narrow permissions", () => {
         [["--max-bytes", "8388608", "--replicas", "1"], "changed", 8_388_608],
       ] as const
     ) assertEquals(await init(...flags), names.map((name) => [name, state, 1, bytes]));
+    const admin = (await jetstreamManager(await connect("admin"))).streams;
+    const rolled = { ...(await admin.info("KV_plue_calls")).config, allow_rollup_hdrs: true };
+    await admin.update("KV_plue_calls", rolled);
+    const env = { PLUE_NATS: server.url.replace("//", "//worker:worker@") };
+    assertStringIncludes(
+      (await plue(["doctor", "--json"], { env })).stdout,
+      String.raw`\"plue_calls\" accepts rollup headers`,
+    );
+    assertEquals((await init()).map(([, state]) => state), [
+      ...["unchanged", "changed", "unchanged", "unchanged"],
+    ]);
 
     const [worker, caller] = [await connect("worker"), await connect("caller")];
     await using _served = await serveTools(registry, worker, options);
@@ -105,5 +117,21 @@ describe("Users of NATS with narrow permissions", () => {
     const other = await new Kvm(caller).open("plue_calls");
     await assertRejects(() => other.get("ticket.ann.1"));
     await assertRejects(() => other.put("ticket.ann.2", "x"));
+
+    // The server delivers a result to any subject, but no copy deletes the values of others.
+    await store.create("key.ann.1", new Uint8Array(3));
+    const about = headers();
+    about.set("Nats-Rollup", "all");
+    caller.publish("$KV.plue_results.x", "", { headers: about });
+    const { consumers } = await jetstreamManager(caller);
+    await consumers.add("KV_plue_results", {
+      ...{ name: "x", ack_policy: AckPolicy.None, filter_subject: "$KV.plue_results.x" },
+      deliver_subject: "$KV.plue_calls.x",
+    });
+    const delivered = async (): Promise<number> =>
+      (await consumers.info("KV_plue_results", "x")).delivered.consumer_seq;
+    while (await delivered() === 0);
+    const { value } = await store.get("key.ann.1") ?? {};
+    assertEquals(value, new Uint8Array(3));
   });
 });

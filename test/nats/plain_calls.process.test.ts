@@ -14,6 +14,7 @@ import {
   type ToolDefinition,
   ToolDispatcher,
   ToolRegistry,
+  ToolResult,
 } from "@plue/tools";
 import { memoryCallStore, storedTickets } from "@plue/tools/calls";
 import type { TraceParent } from "@plue/tools/core";
@@ -153,6 +154,24 @@ describe("Plain calls over NATS", () => {
     await read;
     assertEquals(outputs, ["a"]);
     assertStringIncludes(message, "may have run");
+  });
+
+  withWorld("passes on the outputs of one worker, even if its tool then refuses", async (world) => {
+    const tool: ToolDefinition = {
+      ...ping,
+      async *execute() {
+        yield "a";
+        return ToolResult.error("overloaded", "Too many requests");
+      },
+    };
+    await world.serve([tool]);
+    await world.serve([tool]);
+    const { dispatcher } = await world.call();
+    const seen: unknown[] = [];
+    for await (const one of dispatcher.stream({ name: "ping" })) {
+      seen.push(one.type === "output" ? one.value : one.type === "result" && one.result.ok);
+    }
+    assertEquals(seen, ["a", false]);
   });
 
   for (

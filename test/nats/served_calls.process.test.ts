@@ -46,9 +46,12 @@ describe("ServedCalls", () => {
     };
     await read();
     /** Sends a call, as many of its messages as are wanted, and reads what comes of it. */
-    const call = (input: unknown = {}, messages: (of: number) => number = (of) => of) => {
-      const id = `call_${++names}`;
-      const inbox = `_INBOX.${id}`;
+    const call = (
+      input: unknown = {},
+      messages: (of: number) => number = (of) => of,
+      id = `call_${++names}`,
+      inbox = `_INBOX.${id}`,
+    ) => {
       const frames: Frame[] = [];
       const [first, ended] = [event<Frame>(), event()];
       const receiver = new Receiver();
@@ -72,7 +75,7 @@ describe("ServedCalls", () => {
       for (const part of parts) connection.publish(...part);
       const control = new Sender(connection, seal, controlSubject(worker, id));
       return {
-        ...{ frames, first: first.came, ended: ended.came },
+        ...{ id, frames, first: first.came, ended: ended.came },
         say: (words: Control) => control.send(words),
         sendRest: () => rest.forEach((part) => connection.publish(...part)),
       };
@@ -96,6 +99,36 @@ describe("ServedCalls", () => {
     goOn.come();
     await ended;
     assertEquals(frames.map(({ type }) => type), ["accepted", "beat", "result"]);
+  });
+
+  withServer("runs a call once, however long it runs", async () => {
+    let runs = 0;
+    const goOn = event();
+    const { clock, call, read } = await open({
+      idempotent: true,
+      async execute() {
+        runs++;
+        await goOn.came;
+      },
+    });
+    const { id, frames, ended } = call();
+    await read();
+    for (let tick = 0; tick < 100; tick++) clock.advance(500);
+    call({}, undefined, id, `_INBOX.other.${id}`);
+    await read();
+    goOn.come();
+    await ended;
+    assertEquals([runs, frames.at(-1)?.type], [1, "result"]);
+  });
+
+  withServer("answers only to the inbox of a call's own id", async () => {
+    let runs = 0;
+    const { call, read } = await open({ idempotent: true, execute: () => ++runs });
+    const wrong = ["_INBOX.of.another", "$KV.plue_calls.own", "plue.v1.here.own"]
+      .map((inbox) => call({}, undefined, "own", inbox));
+    await read();
+    await call().ended;
+    assertEquals([runs, ...wrong.map(({ frames }) => frames)], [1, [], [], []]);
   });
 
   for (const idempotent of [false, true]) {

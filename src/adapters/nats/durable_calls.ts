@@ -39,6 +39,7 @@ const MAX_CALLS_OF_ONE = MAX_CALLS / 8;
 type DurableCall = Pick<RemoteCall, "tool" | "path" | "request" | "context">;
 
 interface WaitingCall {
+  readonly key: string;
   readonly tool: string;
   /** The last message with metadata or progress. */
   last: NewsNumber;
@@ -97,11 +98,12 @@ export class DurableCalls {
     const { down, seal, log } = this.#link;
     if (down !== undefined) return unavailable(id, `${down}; nothing has run`, "no");
     const { messageId } = request;
-    const [registry, , , digest] = path.split(".");
+    const [, , , digest] = path.split(".");
     let before: ToolResult | undefined;
-    const key = await runKey(`${registry}/${id}`, request);
+    const nonce = messageId === undefined ? nuid.next() : undefined;
+    const key = await runKey(path, { ...request, nonce });
     const inbox = this.#inbox + nuid.next();
-    const message = { id: key, time: systemClock.timestamp(), inbox, ...request };
+    const message = { id: key, time: systemClock.timestamp(), inbox, nonce, ...request };
     const sealed = await sealRun(path, message, seal);
     const most = this.#link.maxBytes - ROOM_BYTES;
     if (sealed.body.byteLength > most) {
@@ -242,7 +244,7 @@ export class DurableCalls {
     let resolve: (result: ToolResult) => void = () => {};
     const result = new Promise<ToolResult>((settle) => resolve = settle);
     const last = { attempt: 0, count: 0 };
-    const call: WaitingCall = { last, tool: id, context, result, look, end, stopped };
+    const call: WaitingCall = { key, last, tool: id, context, result, look, end, stopped };
     this.#waiting.set(name, call);
     look();
     signal.addEventListener("abort", abort, { once: true });
@@ -271,9 +273,10 @@ export class DurableCalls {
     return ran;
   }
 
-  #hear(name: string, news: RunNews): void {
+  #hear(name: string, news: RunNews & { readonly key: string }): void {
     const call = this.#waiting.get(name);
-    if (call === undefined) return;
+    // Another caller can give its own task this inbox.
+    if (call === undefined || news.key !== call.key) return;
     if ("count" in news) {
       const { attempt, count } = call.last;
       const isNext = news.attempt > attempt || news.attempt === attempt && news.count > count;

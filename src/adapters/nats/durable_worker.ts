@@ -233,7 +233,8 @@ export class DurableWorker {
   }
 
   /** Ends a call if its caller's clock is off; returns it to the stream if this worker's clock is. */
-  #isMistimed({ call, storedAt, ack, retry }: Delivery, { id }: Tool): boolean {
+  #isMistimed(delivery: Delivery, { id }: Tool): boolean {
+    const { call, storedAt, ack, retry } = delivery;
     const { log } = this.#settings.link;
     const now = systemClock.timestamp();
     // Its record may have expired: this is an old call that was sent again. A call that seems too old
@@ -249,8 +250,7 @@ export class DurableWorker {
       const why = `its caller's clock is ${ahead} ahead of the server's; nothing has run`;
       const result = unavailable(id, why, "no");
       log(new Error(result.error.message));
-      this.#tell(call, { type: "ended", result });
-      ack();
+      void this.#endMistimed(delivery, result);
       return true;
     }
     // The server drops calls after KEPT_MS, so this machine's clock is ahead if a call seems older.
@@ -264,6 +264,20 @@ export class DurableWorker {
       : `${inSeconds(storedAt - now)} behind`;
     log(new Error(`Cannot run tasks: this machine's clock is ${skew} the server's; set it right`));
     return true;
+  }
+
+  /** Reports that a call was not run, unless a worker has taken a copy of it. */
+  async #endMistimed({ call, ack, retry }: Delivery, result: ToolFailure): Promise<void> {
+    const { log } = this.#settings.link;
+    try {
+      const { records } = await this.#open();
+      const isTaken = await records.read(call.id) !== undefined;
+      this.#tell(call, isTaken ? { type: "done" } : { type: "ended", result });
+      ack();
+    } catch (error) {
+      log(error);
+      callHook(() => retry(AGAIN_MS), log);
+    }
   }
 
   async #claimAndRun(
@@ -343,8 +357,8 @@ export class DurableWorker {
     ack();
   }
 
-  #tell({ inbox }: RunMessage, news: RunNews): void {
-    this.#settings.link.publish(inbox, news);
+  #tell({ inbox, id: key }: RunMessage, news: RunNews): void {
+    this.#settings.link.publish(inbox, { ...news, key });
   }
 }
 

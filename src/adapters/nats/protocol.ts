@@ -37,6 +37,17 @@ export const callSubject = (worker: string, path: string): string =>
   `${ROOT}.call.${worker}.${path}`;
 export const controlSubject = (worker: string, call: string): string =>
   `${ROOT}.ctl.${worker}.${call}`;
+/** The last word of the reply subject of a call, and of the subjects of its answers: its id. */
+export const callIdOf = (inbox: string): string => inbox.slice(inbox.lastIndexOf(".") + 1);
+
+/**
+ * True for a subject on which a caller may be answered. Workers may also publish to buckets, to the
+ * server's API and to subjects of this protocol, so a caller must not choose these.
+ */
+export function isInbox(subject: unknown): subject is string {
+  return typeof subject === "string" && /^(?!\$|plue\.)[^\s*>]+$/.test(subject);
+}
+
 export const presenceSubject = (registry: string, worker: string): string =>
   `${ROOT}.here.${registry}.${worker}`;
 export const runSubject = (path: string): string => `${ROOT}.run.${path}`;

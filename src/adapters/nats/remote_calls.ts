@@ -2,7 +2,7 @@
  * The caller's side of plain calls: sends them to workers, and receives their events and results.
  */
 
-import { createInbox, type Msg, nuid, type Subscription } from "@nats-io/nats-core";
+import { createInbox, type Msg, type Subscription } from "@nats-io/nats-core";
 import {
   brandResult,
   callHook,
@@ -164,7 +164,8 @@ export class RemoteCalls {
   }
 
   #send(worker: string, remote: RemoteCall): Promise<ToolResult | Miss> {
-    const id = nuid.next();
+    // Another caller must not guess it, and be answered in place of this one.
+    const id = crypto.randomUUID();
     const { connection, seal, log } = this.#link;
     const { request, context: { signal } } = remote;
     const subject = callSubject(worker, remote.path);
@@ -216,7 +217,9 @@ export class RemoteCalls {
       if (call?.isAccepted === false) this.#miss(call);
       return;
     }
-    if (call === undefined) return this.#decline(message);
+    if (call === undefined) return this.#decline(id, message);
+    // Other workers answer here if another caller gives them this inbox.
+    if (message.reply !== controlSubject(call.worker, id)) return;
     const part = openPart(this.#link.seal, message);
     if (part === undefined) {
       return this.#link.logForged("An answer of a worker has a wrong signature");
@@ -231,10 +234,11 @@ export class RemoteCalls {
   }
 
   /** Aborts a call that a worker has accepted too late. */
-  #decline(message: Msg): void {
-    const { reply } = message;
-    const part = reply === undefined ? undefined : openPart(this.#link.seal, message);
-    if (reply === undefined || part?.sequence !== 0 || this.#link.down !== undefined) return;
+  #decline(id: string, message: Msg): void {
+    const { reply = "" } = message;
+    const [, , , worker = ""] = reply.split(".");
+    if (reply !== controlSubject(worker, id) || this.#link.down !== undefined) return;
+    if (openPart(this.#link.seal, message)?.sequence !== 0) return;
     const { connection, seal, log } = this.#link;
     callHook(() => new Sender(connection, seal, reply).send(GIVEN_UP), log);
   }
@@ -268,11 +272,12 @@ export class RemoteCalls {
       case "output":
         call.hasYielded = true;
         return call.output(frame.value, () => this.#taken(call, credit));
-      case "refused":
-        return call.end({
-          ...{ mayHaveRun: false, why: frame.why },
-          ...(frame.result !== undefined && { result: adopt(frame.result) }),
-        });
+      case "refused": {
+        const result = frame.result && adopt(frame.result);
+        // Another worker would pass everything on again.
+        if (call.hasYielded && result !== undefined) return call.end(result);
+        return call.end({ mayHaveRun: false, why: frame.why, ...(result && { result }) });
+      }
       case "result":
         return call.end(adopt(frame.result));
     }

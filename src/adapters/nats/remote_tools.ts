@@ -3,10 +3,10 @@
 import type { NatsConnection } from "@nats-io/nats-core";
 import type { Registry } from "../../registry/mod.ts";
 import {
-  checkWord,
   createCheck,
   fail,
   isObject,
+  isWord,
   MAX_TIMEOUT_MS,
   noop,
   numberFrom,
@@ -18,6 +18,7 @@ import {
 import { Directory } from "./directory.ts";
 import { Fleet } from "./fleet.ts";
 import { checkServer, Link, NATS_OPTIONS, type NatsOptions, readLinkSettings } from "./link.ts";
+import { isInbox } from "./protocol.ts";
 import { CallLine, type RemoteSettings, Sync } from "./sync.ts";
 
 /** Options for {@linkcode remoteTools}. */
@@ -56,7 +57,10 @@ const OPTIONS = {
     "a registry",
     (value): value is Registry => isObject(value) && "tools" in value,
   ),
-  inboxPrefix: checkWord,
+  inboxPrefix: createCheck(
+    'a subject that does not begin with "$" or "plue"',
+    (value): value is string => isWord(value) && isInbox(`${value}.`),
+  ),
   maxOwnerBytes: numberFrom(1_024),
   ...NATS_OPTIONS,
 };

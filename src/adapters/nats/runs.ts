@@ -12,7 +12,7 @@ import {
   type JetStreamManager,
   jetstreamManager,
 } from "@nats-io/jetstream";
-import { nanos, nuid } from "@nats-io/nats-core";
+import { nanos } from "@nats-io/nats-core";
 import { createHash } from "node:crypto";
 import type { ToolProgress } from "../../execute/mod.ts";
 import {
@@ -37,6 +37,8 @@ import {
 import { natsCallStore } from "./call_store.ts";
 import {
   type CallMessage,
+  idOfPath,
+  isInbox,
   MAX_SKEW_MS,
   ownedRunSubject,
   RESULTS_BUCKET,
@@ -63,6 +65,8 @@ const PULL_MS = 10_000;
 /** A call, whose id is the key of its record. */
 export interface RunMessage extends CallMessage {
   readonly inbox: string;
+  /** Makes the key of a call without a message id different from all others. */
+  readonly nonce?: string | undefined;
 }
 
 export interface StoredRun extends RunRecord {
@@ -80,7 +84,7 @@ export interface NewsNumber {
   readonly count: number;
 }
 
-/** A message to the caller of a durable call. The result is in the store. */
+/** A message to the caller of a durable call, with its key. The result is in the store. */
 export type RunNews =
   | NewsNumber & { readonly type: "metadata"; readonly value: unknown }
   | NewsNumber & { readonly type: "progress"; readonly progress: ToolProgress }
@@ -98,13 +102,14 @@ export function isDurable({ execution }: Pick<Tool, "execution">): boolean {
 }
 
 /**
- * Returns the key of a call: the same for the same call of a message of the same caller, and a new one
- * for a call without a message id, because some providers count call ids per message.
+ * Returns the key of a call: the same for the same call of a message of the same caller. A call without a
+ * message id has a nonce, because some providers count call ids per message.
  */
-export async function runKey(tool: string, request: Partial<CallMessage>): Promise<string> {
+export async function runKey(path: string, request: Partial<RunMessage>): Promise<string> {
   const { principal, sessionId, messageId, callId, context, arguments: args, ticket, answers } =
     request;
-  const id = messageId === undefined ? nuid.next() : callId;
+  const id = messageId === undefined ? request.nonce : callId;
+  const tool = `${path.slice(0, path.indexOf("."))}/${idOfPath(path)}`;
   const what = JSON.parse(
     JSON.stringify([tool, sessionId, messageId, id, context, args, ticket, answers]),
   );
@@ -219,7 +224,11 @@ export class Runs {
   /** @throws {Error} If the stream or the bucket cannot be opened or created. */
   static async open(link: Link, settings: RunsSettings): Promise<Runs> {
     const { connection, storage } = link;
-    const store = await natsCallStore(connection, { bucket: RESULTS_BUCKET, ...storage });
+    const store = await natsCallStore(connection, {
+      ...{ bucket: RESULTS_BUCKET, ...storage },
+      // A caller writes only short records of aborts, and may not fetch messages to measure a quota.
+      ...settings.leaseMs === undefined && { maxOwnerBytes: Number.MAX_SAFE_INTEGER },
+    });
     try {
       const manager = await jetstreamManager(connection);
       const config = await openRunStream(manager, storage);
@@ -304,6 +313,11 @@ export interface Delivery {
   extend(): void;
 }
 
+/** Returns the path of a definition, which the owner and the size follow. */
+function pathOfRun(subject: string): string {
+  return subject.slice(runSubject("").length).split(".").slice(0, -2).join(".");
+}
+
 export class RunQueue {
   readonly #consumer: Consumer;
   readonly #link: Link;
@@ -326,7 +340,8 @@ export class RunQueue {
     if (this.#isStopped) return messages.stop();
     for await (const message of messages) {
       const call = this.#link.seal.unwrap(message.data, message.subject);
-      if (isRunMessage(call)) {
+      // Another caller could give its own call the key of this one, to replace its result.
+      if (isRunMessage(call) && call.id === await runKey(pathOfRun(message.subject), call)) {
         yield {
           call,
           storedAt: message.time.getTime(),
@@ -343,6 +358,6 @@ export class RunQueue {
 }
 
 function isRunMessage(value: unknown): value is RunMessage {
-  return isObject(value) && isWord(value["id"]) && isWord(value["inbox"]) &&
+  return isObject(value) && isWord(value["id"]) && isInbox(value["inbox"]) &&
     typeof value["time"] === "number";
 }

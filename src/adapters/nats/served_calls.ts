@@ -10,8 +10,10 @@ import {
   systemClock,
   type Tool,
   type ToolFailure,
+  within,
 } from "../../tool/mod.ts";
 import {
+  callIdOf,
   type CallMessage,
   callSubject,
   type Control,
@@ -20,6 +22,7 @@ import {
   FIRST_CREDIT,
   type Frame,
   GAP,
+  isInbox,
   MAX_AGE_MS,
   openPart,
   Outbox,
@@ -47,6 +50,8 @@ const MAX_KEPT_BYTES = 134_217_728;
 const STALL_MS = 3 * TICK_MS;
 /** The delay of calls after a stop, so that pending aborts are read first. */
 const SETTLE_MS = 50;
+/** The maximum wait for a confirmation of the server while the worker stops, in milliseconds. */
+const CONFIRMED_MS = 2_000;
 /** Ids of calls are stored for this many ticks: longer than the maximum age of a call by any clock. */
 const TICKS_TO_FORGET = 2 * MAX_AGE_MS / TICK_MS + 2;
 
@@ -118,20 +123,19 @@ export class ServedCalls {
   async drain(graceMs: number): Promise<void> {
     this.#isDraining = true;
     const { connection, log } = this.#settings.link;
+    /** Waits for the server's confirmation, which does not come if the connection is lost or silent. */
+    const confirmed = async (confirm: () => Promise<unknown>): Promise<void> => {
+      if (connection.isClosed()) return;
+      await within(this.#clock, CONFIRMED_MS, Promise.race([confirm(), connection.closed()]));
+    };
+    const disarm = this.#clock.setTimeout(() => this.abort("the worker stops"), graceMs);
     // Calls that arrive now are rejected, so that another worker gets them immediately.
-    // If the connection closes, no confirmation comes.
-    const closed = connection.closed();
-    if (!connection.isClosed()) await Promise.race([this.#calls.drain().catch(log), closed]);
-    if (this.#running.size > 0) {
-      const idle = new Promise<void>((resolve) => this.#onIdle = resolve);
-      const disarm = this.#clock.setTimeout(() => this.abort("the worker stops"), graceMs);
-      await idle;
-      disarm();
-    }
+    await confirmed(() => this.#calls.drain().catch(log));
+    if (this.#running.size > 0) await new Promise<void>((resolve) => this.#onIdle = resolve);
+    disarm();
     this.#stopTicking();
     this.#controls.unsubscribe();
-    // Without a server no confirmation comes; the connection reports the error.
-    if (!connection.isClosed()) await Promise.race([connection.flush().catch(noop), closed]);
+    await confirmed(() => connection.flush().catch(noop));
   }
 
   abort(why: string): void {
@@ -149,7 +153,7 @@ export class ServedCalls {
     const { link } = this.#settings;
     const { subject, reply } = message;
     const part = openPart(link.seal, message);
-    if (part === undefined || reply === undefined) {
+    if (part === undefined || !isInbox(reply)) {
       return link.logForged("A call has a wrong signature, and was not run");
     }
     const { receiver } = this.#forget(reply) ?? { receiver: new Receiver() };
@@ -159,10 +163,16 @@ export class ServedCalls {
     if (this.#partialBytes + receiver.bytes > MAX_KEPT_BYTES) {
       const why = "the worker has no room for more calls that are so large";
       const refused: Frame = { type: "refused", why };
-      return void new Sender(link.connection, link.seal, reply).send(refused);
+      return void this.#answer(reply).send(refused);
     }
     this.#partial.set(reply, { receiver, silence: 0 });
     this.#partialBytes += receiver.bytes;
+  }
+
+  /** Returns a sender of answers. A caller accepts only the answers of the worker that has its call. */
+  #answer(reply: string): Sender {
+    const { link: { connection, seal }, worker } = this.#settings;
+    return new Sender(connection, seal, reply, controlSubject(worker, callIdOf(reply)));
   }
 
   #forget(reply: string): PartialCall | undefined {
@@ -174,11 +184,13 @@ export class ServedCalls {
   }
 
   #begin(subject: string, reply: string, call: CallMessage): void {
-    const { link: { connection, seal, log }, worker, toolAt } = this.#settings;
+    const { link: { log }, toolAt } = this.#settings;
     const { id } = call;
-    if (this.#seen.has(id) || this.#seenBefore.has(id)) return;
+    // Answers go to the caller whose call has this id.
+    if (id !== callIdOf(reply)) return;
+    if (this.#running.has(id) || this.#seen.has(id) || this.#seenBefore.has(id)) return;
     this.#seen.add(id);
-    const sender = new Sender(connection, seal, reply, controlSubject(worker, id));
+    const sender = this.#answer(reply);
     const refuse = (why: string): void =>
       void sender.send({ type: "refused", why } satisfies Frame);
     const age = this.#clock.timestamp() - call.time;

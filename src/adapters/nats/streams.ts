@@ -123,12 +123,27 @@ export interface BucketPlace {
   readonly storage: StorageSettings;
 }
 
+/**
+ * Settings of all buckets. Compare-and-set needs the newest value, which a follower may not have yet.
+ * With rollup headers, anyone who can deliver one message to a bucket could delete all its values.
+ */
+export const BUCKET = { allow_direct: false, allow_rollup_hdrs: false } as const;
+
+/** Opens a bucket, and creates it if it is missing. The client's own function allows rollup headers. */
 export async function openBucket({ connection, name, storage }: BucketPlace): Promise<KV> {
-  return await new Kvm(connection).create(name, {
-    ...{ history: 1, max_bytes: storage.maxBytes, replicas: storage.replicas },
-    // Compare-and-set needs the newest value, which a follower may not have yet.
-    allow_direct: false,
-  });
+  const manager = await jetstreamManager(connection);
+  const stream = `KV_${name}`;
+  if (await configOf(manager, stream) === undefined) {
+    await manager.streams.add({
+      ...{ name: stream, subjects: [`$KV.${name}.>`], max_msgs_per_subject: 1, ...BUCKET },
+      ...{
+        max_bytes: storage.maxBytes,
+        num_replicas: storage.replicas,
+        discard: DiscardPolicy.New,
+      },
+    });
+  }
+  return await new Kvm(connection).open(name, { allow_direct: BUCKET.allow_direct });
 }
 
 /**

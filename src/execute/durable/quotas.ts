@@ -53,14 +53,17 @@ interface Share {
   pending: number;
   at: number;
   measuring: Promise<number | undefined> | undefined;
+  /** The error of the last measurement. */
+  failure: unknown;
 }
 
 /** A process grants at most this part of the free bytes, and of the quota. */
 const PART_OF_FREE = 8;
 const MOST = 128;
 const LEAST = 1_024;
-/** The minimum time between two measurements of a full quota, in milliseconds. */
+/** The minimum time between two measurements of a full quota, and after a slow failure, in milliseconds. */
 export const MEASURED_AFTER_MS = 10_000;
+const SLOW_MS = 1_000;
 const MAX_OWNERS = 10_000;
 
 /**
@@ -93,6 +96,7 @@ export class MeasuredQuotas {
         pending: 0,
         at: -Infinity,
         measuring: undefined,
+        failure: undefined,
       };
       for (const oldest of this.#shares.keys()) {
         if (this.#shares.size < MAX_OWNERS) break;
@@ -103,15 +107,27 @@ export class MeasuredQuotas {
     if (bytes > share.left) {
       if (bytes <= share.free || clock.timestamp() - share.at >= MEASURED_AFTER_MS) {
         const measured = share;
+        const begunAt = clock.timestamp();
         measured.measuring ??= this.#settings.measure(owner, bytes + share.pending)
+          .catch((error) => {
+            // A slow measurement would also delay the writes of other principals again.
+            if (clock.timestamp() - begunAt >= SLOW_MS) {
+              measured.free = measured.left = least;
+              measured.at = clock.timestamp();
+              measured.failure = error;
+            }
+            throw error;
+          })
           .finally(() => measured.measuring = undefined);
         const kept = await share.measuring ?? 0;
         // Other writes may have started during the measurement.
         share.free = maxBytes - kept - share.pending;
         share.left = Math.max(least, Math.min(share.free / PART_OF_FREE, maxBytes / MOST));
         share.at = clock.timestamp();
+        share.failure = undefined;
       }
       if (bytes > share.free) {
+        if (share.failure !== undefined) throw share.failure;
         share.left = 0;
         return await full();
       }
