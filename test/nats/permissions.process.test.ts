@@ -118,19 +118,22 @@ describe("Users of NATS with narrow permissions", () => {
     await assertRejects(() => other.get("ticket.ann.1"));
     await assertRejects(() => other.put("ticket.ann.2", "x"));
 
-    // The server delivers a result to any subject, but no copy deletes the values of others.
+    // A user who may fetch has the server deliver a message anywhere, but it deletes no other values.
     await store.create("key.ann.1", new Uint8Array(3));
     const about = headers();
     about.set("Nats-Rollup", "all");
-    caller.publish("$KV.plue_results.x", "", { headers: about });
-    const { consumers } = await jetstreamManager(caller);
+    worker.publish("$KV.plue_results.x", "", { headers: about });
+    worker.publish("$KV.plue_results.y", "");
+    const { consumers } = await jetstreamManager(worker);
     await consumers.add("KV_plue_results", {
-      ...{ name: "x", ack_policy: AckPolicy.None, filter_subject: "$KV.plue_results.x" },
-      deliver_subject: "$KV.plue_calls.x",
+      ...{ name: "x", ack_policy: AckPolicy.None, filter_subject: "$KV.plue_results.*" },
     });
+    const fetch = "$JS.API.CONSUMER.MSG.NEXT.KV_plue_results.x";
+    worker.publish(fetch, "1", { reply: "$KV.plue_calls.x" });
     const delivered = async (): Promise<number> =>
       (await consumers.info("KV_plue_results", "x")).delivered.consumer_seq;
     while (await delivered() === 0);
+    await assertRejects(() => caller.request(fetch, "1"), Error, "Permissions Violation");
     const { value } = await store.get("key.ann.1") ?? {};
     assertEquals(value, new Uint8Array(3));
   });
