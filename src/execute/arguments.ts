@@ -181,7 +181,7 @@ export function readRule(call: Call, answer: unknown): ToolFailure | undefined {
   const issues = typeof answer === "string" ? [{ message: clip(answer, 300) }] : answer;
   if (!Array.isArray(issues)) {
     // A rule that returns `false` may mean a rejection: the call does not continue.
-    return call.fail("denied", "a rule for its arguments gave no proper answer");
+    return call.fail("denied", "a rule for its arguments returned no valid value");
   }
   return issues.length === 0
     ? undefined

@@ -26,7 +26,7 @@ export function readOutput(call: Call, output: unknown): Outcome {
   }
   const result = readResult(output);
   if (result === undefined) {
-    return call.fail("invalid_result", "the tool answered with a broken result");
+    return call.fail("invalid_result", "the tool returned an invalid result");
   }
   return result.ok ? toResult(call, result.content, result.blocks, result.truncated) : result;
 }
@@ -78,7 +78,7 @@ function check(
   isValidated: boolean = isCut,
 ): ToolResult {
   if (blocks && !hasBlocks(given)) {
-    return call.fail("invalid_result", "its blocks are no list: ToolResult.blocks([…]) makes them");
+    return call.fail("invalid_result", "its blocks must be a list: use ToolResult.blocks([…])");
   }
   const limit = maxOutputBytes(call);
   const verdict = readJson(given, limit);

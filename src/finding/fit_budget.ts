@@ -227,7 +227,7 @@ export function fitBudget<const Like extends TargetLike>(
   const own = bridge ? available.filter((tool) => bridge.behind.get(tool.id) !== tool) : [];
   const pinned = [...own.map(({ id }) => id), ...read.pinned ?? []];
   if (query !== undefined && ranked !== undefined) {
-    fail(ACTION, '"/query" and "/ranked" both say what the tools are for: give one of them');
+    fail(ACTION, 'set "/query" or "/ranked", not both');
   }
   const fitting = query === undefined
     ? ranked

@@ -213,7 +213,7 @@ function checkChange(action: string, schema: JsonSchemaObject, change: Change): 
     for (const name of names.keys()) {
       const place = `"/${field}${pointerStep(name)}"`;
       if (!properties.has(name)) {
-        fail(action, `${place} is no argument of the tool: ${[...properties.keys()].join(", ")}`);
+        fail(action, `${place} must be one of ${[...properties.keys()].join(", ")}`);
       }
       const other = places.get(name);
       // Only a new name and a default go together.

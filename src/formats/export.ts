@@ -49,7 +49,7 @@ export function partsOf(exported: ExportResult): readonly ExportedPart[] {
   if (found !== undefined) {
     return found.map(({ view: { tool }, wire }) => ({ tool: tool.id, wire }));
   }
-  throw new TypeError("Cannot take an export apart: it must be the answer of exportTools");
+  throw new TypeError("Cannot split an export: it must be a result of exportTools");
 }
 
 /** The deferred tools that a search has found. Providers reject a second load of the other ones. */

@@ -144,9 +144,7 @@ export function admit(
     check(shown.parameters, "its tool's parameters");
   }
   if (schema === undefined) {
-    return given === undefined
-      ? undefined
-      : fail(doing, "it is given a configuration, and takes none");
+    return given === undefined ? undefined : fail(doing, "it takes no configuration");
   }
   // A tool with only optional settings receives an empty configuration.
   const config = attempt(doing, () => copyJson(given ?? {}, "its configuration"));

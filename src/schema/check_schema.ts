@@ -122,7 +122,7 @@ class SchemaChecker {
     this.#count(0, depth);
     this.#visited.add(part);
     const inner = this.#index.add(part, base, (name) => {
-      this.#fail(TypeError, `has an "$id" or anchor that is taken or no URI: ${describe(name)}`);
+      this.#fail(TypeError, `has an "$id" or anchor that is taken or not a URI: ${describe(name)}`);
     });
     for (const keyword of Object.keys(part)) {
       this.#characters += keyword.length;

@@ -178,22 +178,22 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
   const { format, tokens, losses, toolChoice, parallel, ...criteria } = exported;
   for (const [name, value] of Object.entries({ losses, tokens, toolChoice, parallel })) {
     if (format === undefined && value !== undefined) {
-      throw new RequestError(`Query parameter "${name}" goes with "format"`);
+      throw new RequestError(`Query parameter "${name}" needs "format"`);
     }
   }
   for (const [name, other] of APART) {
     if (values[name] !== undefined && values[other]) {
-      throw new RequestError(`Query parameter "${name}" does not go with "${other}"`);
+      throw new RequestError(`Query parameter "${name}" cannot be used with "${other}"`);
     }
   }
   if (q === undefined && minScore !== undefined) {
-    throw new RequestError('Query parameter "minScore" goes with "q"');
+    throw new RequestError('Query parameter "minScore" needs "q"');
   }
   // An export is complete; only a search has a limit.
   if (format !== undefined && (cursor !== undefined || limit !== undefined && q === undefined)) {
     const paging = cursor === undefined ? "limit" : "cursor";
     throw new RequestError(
-      `Query parameter "${paging}" does not go with "format": an export is whole`,
+      `Query parameter "${paging}" cannot be used with "format": an export is whole`,
     );
   }
   return {

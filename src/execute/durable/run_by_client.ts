@@ -83,7 +83,7 @@ export function runByClient(
     const answer = await ask(KEY, question);
     const result: unknown = answer.action === "accept"
       ? answer.content ?? null
-      : ToolResult.error("denied", "Its caller did not run it");
+      : ToolResult.error("denied", "The caller declined to run it");
     return result as never;
   };
 }

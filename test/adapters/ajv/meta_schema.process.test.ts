@@ -22,7 +22,7 @@ const BEYOND_META_SCHEMAS = [
   "must point into the schema",
   "refers to itself",
   "must be a regular expression",
-  "that is taken or no URI",
+  "that is taken or not a URI",
   "exceeds a limit",
 ];
 

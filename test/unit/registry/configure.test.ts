@@ -85,7 +85,7 @@ describe("ToolRegistry.updateTool() with a configuration", () => {
     assertThrows(
       () => registry.updateTool(fakeTool("plain"), { config: {} }),
       TypeError,
-      'Cannot update tool "plain": it is given a configuration, and takes none',
+      'Cannot update tool "plain": it takes no configuration',
     );
   });
 

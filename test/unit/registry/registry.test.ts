@@ -189,7 +189,7 @@ describe("ToolRegistry rejects, and stays as it was:", () => {
     [
       "a configuration for a tool that takes none",
       register(fakeTool("wrong")),
-      'Cannot register tool "wrong": it is given a configuration, and takes none',
+      'Cannot register tool "wrong": it takes no configuration',
     ],
   ];
   for (const [what, work, message] of rejected) {
