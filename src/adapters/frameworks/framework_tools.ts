@@ -70,7 +70,7 @@ function runnable<Target extends FrameworkTarget, Context>(
     fail(action, "the option dispatcher must be a ToolDispatcher over them");
   }
   if (options?.toolChoice !== undefined || options?.parallel !== undefined) {
-    fail(action, "toolChoice and parallel have no effect: the framework sends the request");
+    fail(action, "toolChoice and parallel have no effect here");
   }
   const exposure = new Exposure(source, target, options);
   const tools = exposure.export();
