@@ -22,6 +22,7 @@ import {
   openBucket,
   openRunStream,
   problemOf,
+  RUN_STREAM,
   STORAGE,
   STORAGE_OPTIONS,
   storageProblemOf,
@@ -123,13 +124,14 @@ async function createStreams(
         ? await manager.streams.info(stream)
         : await manager.streams.update(stream, {
           ...before,
-          ...name !== RUNS_STREAM && BUCKET,
+          ...name === RUNS_STREAM ? RUN_STREAM : BUCKET,
           ...given.maxBytes !== undefined && { max_bytes: given.maxBytes },
           ...given.replicas !== undefined && { num_replicas: given.replicas },
         });
       const { num_replicas: replicas, max_bytes: maxBytes } = config;
       const isSame = before?.max_bytes === maxBytes && before.num_replicas === replicas &&
-        before.allow_rollup_hdrs === config.allow_rollup_hdrs;
+        before.allow_rollup_hdrs === config.allow_rollup_hdrs &&
+        before.deny_purge === config.deny_purge;
       const state = before === undefined ? "created" : isSame ? "unchanged" : "changed";
       created.push({ name, replicas, maxBytes, state });
     } catch (cause) {

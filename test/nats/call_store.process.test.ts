@@ -135,17 +135,22 @@ describe("natsCallStore()", () => {
     assertNotEquals(await store.create("a.ann.1", new Uint8Array(50_000)), undefined);
   });
 
-  withServer("is not opened by a machine whose clock is wrong", async () => {
-    const connection = await server.connect();
-    const now = Date.now;
-    Date.now = () => now() + 90_000_000;
-    try {
-      const why = "s ahead of that of the server";
-      await assertRejects(() => natsCallStore(connection, { bucket: "clock" }), Error, why);
-    } finally {
-      Date.now = now;
-    }
-  });
+  withServer(
+    "is not used by a machine whose clock is wrong, also if it was right when it was opened",
+    async () => {
+      const connection = await server.connect();
+      const opened = await natsCallStore(connection, { bucket: "clock" });
+      const now = Date.now;
+      Date.now = () => now() + 90_000_000;
+      try {
+        const why = "s ahead of that of the server";
+        await assertRejects(() => natsCallStore(connection, { bucket: "clock" }), Error, why);
+        await assertRejects(() => opened.create("key.ann.1", new Uint8Array(1)), Error, why);
+      } finally {
+        Date.now = now;
+      }
+    },
+  );
 
   withServer("makes room when a write finds none, from what has expired", async () => {
     const clock = { now: Date.now(), timestamp: () => clock.now };

@@ -2,6 +2,7 @@ import { describe } from "bun:test";
 import {
   assert,
   assertEquals,
+  assertLess,
   assertRejects,
   assertStringIncludes,
   assertThrows,
@@ -198,6 +199,18 @@ describe("Workers and callers over NATS", () => {
       }
     },
   );
+
+  withOwnServer("stops a worker soon while the server is silent", async (world, own) => {
+    const { tool, began, aborted } = endlessTool(ping);
+    const { worker, running } = await world.begin({ tool, began }, {}, { drainTimeoutMs: 100 });
+    own.pause();
+    const start = performance.now();
+    await worker.close();
+    assertLess(performance.now() - start, 20_000);
+    await aborted.came;
+    own.resume();
+    await running;
+  });
 
   withWorld("runs nothing that is unsigned, signed by others, or sent again", async (world) => {
     let runs = 0;

@@ -72,6 +72,8 @@ describe("Users of NATS with narrow permissions", () => {
       (await plue(["doctor", "--json"], { env })).stdout,
       String.raw`\"plue_calls\" accepts rollup headers`,
     );
+    const { config } = await admin.info("PLUE_CALLS");
+    assertEquals([config.deny_purge, config.deny_delete], [true, true]);
     assertEquals((await init()).map(([, state]) => state), [
       ...["unchanged", "changed", "unchanged", "unchanged"],
     ]);

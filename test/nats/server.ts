@@ -82,6 +82,15 @@ export class TestServer implements AsyncDisposable {
     });
   }
 
+  /** Makes it silent, as behind a lost network, until it is resumed. */
+  pause(): void {
+    this.#process?.kill("SIGSTOP");
+  }
+
+  resume(): void {
+    this.#process?.kill("SIGCONT");
+  }
+
   /** Ends it as a failing machine would. */
   async kill(): Promise<void> {
     const child = this.#process;

@@ -60,6 +60,8 @@ const SWEEP_EVERY_MS = 600_000;
 const SWEEP_FULL_EVERY_MS = 10_000;
 /** The key whose message has the time of the last sweep. */
 const SWEPT = "=swept";
+/** A clock that was set by more than this is compared with the server's again, in milliseconds. */
+const CLOCK_SET_MS = 1_000;
 const SIGNED = "Plue-Signed";
 /** A shorter value may replace another one even if the quota of its owner is used up. */
 const SHORT_BYTES = 1_024;
@@ -117,6 +119,10 @@ export async function natsCallStore(
   }
 }
 
+function clockOffset(): number {
+  return systemClock.timestamp() - systemClock.now();
+}
+
 interface Settings {
   readonly seal: Seal | undefined;
   readonly maxOwnerBytes: number;
@@ -133,6 +139,8 @@ class NatsCallStore implements CallStore {
   #writes = 0;
   #sweeping: Promise<void> | undefined;
   #sweptFullAt = -Infinity;
+  /** The offset of the clock at the last comparison with the server's. */
+  #clockOffset = clockOffset();
 
   constructor(connection: NatsConnection, bucket: Bucket, settings: Settings) {
     this.#connection = connection;
@@ -184,12 +192,21 @@ class NatsCallStore implements CallStore {
     this.#check(key, value);
     const weight = entryWeight(key, value.byteLength);
     const create = () => this.#create(key, value, options);
-    return await this.#attempt(() =>
-      this.#quotas.write(ownerOf(key), weight, create, async () => {
+    return await this.#attempt(async () => {
+      await this.#checkClock();
+      return await this.#quotas.write(ownerOf(key), weight, create, async () => {
         if (await this.#find(key) !== undefined) return undefined;
         throw quotaExhausted();
-      })
-    );
+      });
+    });
+  }
+
+  /** With a wrong clock, a key could expire for this process or for others only, and be created twice. */
+  async #checkClock(): Promise<void> {
+    const offset = clockOffset();
+    if (Math.abs(offset - this.#clockOffset) < CLOCK_SET_MS) return;
+    await this.#bucket.checkClock();
+    this.#clockOffset = offset;
   }
 
   async #create(

@@ -146,6 +146,9 @@ export async function openBucket({ connection, name, storage }: BucketPlace): Pr
   return await new Kvm(connection).open(name, { allow_direct: BUCKET.allow_direct });
 }
 
+/** The server's response to a write may be sent as a request to purge or delete waiting calls. */
+export const RUN_STREAM = { deny_delete: true, deny_purge: true } as const;
+
 /**
  * Opens the stream of durable calls, and creates it if it is missing.
  * @throws {Error} If it has other settings.
@@ -161,7 +164,7 @@ export async function openRunStream(
   };
   const config = await configOf(manager, RUNS_STREAM) ?? (await manager.streams.add({
     ...{ name: RUNS_STREAM, ...wanted, max_bytes: maxBytes, num_replicas: replicas },
-    ...{ max_age: nanos(KEPT_MS), duplicate_window: nanos(DUPLICATE_MS) },
+    ...{ max_age: nanos(KEPT_MS), duplicate_window: nanos(DUPLICATE_MS), ...RUN_STREAM },
   })).config;
   const { subjects = [], retention, discard } = config;
   const isRight = subjects.join() === wanted.subjects.join() && retention === wanted.retention &&
