@@ -3,6 +3,7 @@
 #include "platform.h"
 #include "text.h"
 
+#include <ctype.h>
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -179,7 +180,9 @@ static void find_module(const char *module, char path[PATH_MAX]) {
     size_t length = 0;
     for (; *from != '\0' && length < sizeof text - 1; from++) {
         unsigned byte = (unsigned char)*from;
-        if (is_file_url && byte == '%' && sscanf(from + 1, "%2x", &byte) == 1) {
+        if (is_file_url && byte == '%' && isxdigit((unsigned char)from[1]) &&
+            isxdigit((unsigned char)from[2])) {
+            sscanf(from + 1, "%2x", &byte);
             from += 2;
         }
         text[length++] = (char)byte;

@@ -7,6 +7,7 @@
 #include "platform.h"
 #include "plue.h"
 #include "plue_guest.h"
+#include "program.h"
 #include "state.h"
 #include "text.h"
 
@@ -461,7 +462,37 @@ static void test_fork(void) {
     plue_abort_signal_release(signal_of_parent);
 }
 
+/* A percent sign in the file URL of a module is an escape only before two hexadecimal digits. */
+static void find_escaped(void) {
+    static const char *const ends[] = {"%63onfig.json", "config.json%0", "config.json%", "config.json%0x",
+                                       "config.json% 0", "config.json%+0"};
+    static struct plue_program program;
+    char folder[] = "/tmp/plue-units-XXXXXX";
+    char file[64];
+    char url[128];
+    CHECK(mkdtemp(folder) != NULL, "there is no folder");
+    snprintf(file, sizeof file, "%s/tsconfig.json", folder);
+    fclose(fopen(file, "w"));
+    setenv("PLUE_SIDECAR", "plue-sidecar.js", 1);
+    setenv("PATH", folder, 1); /* it has no runtime: the options are those of Bun */
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        snprintf(url, sizeof url, "file://%s/ts%s", folder, ends[i]);
+        char *module = strdup(url); /* AddressSanitizer sees what is read behind its end */
+        plue_program_find(NULL, module, &program);
+        const char *found = strchr(program.tsconfig, '=') + 1;
+        CHECK(strcmp(found, i == 0 ? file : "/dev/null") == 0, "%s: %s", url, found);
+        free(module);
+    }
+    unlink(file);
+    rmdir(folder);
+}
+
+static void test_escapes_in_url(void) {
+    in_child(find_escaped); /* which has an environment of its own */
+}
+
 static const struct check_test tests[] = {
+    {"escapes_in_url", test_escapes_in_url},
     {"bad_utf8", test_bad_utf8},
     {"utf8_exhaustively", test_utf8_exhaustively},
     {"repair", test_repair},
