@@ -5,34 +5,16 @@
 #include "text.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
-    PORTION = 4096, /* a pipe that poll() calls writable takes so much without waiting */
+    MAX_READS = 5, /* what a pipe holds, and its end; the thread has other work, too */
     LINES_SAID = 8,
     BYTES_SAID = 900,
 };
-
-/* Standard error, to be written to without waiting. A pipe is opened anew: another process that writes
- * to it could fill it after it was found to have room, and the flag of the host's must stay as it is. */
-static int open_standard_error(void) {
-#if defined(__linux__)
-    struct stat about;
-    if (fstat(STDERR_FILENO, &about) == 0 && S_ISFIFO(about.st_mode)) {
-        int own = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-        if (own >= 0) {
-            return plue_move_descriptor(own, STDERR_FILENO + 1);
-        }
-    }
-#endif
-    return plue_copy_descriptor(STDERR_FILENO, STDERR_FILENO + 1);
-}
 
 int plue_output_open(struct plue_output *output) {
     int pair[2];
@@ -42,7 +24,7 @@ int plue_output_open(struct plue_output *output) {
         return -1;
     }
     output->from = pair[0];
-    output->to = open_standard_error();
+    output->to = plue_open_standard_error();
     return pair[1];
 }
 
@@ -109,7 +91,7 @@ static bool log_bytes(struct plue_output *output, const char *bytes, size_t leng
 void plue_output_read(struct plue_output *output) {
     char bytes[16 << 10];
     ssize_t length;
-    while (output->from >= 0) {
+    for (int reads = 0; reads < MAX_READS && output->from >= 0; reads++) {
         length = read(output->from, bytes, sizeof bytes);
         if (length > 0) {
             keep(output, bytes, (size_t)length);
@@ -135,18 +117,13 @@ bool plue_output_is_waiting(const struct plue_output *output) {
 }
 
 void plue_output_write(struct plue_output *output) {
-    size_t portion = output->waiting < PORTION ? output->waiting : PORTION;
-    ssize_t written = 0;
-    if (portion > 0) {
-        written = write(output->to, output->bytes, portion);
-    } else if (output->dropped > 0) {
-        char note[100];
-        int length = snprintf(note, sizeof note,
-                              "plue: %" PRIu64 " bytes of the tools' output were dropped here\n",
-                              output->dropped);
+    if (output->waiting == 0 && output->dropped > 0) {
+        output->waiting = (size_t)snprintf(
+            output->bytes, sizeof output->bytes,
+            "plue: %" PRIu64 " bytes of the tools' output were dropped here\n", output->dropped);
         output->dropped = 0;
-        written = write(output->to, note, (size_t)length) < 0 ? -1 : 0;
     }
+    ssize_t written = plue_write_error(output->to, output->bytes, output->waiting);
     if (written < 0 && errno != EINTR && errno != EAGAIN) {
         plue_close(&output->to);
         output->waiting = 0;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -351,17 +352,34 @@ ssize_t plue_send(int socket, const void *bytes, size_t length) {
     return sent;
 }
 
-/* Writes; where the reader has gone, the host gets no SIGPIPE for it. */
-static void write_quietly(int descriptor, const void *bytes, size_t length) {
+int plue_open_standard_error(void) {
+    const int flags = O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+#if defined(__linux__)
+    struct stat about;
+    bool may_wait = fstat(STDERR_FILENO, &about) == 0 &&
+                    (S_ISFIFO(about.st_mode) || isatty(STDERR_FILENO));
+    int own = may_wait ? open("/proc/self/fd/2", flags) : -1;
+#else
+    char name[PATH_MAX];
+    int own = ttyname_r(STDERR_FILENO, name, sizeof name) == 0 ? open(name, flags) : -1;
+#endif
+    return own < 0 ? plue_copy_descriptor(STDERR_FILENO, STDERR_FILENO + 1)
+                   : plue_move_descriptor(own, STDERR_FILENO + 1);
+}
+
+ssize_t plue_write_error(int descriptor, const void *bytes, size_t length) {
     sigset_t pipe;
     sigset_t pending;
     sigset_t before;
+    /* poll() calls a pipe writable that takes 4,096 bytes, and a terminal that takes one. */
+    size_t most = !(fcntl(descriptor, F_GETFL) & O_NONBLOCK) && isatty(descriptor) ? 1 : 4096;
     sigemptyset(&pipe);
     sigaddset(&pipe, SIGPIPE);
     sigpending(&pending);
     pthread_sigmask(SIG_BLOCK, &pipe, &before);
-    ssize_t written = write(descriptor, bytes, length);
-    if (written < 0 && errno == EPIPE && !sigismember(&pending, SIGPIPE)) {
+    ssize_t written = write(descriptor, bytes, length < most ? length : most);
+    int error = errno;
+    if (written < 0 && error == EPIPE && !sigismember(&pending, SIGPIPE)) {
 #if defined(__APPLE__)
         int number;
         sigpending(&pending); /* not where it is ignored */
@@ -374,18 +392,22 @@ static void write_quietly(int descriptor, const void *bytes, size_t length) {
 #endif
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return written;
 }
 
 void plue_print_line(const char *text, size_t length) {
-    /* A pipe that poll() calls writable takes 4,096 bytes. */
-    struct pollfd wait = {STDERR_FILENO, POLLOUT, 0};
+    struct pollfd wait = {plue_open_standard_error(), POLLOUT, 0};
     char line[PLUE_PRINTED_LINE + 1];
     size_t kept = length < PLUE_PRINTED_LINE ? length : PLUE_PRINTED_LINE;
     memcpy(line, text, kept);
     line[kept] = '\n';
-    if (poll(&wait, 1, 0) > 0 && (wait.revents & POLLOUT)) {
-        write_quietly(STDERR_FILENO, line, kept + 1);
+    ssize_t written = 1;
+    for (size_t done = 0; done <= kept && written > 0; done += (size_t)written) {
+        bool is_writable = poll(&wait, 1, 0) > 0 && (wait.revents & POLLOUT);
+        written = is_writable ? plue_write_error(wait.fd, line + done, kept + 1 - done) : 0;
     }
+    plue_close(&wait.fd);
 }
 
 const char *plue_error_text(int error) {

@@ -79,6 +79,13 @@ void plue_alarm_renew(int alarm);
 /* send() that never blocks, never raises SIGPIPE and is not interrupted. */
 ssize_t plue_send(int socket, const void *bytes, size_t length);
 
+/* Opens the standard error anew, if it is a pipe or a terminal, for writes that do not wait: the flag of the
+ * host's stays as it is. Copies another. Returns a descriptor above 2, or -1. */
+int plue_open_standard_error(void);
+
+/* Writes what the standard error takes without waiting, when poll() calls it writable. Never raises SIGPIPE. */
+ssize_t plue_write_error(int descriptor, const void *bytes, size_t length);
+
 /* Prints a line on the standard error, if that takes it without waiting: nobody may read it. A longer
  * one is cut. */
 enum { PLUE_PRINTED_LINE = 4000 };

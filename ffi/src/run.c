@@ -16,12 +16,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The events that are delivered at once: a host's loop has other work, too. */
+enum { MAX_EVENTS = 256 };
+
 static struct plue_event *take_events(struct plue_call *call) PLUE_UNLOCKED {
     plue_lock();
     struct plue_event *events = call->first_event;
-    call->first_event = NULL;
-    call->events_end = &call->first_event;
-    atomic_fetch_and(&call->news, ~(unsigned)PLUE_CALL_EVENTS);
+    struct plue_event **rest = &call->first_event;
+    for (int i = 0; i < MAX_EVENTS && *rest != NULL; i++) {
+        rest = &(*rest)->next;
+    }
+    call->first_event = *rest;
+    *rest = NULL;
+    if (call->first_event == NULL) {
+        call->events_end = &call->first_event;
+        atomic_fetch_and(&call->news, ~(unsigned)PLUE_CALL_EVENTS);
+    }
     plue_unlock();
     return events;
 }
@@ -41,7 +51,7 @@ static bool is_late(const struct plue_call *call) {
     return deadline != PLUE_NEVER_MS && plue_now_ms() >= deadline;
 }
 
-/* Delivers the events that wait, and drops them when the call's time is over. */
+/* Delivers events that wait, and drops them when the call's time is over. */
 static void deliver_events(struct plue_call *call,
                            const plue_tool_context_t *context) PLUE_UNLOCKED {
     struct plue_event *event = take_events(call);

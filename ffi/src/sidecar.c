@@ -393,7 +393,7 @@ static bool start_process(struct plue_sidecar *sidecar,
 /* Prints what is left, for as long as somebody reads it. */
 static void print_rest(struct plue_output *output) {
     uint64_t limit = plue_now_ms() + LAST_OUTPUT_MS;
-    while (plue_output_is_waiting(output)) {
+    while (plue_output_is_waiting(output) && plue_ms_until(limit) != 0) {
         struct pollfd wait = {output->to, POLLOUT, 0};
         if (poll(&wait, 1, plue_ms_until(limit)) <= 0) {
             return;

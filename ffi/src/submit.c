@@ -103,17 +103,16 @@ static void tell_submission(struct plue_due *due, int *told) PLUE_UNLOCKED {
     struct submission *submission = submission_of(due);
     struct plue_call *call = &submission->call;
     try_to_begin(submission);
-    bool has_ended; /* before its last events are delivered */
-    bool has_news;
-    do {
-        has_ended = atomic_load(&call->news) & PLUE_CALL_DONE;
-        has_news = plue_call_attend(call, &submission->context);
-        *told += has_news;
-    } while (has_news);
+    *told += plue_call_attend(call, &submission->context);
     plue_lock();
+    unsigned news = atomic_load(&call->news) & (PLUE_CALL_EVENTS | PLUE_CALL_DONE);
+    plue_order_acquire(&call->news);
+    bool has_ended = news == PLUE_CALL_DONE;
     if (has_ended) {
         unlink_submission(submission);
         plue_events_end(due);
+    } else if (news != 0) {
+        plue_events_add(due); /* the rest is for the next dispatch */
     } else {
         plue_events_expect(submission_deadline(submission));
     }

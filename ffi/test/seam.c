@@ -5,12 +5,14 @@
 #include "events.h"
 #include "frame.h"
 #include "guest.h"
+#include "output.h"
 #include "plue.h"
 #include "plue_guest.h"
 #include "run.h"
 #include "state.h"
 #include "text.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -373,6 +375,32 @@ static void test_last_event(void) {
     CHECK(atomic_load(&submitted.events) == 2, "%d events", atomic_load(&submitted.events));
 }
 
+static uint64_t streaming_id;
+
+static void stream_on(const char *json, void *events) {
+    if (++*(int *)events < 20000) {
+        push(PLUE_FRAME_META, 0, streaming_id, "{}", 2);
+    }
+}
+
+/* Neither a tool that streams faster than the callback works, nor many events, keep a host in one dispatch. */
+static void test_endless_stream(void) {
+    struct submitted submitted = {0};
+    int events = 0;
+    plue_tool_context_t context = {.metadata_callback = stream_on, .user_data = &events};
+    attach("{}", 2);
+    plue_tool_submit("tool", "{}", &context, note_end, &submitted);
+    streaming_id = await_frame(PLUE_FRAME_EXEC).id;
+    for (int i = 0; i < 1000; i++) {
+        push(PLUE_FRAME_META, 0, streaming_id, "{}", 2);
+    }
+    plue_events_dispatch(0);
+    CHECK(events > 0 && events < 1000, "%d events", events);
+    push(PLUE_FRAME_RESULT, 0, streaming_id, "{}", 2);
+    dispatch_until_over(&submitted);
+    CHECK(events >= 1000, "%d events", events);
+}
+
 /* The time of a submitted call that has not begun cannot be over. */
 static void test_abort_before_begin(void) {
     static const plue_tool_context_t none;
@@ -449,6 +477,20 @@ static void test_broken_stderr(void) {
 
 #if defined(__linux__)
 
+/* A tool that prints faster than a host takes the log keeps the thread from its other work for a pipe's
+ * length at a time. */
+static void test_bounded_reads(void) {
+    static struct plue_output output;
+    static char bytes[256 << 10];
+    int printed = plue_output_open(&output);
+    fcntl(printed, F_SETPIPE_SZ, sizeof bytes);
+    CHECK(write(printed, bytes, sizeof bytes) == sizeof bytes, "it is not full");
+    plue_output_read(&output);
+    CHECK(output.waiting + output.dropped < sizeof bytes, "all is read");
+    plue_output_close(&output);
+    close(printed);
+}
+
 static void submit_another(int status, const char *json, void *left) {
     CHECK(status == PLUE_RUNTIME_UNAVAILABLE, "%s", json);
     if (--*(int *)left > 0) {
@@ -483,10 +525,12 @@ static const struct check_test tests[] = {
     {"refused_removal", test_refused_removal},
     {"end_while_told", test_end_while_told},
     {"last_event", test_last_event},
+    {"endless_stream", test_endless_stream},
     {"abort_before_begin", test_abort_before_begin},
     {"mutual_replacement", test_mutual_replacement},
     {"broken_stderr", test_broken_stderr},
 #if defined(__linux__)
+    {"bounded_reads", test_bounded_reads},
     {"edge_triggered", test_edge_triggered},
 #endif
 };

@@ -325,7 +325,10 @@ export class HostBridge {
     const answer: Promise<ToolResult | Refusal> = isCall
       ? tools.dispatcher.dispatch({ name, arguments: params }, context)
       : operate(tools, operation, name, params, context);
-    answer.then((result) => {
+    answer.catch((error: unknown): Refusal => {
+      this.#replies.add(REPLY.log, 0, `Cannot use the store of tasks: ${messageOf(error)}`);
+      return { code: "unavailable", message: "The store of tasks failed; try again later" };
+    }).then((result) => {
       this.#end(call);
       if (isLarge) this.#options.onLargeCall?.();
       if (!signal.aborted && this.#spare.length < MAX_SPARE) this.#spare.push(call.controller);

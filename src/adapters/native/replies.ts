@@ -8,6 +8,7 @@ import { FLAG, FrameWriter, REPLY, type ReplyType, STATUS_SHIFT } from "./frames
 
 export type BridgeFailureCode =
   | "invalid_argument"
+  | "unavailable"
   | "runtime_unavailable"
   | "output_too_large"
   | "unknown_task";

@@ -1,6 +1,7 @@
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import { FrameError, REQUEST } from "../../../src/adapters/native/frames.ts";
+import { FrameError, OPERATION_SHIFT, REQUEST } from "../../../src/adapters/native/frames.ts";
+import { OPERATION } from "../../../src/adapters/native/host_tools.ts";
 import { callTasks, memoryCallStore } from "../../../src/execute/durable/mod.ts";
 import { type ToolContext, ToolResult } from "../../../src/tool/mod.ts";
 import { FakeClock } from "../execute/support.ts";
@@ -127,6 +128,25 @@ describe("HostBridge, when it is configured", () => {
     for await (const { result } of tasks.follow("id" in started ? started.id : "")) {
       if (result !== undefined) assertEquals(result.ok || result.error.code, "unknown_tool");
     }
+  });
+
+  it("answers every operation on a task when the store fails", async () => {
+    const down = () => Promise.reject(new Error("the store is down"));
+    const tasks = Object.assign(deadProcess().tasks, { get: down, cancel: down, answer: down });
+    const native = { ...toolsOfRegistry(fakeRegistry({ tools: [echo] })), tasks };
+    const host = new FakeHost({ load: () => native });
+    await host.configure();
+    for (const operation of [OPERATION.pollTask, OPERATION.cancelTask, OPERATION.answerTask]) {
+      const flags = operation << OPERATION_SHIFT;
+      host.bridge.receive(frame(REQUEST.execute, flags, operation, call(7, "task", "{}", "", "")));
+      await settle();
+      assertEquals(host.failure(operation).error, "unavailable");
+    }
+    assertEquals(host.bridge.running, 0);
+    assertEquals(
+      host.of("log").map(({ value }) => value),
+      Array(3).fill("Cannot use the store of tasks: the store is down"),
+    );
   });
 
   it("reports the problem, and fails the following calls", async () => {
