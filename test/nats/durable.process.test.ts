@@ -14,7 +14,7 @@ import { isSuspended, type ToolDefinition, ToolDispatcher, ToolResult } from "@p
 import { memoryCallStore, storedKeys, storedTickets } from "@plue/tools/calls";
 import { attemptOf, natsCallStore } from "@plue/tools/nats";
 import { DurableCalls } from "../../src/adapters/nats/durable_calls.ts";
-import { runKey } from "../../src/adapters/nats/runs.ts";
+import { NEW_RUN, runKey, Runs } from "../../src/adapters/nats/runs.ts";
 import { ownerDigest } from "../../src/execute/durable/mod.ts";
 import { Seal } from "../../src/adapters/nats/seal.ts";
 import { SECRET, TestServer, withServer } from "./server.ts";
@@ -413,7 +413,7 @@ describe("Durable calls over NATS", () => {
     await world.serve([once], { leaseMs });
     assertFailed(await running, "unavailable", "may have run", "unknown");
     // The operator reads it too: the caller may be gone.
-    assertMatch(world.errors.map(String).join("\n"), /it may have run \(task "run\.\S+"\)/);
+    assertMatch(world.errors.map(String).join("\n"), /the tool may have run \(task "run\.\S+"\)/);
   });
 
   withWorld("runs a task later that its tool refuses, with a delay that grows", async (world) => {
@@ -777,6 +777,18 @@ describe("Durable calls over NATS", () => {
     });
     const result = await dispatcher.dispatch({ name: "build" }, { principal: world.name });
     assertEquals([result.ok && result.content, runs], ["built", 1]);
+  });
+
+  withWorld("keeps a lease for the difference that clocks may have", async (world) => {
+    const runs = await Runs.open(linkOf(await server.connect()), {});
+    for (const [ms, isHeld] of [[4_000, true], [6_000, false]] as const) {
+      const key = `run.${world.name}.${ms}`;
+      await runs.records.change(key, () => ({
+        ...NEW_RUN,
+        ...{ holder: "another", heldUntil: Date.now() - ms },
+      }));
+      assertEquals(await runs.isHeld(key), isHeld);
+    }
   });
 
   withWorld("takes calls off the stream that cannot be run", async (world) => {

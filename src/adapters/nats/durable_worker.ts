@@ -308,7 +308,8 @@ export class DurableWorker {
         failed(tool, ended);
       }
       if (ended !== undefined) return this.#finish(delivery);
-      return delivery.retry(Math.max(0, heldUntil - systemClock.timestamp()));
+      const freeAt = heldUntil + MAX_SKEW_MS;
+      return delivery.retry(Math.max(0, freeAt - systemClock.timestamp()));
     }
 
     /** The delay of a call that has not run, and returns to the stream. */

@@ -130,6 +130,11 @@ class SealedRecords extends LeasedRecords<StoredRun> {
     this.#log = log;
   }
 
+  /** The holder's clock may be behind this one: a lease that it renews must not seem to be over. */
+  override isHeld({ holder, heldUntil }: StoredRun): boolean {
+    return super.isHeld({ holder, heldUntil: heldUntil + MAX_SKEW_MS });
+  }
+
   override encode(record: StoredRun, key: string): Uint8Array {
     return this.#seal.wrap(record, `${RESULTS_BUCKET}.${key}`);
   }

@@ -48,7 +48,7 @@ export interface ServeToolsOptions extends NatsOptions {
   readonly drainTimeoutMs?: number;
   /**
    * The duration of the lease of a durable call, in milliseconds. A worker renews it; another worker
-   * takes the call if the lease expires. Give all workers the same value.
+   * takes the call 5 s after the lease has expired, because clocks may differ. Give all workers the same value.
    *
    * @default {30_000}
    */
