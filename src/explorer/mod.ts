@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { ExplorerPage } from "../adapters/hono/mod.ts";
+import type { ExplorerPage } from "../adapters/http/mod.ts";
 import { etag, html, policy } from "./built_page.ts";
 
 /**

@@ -9,6 +9,7 @@ import {
   bridgeByQuery,
   checkObject,
   checkOptions,
+  type ExplorerPage,
   type FormatService,
   HTTP_CHECKS,
   type HttpOptions,
@@ -31,16 +32,6 @@ import {
   streamCall,
   ToolServer,
 } from "../http/mod.ts";
-
-/** A page of one file, as `@plue/tools/explorer` has it. */
-export interface ExplorerPage {
-  /** The whole page. */
-  readonly html: string;
-  /** Its `Content-Security-Policy`: it names the page's own script and style by their digests. */
-  readonly policy: string;
-  /** Its validator, a strong `ETag`. */
-  readonly etag: string;
-}
 
 /** Checks that an option is a page. */
 const checkExplorer: Check<ExplorerPage> = /* @__PURE__ */ createCheck(

@@ -18,6 +18,7 @@ export {
   type ComposedHandlerOptions,
   composeToolHandler,
   type ExecutionOptions,
+  type ExplorerPage,
   type FailedLoginsOptions,
   type FormatService,
   type GuardOptions,
@@ -69,11 +70,6 @@ export {
   type ToolRequest,
   type ToolServer,
 } from "../http/mod.ts";
-export {
-  createToolHandler,
-  type ExplorerPage,
-  serveExplorer,
-  type ToolHandlerOptions,
-} from "./handler.ts";
+export { createToolHandler, serveExplorer, type ToolHandlerOptions } from "./handler.ts";
 export type { OpenApiOptions } from "../openapi/service_document.ts";
 export { type FormatFunctions, serveFormats, type ServeFormatsOptions } from "./serve_formats.ts";

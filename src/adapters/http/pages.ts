@@ -339,3 +339,13 @@ export class ListCache<Value> {
     return made;
   }
 }
+
+/** A page of one file, as `@plue/tools/explorer` has it. */
+export interface ExplorerPage {
+  /** The whole page. */
+  readonly html: string;
+  /** Its `Content-Security-Policy`: it names the page's own script and style by their digests. */
+  readonly policy: string;
+  /** Its validator, a strong `ETag`. */
+  readonly etag: string;
+}
