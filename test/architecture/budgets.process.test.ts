@@ -8,11 +8,11 @@ const GENERATED = /built_page|\.generated\./;
 
 /** The limits of each folder. They fall when the code shrinks, and never rise. */
 const LIMITS = [
-  { folder: "src", lines: 66_245, files: 292, aim: 60_000 },
-  { folder: "test", lines: 65_953, files: 409, aim: 60_000 },
+  { folder: "src", lines: 63_900, files: 272, aim: 60_000 },
+  { folder: "test", lines: 62_930, files: 398, aim: 60_000 },
   { folder: "ffi", lines: 18_355, files: 96, aim: 15_000 },
   { folder: "examples", lines: 4_120, files: 40, aim: 6_000 },
-  { folder: "scripts", lines: 2_570, files: 27, aim: 2_000 },
+  { folder: "scripts", lines: 2_459, files: 27, aim: 2_000 },
 ];
 
 describe("the budgets of lines and files", () => {
