@@ -209,7 +209,7 @@ describe("a host in C", () => {
   });
 
   test("is linked statically by the lines of ffi/README.md, and finds its tools", async () => {
-    const [, item = ""] = /\n- Statically: ([^]*?)\n- /.exec(fromNpm()) ?? [];
+    const [, item = ""] = /\n- To link statically: ([^]*?)\n- /.exec(fromNpm()) ?? [];
     const lines = [...item.matchAll(/`((?:cc|cp) [^`]*)`/g)].map(([, line]) => line);
     assertEquals(lines.length, 2, item);
     const cwd = join(app, "statically");
