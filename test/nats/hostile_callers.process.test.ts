@@ -3,6 +3,7 @@
 
 import { describe } from "bun:test";
 import { assertEquals, assertStringIncludes } from "@std/assert";
+import type { Msg } from "@nats-io/nats-core";
 import type { ToolDefinition } from "@plue/tools";
 import { callIdOf, controlSubject, Sender } from "../../src/adapters/nats/protocol.ts";
 import { runKey, type RunMessage, sealRun } from "../../src/adapters/nats/runs.ts";
@@ -22,11 +23,12 @@ describe("A hostile caller over NATS", () => {
   /** Receives the call or the task of a tool, and the first answer to an inbox. */
   async function listen(world: World, tool: string) {
     const spy = await server.connect();
-    const call = event<{ readonly subject: string; readonly reply: string }>();
+    const call = event<Pick<Msg, "subject" | "data"> & { readonly reply: string }>();
     const news = event<string>();
     spy.subscribe("plue.v1.*.>", {
-      callback(_, { subject, reply = "" }) {
-        if (subject.includes(`${world.name}./.${tool}.`)) call.come({ subject, reply });
+      callback(_, { subject, reply = "", data }) {
+        if (!subject.includes(`${world.name}./.${tool}.`)) return;
+        call.come({ subject, reply, data: Uint8Array.from(data) });
       },
     });
     spy.subscribe("_INBOX.>", {
@@ -100,11 +102,13 @@ describe("A hostile caller over NATS", () => {
     const running = dispatcher.dispatch({ name: "build" }, { signal: abort.signal })
       .finally(() => isOver = true);
     const inbox = await news;
-    const path = (await call).subject.split(".").slice(3, -2).join(".");
+    const { subject, data } = await call;
+    const path = subject.split(".").slice(3, -2).join(".");
     const [nonce, time] = ["hostile", Date.now()];
     const own = { id: await runKey(path, { nonce }), nonce, time, inbox };
     const key = "run.x.another";
     const sent: readonly RunMessage[] = [
+      { ...seal.unwrap(data, subject, "caller") as RunMessage, time: time + 60_000 },
       { ...own, time: time + 60_000 },
       { ...own, id: key },
       { ...own, inbox: "$KV.plue_calls.x" },
@@ -118,7 +122,7 @@ describe("A hostile caller over NATS", () => {
     while (world.errors.length < sent.length) await spy.flush();
     await spy.flush();
     assertEquals([isOver, runs], [false, 1]);
-    for (const error of world.errors.slice(1)) {
+    for (const error of world.errors.slice(2)) {
       assertStringIncludes(String(error), "damaged or has a wrong signature, and was not run");
     }
     abort.abort();
