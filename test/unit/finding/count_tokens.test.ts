@@ -54,6 +54,6 @@ describe("measureTokens()", () => {
   });
 
   it("rejects an invalid export", () => {
-    assertThrows(() => measureTokens({} as never), TypeError, "the answer of exportTools");
+    assertThrows(() => measureTokens({} as never), TypeError, "a result of exportTools");
   });
 });

@@ -161,7 +161,7 @@ describe("fitBudget()", () => {
       fitBudget(catalogue.tools, { tokens, ranked, target: "anthropic" }).tools.map(({ id }) => id);
     assertEquals(shown(10_000), ["file", "mail"]);
     assertEquals(shown(55), ["mail"]);
-    assertThrows(() => fit(99, { ranked, query: "mail" }), TypeError, "give one of them");
+    assertThrows(() => fit(99, { ranked, query: "mail" }), TypeError, "not both");
   });
 
   it("always shows pinned tools", () => {
