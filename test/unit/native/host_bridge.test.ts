@@ -159,7 +159,10 @@ describe("HostBridge, when it is configured", () => {
         [{ role: 1 }, 'Cannot use config_json: "/role" must be a string'],
         [{ context: { x: 1 } }, 'Cannot use config_json: "/context" is wrong'],
         [{ config: { rm: {} } }, 'Cannot use config_json: tool "rm": it is not registered'],
-        [{ config: { echo: {} } }, 'Cannot use config_json: tool "echo": it takes no configuration'],
+        [
+          { config: { echo: {} } },
+          'Cannot use config_json: tool "echo": it takes no configuration',
+        ],
       ] as const
     ) {
       host.replies.length = 0;
