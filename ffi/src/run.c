@@ -147,8 +147,8 @@ static struct plue_outcome too_many_bytes(size_t size) PLUE_LOCKED {
     }
     return plue_outcome_failure_of(
         "overloaded",
-        "The arguments have %zu bytes, and those of running calls %zu; max_bytes_in_flight is %zu: "
-        "call again when a call has ended",
+        "The arguments have %zu bytes, the arguments of running calls %zu; max_bytes_in_flight is "
+        "%zu: call again when a call has ended",
         size, plue_calls_size(), limit);
 }
 

@@ -686,7 +686,7 @@ static void test_withdrawn_call(void) {
     free(params);
 }
 
-/* Options are checked, and those of older and newer callers are read. */
+/* Options are checked. Options of older and newer callers are read. */
 static void test_options(void) {
     const char *nothing[] = {NULL};
     const char *no_name[] = {"", NULL};

@@ -277,7 +277,7 @@ static void test_registration_race(void) {
     }
 }
 
-/* A removal that cannot be sent, as on the runtime's own thread, leaves the tool as it is. */
+/* A removal that cannot be sent, as on the runtime's own thread, leaves the tool registered. */
 static void test_refused_removal(void) {
     uint64_t tool = attach_with_tool(succeed);
     int before = atomic_load(&destroyed);

@@ -40,8 +40,8 @@ export interface NormalizedSchema {
 }
 
 /**
- * The schema that is meant by each `$dynamicAnchor` that several schemas have: the first one on the
- * way that validation has taken. A schema is rewritten once for each scope that it is reached in.
+ * The target of each `$dynamicAnchor` that several schemas have: the schema that validation entered
+ * first. A schema is rewritten once for each scope.
  */
 interface Scope {
   readonly key: string;

@@ -204,9 +204,9 @@ const OPTIONS = { maxValues: 1_000_000, freezeTo: Infinity };
 const copies = new WeakSet<object>();
 
 /**
- * Copies JSON and freezes the copy deeply. A copy of this function is returned unchanged, so that
- * tools that are made from one tool share its schemas, which are compiled once. Throws a
- * `TypeError` with the JSON Pointer of a part that is not JSON.
+ * Copies JSON and freezes the copy deeply. A value that is such a copy is returned unchanged: tools
+ * made from another tool share its compiled schemas. Throws a `TypeError` with the JSON Pointer of a
+ * part that is not JSON.
  */
 export function copyJson<T>(value: T, what: string): T {
   if (copies.has(value as object)) return value;

@@ -179,7 +179,7 @@ export class ToolServer {
         : selection,
     );
     if (options.dispatcher !== undefined && options.dispatch !== undefined) {
-      fail("serve tools", "dispatch has no effect beside dispatcher: give it to the dispatcher");
+      fail("serve tools", "set dispatch or dispatcher, not both: a dispatcher has its own options");
     }
     const { createDispatcher = (own) => new Dispatcher(source, own) } = setup;
     this.dispatcher = options.dispatcher ?? createDispatcher({

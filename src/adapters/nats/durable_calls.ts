@@ -194,7 +194,7 @@ export class DurableCalls {
     this.#isStopped = true;
     this.#subscription.unsubscribe();
     for (const { tool, end } of [...this.#waiting.values()]) {
-      end(unavailable(tool, `${this.#link.down}; the call may go on`, "unknown"));
+      end(unavailable(tool, `${this.#link.down}; the call may continue`, "unknown"));
     }
   }
 

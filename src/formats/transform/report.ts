@@ -9,7 +9,7 @@ import type { NameRule } from "../../select/mod.ts";
 /** A loss in a schema, before it is known whose schema it is. */
 export type SchemaLoss = Omit<Loss, "tool" | "side">;
 
-/** `ignored`: the keyword is kept, although the target ignores it. */
+/** `ignored`: the exported schema has the keyword, although the target ignores it. */
 export type KeywordFate = "keep" | "ignored" | "drop";
 
 export interface Context {

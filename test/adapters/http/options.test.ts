@@ -51,7 +51,7 @@ const WRONG: readonly (readonly [what: string, make: () => unknown, words: strin
   [
     "createToolHandler: dispatch beside a dispatcher",
     () => serve({ dispatcher: new ToolDispatcher(new ToolRegistry()), dispatch: {} }),
-    "dispatch has no effect beside dispatcher",
+    "set dispatch or dispatcher, not both",
   ],
   [
     "createToolHandler: taskAfterMs without tasks",
