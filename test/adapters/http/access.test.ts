@@ -1,7 +1,9 @@
 import { describe, it } from "bun:test";
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { createToolHandler, jwtAuth } from "@plue/tools/hono";
-import { BASE, execution, sampleRegistry } from "../hono/support.ts";
+import { createMcpEndpoint } from "@plue/tools/mcp";
+import { assertMatches, BASE, execution, sampleRegistry } from "../hono/support.ts";
+import { SAFE } from "../hono/transcript.ts";
 import { AUDIENCE, bearer, createIssuer, ISSUER, NOW, SECONDS } from "./tokens.ts";
 
 const issuer = await createIssuer();
@@ -126,5 +128,22 @@ describe("access", () => {
   it("does not call a token invalid that was not shown", async () => {
     const response = await app.request(`${BASE}/tools`);
     assertEquals(response.headers.get("www-authenticate")?.includes("error"), false);
+  });
+});
+
+describe("a stream of changes", () => {
+  it("cannot be embedded by another site or taken for another type", async () => {
+    const registry = sampleRegistry();
+    const events = { headers: { accept: "text/event-stream" } };
+    for (
+      const response of [
+        await createToolHandler(registry).request(`${BASE}/events`),
+        await createMcpEndpoint(registry).fetch(new Request(`${BASE}/mcp`, events)),
+      ]
+    ) {
+      await response.body?.cancel();
+      assertEquals(response.status, 200);
+      assertMatches(Object.fromEntries(response.headers), SAFE);
+    }
   });
 });
