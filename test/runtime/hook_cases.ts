@@ -337,7 +337,8 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   "ToolDefinition.isAvailable": (isAvailable) => call({ tool: { isAvailable } }),
   "ToolDefinition.description": (describe) =>
     describeWith((reader) => reader.locale === undefined ? "Described for nobody." : describe()),
-  "ToolDefinition.init": (init) => call({ tool: { init } }),
+  // The time limit of the lifecycle ends the call, also on a machine that is late with timers.
+  "ToolDefinition.init": (init) => call({ tool: { init }, dispatcher: { timeoutMs: 60_000 } }),
   "ToolDefinition.dispose": (dispose) => call({ tool: { dispose } }),
 
   // The caller's result.
