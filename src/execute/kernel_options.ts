@@ -69,7 +69,6 @@ export interface DispatcherOptions {
   readonly maxOutputBytes?: number;
   /** Receives errors with their stacks, for the host's log. Errors of this function are ignored. */
   onError?(report: DispatchErrorReport): void;
-  /** The clock. */
   readonly clock?: Clock;
 }
 

@@ -63,90 +63,11 @@ export function streamCall(
   maxEvents: number,
   nextCallId: () => string,
 ): AsyncIterableIterator<ToolEvent> {
-  const queue: (readonly [event: QueuedEvent, size: number])[] = [];
-  let sum = 0;
-  let call: Call | undefined;
-  let dropped = 0;
-  let result: ToolResult | undefined;
-  let hasLeft = false;
-  let ended: Promise<void> | undefined;
-  /** The waiting consumer, and the waiting producers. */
-  const waiting: (() => void)[] = [];
-  const change = (): Promise<void> => new Promise((resolve) => waiting.push(resolve));
-  const wake = (): void => {
-    for (const go of waiting.splice(0)) go();
-  };
-  const add = (event: QueuedEvent, size: number): void => {
-    sum += size;
-    queue.push([event, size]);
-    wake();
-  };
-  const report = (error: unknown): void => call?.report("metadata", error);
-
-  const streamed: DispatchContext = {
-    ...context,
-    metadata(value) {
-      // The notice of a failure is not an event, because the stream ends with the result.
-      if (call?.isOver === false) {
-        if (sum < maxEvents) add({ type: "metadata", value }, 1);
-        else dropped++;
-      }
-      callHook(() => context.metadata?.(value), report);
-    },
-    progress(progress) {
-      // New progress replaces unread progress, so it always fits.
-      const stale = queue.findIndex(([{ type }]) => type === "progress");
-      if (stale !== -1) sum -= queue.splice(stale, 1).length;
-      add({ type: "progress", progress }, 1);
-      callHook(() => context.progress?.(progress), report);
-    },
-    async output(value, bytes) {
-      try {
-        await context.output?.(value, bytes);
-      } catch (error) {
-        report(error);
-      }
-      add({ type: "output", value }, Math.ceil(bytes / BYTES_OF_EVENT));
-      while (sum >= maxEvents && result === undefined && !hasLeft) await change();
-    },
-  };
-
-  const leave = (): void => {
-    if (result !== undefined) return;
-    call?.deadline.abort(new DOMException("The consumer left the stream", "AbortError"));
-  };
-
-  async function begin(): Promise<void> {
-    result = await run(streamed, (started) => {
-      call = started;
-      // The consumer may leave while the call's ticket is looked up.
-      if (hasLeft) leave();
-    });
-    wake();
-  }
-
-  async function* take(): AsyncGenerator<ToolEvent, undefined> {
-    ended = begin();
-    for (let sequence = 0, callId: string | undefined; !hasLeft;) {
-      const [next, size] = queue.shift() ?? [undefined, 0];
-      const event = next ?? (result && {
-        type: "result" as const,
-        result,
-        dropped: dropped + (call === undefined ? 0 : countDropped(call)),
-      });
-      if (event === undefined) {
-        await change();
-        continue;
-      }
-      sum -= size;
-      wake();
-      callId ??= call?.callId ?? nextCallId();
-      yield Object.freeze({ ...event, callId, sequence: sequence++ });
-      if (event.type === "result") return;
-    }
-  }
-
-  const events = take();
+  const stream = new CallStream();
+  const events = stream.events(async () => {
+    stream.result = await run(stream.contextOf(context, maxEvents), (call) => stream.start(call));
+    stream.wake();
+  }, nextCallId);
   return {
     [Symbol.asyncIterator]() {
       return this;
@@ -156,11 +77,116 @@ export function streamCall(
      * Leaves the stream and aborts the call. Resolves when the call and its cleanups have ended.
      */
     async return() {
-      hasLeft = true;
-      leave();
-      wake();
-      await ended;
+      await stream.leave();
       return await events.return(undefined);
     },
   };
+}
+
+/** The unread events of a call. */
+class CallStream {
+  readonly #queue: (readonly [event: QueuedEvent, size: number])[] = [];
+  #size = 0;
+  #call: Call | undefined;
+  #dropped = 0;
+  #hasLeft = false;
+  #ended: Promise<void> | undefined;
+  /** The waiting consumer, and the waiting producers. */
+  readonly #waiting: (() => void)[] = [];
+  result: ToolResult | undefined;
+
+  /** Returns a context whose callbacks add events, and call those of `context`. */
+  contextOf(context: DispatchContext, maxEvents: number): DispatchContext {
+    const report = (error: unknown): void => this.#call?.report("metadata", error);
+    return {
+      ...context,
+      metadata: (value) => {
+        // The notice of a failure is not an event, because the stream ends with the result.
+        if (this.#call?.isOver === false) {
+          if (this.#size < maxEvents) this.#add({ type: "metadata", value }, 1);
+          else this.#dropped++;
+        }
+        callHook(() => context.metadata?.(value), report);
+      },
+      progress: (progress) => {
+        // New progress replaces unread progress, so it always fits.
+        const stale = this.#queue.findIndex(([{ type }]) => type === "progress");
+        if (stale !== -1) this.#size -= this.#queue.splice(stale, 1).length;
+        this.#add({ type: "progress", progress }, 1);
+        callHook(() => context.progress?.(progress), report);
+      },
+      output: async (value, bytes) => {
+        try {
+          await context.output?.(value, bytes);
+        } catch (error) {
+          report(error);
+        }
+        this.#add({ type: "output", value }, Math.ceil(bytes / BYTES_OF_EVENT));
+        while (this.#size >= maxEvents && this.result === undefined && !this.#hasLeft) {
+          await this.#change();
+        }
+      },
+    };
+  }
+
+  start(call: Call): void {
+    this.#call = call;
+    // The consumer may leave while the call's ticket is looked up.
+    if (this.#hasLeft) this.#abort();
+  }
+
+  /** Aborts the call, and resolves after its end. */
+  async leave(): Promise<void> {
+    this.#hasLeft = true;
+    this.#abort();
+    this.wake();
+    await this.#ended;
+  }
+
+  #abort(): void {
+    if (this.result !== undefined) return;
+    this.#call?.deadline.abort(new DOMException("The consumer left the stream", "AbortError"));
+  }
+
+  #add(event: QueuedEvent, size: number): void {
+    this.#size += size;
+    this.#queue.push([event, size]);
+    this.wake();
+  }
+
+  #change(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  wake(): void {
+    for (const go of this.#waiting.splice(0)) go();
+  }
+
+  /** Runs the call at the first event that is requested. */
+  async *events(
+    run: () => Promise<void>,
+    nextCallId: () => string,
+  ): AsyncGenerator<ToolEvent, undefined> {
+    this.#ended = run();
+    for (let sequence = 0, callId: string | undefined; !this.#hasLeft;) {
+      const [next, size] = this.#queue.shift() ?? [undefined, 0];
+      const event = next ?? this.#end();
+      if (event === undefined) {
+        await this.#change();
+        continue;
+      }
+      this.#size -= size;
+      this.wake();
+      callId ??= this.#call?.callId ?? nextCallId();
+      yield Object.freeze({ ...event, callId, sequence: sequence++ });
+      if (event.type === "result") return;
+    }
+  }
+
+  #end(): Unnumbered<ResultEvent> | undefined {
+    const { result } = this;
+    if (result === undefined) return undefined;
+    const ofCall = this.#call === undefined ? 0 : countDropped(this.#call);
+    return { type: "result", result, dropped: this.#dropped + ofCall };
+  }
 }

@@ -108,7 +108,6 @@ export interface FitBudgetOptions<Like extends TargetLike = TargetLike> {
   readonly pinned?: readonly string[] | undefined;
   /** Counts tokens. By default an estimate of o200k. */
   readonly count?: TokenCounter | undefined;
-  /** Options of the export. */
   readonly options?: ExportOptions | undefined;
 }
 

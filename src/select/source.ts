@@ -16,7 +16,6 @@ export interface ToolSource {
   readonly tools: readonly Tool[];
   /** Counts changes. */
   readonly revision: number;
-  /** The tool with that id. */
   getTool(id: string): Tool | undefined;
   /**
    * Calls the tool's `isAvailable` function now. A tool without one is available. Never throws:

@@ -104,7 +104,6 @@ export class Toolset implements Iterable<Tool> {
   readonly name: string;
   /** The members, in code-unit order of id. Frozen. */
   readonly tools: readonly Tool[];
-  /** The source of the tools. */
   readonly source: ToolSource;
   /** The source's revision at the creation of the toolset. */
   readonly revision: number;

@@ -166,7 +166,6 @@ export interface Answers {
 
 /** The error of a failed call. */
 export interface ToolCallError {
-  /** The code of the failure. */
   readonly code: FailureCode;
   /** The problem, its position and the expectation, written for a model. */
   readonly message: string;
@@ -206,7 +205,6 @@ export interface ToolSuccess<Content = unknown> {
   readonly truncated?: true;
   /** True for the result of an earlier call, by idempotency key or from a cache. */
   readonly replayed?: true;
-  /** The repairs of the arguments. */
   readonly repaired?: readonly ArgumentRepair[];
 }
 
@@ -222,7 +220,6 @@ export interface ToolFailure {
   readonly durationMs: number;
   /** True for the result of an earlier call with the same idempotency key. */
   readonly replayed?: true;
-  /** The repairs of the arguments. */
   readonly repaired?: readonly ArgumentRepair[];
 }
 

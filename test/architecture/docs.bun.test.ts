@@ -2,7 +2,7 @@ import { assertEquals, assertGreater, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { FAILURE_CODES, RISK_LEVELS, ToolRegistry } from "@plue/tools";
+import { RISK_LEVELS, ToolRegistry } from "@plue/tools";
 import { explorer } from "@plue/tools/explorer";
 import * as formats from "@plue/tools/formats";
 import { createToolHandler, serveFormats } from "@plue/tools/hono";
@@ -13,6 +13,7 @@ import {
   READER_FIELDS,
   VOCABULARY,
 } from "../../src/select/mod.ts";
+import { HTTP_STATUS } from "../../src/tool/mod.ts";
 import { maybe } from "../support/skip.ts";
 import { filesBelow, jsonOf, textOf } from "./source_tree.ts";
 
@@ -72,7 +73,14 @@ describe("what the guides list", () => {
 
   it("has every failure code, risk level and field of a definition", () => {
     const calling = textOf("docs/calling.md");
-    assertEquals(Object.keys(FAILURE_CODES).filter((code) => !calling.includes(`\`${code}\``)), []);
+    const rows = calling.matchAll(/^\| (`[a-z_]+`.*?) +\| ([\d, ]+\d) /gm);
+    const statuses = rows.flatMap(([, codes = "", numbers = ""]) =>
+      codes.replaceAll("`", "").split(", ").map((
+        code,
+        at,
+      ) => [code, +Number(numbers.split(", ")[at])])
+    );
+    assertEquals(Object.fromEntries(statuses), HTTP_STATUS);
     const defining = textOf("docs/defining.md");
     assertGreater(FIELDS.length, 30);
     const missing = [...FIELDS, ...RISK_LEVELS].filter((name) => !defining.includes(`\`${name}\``));

@@ -39,7 +39,6 @@ export interface FrameworkOptions<Context = unknown> {
   readonly dispatcher: CallDispatcher<Context>;
   /** Fields that the host adds to each call. */
   readonly context?: Context;
-  /** Options for the export. */
   readonly options?: ExportOptions;
 }
 

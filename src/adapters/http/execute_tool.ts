@@ -60,7 +60,6 @@ export interface CallIds {
   readonly idempotencyKey: string | undefined;
 }
 
-/** The header of each id. */
 export const CALL_ID_HEADERS: { readonly [Field in keyof CallIds]: string } = {
   callId: "x-call-id",
   sessionId: "x-session-id",

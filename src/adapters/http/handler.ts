@@ -185,7 +185,6 @@ export class RoutedServer {
   }
 }
 
-/** A path and its methods. */
 export class RoutedPath {
   readonly path: string;
   /** The name of the parameter; `undefined` if the path has none. */
@@ -242,7 +241,6 @@ export class RoutedPath {
   }
 }
 
-/** Returns the path of a URL. */
 function pathOf(url: string): string {
   const start = url.indexOf("/", 8);
   const query = url.indexOf("?", start);

@@ -185,7 +185,6 @@ function showMetrics(
   return json({ since, ...sums, ...totals, tools: seen });
 }
 
-/** A sample of a tool. */
 type Sample = readonly [suffix: string, value: number, label?: string];
 type Family = readonly [
   name: string,

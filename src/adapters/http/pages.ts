@@ -148,7 +148,6 @@ const NAMES = /* @__PURE__ */ Object.keys(READERS);
 const APART = [["limit", "tokens"], ["q", "bridge"], ["tokens", "bridge"]] as const;
 const NO_QUERY = /* @__PURE__ */ readParameters(/* @__PURE__ */ new URLSearchParams());
 
-/** Reads the query of a listing. */
 export function readListingQuery(url: string): ListingQuery {
   return url.includes("?") ? readParameters(new URL(url).searchParams) : NO_QUERY;
 }
@@ -293,7 +292,6 @@ const MAX_PAGES = 8 * 1_024 * 1_024;
 
 const caches = new WeakMap<object, ListCache<Page>>();
 
-/** Returns the cache for the pages of one server. */
 export function pagesOf(server: object): ListCache<Page> {
   return once(caches, server, () => new ListCache(MAX_PAGES, ({ body }) => body.length));
 }

@@ -162,7 +162,6 @@ export interface StoredRateLimitsOptions {
    * @default {1}
    */
   readonly maxPermits?: number;
-  /** Returns the time. */
   readonly clock?: Pick<RegistryClock, "timestamp">;
 }
 

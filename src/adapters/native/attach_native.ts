@@ -151,7 +151,6 @@ const BUFFER_BYTES = 256 * 1024;
 /** A larger buffer, grown for a large frame, is not reused. */
 const KEPT_BYTES = 1024 * 1024;
 
-/** The settings of a guest. */
 interface GuestSettings extends Pick<NativeAttachment, "wake"> {
   readonly runtime: GuestRuntime;
   readonly library: string;

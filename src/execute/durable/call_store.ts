@@ -126,7 +126,6 @@ export interface StoreLimits {
    * @default {maxBytes / 8}
    */
   readonly maxOwnerBytes?: number;
-  /** The clock. */
   readonly clock?: Pick<RegistryClock, "timestamp">;
 }
 

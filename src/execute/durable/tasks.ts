@@ -82,7 +82,6 @@ export interface CallTasksOptions {
   callContext?(call: RecoveredCall): unknown;
   /** Receives errors of the store during a task, and errors of `callContext`. */
   onError?(error: unknown): void;
-  /** The clock. */
   readonly clock?: Clock;
 }
 
