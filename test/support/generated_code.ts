@@ -43,3 +43,12 @@ export function mayGenerateCode(): boolean {
     return false;
   }
 }
+
+/** A tool whose schemas are compiled. */
+export const days = (name: string) => ({
+  name,
+  description: "Counts days.",
+  parameters: { type: "object", properties: { n: { type: "integer", minimum: 1 } } },
+  returns: { type: "integer" },
+  execute: ({ n = 1 }) => n,
+} as const);

@@ -2,16 +2,9 @@ import { assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
 import { Dispatcher, Registry } from "@plue/tools/core";
 import { ajvEngine } from "../../../src/adapters/ajv/mod.ts";
-import { mayGenerateCode } from "../../support/generated_code.ts";
+import { days, mayGenerateCode } from "../../support/generated_code.ts";
 
 // The module's own scope: workerd generates code here, and not inside a test.
-const days = (name: string) => ({
-  name,
-  description: "Counts days.",
-  parameters: { type: "object", properties: { n: { type: "integer", minimum: 1 } } },
-  returns: { type: "integer" },
-  execute: ({ n = 1 }) => n,
-} as const);
 const registry = new Registry({ engine: ajvEngine(), tools: [days("early")] });
 registry.compile();
 

@@ -2,16 +2,9 @@ import { assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
 import { Dispatcher, Registry } from "@plue/tools/core";
 import { typeboxEngine } from "../../../src/adapters/typebox/mod.ts";
-import { mayGenerateCode, watchGeneratedCode } from "../../support/generated_code.ts";
+import { days, mayGenerateCode, watchGeneratedCode } from "../../support/generated_code.ts";
 
 // The module's own scope: workerd generates code here, and not inside a test.
-const days = (name: string) => ({
-  name,
-  description: "Counts days.",
-  parameters: { type: "object", properties: { n: { type: "integer", minimum: 1 } } },
-  returns: { type: "integer" },
-  execute: ({ n = 1 }) => n,
-} as const);
 const registry = new Registry({ engine: typeboxEngine(), tools: [days("early")] });
 const generated = watchGeneratedCode(() => registry.compile());
 const mayAtLoad = mayGenerateCode();

@@ -14,6 +14,18 @@ async function settle(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await null;
 }
 
+/** Starts a call of the tool "a", whose init lasts until `resolve`. */
+function startInit() {
+  const { promise, resolve } = deferred<string>();
+  const disposed: unknown[] = [];
+  const tool = fakeTool("a", {
+    init: () => promise,
+    dispose: (state) => void disposed.push(state),
+  });
+  const registry = fakeRegistry({ tools: [tool] });
+  return { registry, call: registry.acquire(tool), resolve, disposed };
+}
+
 describe("ToolRegistry.acquire()", () => {
   it("returns synchronously for a tool without init, with the same object each time", () => {
     const tool = fakeTool("a");
@@ -224,14 +236,7 @@ describe("dispose of a tool", () => {
   });
 
   it("waits for an init under way, whose call still runs", async () => {
-    const { promise, resolve } = deferred<string>();
-    const disposed: unknown[] = [];
-    const tool = fakeTool("a", {
-      init: () => promise,
-      dispose: (state) => void disposed.push(state),
-    });
-    const registry = fakeRegistry({ tools: [tool] });
-    const call = registry.acquire(tool);
+    const { registry, call, resolve, disposed } = startInit();
     registry.unregisterTool("a");
     resolve("state");
     const runtime = await call;
@@ -408,14 +413,7 @@ describe("ToolRegistry.dispose()", () => {
   });
 
   it("disposes of a tool whose init ends after the wait was given up", async () => {
-    const { promise, resolve } = deferred<string>();
-    const disposed: unknown[] = [];
-    const tool = fakeTool("a", {
-      init: () => promise,
-      dispose: (state) => void disposed.push(state),
-    });
-    const registry = fakeRegistry({ tools: [tool] });
-    const call = registry.acquire(tool);
+    const { registry, call, resolve, disposed } = startInit();
     await registry.dispose({ signal: AbortSignal.abort() });
     resolve("state");
     await assertRejects(async () => await call, ToolLifecycleError, 'Tool "a" is not registered');
