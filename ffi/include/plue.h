@@ -25,10 +25,10 @@
  * thread each, tools of your program, questions, tasks, and notices.
  *
  * THREADS    Every function may be called from any thread at any time, unless its comment says
- *            otherwise. A thread is not cancelled inside the library or in a callback of its call:
- *            pthread_cancel() takes effect after the return. Abort the call as well.
+ *            otherwise. pthread_cancel() does not end a thread inside the library or a callback: it
+ *            takes effect after the function has returned. To return earlier, also abort the call.
  * FORK       A process made by fork() before the first call, or after plue_shutdown(), can use the
- *            library like any other. In one made in between, until it calls exec(), calls and
+ *            library like any other. A child made in between cannot, before exec(): calls and
  *            plue_init() fail with `runtime_unavailable`, plue_abort_signal_new() and ..._retain()
  *            return NULL, and functions without a result do nothing.
  * STRINGS    UTF-8, terminated by NUL. Arguments are borrowed for the duration of the call.
@@ -148,17 +148,15 @@ typedef struct {
  * PLUE_SHUTDOWN, PLUE_OUT_OF_MEMORY. */
 PLUE_API char *plue_tool_list(void);
 
-/* Calls a tool, and blocks the calling thread until the tool has ended, the call was aborted, or the
- * runtime is lost. `params_json` NULL is "{}"; `context` NULL is a zeroed one. Returns the result or
- * the failure.
- * Codes: ANY CALL. */
+/* Calls a tool, and blocks the calling thread until the tool has ended, the call was aborted, or
+ * the runtime is lost. `params_json` NULL is "{}"; `context` NULL is a zeroed one. Returns the
+ * result or the failure. Codes: ANY CALL. */
 PLUE_API char *plue_tool_execute(const char *tool_name, const char *params_json,
                                  const plue_tool_context_t *context);
 
 /* Like plue_tool_execute(), but returns the status (PLUE_OK or another PLUE_...), and sets `*json`
- * (yours; never NULL) to the result or the failure. `json` may be NULL. For hosts whose tasks change
- * threads.
- * Codes: ANY CALL. */
+ * (yours; never NULL) to the result or the failure. `json` may be NULL. For hosts whose tasks
+ * change threads. Codes: ANY CALL. */
 PLUE_API int plue_tool_call(const char *tool_name, const char *params_json,
                             const plue_tool_context_t *context, char **json);
 
@@ -176,13 +174,13 @@ PLUE_API void plue_free_json(char *json);
 PLUE_API plue_abort_signal_t *plue_abort_signal_new(void);
 /* Adds a reference and returns `signal`; NULL for NULL. */
 PLUE_API plue_abort_signal_t *plue_abort_signal_retain(plue_abort_signal_t *signal);
-/* Drops a reference. A running call has its own, which one release too many does not take: the signal
+/* Drops a reference. A running call has its own, which an extra release does not take: the signal
  * may be released, and still be aborted, during a call. NULL is allowed. */
 PLUE_API void plue_abort_signal_release(plue_abort_signal_t *signal);
-/* Aborts the running calls with this signal, and every later one. Never waits for a lock, a thread or a
- * socket; takes one or two microseconds per call, whose thread it wakes. The first reason counts; it
- * may be NULL, is cut to 64 KiB, and bytes that are not UTF-8 are replaced. Not for signal handlers:
- * README.md shows how Ctrl-C aborts a call. */
+/* Aborts the running calls with this signal, and every later one. Never waits for a lock, a thread
+ * or a socket; takes one or two microseconds per call, whose thread it wakes. The first reason
+ * counts; it may be NULL, is cut to 64 KiB, and bytes that are not UTF-8 are replaced. Must not be
+ * called in a signal handler: README.md shows how Ctrl-C aborts a call. */
 PLUE_API void plue_abort_signal_abort(plue_abort_signal_t *signal, const char *reason);
 /* Returns 1 after plue_abort_signal_abort(), else 0. Takes nanoseconds. */
 PLUE_API int plue_abort_signal_aborted(const plue_abort_signal_t *signal);
@@ -223,11 +221,11 @@ typedef struct {
     size_t max_bytes_in_flight;
 } plue_options_t;
 
-/* Sets the options. Starts nothing: the first list or call does, with defaults if this was not called.
- * Returns 0; or -1 if an option is bad or the library is in use with other options. Parts of a program
- * may each call it, with equal options. The tools check config_json when they start: if it is bad,
- * every call fails with `invalid_argument`.
- * Codes (plue_get_last_error_json()): PLUE_INVALID_ARGUMENT, PLUE_RUNTIME_UNAVAILABLE (after fork()),
+/* Sets the options. Does not start the runtime: the first list or call starts it, with default
+ * options if this function was not called. Returns 0; or -1 if an option is bad or the library is
+ * in use with other options. Several parts of a program may call it with equal options. The tools
+ * check config_json when they start: if it is bad, every call fails with `invalid_argument`. Codes
+ * (plue_get_last_error_json()): PLUE_INVALID_ARGUMENT, PLUE_RUNTIME_UNAVAILABLE (after fork()),
  * PLUE_OUT_OF_MEMORY. */
 PLUE_API int plue_init(const char *config_json);
 PLUE_API int plue_init_with_options(const plue_options_t *options);
@@ -236,9 +234,10 @@ PLUE_API int plue_init_with_options(const plue_options_t *options);
  * Codes: as plue_tool_list(). */
 PLUE_API int plue_start(void);
 
-/* Fails every running call with `shutdown`, ends the sidecar, joins the library's threads and forgets
- * the options. After n successful plue_init() calls, only the n-th plue_shutdown() does so. A later
- * call starts again. Not for metadata callbacks, nor for atexit() handlers of a guest. */
+/* Fails every running call with `shutdown`, ends the sidecar, joins the library's threads and
+ * forgets the options. After n successful plue_init() calls, only the n-th plue_shutdown() does so.
+ * A later call starts the tools again. Not allowed in metadata callbacks, nor in atexit() handlers
+ * of a guest. */
 PLUE_API void plue_shutdown(void);
 
 /* -------------------------------------------------------------- errors, result flags and versions */
@@ -294,10 +293,9 @@ PLUE_API int plue_tool_submit(const char *tool_name, const char *params_json,
  * Codes: PLUE_RUNTIME_UNAVAILABLE. */
 PLUE_API int plue_events_fd(void);
 
-/* Calls back for the events that wait. If there are none, waits `timeout_ms` milliseconds for one; 0:
- * not at all; -1: without a limit. Several threads may do so concurrently, and share the
- * events. Returns the number of callbacks, or -1.
- * Codes: PLUE_RUNTIME_UNAVAILABLE (after fork()). */
+/* Calls back for the events that wait. If there are none, waits `timeout_ms` milliseconds for one;
+ * 0: not at all; -1: without a limit. Several threads may do so concurrently, and share the events.
+ * Returns the number of callbacks, or -1. Codes: PLUE_RUNTIME_UNAVAILABLE (after fork()). */
 PLUE_API int plue_events_dispatch(int timeout_ms);
 
 /* ------------------------------------------------------------------------- tools of this program */
@@ -329,9 +327,8 @@ PLUE_API int plue_register_tool(const char *definition_json, plue_execute_t exec
 
 /* Unregisters a tool of this program by its id ("namespace:name" or "name"). Running invocations
  * continue. plue_shutdown() unregisters all. The tool stays registered after PLUE_OVERLOADED,
- * PLUE_WOULD_DEADLOCK and PLUE_OUT_OF_MEMORY.
- * Codes: these, PLUE_INVALID_ARGUMENT, PLUE_UNKNOWN_TOOL, PLUE_TIMEOUT, PLUE_RUNTIME_UNAVAILABLE (after
- * fork()). */
+ * PLUE_WOULD_DEADLOCK and PLUE_OUT_OF_MEMORY. Codes: these, PLUE_INVALID_ARGUMENT,
+ * PLUE_UNKNOWN_TOOL, PLUE_TIMEOUT, PLUE_RUNTIME_UNAVAILABLE (after fork()). */
 PLUE_API int plue_unregister_tool(const char *tool_id);
 
 /* Ends an invocation with a result as JSON. NULL is "null". */
@@ -386,9 +383,9 @@ PLUE_API void plue_invocation_on_abort(plue_invocation_t *invocation,
 PLUE_API int plue_set_question(plue_execute_t ask, void (*destroy)(void *user_data),
                                void *user_data);
 
-/* Continues a call by its ticket, which is valid once or for a while, as the tools are set up.
- * `answers_json` is an object of answers, as above, by the question's key.
- * Codes: ANY CALL. */
+/* Continues a call by its ticket. The option `tickets` of the tools decides whether a ticket is
+ * valid once or for a while. `answers_json` is an object of answers, as above, by the question's
+ * key. Codes: ANY CALL. */
 PLUE_API int plue_tool_resume(const char *ticket, const char *answers_json,
                               const plue_tool_context_t *context, char **json);
 /* Continues a call in the same way as plue_tool_submit() begins one. */
@@ -420,17 +417,18 @@ PLUE_API int plue_tool_answer(const char *task_id, const char *answers_json,
 
 /* -------------------------------------------------------------------------------------- notices */
 
-/* Both functions replace a callback. When they return, the old one has ended and is not called again,
- * unless they were called inside it, or it waits to replace the callback that calls them: do not hold a
- * lock that it waits for. */
+/* Both functions replace a callback, and wait until the old callback has returned; it is not called
+ * again. They do not wait if they are called inside the old callback, or if that callback waits to
+ * replace the calling one. Do not hold a lock that the old callback waits for. */
 
 /* Sets the callback for changes of plue_tool_list(), called by plue_events_dispatch() once for any number
  * of changes. NULL: none. */
 PLUE_API void plue_set_list_changed(void (*callback)(void *user_data), void *user_data);
 
-/* Sets the callback for log lines, called by plue_events_dispatch(): the output of a sidecar's tools, and
- * messages of the library. NULL: they go to the standard error, including the waiting ones. The same
- * happens at the end of plue_shutdown(). At most 1 MiB waits; a line of its own counts what is dropped. */
+/* Sets the callback for log lines, called by plue_events_dispatch(): the output of a sidecar's
+ * tools, and messages of the library. NULL: they go to the standard error, including the waiting
+ * ones. The same happens at the end of plue_shutdown(). At most 1 MiB waits; a separate line counts
+ * the dropped lines. */
 PLUE_API void plue_set_log(void (*callback)(const char *line, void *user_data), void *user_data);
 
 #ifdef __cplusplus

@@ -22,15 +22,15 @@ extern "C" {
 PLUE_API int plue_guest_attach(void (*wake)(void));
 
 /* Moves as many whole frames as fit to `buffer`. Returns the number of bytes; 0 when there is no
- * frame; the negated size that `buffer` must have, when it is too small for what comes first. */
+ * frame; the negated size that `buffer` must have, when it is too small for the first frame. */
 PLUE_API int32_t plue_guest_drain(uint8_t *buffer, uint32_t capacity);
 
-/* Takes one or more whole frames. Returns 0, or -1 at the first that is malformed, after having
- * taken those before it. */
+/* Takes one or more whole frames. Returns 0; or -1 at the first malformed frame, after the frames
+ * before it have been handled. */
 PLUE_API int plue_guest_push(const uint8_t *frames, uint32_t length);
 
-/* Fails all running calls with `runtime_gone` and forgets `wake`. What is behind `wake` may be
- * freed only once plue_guest_wakers() has returned 0: ask again later, do not wait for it. */
+/* Fails all running calls with `runtime_gone` and forgets `wake`. Free the data of `wake` only
+ * after plue_guest_wakers() has returned 0; until then call it again later, without blocking. */
 PLUE_API void plue_guest_detach(void);
 
 /* The number of threads inside `wake` or about to call it. */

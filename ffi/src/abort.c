@@ -14,7 +14,7 @@ struct abort_reason {
     const char *text; /* behind the struct */
 };
 
-/* The reason when there is no memory for another: the grace period is then over immediately. */
+/* The reason if there is no memory for the given one. The grace period then ends immediately. */
 static struct abort_reason no_reason = {0, ""};
 
 struct plue_abort_signal {
@@ -106,8 +106,8 @@ struct plue_call **plue_abort_calls(plue_abort_signal_t *signal) {
 static _Atomic(struct plue_abort_signal *) first_due;
 
 bool plue_aborts_are_due(void) {
-    /* A compare-and-swap, because it is ordered with the one of make_due(): either this finds the
-     * signal, or that thread finds the lock free, which was given back before. */
+    /* A compare-and-swap, because it must be ordered with the one in make_due(): either this thread
+     * finds the new signal, or the thread in make_due() finds the lock free. */
     struct plue_abort_signal *none = NULL;
     return !atomic_compare_exchange_strong(&first_due, &none, NULL);
 }
@@ -149,13 +149,13 @@ void plue_abort_signal_release(plue_abort_signal_t *signal) {
     if (signal == NULL || plue_is_forked()) {
         return;
     }
-    /* The host may release a signal once too often: then only calls hold it. */
+    /* The host may have released a signal once too often: then only calls have references. */
     if (count_of_host(atomic_load(&signal->references)) > 0) {
         give_back(signal, one_of_host);
     }
 }
 
-/* The reason as UTF-8, and the time. */
+/* Returns the reason as UTF-8, with the time. */
 static struct abort_reason *make_reason(const char *text) {
     size_t length = text == NULL ? 0 : plue_text_prefix(text, MAX_REASON);
     char *repaired = plue_text_repair(text == NULL ? "" : text, length);

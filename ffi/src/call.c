@@ -24,8 +24,8 @@ static void add_wakeup(struct plue_wakeups *wakeups, const atomic_uint *word) {
     wakeups->words[wakeups->count++] = word;
 }
 
-/* Sets the news, and has them looked at. Returns what the thread does. After this a call that is done
- * may be gone. */
+/* Sets the news, and wakes the thread or queues the event that handles them. Returns what the
+ * thread does at present. After PLUE_CALL_DONE the call may have been freed. */
 static unsigned set_news(struct plue_call *call, unsigned news,
                          struct plue_wakeups *wakeups) PLUE_LOCKED {
     const atomic_uint *word = &call->news;
@@ -131,7 +131,7 @@ void plue_call_finish(struct plue_call *call, struct plue_outcome outcome,
     call->answered = true;
     call->outcome = outcome;
     plue_call_forget(call);
-    /* A caller that reads is this thread. */
+    /* No reading caller has to be woken: this thread is the reader. */
     set_news(call, PLUE_CALL_DONE, wakeups);
 }
 
@@ -139,7 +139,7 @@ bool plue_calls_hand_over(uint64_t generation, const atomic_uint *word) {
     struct plue_wakeups wakeups = {.count = 0};
     bool is_found = false;
     plue_lock();
-    /* The newest first: it will read for longest. */
+    /* The newest call first: it is likely to run, and so to read, for the longest time. */
     for (uint64_t i = 0; i < BUCKETS; i++) {
         struct plue_call *call = table[(last_id - i) % BUCKETS];
         while (call != NULL && (call->generation != generation || &call->news == word ||
@@ -173,7 +173,7 @@ void plue_calls_fail(uint64_t generation, const char *code, const char *message)
         }
     }
     plue_shared_text_release(text);
-    /* With the lock held, because the caller holds it; this is rare. */
+    /* The threads are woken with the lock held, because the caller holds it. This is rare. */
     plue_wakeups_carry_out(&wakeups);
 }
 

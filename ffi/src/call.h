@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One piece of metadata that waits for the callback. */
+/* A metadata event that waits for the callback. */
 struct plue_event {
     struct plue_event *next;
     size_t size; /* of the whole, for the bound on what waits */
@@ -47,7 +47,7 @@ struct plue_call {
     struct plue_due *due; /* tells of the call, which no thread waits for; NULL: its thread does */
     struct plue_invocation *invocations PLUE_GUARDED; /* for its thread to run; last first */
 
-    /* How it ended: with an outcome, or with a failure of which the thread makes one. */
+    /* The end: an outcome, or a failure from which the call's own thread makes the outcome. */
     struct plue_outcome outcome;
     const char *failure; /* the code; NULL: `outcome` counts */
     struct plue_shared_text *message;
@@ -66,8 +66,8 @@ struct plue_call {
     struct plue_call **previous_of_signal;
 };
 
-/* Threads to wake once the lock has been released, so that they do not wake up only to wait for
- * the lock. Their calls may be gone by then: the addresses alone are used. Starts as {0}. */
+/* Threads to wake after the lock has been released, so that they do not wait for it. Their calls
+ * may have been freed by then, so only the addresses are used. Starts as {0}. */
 struct plue_wakeups {
     size_t count;
     const atomic_uint *words[32]; /* of more threads, the first are woken with the lock held */
@@ -76,22 +76,22 @@ struct plue_wakeups {
 /* Without the lock. */
 void plue_wakeups_carry_out(struct plue_wakeups *wakeups);
 
-/* NULL when out of memory. Needs no lock. */
+/* Returns NULL when out of memory. Needs no lock. */
 struct plue_event *plue_event_new(const void *json, size_t length);
 
 bool plue_calls_are_running(void) PLUE_LOCKED;
 
-/* NULL when no such call runs on that peer. */
+/* Returns the call with this number on this peer, or NULL. */
 struct plue_call *plue_call_find(uint64_t generation, uint64_t id) PLUE_LOCKED;
 
 void plue_call_notify(struct plue_call *call, unsigned news,
                       struct plue_wakeups *wakeups) PLUE_LOCKED;
 
-/* Ends a running call, whose answer this is. Takes the outcome. */
+/* Ends a running call with the outcome that answers it. Takes the outcome. */
 void plue_call_finish(struct plue_call *call, struct plue_outcome outcome,
                       struct plue_wakeups *wakeups) PLUE_LOCKED;
 
-/* Takes the event, or returns false: it was NULL, or too much is waiting. */
+/* Takes the event. Returns false if it is NULL, or if too many bytes wait. */
 bool plue_call_add_event(struct plue_call *call, struct plue_event *event,
                          struct plue_wakeups *wakeups) PLUE_LOCKED;
 
@@ -109,7 +109,7 @@ void plue_call_tie(struct plue_call *call, size_t size) PLUE_LOCKED;
 /* Undoes plue_call_tie(), if the call cannot begin. */
 void plue_call_close(struct plue_call *call) PLUE_LOCKED;
 
-/* Gives the call a number, by which it is found. */
+/* Assigns a number to the call, by which plue_call_find() finds it. */
 void plue_call_add(struct plue_call *call) PLUE_LOCKED;
 
 /* Undoes plue_call_add() and plue_call_tie(). */

@@ -17,11 +17,11 @@ static struct plue_due *first_waiting PLUE_GUARDED;
 static struct plue_due **waiting_end PLUE_GUARDED = &first_waiting;
 static size_t waiting PLUE_GUARDED;
 
-/* When plue_above.expire() is to be called. */
+/* The time at which plue_above.expire() is due. */
 static uint64_t next_expiry_ms PLUE_GUARDED = PLUE_NEVER_MS;
 
-/* The descriptor of plue_events_fd(); -1 until a host asks for it, or waits. It lives as long as the
- * process, because a host's loop watches it. */
+/* The descriptor of plue_events_fd(); -1 until a host requests it, or waits. It lives as long as
+ * the process, because a host's loop watches it. */
 static int alarm_descriptor PLUE_GUARDED = -1;
 
 /* ---------------------------------------------------------------------------------- the queue */
@@ -84,7 +84,7 @@ bool plue_events_end(struct plue_due *due) {
     return !due->is_waiting && !due->is_being_told;
 }
 
-/* The lock is given up meanwhile. */
+/* The lock is released during the callback. */
 static void tell(struct plue_due *due, int *told) PLUE_LOCKED {
     due->is_waiting = false;
     due->is_being_told = true;
@@ -120,8 +120,8 @@ void plue_events_tell(struct plue_due *due, int *told) {
     plue_unlock();
 }
 
-/* Tells what waits now. What comes meanwhile is left for the next time, so that a host's loop gets
- * its turn. Returns how often the host was called. */
+/* Reports the events that wait now. Later events wait for the next call, so that a host's loop can
+ * do other work. Returns the number of callbacks. */
 static int tell_all(void) PLUE_UNLOCKED {
     int told = 0;
     plue_lock();
@@ -145,7 +145,7 @@ static int tell_all(void) PLUE_UNLOCKED {
 
 /* ------------------------------------------------------------------------------ the host's side */
 
-/* The descriptor, or -1 with errno. */
+/* Returns the descriptor, or -1 with errno. */
 static int open_alarm(void) PLUE_UNLOCKED {
     plue_lock();
     if (alarm_descriptor < 0) {
@@ -207,7 +207,7 @@ int plue_events_dispatch(int timeout_ms) {
 
 /* ------------------------------------------------------------------------- the list, and the log */
 
-/* A callback of the host's that stands until it is replaced. */
+/* A callback that the host has set. */
 struct watch {
     struct plue_due due;
     void (*changed)(void *user_data);
@@ -220,8 +220,8 @@ struct watch {
     pthread_t caller;
 };
 
-/* Calls the callback that stands now, with the text if it takes lines. The lock is given up meanwhile.
- * Returns false if there is none. */
+/* Calls the current callback, with the text if it takes log lines. The lock is released during the
+ * callback. Returns false if there is none. */
 static bool call_watch(struct watch *watch, const char *text) PLUE_LOCKED {
     void (*changed)(void *) = watch->changed;
     void (*line)(const char *, void *) = watch->line;
@@ -251,8 +251,8 @@ static bool is_called_here(const struct watch *watch) PLUE_LOCKED {
     return watch->is_called && pthread_equal(watch->caller, pthread_self());
 }
 
-/* Waits until no other thread is in the callback of the watch that stood before. Two callbacks that
- * replace each other would wait for each other: the second one does not. */
+/* Waits until no other thread is in the replaced callback. Two callbacks that replace each other
+ * would wait for each other, so the second one does not wait. */
 static void await_watch(struct watch *watch, struct watch *other) PLUE_LOCKED {
     unsigned call = watch->calls;
     bool is_here = is_called_here(watch);

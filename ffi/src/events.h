@@ -7,10 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Something that may have news for the host: a submitted call, an invocation, the list. Starts
- * as {0}, apart from the functions. */
+/* A source of events for the host: a submitted call, an invocation, the list. Starts as {0}, apart
+ * from the functions. */
 struct plue_due {
-    /* Calls the host, and adds to `*told` how often. One thread at a time is in it. */
+    /* Calls the host, and adds the number of callbacks to `*told`. Runs on one thread at a time. */
     void (*tell)(struct plue_due *due, int *told);
     void (*free)(struct plue_due *due); /* NULL: it is never over */
     struct plue_due *next PLUE_GUARDED;
@@ -22,21 +22,21 @@ struct plue_due {
 
 void plue_events_add(struct plue_due *due) PLUE_LOCKED;
 
-/* Ends it: there are no more news. Returns true if the caller is to free it, because it is neither in the
- * queue nor being reported. */
+/* Ends the source: it has no more events. Returns true if the caller must free it, because it is
+ * neither in the queue nor being reported. */
 bool plue_events_end(struct plue_due *due) PLUE_LOCKED;
 
-/* Calls `tell` now, on this thread; `due` is not in the queue, and no other thread calls its `tell`.
- * Frees it if it is over then. */
+/* Calls `tell` on this thread. `due` must not be in the queue, and no other thread may be in its
+ * `tell`. Frees `due` if it ended meanwhile. */
 void plue_events_tell(struct plue_due *due, int *told) PLUE_UNLOCKED;
 
-/* Has plue_above.expire() called when the time has come. */
+/* Schedules a call of plue_above.expire(). */
 void plue_events_expect(uint64_t at_ms) PLUE_LOCKED;
 
 /* Returns true if an event waits that a child of fork() would deliver a second time. */
 bool plue_events_are_waiting(void) PLUE_LOCKED;
 
-/* In a child of fork() that may use the library. */
+/* Renews the descriptor in a child of fork() that may use the library. */
 void plue_events_after_fork(void) PLUE_LOCKED;
 
 void plue_events_list_changed(void) PLUE_LOCKED;
@@ -44,11 +44,11 @@ void plue_events_list_changed(void) PLUE_LOCKED;
 /* Returns true if the host takes the log. Needs no lock. */
 bool plue_events_take_log(void);
 
-/* Hands a line of the log to the host; what is not UTF-8 in it is replaced. Returns false if the host
- * takes none. */
+/* Passes a line of the log to the host; invalid UTF-8 is replaced. Returns false if the host takes
+ * no lines. */
 bool plue_events_log(const char *line, size_t length) PLUE_UNLOCKED;
 
-/* Prints the lines that wait for the host, which no longer takes them. */
+/* Prints the waiting lines, because the host no longer takes them. */
 void plue_events_print_log(void) PLUE_UNLOCKED;
 
 #endif

@@ -45,13 +45,13 @@ enum {
     PLUE_FAILED_BY_CONFIGURATION = 1,
 };
 
-/* The bytes of one sender's frames that wait. It lives as long as the sender and the last of them. */
+/* Counts the waiting bytes of a sender's frames. Lives as long as the sender and the last frame. */
 struct plue_backlog {
     atomic_size_t size;
     atomic_uint references;
 };
 
-/* A frame on its way out. */
+/* A frame to send. */
 struct plue_frame {
     struct plue_frame *next;
     struct plue_backlog *backlog; /* NULL: it is not counted */
@@ -66,7 +66,7 @@ struct plue_frame_queue {
     struct plue_frame **end;
 };
 
-/* A frame that came in; `payload` points into the buffer it came in, or is `own`. */
+/* A received frame; `payload` points into the buffer of received bytes, or is `own`. */
 struct plue_frame_view {
     uint8_t type;
     uint8_t flags;
@@ -76,29 +76,29 @@ struct plue_frame_view {
     uint8_t *own; /* on the heap, with room for a NUL, for the receiver to take; NULL: not so */
 };
 
-/* NULL when out of memory. */
+/* Returns NULL when out of memory. */
 struct plue_frame *plue_frame_new(enum plue_frame_type type, uint8_t flags, uint64_t id,
                                   const void *payload, size_t length);
 
-/* The number of bytes that a block of `count` strings has. */
+/* Returns the size in bytes of a block of `count` strings. */
 size_t plue_frame_strings_size(const char *const *strings, size_t count);
 
-/* A frame with numbers, and then a block of strings, some of which may be NULL. NULL when out of
- * memory. The frame of a call gets its id when it is sent. */
+/* Makes a frame with numbers, followed by a block of strings, some of which may be NULL. Returns
+ * NULL when out of memory. The frame of a call gets its id when it is sent. */
 struct plue_frame *plue_frame_of(enum plue_frame_type type, uint8_t flags, uint64_t id,
                                  const uint64_t *numbers, size_t number_count,
                                  const char *const *strings, size_t count);
 
 struct plue_backlog *plue_backlog_new(void); /* NULL when out of memory */
 void plue_backlog_release(struct plue_backlog *backlog);
-/* Counts the frame until it is freed. Returns false if others wait and it would be too much with them. */
+/* Counts the frame until it is freed. Returns false if frames wait and their limit is exceeded. */
 bool plue_backlog_add(struct plue_backlog *backlog, struct plue_frame *frame, size_t most);
 
 void plue_frame_set_id(struct plue_frame *frame, uint64_t id);
 
-/* Reads the frame at `bytes`. Returns its size; 0 when it is not all there yet, with the number of
- * bytes that it needs in `*wanted`, and what its header says in `*view` if that is there; -1 when it
- * is malformed. */
+/* Reads the frame at `bytes`. Returns its size, or -1 if it is malformed. Returns 0 if it is
+ * incomplete: `*wanted` is then the number of bytes that it needs, and `*view` has the fields of
+ * the header if the header is complete. */
 int64_t plue_frame_read(const uint8_t *bytes, size_t available, struct plue_frame_view *view,
                         size_t *wanted);
 
@@ -111,20 +111,20 @@ struct plue_text_view {
     size_t length;
 };
 
-/* Reads a block of strings that C strings can hold. Returns false when it is malformed. */
+/* Reads a block of strings without NUL bytes. Returns false if it is malformed. */
 bool plue_frame_read_strings(const uint8_t *bytes, size_t length, struct plue_text_view *strings,
                              size_t count);
 
 void plue_frame_queue_init(struct plue_frame_queue *queue);
-/* Adds a frame and those linked to it. */
+/* Appends a frame and the frames linked to it. */
 void plue_frame_queue_push(struct plue_frame_queue *queue, struct plue_frame *first);
-/* Takes the first frame out. The queue must not be empty. */
+/* Removes the first frame from the queue, which must not be empty, and returns it. */
 struct plue_frame *plue_frame_queue_pop(struct plue_frame_queue *queue);
 void plue_frame_queue_put_back(struct plue_frame_queue *queue, struct plue_frame *frame);
-/* Removes the frame of the call, unless a part of it was sent. NULL: there is no such frame. */
+/* Removes the call's frame, unless a part of it was sent. Returns NULL if there is none. */
 struct plue_frame *plue_frame_queue_withdraw(struct plue_frame_queue *queue, uint64_t call);
 struct plue_frame *plue_frame_queue_take(struct plue_frame_queue *queue);
-/* Frees a frame and those linked to it. */
+/* Frees a frame and the frames linked to it. */
 void plue_frame_free_all(struct plue_frame *first);
 
 #endif

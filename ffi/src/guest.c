@@ -19,9 +19,9 @@ static struct {
     bool wake_due;     /* by the thread that has the lock */
 } guest PLUE_GUARDED = {.wake_socket = -1};
 
-/* Threads that are waking the runtime, or about to. */
+/* The number of threads that are in the wake callback, or about to call it. */
 static atomic_int wakers;
-/* The socket of a runtime that has detached: the last of those threads closes it. */
+/* The socket of a detached runtime. The last of these threads closes it. */
 static atomic_int retired_socket = -1;
 
 struct plue_peer *plue_guest_peer(void) {
@@ -78,7 +78,7 @@ void plue_guest_wake(const struct plue_wake *wake) {
     if (wake->callback != NULL) {
         wake->callback();
     } else {
-        /* A full socket is as good: then the runtime has bytes to read. */
+        /* If the socket is full, the byte is not needed: the runtime has bytes to read. */
         plue_send(wake->socket, "", 1);
     }
     finish_wake();
@@ -113,7 +113,7 @@ static void attach(void (*wake)(void), int wake_socket) PLUE_LOCKED {
     guest.thread = pthread_self();
     guest.wake = wake;
     guest.wake_socket = wake_socket;
-    /* The runtime drains without being asked for the first time, because CONFIG waits for it. */
+    /* The runtime drains after it has attached, without a wake, because CONFIG waits for it. */
     guest.wake_pending = true;
     plue_guest_configure();
     plue_change();
@@ -128,7 +128,7 @@ int plue_guest_attach(void (*wake)(void)) {
         return -1;
     }
     plue_lock();
-    /* Not while threads are on their way into the last runtime's wake. */
+    /* A runtime cannot attach while threads are in the wake callback of the last runtime. */
     bool possible = !guest.attached && atomic_load(&wakers) == 0;
     if (possible) {
         attach(wake, pair[0]);
@@ -177,7 +177,7 @@ int32_t plue_guest_drain(uint8_t *buffer, uint32_t capacity) {
     return answer;
 }
 
-/* Without the lock: only the thread that attaches and detaches calls this. */
+/* Needs no lock, because only this thread attaches and detaches. */
 static struct plue_peer *peer_of_this_thread(void) PLUE_CHECKED(no_thread_safety_analysis) {
     return guest.attached && !plue_is_forked() ? &guest.peer : NULL;
 }
@@ -208,7 +208,7 @@ void plue_guest_detach(void) {
     if (guest.attached) {
         guest.attached = false;
         guest.wake = NULL;
-        /* Closed by this thread below, unless another is still about to write to it. */
+        /* This thread closes the socket below, unless another thread is about to write to it. */
         atomic_fetch_add(&wakers, 1);
         atomic_store(&retired_socket, guest.wake_socket);
         guest.wake_socket = -1;

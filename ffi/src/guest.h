@@ -16,10 +16,10 @@ bool plue_guest_was_attached(void) PLUE_LOCKED;
 
 bool plue_guest_is_this_thread(void) PLUE_LOCKED;
 
-/* Adds a frame and those linked to it to the queue. The runtime is woken when the lock is released. */
+/* Appends a frame and the frames linked to it. The runtime is woken when the lock is released. */
 void plue_guest_enqueue(struct plue_frame *frame) PLUE_LOCKED;
 
-/* Takes out the frame of a call that the runtime has not taken. NULL: it has. */
+/* Removes the frame of a call from the queue. Returns NULL if the runtime has already taken it. */
 struct plue_frame *plue_guest_withdraw(uint64_t call) PLUE_LOCKED;
 
 /* Sends the current options to the runtime, if there is one. */
@@ -28,8 +28,8 @@ void plue_guest_configure(void) PLUE_LOCKED;
 /* Fails the running calls, and has the runtime abort their tools. */
 void plue_guest_shutdown(void) PLUE_LOCKED;
 
-/* A wake that is due. plue_unlock() takes it, and carries it out without the lock, because it runs
- * foreign code. */
+/* A wake that is due. plue_unlock() calls it after the lock was released, because it runs foreign
+ * code. */
 struct plue_wake {
     bool due;
     void (*callback)(void); /* NULL: by a byte into the socket */

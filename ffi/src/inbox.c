@@ -66,7 +66,7 @@ static bool act(struct plue_inbox *inbox, struct plue_peer *peer, struct plue_fr
     return plue_peer_receive(peer, view, wakeups);
 }
 
-/* Begins to read the payload of a large frame into memory of its own, which the caller gets. */
+/* Begins to read the payload of a large frame into memory that the frame's receiver will own. */
 static bool begin_large(struct plue_inbox *inbox, const struct plue_frame_view *header, size_t at) {
     inbox->large = malloc(header->length + 1);
     if (inbox->large == NULL) {
@@ -119,7 +119,7 @@ static const char *take_frames(struct plue_inbox *inbox, struct plue_peer *peer,
     return NULL;
 }
 
-/* Counts what was received, and acts on it. */
+/* Counts the received bytes, and handles the complete frames. */
 static const char *take(struct plue_inbox *inbox, struct plue_peer *peer, size_t received,
                         struct plue_wakeups *wakeups) {
     if (inbox->large == NULL) {
@@ -156,7 +156,7 @@ static void drain(int descriptor) {
     }
 }
 
-/* True if only the sidecar's thread reads from now on. After FAILED it watches a deadline. */
+/* True if callers must not read any more. After FAILED, the sidecar's thread watches a deadline. */
 static bool is_closed_to_callers(struct plue_inbox *inbox) {
     return atomic_load(&inbox->is_closed) || atomic_load(&inbox->has_ended) ||
            atomic_load(&inbox->has_failed);

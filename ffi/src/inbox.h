@@ -23,7 +23,7 @@ struct plue_inbox {
     atomic_bool has_ended;  /* the stream did, or nothing in it can be trusted */
     atomic_bool has_failed; /* FAILED came */
 
-    /* The thread that reads uses the rest. */
+    /* The other fields are used only by the reading thread. */
     const char *fault;             /* why it ended; NULL: the process closed it */
     struct plue_frame_view header; /* of a frame that does not fit into the buffer */
     uint8_t *large;                /* its payload, and room for a NUL; NULL: there is none */
@@ -32,28 +32,28 @@ struct plue_inbox {
     uint8_t bytes[PLUE_INBOX_SIZE];
 };
 
-/* Opens an inbox that is zero. Returns 0, or -1 with errno; it owns nothing then. */
+/* Opens a zeroed inbox. Returns 0, or -1 with errno; the inbox then owns nothing. */
 int plue_inbox_open(struct plue_inbox *inbox, int socket);
-/* Frees what it holds. The socket stays. */
+/* Frees the inbox's memory and descriptors, but not the socket. */
 void plue_inbox_destroy(struct plue_inbox *inbox);
 
-/* The message if a descriptor is not open. */
+/* The error message if the host has closed a descriptor of the library. */
 extern const char plue_closed_by_host[];
 
-/* Makes this thread the reader, if there is none. */
+/* Makes this thread the reader. Returns false if another thread reads. */
 bool plue_inbox_take(struct plue_inbox *inbox);
 void plue_inbox_give_back(struct plue_inbox *inbox);
 
-/* Makes this thread the reader until the end. A caller that reads is stopped. */
+/* Makes this thread the reader for good. A caller that reads is stopped. */
 void plue_inbox_close(struct plue_inbox *inbox);
 
-/* Reads once, without waiting, and acts on the frames that have come. */
+/* Reads once, without waiting, and handles the received frames. */
 enum plue_reading plue_inbox_read(struct plue_inbox *inbox, struct plue_peer *peer);
 
 void plue_inbox_wake(struct plue_inbox *inbox);
 
-/* Reads for all callers, until the word has another value than `value`, `at_ms` has come, or there is
- * nothing more for callers to read. Returns false if another thread reads. */
+/* Reads for all callers, until the word differs from `value`, `at_ms` has passed, or callers must
+ * not read any more. Returns false if another thread reads. */
 bool plue_inbox_lead(struct plue_inbox *inbox, struct plue_peer *peer, const atomic_uint *word,
                      unsigned value, uint64_t at_ms);
 

@@ -16,7 +16,7 @@
 struct plue_host_tool {
     struct plue_host_tool *next PLUE_GUARDED;
     uint64_t number;
-    /* Of the list, of the thread that registers it, of each invocation, and of each `execute`. */
+    /* Counts the list, the registering thread, each invocation, and each running `execute`. */
     size_t references PLUE_GUARDED;
     plue_execute_t execute;
     void (*destroy)(void *user_data);
@@ -46,7 +46,7 @@ struct plue_invocation {
 };
 
 static struct plue_host_tool *host_tools PLUE_GUARDED;
-/* The generation of the peer that was sent the list last. */
+/* The generation of the peer that has received the list of tools. */
 static uint64_t offered_to PLUE_GUARDED;
 
 /* The function that answers questions, with the number 0; NULL: none. */
@@ -56,13 +56,13 @@ static atomic_bool has_asker;
 static uint64_t last_number PLUE_GUARDED;
 static struct plue_invocation *running PLUE_GUARDED;
 
-/* The sizes of the invocations that have not begun. */
+/* The total size of the invocations that have not begun, in bytes. */
 static size_t waiting_size PLUE_GUARDED;
 
 /* -------------------------------------------------------------------------------------- tools */
 
-/* Gives a reference back. Returns the tool if it was the last one: it is to be destroyed, without the
- * lock. */
+/* Releases a reference. Returns the tool if that was the last one: the caller destroys it without
+ * the lock. */
 static struct plue_host_tool *release_tool(struct plue_host_tool *tool) PLUE_LOCKED {
     return --tool->references == 0 ? tool : NULL;
 }
@@ -86,7 +86,7 @@ static struct plue_host_tool *find_tool(uint64_t number) PLUE_LOCKED {
     return tool;
 }
 
-/* Takes the tool out of the list. Returns false if another thread has. */
+/* Removes the tool from the list. Returns false if another thread has removed it. */
 static bool remove_tool(const struct plue_host_tool *tool) PLUE_LOCKED {
     for (struct plue_host_tool **at = &host_tools; *at != NULL; at = &(*at)->next) {
         if (*at == tool) {
@@ -116,7 +116,7 @@ struct plue_frame *plue_host_tools_frames(uint64_t generation) {
     return first;
 }
 
-/* Gives a reference back, and destroys the tool if it was the last one. */
+/* Releases a reference, and destroys the tool if that was the last one. */
 static void drop_tool(struct plue_host_tool *tool) PLUE_UNLOCKED {
     plue_lock();
     struct plue_host_tool *last = release_tool(tool);
@@ -144,7 +144,7 @@ static struct plue_outcome invalid_tool(const char *message) {
     return plue_outcome_failure("invalid_argument", message);
 }
 
-/* NULL: with the reason in `failure`. */
+/* Returns NULL on failure, and writes the reason to `failure`. */
 static struct plue_host_tool *make_tool(const char *definition, plue_execute_t execute,
                                         struct plue_outcome *failure) {
     size_t length = definition == NULL ? 0 : strlen(definition);
@@ -193,8 +193,8 @@ static struct plue_frame *unregister_frame(const struct plue_host_tool *tool) {
     return plue_frame_of(PLUE_FRAME_UNREGISTER, 0, 0, &tool->number, 1, NULL, 0);
 }
 
-/* Removes the tool of a failed registration from the tools side. It may be there: a sidecar that
- * started after a crash was sent the list with the tool, and a slow one registers it later. */
+/* Removes the tool of a failed registration from the tools side, which may have it: a sidecar that
+ * started after a crash has received it with the list, and a slow sidecar may register it later. */
 static void withdraw_tool(const struct plue_host_tool *tool) PLUE_UNLOCKED {
     struct plue_frame *frame = unregister_frame(tool);
     plue_lock();
@@ -205,8 +205,8 @@ static void withdraw_tool(const struct plue_host_tool *tool) PLUE_UNLOCKED {
     }
 }
 
-/* Notes the id, which is the answer as JSON; an id has no character that JSON would escape. Returns
- * false if the list no longer has the tool: a shutdown has taken it. */
+/* Stores the id, which is the answer as JSON; an id contains no character that JSON escapes.
+ * Returns false if the tool is no longer in the list, because of a shutdown. */
 static bool note_id(struct plue_host_tool *tool, const char *json) PLUE_UNLOCKED {
     size_t length = strlen(json);
     plue_lock();
@@ -278,7 +278,7 @@ static struct plue_outcome unregister_tool(const char *tool_id) PLUE_UNLOCKED {
     struct plue_outcome outcome = answer_to(unregister_frame(tool));
     if (outcome.status == PLUE_OVERLOADED || outcome.status == PLUE_WOULD_DEADLOCK ||
         outcome.status == PLUE_OUT_OF_MEMORY) {
-        /* Nothing was sent: the tools side still has the tool. */
+        /* The request was not sent, so the tools side still has the tool. */
         plue_lock();
         append_tool(tool);
         plue_unlock();
@@ -348,14 +348,14 @@ static void free_invocation(struct plue_due *due) {
     free(invocation);
 }
 
-/* The bytes that one invocation, or all refusals together, may send ahead of the tools side, apart from
- * a single frame. */
+/* The maximum number of bytes that one invocation, or all rejections together, may have in the
+ * queue. A single frame may be larger. */
 enum { MAX_BACKLOG = 16 << 20 };
 
 /* The kinds of YIELD frames. */
 enum { YIELD_RESULT, YIELD_FAILURE, YIELD_METADATA, YIELD_OUTPUT, YIELD_PROGRESS };
 
-/* NULL: the text is too large for a frame, or for the memory. */
+/* Returns NULL if the text is too large for a frame, or out of memory. */
 static struct plue_frame *yield_frame(const struct plue_invocation *invocation, uint8_t kind,
                                       uint64_t first, uint64_t second, const char *text) {
     char *repaired = NULL;
@@ -392,7 +392,7 @@ static void link_invocation(struct plue_invocation *invocation) PLUE_LOCKED {
     running = invocation;
 }
 
-/* Ends an invocation, and frees it unless it is being reported. */
+/* Ends an invocation. Frees it unless a thread is reporting it. */
 static void end_invocation(struct plue_invocation *invocation) PLUE_UNLOCKED {
     plue_lock();
     *invocation->previous = invocation->next;
@@ -420,7 +420,7 @@ static enum step next_step(struct plue_invocation *invocation) PLUE_LOCKED {
         if (is_invocation_aborted(invocation)) {
             return REFUSE;
         }
-        /* `execute` may end the invocation before it returns, and still use its user_data. */
+        /* `execute` may end the invocation before it returns, and use its user_data after that. */
         invocation->tool->references++;
         return RUN;
     }
@@ -432,7 +432,7 @@ static enum step next_step(struct plue_invocation *invocation) PLUE_LOCKED {
     return NOTHING;
 }
 
-/* Calls the host, on a thread that dispatches or that called the tool. */
+/* Calls the host, on a thread that dispatches events or that called the tool. */
 static void tell_invocation(struct plue_due *due, int *told) PLUE_UNLOCKED {
     struct plue_invocation *invocation = invocation_of(due);
     plue_lock();
@@ -476,10 +476,10 @@ void plue_invocations_run(struct plue_call *call) {
 
 /* ------------------------------------------------------------------------ from the tools side */
 
-/* Before the strings of INVOKE: the numbers of the tool and of the call that invokes it. */
+/* INVOKE begins with two numbers: the number of the tool, and of the call that invokes it. */
 enum { NUMBERS = 2 * sizeof(uint64_t) };
 
-/* NULL when out of memory. */
+/* Returns NULL when out of memory. */
 static struct plue_invocation *make_invocation(uint64_t id, const struct plue_text_view texts[3]) {
     struct plue_invocation *invocation = calloc(1, sizeof *invocation);
     if (invocation == NULL) {
@@ -506,10 +506,10 @@ static struct plue_invocation *make_invocation(uint64_t id, const struct plue_te
     return invocation;
 }
 
-/* The failures of invocations that do not begin, until they are sent. */
+/* The unsent failures of invocations that were rejected. */
 static struct plue_backlog refusals = {.references = 1};
 
-/* Returns false if the tools side invokes without reading the failures. */
+/* Rejects an invocation. Returns false if the tools side leaves too many rejections unread. */
 static bool refuse_invocation(uint64_t generation, uint64_t id, int status, const char *message) {
     const struct plue_invocation none = {.id = id, .generation = generation};
     struct plue_frame *frame = yield_frame(&none, YIELD_FAILURE, (uint64_t)status, 0, message);
@@ -568,7 +568,7 @@ bool plue_invocation_receive(uint64_t generation, const struct plue_frame_view *
                                          : "The tool has been unregistered");
 }
 
-/* Adds an event if the host has a callback for aborts. */
+/* Aborts the invocation. Adds an event if the host has a callback for aborts. */
 static void abort_invocation(struct plue_invocation *invocation, const char *reason) PLUE_LOCKED {
     plue_abort_signal_abort(invocation->signal, reason);
     if (invocation->has_begun && invocation->on_abort != NULL) {
@@ -600,7 +600,7 @@ void plue_invocations_abort(uint64_t generation) {
 
 /* ------------------------------------------------------------------------------ the host's side */
 
-/* Ends an invocation with its answer, unless it has had one. */
+/* Ends an invocation with its answer, unless it already has one. */
 static void answer(struct plue_invocation *invocation, uint8_t kind, int status, const char *text,
                    int status_of_large, const char *large) {
     if (plue_is_forked()) {
@@ -625,7 +625,7 @@ void plue_invocation_succeed(plue_invocation_t *invocation, const char *json) {
            "The result is too large: request less of it");
 }
 
-/* Sends an event; or fails the invocation, and aborts it, if the tools side does not keep up. */
+/* Sends an event. If the tools side reads too slowly, fails and aborts the invocation instead. */
 static void stream(struct plue_invocation *invocation, uint8_t kind, uint64_t first,
                    uint64_t second, const char *text) {
     static const char too_fast[] =

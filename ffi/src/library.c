@@ -35,20 +35,20 @@ const struct plue_above plue_above = {
 
 /* ------------------------------------------------------------------------------------- fork */
 
-/* Whether the child of this thread's fork() may use the library: the lock is then held across it, so
- * that the child finds everything as it should be. */
+/* True if the child of this thread's fork() may use the library. The lock is then held during the
+ * fork, so that the child finds a consistent state. */
 static _Thread_local bool passes_on;
-/* True if it had the lock for a moment: an abort meanwhile found it taken. */
+/* True if before_fork() held the lock, even briefly: an abort may have found it taken. */
 static _Thread_local bool had_lock;
 
-/* Whether there is a thread, a process or a runtime that the child would not have. */
+/* True if there is a thread, a process or a runtime that the child of a fork would not have. */
 static bool is_at_work(void) PLUE_LOCKED {
     return plue_stopping || plue_sidecar_exists() || plue_guest_peer() != NULL ||
            plue_calls_are_running() || plue_submissions_are_open() || plue_events_are_waiting();
 }
 
 static void before_fork(void) PLUE_CHECKED(no_thread_safety_analysis) {
-    /* Never waits: a signal handler may fork while its thread has the lock. */
+    /* Does not wait for the lock: a signal handler may fork while its thread holds it. */
     had_lock = plue_try_lock();
     if (had_lock) {
         passes_on = !plue_is_forked() && !is_at_work();
@@ -76,8 +76,8 @@ static void after_fork_in_child(void) PLUE_CHECKED(no_thread_safety_analysis) {
     plue_sidecar_abandon();
 }
 
-/* When the library is loaded, and so before any thread can use it. Statically linked, before the
- * constructors of the program's own objects, which may call tools: 101 is the first that is free. */
+/* Runs when the library is loaded, before any thread can use it. If linked statically, runs before
+ * the program's own constructors, which may call tools: 101 is the first free priority. */
 __attribute__((constructor(101))) static void initialise(void) {
     plue_outcome_prepare();
     plue_image_prepare();

@@ -20,9 +20,9 @@ void plue_outbox_open(struct plue_outbox *outbox) {
     pthread_mutex_unlock(&outbox->lock);
 }
 
-/* Writes the front frame, up to `most` bytes, with the lock given up. Returns the number of bytes.
- * The socket is full, or broken, when they are fewer than could have been; that it is broken is
- * noticed by reading. */
+/* Writes the front frame, up to `most` bytes, with the lock released. Returns the number of bytes.
+ * If it is smaller than possible, the socket is full or broken; a broken socket is noticed by
+ * reading. */
 static size_t write_front(struct plue_outbox *outbox, size_t most, bool *is_full) {
     struct plue_frame *frame = plue_frame_queue_pop(&outbox->queue);
     pthread_mutex_unlock(&outbox->lock);
@@ -43,7 +43,7 @@ static size_t write_front(struct plue_outbox *outbox, size_t most, bool *is_full
     return sent;
 }
 
-/* Writes a portion. The lock is held, and is given up in between. */
+/* Writes a portion. The lock is held, but released during each write. */
 static void write_portion(struct plue_outbox *outbox) {
     size_t portion = PLUE_OUTBOX_PORTION;
     bool is_full = false;
@@ -63,8 +63,8 @@ bool plue_outbox_post(struct plue_outbox *outbox, struct plue_frame *frame) {
     if (!outbox->is_open) {
         atomic_store(&outbox->has_rest, true);
     } else if (!outbox->is_writing && outbox->queue.first == frame && !outbox->is_closed) {
-        /* If others waited before it, the polling thread is at them; if one is being written, its
-         * thread goes on with this one. */
+        /* If frames wait before this one, the polling thread writes them all. If a frame is being
+         * written, its thread continues with this one. */
         write_portion(outbox);
         is_left = outbox->queue.first != NULL;
     }

@@ -2,7 +2,7 @@
  *
  * Any thread posts, and none waits for the socket or for another thread that writes to it: the lock
  * guards the list alone, and is not held around a system call or while a frame is freed. One thread
- * writes at a time, and a portion at most; what is left is for the thread that polls the socket. */
+ * writes at a time, and at most a portion; the thread that polls the socket writes the rest. */
 #ifndef PLUE_OUTBOX_H
 #define PLUE_OUTBOX_H
 
@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* The maximum size of one write, for the thread itself and for others. */
+/* The maximum number of bytes that a thread writes at a time. */
 enum { PLUE_OUTBOX_PORTION = 128 << 10 };
 
 struct plue_outbox {
@@ -23,28 +23,28 @@ struct plue_outbox {
     bool is_open;                  /* somebody reads at the other end */
     bool is_closed;
     bool is_writing;
-    /* There are frames that no thread is at. Read without the lock. */
+    /* True if there are frames that no thread writes at present. Read without the lock. */
     atomic_bool has_rest;
 };
 
-/* An outbox that keeps what is posted until it is opened. */
+/* Initialises an outbox, which stores the posted frames until it is opened. */
 void plue_outbox_init(struct plue_outbox *outbox, int socket);
 void plue_outbox_open(struct plue_outbox *outbox);
 
-/* Takes the frame and those linked to it, and writes them if none waits before. Returns whether the polling thread is to
- * be woken, because something is left. */
+/* Takes the frame and the frames linked to it, and writes them if no frame waits before them.
+ * Returns true if the polling thread must be woken to write the rest. */
 bool plue_outbox_post(struct plue_outbox *outbox, struct plue_frame *frame);
 
-/* Takes out the frame of a call of which nothing was written. NULL: something was. */
+/* Removes the frame of a call from the queue. Returns NULL if a part of it was written. */
 struct plue_frame *plue_outbox_withdraw(struct plue_outbox *outbox, uint64_t call);
 
-/* Writes a part of the rest. Returns whether something still is, or is being written. */
+/* Writes a part of the waiting frames. Returns true if frames still wait, or are being written. */
 bool plue_outbox_flush(struct plue_outbox *outbox);
 
-/* Frees what was not written, and whatever is posted later. */
+/* Frees the waiting frames, and every frame that is posted later. */
 void plue_outbox_close(struct plue_outbox *outbox);
 
-/* Closes, once no other thread uses it. The socket stays. */
+/* Closes the outbox, which no other thread may use any more. The socket stays open. */
 void plue_outbox_destroy(struct plue_outbox *outbox);
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The outcome without memory for another one. Never freed. */
+/* The outcome if there is no memory for another one. It is never freed. */
 static char out_of_memory_json[] = "{\"error\":\"out_of_memory\",\"message\":\"Out of memory\"}";
 static char out_of_memory_message[] = "Out of memory";
 
@@ -90,7 +90,7 @@ struct plue_outcome plue_outcome_failure(const char *code, const char *message) 
     static const char head[] = "{\"error\":\"";
     static const char middle[] = "\",\"message\":\"";
     static const char tail[] = "\"}";
-    /* A path or a system's message may be in another encoding, or be cut short. */
+    /* A path or a system's message may be in another encoding, or be truncated. */
     struct plue_outcome outcome = {NULL, plue_text_repair(message, strlen(message)),
                                    status_of(code), 0};
     if (outcome.message == NULL) {
@@ -150,8 +150,8 @@ char *plue_outcome_event(const struct plue_outcome *failure, const char *tool_na
 
 static _Thread_local struct plue_outcome last;
 
-/* Its destructor frees what a thread leaves. Without a key, which a process has only so many of, that
- * is lost; and that is all. */
+/* Its destructor frees the outcome of a thread that ends. If the process has no free key, that
+ * memory leaks. */
 static pthread_key_t key;
 static bool has_key;
 

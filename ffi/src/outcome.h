@@ -2,7 +2,7 @@
 #ifndef PLUE_OUTCOME_H
 #define PLUE_OUTCOME_H
 
-/* Both strings are on the heap, or static in plue_outcome_out_of_memory(). */
+/* Both strings are on the heap, or static if plue_outcome_out_of_memory() made the outcome. */
 struct plue_outcome {
     char *json;    /* what the caller gets */
     char *message; /* NULL: success */
@@ -10,7 +10,7 @@ struct plue_outcome {
     int flags;     /* of a success: PLUE_RESULT_BLOCKS, ... */
 };
 
-/* Once, before any other function. */
+/* Must be called once, before any other function. */
 void plue_outcome_prepare(void);
 
 /* Invalid UTF-8 in the message is replaced, because JSON is UTF-8. */
@@ -19,13 +19,13 @@ struct plue_outcome plue_outcome_failure_of(const char *code, const char *format
     __attribute__((format(printf, 2, 3)));
 struct plue_outcome plue_outcome_out_of_memory(void);
 
-/* The event of a failure made by the functions above. The name is NULL or any text. NULL
- * when out of memory; else to be given to free(). */
+/* Returns the event of a failure made by the functions above. The name is NULL or any text. Returns
+ * NULL when out of memory; otherwise the caller frees the event. */
 char *plue_outcome_event(const struct plue_outcome *failure, const char *tool_name);
 
 void plue_outcome_free(struct plue_outcome outcome);
 
-/* These make an outcome this thread's last. The JSON that the first returns is then the caller's. */
+/* These set this thread's last outcome. The caller owns the JSON that the first one returns. */
 char *plue_outcome_answer(struct plue_outcome outcome);
 int plue_outcome_status(struct plue_outcome outcome);
 int plue_outcome_fail(struct plue_outcome outcome); /* returns -1 */

@@ -33,7 +33,7 @@ void plue_output_close(struct plue_output *output) {
     plue_close(&output->to);
 }
 
-/* Keeps the end of the output. */
+/* Stores the end of the output. */
 static void keep(struct plue_output *output, const char *bytes, size_t length) {
     if (length > PLUE_OUTPUT_KEPT) {
         bytes += length - PLUE_OUTPUT_KEPT;
@@ -59,7 +59,7 @@ static void enqueue(struct plue_output *output, const char *bytes, size_t length
     output->dropped += output->to < 0 ? 0 : length - fitting;
 }
 
-/* Hands the line that was begun to the host, or prints it where the host no longer takes the log. */
+/* Passes the current line to the host, or prints it if the host no longer takes the log. */
 static void log_line(struct plue_output *output) {
     if (!plue_events_log(output->line, output->line_length)) {
         enqueue(output, output->line, output->line_length);
@@ -68,7 +68,7 @@ static void log_line(struct plue_output *output) {
     output->line_length = 0;
 }
 
-/* Puts lines together and hands them to the host. Returns false if the host takes none. */
+/* Passes the output to the host line by line. Returns false if the host takes no lines. */
 static bool log_bytes(struct plue_output *output, const char *bytes, size_t length) {
     if (!plue_events_take_log()) {
         if (output->line_length > 0) {

@@ -1,7 +1,7 @@
-/* What the sidecar prints: it goes on to the standard error of this process, and its end is kept for
- * the message about a failed start. A reader that does not read holds nobody up: what does not fit is
- * dropped, and the number of bytes is told. A host that takes the log (plue_set_log()) gets it line by
- * line in place of its standard error. */
+/* The output of the sidecar. It is written to the standard error of this process; its last lines
+ * are stored for the message about a failed start. A slow reader of the standard error blocks
+ * nothing: excess output is dropped, and its size is printed. A host that takes the log
+ * (plue_set_log()) receives the output line by line instead. */
 #ifndef PLUE_OUTPUT_H
 #define PLUE_OUTPUT_H
 
@@ -11,7 +11,7 @@
 
 enum { PLUE_OUTPUT_WAITING = 64 << 10, PLUE_OUTPUT_KEPT = 4 << 10, PLUE_OUTPUT_LINE = 4 << 10 };
 
-/* One thread at a time uses it. */
+/* Must be used by one thread at a time. */
 struct plue_output {
     int from; /* the end of a pipe; -1: it has ended */
     int to;   /* a copy of descriptor 2; -1: that was closed */
@@ -24,7 +24,7 @@ struct plue_output {
     char line[PLUE_OUTPUT_LINE]; /* the beginning of a line, for a host that takes the log */
 };
 
-/* Returns the end of the pipe for the sidecar, or -1 with errno. */
+/* Returns the sidecar's end of the pipe, or -1 with errno. */
 int plue_output_open(struct plue_output *output);
 void plue_output_close(struct plue_output *output);
 
@@ -33,10 +33,10 @@ void plue_output_read(struct plue_output *output);
 
 bool plue_output_is_waiting(const struct plue_output *output);
 
-/* Writes bytes, when poll() has reported that this is possible. */
+/* Writes waiting bytes. Call it after poll() has reported that the standard error is writable. */
 void plue_output_write(struct plue_output *output);
 
-/* Adds the last lines, if there are any, after a colon. */
+/* Appends a colon and the last lines, if there are any. */
 void plue_output_append_last(const struct plue_output *output, char *text, size_t size);
 
 #endif

@@ -24,7 +24,7 @@ static void forget_tools(struct plue_peer *peer) PLUE_LOCKED {
     peer->tools = NULL;
 }
 
-/* NULL unless the environment names the tools. */
+/* Returns NULL unless the environment names the tools. */
 static const char *module_of_environment(void) PLUE_LOCKED {
     return plue_settings.tools_module == NULL ? plue_environment("PLUE_TOOLS") : NULL;
 }
@@ -93,7 +93,7 @@ enum plue_readiness plue_peer_readiness(const struct plue_peer *peer, struct plu
     }
 }
 
-/* Takes `reason`; NULL: out of memory. */
+/* Stores the reason with which every call fails. Takes `reason`; NULL means out of memory. */
 static void refuse(struct plue_peer *peer, const char *code, char *reason) PLUE_LOCKED {
     free(peer->refusal);
     peer->refusal = reason;
@@ -102,13 +102,13 @@ static void refuse(struct plue_peer *peer, const char *code, char *reason) PLUE_
     plue_change();
 }
 
-/* Says whether the bytes may be JSON, which libplue does not read: what a host gets is a string that
- * is UTF-8, and not cut short. */
+/* Returns true if the bytes can be passed to a host as JSON. libplue does not parse JSON; it only
+ * checks that the string is complete UTF-8. */
 static bool may_be_json(const uint8_t *bytes, size_t length) {
     return length > 0 && plue_text_is_string(bytes, length);
 }
 
-/* The JSON as a string: a large payload becomes it without a copy. NULL when out of memory. */
+/* Returns the JSON as a string; a large payload is not copied. NULL when out of memory. */
 static char *take_json(struct plue_frame_view *view, const uint8_t *json, size_t length) {
     if (view->own == NULL || json != view->own) {
         return plue_text_copy(json, length);
@@ -175,7 +175,7 @@ static bool receive_event(struct plue_peer *peer, const struct plue_frame_view *
     if (!may_be_json(view->payload, view->length)) {
         return false;
     }
-    /* Copied before the lock is taken. Out of memory counts as dropped. */
+    /* Copied before the lock is taken. Without memory for the copy, the event counts as dropped. */
     struct plue_event *event = plue_event_new(view->payload, view->length);
     plue_lock();
     struct plue_call *call = plue_call_find(peer->generation, view->id);
@@ -230,7 +230,7 @@ static bool receive_hello(struct plue_peer *peer,
     return right;
 }
 
-/* Every call fails with the reason: a longer one is cut. */
+/* Every later call fails with this reason, so a longer one is cut. */
 enum { MAX_REFUSAL = 64 << 10 };
 
 static void receive_failed(struct plue_peer *peer,

@@ -38,27 +38,27 @@ enum plue_readiness plue_peer_readiness(const struct plue_peer *peer,
 
 void plue_peer_open(struct plue_peer *peer) PLUE_LOCKED;
 
-/* What is wrong with $PLUE_TOOLS, where it is what names the tools; NULL: nothing. It is for a sidecar
- * to judge: a guest needs no name. */
+/* Returns the problem of $PLUE_TOOLS if it names the tools, or NULL. Only the start of a sidecar
+ * checks this: a guest has its tools. */
 const char *plue_peer_fault(void) PLUE_LOCKED;
 
-/* The module of the tools, resolved, on the heap; NULL if none is named. Returns false when out of
- * memory. */
+/* Returns the resolved module of the tools on the heap; NULL if none is named. Returns false when
+ * out of memory. */
 bool plue_peer_find_module(char **module) PLUE_LOCKED;
 
-/* Forgets what was known and makes the frames that ask for it anew: the host's own tools, then
- * CONFIG. NULL: out of memory. */
+/* Resets the peer, and makes the frames that configure it: the host's own tools, then CONFIG.
+ * Returns NULL when out of memory. */
 struct plue_frame *plue_peer_configure(struct plue_peer *peer) PLUE_LOCKED;
 
-/* Frees the peer's memory. With the lock, or if no other thread has the peer. */
+/* Frees the peer's memory. Requires the lock, unless no other thread uses the peer. */
 void plue_peer_close(struct plue_peer *peer);
 
 /* Ends all calls of the peer with a failure, and aborts the invocations by it. */
 void plue_peer_fail(const struct plue_peer *peer, const char *code,
                     const char *message) PLUE_LOCKED;
 
-/* Acts on a frame from the tools side, and may take what is its own. Returns false when it breaks the
- * protocol. The threads in `wakeups` are to be woken once there is no further frame at hand. */
+/* Handles a frame from the tools side, and may take its separate payload. Returns false if the
+ * frame breaks the protocol. Wake the threads in `wakeups` when no further frame waits. */
 bool plue_peer_receive(struct plue_peer *peer, struct plue_frame_view *view,
                        struct plue_wakeups *wakeups) PLUE_UNLOCKED;
 

@@ -49,7 +49,7 @@ extern void __tsan_release(void *address) __attribute__((weak));
 
 static bool is_in_valgrind;
 
-/* Runs when the library is loaded. Valgrind loads its own library before. */
+/* Runs when the library is loaded. Valgrind loads its own library earlier. */
 __attribute__((constructor(101))) static void look_for_valgrind(void) {
     const char *preloaded = getenv("LD_PRELOAD");
     is_in_valgrind = preloaded != NULL && strstr(preloaded, "/vgpreload_") != NULL;
@@ -102,8 +102,8 @@ bool plue_was_last(atomic_uint *references) {
 #define HAS_FUTEX
 #endif
 
-/* Words share conditions by their addresses. A condition does not belong to the word, which may be
- * gone when its thread is woken. */
+/* Several words share a condition, chosen by their addresses. A word cannot contain its condition,
+ * because the word may be freed before its thread is woken. */
 enum { SPOTS = 64 };
 static struct spot {
     pthread_mutex_t mutex;
@@ -131,7 +131,7 @@ static struct spot *spot_of(const atomic_uint *word) {
 
 static void wait_until(struct spot *spot, uint64_t at_ms) {
 #if defined(__APPLE__)
-    /* macOS has no other clock for conditions, but it can wait for a span of time. */
+    /* Conditions on macOS cannot wait until a time of this clock, so this waits for a duration. */
     uint64_t now = plue_now_ms();
     uint64_t span = at_ms > now ? at_ms - now : 0;
     struct timespec relative = {(time_t)(span / 1000), (long)(span % 1000) * 1000000};
@@ -154,7 +154,7 @@ void plue_park(atomic_uint *word, unsigned value, uint64_t at_ms) {
     struct spot *spot = spot_of(word);
     pthread_mutex_lock(&spot->mutex);
     if (atomic_load(word) != value) {
-        /* It was changed before this thread had the mutex. */
+        /* The word was changed before this thread had the mutex. */
     } else if (at_ms == PLUE_NEVER_MS) {
         pthread_cond_wait(&spot->condition, &spot->mutex);
     } else {
@@ -165,7 +165,7 @@ void plue_park(atomic_uint *word, unsigned value, uint64_t at_ms) {
 
 void plue_unpark(const atomic_uint *word) {
 #if defined(HAS_FUTEX)
-    /* Valgrind takes the address of a word that is gone for an error. */
+    /* Valgrind reports the address of a freed word as an error. */
     if (!plue_is_observed()) {
         syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
         return;
@@ -237,8 +237,8 @@ int plue_move_descriptor(int descriptor, int least) {
     return moved;
 }
 
-/* Moves both above 0 to 2, which a daemon has closed: what reads its input or prints there would
- * meet the library's. Returns 0, or -1 with both closed and errno. */
+/* Moves both descriptors above 0 to 2, which a daemon has closed: programs that read their input or
+ * print there would use the library's descriptors. Returns 0; or -1 with errno, and both closed. */
 static int move_above_stdio(int pair[2]) {
     for (int i = 0; i < 2; i++) {
         pair[i] = plue_move_descriptor(pair[i], STDERR_FILENO + 1);
@@ -288,8 +288,8 @@ int plue_pipe(int pair[2]) {
 
 /* --------------------------------------------------------------------------------- alarms */
 
-/* On Linux a timer that is set to a time in the past is readable at once, and one that is set
- * again is not readable any more: nothing has to be read from it. */
+/* On Linux a timer with a time in the past is readable immediately, and setting it again makes it
+ * unreadable, so nothing has to be read from it. */
 #if defined(__linux__)
 
 static int make_alarm(void) {
@@ -313,7 +313,7 @@ static int make_alarm(void) {
 
 void plue_alarm_set(int alarm, uint64_t at_ms) {
     struct kevent event;
-    /* Takes back what was set; fails where nothing was. */
+    /* Removes the previous time; fails if there was none. */
     EV_SET(&event, 1, EVFILT_TIMER, EV_DELETE, 0, 0, NULL);
     kevent(alarm, &event, 1, NULL, 0, NULL);
     if (at_ms != PLUE_NEVER_MS) {
@@ -371,7 +371,7 @@ ssize_t plue_write_error(int descriptor, const void *bytes, size_t length) {
     sigset_t pipe;
     sigset_t pending;
     sigset_t before;
-    /* poll() calls a pipe writable that takes 4,096 bytes, and a terminal that takes one. */
+    /* poll() reports a pipe as writable if it takes 4,096 bytes, and a terminal if it takes one. */
     size_t most = !(fcntl(descriptor, F_GETFL) & O_NONBLOCK) && isatty(descriptor) ? 1 : 4096;
     sigemptyset(&pipe);
     sigaddset(&pipe, SIGPIPE);

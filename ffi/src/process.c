@@ -44,7 +44,7 @@ enum {
     UNKNOWN = -1,               /* where else there is a status */
 };
 
-/* A report to the host. The first report tells if the program runs. */
+/* A report to the host. The first report states whether the program runs. */
 enum kind {
     FAILED = 1,        /* `value` is an errno */
     FAILED_FOLDER = 2, /* the same, of the working directory */
@@ -63,7 +63,7 @@ struct plue_process {
     pthread_t keeper;
     int news; /* the end of the socket of reports that is read, and shut down to end the guardian */
 
-    /* The data of the child. Made before the fork, because the child must not allocate. */
+    /* The data of the child. It is made before the fork, because the child must not allocate. */
     struct plue_launch launch;
     struct plue_program program;
     char **environment;
@@ -73,7 +73,7 @@ struct plue_process {
     pthread_mutex_t lock; /* guards the number: once the child was waited for it is another's */
     pid_t child;
 
-    /* The sidecar's thread alone uses the rest. */
+    /* The other fields are used only by the sidecar's thread. */
     pid_t sidecar;
     bool has_ended;
     bool is_gone;
@@ -151,13 +151,13 @@ static char **make_environment(void) {
 /* -------------------------------------------------------------------------------- the child */
 
 /* The functions up to run_keeper() run in a child that shares memory with this process: they call
- * only what is safe in a signal handler, and write to nothing but their own variables. */
+ * only async-signal-safe functions, and write only to their own variables. */
 
 /* Gives a signal its default action. */
 static void reset_signal(int number) {
 #if defined(__linux__)
-    /* The system call itself: what stands in for signal() in a host, as a sanitizer does, would write
-     * down in the shared memory that the host's handlers are gone. */
+    /* Uses the system call: a replacement of signal() in the host, such as a sanitizer's, would
+     * record in the shared memory that the host's handlers were removed. */
     static const unsigned long nothing[32];
     syscall(SYS_rt_sigaction, number, nothing, NULL, (size_t)(NSIG / 8));
 #else
@@ -187,14 +187,14 @@ static void close_from(int first) {
 }
 
 static void make_blocking(int descriptor) {
-    /* The runtimes expect what a shell would give them. */
+    /* A shell gives its programs blocking descriptors, and the runtimes expect them. */
     fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
 }
 
-/* 0 is empty, 1 and 2 are the output, then come the socket and that of reports. Returns false with
- * errno. */
+/* Arranges the descriptors: 0 is empty, 1 and 2 are the output, followed by the socket and the
+ * socket of reports. Returns false with errno. */
 static bool arrange_descriptors(const struct plue_process *process) {
-    /* First above the overwritten descriptors. */
+    /* All descriptors are first moved above the ones that are overwritten. */
     int nothing = plue_move_descriptor(open("/dev/null", O_RDWR), FIRST_FREE_DESCRIPTOR);
     int output = plue_copy_descriptor(process->launch.output, FIRST_FREE_DESCRIPTOR);
     int socket = plue_copy_descriptor(process->launch.socket, FIRST_FREE_DESCRIPTOR);
@@ -229,7 +229,7 @@ static _Noreturn void run_sidecar(const struct plue_process *process) {
 
 #if defined(HAS_GUARDIAN)
 
-/* A child of the guardian. The guardian waits until it runs its program. */
+/* Starts the sidecar as a child of the guardian, which waits until the sidecar runs its program. */
 static pid_t start_sidecar(const struct plue_process *process) {
     pid_t guardian = getpid();
     pid_t sidecar = vfork();
@@ -244,7 +244,7 @@ static pid_t start_sidecar(const struct plue_process *process) {
     return sidecar;
 }
 
-/* Kills the children of this process. Returns false where the system does not list them. */
+/* Kills the children of this process. Returns false if the system does not list them. */
 static bool kill_children(void) {
     char text[4096];
     int list = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
@@ -264,8 +264,8 @@ static bool kill_children(void) {
     return length >= 0;
 }
 
-/* Kills the sidecar and everything that it started. What is orphaned by that becomes a child of this
- * process, and is killed in the next round. */
+/* Kills the sidecar and everything that it started. Processes that lose their parent become
+ * children of this process, and are killed in the next round. */
 static void kill_all(pid_t sidecar) {
     uint64_t limit = plue_now_ms() + LAST_PATIENCE_MS;
     bool has_sidecar = true;
@@ -289,10 +289,10 @@ static void kill_all(pid_t sidecar) {
     }
 }
 
-/* Waits for the sidecar's end, or for the end of what this process is for: `signals` is readable on
- * SIGTERM, or the other end of the socket of reports is closed or shut down. A host that has dropped
- * its privileges may not send a signal to this process, and neither does the system at its death. The
- * sidecar stays a zombie, so that its number is not reused before its group has been killed. */
+/* Waits for the end of the sidecar, or of the host: `signals` is readable on SIGTERM, or the other
+ * end of the socket of reports is closed or shut down. A host without its former privileges cannot
+ * signal this process, and then the system does not at its death. The sidecar stays a zombie, so
+ * that its number is not reused before its group has been killed. */
 static void watch(pid_t sidecar, int signals) {
     struct pollfd waits[] = {{signals, POLLIN, 0}, {REPORT_IN_CHILD, POLLIN, 0}};
     struct signalfd_siginfo signal = {.ssi_signo = 0};
@@ -311,7 +311,7 @@ static void watch(pid_t sidecar, int signals) {
     } while (signal.ssi_signo != SIGTERM && waits[1].revents == 0);
 }
 
-/* The guardian's whole life. All signals are blocked. */
+/* The main function of the guardian. All signals are blocked. */
 static int guard(void *argument) {
     const struct plue_process *process = argument;
     sigset_t signals;
@@ -320,11 +320,11 @@ static int guard(void *argument) {
     sigaddset(&signals, SIGTERM);
     reset_signal(SIGCHLD); /* where it is ignored, children are not waited for */
     setpgid(0, 0);
-    /* The system call itself: AddressSanitizer takes a lock in prctl(), which another thread may have
-     * had at the fork(). */
+    /* Uses the system call: in AddressSanitizer, prctl() takes a lock, which another thread may
+     * have held at the fork(). */
     syscall(SYS_prctl, PR_SET_NAME, "plue-guardian", 0, 0, 0);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    /* Sent when the thread that made this process ends: when the host does, or when it calls exec(). */
+    /* Sent when the thread that made this process ends, because the host ends or calls exec(). */
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != process->host) {
         _exit(1); /* it ended before prctl() */
@@ -339,7 +339,7 @@ static int guard(void *argument) {
         write_report(REPORT_IN_CHILD, FAILED, errno);
         _exit(1);
     }
-    /* Where the program could not be run, FAILED has been written before. */
+    /* If the program could not be run, FAILED has already been written. */
     write_report(REPORT_IN_CHILD, STARTED, sidecar);
     for (int descriptor = 0; descriptor <= SOCKET_IN_CHILD; descriptor++) {
         close(descriptor); /* both ends of the socket are to see the other's end */
@@ -366,7 +366,7 @@ static void free_stack(char *stack) {
     }
 }
 
-/* Returns whether the guardian may share this process's memory. */
+/* Returns true if the guardian may share this process's memory. */
 static bool can_share_memory(void) {
 #if defined(PLUE_NO_SHARED_MEMORY)
     return false;
@@ -375,9 +375,9 @@ static bool can_share_memory(void) {
 #endif
 }
 
-/* Makes the guardian. It shares this process's memory, and the thread-local variables of the calling
- * thread, which therefore does nothing until the guardian has ended. It is no child of the kind that
- * SIGCHLD and wait() tell of. Where it cannot share memory, it is a copy. */
+/* Makes the guardian. It shares this process's memory, and the thread-local variables of the
+ * calling thread, which therefore waits until the guardian has ended. The host's SIGCHLD and wait()
+ * do not report this child. If the guardian cannot share memory, it is a copy of the process. */
 static pid_t make_child(struct plue_process *process, char *stack) {
     pid_t child = can_share_memory() ? clone(guard, stack + STACK_SIZE, CLONE_VM, process) : -1;
     if (child < 0) {
@@ -389,8 +389,8 @@ static pid_t make_child(struct plue_process *process, char *stack) {
     return child;
 }
 
-/* Ends the guardian, and with it the sidecar. One that waits for the sidecar to run its program looks
- * at nothing and takes no signal but SIGKILL; the sidecar then gets one at its parent's death. */
+/* Ends the guardian, and so the sidecar. A guardian that waits for the sidecar to run its program
+ * reacts only to SIGKILL; the sidecar is then killed by the parent-death signal. */
 static void kill_child(const struct plue_process *process) {
     bool is_told = shutdown(process->news, SHUT_WR) == 0;
     if (process->sidecar <= 0) {
@@ -402,7 +402,7 @@ static void kill_child(const struct plue_process *process) {
 
 #else
 
-/* The child needs none of its own. */
+/* This kind of child needs no stack. */
 static char *make_stack(void) {
     static char none;
     return &none;
@@ -412,11 +412,11 @@ static void free_stack(char *stack) {
     (void)stack;
 }
 
-/* Makes the sidecar itself. The calling thread waits until it runs its program. */
+/* Makes the sidecar. The calling thread waits until the sidecar runs its program. */
 static pid_t make_child(struct plue_process *process, char *stack) {
     (void)stack;
 #if defined(__APPLE__)
-/* posix_spawn() cannot change the working directory on all of its versions. */
+/* On some versions posix_spawn() cannot change the working directory. */
 #pragma clang diagnostic ignored "-Wdeprecated-declarations"
 #endif
     pid_t child = vfork();
@@ -434,7 +434,7 @@ static pid_t make_child(struct plue_process *process, char *stack) {
     return child;
 }
 
-/* The process by itself as well: it may not have got as far as to have a group of its own. */
+/* Kills the process as well as its group: it may not have created the group yet. */
 static void kill_child(const struct plue_process *process) {
     kill(-process->child, SIGKILL);
     kill(process->child, SIGKILL);
@@ -444,8 +444,8 @@ static void kill_child(const struct plue_process *process) {
 
 /* -------------------------------------------------------------------------------- the keeper */
 
-/* Waits for the child's end. Returns its status, or UNKNOWN: somebody else has waited for it, or it
- * was a guardian, which has told of the sidecar's. */
+/* Waits for the child's end. Returns its status. Returns UNKNOWN if other code has waited for it,
+ * or if it was a guardian, which has reported the sidecar's status. */
 static int await_child(struct plue_process *process) {
     siginfo_t info;
     int status = 0;
@@ -454,7 +454,7 @@ static int await_child(struct plue_process *process) {
     }
     pthread_mutex_lock(&process->lock);
 #if !defined(HAS_GUARDIAN)
-    /* The group's number belongs to it for as long as it has a member. */
+    /* The number of the group is not reused as long as the group has a member. */
     kill(-process->child, SIGKILL);
 #endif
     if (waitpid(process->child, &status, ANY_CHILD) < 0 || (IS_GUARDIAN && WIFEXITED(status))) {
@@ -465,8 +465,8 @@ static int await_child(struct plue_process *process) {
     return status;
 }
 
-/* The keeper's whole life. It makes the child and lives as long as that, because Linux sends the
- * parent-death signal when the *thread* that made a child ends. */
+/* The main function of the keeper thread, which makes the child and lives as long as it: Linux
+ * sends the parent-death signal when the *thread* that made a child ends. */
 static void *run_keeper(void *argument) {
     struct plue_process *process = argument;
     int status = UNKNOWN;
@@ -524,7 +524,7 @@ static struct plue_process *make_process(const struct plue_launch *launch) {
     return process;
 }
 
-/* Reads a report, if there is one. No more come once the host has closed the other end of the socket. */
+/* Reads a report, if there is one. The last one is followed by the end of the stream. */
 static bool read_report(struct plue_process *process, struct report *report) {
     ssize_t length = read(process->news, report, sizeof *report);
     if (length == 0) {
@@ -535,8 +535,7 @@ static bool read_report(struct plue_process *process, struct report *report) {
     return length == sizeof *report;
 }
 
-/* Waits for the child's end without the socket of reports. Returns false when the
- * time is over. */
+/* Waits for the child's end without the socket of reports. Returns false after `at_ms`. */
 static bool has_no_child(struct plue_process *process, uint64_t at_ms) {
     bool is_gone = false;
     while (!is_gone && plue_now_ms() < at_ms) {
@@ -552,7 +551,7 @@ static bool has_no_child(struct plue_process *process, uint64_t at_ms) {
     return is_gone;
 }
 
-/* Waits for something to read, at most until then. Returns false when the time is over. */
+/* Waits for a report until `at_ms`. Returns false if none has come by then. */
 static bool await_report(struct plue_process *process, uint64_t at_ms) {
     struct pollfd wait = {process->news, POLLIN, 0};
     uint64_t now = plue_now_ms();
@@ -567,7 +566,7 @@ static bool await_report(struct plue_process *process, uint64_t at_ms) {
     return true;
 }
 
-/* Says why the tools cannot be started; a long name is cut between two characters. */
+/* Writes the reason why the tools cannot be started; a long name is cut between two characters. */
 static void explain(const char *where, const char *name, const char *reason, char *why,
                     size_t why_size) {
     snprintf(why, why_size, "Cannot start %s\"%.*s\"%s: %.*s", where,
@@ -575,7 +574,7 @@ static void explain(const char *where, const char *name, const char *reason, cha
              (int)plue_text_prefix(reason, 400), reason);
 }
 
-/* Waits until the program runs. Returns false with the reason. */
+/* Waits until the program runs. On failure, returns false and writes the reason to `why`. */
 static bool await_start(struct plue_process *process, uint64_t deadline_ms, char *why,
                         size_t why_size) {
     const char *name = process->program.argv[0];
@@ -618,7 +617,7 @@ struct plue_process *plue_process_start(const struct plue_launch *launch, uint64
     char here[PATH_MAX];
     plue_path_current(here);
     if (launch->working_directory == NULL && (*here == '\0' || plue_has_more_rights())) {
-        /* The folder of this process was removed, or its caller chose it. */
+        /* The working directory of this process was removed, or was chosen by its caller. */
         process->launch.working_directory = "/";
     }
     atomic_fetch_add(&process->references, 1);
@@ -689,7 +688,7 @@ void plue_process_bury(struct plue_process *process, bool kill_now, char *why, s
     }
     pthread_join(process->keeper, NULL);
     if (process->status == UNKNOWN) {
-        /* There is nothing to report. */
+        /* The status is unknown. */
     } else if (WIFSIGNALED(process->status)) {
         append(why, why_size, "killed by signal", WTERMSIG(process->status));
     } else if (WIFEXITED(process->status)) {

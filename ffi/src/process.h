@@ -1,4 +1,4 @@
-/* The sidecar's process: how it is started, and how it is seen out.
+/* The sidecar's process: its start and its end.
  *
  * On Linux a guardian stands between this process and the sidecar. It is a process that shares the
  * memory of this one, so that starting it costs a large host nothing. It adopts what the sidecar and
@@ -22,26 +22,26 @@ struct plue_launch {
     int output;                    /* becomes descriptors 1 and 2 */
 };
 
-/* Starts the process, in a group of its own. `deadline_ms` is a time of plue_now_ms(): the program
- * must run by then. NULL: with the reason in `why`. */
+/* Starts the program in a process group of its own. The program must be running by `deadline_ms`,
+ * on the clock of plue_now_ms(). On failure, returns NULL and writes the reason to `why`. */
 struct plue_process *plue_process_start(const struct plue_launch *launch, uint64_t deadline_ms,
                                         char *why, size_t why_size);
 
-/* A descriptor that becomes readable when there is news of the process. */
+/* Returns a descriptor that becomes readable when the process has a report. */
 int plue_process_news(const struct plue_process *process);
 
 /* Reads the reports. Returns true if the process has ended. Does not wait. */
 bool plue_process_has_ended(struct plue_process *process);
 
-/* Kills the process, and everything that it started. From any thread, before it is buried. */
+/* Kills the process, and everything that it started. Any thread may call it before the end. */
 void plue_process_kill(struct plue_process *process);
 
-/* Uses and closes its descriptors no more: the host has closed them, and the numbers may be others'. */
+/* Stops using its descriptors without closing them: the host has, and may reuse the numbers. */
 void plue_process_forget_descriptors(struct plue_process *process);
 
-/* Waits for the end of a process that was told to go, or kills it, at once or when it takes too
- * long, and of everything that it started. Adds how it ended to `why`. Gives up on a process that
- * the system does not end even then. Frees it. */
+/* Waits for the end of the process and of everything that it started. Kills the process
+ * immediately, or when it does not end in time. Appends its exit status to `why`. Returns even if
+ * the system cannot end the process. Frees it. */
 void plue_process_bury(struct plue_process *process, bool kill_now, char *why, size_t why_size);
 
 #endif

@@ -19,7 +19,7 @@
 /* ---------------------------------------------------------------------------------- paths */
 
 void plue_path_current(char folder[PATH_MAX]) {
-    /* Linux calls a folder that cannot be reached from the root "(unreachable)...". */
+    /* If the folder cannot be reached from the root, Linux calls it "(unreachable)...". */
     if (getcwd(folder, PATH_MAX) == NULL || *folder != '/') {
         *folder = '\0';
     }
@@ -37,7 +37,7 @@ char *plue_path_from(const char *folder, const char *path) {
     return whole;
 }
 
-/* Says whether it begins with a scheme. */
+/* Returns true if the text begins with a scheme. */
 static bool is_url(const char *text) {
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
     return strspn(text, LETTERS) > 0 && text[strspn(text, LETTERS "0123456789+-.")] == ':';
@@ -54,13 +54,13 @@ static char image_folder[PATH_MAX];
 static char start_folder[PATH_MAX];
 
 static void keep_loaded(const char *file) {
-    /* The handle is never closed. */
+    /* The handle is never closed, so the file stays loaded. */
     if (dlopen(file, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE) == NULL) {
         dlerror(); /* not the host's concern */
     }
 }
 
-/* Says whether `image` is the running program, and not a library. */
+/* Returns true if `image` is the running program, and not a library. */
 static bool is_program(const Dl_info *image) {
 #if defined(__linux__)
     Dl_info program;
@@ -72,15 +72,15 @@ static bool is_program(const Dl_info *image) {
 #endif
 }
 
-/* Writes the path of the running program. The loader's name for it is the caller's choice. */
+/* Writes the path of the running program. Its name in the loader may be chosen by its caller. */
 static bool find_program(char path[PATH_MAX]) {
     ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
     path[length < 0 ? 0 : length] = '\0';
     return length > 0;
 }
 
-/* Cuts the name off the path. Where the file is a link, the folder is the link's: what lies beside
- * it was put there on purpose. */
+/* Removes the name from the path. If the file is a link, the folder is the link's: the files next
+ * to the link were put there on purpose. */
 static void find_folder(char *path) {
     char *slash = strrchr(path, '/');
     if (slash == NULL) {
@@ -98,8 +98,8 @@ void plue_image_prepare(void) {
     plue_path_current(start_folder);
     Dl_info image;
     char path[PATH_MAX];
-    /* Not by a function of plue.h: that could be the one of another libplue in this process. In a
-     * program without any shared library there is nobody to ask. */
+    /* Looks up a variable of this file, because a function of plue.h could belong to another
+     * libplue in this process. A program without shared libraries has no loader to query. */
     bool known = dladdr(image_folder, &image) != 0 && image.dli_fname != NULL;
     if ((!known || is_program(&image)) && find_program(path)) {
         find_folder(path);
@@ -146,7 +146,7 @@ static bool find_installed(const char *name, char *path) {
            find_in(PLUE_LIBEXECDIR, "", name, path);
 }
 
-/* Looks `name` up in $PATH. */
+/* Searches $PATH for `name`. */
 static bool find_in_path(const char *name, char *path) {
     const char *folders = plue_environment("PATH");
     char here[PATH_MAX];
@@ -171,7 +171,7 @@ static bool is_script(const char *path) {
     return length > 3 && strcmp(path + length - 3, ".js") == 0;
 }
 
-/* Writes the path of a module from the root; "" if it has none. */
+/* Writes the absolute path of a module; "" if the module has no file. */
 static void find_module(const char *module, char path[PATH_MAX]) {
     static const char file[] = "file://";
     bool is_file_url = strncmp(module, file, sizeof file - 1) == 0;
@@ -211,12 +211,12 @@ static void find_tsconfig(const char *module, struct plue_program *program) {
     strcpy(path, "/dev/null");
 }
 
-/* Uses the script, with the first runtime that is in PATH. */
+/* Runs the script with the first runtime in PATH. */
 static void use_script(struct plue_program *program, const char *module) {
-    /* What lies in the folder of the host, perhaps a clone of somebody else's repository, is not for
-     * the sidecar: bunfig.toml and tsconfig.json can name code to run, there and above, when the
-     * sidecar starts and when a tool starts a Worker, and .env sets variables of the tools. A package
-     * that is not installed is an error, and not fetched from a registry. */
+    /* Files in the folder of the host, perhaps a clone of a stranger's repository, must not affect
+     * the sidecar: bunfig.toml and tsconfig.json, there and above, can name code that runs when the
+     * sidecar or a Worker starts, and .env sets variables of the tools. A package that is not
+     * installed is an error, and is not fetched from a registry. */
     static char *const bun[] = {"bun", "--config=/dev/null", "--env-file=/dev/null", "--no-install"};
     static char node[] = "node";
     program->lack = "plue-sidecar.js needs Bun or Node, and neither is in PATH";
@@ -231,7 +231,7 @@ static void use_script(struct plue_program *program, const char *module) {
     }
 }
 
-/* Uses the program or script that the environment names. */
+/* Uses the program or script of the environment variable. */
 static void use_given(struct plue_program *program, const char *given, const char *module) {
     program->lack = not_in_path;
     bool is_path = strchr(given, '/') != NULL || is_script(given);

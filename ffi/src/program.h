@@ -1,4 +1,4 @@
-/* Where files are: paths that a host names, what lies beside this library, and which program is the
+/* Paths of files: paths that a host passes, files next to this library, and the program of the
  * sidecar. */
 #ifndef PLUE_PROGRAM_H
 #define PLUE_PROGRAM_H
@@ -13,22 +13,22 @@
 /* Writes the current folder; "" if that is not known. */
 void plue_path_current(char folder[PATH_MAX]);
 
-/* The path on the heap, seen from `folder` if it is relative: a host may be somewhere else by the
- * time it is used. It stays relative where `folder` is "". NULL when out of memory. */
+/* Returns the path on the heap, resolved against `folder` if it is relative, because the host may
+ * change its folder. It stays relative if `folder` is "". Returns NULL when out of memory. */
 char *plue_path_from(const char *folder, const char *path);
 
-/* The same of a module: a URL stays what it is. The tools side can read only UTF-8. */
+/* Like plue_path_from() for a module: URLs stay unchanged. The tools side reads only UTF-8. */
 char *plue_path_of_module(const char *folder, const char *module);
 
-/* Notes which file this code was loaded from: libplue, or what it is linked into statically. Keeps
- * that loaded until the process ends, because threads end in it after its host has let go of it.
- * Once, while it is loaded: a host may change its current folder later. */
+/* Finds the file that contains this code: libplue, or what it is linked into statically. Keeps that
+ * file loaded until the process ends, because threads outlive its unloading. Called once, while the
+ * file is loaded, because a host may change its current folder later. */
 void plue_image_prepare(void);
 
-/* The folder of that file, from the root and without a slash at the end; "" if that is not known. */
+/* Returns the absolute path of that file's folder, without a final slash; "" if unknown. */
 const char *plue_image_folder(void);
 
-/* The folder that was the current one when it was loaded; "" if that is not known. */
+/* Returns the folder that was the current folder when the file was loaded; "" if unknown. */
 const char *plue_image_start_folder(void);
 
 struct plue_program {
@@ -40,8 +40,8 @@ struct plue_program {
     const char *lack;             /* what is said when it is not found */
 };
 
-/* Finds the program of `argv`, or the default one if that is NULL, for the tools of `module`, which may
- * be NULL. Returns false when there is no such file; `argv[0]` says what was looked for, `lack` where. */
+/* Finds the program of `argv`, or the default one for NULL, for the tools of `module` (may be
+ * NULL). Returns false if there is none: `argv[0]` is then its name, `lack` the searched places. */
 bool plue_program_find(char *const *argv, const char *module, struct plue_program *program);
 
 #endif

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The events that are delivered at once: a host's loop has other work, too. */
+/* The maximum number of events delivered at once, because a host's loop has other work. */
 enum { MAX_EVENTS = 256 };
 
 static struct plue_event *take_events(struct plue_call *call) PLUE_UNLOCKED {
@@ -36,7 +36,7 @@ static struct plue_event *take_events(struct plue_call *call) PLUE_UNLOCKED {
     return events;
 }
 
-/* At its limit or, once it is aborted, at the end of the grace period. */
+/* The timeout of the call or, after an abort, the end of the grace period if it is earlier. */
 uint64_t plue_call_deadline(const struct plue_call *call) {
     uint64_t limit = call->timeout_at_ms;
     if (!plue_abort_is_aborted(call->signal)) {
@@ -51,7 +51,7 @@ static bool is_late(const struct plue_call *call) {
     return deadline != PLUE_NEVER_MS && plue_now_ms() >= deadline;
 }
 
-/* Delivers events that wait, and drops them when the call's time is over. */
+/* Delivers the waiting events. Drops them when the call's time is over. */
 static void deliver_events(struct plue_call *call,
                            const plue_tool_context_t *context) PLUE_UNLOCKED {
     struct plue_event *event = take_events(call);
@@ -78,7 +78,7 @@ static void report_dropped(struct plue_call *call, const plue_tool_context_t *co
     context->metadata_callback(json, context->user_data);
 }
 
-/* Tells of a call that failed in this library. */
+/* Reports a call that failed in this library to its metadata callback. */
 static struct plue_outcome told(struct plue_outcome failure, const char *tool_name,
                                 const plue_tool_context_t *context) {
     char *json = context->metadata_callback == NULL ? NULL
@@ -176,7 +176,7 @@ void plue_call_begin_and_unlock(struct plue_call *call, struct plue_peer *peer,
     plue_runtime_send_and_unlock(call->sidecar, call->signal, frame);
 }
 
-/* Gives the call to a runtime, and takes the frame. Returns false if the call has ended before. */
+/* Passes the call to a runtime, and takes the frame. Returns false if it ended before that. */
 static bool begin(struct plue_call *call, struct plue_frame **frame) PLUE_UNLOCKED {
     plue_lock();
     if (!plue_call_open(call, *frame)) {
@@ -212,8 +212,8 @@ static struct plue_outcome too_late(const struct plue_call *call, bool has_begun
                                    (unsigned)call->timeout_ms);
 }
 
-/* Removes the unsent frame of a call from the queue: it would keep its memory until the others are
- * sent, and run a tool without a reader of the result. NULL: it has been sent. */
+/* Removes the unsent frame of a call from the queue, where it would use memory, and later run a
+ * tool for a result without a reader. Returns NULL if the frame has been sent. */
 static struct plue_frame *withdraw(struct plue_call *call) PLUE_UNLOCKED {
     if (call->sidecar != NULL) {
         return plue_sidecar_withdraw(call->sidecar, call->id);
@@ -224,7 +224,7 @@ static struct plue_frame *withdraw(struct plue_call *call) PLUE_UNLOCKED {
     return frame;
 }
 
-/* Ends a call whose time is over, unless it has just ended. */
+/* Ends a call that has reached its deadline, unless it has just ended. */
 static void give_up(struct plue_call *call) PLUE_UNLOCKED {
     struct plue_frame *unsent = withdraw(call);
     struct plue_outcome outcome = too_late(call, unsent == NULL);
@@ -257,7 +257,7 @@ static void give_up(struct plue_call *call) PLUE_UNLOCKED {
     }
 }
 
-/* Sets the state of the thread. Returns false if the news differ from `known`. */
+/* Sets the state of the thread. Returns false if the news have changed since `known` was read. */
 static bool begin_to(struct plue_call *call, unsigned known, unsigned does) {
     return atomic_compare_exchange_strong(&call->news, &known, known | does);
 }
@@ -266,8 +266,8 @@ static void stop_to(struct plue_call *call, unsigned does) {
     atomic_fetch_and(&call->news, ~does);
 }
 
-/* Waits until the news differ from `known`. Meanwhile it reads the sidecar's socket, if no other thread
- * does. */
+/* Waits until the news differ from `known`. Reads the sidecar's socket meanwhile, if no other
+ * thread does. */
 static void await_news(struct plue_call *call, unsigned known) PLUE_UNLOCKED {
     uint64_t deadline = plue_call_deadline(call);
     unsigned waits = PLUE_CALL_WAITS;
@@ -282,7 +282,7 @@ static void await_news(struct plue_call *call, unsigned known) PLUE_UNLOCKED {
         waits |= leads;
     }
     if (begin_to(call, known, waits)) {
-        /* The thread that read may have stopped just before, and found no thread that waits. */
+        /* The reading thread may have stopped before this one was marked as waiting. */
         if (call->sidecar == NULL ||
             !plue_sidecar_lead(call->sidecar, &call->news, known | waits, deadline)) {
             plue_park(&call->news, known | waits, deadline);
@@ -321,7 +321,7 @@ static void await_end(struct plue_call *call, const plue_tool_context_t *context
     }
 }
 
-/* Makes the outcome of a call that failed together with others. */
+/* Makes the outcome of a call that ended with a code and a shared message. */
 static struct plue_outcome failed(struct plue_call *call) {
     struct plue_outcome outcome = call->message == NULL
                                       ? plue_outcome_out_of_memory()
@@ -391,7 +391,7 @@ static struct plue_outcome list(void) PLUE_UNLOCKED {
     struct plue_shared_text *tools = peer == NULL ? NULL : plue_shared_text_retain(peer->tools);
     plue_unlock();
     if (tools != NULL) {
-        /* Without the lock: the list of many tools takes its time. */
+        /* The list may be long, so it is copied without the lock. */
         outcome.json = plue_text_copy(tools->bytes, tools->length);
         plue_shared_text_release(tools);
     }

@@ -27,25 +27,25 @@ struct plue_request {
     const char *json; /* the parameters, or answers; may be NULL */
 };
 
-/* The name of the tool, where the request has one. A ticket is not a name for events. */
+/* Returns the name of the tool for events, or NULL: a ticket is not a name. */
 const char *plue_request_tool(const struct plue_request *request);
 
-/* Checks the texts and makes the frame. NULL: with the reason in `failure`. */
+/* Checks the texts and makes the frame. Returns NULL on failure, with the reason in `failure`. */
 struct plue_frame *plue_call_frame(const struct plue_request *request,
                                    const plue_tool_context_t *context,
                                    struct plue_outcome *failure);
 
-/* Opens the call, which plue_call_close() undoes. Returns false if there are too many bytes in flight,
- * with the call's outcome. */
+/* Opens the call; plue_call_close() undoes this. If too many bytes are in flight, returns false and
+ * sets the call's outcome. */
 bool plue_call_open(struct plue_call *call, const struct plue_frame *frame) PLUE_LOCKED;
 
-/* Gives the call to the peer, and the lock back. Takes the frame. */
+/* Passes the call to the peer, and releases the lock. Takes the frame. */
 void plue_call_begin_and_unlock(struct plue_call *call, struct plue_peer *peer,
                                 struct plue_frame *frame)
     PLUE_CHECKED(release_capability(plue_mutex));
 
-/* Hands the events that wait to the host, or ends the call if its time is over. Returns false if
- * there was nothing to do. */
+/* Delivers the waiting events to the host, or ends the call if it has reached its deadline. Returns
+ * false if there was nothing to do. */
 bool plue_call_attend(struct plue_call *call, const plue_tool_context_t *context) PLUE_UNLOCKED;
 
 uint64_t plue_call_deadline(const struct plue_call *call);
@@ -54,15 +54,15 @@ uint64_t plue_call_deadline(const struct plue_call *call);
 struct plue_outcome plue_call_conclude(struct plue_call *call, const char *tool_name,
                                        const plue_tool_context_t *context) PLUE_UNLOCKED;
 
-/* Sends a frame that is answered like a call, and waits for the answer. Takes the frame. */
+/* Sends a frame that is answered like a call, and waits for the response. Takes the frame. */
 struct plue_outcome plue_run_frame(struct plue_frame *frame) PLUE_UNLOCKED;
 
 /* In submit.c: calls that no thread waits for. plue_events_dispatch() delivers their ends. */
 
-/* Adds an event for each call whose time is over. Returns the end of the next call's time. */
+/* Adds an event for each call that reached its deadline. Returns the next call's deadline. */
 uint64_t plue_submissions_expire(uint64_t now_ms) PLUE_LOCKED;
 
-/* A peer, the sidecar or a shutdown has changed its state: calls may wait for that to begin. */
+/* Handles a change of a peer, the sidecar, or by a shutdown, for which calls may be waiting. */
 void plue_submissions_runtime_changed(void) PLUE_LOCKED;
 
 bool plue_submissions_are_open(void) PLUE_LOCKED;

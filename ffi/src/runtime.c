@@ -8,8 +8,8 @@
 
 enum hosting { NO_RUNTIME, GUEST, SIDECAR };
 
-/* AUTO is sticky: once a guest was there, its registry is the one that the host means. A sidecar
- * that took over silently would offer other tools. */
+/* AUTO does not return to the sidecar after a guest was attached: the host uses the guest's
+ * registry, and a sidecar would silently offer other tools. */
 static enum hosting current_hosting(void) PLUE_LOCKED {
     int mode = plue_settings.mode;
     if (mode == PLUE_MODE_SIDECAR) {
@@ -47,7 +47,7 @@ enum plue_readiness plue_runtime_look(enum plue_patience patience, uint64_t limi
         *failure = plue_outcome_failure("shutdown", "plue_shutdown() was called");
         return PLUE_RUNTIME_HAS_FAILED;
     }
-    /* Each time: a shutdown in between has forgotten it. */
+    /* Set each time, because a shutdown may have reset it. */
     plue_settings.in_use = true;
     switch (current_hosting()) {
     case GUEST: {
@@ -96,10 +96,10 @@ void plue_runtime_send_and_unlock(struct plue_sidecar *sidecar, const plue_abort
         plue_unlock();
         return;
     }
-    /* Writing to the socket takes microseconds that other calls need not wait for. */
+    /* Without the lock: other calls need not wait for the write, which takes microseconds. */
     plue_unlock();
     plue_sidecar_send(sidecar, frame);
-    /* The ABORT may have been sent before the call was. */
+    /* The ABORT may have been sent before the call's own frame, so it is sent again. */
     struct plue_frame *abort = plue_abort_is_aborted(signal) ? plue_abort_frame(signal) : NULL;
     if (abort != NULL) {
         plue_sidecar_send(sidecar, abort);
@@ -143,7 +143,7 @@ static void notify_calls(struct plue_abort_signal *signal, struct plue_aborts *a
     if (is_starting) {
         plue_change();
     }
-    /* Without memory for a frame, the grace period still frees the callers. */
+    /* If there is no memory for a frame, callers still return after the grace period. */
     struct plue_frame *frame = is_in_guest ? plue_abort_frame(signal) : NULL;
     if (frame != NULL) {
         plue_guest_enqueue(frame);

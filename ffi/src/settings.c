@@ -48,13 +48,13 @@ static bool copy_string(char **copy, const char *string) {
     return string == NULL || *copy != NULL;
 }
 
-/* The same of a path, which `folder` is before if it is relative. */
+/* Copies a path, resolved against `folder` if relative. Returns false when out of memory. */
 static bool copy_path(char **copy, const char *folder, const char *path) {
     *copy = path == NULL ? NULL : plue_path_from(folder, path);
     return path == NULL || *copy != NULL;
 }
 
-/* Copies a command. Its program is a path if there is a slash in it. */
+/* Copies a command. Its program is a path if it contains a slash. */
 static bool copy_argv(char ***copy, const char *folder, const char *const *argv) {
     *copy = NULL;
     if (argv == NULL) {
@@ -76,7 +76,7 @@ static bool copy_argv(char ***copy, const char *folder, const char *const *argv)
     return copied;
 }
 
-/* Copies the fields that the caller's version of the struct has: each version is whole words long. */
+/* Copies the fields of the caller's version of the struct. All versions consist of whole words. */
 static plue_options_t read_options(const plue_options_t *given) {
     plue_options_t options;
     size_t size = given->struct_size < sizeof options ? given->struct_size : sizeof options;

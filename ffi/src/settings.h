@@ -25,7 +25,7 @@ struct plue_settings {
 
 extern struct plue_settings plue_settings PLUE_GUARDED;
 
-/* Forgets everything: the defaults hold again. */
+/* Resets all options to their defaults. */
 void plue_settings_reset(void) PLUE_LOCKED;
 
 #endif

@@ -1,4 +1,4 @@
-/* The life of the sidecar: starts, failures and their back-off, its thread, and shutdown. */
+/* The lifecycle of the sidecar: starts, failures and their back-off, its thread, and shutdown. */
 #include "sidecar.h"
 
 #include "call.h"
@@ -33,7 +33,7 @@ struct plue_sidecar {
 
     atomic_uint references; /* one is for being the current one */
 
-    /* Set before there is more than one thread, or used by the sidecar's thread alone. */
+    /* These fields are set before the thread starts, or used only by the sidecar's thread. */
     uint64_t start_deadline_ms;       /* for the answer to CONFIG */
     struct plue_sidecar *predecessor; /* has ended; the thread joins its thread; NULL: none */
     pthread_t thread;
@@ -49,8 +49,8 @@ struct plue_sidecar {
     struct plue_inbox inbox;   /* out of it */
 };
 
-/* The newest sidecar. Once it has ended it stays here until there is another, whose thread joins its
- * thread. What this points to is always there, because a child of fork() follows it without a lock. */
+/* The newest sidecar. An ended sidecar stays here until the next one, whose thread joins the old
+ * thread. The pointer is always valid, because a child of fork() follows it without the lock. */
 static struct plue_sidecar *current PLUE_GUARDED;
 
 /* The failure of the last start or run, and the time of the next possible start. */
@@ -105,10 +105,10 @@ void plue_sidecar_unhold(struct plue_sidecar *sidecar) {
     }
 }
 
-/* Wakes the thread, to look at the deadlines and at what is outgoing. */
+/* Wakes the thread, so that it checks the deadlines and the frames to send. */
 static void poke(struct plue_sidecar *sidecar) {
     if (plue_send(sidecar->poke[1], "", 1) < 0 && errno != EAGAIN) {
-        /* The host has closed the socket. The end of the process wakes the thread, too. */
+        /* The host has closed the socket. The thread also wakes when the process ends. */
         pthread_mutex_lock(&sidecar->process_lock);
         if (sidecar->process != NULL) {
             plue_process_kill(sidecar->process);
@@ -144,7 +144,7 @@ static struct plue_outcome too_early(uint64_t now) PLUE_LOCKED {
                                    failure.message, (unsigned)(failure.next_start_ms - now));
 }
 
-/* Why the exchange with the process ended. */
+/* The reason why the exchange with the process ended. */
 struct ending {
     bool kill; /* it will not go by itself */
     char why[1200];
@@ -156,7 +156,7 @@ bool plue_sidecar_lead(struct plue_sidecar *sidecar, const atomic_uint *word, un
     if (!plue_inbox_lead(inbox, &sidecar->peer, word, value, at_ms)) {
         return false;
     }
-    /* Beside this call and the sidecar being the current one: another call. */
+    /* Two references belong to this call and to `current`. Further ones belong to other calls. */
     bool is_for_others = atomic_load(&sidecar->references) > 2;
     bool is_read = !is_for_others || plue_calls_hand_over(sidecar->peer.generation, word);
     if (!is_read || atomic_load(&inbox->has_ended) || atomic_load(&inbox->has_failed)) {
@@ -215,12 +215,12 @@ static void drain_pokes(struct plue_sidecar *sidecar) {
 /* The descriptors that the thread waits for. */
 enum { SOCKET, POKE, NEWS, PRINTED, STANDARD_ERROR, WAITS };
 
-/* Waits until there is something to do: fills in `waits`. Returns false when the deadline has
- * passed. `callers_read`: the socket is left to them. */
+/* Waits until there is work, and fills in `waits`. Returns false when the deadline has passed. If
+ * `callers_read`, callers read the socket. */
 static bool wait_for_work(struct plue_sidecar *sidecar, const struct deadline *deadline,
                           bool callers_read, struct pollfd waits[WAITS]) {
-    /* Without the outbox's lock, if there is nothing to do: the thread that this answer is for may
-     * have it. */
+    /* Does not take the outbox's lock if there is nothing to write: the thread that waits for this
+     * answer may hold it. */
     bool may_be_left = deadline->is_closing || atomic_load(&sidecar->outbox.has_rest);
     bool left = may_be_left && plue_outbox_flush(&sidecar->outbox);
     int timeout = plue_ms_until(deadline->at_ms);
@@ -248,7 +248,7 @@ static bool wait_for_work(struct plue_sidecar *sidecar, const struct deadline *d
     return true;
 }
 
-/* Returns true if one of the descriptors is not open, or the other end for pokes is not. */
+/* Returns true if the host closed one of the descriptors, or the other end of `poke`. */
 static bool is_closed_by_host(const struct pollfd waits[WAITS]) {
     bool is_closed = (waits[POKE].revents & POLLHUP) != 0;
     for (int i = 0; i < STANDARD_ERROR; i++) {
@@ -257,7 +257,7 @@ static bool is_closed_by_host(const struct pollfd waits[WAITS]) {
     return is_closed;
 }
 
-/* Reads from the socket, unless a caller does. Returns whether callers do. */
+/* Reads from the socket, unless a caller reads. Returns true if callers read. */
 static bool receive(struct plue_sidecar *sidecar) {
     struct plue_inbox *inbox = &sidecar->inbox;
     if (!plue_inbox_take(inbox)) {
@@ -268,8 +268,8 @@ static bool receive(struct plue_sidecar *sidecar) {
     return false;
 }
 
-/* The process has ended, though the stream may not have: a child of the process can hold the other
- * end of the socket, and send without end. Takes what the process sent before: a socket holds less. */
+/* The process has ended, but its children can hold the other end of the socket, and send without
+ * end. Reads what the process itself sent, which is at most a full socket buffer. */
 static void receive_rest(struct plue_sidecar *sidecar) {
     enum { MOST_READS = 1000 };
     int reads = 0;
@@ -279,7 +279,7 @@ static void receive_rest(struct plue_sidecar *sidecar) {
     }
 }
 
-/* Returns true if a caller reads at this moment. */
+/* Returns true if a caller is reading. */
 static bool is_read_by_caller(struct plue_sidecar *sidecar) {
     return atomic_load(&sidecar->inbox.is_taken) != 0;
 }
@@ -342,7 +342,7 @@ static void exchange(struct plue_sidecar *sidecar, struct ending *ending) {
 
 /* ------------------------------------------------------------------------------ the whole life */
 
-/* Stores that the process has ended, and fails its calls. */
+/* Stores the end of the process, and fails its calls. */
 static void note_end(struct plue_sidecar *sidecar, const char *why) {
     struct plue_peer *peer = &sidecar->peer;
     plue_lock();
@@ -365,7 +365,7 @@ static void set_process(struct plue_sidecar *sidecar, struct plue_process *proce
     pthread_mutex_unlock(&sidecar->process_lock);
 }
 
-/* Without the lock: plue_shutdown() waits for this thread before it forgets the options. */
+/* Without the lock: plue_shutdown() waits for this thread before it resets the options. */
 static bool start_process(struct plue_sidecar *sidecar,
                           struct ending *ending) PLUE_CHECKED(no_thread_safety_analysis) {
     char *module;
@@ -390,7 +390,7 @@ static bool start_process(struct plue_sidecar *sidecar,
     return true;
 }
 
-/* Prints what is left, for as long as somebody reads it. */
+/* Prints the waiting output, as long as it is read. */
 static void print_rest(struct plue_output *output) {
     uint64_t limit = plue_now_ms() + LAST_OUTPUT_MS;
     while (plue_output_is_waiting(output) && plue_ms_until(limit) != 0) {
@@ -402,7 +402,7 @@ static void print_rest(struct plue_output *output) {
     }
 }
 
-/* Not where the start was requested, because the lock is held there. */
+/* Runs on this thread and not where the start was requested, because the lock is held there. */
 static void bury_predecessor(struct plue_sidecar *sidecar) {
     if (sidecar->predecessor != NULL) {
         pthread_join(sidecar->predecessor->thread, NULL);
@@ -411,8 +411,8 @@ static void bury_predecessor(struct plue_sidecar *sidecar) {
     }
 }
 
-/* Says what a process printed that was never ready. Later it may be of any call, and is for the log:
- * the message goes to all calls. */
+/* Appends the last output of a process that was never ready. Later output may belong to any call,
+ * and goes to the log only, because this message goes to all calls. */
 static void append_last_output(struct plue_sidecar *sidecar, struct ending *ending) {
     plue_lock();
     bool was_ready = sidecar->peer.state == PLUE_PEER_READY;
@@ -422,8 +422,8 @@ static void append_last_output(struct plue_sidecar *sidecar, struct ending *endi
     }
 }
 
-/* For a new sidecar, and after the host has closed descriptors of the library. Their numbers may belong to
- * others by then, so that none of them is closed. */
+/* Called for a new sidecar, and after the host has closed descriptors of the library. They are not
+ * closed here, because their numbers may have been reused. */
 static void forget_descriptors(struct plue_sidecar *sidecar) {
     sidecar->socket = -1;
     sidecar->poke[0] = -1;
@@ -435,7 +435,7 @@ static void forget_descriptors(struct plue_sidecar *sidecar) {
     sidecar->output.to = -1;
 }
 
-/* The thread starts the process, moves bytes, watches deadlines, and sees the process out. */
+/* The thread: it starts the process, moves bytes, watches deadlines, and waits for the end. */
 static void *run_thread(void *argument) {
     struct plue_sidecar *sidecar = argument;
     struct ending ending = {.kill = false};
@@ -598,7 +598,7 @@ void plue_sidecar_suspect(uint64_t generation) {
 }
 
 void plue_sidecar_abandon(void) PLUE_CHECKED(no_thread_safety_analysis) {
-    /* Without the lock: this process has one thread, and no other will ever use the library. */
+    /* Needs no lock: the child has one thread, and will never use the library. */
     if (current != NULL) {
         plue_close(&current->socket);
     }

@@ -25,7 +25,7 @@ void plue_unlock_only(void) PLUE_CHECKED(no_thread_safety_analysis) {
 void plue_unlock(void) PLUE_CHECKED(no_thread_safety_analysis) {
     do {
         plue_above.unlock_and_catch_up();
-        /* A thread that aborted a signal meanwhile found the lock taken, and left it to this one. */
+        /* A thread that aborted a signal meanwhile may have left the work to this one. */
     } while (plue_above.is_behind() && plue_try_lock());
 }
 

@@ -25,33 +25,33 @@ struct PLUE_CHECKED(capability("mutex")) plue_mutex {
 
 extern struct plue_mutex plue_mutex;
 
-/* Of data: it is used with the lock held. Of a function: it is called with the lock held. */
+/* PLUE_GUARDED data is used, and PLUE_LOCKED functions are called, with the lock held. */
 #define PLUE_GUARDED PLUE_CHECKED(guarded_by(plue_mutex))
 #define PLUE_LOCKED PLUE_CHECKED(requires_capability(plue_mutex))
-/* Of a function: it takes the lock by itself. */
+/* PLUE_UNLOCKED functions take the lock themselves. */
 #define PLUE_UNLOCKED PLUE_CHECKED(locks_excluded(plue_mutex))
 
 void plue_lock(void) PLUE_CHECKED(acquire_capability(plue_mutex));
 bool plue_try_lock(void) PLUE_CHECKED(try_acquire_capability(true, plue_mutex));
 
-/* Gives the lock back, and then does what became due while it was held: wakes the guest, and notifies
- * the calls of aborted signals. */
+/* Releases the lock, and does the work that became due while it was held: wakes the guest, and
+ * notifies the calls of aborted signals. */
 void plue_unlock(void) PLUE_CHECKED(release_capability(plue_mutex));
 
 void plue_unlock_only(void) PLUE_CHECKED(release_capability(plue_mutex));
 
-/* Wakes the threads in plue_wait_for_change(): a peer, the sidecar or a shutdown has changed its state,
- * or a call that waits for one of them is aborted. */
+/* Wakes the threads in plue_wait_for_change(). Call it when a peer, the sidecar or a shutdown has
+ * changed its state, or when a call that waits for one of these is aborted. */
 void plue_change(void) PLUE_LOCKED;
 
-/* Waits for plue_change(), until `at_ms` at the latest. The lock is given up meanwhile. */
+/* Waits for plue_change(), at most until `at_ms`. The lock is released while this waits. */
 void plue_wait_for_change(uint64_t at_ms) PLUE_LOCKED;
 
 /* True while plue_shutdown() runs. */
 extern bool plue_stopping PLUE_GUARDED;
 
-/* Whether this process was made by fork() while the library was at work: every function fails there,
- * or does nothing. Read without the lock, which another thread may have held at that moment. */
+/* Returns true if fork() made this process while the library was in use: every function then fails,
+ * or does nothing. Read without the lock, which another thread may have held at the fork. */
 bool plue_is_forked(void);
 
 void plue_set_forked(void);

@@ -1,4 +1,4 @@
-/* Calls that no thread waits for. */
+/* Submitted calls: no thread waits for them. */
 #include "abort.h"
 #include "call.h"
 #include "events.h"
@@ -53,7 +53,7 @@ static struct plue_frame *take_frame(struct submission *submission) PLUE_LOCKED 
     return frame;
 }
 
-/* Ends a call that has not begun; its outcome is set already. */
+/* Ends a call that has not begun. The caller has set its outcome. */
 static void end_before_begin(struct submission *submission) PLUE_LOCKED {
     plue_frame_free_all(take_frame(submission));
     plue_call_close(&submission->call);
@@ -61,7 +61,7 @@ static void end_before_begin(struct submission *submission) PLUE_LOCKED {
     plue_call_notify(&submission->call, PLUE_CALL_DONE, &wakeups);
 }
 
-/* Gives the call to a runtime if one is ready. */
+/* Passes the call to a runtime, if one is ready. */
 static void try_to_begin(struct submission *submission) PLUE_UNLOCKED {
     plue_lock();
     if (submission->frame == NULL) {
@@ -98,7 +98,7 @@ static void free_submission(struct plue_due *due) {
     free(submission_of(due));
 }
 
-/* Tells of the call on a thread that dispatches. */
+/* Reports the call on a thread that dispatches events. */
 static void tell_submission(struct plue_due *due, int *told) PLUE_UNLOCKED {
     struct submission *submission = submission_of(due);
     struct plue_call *call = &submission->call;
@@ -158,7 +158,7 @@ void plue_submissions_runtime_changed(void) {
             continue;
         }
         if (plue_stopping) {
-            /* Now: the host may dispatch only after the shutdown, and would start the tools again. */
+            /* Now, since a host that dispatches after the shutdown would start the tools again. */
             submission->call.outcome =
                 plue_outcome_failure("shutdown", "plue_shutdown() was called");
             end_before_begin(submission);
@@ -227,7 +227,7 @@ static struct plue_outcome submit_checked(const struct plue_request *request,
     plue_abort_carry(submission->call.signal);
     submission->frame = frame;
     submission->start_limit_ms = plue_now_ms() + plue_settings.start_timeout_ms;
-    /* No thread delivers events of the call before try_to_begin(). */
+    /* Marked as being reported: no thread delivers its events before try_to_begin(). */
     submission->due.is_being_told = true;
     link_submission(submission);
     plue_unlock();

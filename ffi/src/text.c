@@ -26,8 +26,8 @@ static bool is_continuation(unsigned char byte) {
     return (byte & 0xC0) == 0x80;
 }
 
-/* The length of the well-formed sequence of several bytes at `text`, or 0. The bounds of the
- * second byte are those of table 3-7 of the Unicode standard. */
+/* Returns the length of the well-formed sequence of several bytes at `text`, or 0. The bounds of
+ * the second byte are those of table 3-7 of the Unicode standard. */
 static size_t sequence_length(const unsigned char *text, size_t available) {
     unsigned char first = text[0];
     size_t length;
@@ -106,7 +106,7 @@ char *plue_text_repair(const void *text, size_t length) {
         }
         memcpy(copy + used, replacement, sizeof replacement - 1);
         used += sizeof replacement - 1;
-        /* One for the whole of a character that was cut short. */
+        /* Writes one replacement for the whole of a truncated character. */
         do {
             at++;
         } while (at < length && is_continuation(bytes[at]));
@@ -121,7 +121,7 @@ size_t plue_text_prefix(const char *text, size_t most) {
     if (length <= most) {
         return length;
     }
-    /* No character has more than three continuation bytes: text that has is not UTF-8 anyway. */
+    /* A character has at most three continuation bytes; other text may be cut anywhere. */
     size_t end = most;
     while (end > 0 && most - end < 3 && is_continuation(bytes[end])) {
         end--;

@@ -58,7 +58,7 @@ function post(path: string, body: unknown): Request {
   });
 }
 
-/** Each way in which a call reaches the tool: true if it ran. */
+/** Returns the ways to call the tool. Each resolves to true if the tool ran. */
 function waysIn(
   selection: Selection,
 ): { readonly [name: string]: () => Promise<boolean> } {

@@ -4,9 +4,9 @@ import { describe, it } from "bun:test";
 import { filesBelow, specifiersOf, textOf, withoutComments } from "./source_tree.ts";
 
 /**
- * Which folders of `src` a folder may import from. The adapters may import all of these. Neither
+ * The folders of `src` that each folder may import. The adapters may import all of these. Neither
  * the registry nor the dispatcher imports the formats. The command line (`cli`) and the page
- * (`explorer`) may import everything, and nothing imports them.
+ * (`explorer`) may import everything, and nothing imports them. /
  */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
   tool: [],
@@ -22,10 +22,10 @@ const FOLDERS = Object.keys(ARROWS);
 const CORE = FOLDERS.filter((folder) => !["formats", "finding"].includes(folder));
 const ENDS: readonly string[] = ["cli", "explorer"];
 
-/** `tool` of `src/tool/tool.ts`. */
+/** The folder of a file: `tool` for `src/tool/tool.ts`. */
 const folderOf = (path: string): string => path.split("/")[1] ?? "";
 
-/** The one adapter that mod.ts wires in. */
+/** The only adapter that mod.ts imports. */
 const DEFAULT_ENGINE = "src/adapters/typebox/";
 
 /** Returns the problem with one import, or `undefined`. */

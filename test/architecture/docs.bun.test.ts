@@ -38,7 +38,7 @@ describe("the guides", () => {
   });
 
   it("take ten minutes at most", () => {
-    // 200 words of prose a minute. Code and tables are looked at, not read word by word.
+    // Readers take a minute for 200 words of prose. Code and tables are not counted.
     const words = (file: string): number =>
       textOf(file).replaceAll(/^```.*?^```|^\|.*$/gms, "").split(/\s+/).length;
     assertEquals(GUIDES.filter((file) => words(file) > 2_000), []);

@@ -99,8 +99,8 @@ function isOf(symbol: Symbol | undefined, name: string): boolean {
 }
 
 /**
- * Whether it is a type of plue, and no class: plue makes the objects of its classes itself. A type
- * parameter has the members of its constraint, such as a string.
+ * Returns true for a type of plue that is not a class: plue creates the objects of its classes
+ * itself. A type parameter has the members of its constraint, such as a string. /
  */
 function isOwn(symbol: Symbol | undefined): boolean {
   const { declarations = [], flags = 0 } = symbol ?? {};

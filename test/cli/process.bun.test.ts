@@ -140,7 +140,7 @@ for (const [name, command, ...args] of RUNTIMES) {
         .then(() => "answered", () => "closed");
       await program.printed(/mcpServers/);
       program.child.kill("SIGKILL");
-      // The pipes are closed when the process that serves has ended as well.
+      // The pipes are closed only after the serving process has ended, too.
       await program.ended;
       await call;
       assertEquals(await fetch(url).then(() => "there", () => "gone"), "gone");
@@ -205,7 +205,7 @@ describe("plue on a Node without TypeScript", () => {
   );
 });
 
-/** Waits until a server listens again on its port: the new one follows the old one. */
+/** Waits until a restarted server listens on the same port again. */
 async function untilServed(url: string): Promise<void> {
   while (!await fetch(`${url}/healthz`).then(({ ok }) => ok, () => false));
 }

@@ -134,7 +134,7 @@ describe("npm start", () => {
       socket.write(text);
       await once(socket, "close");
     });
-    // Longer than a silent connection lives.
+    // This call lasts longer than the server keeps a silent connection open.
     const call = server.post("terminal-execute", { command: "sleep", args: ["14"] }, {
       headers: { authorization },
     });
@@ -189,7 +189,7 @@ describe("plue serve with a module", () => {
       ...Array.from({ length: 50 }, (_, n) => make("t" + n, undefined, () => n)),
     ];`;
 
-  /** Serves the module with a token, and returns a function that reads a path. */
+  /** Serves the module with a token. Returns a function that requests a path. */
   async function serving(...words: readonly string[]) {
     const folder = await temporaryFolder({ "tools.mjs": MODULE });
     const program = startProgram(

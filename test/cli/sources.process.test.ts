@@ -79,7 +79,7 @@ describe("a module", () => {
     assertStringIncludes((await run("list")).stderr, "2 of 3 tools");
     const explained = await run("explain", "hidden");
     assertStringIncludes(explained.stdout, "risk high is above the limit low");
-    // The module's own approver is not passed over.
+    // `--yes` does not replace the module's own approver.
     assertStringIncludes((await run("call", "--yes", "ask")).stderr, "the owner says no");
   });
 
@@ -147,7 +147,7 @@ describe("a document", () => {
       const { stderr } = await plue(["list", await files.write("read.yaml", EMPTY + more)]);
       assertEquals(stderr.includes("as YAML"), false);
     }
-    // Warnings come with the next turn.
+    // Node emits warnings in the next turn of the event loop.
     await new Promise((resolve) => setTimeout(resolve));
     process.off("warning", hear);
     assertEquals(warnings, []);

@@ -81,7 +81,7 @@ describe("plue serve --state", () => {
     await third.ask("POST", `/calls/${id}`, { answers: YES });
     do task = (await third.ask("GET", `/calls/${id}`)).body; while (task.status === "working");
     assertEquals(task.result.content, "erased");
-    // Each once: neither the steps nor what was approved have run again.
+    // Each action ran once: the steps and the approved actions were not repeated.
     assertEquals(await state.ran(), ["pay", "look", "look", "erase", "erase"]);
   }, 60_000);
 
@@ -89,7 +89,7 @@ describe("plue serve --state", () => {
     await using state = await folder();
     await mkdir(join(state.path, "state"), { mode: 0o700 });
     using store = await sqliteCallStore(join(state.path, "state", "calls.db"));
-    // An earlier process, whose lease has ended.
+    // An earlier process, whose lease has expired.
     const clock = { ...systemClock, timestamp: () => Date.now() - 3_600_000 };
     const execute = () => new Promise(() => {});
     const pay = { name: "pay", description: "Pays.", idempotent: true, execute };

@@ -18,7 +18,7 @@ const text = (value: Uint8Array | undefined): string => new TextDecoder().decode
 /**
  * Declares the contract's tests.
  *
- * @param create Makes a store that is empty and goes by the time given.
+ * @param create Makes an empty store that uses the given clock.
  * @param open Makes another store with the same content, as another process would; absent where
  * nothing is shared.
  */
@@ -294,7 +294,7 @@ export function describeCallStore(
   });
 }
 
-/** Declares the test of a store's quota per principal. */
+/** Declares the test that a principal's quota does not limit other principals. */
 export function itSharesItsSpace(
   open: (options: { readonly maxOwnerBytes: number }) => CallStore | Promise<CallStore>,
 ): void {

@@ -156,7 +156,7 @@ export function describeCallTickets(
         assertRefused(await resume(YES, { principal }), "was given to another caller");
       }
       assertEquals(done, []);
-      // A thief has not used it up.
+      // The rejected attempts have not used the ticket up.
       assertEquals(said(await resume()), "deleted a.txt");
     });
 
@@ -167,7 +167,7 @@ export function describeCallTickets(
         [
           [{ ...a, n: 1 }, [{ ...b, n: 1 }, {}, null, undefined], { n: 1, ...a }],
           [undefined, [a, {}, null], undefined],
-          // Not JSON: the members count that are.
+          // `db` is not JSON, so only the other members are compared.
           [{ ...a, db }, [{ ...b, db }, a, undefined], { ...a, db }],
         ];
       for (const [own, others, same] of rows) {
@@ -177,7 +177,7 @@ export function describeCallTickets(
           assertRefused(await resume(YES, { ...ANN, context }), "another context");
         }
         assertEquals(done, []);
-        // It has not been used up.
+        // The rejected attempts have not used the ticket up.
         const result = await resume(YES, { ...ANN, context: same });
         assertEquals(said(result), "deleted a.txt");
       }

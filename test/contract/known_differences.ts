@@ -1,19 +1,18 @@
 /**
- * Where a verdict of plue is not the official suite's, test by test: `folder/file: group: test`.
- * The suite's test fails when one of them no longer differs, so the list stays correct.
+ * The tests of the official suite in which plue's verdict differs: `folder/file: group: test`. The
+ * suite's test fails if a listed verdict no longer differs, so the list stays correct.
  *
  * Documents that a schema refers to are put into it first, because nothing is fetched.
  */
 
 /** By design, with every engine: `checkSchema` rejects these schemas. */
 const REFUSED: readonly string[] = [
-  // A document that is served at one URI and calls itself another: in a document that holds both,
-  // only what it calls itself is left.
+  // A document is served at one URI, and its `$id` is another, which a compound document uses.
   "draft2020-12/refRemote.json: remote HTTP ref with different $id: number is invalid",
   "draft2020-12/refRemote.json: remote HTTP ref with different $id: string is valid",
   "draft2020-12/refRemote.json: remote HTTP ref with different URN $id: number is invalid",
   "draft2020-12/refRemote.json: remote HTTP ref with different URN $id: string is valid",
-  // A `$schema` of one's own. plue supports draft-07 and 2020-12 only.
+  // A custom `$schema`. plue supports draft-07 and 2020-12 only.
   "draft2020-12/vocabulary.json: ignore unrecognized optional vocabulary: number value",
   "draft2020-12/vocabulary.json: ignore unrecognized optional vocabulary: string value",
   "draft2020-12/vocabulary.json: schema that uses custom metaschema with with no validation vocabulary: applicator vocabulary still works",
@@ -28,7 +27,7 @@ const FORMATS: readonly string[] = [
 ];
 
 const AJV: readonly string[] = [
-  // It counts items that `contains` looked at, and what `if` alone looked at, differently.
+  // Ajv counts the items that `contains` or a lone `if` has evaluated differently.
   "draft2020-12/unevaluatedItems.json: unevaluatedItems and contains interact to control item dependency relationship: only a's and c's are invalid",
   "draft2020-12/unevaluatedItems.json: unevaluatedItems and contains interact to control item dependency relationship: only b's and c's are invalid",
   "draft2020-12/unevaluatedItems.json: unevaluatedItems and contains interact to control item dependency relationship: only b's are invalid",

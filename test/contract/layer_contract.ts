@@ -69,7 +69,7 @@ export interface LayerCase extends Partial<LayerSetup> {
 
 type CaseSetup = LayerCase["layers"] | Omit<LayerCase, "title" | "outcome" | "runs" | "reports">;
 
-/** A case with its setup, or only its layers, whose tool does not run. */
+/** Returns the case of a call whose tool does not run. `setup` may be only the list of layers. */
 export function stopped(
   title: string,
   outcome: unknown,
@@ -85,7 +85,7 @@ export function stopped(
   };
 }
 
-/** {@linkcode stopped}, but the tool runs. */
+/** Like {@linkcode stopped}, for a call whose tool runs. */
 export function ran(...of: Parameters<typeof stopped>): LayerCase {
   return { ...stopped(...of), runs: true };
 }
@@ -205,7 +205,7 @@ class World {
     return result;
   }
 
-  /** Checks what holds after every call. */
+  /** Checks the properties that every call must have. */
   check(result: ToolResult, { calls = 1, reports = 0 } = {}): void {
     assertEquals(this.seen.began, calls, "began() is called once for a call");
     assertEquals(this.seen.ended.length, calls, "ended() is called once for a call");
@@ -218,7 +218,7 @@ class World {
     assertEquals(this.cleanups, this.runs, "the cleanups run once");
     assertEquals(this.setup.held?.() ?? 0, 0, "the layer gives back what it holds");
     assertEquals(this.clock.timers.size, 0, "no timer is left");
-    // A listener that has fired is removed, but not counted as removed.
+    // A listener that has fired is removed, but is still counted as a listener.
     if (!this.caller.signal.aborted) {
       assertEquals(this.caller.listeners(), 0, "no listener is left");
     }
@@ -255,7 +255,7 @@ function interrupt({ clock, caller }: World, { timeout, abort }: End): void {
   if (abort) caller.abort(new Error("enough"));
 }
 
-/** Tools that are interrupted. Those that are late ignore their signal. */
+/** Tools that are interrupted. The late ones ignore their signal. */
 const TOOLS = {
   sync: (end: End): Execute => (_, world) => {
     interrupt(world, end);
@@ -276,7 +276,7 @@ const TOOLS = {
     },
 } as const;
 
-/** Layers of stage `run`, next to the tool; the results of calls with them, and reported errors. */
+/** Layers of stage `run` next to the tool, with the outcome of a call and the number of errors. */
 const INNER: readonly (readonly [
   title: string,
   around: (call: Call, next: () => Outcome) => Outcome,
@@ -309,7 +309,7 @@ const INNER: readonly (readonly [
   ],
 ];
 
-/** A layer for the first call of a test, which has a signal. */
+/** A layer for the first call of a test, because only that call has a signal. */
 function whenWatched(name: string, stage: Layer["stage"], around: LayerFunction): Layer {
   return {
     name,
@@ -319,7 +319,7 @@ function whenWatched(name: string, stage: Layer["stage"], around: LayerFunction)
   };
 }
 
-/** Waits for the rest of the call, and then for good. */
+/** Waits for the rest of the call, and then never returns. */
 const hang: LayerFunction = async (call, next) => {
   await next(call);
   return await never();
@@ -422,7 +422,7 @@ function describeInterruptions(make: Make): void {
         assertEquals([code, acknowledged, ran], [
           end.timeout ? "timeout" : "aborted",
           !end.isLate,
-          // The end of a tool that ignored its signal is not known.
+          // The dispatcher does not know whether a tool that ignored its signal has finished.
           end.isLate ? "unknown" : "yes",
         ]);
         world.check(result);

@@ -1,4 +1,4 @@
-/** The contract of every schema engine. An adapter's test calls it, and is done. */
+/** The contract of every schema engine, for the adapters' tests. */
 
 import { assert, assertEquals, assertLess, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
@@ -275,7 +275,7 @@ export function describeSchemaEngine(
         if (!check(value)) assert(issues(value).length > 0);
       }
       assertEquals(check({ a: 3n }), false);
-      // As JSON.stringify has it, a member that is undefined is absent.
+      // A member that is `undefined` is absent, as in JSON.stringify.
       assertEquals(check({ a: undefined }), true);
     });
 
@@ -327,7 +327,7 @@ export function describeSchemaEngine(
         assertLess(right.looks, 200);
         assertLess(wrong.looks, 200);
         assert(issues(wrong.value).length > 0);
-        // Nothing is cached: the same list, changed, has another verdict.
+        // No verdict is cached: the same list has another verdict after a change.
         const list: unknown[] = [[1]];
         assertEquals(check(list), true);
         list[0] = ["no"];

@@ -7,14 +7,14 @@ import type { Dialect } from "../../src/schema/mod.ts";
 import type { JsonSchema } from "../../src/tool/mod.ts";
 import data from "./verdict_cases.json" with { type: "json" };
 
-/** One schema, and what fits it. */
+/** A schema, with values that fit it and values that do not. */
 export interface VerdictCase {
   readonly what: string;
   readonly dialect?: Dialect;
   readonly schema: JsonSchema;
   readonly fits: readonly unknown[];
   readonly not: readonly unknown[];
-  /** True if an engine that is not hardened would take for ever. */
+  /** True if an engine that is not hardened would never finish. */
   readonly isHostile?: boolean;
 }
 

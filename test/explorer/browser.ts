@@ -77,7 +77,7 @@ async function createPage(
     }
   });
   page.on("console", (message) => {
-    // Chromium also reports answers such as 404 and 422 here, which tests ask for.
+    // Chromium also logs responses such as 404 and 422, which the tests cause intentionally.
     const isAnswer = message.text().startsWith("Failed to load resource");
     if (message.type() === "error" && !isAnswer) {
       wrongs.push(`logged: ${message.text()}`);
@@ -121,7 +121,7 @@ export async function openPage(
 }
 
 /**
- * The findings of axe, in a line each.
+ * Returns the findings of axe, one line each.
  *
  * @param rules The rules to check. By default, all.
  */

@@ -33,7 +33,7 @@ afterAll(async () => {
   await Promise.all([open.close(), closed.close()]);
 });
 
-/** Runs a function with a page, whose policy and console must report nothing. */
+/** Runs a function with a page. Fails if the page violates its policy, or logs errors. */
 async function look(
   path: string,
   use: (page: Page) => Promise<void>,
@@ -53,7 +53,7 @@ async function look(
   }
 }
 
-/** Runs a function with the page of a tool that the service has meanwhile. */
+/** Registers a tool, and runs a function with its page. */
 async function having(
   tool: ToolDefinition,
   input: unknown,
@@ -277,7 +277,7 @@ describe("the form of a tool", () => {
       const describedBy = (await message.getAttribute("aria-describedby")) ?? "";
       const words = await page.locator(`[id="${describedBy}"]`).textContent();
       assertEquals(words, "/message must have at least 3 characters, and has 2");
-      // The tool's own rule is known to the service only.
+      // Only the service can run the tool's own rule.
       await message.fill("with a stop.");
       assertEquals(await message.getAttribute("aria-invalid"), "false");
       await run(page);

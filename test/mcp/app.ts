@@ -22,7 +22,7 @@ const watch = { started: 0, aborted: 0, cleaned: 0, following: 0 };
 const timers = new Set<unknown>();
 watchTimers();
 
-/** Has the timers of this whole program counted, which every runtime looks up where they are set. */
+/** Counts the active timers of this program, by replacing the global functions. */
 function watchTimers(): void {
   const { setTimeout, setInterval, clearTimeout, clearInterval } = globalThis;
   type Timer = ReturnType<typeof setTimeout>;

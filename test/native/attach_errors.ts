@@ -1,4 +1,4 @@
-/** Tries what `attachNative` refuses, and says how it was refused: one line each. */
+/** Calls `attachNative` with invalid arguments, and prints each error message on a line. */
 
 import process from "node:process";
 import { pathToFileURL } from "node:url";
@@ -29,7 +29,7 @@ const attachment = await attachNative(registry, {
 await tell({});
 await tell({ library: new URL("https://example.com/libplue.so") });
 await attachment.detach();
-// As a URL this time, and left by the end of the block.
+// The library is a URL this time, and the end of the block detaches the runtime.
 {
   await using again = await attachNative(registry, {
     library: pathToFileURL(path),

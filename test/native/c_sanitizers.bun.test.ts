@@ -32,7 +32,7 @@ const STRICT = {
   UBSAN_OPTIONS: "halt_on_error=1:print_stacktrace=1",
 };
 
-/** Runs programs that must end well: side by side, because much of their time is spent waiting. */
+/** Runs programs that must succeed. They run concurrently, because they mostly wait. */
 async function succeed(...commands: readonly (readonly string[])[]): Promise<void> {
   const options = { env: { ...STRICT, ...WITH_FAKE }, limitMs: LONG_LIMIT_MS };
   const outcomes = await Promise.all(commands.map((command) => run(command, options)));
@@ -41,12 +41,12 @@ async function succeed(...commands: readonly (readonly string[])[]): Promise<voi
   assertEquals(failed.length, 0, failed.join("\n"));
 }
 
-/** Parts of the suite for a sanitizer, which finds an error or a race however often it happens. */
+/** Parts of the suite for sanitizers, which report an error or a race even if it happens rarely. */
 const PARTS =
   "basic contract:call submit metadata:200 abort shared:10 race:100 stress:8:200:echo grace";
-/** Those in which the way to wake a guest counts. */
+/** Parts whose behaviour depends on the way to wake a guest. */
 const WAKES = "submit shared:5 race:50 stress:8:200:echo";
-/** Tests of odd hosts in which threads meet. */
+/** Tests of unusual hosts, in which threads race. */
 const RACES = "bad_starts grandchild refused start_race shutdown_race both_hostings " +
   "abort_of_start flood call_timeout unread_output bytes_in_flight withdrawn_call";
 const TOOLS_IN_C = "contract questions tools tools_restarts tools_shutdown " +
@@ -69,7 +69,7 @@ for (const sanitizer of ["thread", "address,undefined"]) {
     const program = (name: string): string => join(programs, name);
 
     unless(lack)("reports nothing", async () => {
-      // AddressSanitizer takes what the C library does at the end of a cancelled thread for an error.
+      // AddressSanitizer reports an error in the C library itself when a cancelled thread ends.
       const parts = sanitizer === "thread" ? `${PARTS} cancellation` : PARTS;
       // ThreadSanitizer's own malloc() may stay locked in a child of fork().
       const races = sanitizer === "thread" ? RACES : `${RACES} fork_race`;
@@ -130,7 +130,7 @@ describe("under valgrind", () => {
   ];
   withValgrind("memcheck reports nothing of a host with the library as it is shipped", async () => {
     const parts = words("basic metadata:100 shared:1 grace race:30 stress:4:100:echo shutdown");
-    // The guardian is a copy of the host there, whose memory is nobody's when it ends.
+    // In valgrind the guardian is a copy of the host, and does not free the host's memory.
     const ofHost = [...valgrind, "--child-silent-after-fork=yes"];
     await succeed([...ofHost, join(PROGRAMS, "suite"), ...parts]);
   });

@@ -47,7 +47,7 @@ for (const { runtime, wake } of GUESTS) {
       assertEquals(outcome.code, 0, said(outcome));
       assertStringIncludes(outcome.stdout, `attached by ${wake}`);
       assertStringIncludes(outcome.stdout, "suite: ok");
-      // The runtime's own thread would wait for itself.
+      // The call must fail, because the runtime's own thread would wait for itself.
       assertStringIncludes(outcome.stdout, 'on the JavaScript thread: {"error":"would_deadlock"');
     });
 

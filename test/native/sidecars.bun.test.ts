@@ -38,7 +38,7 @@ if (unbuilt === undefined) {
 const SIDECARS = Object.keys(RUNTIMES).map((name) => ({ name, file: sidecarOn(name, folder) }));
 const onBun = join(folder, "sidecar-on-bun");
 
-/** The size of arguments counts from the start of a sidecar. */
+/** `large_arguments` comes first, because earlier parts would raise the sidecar's peak memory. */
 const PARTS_OF_SIDECAR = `large_arguments ${PARTS} log`;
 /** Parts that belong to the library alone, and take many starts. */
 const RESTARTS = "submit_restarts tools_restarts questions_restarts crash shutdown";
@@ -164,7 +164,7 @@ describe("a compiled sidecar", () => {
 
   withLibrary("passes the host suite, with tools of the module that the host names", async () => {
     await succeed(["node", join(ROOT, "scripts", "build_native.mjs"), "--sidecar"]);
-    // It runs the same code as on Bun: what counts is that all of it is inside.
+    // The compiled sidecar runs the same code as Bun. This test checks that it contains all of it.
     const parts = "basic contract submit tools questions log big abort stress:8:500:echo crash";
     await passSuite(join(BUILD, "plue-sidecar"), parts);
   });

@@ -5,9 +5,9 @@ import type { Koffi } from "../../src/adapters/native/mod.ts";
 
 /** The functions of `ffi/test/suite_library.c`. */
 export interface SuiteLibrary {
-  /** Starts the parts named, separated by spaces, on a thread of their own. */
+  /** Starts the named parts, separated by spaces, on a new thread. */
   start(parts: string): number;
-  /** -1 while they run, then what the program should exit with. */
+  /** Returns -1 while the parts run, and then the exit code for the program. */
   status(): number;
   /** Calls a tool on this thread, and returns the result. */
   callHere(): string;
@@ -91,7 +91,7 @@ function loadWithKoffi(path: string): SuiteLibrary {
   const library = koffi.load(path);
   const start = library.func("int suite_start(const char *parts)");
   const status = library.func("int suite_status()");
-  // Never freed: a few bytes, once.
+  // The returned string is never freed: it has a few bytes, and there is only one.
   const callHere = library.func("const char *suite_call_here()");
   return {
     start: (parts) => Number(start(parts)),

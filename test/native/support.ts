@@ -156,7 +156,9 @@ export function buildPrograms(): string | undefined {
   return reason;
 }
 
-/** A test; a skipped one with the reason why it cannot run, if there is one. */
+/**
+ * Declares a test. If there is a reason not to run it, skips it and adds the reason to its title.
+ */
 export function unless(reason: string | undefined): ReturnType<typeof maybe> {
   return maybe(reason === undefined, reason ?? "");
 }
@@ -191,7 +193,7 @@ export function buildVariant(name: string, setting: string): string {
       if (Date.now() - statSync(old).mtimeMs > KEPT_MS) rmSync(old, { recursive: true });
     }
     const files = VARIANT.map((program) => join(build, "test", program));
-    // A sanitizer's code makes the compiler warn of what cannot be.
+    // Sanitizers add code that causes false warnings, so warnings are not errors here.
     const warnings = setting.startsWith("SANITIZE") ? ["WERROR="] : [];
     make("-j2", `BUILD=${build}`, setting, "CFLAGS=-O1 -g1", ...warnings, "all", ...files);
     if (existsSync(kept)) rmSync(build, { recursive: true });
@@ -233,7 +235,7 @@ export interface RunOptions {
 
 const LIMIT_MS = 120_000 + SOAK * 1_000;
 
-/** The limit of what compiles, installs, or runs under an instrument. */
+/** The time limit of programs that compile, install, or run under a sanitizer or valgrind. */
 export const LONG_LIMIT_MS: number = LIMIT_MS + 360_000;
 
 /** A process and its descendants; alone if it has ended, or the system does not list them. */

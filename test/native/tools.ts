@@ -300,7 +300,7 @@ export const registry: ToolRegistry = new ToolRegistry({ tools });
 
 export const tasks = callTasks({ store: memoryCallStore() });
 
-/** The suite moves 64 MiB at a time. */
+/** The suite sends arguments and results of 64 MiB. */
 export const dispatch: ToolDispatcherOptions = {
   maxArgumentBytes: 256 * 1024 * 1024,
   maxOutputBytes: 512 * 1024 * 1024,

@@ -98,7 +98,7 @@ describe("natsCallStore()", () => {
       await one.create(key, large.slice(0, 90_000));
     }
     assertEquals(await one.create("a.ann.1", new Uint8Array(10_000)), undefined);
-    // A replaced value counts as the difference.
+    // If a value is replaced, only the difference of the sizes counts.
     const second = await one.update("a.ann.1", new Uint8Array(50_010), first, { expiresAt });
     assertNotEquals(second, undefined);
     clock.now = expiresAt;
@@ -156,7 +156,7 @@ describe("natsCallStore()", () => {
     const clock = { now: Date.now(), timestamp: () => clock.now };
     const options = { bucket: "full", maxBytes: 5_000_000, maxOwnerBytes: 5_000_000, clock };
     const store = await natsCallStore(await server.connect(), options);
-    // An owner without room is measured again after 10 s.
+    // A principal whose quota was exhausted is measured again after 10 s.
     const expiresAt = clock.now + 10_000;
     for (const key of ["a", "b", "c", "d"]) await store.create(key, large, { expiresAt });
     clock.now += 10_000;
@@ -170,7 +170,7 @@ describe("natsCallStore()", () => {
     await using own = await TestServer.start();
     const connection = await own.connect();
     const store = await natsCallStore(connection);
-    // After the store's own subscription, so that the store has it too.
+    // This listener is registered after the store's own, so the store is notified first.
     const lost = became(connection, "disconnect");
     await own.kill();
     await lost;
@@ -199,7 +199,7 @@ describe("natsCallStore()", () => {
     const stays = Array.from({ length: 24 }, (_, index) => `b.${index}`);
     clock.now += 1_000;
     await Promise.all(stays.map((key) => store.create(key, small)));
-    // Those that stay, and the time of this.
+    // The bucket then contains the remaining keys and the time of the sweep.
     while (await countOf("swept") > stays.length + 1) await spy.flush();
     for (const key of stays) assertNotEquals(await store.get(key), undefined);
     await spy.flush();

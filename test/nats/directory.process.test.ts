@@ -104,7 +104,7 @@ describe("The directory of tools in NATS", () => {
     assertEquals(registry.count, tools.length);
     const { namespace, name } = tools[999] ?? ping;
     assertContent(await dispatcher.dispatch({ name: `${namespace}:${name}` }), 999);
-    // One more and one less are written with the part of the list that they are in.
+    // If one tool changes, the worker writes only the part of its list that contains the tool.
     let lists = 0;
     await spyOn(own, `$KV.plue_tools.*.worker.>`, { callback: () => void lists++ });
     const changes = followChanges(registry);
@@ -280,7 +280,7 @@ describe("The directory of tools in NATS", () => {
   );
 
   withServer("leaves no consumer on the server", async () => {
-    // Without the consumers of other tests, which the server may still remove.
+    // A separate server, because other tests' consumers may still exist on the common one.
     await using own = await TestServer.start();
     const connection = await own.connect();
     const manager = await jetstreamManager(connection);
@@ -314,7 +314,7 @@ describe("The directory of tools in NATS", () => {
       ...{ secret: SECRET, drainTimeoutMs: 0 },
       onError: (error) => void log.push(error),
     });
-    // After the worker's own, so that the worker has it too.
+    // This listener is registered after the worker's own, so the worker is notified first.
     const lost = became(connection, "disconnect");
     await own.kill();
     await lost;

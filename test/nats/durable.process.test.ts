@@ -64,7 +64,7 @@ describe("Durable calls over NATS", () => {
     );
     assertEquals(results.map((result) => result.ok && result.content).slice(0, 3), [1, 1, 1]);
     assertEquals(runs, 3);
-    // Without a message, the ids of calls may be those of earlier calls.
+    // Calls without a message id may have the ids of earlier calls, so they run again.
     for (const { dispatcher } of [one, other]) {
       results.push(await dispatcher.dispatch(call, { principal: "ann" }));
     }
@@ -195,7 +195,7 @@ describe("Durable calls over NATS", () => {
         const { code, retryable, message } = result.error;
         assertEquals([code, retryable, message.slice(-10), runs], expected);
       }
-      // Nothing is left for as much as a claim.
+      // Uses up the space, so that not even a lease can be stored.
       const store = await natsCallStore(await own.connect(), { bucket: "plue_results" });
       const owner = await ownerDigest("ann");
       for (let size = 30_000; size > 10; size = Math.floor(size / 2)) {
@@ -217,7 +217,7 @@ describe("Durable calls over NATS", () => {
         await world.call({ maxOwnerBytes: 3_072 }),
         await world.call({ maxOwnerBytes: 3_072 }),
       ];
-      // So long that each call has nearly 1 KiB.
+      // The names are long, so that each call has nearly 1 KiB.
       const run = ({ dispatcher }: typeof one, name: string) =>
         dispatcher.dispatch({ name: "build" }, { principal: name.padEnd(400, "-") });
       const waiting = [run(one, "ann")];
@@ -412,7 +412,7 @@ describe("Durable calls over NATS", () => {
     await first.kill();
     await world.serve([once], { leaseMs });
     assertFailed(await running, "unavailable", "may have run", "unknown");
-    // The operator reads it too: the caller may be gone.
+    // The operator's log has the same message, because the caller may have disconnected.
     assertMatch(world.errors.map(String).join("\n"), /the tool may have run \(task "run\.\S+"\)/);
   });
 
@@ -457,7 +457,7 @@ describe("Durable calls over NATS", () => {
     await began.came;
     let writes = 0;
     await spyOn(server, `$KV.plue_results.${await ownerPrefix(world.name)}.>`, {
-      // The claim of the answered call, and its return to the stream.
+      // The lease of the answered call, and the return of the call to the stream.
       callback: () => void (++writes === 2 && goOn.come()),
     });
     const answers = { sure: { action: "accept" } } as const;
@@ -628,7 +628,7 @@ describe("Durable calls over NATS", () => {
     await aborted.came;
     assertFailed(await running, "aborted", "", "yes");
     await worker.close();
-    // Nothing has run, even if the call is repeated.
+    // The tool has not run, even after the call was repeated.
     const messageId = world.name;
     const waiting = { name: "build", callId: "w" };
     for (const code of ["timeout", "aborted"] as const) {
@@ -760,7 +760,7 @@ describe("Durable calls over NATS", () => {
     const tool = {
       ...task,
       async execute() {
-        // A second run must not wait, nor the first one then.
+        // If the tool ran a second time, neither run would wait.
         if (++runs > 1) goOn.come();
         await goOn.came;
         return "built";
@@ -772,7 +772,7 @@ describe("Durable calls over NATS", () => {
     const own = await ownerPrefix(world.name);
     let writes = 0;
     await spyOn(server, `$KV.plue_results.${own}.>`, {
-      // The claim, and four renewals, a third of a lease each.
+      // The first write is the lease. The four others renew it, each after a third of its duration.
       callback: () => void (++writes === 5 && goOn.come()),
     });
     const result = await dispatcher.dispatch({ name: "build" }, { principal: world.name });
@@ -809,10 +809,10 @@ describe("Durable calls over NATS", () => {
     const call = { id: await runKey(path, { nonce: "x" }), nonce: "x", inbox: "told" };
     const now = Date.now();
     const early = { ...call, time: now + 60_000 };
-    // The records of these have expired: one was old when it was sent again, one is old now.
+    // Both records have expired: the first before it was sent again, the second since then.
     const [old, aged] = [86_400_001, 86_398_000].map((ms) => ({ ...call, time: now - ms }));
     const invalid = { ...call, time: now, id: 7 };
-    // Within the allowed difference of the clocks.
+    // Moves the clock by less than the allowed difference.
     Date.now = () => systemNow() + 4_000;
     for (const message of [{}, "no call", invalid, early, old, aged]) {
       await spy.request(to, seal.wrap(message, to));

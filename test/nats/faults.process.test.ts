@@ -162,7 +162,7 @@ describe("Workers and callers over NATS", () => {
     old.registry.registerTool({ ...ping, name: "pang" });
     assertEquals(await changed(), "added pang Answers.");
     assertContent(await dispatcher.dispatch({ name: "ping" }), "pong");
-    // The old definition is still served, and replaces the removed one.
+    // Another worker still serves the old definition, which replaces the one of the killed worker.
     await worker.kill();
     assertEquals((await dispatcher.dispatch({ name: "pang" })).ok, true);
   });
@@ -230,7 +230,7 @@ describe("Workers and callers over NATS", () => {
     assert(call !== undefined);
     const { subject, reply, data } = call;
     const wrong = new Seal("test", "another-secret-of-theirs");
-    // Again, without its signature, with another body, to another caller, by another hand.
+    // The call again: unchanged, unsigned, with another body, to another caller, by another sender.
     spy.publish(subject, data, { reply });
     spy.publish(subject, new Uint8Array(data.length).map((_, at) => at < 32 ? 0 : data[at] ?? 0), {
       reply,

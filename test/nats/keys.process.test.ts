@@ -88,7 +88,7 @@ describe("Keys of callers and workers", () => {
       execute: () => void ran.push(tool.name),
     });
     await world.serve([ping, again, task].map(note), keys(worker));
-    // It claims to have a caller's key, with the right secret.
+    // A caller with the right secret uses a worker's key as its own.
     const errors: string[] = [];
     const { dispatcher, connection } = await world.call({
       ...keys(worker, [worker]),

@@ -176,7 +176,7 @@ describe("Plain calls over NATS", () => {
 
   for (
     const [size, count, most] of [
-      // 1 MiB and one more in each of three places: both dispatchers, and between them.
+      // 1 MiB and one more output in each of three queues: of both dispatchers, and between them.
       [1_000_000, 64, 8],
       // 64 events in each.
       [1, 1_000, 195],
@@ -195,7 +195,7 @@ describe("Plain calls over NATS", () => {
       const { dispatcher } = await world.call();
       let taken = 0;
       for await (const { type } of dispatcher.stream({ name: "list" })) {
-        // A worker that does not wait makes all of them before it answers this.
+        // A worker without flow control would make all outputs before it answers this call.
         if (taken % 50 === 1) await dispatcher.dispatch({ name: "ping" });
         if (type === "output") taken++;
         assertLessOrEqual(made - taken, most);
@@ -482,7 +482,7 @@ describe("Plain calls over NATS", () => {
       assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, true);
       await remote.close();
     }
-    // The worker fails each time, the caller for what throws or is a promise.
+    // The worker's telemetry fails each time; the caller's only if it throws or returns a promise.
     assertEquals(world.errors.length, 6);
   });
 });

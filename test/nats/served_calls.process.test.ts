@@ -45,7 +45,7 @@ describe("ServedCalls", () => {
       await far.flush();
     };
     await read();
-    /** Sends a call, as many of its messages as are wanted, and reads what comes of it. */
+    /** Sends the first messages of a call, and collects the worker's replies. */
     const call = (
       input: unknown = {},
       messages: (of: number) => number = (of) => of,
@@ -137,7 +137,7 @@ describe("ServedCalls", () => {
       async () => {
         let runs = 0;
         const { clock, call, read } = await open({ idempotent, execute: () => ++runs });
-        // After a stop, the timer is due before messages are read.
+        // After a pause of the process, the timer fires before the messages are read.
         clock.advance(5_000);
         const { first, say, frames, ended } = call();
         if (!idempotent) {

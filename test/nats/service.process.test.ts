@@ -93,7 +93,7 @@ describe("A worker as a service of NATS", () => {
       return result.ok ? "ok" : result.error.code;
     };
     for (const name of ["ping", "job", "bad", "asks"]) await call(name);
-    // The near side checks arguments, so this comes to the worker from another one.
+    // The caller validates arguments, so these invalid ones come from another caller.
     await dispatcher.dispatch({ name: "number", arguments: {} });
     // A question that the caller cannot answer reaches two calls: one waits, one continues without
     // an answer.
@@ -147,7 +147,7 @@ describe("A worker as a service of NATS", () => {
     asking.publish(subject, "", { reply: "plue.asked.x" });
     for (let i = 0; i < 5_000; i++) asking.publish(subject, "", { reply: "_INBOX.asked.x" });
     await asking.flush();
-    // Its own messages come after these, and its responses before.
+    // The worker has read the requests when its own later message has arrived.
     await connection.flush();
     await asking.flush();
     assert(heard.length > 500 && heard.length < 4_000, `${heard.length}`);

@@ -33,7 +33,7 @@ function doctor(env: Environment): Promise<Ran> {
   });
 }
 
-/** Checks what an edge, a worker and the doctor say. */
+/** Checks the messages of an edge, a worker and the doctor. */
 async function says([env, wanted]: Row): Promise<void> {
   const file = await files.write("tools.mjs", TOOLS);
   for (const sources of [[file], []]) {
@@ -58,7 +58,7 @@ async function works(env: Environment): Promise<void> {
   assertStringIncludes(stdout, '"part":"nats jetstream","state":"works"');
 }
 
-/** A server that reports an old version, or a different server. */
+/** A server that reports an old version, or is not NATS. */
 async function impostor(
   greeting: string,
 ): Promise<{ readonly url: string; readonly server: Server }> {

@@ -101,7 +101,7 @@ describe("a Worker on workerd", () => {
       ...["event: output", "event: output", "event: output", "event: result"],
     ]);
 
-    // The Worker's list of workers is from its last read.
+    // The Worker may still list the closed NATS worker, but its calls must go to the other one.
     await one.close();
     for (let i = 0; i < 10; i++) assertEquals((await call("who"))["content"], "two");
 

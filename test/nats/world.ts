@@ -1,4 +1,4 @@
-/** Workers and callers of one registry, which hear no others. */
+/** Workers and a caller of one registry, isolated from other tests by their subjects. */
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import {
@@ -113,7 +113,7 @@ export class World implements AsyncDisposable {
     this.#ends.push(() => served.close());
     const kill = async (): Promise<void> => {
       await connection.close();
-      // Until the server notices, it accepts messages that reach no subscriber.
+      // Until the server notices the closed connection, it accepts messages that nobody receives.
       const other = await this.#server.connect();
       for (let isThere = true; isThere;) {
         isThere = await other.request(`plue.v1.ctl.${served.worker}.x`, "", { timeout: 50 })

@@ -26,7 +26,7 @@ const BEYOND_META_SCHEMAS = [
   "exceeds a limit",
 ];
 
-/** The values that replace a part of a schema. */
+/** The values that replace parts of a schema. */
 const REPLACEMENTS: readonly unknown[] = data.replacements as never;
 
 const DRAFTS = [
@@ -47,7 +47,7 @@ function numbers(seed: number): (bound: number) => number {
   };
 }
 
-/** A copy with one place replaced, or with one keyword added. */
+/** Returns a copy with one part replaced, or with one keyword added. */
 function mutate(schema: unknown, below: (bound: number) => number): unknown {
   const copy: unknown = structuredClone(schema);
   const places: { readonly [key: string]: unknown }[] = [];
@@ -90,7 +90,7 @@ describe("checkSchema()", () => {
           assert(error instanceof Error);
           problem = error.message;
         }
-        // Those say nothing about the rest of the schema.
+        // These problems hide whether the rest of the schema is valid.
         if (BEYOND_META_SCHEMAS.some((words) => problem?.includes(words))) return;
         const valid = ajv.validateSchema(schema as AnySchema) === true;
         // Ajv's copy of draft-07 still has what the draft's text only advises: an enum should have

@@ -17,7 +17,7 @@ interface Answered {
   readonly text: string;
 }
 
-/** A service whose callers name themselves by a header. */
+/** A service whose callers send their names in a header. */
 function service(options: ToolHandlerOptions = {}, tools: readonly ToolDefinition[] = [ASKS]): (
   method: string,
   path: string,
@@ -117,7 +117,7 @@ describe("a task over HTTP", () => {
       execute: () => new Promise(() => {}),
     }]);
     const { status, headers, body: { id } } = await ask("POST", RUN, {});
-    // The tool runs as a task; the client has preferred nothing.
+    // The tool always runs as a task, so no preference of the client was applied.
     assertEquals([status, headers.get("preference-applied")], [202, null]);
     assertEquals((await ask("DELETE", `/calls/${id}`, undefined, { "x-user": "bob" })).status, 404);
     assertEquals((await ask("DELETE", `/calls/${id}`)).body.status, "cancelled");

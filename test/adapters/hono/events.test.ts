@@ -114,7 +114,7 @@ describe("GET /events", () => {
     assertEquals((await problemOf(await ask("ann"))).code, "overloaded");
     const other = await ask("bob");
     assertEquals(other.status, 200);
-    // Now there is no place at all.
+    // All streams are in use.
     const rejected = await ask("cem");
     assertEquals([rejected.status, rejected.headers.get("retry-after")], [503, "60"]);
     assertEquals((await ask()).status, 503);

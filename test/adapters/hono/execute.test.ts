@@ -126,7 +126,7 @@ describe("POST /tools/:id/execute as an event stream", () => {
     const { run, started, release } = bench({ heartbeatMs: 1 });
     const items = sseItems(await run("wait"));
     await started.promise;
-    // The opening comment and two heartbeats: the tool ends only then.
+    // The opening comment and two heartbeats arrive before the tool ends.
     for (let beat = 0; beat < 3; beat++) assertEquals((await items.next()).value, "comment");
     release.resolve("now");
     const events: unknown[] = [];
@@ -216,7 +216,7 @@ describe("POST /tools/:id/execute as an event stream", () => {
       inFlight: number;
     };
     assertEquals(inFlight, 0);
-    // Their names are free again: there is nothing left to abort.
+    // The ids of ended calls are free again, so there is nothing to abort.
     const gone = await app.request(`${BASE}/executions/call-7/abort`, { method: "POST" });
     assertEquals(gone.status, 404);
   });

@@ -33,7 +33,7 @@ describe("GET /openapi.json", () => {
     const app = serve();
     const { paths } = await documentOf(app);
     const routes = app.routes.map(({ path }) => path.replaceAll(/:(\w+)/g, "{$1}"));
-    // Each tool has a path of its own there, and the document does not name itself.
+    // The document has a path for each tool instead of the first route, and omits the second.
     const others = ["/tools/{id}/execute", "/openapi.json"];
     const missing = routes.filter((path) => !others.includes(path) && !(path in paths));
     assertEquals(missing, []);

@@ -13,7 +13,7 @@ import openapi from "./transcripts/openapi.json" with { type: "json" };
 import requests from "./transcripts/requests.json" with { type: "json" };
 import streaming from "./transcripts/streaming.json" with { type: "json" };
 
-/** Makes a value that is JSON at the first look; each later look throws. */
+/** Makes an object that can be read once; every later read throws. */
 function changing(): object {
   let looks = 0;
   return Object.defineProperty({}, "a", {
@@ -86,7 +86,7 @@ const NAMED: NamedTools = {
       return "done";
     }),
   ],
-  // A tool that is never available is in no toolset. Its calls fail in the same way.
+  // A tool that is never available is in no toolset, so its calls fail in the same way.
   unavailable: () => [
     toolOf("now", () => "ran", { isAvailable: () => false }),
     toolOf("never", () => "ran", { isAvailable: false }),

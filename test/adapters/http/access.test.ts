@@ -18,7 +18,7 @@ const app = createToolHandler(sampleRegistry(), {
   }),
 });
 
-/** The callers, with the status of their responses: `own` on a route that its role opens. */
+/** The callers and the status of their responses: `own` and `hidden` are fields of the routes. */
 const CALLERS: readonly {
   readonly who: string;
   readonly headers: Record<string, string>;
@@ -52,7 +52,7 @@ const CALLERS: readonly {
   },
 ];
 
-/** `own`: for callers with the tool `task:approve`; `hidden`: for other callers. */
+/** The status for callers with the tool `task:approve` (`own`), and for others (`hidden`). */
 const ROUTES: readonly {
   readonly path: string;
   readonly init?: RequestInit;

@@ -21,7 +21,7 @@ const OPTIONS: JwtAuthOptions = {
   now: () => NOW,
 };
 
-/** The caller, or the status of the answer. */
+/** Authorizes a token. Returns the caller, or the status of the rejection. */
 async function ask(token: string, options: Partial<JwtAuthOptions> = {}): Promise<Caller | number> {
   const authorize = jwtAuth({ ...OPTIONS, ...options });
   const answer = await authorize(new Request("http://localhost/", { headers: bearer(token) }));
@@ -128,7 +128,7 @@ describe("jwtAuth()", () => {
     const good = await issuer.token();
     const [, claims = "", signature = ""] = good.split(".");
     assertEquals(typeof await ask(good), "object");
-    // The signature does not fit these headers either; the type is looked at first.
+    // The signature is invalid for these headers too, but the type is checked first.
     const typed = forge({ alg: "ES256", typ: "secevent+jwt", kid: "k1" }, {}).split(".")[0];
     assertEquals(await ask(`${typed}.${claims}.${signature}`), 401);
   });
@@ -199,7 +199,7 @@ describe("jwtAuth({ jwksUrl })", () => {
   const remote = { ...rest, jwksUrl: `${ISSUER}/jwks` };
   const KEYS = () => Response.json({ keys: issuer.keys });
 
-  /** Runs a test with answers of the issuer, the last of them repeated, and a clock. */
+  /** Runs a test with a clock and the given responses of the issuer. The last one is repeated. */
   async function withIssuer(
     answers: readonly (() => Response | Promise<Response>)[],
     test: (issuer: { readonly asked: () => number; pass(ms: number): void }) => Promise<void>,

@@ -228,7 +228,7 @@ describe("limitFailedLogins()", () => {
       answers.push(await status("guess", `2001:db8:1:${subnet.toString(16)}::1`));
     }
     assertEquals(answers.filter((answer) => answer === 401).length, 30);
-    // Its own count has not been pushed out of the store, nor is another site limited.
+    // The first subnet's count is still stored, and another site is not limited.
     assertEquals(await status("guess", "2001:db8:1::1"), 429);
     assertEquals(await status(ANN, "2001:db8:2::1"), 200);
   });

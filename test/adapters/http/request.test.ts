@@ -94,7 +94,7 @@ describe("ToolRequest", () => {
       }),
     );
     assertEquals([early.status, errors.length], [400, 0]);
-    // A body that the host's own code has read is the host's error.
+    // If the host's own code has read the body, the error is the host's.
     const body = new Response("{}").body as ReadableStream<Uint8Array>;
     assertEquals([(await send(body, true)).status, errors.length], [500, 1]);
   });

@@ -43,12 +43,12 @@ describe("RunningCalls", () => {
       for (const [ended, index] of order.entries()) {
         assertEquals(calls.abort(key), true);
         begun[index]?.end();
-        // A second end does nothing to the others.
+        // The second end() of a call must not end another call of the same name.
         begun[index]?.end();
         const later = calls.begin(key, client());
         begun[index]?.end();
         assertEquals(calls.abort(key), true);
-        // In workerd, an abort goes by way of a promise.
+        // In workerd, the signal is aborted by a promise.
         await Promise.resolve();
         assertEquals(later.signal.aborted, true);
         later.end();
@@ -62,7 +62,7 @@ describe("RunningCalls", () => {
     const calls = new RunningCalls();
     const key = { principal: "ann", callId: "c1" };
     const from = client();
-    // Looking through them for each would outlast the test runner's own limit.
+    // If each end searched all calls, this would exceed the test runner's time limit.
     const begun = Array.from({ length: 300_000 }, () => calls.begin(key, from));
     for (const call of begun) call.end();
     assertEquals(calls.abort(key), false);

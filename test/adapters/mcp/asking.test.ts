@@ -103,7 +103,7 @@ describe("questions to clients of 2026-07-28", () => {
   });
 });
 
-/** A client of the older revisions, with the questions that it received. */
+/** A client of the older revisions, which records the received questions. */
 async function older(
   mcp: McpEndpoint,
   capabilities: Record<string, unknown>,

@@ -1,4 +1,4 @@
-/** The requests that are too deep or too long for a file. */
+/** Requests that are too deep or too long to be stored in a transcript file. */
 
 import { ToolRegistry } from "@plue/tools";
 import { createMcpEndpoint } from "@plue/tools/mcp";

@@ -210,7 +210,7 @@ describe("createMcpEndpoint()", () => {
   for (const method of ["TRACE", "HEAD", "PUT", "BREW"]) {
     it(`answers 405 to ${method}`, async () => {
       const request = modernRequest("tools/list");
-      // Requests with such methods come from servers; a program cannot make one.
+      // A server can receive such a request, but a program cannot construct it.
       Object.defineProperty(request, "method", { value: method });
       const response = await open(sum).fetch(request);
       assertEquals([response.status, response.headers.get("allow")], [405, "GET, POST"]);
@@ -297,7 +297,7 @@ describe("createMcpEndpoint()", () => {
     };
     for (
       const [env, given] of [
-        // Node's server and Bun's, Deno, and Workers.
+        // The platform arguments of Node's and Bun's servers, of Deno, and of Workers.
         [{ requestIP() {} }, undefined],
         [undefined, undefined],
         [{ TOKEN: "t" }, context],
@@ -402,7 +402,7 @@ describe("clients that follow the list", () => {
       maxStreams: 1,
       authorize: () => ({ expiresAt: Date.now() + 10 }),
     });
-    // The next one gets in, and so nothing is left of the one before.
+    // The endpoint has one stream, so the second turn succeeds only if the first stream has ended.
     for (let turn = 0; turn < 2; turn++) {
       const listen = await mcp.fetch(
         modernRequest("subscriptions/listen", { notifications: { toolsListChanged: true } }),
@@ -427,7 +427,7 @@ describe("clients that follow the list", () => {
       mcp.fetch(
         new Request(URL_OF_MCP, { headers: { accept: "text/event-stream", "x-who": who } }),
       );
-    // One that is not well put takes none.
+    // An invalid request does not use a stream.
     assertEquals((await messageIn(await listen("a", 5))).error?.code, -32602);
     const first = await listen("a");
     assertEquals((await messageIn(await listen("a"))).error?.code, -32603);

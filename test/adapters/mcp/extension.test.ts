@@ -198,7 +198,7 @@ describe("McpEndpoint.notify", () => {
         if (caller.principal === "ann") addNotes(server);
       },
     });
-    // Nothing can ever come, so the stream ends after it has begun.
+    // This caller's server cannot send notifications, so the stream ends after its first message.
     const stream = messagesOf(await listen(mcp, { promptsListChanged: true }, { "x-who": "bob" }));
     assertEquals((await stream.next()).value?.method, "notifications/subscriptions/acknowledged");
     assertEquals((await stream.next()).value?.result?.["resultType"], "complete");

@@ -94,7 +94,7 @@ describe("a call that asks for nothing but its result", () => {
     for (const [what, params, headers = {}] of calls) {
       const where = openExecution ? "open" : "closed";
       it(`is answered as the SDK does: ${what || "no name"}, ${where}`, async () => {
-        // The SDK handles messages that the reader of plain calls does not recognise.
+        // The SDK handles messages that the fast path does not recognise.
         const bySdk = await answerTo(params, headers, { "example/unknown": 1 });
         assertEquals(await answerTo(params, headers, {}), bySdk);
       });

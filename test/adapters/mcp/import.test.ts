@@ -50,7 +50,7 @@ function farRegistry(): ToolRegistry {
   });
 }
 
-/** Progress arrives together with the result, as it may over a network. */
+/** Delays progress until the result arrives, as a network may. */
 async function atOnce(answer: Promise<Response>, init?: RequestInit): Promise<Response> {
   const response = await answer;
   return String(init?.body).includes('"tools/call"')
@@ -58,7 +58,7 @@ async function atOnce(answer: Promise<Response>, init?: RequestInit): Promise<Re
     : response;
 }
 
-/** The far server, and a near registry with its tools. */
+/** The imported server, and the registry that has its tools. */
 async function imported(far: ToolRegistry = farRegistry()) {
   const mcp = createMcpEndpoint(far, { openExecution: true, ttlMs: 60_000 });
   const registry = new ToolRegistry();
@@ -211,14 +211,14 @@ describe("importMcpServer()", () => {
   it("connects again when the connection is lost", async () => {
     const world = await imported();
     world.isDown = true;
-    // It may have run, and it is not marked as idempotent.
+    // The tool may have run, and it is not marked as idempotent.
     const lost = await world.call("lines");
     assertEquals(
       lost.ok ? undefined : [lost.error.code, lost.error.retryable, lost.error.ran],
       ["unavailable", false, "unknown"],
     );
     world.isDown = false;
-    // It waits for the connection.
+    // This call waits until the connection is open again.
     const found = await world.call("lines");
     assertEquals(found.ok && found.content, "one\ntwo");
     await world.server.close();

@@ -28,7 +28,7 @@ const importFrom = (fetch: ReturnType<typeof fetchRaw>, options: object = {}) =>
     ...options,
   });
 
-/** A server with one tool, whose calls are answered so. */
+/** Imports a server with one tool. `answer` returns the responses to its calls. */
 async function calling(
   answer: (message: RawMessage) => Response | object,
   options: object = {},
@@ -179,7 +179,7 @@ describe("an imported server that sends too much", () => {
     await server.close();
   });
 
-  /** A client of a server that reports after each list that the list has changed. */
+  /** A client of a server that sends `list_changed` after each list. */
   async function changing(listed: (count: number) => object, most = Infinity) {
     const [near, far] = InMemoryTransport.createLinkedPair();
     let lists = 0;
@@ -201,7 +201,7 @@ describe("an imported server that sends too much", () => {
   }
 
   it("is read again at a pace when it says after each list that the list has changed", async () => {
-    // The members of each definition come in another order.
+    // Each list has the members of the definition in another order.
     const { client, lists } = await changing((count) => ({
       _meta: count % 2 === 0 ? { a: 1, b: 2 } : { b: 2, a: 1 },
     }));
@@ -285,7 +285,7 @@ describe("importMcpServer() that is aborted", () => {
       const reason = new Error("Enough");
       caller.abort(reason);
       assertEquals(await importing.then(() => undefined, (error) => error), reason);
-      // The request was given up, too.
+      // The request of the import was aborted, too.
       await aborted;
     });
   }
@@ -312,7 +312,7 @@ describe("importMcpServer() that is aborted", () => {
     caller.abort(new Error("Enough"));
     await assertRejects(() => importing, Error, "Enough");
     answer.resolve(undefined);
-    // A check after that one has its turn when that one is done.
+    // This check is queued after the first one, so it ends when the first one has ended.
     await pins.check({ source: "mcp", tools: [], warnings: [], rejected: [] }, "other");
     assertEquals(registry.count, 0);
   });

@@ -42,14 +42,14 @@ async function pinned(
     server,
     call,
     heldBack,
-    /** Does something to the far server, and waits until so many tools were held back. */
+    /** Changes the far server, and waits until `count` tools were held back. */
     async until(count: number, change: () => void): Promise<void> {
       const enough = new Promise<void>((resolve) => {
         wake = () => heldBack.length >= count && resolve();
       });
       change();
       await enough;
-      // A report belongs to the same sequence of reads and approvals as the next approval.
+      // A refresh waits for the reports and approvals before it.
       await server.refresh();
     },
     explain: (name: string): string => registry.select().explain(`far:${name}`).reason,

@@ -1,4 +1,4 @@
-/** MCP servers that answer as a test says, also what no server should. */
+/** MCP servers whose responses a test defines, including responses that no server should send. */
 
 export interface RawMessage {
   readonly id?: string | number;
@@ -48,7 +48,7 @@ export function fetchRaw(
   return async (_url: string | URL, init: RequestInit = {}): Promise<Response> => {
     if (init.method === "GET") return onGet();
     const message: RawMessage = JSON.parse(String(init.body));
-    // An answer to the server's own request has no method, a notification no id.
+    // A response to the server's own request has no method, and a notification has no id.
     if (message.method === undefined) await answer(message, init);
     if (message.method === undefined || message.id === undefined) {
       return new Response(null, { status: 202 });

@@ -2,7 +2,7 @@ import { streamIfSlow } from "../../../src/adapters/mcp/streams.ts";
 import { describe, it } from "bun:test";
 import { assertEquals, assertRejects } from "@std/assert";
 
-/** Responds late, when the test decides. */
+/** A response that arrives when the test resolves `work`. */
 function late(signal = new AbortController().signal, heartbeatMs = 60_000) {
   const work = Promise.withResolvers<Response>();
   const left = Promise.withResolvers<void>();
@@ -20,7 +20,7 @@ function late(signal = new AbortController().signal, heartbeatMs = 60_000) {
   return { work, left: left.promise, errors, answer };
 }
 
-/** No other timer has it. */
+/** An interval that no other timer has, so that the tests can recognise the heartbeat. */
 const HEARTBEAT_MS = 61_357;
 
 const events = (text: string): readonly string[] =>

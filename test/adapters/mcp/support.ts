@@ -96,7 +96,7 @@ export async function askModern(
   return await messageIn(await mcp.fetch(modernRequest(...request)));
 }
 
-/** Begins a session of the older revisions: its name, and the capabilities of the server. */
+/** Begins a session of the older revisions. Returns its id and the server's capabilities. */
 export async function beginSession(
   mcp: McpEndpoint,
   headers: Record<string, string> = {},

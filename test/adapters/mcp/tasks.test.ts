@@ -106,7 +106,7 @@ afterEach(() => {
   for (const release of releases.splice(0)) release();
 });
 
-/** A tool that waits until it is let go, at the end of the test at the latest. */
+/** A tool that waits until the test releases it. At the end of the test it is always released. */
 function held(fields: Partial<Tool> = {}): { readonly tool: Tool; release(): void } {
   let release = (): void => {};
   const released = new Promise<void>((resolve) => release = resolve);
@@ -249,7 +249,7 @@ describe("questions of a task", () => {
       }, { execution: "either" }),
     ], { taskAfterMs: 1 });
     const call = { name: "job", arguments: {} };
-    // A client without tasks receives the question, even on a slow machine.
+    // This client does not support tasks, so the call cannot become one, however long it takes.
     const { result: asked } = await send("tools/call", call, {
       capabilities: { elicitation: { form: {} } },
     });

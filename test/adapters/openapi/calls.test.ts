@@ -143,7 +143,7 @@ describe("an imported operation", () => {
   }
 
   for (const [place, values] of Object.entries(data.unsendable)) {
-    // Half a character, which JSON files cannot have.
+    // A lone surrogate cannot be written in a JSON file.
     for (const value of place === "path" ? [...values, "\ud800"] : values) {
       it(`does not send the ${place} parameter ${JSON.stringify(value)}`, async () => {
         const { url, result } = await send(

@@ -1,4 +1,4 @@
-// A `fetch` that records the requests and returns prepared responses, and documents for it.
+// A `fetch` that records requests and returns prepared responses, and documents of such APIs.
 
 import type { HttpFetch } from "../../../src/adapters/openapi/mod.ts";
 import store from "./pet_store.json" with { type: "json" };

@@ -15,7 +15,7 @@ interface ImportCase {
   readonly options?: object;
   /** Values of the import by path; `null` for absent ones. */
   readonly expect: Readonly<Record<string, unknown>>;
-  /** Parts of texts by path. */
+  /** Substrings of the texts at the paths. */
   readonly includes?: Readonly<Record<string, string>>;
   /** Arguments of calls of the tool `op`, with the bodies of the requests. */
   readonly sends?: readonly (readonly [args: unknown, body: string | null])[];

@@ -14,7 +14,7 @@ function operation(...parameters: readonly ParameterBinding[]): HttpOperation {
 
 const PATH: ParameterBinding = { key: "p", name: "p", in: "path", style: "simple", explode: false };
 
-/** A parameter whose argument is `v`, in the default style of its place. */
+/** A parameter whose argument is `v`, in the default style of its location. */
 function parameter(place: "query" | "header" | "cookie", name: string): ParameterBinding {
   const explode = place !== "header";
   return { key: "v", name, in: place, style: explode ? "form" : "simple", explode };

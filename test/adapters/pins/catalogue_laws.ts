@@ -6,7 +6,7 @@ import { assertEquals } from "@std/assert";
 import { cases } from "../../support/laws.ts";
 import { type ListedTool, mutated, randomFrom, reordered } from "./mutate.ts";
 
-/** 500 rounds on Bun, and a tenth, others, elsewhere. */
+/** The number of rounds: 500 on Bun, and a tenth of that, with another seed, on other runtimes. */
 const { numRuns: ROUNDS, seed: SEED } = cases(500);
 /** The number of tools that change together. */
 const BATCH = 40;
@@ -21,7 +21,7 @@ async function approvedPins(catalogue: readonly ListedTool[]) {
   return pins;
 }
 
-/** Each of many changes to a tool is held back, and no other tool is. */
+/** Checks that each of many changes is held back, and that no other tool is. */
 export async function holdsBackChanges(catalogue: readonly ListedTool[]): Promise<void> {
   const pins = await approvedPins(catalogue);
   const random = randomFrom(SEED);
@@ -48,7 +48,7 @@ export async function holdsBackChanges(catalogue: readonly ListedTool[]): Promis
   assertEquals(wrong, []);
 }
 
-/** None of many lists in another order is held back. */
+/** Checks that no list in another order is held back. */
 export async function letsOrdersIn(catalogue: readonly ListedTool[]): Promise<void> {
   const random = randomFrom(SEED + 1);
   const wrong: string[] = [];

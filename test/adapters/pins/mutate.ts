@@ -1,4 +1,4 @@
-/** Changes to the definitions of MCP tools that mean something, and changes that mean nothing. */
+/** Changes of MCP tools' definitions that have a meaning, and changes that do not. */
 
 export interface ListedTool {
   readonly name: string;
@@ -20,7 +20,7 @@ type Json = Record<string | number, unknown>;
 
 const isBranch = (value: unknown): value is Json => typeof value === "object" && value !== null;
 
-/** Every place in a value, as the object or list that holds it and its key there. */
+/** Returns all positions in a value: the containing object or list, and the key. */
 function placesIn(value: Json, holder: [Json, string][] = []): [Json, string][] {
   for (const [key, part] of Object.entries(value)) {
     holder.push([value, key]);
@@ -29,7 +29,7 @@ function placesIn(value: Json, holder: [Json, string][] = []): [Json, string][] 
   return holder;
 }
 
-/** The tool with one part of its definition changed, removed or added, and in words which. */
+/** Returns the tool with one part changed, removed or added, and a description of the change. */
 export function mutated(
   tool: ListedTool,
   random: () => number,
@@ -63,7 +63,7 @@ export function mutated(
 
 const SETS = ["required", "enum", "type", "anyOf", "oneOf", "allOf"];
 
-/** The value with its members in another order, and those lists of schemas that are sets. */
+/** Returns the value with its members, and the lists that are sets, in another order. */
 function reorderedPart(value: unknown, isMap: boolean, random: () => number): unknown {
   if (Array.isArray(value)) return value.map((item) => reorderedPart(item, false, random));
   if (!isBranch(value)) return value;
@@ -75,7 +75,7 @@ function reorderedPart(value: unknown, isMap: boolean, random: () => number): un
   return Object.fromEntries(shuffled(members, random));
 }
 
-/** The list of tools in another order, and so is everything in it whose order means nothing. */
+/** Returns the tools in another order, with every part reordered whose order has no meaning. */
 export function reordered(
   tools: readonly ListedTool[],
   random: () => number,

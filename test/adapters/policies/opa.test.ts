@@ -12,13 +12,13 @@ const registry = new ToolRegistry({
   ],
 });
 
-/** The input of the program. */
+/** The policy program's input. */
 interface Told {
   readonly user?: string;
   readonly tool: { readonly id: string; readonly riskLevel: number };
 }
 
-/** A loaded program whose rule gives `rule`; `undefined` is a rule that does not hold. */
+/** A loaded program whose rule returns the result of `rule`, or is undefined. */
 function program(rule: (told: Told) => unknown): OpaProgram {
   return {
     evaluate(told) {

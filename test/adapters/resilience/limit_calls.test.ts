@@ -53,7 +53,7 @@ describe("limitCalls()", () => {
     assert(isSuspended(waiting));
     const yes = { "plue:approval": { action: "accept" } } as const;
     assertEquals(outcome(await dispatcher.resume(waiting.ticket, yes, { sessionId: "s" })), "paid");
-    // A new call under the name of that one is another call.
+    // A new call with the same call id counts as another call.
     assertEquals(outcome(await pay()), "denied");
   });
 
@@ -85,7 +85,7 @@ describe("limitCalls()", () => {
     assertEquals([await of("ann", "1"), await of("bob", "1")], ["up", "up"]);
     for (let n = 0; n < 10_100; n++) await of("eve", `s${n}`);
     assertEquals([await of("ann", "1"), await of("bob", "1")], ["denied", "denied"]);
-    // Her own oldest counts are evicted, except for the limit without a session.
+    // Only Eve's oldest counts were evicted. Her limit across all sessions was not.
     assertEquals(await of("eve", "s0"), "denied");
     assertEquals(await of("ann", "2"), "up");
   });

@@ -39,7 +39,7 @@ describe("the layers of resilience in a ToolDispatcher", () => {
     const { call, runs } = answering([1, unavailable], { layers: inOrder() });
     assertEquals(outcome(await call({ a: 1 })), 1);
     for (let n = 0; n < 2; n++) assertEquals(outcome(await call({ a: 2 })), "unavailable");
-    // Each call has run the tool twice; now the circuit is open.
+    // Each call has run the tool twice. Now the circuit is open.
     assertEquals(runs(), 5);
     assertEquals([outcome(await call({ a: 2 })), runs()], ["unavailable", 5]);
     assertEquals([outcome(await call({ a: 1 })), runs()], [1, 5]);
@@ -70,7 +70,7 @@ describe("the layers of resilience in a ToolDispatcher", () => {
   });
 
   it("take part in the order of the list", async () => {
-    // The other way round each run of the tool is a failure.
+    // In the reverse order, each run of the tool counts as a failure.
     const { call, runs } = answering([unavailable], { layers: inOrder().toReversed() });
     assertEquals([outcome(await call()), runs()], ["unavailable", 2]);
     assertEquals([outcome(await call()), runs()], ["unavailable", 2]);

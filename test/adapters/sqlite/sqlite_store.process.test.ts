@@ -195,7 +195,7 @@ describe("sqliteCallStore()", () => {
     const other = new DatabaseSync(path);
     other.exec("begin immediate");
     const written = Array.from({ length: 100 }, (_, index) => store.create(`a.${index}`, value));
-    // If each of them blocked the loop at each try, the calls would reject before these turns end.
+    // If a waiting write blocked the event loop, the writes would time out before these turns end.
     for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setTimeout(resolve, 5));
     other.exec("commit");
     const revisions = await Promise.all(written);

@@ -163,12 +163,12 @@ describe("the configuration of a repository", () => {
       await cp(pristine, test.path, { recursive: true });
       await configure(keys);
     };
-    // With another worktree every command fails; that has a test of its own.
+    // With another worktree every command fails, so that key has a separate test.
     let keys = documentedKeys().filter((key) => key !== "core.worktree");
     for (const key of keys) await test.program(key);
 
-    // Git stops at a value of the wrong type, and the keys behind it would not be tried. A key that
-    // must be a number or a choice names no program.
+    // Git stops at the first value of a wrong type, so the keys after it would not be tested. A key
+    // that must be a number or a choice cannot name a program.
     await configure(keys);
     for (
       const command of ["rev-parse HEAD", "status", "log -1", "add -n .", "update-ref refs/x HEAD"]
@@ -195,11 +195,11 @@ describe("the configuration of a repository", () => {
       await set(keys);
       const codes = (await callAll(test.path)).map(({ code }) => code);
       assertEquals(await test.ran(), []);
-      // With a filter the commit fails; without one all tools succeed.
+      // If a filter is set, the commit fails; otherwise all tools succeed.
       if (!keys.some((key) => /^filter.*(clean|process)$/.test(key))) {
         assertEquals(new Set(codes), new Set(["ok"]));
       }
-      // The control: the same files, and plain git.
+      // As a control, plain git runs on the same files.
       await set(keys.filter((key) => NAMES_PROGRAM.test(key)));
       for (const args of COMMANDS) plainGit(test.path, ...args);
       // One program can hide another, so the next round omits the programs that ran.

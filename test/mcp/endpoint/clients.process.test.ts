@@ -57,7 +57,7 @@ function newClient(
     await client.connect(new StreamableHTTPClientTransport(url, asCaller(token, headers)));
     return {
       version: client.getNegotiatedProtocolVersion(),
-      // A cursor of its own keeps the client from putting the pages together.
+      // Without a cursor, listTools() would request all pages and combine them.
       tools: (cursor) =>
         cursor === undefined
           ? client.request({ method: "tools/list", params: {} }) as Promise<Page>
@@ -106,7 +106,7 @@ for (const runtime of RUNTIME_NAMES) {
 
     const watch = async (): Promise<Watch> =>
       await (await fetch(new URL("/watch", server.url))).json();
-    /** Asks until it holds; the test's own time limit ends an unsuccessful wait. */
+    /** Polls until the condition holds. The test's own time limit ends an unsuccessful wait. */
     async function until(holds: (watch: Watch) => boolean): Promise<Watch> {
       for (;;) {
         const now = await watch();
@@ -322,7 +322,7 @@ for (const runtime of RUNTIME_NAMES) {
   });
 }
 
-/** Nothing runs, is followed or waited for. */
+/** True if nothing runs, and there are no subscribers and no timers. */
 function isIdle({ inFlight, following, timers }: Watch): boolean {
   return inFlight + following + timers === 0;
 }

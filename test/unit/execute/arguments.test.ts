@@ -49,7 +49,7 @@ describe("the arguments of a call", () => {
         const result = await single(tool).call(args);
         assertEquals(outcome(result), "invalid_arguments");
         assertStringIncludes(messageOf(result), why);
-        // The text is not repeated.
+        // The message does not repeat the text of the arguments.
         assert(messageOf(result).length < 400);
       }
     });

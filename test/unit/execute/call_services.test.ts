@@ -8,7 +8,7 @@ interface Document {
   readonly title: string;
 }
 
-/** Answers the title of the document that it is handed. */
+/** Returns the title of the document in the services of the call. */
 const TITLE: FakeTool = {
   name: "title",
   execute: (_, { services }) => (services["app"] as Document | undefined)?.title ?? "none",

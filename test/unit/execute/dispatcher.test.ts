@@ -47,7 +47,7 @@ describe("new ToolDispatcher()", () => {
       [{ hooks: [{ before: 1 }] }, "a hook must be an object"],
       [{ validators: [1] }, "validators must be a list of functions"],
       [{ transactions: { begin() {}, commit() {} } }, "transactions must have a rollback function"],
-      // A limit that is ignored lets in more than was meant.
+      // If a misspelt limit were ignored, more calls would run than intended.
       [{ timeout: 5 }, '"/timeout" is not one of its fields: did you mean "timeoutMs"?'],
       [{ aprove: () => true }, '"/aprove" is not one of its fields: did you mean "approve"?'],
       [{ colour: 1 }, '"/colour" is not one of its fields: '],

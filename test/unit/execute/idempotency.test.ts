@@ -93,7 +93,7 @@ describe("an idempotency key", () => {
       {},
       { tenant: "a" },
       { tenant: "b" },
-      // Not JSON: the members count that are.
+      // `db` is not JSON, so only the other members are compared.
       { db },
       { tenant: "a", db },
       { tenant: "b", db },
@@ -220,7 +220,7 @@ describe("an idempotency key", () => {
 
   it("keeps a bounded number of bytes", async () => {
     const { call, runs } = counting(() => "x".repeat(100), { idempotency: { maxBytes: 1_300 } });
-    // A string counts with its upper bound, six bytes to the letter: two results fit.
+    // A string counts with its upper bound of six bytes per character, so two results fit.
     for (const idempotencyKey of ["a", "b", "c"]) await call({ idempotencyKey });
     await call(key("c"));
     await call(key("b"));
@@ -260,7 +260,7 @@ describe("an idempotency key", () => {
     for (const key of ["1", "2", "3", "4"]) await use("bob", key);
     for (const key of ["1", "2", "3"]) await use("ann", key);
     assertEquals(runs(), 7);
-    // Each has two: Bob's newest, and Ann's.
+    // Each principal has two: Bob's newest ones, and Ann's.
     for (const key of ["3", "4"]) await use("bob", key);
     for (const key of ["2", "3"]) await use("ann", key);
     assertEquals(runs(), 7);

@@ -25,7 +25,7 @@ describe("ConcurrencyLimiter", () => {
     const first = follow(waits(limiter.acquire("b")), "first", order);
     const second = follow(waits(limiter.acquire("a")), "second", order);
     limiter.release("a");
-    // The slot is the first call's already, although its promise has not resolved.
+    // The slot already belongs to the first call, although its promise has not resolved.
     const third = follow(waits(limiter.acquire("c")), "third", order);
     await first;
     limiter.release("b");
@@ -57,13 +57,13 @@ describe("ConcurrencyLimiter", () => {
     const first = waits(limiter.acquire("a", "ann"));
     assertEquals(await last?.granted, false);
     waits(limiter.acquire("a", "ann"));
-    // Both have two of the four now.
+    // Both principals have two of the four slots now.
     assertEquals([limiter.acquire("a", "ann"), limiter.acquire("a", "bob"), limiter.queued], [
       false,
       false,
       4,
     ]);
-    // It never had a slot, so there is nothing to release.
+    // The call never had a slot, so there is nothing to release.
     last?.cancel();
     assertEquals(limiter.acquire("a", "ann"), false);
     limiter.release("a");

@@ -34,7 +34,7 @@ function fixture(tools: readonly FakeTool[], options: ToolDispatcherOptions = {}
   return plainFixture(tools, { tickets: newTickets(), ...options });
 }
 
-/** The same, of one tool. */
+/** Like `fixture`, with one tool. */
 function single(
   tool: Parameters<typeof plainSingle>[0],
   options: ToolDispatcherOptions = {},
@@ -245,7 +245,7 @@ describe("context.ask()", () => {
     assertEquals(waiting.questions.length, 64);
     const answers: Answers = Object.fromEntries(keysOf(waiting).map((key) => [key, accept()]));
     assertEquals(outcome(await dispatcher.resume(waiting.ticket, answers)), 64);
-    // Nobody answers 64 questions for a call that cannot use them.
+    // The call fails before anybody has to answer its questions.
     const result = await call("ask-65");
     assertEquals(outcome(result), "threw");
     assertStringIncludes(messageOf(result), "a call has at most 64 questions and steps");
@@ -451,7 +451,7 @@ describe("context.ask()", () => {
       .questions;
     assertMatch(question?.message ?? "", /^Delete a\.txt!+$/);
     assertEquals(question?.message.length, 2_000);
-    // A person would agree to a part of it.
+    // A truncated question would get an answer to a part of it.
     const long = await asking(`${"\u200b".repeat(9_000)}${"!".repeat(2_001)}`);
     assertStringIncludes(messageOf(long), '"/message" must have at most 2000 characters');
   });

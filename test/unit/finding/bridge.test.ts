@@ -74,7 +74,7 @@ function failureOf(result: ToolResult): readonly unknown[] {
   return result.ok ? ["ok"] : [result.error.code, result.error.message];
 }
 
-/** A call of a tool through the bridge. */
+/** Returns a call of a tool through the bridge. */
 function through(name: string, args?: unknown) {
   return { name: "call_tool", arguments: { name, arguments: args } };
 }
@@ -144,7 +144,7 @@ describe("createToolBridge()", () => {
 describe("a bridge to a toolset of another copy of plue", () => {
   it("finds, describes and calls", async () => {
     const toolset = new ToolRegistry({ tools: TOOLS }).select({ role: null });
-    // The same members, and not one of this copy's.
+    // A toolset with the same members, which this copy of plue has not created.
     const foreign = new Proxy({}, {
       get: (_, field) => {
         const value: unknown = Reflect.get(toolset, field, toolset);
@@ -227,7 +227,7 @@ describe("search_tools", () => {
     assertEquals(contentOf(await call("search_tools", { query: "file:erase" })), {
       tools: ["file:erase(): Erases a file."],
     });
-    // An index of all tools may answer what this caller does not see.
+    // The index contains all tools, so it may return tools that this caller must not see.
     assertEquals(contentOf(await call("search_tools", { query: "send_mail" })), {
       tools: [],
       message: "No tool fits the query: try other words",
@@ -471,7 +471,7 @@ describe("a call through the bridge", () => {
       "overloaded",
       'Cannot call "hold": too many calls are running and waiting; try again later',
     ]);
-    // The bridge's own tools are other tools.
+    // The limit of `hold` does not apply to the bridge's own tools.
     const describe = { name: "describe_tools", arguments: { names: ["hold"] } };
     assertEquals((await dispatcher.dispatch(describe)).ok, true);
     release();

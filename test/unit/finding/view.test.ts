@@ -136,7 +136,7 @@ describe("viewOf()", () => {
     for (const args of [{}, { which: "1", text: "x" }, { text: "x" }]) {
       const result = await call(view, args);
       assertEquals(!result.ok && result.error.code, "invalid_arguments");
-      // Neither the bound value nor its argument is the caller's to know.
+      // The caller must see neither the bound value nor the name of its argument.
       assert(!/s3cret|key\b(?!word)/.test(JSON.stringify(result)), JSON.stringify(result));
     }
   });
@@ -382,7 +382,7 @@ describe("what is valid for a view", () => {
         }),
         runs,
       );
-      // A law over values of which none fits would say nothing.
+      // The law would prove nothing if too few values fitted.
       const tried = 2 * runs.numRuns * part;
       assert(fitting > tried / 20, `only ${fitting} of ${tried} values fit`);
       assert(linked > tried / 200, `only ${linked} of them fit a view with references to its root`);

@@ -34,7 +34,7 @@ const shout = defineTarget({
   names: { ...chat.names, case: "upper" },
 });
 
-/** OpenAI's rules, in shapes of its own. */
+/** A target with OpenAI's rules and a shape of its own. */
 const reshaped = defineTarget({
   ...rules,
   id: "reshaped",

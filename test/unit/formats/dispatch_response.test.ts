@@ -231,7 +231,7 @@ describe("resumeTurn()", () => {
           { dispatcher: asking(storedTickets(store)).dispatcher, names },
         );
         assertEquals(suspended, []);
-        // A target without ids has others in each response.
+        // A target whose calls have no ids gets new ids in each response.
         const text = (list: readonly unknown[], known: readonly string[]): string =>
           known.reduce((said, id) => said.replaceAll(id, "id"), JSON.stringify(list));
         assertEquals(

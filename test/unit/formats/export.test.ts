@@ -88,7 +88,7 @@ describe("exportTools()", () => {
       overwrite(first.tools);
       assertNotEquals(JSON.stringify(first.tools), before);
       assertEquals(JSON.stringify(exportTools(list, id).tools), before);
-      // The schema is cached by tool, so another list has it too.
+      // The schema is cached by tool; the cached one must not be overwritten either.
       assertEquals(JSON.stringify(exportTools([withUnit], id).tools), before);
     }
   });

@@ -32,7 +32,7 @@ const toolOf = (parameters: JsonSchemaObject): Tool =>
 
 const aTool = aToolSchema().map(toolOf);
 
-/** Tools of closed objects: strict modes close all others, which narrows what can be sent. */
+/** Tools with closed objects, because strict modes narrow what open objects accept. */
 const aClosedTool = aTool.map(({ parameters }) =>
   toolOf(runPass({ leave: closeObjects })(parameters).schema as JsonSchemaObject)
 );

@@ -19,7 +19,7 @@ import calls from "./cases/calls.json" with { type: "json" };
 import exports from "./cases/exports.json" with { type: "json" };
 import results from "./cases/results.json" with { type: "json" };
 
-/** One use of a function, with all that it gives. */
+/** One call of a function, and its whole outcome. */
 interface Step {
   readonly does: "export" | "decode" | "encode";
   readonly target: TargetName;
@@ -29,13 +29,13 @@ interface Step {
   readonly response?: unknown;
   readonly call?: Parameters<typeof encodeResult>[1];
   readonly result?: ToolResult;
-  /** As JSON, without empty lists. Each report is one line. */
+  /** The returned value as JSON, without empty lists. Each loss or warning is one line. */
   readonly gives?: unknown;
   /** The message of the error. */
   readonly throws?: string;
 }
 
-/** A case: one step, or several with what all of them have. */
+/** A case: one step, or several steps with common fields. */
 interface Case extends Partial<Step> {
   readonly title: string;
   readonly steps?: readonly Partial<Step>[];

@@ -33,7 +33,7 @@ const BYTES = Uint8Array.from(atob(GIF), (character) => character.charCodeAt(0))
 
 const ROWS = PROVIDERS.flatMap(({ blocks }) => blocks);
 
-/** The targets with a place that no model reads: `artifact` and `_meta`. */
+/** The targets that have a field which no model reads: `artifact` and `_meta`. */
 const APART: ReadonlySet<string> = new Set([
   "langchain",
   "mcp@2025-06-18",
@@ -118,7 +118,7 @@ describe("results of blocks", () => {
     const toolset = buildToolset([draw({ dots: 1 })]);
     const { names } = exportTools(toolset, "openai.responses");
     const typed = { ...CALL, name: "draw" };
-    // Responses was sent the schema, so the value comes first, as JSON.
+    // Responses has received the schema of the result, so the value comes first, as JSON.
     const answer = encodeResult("openai.responses", typed, right, names);
     assertEquals("output" in answer && answer.output, [
       { type: "input_text", text: '{"dots":1}' },

@@ -93,7 +93,7 @@ describe("accumulateCalls()", () => {
       if (first < Infinity) assertEquals(seen(out), expected);
     });
 
-    // LangChain's streams may end without a word: there, a call without arguments is whole.
+    // LangChain's streams may end without a final event: a call without arguments is then complete.
     if (target === "langchain") continue;
     it(`never gives out a half of a call of ${target}, wherever the stream breaks off`, () => {
       const names = namesFor(target);

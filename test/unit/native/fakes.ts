@@ -133,7 +133,7 @@ export function readReplies(bytes: Uint8Array): Reply[] {
   return replies;
 }
 
-/** Lets everything run that need not wait for the outside. */
+/** Waits until all pending promise reactions have run. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < 50; turn++) await null;
 }

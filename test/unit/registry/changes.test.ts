@@ -121,7 +121,7 @@ describe("ToolRegistry.subscribe()", () => {
       if (change.tool.id === "a") {
         registry.registerTool(fakeTool("b"));
         registry.unregisterTool("b");
-        // The change has already happened; who hears of it waits for its turn.
+        // The registry has changed already; the listeners are notified later, in order.
         assertEquals(registry.ids, ["a"]);
       }
     });

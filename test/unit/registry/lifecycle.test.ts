@@ -9,7 +9,7 @@ import { listSource } from "../../../src/select/mod.ts";
 import { deferred, FakeClock } from "../../support/waiting.ts";
 import { fakeRegistry, fakeTool } from "./fakes.ts";
 
-/** Lets everything run that need not wait for the outside. */
+/** Waits until all pending promise reactions have run. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await null;
 }
@@ -114,7 +114,7 @@ describe("ToolRegistry.acquire()", () => {
     assertEquals([disposed, clock.timers.size], [["first"], 0]);
   });
 
-  /** A registry that has given up the init of its tool. */
+  /** A registry that has stopped waiting for the init of its tool. */
   async function lateInit(dispose: () => Promise<void>) {
     const clock = new FakeClock();
     const { promise, ...init } = deferred();
@@ -370,7 +370,7 @@ describe("ToolRegistry.dispose()", () => {
         }),
       ],
     });
-    // An update keeps the place.
+    // An updated tool keeps its position in the order.
     registry.updateTool(fakeTool("b", { dispose: () => void log.push("new b") }));
     await settle();
     const ended = registry.dispose();

@@ -60,7 +60,7 @@ describe("ToolRegistry.refresh()", () => {
     assertEquals(registry.getAvailableTools().length, 2);
     listen();
     on.add("a");
-    // Somebody was shown a list without it.
+    // A caller has received a list without the tool, so its return is reported.
     registry.refresh();
     assertEquals(told, ["a available"]);
   });

@@ -181,7 +181,7 @@ describe("ToolRegistry.select()", () => {
       assertEquals(registry.select(selection).ids, ["a", "b"]);
       state.revision++;
       assertEquals([registry.select(selection).ids, all.has("a")], [["b"], false]);
-      // Another revision with the same results: they hold from then on.
+      // Another revision has the same results, so the toolset is reused from then on.
       const fewer = registry.select(selection);
       state.revision++;
       assertStrictEquals(registry.select(selection), fewer);

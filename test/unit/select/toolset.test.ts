@@ -138,7 +138,7 @@ describe("Toolset", () => {
     assertEquals(ids(), "b,c");
     assert(Object.isFrozen(withoutA));
     assertStrictEquals(toolset.available(), withoutA);
-    // One leaves as another comes: as many as before, and not the same.
+    // One tool leaves and another comes, so the number stays the same, but not the tools.
     answers.set("a", true).set("b", false);
     assertEquals(ids(), "a,c");
     answers.set("b", true);

@@ -159,12 +159,12 @@ describe("callTasks().start()", () => {
     await start("hang");
     await start("hang");
     assertEquals(await code("hang"), "overloaded");
-    // Each principal has its own.
+    // Each principal has a separate limit.
     await start("hang", { principal: "bob" });
   });
 
   it("counts tasks that start together against the limit of their caller", async () => {
-    // A store over a network writes when all of them have begun.
+    // A network store completes its writes only after all of them have begun.
     const written = deferred();
     const memory = memoryCallStore();
     const store: CallStore = {
@@ -178,7 +178,7 @@ describe("callTasks().start()", () => {
     const starting = Promise.all(
       Array.from({ length: 20 }, () => tasks.start(dispatcher, { name: "hang" }, ANN)),
     );
-    // The digests of their principals exist by then.
+    // By then, the digests of the principals exist.
     for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setTimeout(resolve));
     written.resolve();
     const started = await starting;
@@ -348,7 +348,7 @@ describe("a task", () => {
     // An answered question is not repeated.
     const again = await tasks.answer(dispatcher, id, { a: { action: "decline" } }, ANN);
     assertEquals([codeOf(again), ran], ["invalid_arguments", 1]);
-    // Another process has the answer too.
+    // The answer is stored, so another process has it too.
     const other = callTasks({ store, clock });
     await other.answer(dispatcher, id, { b: YES }, ANN);
     let last: TaskState | undefined;

@@ -80,7 +80,7 @@ describeLayer("host context", () => ({
 
 // Idempotency
 
-/** Idempotent, since the key of another tool that may still run is not free for the next call. */
+/** Idempotent: otherwise the key of a tool that may still run would not be free again. */
 const WITH_KEY = { context: { idempotencyKey: "k" }, tool: { idempotent: true } } as const;
 
 describeLayer("idempotency", (clock) => ({ layers: idempotency({}, clock), ...WITH_KEY }));

@@ -46,7 +46,7 @@ describe("a call", () => {
         void next(call);
         return ToolResult.ok("early");
       }, "call"),
-      // Not with call.wait(), which the end of the call would cut short.
+      // Does not use call.wait(), because the end of the call would shorten it.
       around(async (call, next) => {
         await gate.promise;
         const result = await next(call);

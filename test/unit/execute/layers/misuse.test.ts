@@ -151,7 +151,7 @@ describe("a call", () => {
   it("does not end the process with a check that rejects after the abort", async () => {
     const abort = new AbortController();
     const { call } = core([], {
-      // Reading the signal makes the deadline listen to the caller.
+      // Reading the signal makes the deadline subscribe to the caller's signal.
       validate: (_params: unknown, { signal }: { readonly signal: AbortSignal }) => {
         abort.abort();
         return Promise.reject(new Error(`the rule fails, ${signal.aborted}`));
