@@ -1,6 +1,6 @@
 /**
- * The core of plue: define, select, register, dispatch, and the layers of calls. Nothing is wired in,
- * and no package is imported: the registry gets its schema engine, the dispatcher its layers
+ * The core of plue: define, select, register, dispatch, and the layers of calls. It has no
+ * defaults, and imports no package: the registry gets its schema engine, the dispatcher its layers
  * (`@plue/tools/layers`). `@plue/tools` is this with everything.
  *
  * @module

@@ -9,7 +9,7 @@
  * github:delete: "github:delete" is removed by policy: policy withoutScopes denies it: it needs the scope repo:admin
  * allow(undefined): false
  * exported: github__list, github__read
- * warnings: "github:list" at "/title": there is no place for "title"
+ * warnings: "github:list" at "/title": the target has no field for "title"
  * errors: 0
  * ```
  */

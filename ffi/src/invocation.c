@@ -593,7 +593,7 @@ bool plue_invocation_cancel(uint64_t generation, const struct plue_frame_view *v
 void plue_invocations_abort(uint64_t generation) {
     for (struct plue_invocation *at = running; at != NULL; at = at->next) {
         if (at->generation == generation) {
-            abort_invocation(at, "The runtime is gone");
+            abort_invocation(at, "The runtime has ended");
         }
     }
 }

@@ -206,7 +206,7 @@ static struct plue_outcome too_late(const struct plue_call *call, bool has_begun
     }
     if (plue_abort_is_aborted(call->signal)) {
         return plue_outcome_failure("aborted", "The call was aborted; its tool did not stop within "
-                                               "the grace period and goes on");
+                                               "the grace period and still runs");
     }
     return plue_outcome_failure_of("timeout", "The call took longer than %u ms (call_timeout_ms)",
                                    (unsigned)call->timeout_ms);

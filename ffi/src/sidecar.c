@@ -186,7 +186,7 @@ static void update_deadline(struct plue_sidecar *sidecar, struct deadline *deadl
     deadline->is_closing = sidecar->exit_deadline_ms != 0;
     if (deadline->is_closing) {
         deadline->at_ms = sidecar->exit_deadline_ms;
-        snprintf(deadline->why, sizeof deadline->why, "The tool process did not end when asked to");
+        snprintf(deadline->why, sizeof deadline->why, "The tool process did not end on request");
     } else if (sidecar->peer.state == PLUE_PEER_REFUSED) {
         if (deadline->exit_ms == 0) {
             deadline->exit_ms = plue_now_ms() + plue_settings.abort_grace_ms;
@@ -201,7 +201,7 @@ static void update_deadline(struct plue_sidecar *sidecar, struct deadline *deadl
     } else if (sidecar->peer.pong_due_ms != 0) {
         deadline->at_ms = sidecar->peer.pong_due_ms;
         snprintf(deadline->why, sizeof deadline->why,
-                 "The tool process gave no sign of life for %u ms", timeout);
+                 "The tool process did not respond for %u ms", timeout);
     }
     plue_unlock();
 }

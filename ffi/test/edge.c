@@ -465,10 +465,10 @@ static uint32_t start_impatiently(const char *manner, uint32_t call_timeout_ms) 
     return timeout_ms;
 }
 
-/* The sidecar is killed, because it gives no sign of life, and another one is started. */
+/* The sidecar is killed, because it does not respond, and another one is started. */
 static void expect_to_be_given_up(const char *tool, uint32_t timeout_ms, pid_t process) {
     char part[64];
-    snprintf(part, sizeof part, "no sign of life for %u ms", (unsigned)timeout_ms);
+    snprintf(part, sizeof part, "did not respond for %u ms", (unsigned)timeout_ms);
     expect_failure(tool, "{}", "runtime_crashed", part);
     CHECK(!is_alive(process), "it lives");
     pid_t other = ask_for_process();

@@ -80,10 +80,10 @@ export async function readArguments(
     const [, name, value] = /^--([^=]+)(=.*)?$/s.exec(word) ?? [];
     if (word === "--") break;
     if (name === undefined) continue;
-    // `--json` is the arguments as a whole.
+    // `--json` has the arguments as a whole.
     const flag = !isOwnJson && name === "json" ? undefined : findFlag(tool, root, name);
     found.set(name, flag);
-    // With "=", a switch has a value, too: `--flag=false`.
+    // A switch can have a value after "=": `--flag=false`.
     const isSwitch = flag?.argument.isSwitch === true && value === undefined &&
       options[name]?.type !== "string";
     options[name] = { type: isSwitch ? "boolean" : "string", multiple: true };
@@ -265,7 +265,7 @@ export class Argument {
   /** Finds the position of a flag by its name: exactly, or in another case. */
   find(word: string): Found | undefined {
     const names = [...this.properties.keys()];
-    // A property may have a dot in its name.
+    // The name of a property may contain a dot.
     const [name = undefined] = [
       ...names.filter((one) => one === word),
       ...names.filter((one) => word.startsWith(`${one}.`)).sort((a, b) => b.length - a.length),
@@ -334,7 +334,7 @@ export class Argument {
       if (shape.kind !== "object") return [];
       const { properties, rest = [] } = shape;
       const own = properties.get(name);
-      // A form offers any name here, but a mistyped flag must be reported.
+      // The form allows any name here, but a mistyped flag must be reported.
       return own !== undefined ? [own] : rest.length > 0 ? [rest] : [];
     });
   }
@@ -357,7 +357,7 @@ const TYPES: { readonly [Kind in Shape["kind"]]?: readonly string[] } = {
   variants: [],
 };
 
-/** A name without its case and its separators: `maxResults` is `--max-results`. */
+/** Returns a name without its case and separators, so that `--max-results` is `maxResults`. */
 function plain(name: string): string {
   return name.toLowerCase().replaceAll(/[-_]/g, "");
 }

@@ -42,7 +42,7 @@ function answerOnTerminal(
   return async (question, call) => {
     if (isApproved && question.kind === "approval") return { action: "accept" };
     if (!terminal.canAsk) return undefined;
-    // One prompt at a time, because each typed key goes to all open prompts.
+    // The prompts run one at a time, because each typed key goes to all open prompts.
     const answer = last.then(async () => {
       if (call.signal.aborted) return undefined;
       before();
@@ -50,7 +50,7 @@ function answerOnTerminal(
         return await ask(question, call, terminal);
       } catch (error) {
         if (error !== LEFT) throw error;
-        // In a prompt, Ctrl-C is a key and no signal.
+        // In a prompt, Ctrl-C is a key and does not raise a signal.
         terminal.io.interrupt();
         return { action: "cancel" } as const;
       }
@@ -133,7 +133,7 @@ async function enter(
   const typed = await taken(text({
     ...prompt,
     message,
-    // Otherwise the person would send text that the terminal cannot show.
+    // A text that the terminal cannot show must not be sent unseen.
     ...(cleanText(offered, MAX_TEXT) === offered ? { initialValue: offered } : {}),
     validate: (word) => isRequired && !word ? "It is required" : undefined,
   }));
@@ -203,7 +203,7 @@ function printFailure(
   terminal: Terminal,
 ): void {
   const { io: { stderr } } = terminal;
-  // The message repeats the issues. Here each has a line of its own, with its flag.
+  // The message repeats the issues. Here each issue is on a line with its flag.
   const [head = ""] = message.split(`: ${issues[0]?.message}`);
   terminal.note(`${terminal.paint("red", code, stderr)}: ${cleanText(head, 10_000)}`);
   for (const { path, message: wrong } of issues) {

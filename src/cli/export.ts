@@ -119,7 +119,7 @@ export async function importFrom(
     const flag = flags.force === true ? "w" : "wx";
     await writeFile(flags.out, text, { flag }).catch((cause: NodeJS.ErrnoException) => {
       const why = cause.code === "EEXIST"
-        ? "it is there already; --force writes over it"
+        ? "it exists already; --force overwrites it"
         : describeThrown(cause);
       throw usageError(`Cannot write "${flags.out}": ${why}`, { cause });
     });
@@ -152,9 +152,9 @@ function definitionsText(
   }));
   const json = JSON.stringify(definitions, null, 2);
   if (file.endsWith(".json")) return `${json}\n`;
-  // In an object literal, this key alone would set the prototype.
+  // In an object literal, the key `__proto__` would set the prototype.
   const literal = json.replaceAll(/^( *)"__proto__":/gm, '$1["__proto__"]:');
-  // A comment must not be closed.
+  // A name must not close the comment.
   const name = cleanText(sources.join(", "), 200).replaceAll("*/", "* /");
   const type = /\.[cm]?ts$/.test(file);
   return [

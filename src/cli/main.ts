@@ -32,7 +32,7 @@ function withWidth(stream: Output): Output {
  */
 function results(target: Output): Output {
   const fail = ({ code, message }: NodeJS.ErrnoException): void => {
-    // The reader needs no more output: `plue list | head -1`.
+    // The reader has enough output, such as `head` in `plue list | head -1`.
     if (code === "EPIPE") process.exit(0);
     const why = message.replace(/^E[A-Z]+: /, "").replace(/, write$| \(os error \d+\)$/, "");
     stderr.write(`Cannot write the result: ${why.toLowerCase()}\n`, () => process.exit(1));
@@ -61,14 +61,14 @@ function interrupt(): void {
 }
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, interrupt);
-// Without standard error, there is no place for a message.
+// Without standard error, errors of the process cannot be reported.
 stderr.on("error", () => {});
 
 const { signal } = interrupted;
 const code = await runCommand(process.argv.slice(2), {
   ...{ env, stdin, stdout, stderr, signal, interrupt },
 });
-// A module may keep timers and connections open, and the output must still be written.
+// Exits explicitly, because a module may keep timers open, but first writes the output.
 await Promise.all(
   [stdout, stderr].map((stream) => new Promise<unknown>((resolve) => stream.write("", resolve))),
 );

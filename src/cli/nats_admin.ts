@@ -199,7 +199,7 @@ async function diagnose(
 async function diagnoseBuckets(manager: JetStreamManager): Promise<readonly Diagnosis[]> {
   const rows: Diagnosis[] = [];
   for (const name of [DIRECTORY, CALLS_BUCKET, RESULTS_BUCKET]) {
-    // The check of the workers reports that the user may not read it.
+    // If the user must not read it, the check of the workers reports that.
     const config = await configOf(manager, `KV_${name}`).catch(noop);
     if (config?.allow_rollup_hdrs !== true) continue;
     const why = "accepts rollup headers, with which one message deletes all others";
@@ -229,8 +229,8 @@ async function diagnoseWorkers(
   } catch (error) {
     if (!isMissing(error)) return [broken(part, problemOf(error, connection))];
     return [
-      missing(clock, "not compared: no worker has been there"),
-      missing(part, "none has been there"),
+      missing(clock, "not compared: there are no workers"),
+      missing(part, "there are none"),
     ];
   }
   if (secret === undefined) {

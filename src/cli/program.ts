@@ -92,16 +92,16 @@ ${exitCodesHelp()}`,
     "plue serve tools.ts https://api.example.com/openapi.json --port 9000 --max-risk high",
     "plue serve tools.ts --stdio",
     "plue serve tools.ts --nats nats://127.0.0.1:4222",
-  ))).option("-p, --port <port>", "where to listen, 0 for any free port (PORT, or 8787)")
+  ))).option("-p, --port <port>", "the port to listen on, 0 for any free one (PORT, or 8787)")
     .option("--host <host>", "the address to listen on (HOST, or 127.0.0.1)")
-    .option("--state <folder>", "keep calls that wait, tasks and idempotency keys in a folder")
+    .option("--state <folder>", "store suspended calls, tasks and idempotency keys in a folder")
     .option("--bridge", "show MCP clients three tools that find, describe and call the others")
     .option(
       "--nats <url>",
-      "offer the tools to others over NATS, or, without a source, serve theirs",
+      "offer the tools over NATS; without a source, serve the tools of workers",
     )
     .option("--stdio", "serve MCP on standard input and output, for desktop clients")
-    .option("--no-watch", "do not load the tools again when their files change")
+    .option("--no-watch", "do not reload the tools when their files change")
     .addHelpText(
       "after",
       `
@@ -130,17 +130,17 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
 
   withSelection(withSources(add(
     "explain <tool>",
-    "Say why a caller sees a tool, or does not",
+    "Explain why a caller sees a tool, or does not",
     async () => (await import("./show.ts")).explain,
     "plue explain terminal-execute --from tools.ts --max-risk low --no-terminal",
   )));
 
   withSelection(withSources(add(
     "search <words...>",
-    "Find the tools that serve a question, best first",
+    "Find the tools that fit a question, best first",
     async () => (await import("./show.ts")).search,
     'plue search --from tools.ts "read a file"',
-  ))).option("--limit <count>", "how many to show", wholeNumber);
+  ))).option("--limit <count>", "the number of tools to show", wholeNumber);
 
   withSelection(withSources(add(
     "call <tool> [arguments...]",
@@ -152,7 +152,7 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
     "plue call --from tools.ts search @arguments.json --query @question.txt",
     "plue call --from tools.ts search --help",
   ))).passThroughOptions().option("-y, --yes", "approve the call if its tool requires approval")
-    .option("--timeout <ms>", "how long the call may take, in milliseconds", wholeNumber);
+    .option("--timeout <ms>", "the time limit of the call, in milliseconds", wholeNumber);
 
   withSelection(withSources(add(
     "export [source...]",
@@ -162,13 +162,13 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
     "plue export tools.ts --to gemini --losses",
     "plue export openapi.yaml --to anthropic > tools.json",
   ))).requiredOption("-t, --to <target>", "the target, such as openai.strict, anthropic or gemini")
-    .option("--losses", "show what the target cannot express instead")
+    .option("--losses", "show instead what the target cannot express")
     .option(
       "--tool-choice <choice>",
       "print { tools, request }: auto, none, required or a tool's id",
     )
     .addOption(
-      new Option("--parallel <whether>", "the same: whether several calls may come at once")
+      new Option("--parallel <whether>", "print { tools, request }: allow parallel calls or not")
         .choices(["true", "false"]),
     );
 
@@ -183,20 +183,20 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
 
   withSelection(withSources(add(
     "check [source...]",
-    "Look for what models and providers trip over, and count tokens",
+    "Find problems for models and providers, and count tokens",
     async () => (await import("./export.ts")).check,
     "plue check tools.ts",
     "plue check tools.ts --to openai.strict --to gemini --strict",
   ))).addOption(repeated("-t, --to <target>", "a target to check, instead of the four defaults"))
-    .option("--strict", "let warnings fail, too");
+    .option("--strict", "fail on warnings, too");
 
   add(
     "doctor",
-    "Say what is installed, and try a call through each of it",
+    "Check the installed parts with a call through each",
     async () => (await import("./doctor.ts")).doctor,
     "plue doctor",
     "plue doctor --nats nats://127.0.0.1:4222",
-  ).option("--nats <url>", "say what can be reached over NATS, instead (PLUE_NATS)");
+  ).option("--nats <url>", "check NATS and the workers instead (PLUE_NATS)");
 
   add(
     "nats",
@@ -206,8 +206,8 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
     "plue nats keys",
   ).addArgument(new Argument("<action>", "what to do").choices(["init", "keys"]))
     .option("--nats <url>", "the servers (PLUE_NATS)")
-    .option("--replicas <count>", "how many servers of a cluster store each, 1 to 5", wholeNumber)
-    .option("--max-bytes <bytes>", "how many bytes the server reserves for each", wholeNumber);
+    .option("--replicas <count>", "the number of servers that store each, 1 to 5", wholeNumber)
+    .option("--max-bytes <bytes>", "the bytes that the server reserves for each", wholeNumber);
 
   // The doctor runs this on the other runtimes.
   program.command("probe [library]", { hidden: true })
@@ -218,7 +218,7 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
 
   add(
     "native",
-    "Say how to compile and link with libplue, or where it is",
+    "Print the flags to compile and link with libplue, or its path",
     async () => (await import("./doctor.ts")).native,
     "cc host.c -o host $(plue native --cflags --libs)",
     "plue native --libs --static",
@@ -258,9 +258,9 @@ function repeated(flags: string, description: string): Option {
 
 function withSources(command: Command): Command {
   return command
-    .addOption(repeated("-f, --from <source>", "where the tools are; PLUE_TOOLS if it is absent"))
+    .addOption(repeated("-f, --from <source>", "the source of the tools (PLUE_TOOLS)"))
     .addOption(repeated("--header <name: value>", "a header for the source, such as a token"))
-    .addOption(new Option("--base-url <url>", "where the API of an OpenAPI document is"));
+    .addOption(new Option("--base-url <url>", "the address of the API of an OpenAPI document"));
 }
 
 function withSelection(command: Command): Command {

@@ -128,7 +128,7 @@ export class Terminal {
   /**
    * Lays out rows in columns. On a terminal the last column is cut at its edge.
    *
-   * @param rows The cells: foreign text loses its controls and its line breaks.
+   * @param rows The cells. Control characters and line breaks of foreign text are removed.
    * @param styles The style of each text in a column, by the title of the column.
    */
   table(

@@ -61,7 +61,7 @@ export function parseArguments(
   let bytes: number | undefined;
   if (typeof given === "string") {
     bytes = given.length;
-    // A UTF-16 unit takes one to three bytes, so most texts need not be measured.
+    // A UTF-16 unit takes one to three bytes, so the bytes of most texts need not be counted.
     if (bytes > limit || (bytes * 3 > limit && utf8Length(given) > limit)) return tooLarge(call);
     try {
       value = JSON.parse(given) ?? {};
@@ -80,8 +80,8 @@ export function parseArguments(
       return undefined;
     }
   }
-  // A copy, so that the tool receives the validated arguments even if the caller changes its object
-  // later.
+  // Copies the value, so that the tool receives the validated arguments even if the caller changes
+  // its object later.
   const verdict = readJson(value, bytes === undefined ? limit : Infinity, bytes === undefined);
   if (verdict.kind === "large") return tooLarge(call);
   if (verdict.kind === "refused") return unparsed(call, `: ${describeRefusal(verdict)}`);

@@ -217,7 +217,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
       outcome = this.thrown(error);
     }
     if (!(outcome instanceof Promise)) return this.#finish(outcome);
-    // The innermost ring has the promise of the tool, and ends the call.
+    // If the tool is running, the innermost ring has its promise, and ends the call.
     return this.toolState === "running" ? outcome : outcome.then((result) => this.#finish(result));
   }
 
@@ -227,12 +227,12 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     let disarm: (() => void) | undefined;
     const interrupt = (): void => {
       const { closeTimeoutMs, clock, graceMs } = this.settings;
-      // Each layer may use its time to close; a layer that waits without `call.wait` has as long as
-      // a tool.
+      // The time has a part for each layer that closes. Layers that do not use `call.wait` have the
+      // tool's grace period.
       const ms = this.#isOver ? closeTimeoutMs * (this.#plan.layerCount + 2) : graceMs;
       disarm = clock.setTimeout(() => giveUp(), ms);
     };
-    // The outermost wait, for layers that wait without `call.wait`.
+    // The outermost wait, which ends layers that do not use `call.wait`.
     const wait: Wait = { isActive: true, hasEnded: false, outer: undefined, interrupt };
     this.#wait = wait;
     const end = (result: ToolResult): Outcome => {
@@ -301,7 +301,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
       this.runtime = runtime;
       return next(this);
     }
-    // A tool that becomes ready too late is released.
+    // A tool that becomes ready after the end of the call is released.
     runtime.then((late) => this.#isOver ? this.#release(late) : undefined, noop);
     return this.after("starting up", runtime, (ready) => {
       this.runtime = ready;
@@ -418,7 +418,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   #finish(result: ToolResult): Outcome {
     if (this.#isEnded) return result;
     if (this.#wait?.outer !== undefined) {
-      // A layer has returned before the rest of the call: inner layers release their resources.
+      // An outer layer has returned before the rest of the call: inner layers must release theirs.
       this.deadline.abort(new DOMException("The call has ended", "AbortError"));
     }
     const closed = this.close(result);
@@ -447,7 +447,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   }
 
   #observe(observers: readonly Observe[], result?: ToolResult, now?: number): void {
-    // No closure here: Node would create its scope for every call.
+    // Not a closure, because Node would create its scope for every call.
     for (let index = 0; index < observers.length; index++) {
       try {
         const answer: unknown = observers[index]?.(this, result as never, now as never);
@@ -563,7 +563,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
         this.toolState = "ended";
         if (this.#endWait(wait)) resolve(this.#endWith(value));
       }, (error) => {
-        // Before the check for an interruption, so that late errors of a tool are reported.
+        // Before the check for an interruption, so that a tool's late errors are reported.
         const failed = this.#threw(error);
         if (this.#endWait(wait)) resolve(this.#pass(failed));
       });
@@ -600,7 +600,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   }
 
   #endWait(wait: Wait, isInterrupted = false): boolean {
-    // Nothing has listened for this abort yet.
+    // The caller's signal may have aborted while no listener was set up.
     if (wait.isActive && this.interruptedBy === "aborted") this.deadline.checkCaller();
     if (!wait.isActive && !isInterrupted) return false;
     wait.isActive = false;
@@ -615,7 +615,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     if (!wait?.isActive) return;
     wait.isActive = false;
     wait.interrupt(() => {
-      // The wait around it is interrupted next, and then the layers close.
+      // Interrupts the next outer wait. When all waits have ended, the layers close.
       this.#endWait(wait, true);
       this.#interruptWait();
     });

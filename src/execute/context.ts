@@ -112,7 +112,7 @@ export function contextWith(layers: readonly Layer[]): typeof CallContext {
   const members = layers.flatMap(({ context }) => Object.entries(context ?? {}));
   if (members.length === 0) return CallContext;
   const Context = class extends CallContext {
-    // The constructor that JavaScript adds spreads its arguments, which takes Bun twice as long.
+    // The default constructor would spread its arguments, which takes Bun twice as long.
     constructor(call: Call) {
       super(call);
     }
@@ -175,7 +175,7 @@ export class CallView implements CallInfo {
     return this.#call.deadline.remainingMs;
   }
 
-  /** A frozen copy, so that a hook cannot change what was validated. */
+  /** A frozen copy, so that a hook cannot change the validated arguments. */
   get arguments(): unknown {
     // Arguments that a library's schema converted may not be JSON, and are then shown unchanged.
     return this.#shown ??= frozenCopy(this.#args) ?? this.#args;

@@ -70,8 +70,7 @@ export class Kernel implements CallShared {
   }
 
   nextCallId(): string {
-    // Not before the first call, because edge runtimes do not allow randomness while a module
-    // loads.
+    // Created with the first call, because edge runtimes forbid randomness while a module loads.
     this.#callIdPrefix ??= `call_${crypto.randomUUID().slice(0, 13)}`;
     return `${this.#callIdPrefix}-${(++this.#calls).toString(36)}`;
   }

@@ -151,7 +151,7 @@ export function rememberKeys(options: IdempotencyOptions, clock: Clock): ClaimSc
 
 /** Claims a key in the store, for all waiting calls of this process. */
 async function claimKept(claim: () => Promise<ClaimedKey>, settle: SettleKey): Promise<ClaimedKey> {
-  // Calls that waited for a failed claim retry it themselves.
+  // If the claim fails, calls that waited for it claim the key themselves.
   const again = ToolResult.error("aborted", "The key could not be claimed");
   const claimed = await claim().catch((error) => {
     void settle(again, false, 0);

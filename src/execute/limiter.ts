@@ -68,7 +68,7 @@ export class ConcurrencyLimiter {
 
   /** Returns `true` with a slot, a request if the call must wait, `false` if the queue is full. */
   acquire(key: string, principal?: string): boolean | SlotRequest {
-    // A call overtakes no other: while a call of this key waits, there is no free slot for it.
+    // If a call of this key waits, there is no free slot for the key, so no call overtakes another.
     if (this.#hasFreeSlot(key)) {
       this.#count(key, 1);
       return true;

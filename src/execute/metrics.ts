@@ -66,7 +66,7 @@ class ToolStats implements CallObserver {
   readonly counts = { calls: 0, failed: 0, suspended: 0, replayed: 0, aliased: 0 };
   inFlight = 0;
   abandoned = 0;
-  /** By the clock's `now`: a wall clock need not be read at each call. */
+  /** By the clock's `now`, so that the wall clock is not read for each call. */
   #lastEnd = 0;
   readonly #errors: Map<FailureCode, number> = new Map();
   readonly #durations = new Histogram();

@@ -44,8 +44,7 @@ export function compose(tool: Tool, host: ToolHost, kernel: CallShared): Plan {
       ? outcome.then((result) => call.close(result))
       : call.close(outcome);
   });
-  // A condition that is a function may read the arguments, so it is evaluated after they are
-  // parsed.
+  // If a condition is a function, it may read the arguments, so they must be parsed first.
   const isPlain = applied.every(({ when, meets, stage }) =>
     (when ?? meets) !== undefined && (typeof when !== "function" || stage === "call")
   );

@@ -178,7 +178,7 @@ export class QuestionSession {
   async #settleSteps(): Promise<void> {
     const { clock, graceMs } = this.#call.settings;
     await undefined;
-    // A step that asks a question itself never ends.
+    // The wait is limited, because a step that asks a question itself never ends.
     if (this.#taken.size > 0) await within(clock, graceMs, Promise.allSettled(this.#taken));
   }
 
@@ -252,12 +252,12 @@ export class QuestionSession {
     const call = this.#call;
     const { settings } = call;
     const { tickets } = this.#settings;
-    // A tool that returned without awaiting its question has asked nevertheless.
+    // A tool may have returned without awaiting its question, which counts all the same.
     const waits = call.deadline.reason instanceof Suspended ||
       (this.#waiting.size > 0 && result.ok);
     try {
       if (!waits || tickets === undefined) {
-        // A call that did not reach its tool, or its answers, may be resumed again.
+        // If the call reached neither its tool nor its answers, its ticket can be used again.
         const isUnused = !result.ok &&
           (call.toolState === "not started" || result.error.ran === "no") &&
           (result.error.retryable || this.#keys.size === 0);
@@ -354,7 +354,7 @@ export function readQuestion(
   if (schema !== undefined) admitSchema(engine, schema);
   const more = schema === undefined ? rest : { ...rest, schema: frozenCopy(schema) ?? true };
   if (message === undefined) fail(action, 'it has no "/message"');
-  // Rejected, not cut: a person could approve the missing part.
+  // The message is rejected and not truncated: a person could approve the missing part.
   if (message.length > 2_000) fail(action, '"/message" must have at most 2000 characters');
   if ((more.url !== undefined) !== (kind === "authorization")) {
     fail(action, 'a question for an authorization, and no other, has a "/url"');

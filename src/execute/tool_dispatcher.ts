@@ -152,7 +152,7 @@ class FullKernel extends Kernel {
   readonly #hosts: WeakMap<ToolSource, ToolHost> = new WeakMap();
 
   constructor(options: ToolDispatcherOptions, counted?: MetricsLayer) {
-    // Narrowing the options themselves would lose their type.
+    // The options are copied to another variable, because narrowing them would lose their type.
     const given: unknown = options;
     if (!isObject(given)) fail(MAKE, "its options must be an object");
     const { clock = systemClock, telemetry: port, tickets, repair: repairs = [] } = options;
@@ -201,7 +201,7 @@ class FullKernel extends Kernel {
         `${MAKE} for the toolset "${name}"`,
         "its tools came from a list: set the option engine",
       );
-      // All tools of the list, so that its toolsets share each tool's state.
+      // The host has all tools of the list, so that toolsets of the list share each tool's state.
       return new Registry({ engine, tools: source.tools });
     });
   }

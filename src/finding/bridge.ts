@@ -243,7 +243,7 @@ function targetIn(
     const read: unknown = isText ? JSON.parse(given) : given;
     if (!isObject(read)) return undefined;
     const { name, arguments: args, ...others } = read;
-    // Arguments outside of "arguments" must not be lost.
+    // Other fields next to "arguments" would be lost, so the call is invalid.
     return typeof name === "string" && Object.keys(others).length === 0
       ? { name, arguments: args }
       : undefined;
@@ -325,7 +325,7 @@ const DESCRIBE_TOOL: Tool = makeTool({
   },
   execute(params: unknown, context: ToolContext) {
     const toolset = behind(context);
-    // A tool may be requested by its id and by an alias.
+    // A set, because a tool may be requested both by its id and by an alias.
     const tools = new Set<Tool>();
     const missing: string[] = [];
     for (const name of new Set((params as { names: readonly string[] }).names)) {
@@ -360,7 +360,7 @@ const CALL_TOOL: Tool = makeTool({
 
 function behind(context: ToolContext): Toolset {
   return CallContext.callOf(context)?.toolset.bridge?.behind ??
-    fail("use a tool of a bridge", "the call must come to the bridge");
+    fail("use a tool of a bridge", "only a dispatcher of the bridge's toolset can run it");
 }
 
 function unknown(name: string, toolset: Toolset): string {

@@ -243,11 +243,11 @@ export function fitBudget<const Like extends TargetLike>(
   });
   const pins = candidates.filter((candidate) => candidate.pinned);
 
-  // The tokens of a whole export differ from the sum of its tools, so the whole is counted.
+  // An export's tokens differ from the sum over its tools, so each export is counted.
   for (let room = budget - tokensOfExport([]) + SLACK, kept = candidates;;) {
     let chosen = choose(kept, room);
     if (chosen.length === 0 || pins.some((pin) => !chosen.some((one) => one.candidate === pin))) {
-      // The sum of the tools may be larger than the whole.
+      // The sum over the tools may exceed the count of the whole export.
       chosen = leastChoice(budget, kept, pins, tokensOfExport);
     }
     const exported = send(chosen.map(({ form }) => form.tool));
@@ -261,8 +261,8 @@ export function fitBudget<const Like extends TargetLike>(
     } else if (tokens > budget) {
       const taken = chosen.reduce((sum, { form }) => sum + form.tokens, 0);
       const excess = tokens - budget;
-      // Shrinks by half of the excess: a smaller step may keep a better choice. By all of the
-      // excess if each step exports many tools.
+      // Reduces the space by half of the excess, because a smaller step may keep a better choice.
+      // With many tools, each step is slow, so it reduces the space by the whole excess.
       room = taken - Math.max(1, chosen.length < MANY ? excess >> 1 : excess);
     } else {
       const shown = new Set(chosen.map(({ candidate }) => candidate));
@@ -368,7 +368,7 @@ function formsOf(
       message = exported.rejected[0]?.message ?? message;
       continue;
     }
-    // With the comma before it.
+    // Counts the tool with the comma before it.
     const tokens = Math.max(1, tokensOf(`,${JSON.stringify(part.wire)}`, count));
     const least = forms.at(-1)?.tokens ?? Infinity;
     if (tokens < least) forms.push({ detail, tool: shown, tokens });
@@ -393,7 +393,7 @@ export function atDetail(tool: Tool, detail: ToolDetail): Tool {
     parameters: { type: "object" },
     returns: undefined,
     icons: [],
-    // A strict mode would make of any object one without properties.
+    // Strict mode is off, because it would turn "any object" into an object without properties.
     meta: { ...tool.meta, provider: { ...hintsOf(tool), strict: false } },
   });
 }

@@ -281,7 +281,7 @@ function linked(schema: JsonSchemaObject): JsonSchemaObject {
   const places = new Map<JsonSchema, string>();
   eachSchemaIn(schema, keywords, (child, keyword, key) => {
     const step = key === undefined ? [] : [String(key)];
-    // A copy would have the same names, and references to its old position.
+    // The child's new position, because a copy would have the same names and old references.
     if (isObject(child) && has(child, isPlaced)) {
       places.set(child, fragment([definitions, "tool", keyword, ...step]));
     }

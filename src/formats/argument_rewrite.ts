@@ -18,7 +18,7 @@ import { eachChild, eachNode, type Mark, type Trace } from "./transform/rewrite.
 export interface ArgumentRewrite {
   /** The exported schema. */
   readonly schema: JsonSchemaObject;
-  /** The changes by the parts of the schema, also for parts that only hold or refer to changed ones. */
+  /** The changes by part of the schema, including parts that contain or reference changed ones. */
   readonly marks: ReadonlyMap<unknown, Mark>;
   /** The targets of the references in the schema. */
   readonly targets: ReadonlyMap<unknown, JsonSchema | undefined>;

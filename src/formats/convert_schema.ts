@@ -195,7 +195,7 @@ export class SchemaConverter {
     const uncertain = this.#uncertainForms(forms, left);
     if (!Array.isArray(uncertain)) return uncertain;
     schema = this.#run(ENCODING, schema, left, context, schema);
-    // The legal keys apply whatever the rule for the form is.
+    // Property keys are renamed whether or not the target has a rule for this form.
     if (left.has("odd property key")) schema = properties.renameKeys(schema, context);
     if (schema !== start) schema = pruneDefinitions(trace, schema);
     const rewrite = trace.hasMarks ? rewriteOf(schema, trace) : undefined;

@@ -190,7 +190,7 @@ function exportExamples(
   return sent;
 }
 
-/** Providers reject the whole request for an example that does not fit. */
+/** Checks examples, because providers reject the whole request for an invalid one. */
 function checkerOf(schema: JsonSchemaObject): (value: unknown) => boolean {
   try {
     return checkWithoutEngine(schema);
@@ -258,7 +258,7 @@ function describeTool(tool: Tool, target: Target): ToolFields {
   let description = tool.description;
   const losses: Loss[] = [];
   const lose = (path: string, field: string): void => {
-    losses.push(fieldLoss(tool, path, field, `there is no place for "${field}"`));
+    losses.push(fieldLoss(tool, path, field, `the target has no field for "${field}"`));
   };
   for (const [feature, path] of usedFeatures(tool, hints)) {
     if (target.features.includes(feature)) {
@@ -269,7 +269,7 @@ function describeTool(tool: Tool, target: Target): ToolFields {
       const reason = typeof tool.deprecated === "string" ? `: ${tool.deprecated}` : ".";
       description = `${description.trimEnd()}\n\nDeprecated${reason}`;
       const moved = { action: "described", grade: "moved" } as const;
-      const message = `"${feature}" is said in the description`;
+      const message = `"${feature}" is stated in the description`;
       losses.push({ ...fieldLoss(tool, path, feature, message), ...moved });
     } else lose(path, feature);
   }

@@ -125,7 +125,7 @@ export async function dispatchCalls<Like extends TargetLike, Context = unknown>(
   const routed = calls.filter((call) => call.problem === undefined);
   const answered = routed.length === 0 ? [] : await dispatcher.dispatchAll(
     routed.map(({ name, arguments: args, callId }) => {
-      // A dispatcher may repair a text. Other arguments are decoded already.
+      // A text may be decoded after a repair. Other arguments are decoded already.
       const rewrite = typeof args === "string" ? names.encodingOf(name)?.input : undefined;
       const decode = rewrite && { decode: (read: unknown) => decodeArguments(read, rewrite) };
       return { name, arguments: args, callId, ...decode };
@@ -139,9 +139,9 @@ export async function dispatchCalls<Like extends TargetLike, Context = unknown>(
     const result = inOrder.next().value;
     const action = `Cannot call ${JSON.stringify(clip(wireName))}`;
     if (result === undefined) {
-      return ToolResult.error("threw", `${action}: the dispatcher did not answer`);
+      return ToolResult.error("threw", `${action}: the dispatcher returned no result`);
     }
-    // Answers are assigned by the ids of calls, so two waiting calls must not share one.
+    // Answers are assigned by call ids, so two suspended calls must not share an id.
     return isSuspended(result) && waiting.size === waiting.add(callId).size
       ? ToolResult.error(
         "unavailable",
@@ -239,7 +239,7 @@ function checkTurnAnswers(
     const action = `resume the call ${JSON.stringify(clip(callId))}`;
     const meant = resultsOf.get(callId) ?? fail(action, "the turn has no call with that id");
     if (!isObject(given)) fail(action, "its answers must be an object");
-    // Calls may share an id, of which one waits.
+    // Calls may share an id, but only one of them may be suspended.
     const [waiting, ...others] = meant.filter(isSuspended);
     if (others.length > 0) fail(action, "several suspended calls have that id");
     for (const [key, answer] of Object.entries(waiting === undefined ? {} : given)) {

@@ -145,7 +145,7 @@ function answerOf(
   const isContent = blocks === true && isObject(given) && Array.isArray(given["content"]);
   const content = isContent ? given as unknown as ToolContent : undefined;
   const hasValue = content === undefined || content.structuredContent !== undefined;
-  // `undefined` is not JSON: a tool that returns nothing answers `null`.
+  // A tool that returns nothing has the value `null`, because `undefined` is not JSON.
   const plain = (content === undefined ? given : content.structuredContent) ?? null;
   let json: string | undefined;
   let written: WrittenContent | undefined;
@@ -270,7 +270,7 @@ function writeContent(
 
 /** True for base64 that providers take: padded, and without line breaks. */
 function isBase64(data: string): boolean {
-  // V8 overflows its stack on a group of four that is repeated for megabytes.
+  // The pattern has no repeated group of four: on megabytes, it would overflow V8's stack.
   return data.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(data);
 }
 

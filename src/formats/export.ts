@@ -105,7 +105,7 @@ export function exportTools<Like extends TargetLike>(
       byKey.set(key, result);
     }
   }
-  // The types follow from the same record as the tools.
+  // The types fit, because they are derived from the same target record as the tools.
   return copyExport(result, found, options) as ExportResult<
     ToolsOf<Like>,
     TargetOf<Like>["id"],
@@ -135,7 +135,7 @@ function copyExport(kept: ExportResult, to: Target, options: ExportOptions): Exp
   };
 }
 
-/** Copies lists and objects, also what objects have under symbols; functions stay the same. */
+/** Copies lists and objects with their symbol properties. Functions are not copied. */
 function copyOf(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map(copyOf);
@@ -191,7 +191,7 @@ export interface ExportedWithWarnings<Tools> {
  * const exposure = new Exposure([ping], "mistral");
  * assert.equal(exposure.export()[0]?.function.name, "ping");
  * const { warnings, errors } = exposure.exportWithWarnings();
- * assert.deepEqual(warnings, ['"ping" at "/title": there is no place for "title"']);
+ * assert.deepEqual(warnings, ['"ping" at "/title": the target has no field for "title"']);
  * assert.deepEqual(errors, []);
  * ```
  */

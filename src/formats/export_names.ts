@@ -102,7 +102,7 @@ export function wireAliases(
   const key = ({ namespace, name }: WireAlias): string => JSON.stringify([namespace, name]);
   const times = new Map<string, number>();
   for (const wire of made) times.set(key(wire), (times.get(key(wire)) ?? 0) + 1);
-  // A name that two aliases would share could call the wrong tool.
+  // A name that two aliases would share is omitted, because it could call the wrong tool.
   return made.filter((wire) => times.get(key(wire)) === 1);
 }
 

@@ -281,11 +281,11 @@ class RequestLimits {
     return this.#amounts(tool).flatMap(([limit, adds]) => {
       const { name, value } = limit;
       if (name === "minRequired") {
-        const message = `it has ${adds} of at least ${value} ${LIMITS[name]}`;
+        const message = `the minimum is ${value} ${LIMITS[name]}, and it has ${adds}`;
         return adds < value ? [{ limit, message }] : [];
       }
       const total = (this.#used.get(name) ?? 0) + adds;
-      const message = `it would make ${total} of at most ${value} ${LIMITS[name]}`;
+      const message = `the limit is ${value} ${LIMITS[name]}, and there would be ${total}`;
       return total > value ? [{ limit, message }] : [];
     });
   }

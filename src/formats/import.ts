@@ -87,7 +87,7 @@ function readTools(
   const likely = found.map((one) => one.source).join(" and ") || "none of the sources";
   const isOpenApi = textIn(document, "openapi") ?? textIn(document, "swagger");
   const message = isOpenApi === undefined
-    ? `Cannot tell what the document is: it looks like ${likely}; name the source`
+    ? `Cannot detect the source of the document: it looks like ${likely}; name the source`
     : "Cannot import the OpenAPI document: use importOpenApi of @plue/tools/openapi";
   session.reject(undefined, "", "source", message);
   return Object.freeze({ ...session.finish(), source: undefined });

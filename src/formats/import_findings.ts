@@ -107,13 +107,13 @@ export function textFindings(
     const hidden = hiddenIn(text);
     if (hidden !== undefined) {
       const code = hidden.toString(16).toUpperCase().padStart(4, "0");
-      add("hidden-text", path, `A text holds a character that is not seen, U+${code}`);
+      add("hidden-text", path, `A text contains an invisible character, U+${code}`);
     }
     const words = plain(text);
     const found = INSTRUCTIONS.map((pattern) => pattern.exec(words)?.[0])
       .find((match) => match !== undefined);
     if (found !== undefined) {
-      add("instruction", path, `A text speaks to the model: "${clip(found, 80)}"`);
+      add("instruction", path, `A text addresses the model: "${clip(found, 80)}"`);
     }
   };
   const walk = (value: unknown, path: string): void => {

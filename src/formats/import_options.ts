@@ -245,7 +245,7 @@ export function decide(options: ImportOptions, question: RiskQuestion): HostDeci
   };
   const names = { roles: read(roles, "the roles"), scopes: read(scopes, "the scopes") };
   return {
-    // One level for all tools is not a decision about this one.
+    // A level for all tools is no decision about this one, so a higher suggestion applies.
     risk: isRiskLevel(risk) && findings.length > 0 && compareRisk(suggested, level) > 0
       ? suggested
       : level,

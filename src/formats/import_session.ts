@@ -271,7 +271,7 @@ export class ImportSession {
         const where = `in "${clip(sourceName)}"${at && ` at "${at}"`}`;
         this.warn(imported, path, rule, `${message}, ${where}`);
       }
-      // Outside of the `try`: a wrong risk is an error of the program, not of the document.
+      // Called outside of the `try`, because an invalid risk is an error of the program.
       const decisions = decide(this.#options, {
         id: toolId(name, namespace),
         sourceName,
@@ -285,7 +285,7 @@ export class ImportSession {
         continue;
       }
       try {
-        // Nothing imported is trusted, even if the registry's engine is not hardened.
+        // Imported tools are untrusted, so they are hardened even if the registry's engine is not.
         const tool = hardenTool(this.#make(imported, name, decisions));
         ids.set(imported, tool.id);
         tools.push(tool);
@@ -304,7 +304,7 @@ export class ImportSession {
       warnings[MAX_WARNINGS] = Object.freeze({
         path: "",
         rule: "maxWarnings",
-        message: `There is more to know: these are the first ${MAX_WARNINGS} warnings`,
+        message: `There are more warnings: these are the first ${MAX_WARNINGS} warnings`,
       });
     }
     return Object.freeze({

@@ -123,7 +123,7 @@ export function readTool(
   }
   const imported: ImportedTool = {
     ...{ sourceName, path, namespace, description: textIn(tool, "description"), hints: {} },
-    // Providers have no annotations, so the derived ones are not sent as theirs.
+    // Providers have no annotations; `null` keeps derived ones from being sent back.
     provider: { annotations: null },
   };
   const known = new Set<string>(["name", "description", ...hints, ...others]);
@@ -140,7 +140,7 @@ export function readTool(
   for (const field of hints) {
     const value = field === "allowed_callers" ? listIn(tool, field) : flagIn(tool, field);
     if (typeof value === "boolean" || value?.every((caller) => typeof caller === "string")) {
-      // The name of the field decides which of the two it is.
+      // The types fit, because the field's name determines the type of its value.
       imported.provider[HINT_FIELDS[field]] = value as never;
     }
   }

@@ -230,7 +230,7 @@ export class CallAccumulator {
 
   #rebuild({ id, name, text, start }: Slot, cutOff: boolean): WireCall {
     const [wire] = this.#format.read(this.#reader.rebuild({ id, name, text, start }));
-    // `read` reads the value of `rebuild`, so the default is only for the type.
+    // `read` always returns the call of `rebuild`, so the default is only for the type.
     return { ...wire ?? { id, name, input: text, raw: start }, cutOff };
   }
 
@@ -241,7 +241,7 @@ export class CallAccumulator {
     slot.call = slot.tooLong
       ? { ...call, name: undefined, problem: refused("invalid_arguments", wire, excess) }
       : call;
-    // The call has the text, which still counts against the bound.
+    // The text is freed, because the call contains it. Its length still counts for the limit.
     slot.text = "";
     return slot.call;
   }

@@ -196,7 +196,7 @@ export function callReader(places: ResponseShape): (response: unknown) => readon
       : readList(shape.list(message[name], `${at}/${name}`), `${at}/${name}`);
     const calls = list.filter((call) => call !== undefined);
     const others = places.others?.(message, at, shape) ?? [];
-    // No entry follows a call that was cut off.
+    // After a call that was cut off, the response has no further entries.
     const isLast = list.length === 0 || list.at(-1) !== undefined;
     return [...(isLast ? markCutOff(calls, reason) : calls), ...others];
   }

@@ -147,7 +147,7 @@ export class Registry implements ToolHost {
     }
     const entries: RegisteredTool[] = [];
     for (const candidate of candidates) entries.push(this.#admit(makeTool(candidate), "register"));
-    // Checked after the loop: the loop runs the caller's code, which may have registered a tool.
+    // Checked after the loop, because the loop runs the caller's code, which may register tools.
     const tools = entries.map(({ tool }) => tool);
     this.#checkNames(tools, "register");
     for (const entry of entries) this.#set(entry);

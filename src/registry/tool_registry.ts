@@ -206,7 +206,7 @@ export class ToolRegistry extends Registry {
     const tools = id === undefined
       ? this.tools
       : [this.getTool(id) ?? fail(`refresh tool "${id}"`, "it is not registered")];
-    // An availability function that refreshes would be called for ever.
+    // Returns, because an availability function that refreshes would otherwise be called for ever.
     if (this.#isRefreshing) return [];
     this.#isRefreshing = true;
     const followed = tools.filter((tool) => isFunction(tool.isAvailable));
@@ -218,7 +218,7 @@ export class ToolRegistry extends Registry {
   }
 
   override dispose(options?: DisposeOptions): Promise<void> {
-    // Dropping the index is quicker than removing each tool from it.
+    // Without the index: dropping it is faster than removing each tool from it.
     this.#index = undefined;
     return super.dispose(options);
   }
@@ -229,7 +229,7 @@ export class ToolRegistry extends Registry {
     const index = this.#index;
     if (index === undefined) return;
     callHook(() => tool === undefined ? index.remove(id) : index.add(tool), (error) => {
-      // The index may contain half of the change. The next search creates another index.
+      // The index may contain only a part of the change, so the next search creates a new one.
       this.#index = undefined;
       this.report("index", id, error);
     });

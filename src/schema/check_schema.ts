@@ -210,7 +210,7 @@ class SchemaChecker {
     const target = this.#index.resolve(ref, base);
     if (target === undefined) {
       const rule = "must point into the schema (nothing is fetched)";
-      this.#fail(TypeError, `${rule}, and ${describe(ref)} leads nowhere in it`, pointer);
+      this.#fail(TypeError, `${rule}, and ${describe(ref)} has no target in it`, pointer);
     }
     if (!this.#visited.has(target.schema)) {
       this.#path.push(...pointerSteps(ref.slice(ref.indexOf("#") + 1)));
@@ -219,7 +219,7 @@ class SchemaChecker {
     }
     const anchor = keyword === "$dynamicRef" && isObject(target.schema) &&
       target.schema["$dynamicAnchor"];
-    // A dynamic reference leads to one of the anchors of its name, depending on the way to it.
+    // A dynamic reference has several targets: the anchors of its name. Validation chooses one.
     return typeof anchor === "string"
       ? (this.#index.dynamicAnchors.get(anchor) ?? []).map((namesake) => namesake.schema)
       : [target.schema];

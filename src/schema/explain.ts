@@ -106,7 +106,7 @@ export class SchemaInterpreter {
     } finally {
       this.#parts.clear();
       this.#texts.clear();
-      // A large text is not kept.
+      // A large text must not stay in memory.
       this.#measured = "";
       this.#length = 0;
     }
@@ -128,14 +128,14 @@ export class SchemaInterpreter {
     if (!isObject(schema)) return [];
     this.#spend(1);
 
-    // After the first of these issues, all others would only distract.
+    // Returns after the first of these issues, because further issues would only distract.
     const { type } = schema;
     for (const { keyword, include, words } of this.#choicesOf(schema)) {
       if (!include(value)) return [issue(path, keyword, words)];
     }
     const types = type === undefined || Array.isArray(type) ? type : [type];
     if (types !== undefined && !types.some((one) => isOfType(one, value))) {
-      // "a number, not a number" would not help: the fraction is invalid.
+      // For a fraction, "must be an integer, not a number" would not explain the problem.
       const fraction = typeof value === "number" && types.includes("integer");
       const remark = fraction ? "" : `, not ${typeWords([typeOf(value)])}`;
       return [issue(path, "type", typeWords(types), "be", remark)];
@@ -164,7 +164,7 @@ export class SchemaInterpreter {
     }
     const known = once(this.#parts, schema, () => new Map<object, Found>());
     const before = known.get(value);
-    // One object may be the value of several properties, and clipped names make equal paths.
+    // The path is compared, because one object may be the value of several properties.
     if (before?.path === path) return before.found;
     const found = this.#visit(schema, value, path);
     known.set(value, { path, found });

@@ -76,15 +76,15 @@ const CHARACTERS = 16;
 
 /** The steps of a schema, or of all schemas that check one part of a value. */
 interface Cost {
-  /** For a value, whatever it is. */
+  /** Steps for a value of any type. */
   value: number;
-  /** For each item or property. */
+  /** Steps for each item or property. */
   member: number;
-  /** For each character of a string. */
+  /** Steps for each character of a string. */
   character: number;
-  /** For each character of the name of a property. */
+  /** Steps for each character of a property's name. */
   name: number;
-  /** For each value inside, at any depth: equal values are compared all the way down. */
+  /** Steps for each value inside, at any depth, because equal values are compared completely. */
   inside: number;
 }
 

@@ -102,7 +102,7 @@ function lettersOf(name: string): string {
 
 function isMisspelt(name: string, candidate: string): boolean {
   const longest = Math.max(name.length, candidate.length);
-  // In a short name two errors make a different word.
+  // In a short name, two wrong letters make a different word.
   return longest > 2 && longest <= MAX_COMPARED &&
     isWithinEdits(name, candidate, longest < 6 ? 1 : 2);
 }
@@ -224,8 +224,8 @@ function failedIssue(): StandardOutcome {
     issues: [{
       path: "",
       keyword: "standard",
-      expected: "a value that its schema can check",
-      message: "The value could not be checked: its schema failed on it",
+      expected: "a value that its schema can validate",
+      message: "The value could not be validated: the validate function of its schema failed",
     }],
   };
 }

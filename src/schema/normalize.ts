@@ -83,7 +83,7 @@ class Normalizer {
     this.#formats = formats;
     this.#keywords = new Set(keywords);
     this.#index = new ReferenceIndex(root, dialect);
-    // Every `$id` and anchor is known before the first reference is resolved.
+    // First indexes every `$id` and anchor, and then resolves references.
     indexSchemas(this.#index, root);
     this.#ambiguous = [...this.#index.dynamicAnchors].filter(([, { length }]) => length > 1);
   }
@@ -97,7 +97,7 @@ class Normalizer {
     }
     const definitions = [...targets.values()];
     targets.set("#", schema);
-    // Added to the root itself, because references to the root resolve to this very object.
+    // Added to the root object itself, because references to the root resolve to this object.
     if (isObject(schema)) {
       Object.assign(schema, {
         $schema: uriOf("2020-12"),
@@ -156,7 +156,7 @@ class Normalizer {
       target = scope.anchors.get(anchor) ?? target;
     }
     const { schema, base: around } = target;
-    // All `true` are one target, and all `false`: booleans have no identity.
+    // Booleans have no identity, so all schemas `true` share one target, and all `false`.
     const inScopes = once(this.#names, schema, () => new Map<string, string>());
     return once(inScopes, this.#enter(scope, schema, around).key, () => {
       const name = `#/$defs/${this.#pending.length}`;

@@ -61,7 +61,7 @@ export function compilePattern(
   }
   const part = readPattern(source);
   if (typeof part === "string") refuse(part);
-  // A pattern that is plain with unlimited repetitions is plain with limited ones, too.
+  // A pattern that is linear with unlimited repetitions is linear with limited ones.
   let machine = new Machine(part, true, budget);
   let looks = looksOf(machine);
   if (looks === undefined) {
@@ -71,7 +71,7 @@ export function compilePattern(
     }
     looks = looksOf(machine);
   }
-  // Plain patterns are counted too: a schema may have thousands.
+  // The steps of linear patterns are counted too, because a schema may have thousands of them.
   const native = pattern.test.bind(pattern);
   const test = looks === undefined ? machine.finds.bind(machine) : (text: string) => {
     spend(1 + looks * text.length / LOOKS_PER_STEP);

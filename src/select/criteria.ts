@@ -79,7 +79,7 @@ export const checkPlain: Check<Record<string, unknown>> = createCheck(
 
 // The table
 
-/** The criteria of a selection that are data. An empty list is a list: `allowIds: []` keeps nothing. */
+/** The criteria of a selection that are plain data. An empty list keeps no tool: `allowIds: []`. */
 export interface SelectionCriteria {
   /** Only these tools, by id. */
   readonly allowIds?: NameList | undefined;

@@ -110,7 +110,7 @@ function reasonFor({ keeps, criterion, decider }: SelectionStep, tool: Tool): st
   }
   if (criterion !== undefined) return reasonOfCriterion(...criterion, removed);
   if (decider !== undefined) return reasonOfDecider(decider, removed);
-  return tool.unavailableReason ?? "the tool says that it is not available";
+  return tool.unavailableReason ?? "its isAvailable is false";
 }
 
 function reasonOfCriterion(name: CriterionName, value: unknown, tool: Tool): string {

@@ -81,13 +81,13 @@ const ordered = new WeakSet<readonly Tool[]>();
 
 /** Freezes a list that is in code-unit order of id, once. */
 export function freezeInOrder(tools: readonly Tool[]): readonly Tool[] {
-  // JavaScriptCore visits all items of a frozen array again.
+  // Does not freeze a list twice, because JavaScriptCore visits all items again.
   return ordered.has(tools) ? tools : ordered.add(tools) && Object.freeze(tools);
 }
 
 /** Returns the tools in code-unit order of id, frozen; the same list if plue has ordered it. */
 export function inOrder(tools: readonly Tool[]): readonly Tool[] {
-  // Not localeCompare, because every runtime must list tools in the same order.
+  // Does not use localeCompare, because every runtime must list tools in the same order.
   return ordered.has(tools)
     ? tools
     : freezeInOrder([...tools].sort((a, b) => a.id < b.id ? -1 : 1));

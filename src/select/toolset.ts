@@ -153,7 +153,7 @@ export class Toolset implements Iterable<Tool> {
     this.name = name;
     this.source = source;
     this.#explainer = explainer;
-    // Read before the steps are applied, so that a change in between is noticed.
+    // Reads the revision before the steps run, so that a change in between is noticed.
     this.revision = wider?.revision ?? source.revision;
     this.#all = wider ? wider.#all : candidates;
     const steps = selectionSteps(checked);
@@ -164,7 +164,7 @@ export class Toolset implements Iterable<Tool> {
       at in known ? known[at] : step.revision?.()
     );
     const kept = keptByAll(candidates, wider ? steps : this.#steps);
-    // The same array if nothing was removed, because exports are cached per list.
+    // Reuses the array if nothing was removed, because exports are cached by list.
     this.#kept = freezeInOrder(kept.length === candidates.length ? candidates : kept);
     this.#reader = readerOf(checked, wider ? wider.#reader : undefined);
     this.tools = this.#reader ? readBy(this.#kept, this.#reader, source) : this.#kept;

@@ -197,5 +197,5 @@ export function callHook(hook: () => unknown, log: HookLog): void {
 export function assertSync<T>(answer: T, advice = ""): T {
   if (!isThenable(answer)) return answer;
   Promise.resolve(answer).then(undefined, noop);
-  return fail("use an answer", `it is a promise, and must be given at once${advice}`);
+  return fail("use an answer", `it is a promise, and must be a value${advice}`);
 }

@@ -36,7 +36,7 @@ const TURNS_BEFORE_WATCH = 4;
 /** A resolved promise. Its `then` counts turns as fast as `queueMicrotask`, or faster. */
 const SETTLED = Promise.resolve();
 
-/** A wait that may end within a few turns. */
+/** A wait that often ends within a few turns of the microtask queue, so that it needs no timer. */
 export interface QuickWait<What> {
   waitsFor(what: What): boolean;
   watch(): void;

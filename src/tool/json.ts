@@ -68,7 +68,7 @@ export function jsonEqual(a: unknown, b: unknown, visit?: () => void): boolean {
  * each object and list, to count the work.
  */
 export function canonicalJson(value: unknown, visit?: () => void): string {
-  // One text for all levels: joining each level would copy the text of a deep value at each level.
+  // Appends to one text, because joining the text of each level would copy deep values many times.
   let text = "";
   function write(part: unknown): void {
     if (typeof part !== "object" || part === null) {

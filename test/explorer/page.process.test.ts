@@ -307,7 +307,7 @@ describe("the form of a tool", () => {
       for (
         const [text, message] of [
           ['{"pattern": ', "JSON"],
-          ['{"limit": 12345678901234567890}', "has more digits than a number keeps"],
+          ['{"limit": 12345678901234567890}', "has too many digits for a number"],
         ] as const
       ) {
         await editor(page).fill(text);

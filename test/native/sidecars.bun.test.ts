@@ -144,7 +144,7 @@ describe("the sidecar", () => {
     it(`rejects a start by hand on ${name}`, async () => {
       const outcome = await run([...command, MAIN]);
       assertEquals([outcome.code, outcome.stdout], [2, ""], said(outcome));
-      assertStringIncludes(outcome.stderr, "it is started by libplue, not by hand");
+      assertStringIncludes(outcome.stderr, "only libplue can start it");
     });
   }
 });

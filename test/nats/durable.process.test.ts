@@ -231,7 +231,7 @@ describe("Durable calls over NATS", () => {
       await wait(3);
       for (const caller of [one, other]) {
         const full = await run(caller, "ann");
-        const why = "as many calls of its caller wait as may; nothing has run";
+        const why = "the waiting calls of its caller have reached their quota; nothing has run";
         assertFailed(full, "overloaded", why, "no");
         assertEquals(full.error.retryAfterMs, 10_000);
       }

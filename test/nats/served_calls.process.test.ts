@@ -187,7 +187,10 @@ describe("ServedCalls", () => {
     const calls = sizes.map((size) => call("x".repeat(size), (of) => of - 1));
     const refused = await calls[2]?.first;
     assertEquals(refused?.type, "refused");
-    assertStringIncludes(refused?.type === "refused" ? refused.why : "", "no room for more calls");
+    assertStringIncludes(
+      refused?.type === "refused" ? refused.why : "",
+      "no space for another call",
+    );
     calls[0]?.sendRest();
     assertEquals((await calls[0]?.first)?.type, "accepted");
     assertEquals(calls[1]?.frames, []);
@@ -251,7 +254,7 @@ describe("ServedCalls", () => {
     const large = [1, 2, 3].map(() => call({ size: 50_000_000 }));
     let first: Frame;
     do first = await call({ size: 1 }).first; while (first.type !== "refused");
-    assertStringIncludes(first.why, "no room for more of its results");
+    assertStringIncludes(first.why, "no space for its result");
     release();
     await Promise.all(large.map(({ ended }) => ended));
     assertEquals((await call({ size: 1 }).first).type, "result");

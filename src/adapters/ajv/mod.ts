@@ -115,10 +115,10 @@ function makeInstance(
     strict: false,
     strictNumbers: true,
     logger: false,
-    // Without it a tool's "constructor" or "toString" would always count as present.
+    // Without this option, a tool's "constructor" or "toString" would always count as present.
     ownProperties: true,
     ...(code && { code }),
-    // The registry has checked the schema.
+    // The registry has checked the schema already.
     meta: false,
     validateSchema: false,
     addUsedSchema: false,
@@ -134,7 +134,7 @@ function makeInstance(
   const known = new Map(formats === "assert" ? Object.entries(ajv.formats) : []);
   return {
     ajv,
-    // Without the keywords that Ajv itself adds to the drafts, such as `nullable`.
+    // Omits the keywords that Ajv itself adds to the drafts, such as `nullable`.
     keywords: Object.keys(ajv.RULES.keywords).filter((name) => !before.has(name)),
     formats: known,
     test: (name, value) => fitsFormat(known.get(name), value, hardening),
@@ -275,6 +275,6 @@ function fitsFormat(
   if (format instanceof RegExp) return format.test(value);
   if (typeof format === "function") return format(value) === true;
   const { type, validate } = format as { readonly type?: string; readonly validate?: unknown };
-  // Formats of numbers say nothing about texts.
+  // Formats of numbers do not apply to texts.
   return type === "number" || fitsFormat(validate as Format | undefined, value, hardening);
 }

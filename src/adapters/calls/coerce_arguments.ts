@@ -68,7 +68,7 @@ const references = new WeakMap<Tool, ReferenceIndex>();
  */
 export function coerceArguments(): RepairHook {
   return ({ tool, arguments: given }, [issue]) => {
-    // Text that is not JSON is for other repairs.
+    // Other repairs handle text that is not JSON.
     if (issue?.keyword === "json") return undefined;
     const repairs: ArgumentRepair[] = [];
     const walk = new Coercion(tool, repairs);
@@ -132,7 +132,7 @@ class Coercion {
         return said("a text was read as a number", parsed);
       }
     }
-    // For an array of arrays it would be a guess which level is missing.
+    // In an array of arrays, it is unclear which level is missing.
     return types.includes("array") && value !== null && value !== undefined &&
         !(isObject(items) && items["type"] === "array")
       ? said("a single value was read as a list of one", [value])

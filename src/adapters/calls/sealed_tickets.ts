@@ -63,7 +63,7 @@ export function sealedTickets({ keys, ...options }: SealedTicketsOptions): CallT
   return createTickets(sealer(keys.map(secretOf)), options);
 }
 
-/** Returns the bytes of a secret. No message contains them. */
+/** Returns the bytes of a secret. No error message contains the secret. */
 function secretOf(key: unknown, index: number): Uint8Array<ArrayBuffer> {
   const bytes = typeof key === "string" ? fromBase64(key) : key;
   if (!(bytes instanceof Uint8Array) || bytes.byteLength !== 32) {
@@ -136,7 +136,7 @@ async function makeTools(secrets: readonly Uint8Array<ArrayBuffer>[]): Promise<T
 
 async function loadJose(): Promise<Jose> {
   try {
-    // In parts, because bundlers keep all of a package that is loaded as a whole.
+    // Imports the parts, because bundlers keep all of a package that is loaded as a whole.
     const [{ CompactEncrypt }, { compactDecrypt }, { decodeProtectedHeader }] = await Promise.all([
       import("jose/jwe/compact/encrypt"),
       import("jose/jwe/compact/decrypt"),

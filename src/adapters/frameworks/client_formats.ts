@@ -107,7 +107,7 @@ const CHAT: ClientFormat = {
           if (APART.has(field) || value === null) continue;
           const before = message[field];
           if (typeof value === "string") message[field] = `${before ?? ""}${value}`;
-          // Some servers send lists of thoughts, which the next request must contain.
+          // Some servers send lists of thoughts, which the next request must repeat.
           else if (Array.isArray(value) && Array.isArray(before)) before.push(...value);
           else message[field] = Array.isArray(value) ? [...value] : value;
         }

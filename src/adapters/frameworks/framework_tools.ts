@@ -174,7 +174,7 @@ export function toAiSdkTools<Context, Version extends 6 | 7 = 7>(
       const call = { type: "tool-call", toolCallId, toolName, input };
       const { message: { content: [part] }, result } = await answer(call, abortSignal);
       if (part?.output.type === "error-text") {
-        // The application finds the ticket of a suspended call in the cause.
+        // The application finds the ticket of a suspended call in the cause of the error.
         throw new Error(part.output.value, isSuspended(result) ? { cause: result } : undefined);
       }
       if (result.ok && result.blocks === true) return { ...Object(result.content), blocks: true };
@@ -193,7 +193,7 @@ export function toAiSdkTools<Context, Version extends 6 | 7 = 7>(
         ? toModelOutput
         : (given: { toolCallId: string; output: unknown }) => olderOutput(toModelOutput(given)),
     };
-    // The form of the output follows from the version.
+    // The version determines the form of the output, so the types fit.
     setOwn(set, toolName, runs as unknown as RunnableAiSdkTool<Version>);
   }
   return set;
@@ -204,7 +204,7 @@ function looksLikeBlocks(value: unknown): boolean {
   return isObject(value) && value["blocks"] === true && Array.isArray(value["content"]);
 }
 
-/** Blocks with a value. An output may have been JSON, so no other mark is possible. */
+/** Returns blocks with a value. An output may have been JSON, so the mark must survive JSON. */
 function blocksOf(value: unknown): object {
   const content = [{ type: "text", text: JSON.stringify(value) }];
   return { content, structuredContent: value, blocks: true };

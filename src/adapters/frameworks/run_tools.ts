@@ -228,7 +228,7 @@ class ToolLoop<Context> {
     this.#create = createOf(client, this.#format);
     this.#first = new Exposure(options.tools, this.#target, options.options);
     const { toolChoice, ...rest } = options.options ?? {};
-    // A model that must call a tool in each response would never answer.
+    // If the model had to call a tool in each response, the loop would never end.
     this.#later = toolChoice === "required" || typeof toolChoice === "object"
       ? new Exposure(options.tools, this.#target, rest)
       : this.#first;

@@ -115,9 +115,9 @@ export function serveFormats(
       return pageOf({
         target,
         tools: exported.tools,
-        // JSON omits what is undefined.
+        // JSON omits `undefined` members.
         request: settings && request,
-        // Names cannot be split into namespace and name.
+        // The namespace is sent separately, because a name cannot be split into its parts.
         names: names.encodings.map(({ id, name, namespace }) => ({ id, name, namespace })),
         rejected,
         warnings,
@@ -148,9 +148,9 @@ const MAX_EXPORTS = 16 * 1_024 * 1_024;
 const EXPORT_OF_TOOL = 1_024;
 
 /**
- * Runs the calls in a provider's response, and returns the messages to send back. The query equals
- * the query of the listing that the model received, whose names the calls use. If calls of a turn wait for
- * answers, the client sends the turn again with them, and receives the missing messages.
+ * Runs the calls in a provider's response, and returns the messages to send back. The query must be
+ * the query of the model's listing, whose names the calls use. If calls wait for answers, the
+ * client sends the turn again with the answers, and receives the missing messages.
  */
 function dispatchTurn(formats: FormatFunctions, show: ShowTools): RequestAnswer {
   const turns = new ListCache<Shown>(MAX_EXPORTS, ({ size }) => size * EXPORT_OF_TOOL);
@@ -182,7 +182,7 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RequestAnswer 
     const running = server.running.begin({ principal, callId }, raw);
     const recorded = begun.map((call) => {
       const { name, wireName, callId } = call;
-      // The ticket of a returned call names the tool, and not the client.
+      // The log omits the name, because the client could change it: the ticket decides.
       if (turn !== undefined) return request.beginCall("", callId);
       return request.beginCall(
         name === undefined ? wireName : targetOf(shown, call).toolId,
@@ -238,7 +238,7 @@ interface ReturnedTurn {
   readonly answers: TurnAnswers;
 }
 
-/** Reads a turn in the form of an earlier response, with answers; `undefined` for a provider's response. */
+/** Reads a returned turn with its answers; `undefined` for a provider's response. */
 function turnIn(body: unknown): ReturnedTurn | undefined {
   if (!isObject(body) || !Array.isArray(body["calls"]) || body["answers"] === undefined) {
     return undefined;
@@ -261,7 +261,7 @@ function turnIn(body: unknown): ReturnedTurn | undefined {
 }
 
 function isResult(value: unknown): value is ToolResult {
-  // A result that is nested too deeply could not be written again.
+  // A result that is nested too deeply could not be written to the response.
   if (!isObject(value) || new JsonReader({}).read(value) === STOPPED) return false;
   const { ok, error } = value;
   return ok === true ||
@@ -295,7 +295,7 @@ function available(tools: readonly Tool[] | Toolset): readonly Tool[] {
   return Array.isArray(tools) ? tools : (tools as Toolset).available();
 }
 
-/** Copies the tools for an export. With the listing itself, the export would be cached without a bound. */
+/** Copies the list, because an export of the listing itself would be cached without a bound. */
 function ownListing(tools: readonly Tool[] | Toolset): Exportable {
   const { bridge } = tools as Partial<Toolset>;
   return {
@@ -312,7 +312,7 @@ function exportTo(
   settings?: RequestSettings,
 ): ExportResult {
   const work = (): ExportResult => exportTools(tools, target as TargetName, settings);
-  // With settings, the chosen tool may be missing.
+  // If a tool is chosen, it may be missing from the tools: that is the client's error, too.
   return forClient(settings === undefined ? work : () => forClient(work, TypeError), RangeError);
 }
 
@@ -328,7 +328,7 @@ function fitTo(
 ): FittedTools {
   if (fit !== undefined) return forClient(() => fit(tools, options), RangeError);
   throw new RequestError(
-    "This server fits no budgets: the option fitBudget of serveFormats is not set",
+    "This server has no token budgets: the option fitBudget of serveFormats is not set",
   );
 }
 

@@ -33,7 +33,7 @@ const REJECTIONS: Readonly<Record<Rejection, readonly [number, ProblemCode, stri
     'The header must be "authorization: Bearer …"',
     "invalid_request",
   ],
-  // No reason is given: it would help to guess a token.
+  // The message has no reason, which would help an attacker to guess a token.
   invalid: [401, "unauthorized", "The token is not valid here, or has expired", "invalid_token"],
   insufficient: [403, "insufficient_scope", "The token needs the scopes: ", "insufficient_scope"],
 };
@@ -107,7 +107,7 @@ export function serveProtectedResource(options: ProtectedResource): HttpPart {
   const metadata = {
     resource,
     authorization_servers: authorizationServers,
-    // JSON omits what is undefined.
+    // JSON omits `undefined` members.
     scopes_supported: scopes,
     bearer_methods_supported: ["header"],
   };
@@ -188,7 +188,7 @@ export function bearerAuth(options: BearerAuthOptions): Authorize {
     if (typeof token !== "string") return token;
     const caller = await find(token, request) ?? challenger("invalid");
     if (isResponse(caller)) return caller;
-    // A `false` would become a caller below.
+    // If `caller` were `false`, the spread below would make it a caller.
     requireCaller(caller);
     // Callers without a name would share their idempotency keys and their running calls.
     return caller.principal !== undefined ? caller : { ...caller, principal: await nameOf(token) };

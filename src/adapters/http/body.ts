@@ -151,7 +151,7 @@ export class BodyReader implements BodyBounds {
     return new ProblemError({
       status: 408,
       code: "request_timeout",
-      detail: `The body must be here within ${this.timeoutMs / 1000} s`,
+      detail: `The body must arrive within ${this.timeoutMs / 1000} s`,
       retryable: true,
       headers: CLOSE,
     });

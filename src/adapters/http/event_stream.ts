@@ -82,7 +82,7 @@ export function eventStream(source: FrameSource, options: EventStreamOptions): E
     try {
       controller?.close();
     } catch {
-      // The reader has closed the stream.
+      // The reader has already closed the stream.
     }
   }
 
@@ -231,7 +231,7 @@ function isSame(old: Tool, now: Tool): boolean {
 }
 
 export interface WatchedListing {
-  /** `undefined` if the list does not change. */
+  /** `undefined` if the list never changes. */
   readonly registry: Registry | undefined;
   list(): readonly Tool[];
   /** The end of the watch, in milliseconds since 1970: the expiry of the caller's token. */

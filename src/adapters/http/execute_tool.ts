@@ -30,7 +30,7 @@ import type { RequestCall, RunningCall } from "./running_calls.ts";
 
 export interface CallTarget {
   readonly toolId: string;
-  /** Absent if there is no such tool. */
+  /** `undefined` if there is no such tool. */
   readonly tool: Tool | undefined;
   /** True if the call goes to this tool through a bridge. */
   readonly viaBridge: boolean;
@@ -213,7 +213,7 @@ function respond(prepared: PreparedCall, result: ToolResult): Response | undefin
   if (result.ok) {
     try {
       const { ok, content, blocks, durationMs, truncated, replayed, repaired } = result;
-      // JSON omits what is undefined. To spread the result would take Bun longer.
+      // JSON omits `undefined` members. A spread of the result would be slower on Bun.
       return json({ callId, ok, content, blocks, durationMs, truncated, replayed, repaired });
     } catch {
       return undefined;
@@ -224,7 +224,7 @@ function respond(prepared: PreparedCall, result: ToolResult): Response | undefin
       ["location", locationOf(request.raw, callId)],
     ]);
   }
-  // The message of a bridge is for the model.
+  // Through a bridge, the bridge's message is sent, which was written for the model.
   return problemResponse(
     result.error.code === "unknown_tool" && !targetIn(prepared).viaBridge
       ? noSuchTool(nameIn(prepared))
@@ -304,7 +304,7 @@ export function streamCall(prepared: PreparedCall): Response {
     async cancel() {
       await events.return?.();
       // A cancelled stream has no result.
-      const { error } = ToolResult.error("aborted", "The client went away");
+      const { error } = ToolResult.error("aborted", "The client has disconnected");
       end({ ok: false, error, durationMs: systemClock.now() - began });
     },
   }, {

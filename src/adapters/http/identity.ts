@@ -164,7 +164,7 @@ export function checkCaller(caller: Caller): void {
   checkSelection(selectionOfCaller(caller));
 }
 
-/** Checks a caller of `authorize`, except its rights. Callers whose principals are promises would be one. */
+/** Checks a caller, except its rights. All callers with a promise as principal would be equal. */
 export function checkAnswered(caller: Caller): void {
   requireCaller(caller);
   const values = Object.values(caller);

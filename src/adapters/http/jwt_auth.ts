@@ -178,7 +178,7 @@ export function jwtAuth(options: JwtAuthOptions): Authorize {
     const caller = options.toCaller === undefined
       ? { scopes, role: text(claims["role"]) }
       : await options.toCaller(claims);
-    // A `false` would become a caller below.
+    // If `caller` were `false`, the spread below would make it a caller.
     if (caller !== undefined) requireCaller(caller);
     const named: Caller = { principal: text(claims["sub"]), ...caller };
     if (caller === undefined || named.principal === undefined) return challenger("invalid");
@@ -271,7 +271,7 @@ function algorithmsOf({ algorithms, secret }: JwtAuthOptions): JwtAlgorithm[] {
   const isShared = secret !== undefined;
   const chosen = algorithms ?? (isShared ? ["HS256"] : ["RS256", "PS256", "ES256", "EdDSA"]);
   for (const alg of chosen) {
-    // A public key must never be taken for a shared secret: everybody has it.
+    // A public key must never be used as a shared secret, because everybody has it.
     if (!ALGORITHM.test(alg) || alg.startsWith("HS") !== isShared) {
       refuse(`algorithm "${alg}" does not fit ${isShared ? "a secret" : "public keys"}`);
     }

@@ -25,7 +25,7 @@ export type MakeBridge = (toolset: Toolset) => Toolset;
 /** Returns the tools for a request: the caller's toolset, or the bridge to it. */
 export type ShowTools = (toolset: Toolset, throughBridge: boolean) => Toolset;
 
-/** @param bridge Without it, requests for a bridge are rejected. */
+/** @param bridge Makes the bridge. If it is `undefined`, requests for a bridge are rejected. */
 export function showThrough(bridge: MakeBridge | undefined): ShowTools {
   const bridgeTo = bridge && bridgeOnce(bridge);
   return (toolset, throughBridge) => {
@@ -55,7 +55,7 @@ export function bridgeOnce(make: MakeBridge): MakeBridge {
       const bridge = assertSync(make(toolset));
       // The bridge to another toolset might reach tools that are hidden from this caller.
       if (bridge?.bridge?.behind === (toolset.bridge?.behind ?? toolset)) return bridge;
-      fail("make a bridge", "the function must return the bridge to its toolset");
+      fail("make a bridge", "the option bridge must return a bridge to the given toolset");
     });
 }
 
@@ -117,7 +117,7 @@ function wholeListing(): (request: ToolRequest) => Page {
   const pages = new WeakMap<readonly Tool[], Page>();
   return ({ raw, toolset }) => {
     refuseQuery(raw.url);
-    // The same array for as long as the members and their availability stay the same.
+    // The array is the same as long as the members and their availability do not change.
     const tools = toolset.available();
     return once(pages, tools, () => pageOf({ tools: tools.map(describeTool) }));
   };
@@ -171,9 +171,9 @@ function makePage(
   let shown = toolset;
   let tools = listed;
   if (selection !== undefined) {
-    // Not cached: clients choose the number of queries.
+    // The toolset is not cached, because clients choose the number of queries.
     shown = toolset.narrow(selection);
-    // By id: the query may select other descriptions of the same tools.
+    // The tools are compared by id, because the query may select other descriptions of them.
     const isListed = new Set(listed.map(({ id }) => id));
     tools = shown.tools.filter(({ id }) => isListed.has(id));
   }
@@ -183,7 +183,7 @@ function makePage(
   if (formats === undefined) {
     throw new RequestError("This server exports no formats: the option formats is not set");
   }
-  // A bridge exports more tools than it lists.
+  // An export through a bridge has more tools than the bridge lists.
   if (search === undefined) {
     return formats.exportPage(shown.bridge === undefined ? tools : shown, query);
   }

@@ -94,7 +94,7 @@ export function observeRequests(options: ObserveOptions): HttpPart {
     const around: RequestObserver = async (request, answer) => {
       if (records.has(request)) return await answer();
       const time = systemClock.timestamp();
-      // The same clock measures calls, so a request does not seem shorter than its calls.
+      // Uses the clock of the calls, so that a request never seems shorter than its calls.
       const began = systemClock.now();
       const record = new RequestRecord();
       records.set(request, record);
@@ -258,7 +258,7 @@ function metricsText(
     }
   }
   if (totals !== undefined) {
-    head("plue_calls_queued", "gauge", "Calls that wait for their turn.");
+    head("plue_calls_queued", "gauge", "Calls that wait for a slot.");
     lines.push(`plue_calls_queued ${totals.queued}`);
     head("plue_calls_unknown_tool_total", "counter", "Calls that named no tool of their caller.");
     lines.push(`plue_calls_unknown_tool_total ${totals.unknownTool}`);

@@ -150,7 +150,7 @@ function readLimit(
     const answer = isThenable(given)
       ? await within(systemClock, storeTimeoutMs, Promise.resolve(given))
       : given;
-    // Any other value could admit a request, and would be sent in its headers.
+    // Any other value could admit a request, and would be sent in the headers.
     if (answer !== TIME_OVER && isCount(answer?.count) && isCount(answer.resetMs)) return answer;
     const why = answer === TIME_OVER
       ? `did not answer within ${storeTimeoutMs} ms`
@@ -279,7 +279,7 @@ export function limitFailedLogins(authorize: Authorize, options: FailedLoginsOpt
     if (refused !== undefined) return refused;
     const answer = await authorize(request, env);
     if (!isResponse(answer) || answer.status !== 401) return answer;
-    // Requests that run at the same time may fail together: no more than the limit see a 401.
+    // Concurrent requests may fail together, but not more than `limit` of them receive a 401.
     return await count(1) ?? answer;
   };
 }

@@ -101,7 +101,7 @@ export interface ServerSetup {
  * @throws {TypeError} If it is a different dispatcher.
  */
 export function withAllLayers(dispatcher: Dispatcher, part: string): ToolDispatcher {
-  // Not `instanceof`, which would bring all layers into every bundle.
+  // Not `instanceof`, because it would add all layers to every bundle.
   return "dispatchAll" in dispatcher
     ? dispatcher as ToolDispatcher
     : fail(`use ${part}`, 'it needs a ToolDispatcher of "@plue/tools" as the option dispatcher');
@@ -144,7 +144,7 @@ export class ToolServer {
   readonly #headers: NonNullable<PartHooks["headers"]>[] = [];
   readonly #limiters: RateLimiter[] = [];
   readonly #views = new WeakMap<Toolset, Dispatcher>();
-  /** Most callers of a server have the same toolset. */
+  /** The last view is reused, because most callers of a server have the same toolset. */
   #lastView: { readonly toolset: Toolset; readonly view: Dispatcher } | undefined;
 
   /**
@@ -228,7 +228,7 @@ export class ToolServer {
         : this.#options.authorize === undefined
         ? this.#admit(entry, this.#everyone)
         : this.#authorize(entry, this.#options.authorize);
-      // A synchronous response costs no turn of the event loop.
+      // Returning a synchronous response directly saves a turn of the event loop.
       if (!(response instanceof Promise)) return this.#finish(response, headers);
       return response.then(
         (settled) =>
@@ -349,7 +349,7 @@ export class ToolServer {
     const began = record === undefined ? 0 : systemClock.now();
     const identify = (caller: Caller | Response): Response | Promise<Response> => {
       if (record !== undefined) record.authorizeMs = systemClock.now() - began;
-      // The host may return one response many times: headers of this request must not stay on it.
+      // The host may return the same response for many requests, so headers are set on a copy.
       if (isResponse(caller)) return copyOf(caller);
       checkAnswered(caller);
       if (record !== undefined) record.principal = caller.principal;
@@ -496,7 +496,7 @@ export class ToolRequest {
     try {
       context = this.#context.executionCtx;
     } catch {
-      // Hono throws if the runtime has no context. Work continues there by itself.
+      // Hono throws if the runtime has no context. On such runtimes, work continues by itself.
       return;
     }
     if (hasWaitUntil(context)) context.waitUntil(typeof work === "function" ? work() : work);

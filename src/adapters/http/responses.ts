@@ -122,7 +122,7 @@ export function chooseType<Type extends string>(
   let most = 0;
   for (const type of offered) {
     const weight = weights.get(type) ?? 0;
-    // NaN is not greater than any number.
+    // The comparison is false for NaN.
     if (weight > 0 && weight >= most) {
       chosen = type;
       most = weight;

@@ -13,7 +13,7 @@ export interface CallKey {
   readonly principal: string | undefined;
   /** Distinguishes two clients that both count their calls from 0. */
   readonly session?: string | undefined;
-  /** As the client wrote it. */
+  /** The id as the client wrote it. */
   readonly callId: unknown;
 }
 
@@ -77,7 +77,7 @@ export class ClientSignal implements CallClient, QuickWait<unknown> {
     this.#isLong = true;
     this.becameLong();
     const { signal } = this.#client;
-    this.#leave = () => this.abortWith("The client went away");
+    this.#leave = () => this.abortWith("The client has disconnected");
     if (signal.aborted) this.#leave();
     else signal.addEventListener("abort", this.#leave, { once: true });
     this.#whenLong?.();
@@ -123,7 +123,7 @@ export class RunningCall extends ClientSignal {
 export class RunningCalls {
   /** The last call replaces a call that ends. A Set takes 0.1 µs longer. */
   readonly #short: RunningCall[] = [];
-  /** Clients may use a name twice. */
+  /** Several calls may have the same key, because clients may reuse an id. */
   readonly #long = new Map<string, Set<RunningCall>>();
 
   /** Adds a call; its `end` must be called once it has ended. */
@@ -171,11 +171,11 @@ export class RunningCalls {
 }
 
 /**
- * Returns a function that runs work in this request. In workerd, a request must not run code of
- * another one: the function resolves a promise, and the runtime continues in the waiting request.
+ * Returns a function that runs `work` in the current request, whichever request calls it. As
+ * workerd requires this, it only resolves a promise, on which the current request waits.
  */
 function inThisRequest(work: () => void): () => void {
-  // Node 20 has no Promise.withResolvers.
+  // `Promise.withResolvers` does not exist in Node 20.
   let begin = (): void => {};
   void new Promise<void>((resolve) => {
     begin = resolve;
@@ -183,7 +183,7 @@ function inThisRequest(work: () => void): () => void {
   return begin;
 }
 
-/** JSON: no id that a client chooses can equal another caller's key. */
+/** Written as JSON, so that no id chosen by a client can equal another caller's key. */
 function textOf({ principal, session, callId }: CallKey): string {
   return JSON.stringify([principal ?? null, session ?? null, callId]);
 }

@@ -249,11 +249,11 @@ function write(
   call: AnsweredCall,
   result: ToolResult,
 ): CallToolResult {
-  // The format's type is read-only, the SDK's is not.
+  // The types differ only in `readonly`.
   const written = encodeResult(target, call, result, names) as CallToolResult;
   if (result.repaired) written._meta = { ...written._meta, "plue/repaired": result.repaired };
   if (!result.ok || result.blocks !== true) return written;
-  // A tool in JavaScript can return any content.
+  // A tool in JavaScript can return any content, so the result is validated.
   const read = specTypeSchemas.CallToolResult["~standard"].validate(written);
   if (read.issues === undefined) return read.value;
   throw new ProtocolError(

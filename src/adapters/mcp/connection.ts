@@ -121,7 +121,7 @@ export class McpConnection {
       this.#trouble = undefined;
       if (this.#opener.isOwn) {
         client.onclose = () => void this.lose(client);
-        // The description is made immediately: the error may end the program.
+        // The error is described immediately, because the program may have ended later.
         client.onerror = (error) => void (this.#trouble = this.describe(error));
       }
       await abortable(this.#events.onConnected(client), signal);
@@ -158,7 +158,7 @@ function closed(): DOMException {
 }
 
 function end(client: Client): void {
-  // Ignore errors: the server may be gone already.
+  // Ignores errors, because the server may have ended already.
   client.close().catch(() => {});
 }
 

@@ -277,7 +277,7 @@ class McpService {
       if (cancelled !== undefined) {
         server.running.abort({ principal, session, callId: cancelled.requestId });
       } else if (isJSONRPCResponse(body) && this.#answers.settle({ principal, session }, body)) {
-        // The SDK would make another server, which did not send the question.
+        // The SDK would create a new server, which has not sent the question.
         return new Response(null, { status: 202 });
       }
     }
@@ -314,7 +314,7 @@ class McpService {
     const pace = new ReaderPace();
     const release = isListen(body) ? this.#takeSlot(request) : undefined;
     let isFollowing = false;
-    // One handler per request: the SDK does not distinguish the callers of a handler's bus.
+    // Creates a handler per request, because the SDK's handler sends events to all of its callers.
     const handler = createMcpHandler(
       ({ era }) => this.#serverFor(request, { body, era, session, pace }),
       {

@@ -88,7 +88,7 @@ export function answerPlainCall(
 ): Response | Promise<Response> {
   const own = { [SERVER_INFO_META_KEY]: info };
   const written = (result: McpCallResult): Response => {
-    // The members are in the order of the SDK. To spread the result would be slow.
+    // The members have the SDK's order. Spreading the result would be slower.
     if (result._meta === undefined && "content" in result) {
       const { content, structuredContent, isError } = result;
       const answer = { content, structuredContent, isError, resultType: "complete", _meta: own };

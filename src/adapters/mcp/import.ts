@@ -138,7 +138,7 @@ export async function importMcpServer(
   try {
     await server.connect();
   } catch (error) {
-    // Not awaited: a program may take seconds to end.
+    // Not awaited, because a program may take seconds to end.
     server.close().catch(() => {});
     throw error;
   }
@@ -152,7 +152,7 @@ class McpImport implements ImportedMcpServer {
   readonly #connection: McpConnection;
   readonly #sync: RegistrySync;
   #imported: PinnedImport | undefined;
-  /** The list that was imported last, as JSON, and the registry's revision after that. */
+  /** The last imported list as JSON, and the registry's revision after the import. */
   #text: string | undefined;
   #revision: number | undefined;
   #listed: ReadonlyMap<string, ListedTool> = new Map();
@@ -241,7 +241,7 @@ class McpImport implements ImportedMcpServer {
       // One pending read is enough for any number of notifications.
       this.#cancelRead ??= systemClock.setTimeout(() => {
         this.#cancelRead = undefined;
-        // The client may have been replaced.
+        // Reads with the current client, which may have replaced this one.
         this.#refresh(true).catch((error) => this.#report(error));
       }, this.#pace.next());
     });
@@ -252,7 +252,7 @@ class McpImport implements ImportedMcpServer {
         if (by !== "local") this.#connection.lose(client);
       });
     } catch (error) {
-      // The tools work without notifications.
+      // Logs the error only: the tools work without notifications.
       this.#report(error);
     }
   }
@@ -270,7 +270,7 @@ class McpImport implements ImportedMcpServer {
         throw this.#connection.describe(error);
       });
       if (this.#isClosed) return;
-      // Importing 5,000 tools takes half a second.
+      // The list is compared as JSON first, because importing 5,000 tools takes half a second.
       const text = JSON.stringify(list.tools);
       const isSame = text === this.#text && this.#sync.revision === this.#revision;
       if (isNotified && isSame) return;

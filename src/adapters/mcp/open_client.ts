@@ -104,7 +104,7 @@ interface StartedProgram {
 
 function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
   const { command, args = [], env = {}, cwd, stderr = "inherit" } = source;
-  // Without its arguments and its environment.
+  // The arguments and the environment may be secrets, so messages contain the command only.
   const name: ServerName = {
     words: `"${clip(command, 200)}"`,
     secrets: secretsOf([...args, ...Object.values(env)]),
@@ -129,7 +129,7 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
         const start = transport.start.bind(transport);
         transport.start = async () => {
           await start();
-          // Not a subclass: the SDK first starts a copy of the program with its own class.
+          // A subclass would not help: the SDK first starts a copy of the program by itself.
           const { _process: program } = transport as unknown as StartedProgram;
           program?.once("exit", (code, signalName) => void (ended = { code, signal: signalName }));
           program?.stdout.on("data", () => {
@@ -162,7 +162,7 @@ async function openWith(
   try {
     return await abortable(connecting, signal);
   } catch (error) {
-    // Not awaited: a program may take seconds to end. Ignore errors: it may be gone already.
+    // Not awaited: a program may take seconds to end. Errors are ignored: it may have ended.
     transport?.close().catch(() => {});
     throw error;
   }
@@ -291,7 +291,7 @@ function nameOfUrl(url: URL, headers: Iterable<readonly [string, string]>): Serv
   };
 }
 
-/** Longest first, so that no part of a secret is left. */
+/** The longest secret is first, so that no part of a secret remains. */
 function secretsOf(values: readonly string[]): readonly string[] {
   return values.filter((value) => value.length >= MIN_SECRET).sort((a, b) => b.length - a.length);
 }

@@ -166,7 +166,7 @@ export class ToolsetServer extends McpServer {
     answers: ClientAnswers | undefined,
   ): ClientInput {
     const { server } = this;
-    // The newest revision declares with each request.
+    // Clients of the newest revision declare their capabilities with each request.
     const declared = server.getClientCapabilities() ?? declaredIn(key.session);
     const state = requestState();
     const send: SendOnStream = async (message) =>
@@ -179,7 +179,7 @@ export class ToolsetServer extends McpServer {
     };
   }
 
-  /** No policy would apply to an extension's tool. */
+  /** Rejects tools of an extension, because no policy would apply to them. */
   override registerTool(): never {
     throw new TypeError(
       "Cannot register a tool on the server of an extension: register it in the plue registry",

@@ -249,7 +249,7 @@ export class ClientAnswers {
     signal: AbortSignal,
   ): Promise<unknown> {
     signal.throwIfAborted();
-    // The SDK's server of each request counts from 0.
+    // A random id, because the SDK's server of each request counts its ids from 0.
     const id = crypto.randomUUID();
     const text = textOf(key, id);
     let leave = (): void => {};
@@ -264,7 +264,7 @@ export class ClientAnswers {
       return response.error.code === REJECTED_BY_USER ? { action: "decline" } : undefined;
     } catch (error) {
       const params = { requestId: id, reason: "The question is void" };
-      // Ignore errors: the client may be gone.
+      // Ignores errors, because the client may have disconnected.
       await send({ jsonrpc: "2.0", method: "notifications/cancelled", params }).catch(() => {});
       throw error;
     } finally {

@@ -90,7 +90,7 @@ async function* framesOf(work: Promise<Response>): AsyncGenerator<string, undefi
   const response = await work;
   const type = response.headers.get("content-type") ?? "";
   if (!type.startsWith("text/event-stream")) {
-    // The JSON has no line breaks.
+    // JSON contains no line breaks, so it is one line of the event.
     yield `event: message\ndata: ${await response.text()}\n\n`;
     return undefined;
   }

@@ -72,7 +72,7 @@ function wireTask(
   return {
     taskId: id,
     status,
-    // JSON omits what is undefined.
+    // JSON omits `undefined` members.
     statusMessage: status === "working" ? progress?.message : undefined,
     createdAt: new Date(createdAt).toISOString(),
     lastUpdatedAt: new Date(updatedAt).toISOString(),
@@ -97,7 +97,7 @@ export function serveTasks(server: Server, { request, tasks, write }: TaskReques
 
   async function find(taskId: string): Promise<TaskState> {
     requireTasks(declared());
-    // The result of a hidden tool is hidden.
+    // A task of a hidden tool is not found.
     const task = await tasks.get(taskId, { principal, toolset });
     if (task !== undefined) return task;
     throw new ProtocolError(

@@ -111,7 +111,7 @@ export async function attachNative(
     wake,
     keepAlive: options.keepAlive ?? true,
   });
-  // Native threads must not wait for, or wake, a runtime that has ended.
+  // Without this, native threads would wait for a runtime that has ended, or wake it.
   const leave = (): void => guest.leave();
   process.once("exit", leave);
   const detach = (): Promise<void> => {
@@ -148,7 +148,7 @@ function pathOf(library: string | URL): string {
 const ABI_VERSION = 1;
 
 const BUFFER_BYTES = 256 * 1024;
-/** A larger buffer, grown for a large frame, is not reused. */
+/** A buffer larger than this was grown for a large frame, and is not reused. */
 const KEPT_BYTES = 1024 * 1024;
 
 interface GuestSettings extends Pick<NativeAttachment, "wake"> {
@@ -236,17 +236,17 @@ export class Guest {
       this.#library.close(descriptor);
       throw error;
     }
-    // The configuration is waiting: libplue does not wake for it.
+    // Drains now, because libplue does not wake the runtime for the configuration.
     this.#drain();
   }
 
   async #detach(): Promise<void> {
     this.leave();
     clearInterval(this.#keptAlive);
-    // A thread may be about to call the freed function. It may need this thread, so blocking could
-    // deadlock.
+    // A thread may be about to call the function that would be freed. This waits without blocking,
+    // because that thread may wait for this one.
     while (this.#library.plue_guest_wakers() > 0) await turn();
-    // Callbacks that were posted to this thread before still run.
+    // Callbacks that were posted to this thread still run in the next turn.
     await turn();
     this.#waker?.close();
   }
@@ -261,17 +261,17 @@ export class Guest {
         else if (count > 0) this.#bridge.receive(this.#buffer.subarray(0, count));
       }
     } finally {
-      // After an error, because libplue wakes again only after its queue was emptied.
+      // Again after an error, because libplue wakes the runtime only after the queue was empty.
       if (!isEmpty && this.#isAttached) setTimeout(() => this.#drain(), 0);
     }
     if (this.#buffer.length > KEPT_BYTES) this.#buffer = new Uint8Array(BUFFER_BYTES);
   }
 
   #push(frames: Uint8Array): void {
-    // A response after the end has no receiver.
+    // After detaching, nobody receives responses.
     if (!this.#isAttached) return;
     if (this.#library.plue_guest_push(frames, frames.length) !== 0) {
-      throw new Error("Cannot answer libplue: it takes a frame for malformed");
+      throw new Error("Cannot answer libplue: it rejected a frame as malformed");
     }
   }
 }

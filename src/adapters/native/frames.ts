@@ -19,7 +19,7 @@ export const YIELD_BYTES = 16;
 
 const HEADER_BYTES = 16;
 
-/** The bytes of a frame's length, which it does not count. */
+/** The size of the length field at the beginning of a frame, which the length does not count. */
 const LENGTH_BYTES = 4;
 
 /** The maximum size of a frame, with its header. */
@@ -54,17 +54,17 @@ export const REPLY = {
 export type ReplyType = typeof REPLY[keyof typeof REPLY];
 
 export const FLAG = {
-  /** Of an execute frame: the caller listens to metadata. */
+  /** Flag of an execute frame: the caller receives metadata. */
   wantsMetadata: 1,
-  /** Of an execute frame: the host answers questions. */
+  /** Flag of an execute frame: the host answers questions. */
   answersQuestions: 2,
-  /** Of an abort frame whose id is an abort signal's, not a call's. */
+  /** Flag of an abort frame: its id is an abort signal's, not a call's. */
   abortsSignal: 1,
-  /** Of a register frame that is answered with a result. */
+  /** Flag of a register frame: the host expects a result frame. */
   wantsAnswer: 1,
-  /** Of the result frame of a call that failed. */
+  /** Flag of a result frame: the call failed. */
   callFailed: 1,
-  /** Of a failed frame: the host's configuration is at fault. */
+  /** Flag of a failed frame: the host's configuration is invalid. */
   badConfiguration: 1,
 } as const;
 
@@ -77,7 +77,7 @@ export const STATUS_SHIFT = 1;
 /** The bytes before the strings of an execute or register frame: an id. */
 export const SIGNAL_BYTES = 8;
 
-/** libplue sent what the protocol does not allow. Nothing that follows can be trusted. */
+/** libplue has violated the protocol, so the rest of its bytes cannot be read. */
 export class FrameError extends Error {
   override readonly name = "FrameError";
 }
@@ -90,7 +90,7 @@ export interface Frame {
   readonly payload: Uint8Array;
 }
 
-// A string may begin with a byte order mark, which is the host's to send.
+// Keeps a byte order mark at the beginning of a string, because the host has sent it.
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /**
@@ -123,7 +123,7 @@ export function readId(bytes: Uint8Array): number {
   return readU64(bytes, 0);
 }
 
-/** The two numbers of a yield frame: of progress, they are doubles. */
+/** The two numbers of a yield frame, which are doubles for progress. */
 export function readNumbers(
   payload: Uint8Array,
   isProgress: boolean,
@@ -178,9 +178,9 @@ function byteAt(bytes: Uint8Array, at: number): number {
 }
 
 const START_BYTES = 64 * 1024;
-/** A larger block, grown for a large frame, is not reused. */
+/** A block larger than this was grown for a large frame, and is not reused. */
 const KEPT_BYTES = 1024 * 1024;
-/** Longer text is encoded apart: to encode in place takes room for three bytes a unit. */
+/** Longer text is encoded separately: in place, it would take three bytes per UTF-16 unit. */
 const SHORT_TEXT = 16 * 1024;
 
 const encoder = new TextEncoder();
@@ -236,7 +236,7 @@ export class FrameWriter {
     return this.#end(start);
   }
 
-  /** Passes the frames to `take`, until whose return they are valid, and removes them. */
+  /** Passes the frames to `take`, and removes them when it returns. They are valid until then. */
   flush(take: (frames: Uint8Array) => void): void {
     if (this.#used === 0) return;
     const frames = this.#bytes.subarray(0, this.#used);
@@ -337,7 +337,7 @@ export class FrameStream {
 
   #keep(bytes: Uint8Array): void {
     const missing = this.#frameSize() - this.#used;
-    // A large frame gets a block of its size: a block that doubles would take twice as much.
+    // A large frame gets a block of its size, because doubling a block would take twice the memory.
     const room = missing > KEPT_BYTES ? Math.max(missing, bytes.length) : bytes.length;
     this.#kept = withRoom(this.#kept, this.#used, room, missing > KEPT_BYTES);
     this.#kept.set(bytes, this.#used);

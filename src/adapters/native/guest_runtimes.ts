@@ -139,7 +139,7 @@ export async function guestRuntime(koffi: Koffi | undefined): Promise<GuestRunti
 }
 
 async function bunGuest(bun: BunRuntime): Promise<GuestRuntime> {
-  // Not a literal: the other runtimes would look for it before they run anything.
+  // Not a literal, because other runtimes would resolve it before they run the module.
   const module = "bun:ffi";
   const ffi = await import(module) as BunFfi;
   const symbols = symbolsOf((returns, parameters) => ({
@@ -257,7 +257,7 @@ export async function callThroughLibplue(
   const { open, textAt = String } = await guestRuntime(undefined);
   const library = await open(path) as Libplue;
   const [name, json] = [tool, params].map((text) => new TextEncoder().encode(`${text}\0`));
-  // Not freed: the process ends with this.
+  // Not freed, because the process ends after this call.
   const result = library.plue_tool_execute(name as Uint8Array, json as Uint8Array, null);
   const failure = JSON.parse(textAt(library.plue_get_last_error_json()));
   if (failure.message !== undefined) throw new Error(failure.message);

@@ -37,14 +37,14 @@ import { Replies } from "./replies.ts";
 
 export interface HostBridgeOptions {
   /**
-   * Gives the tools for a configuration.
+   * Returns the tools for a configuration.
    *
    * @param module The module that the host named, if it named one.
    */
   load(module: string | undefined): NativeTools | Promise<NativeTools>;
-  /** Gets whole frames. They are valid until it returns. */
+  /** Sends whole frames, which are valid until this returns. */
   send(frames: Uint8Array): void;
-  /** Which runtime this is, for people: `bun 1.4.5`. */
+  /** The runtime, for people: `bun 1.4.5`. */
   readonly runtime: string;
   /** The host needs no more answers, until it configures the tools again. */
   onShutdown?(): void;
@@ -69,7 +69,7 @@ const LARGE_CALL_BYTES = 1024 * 1024;
 /** The id before the first configuration, and after the last. */
 const NONE = -1;
 
-/** The id of no abort signal. */
+/** The id that means no abort signal. */
 const NO_SIGNAL = 0;
 
 interface HostCall {
@@ -114,7 +114,7 @@ export class HostBridge {
   }
 
   /**
-   * Takes what libplue sent, and returns the size of the whole frames.
+   * Handles the whole frames at the beginning of `bytes`, and returns their size.
    *
    * @throws {FrameError} If a frame breaks the protocol.
    */
@@ -127,7 +127,7 @@ export class HostBridge {
     if (this.#tools instanceof HostTools) this.#list(this.#tools);
   }
 
-  /** Aborts what runs, and lets the registry go. Nothing is answered to libplue after that. */
+  /** Aborts the running calls, and stops following the registry. Sends no further frames. */
   close(reason: string): void {
     this.#abortAll(reason);
     this.#release();
@@ -220,7 +220,7 @@ export class HostBridge {
     if (tools instanceof HostTools) tools.close();
   }
 
-  /** Many tools may be registered in a row: libplue gets one list for all of them. */
+  /** Sends one list for all changes of a turn, because many tools may be registered in a row. */
   #listSoon(): void {
     if (this.#listing) return;
     this.#listing = true;
@@ -230,7 +230,7 @@ export class HostBridge {
     });
   }
 
-  /** Tells libplue the list, if it is a new one. `false` if that is impossible. */
+  /** Sends the list if it has changed. Returns `false` if it cannot be sent. */
   #list(tools: HostTools): boolean {
     const list = tools.newList();
     if (list === undefined || this.#replies.add(REPLY.tools, this.#configuration, list)) {
@@ -254,7 +254,7 @@ export class HostBridge {
     }
   }
 
-  /** Answers a frame other than a call of a tool. The list goes first, because it may have changed. */
+  /** Answers a frame other than a tool's call. First sends the list, which may have changed. */
   #answer(id: number, content: unknown): void {
     this.refresh();
     this.#replies.result(id, { ok: true, content, durationMs: 0 }, undefined);
@@ -316,8 +316,8 @@ export class HostBridge {
           this.#functions.ask(id, { ...question, tool: tool.id }, signal),
       };
     }
-    // The host's own tools need the id of the call. Any name may resolve to one of them, by an alias or
-    // through the bridge.
+    // The host's own tools need the id of the call. They may be called by an alias or through a
+    // bridge, so the name does not show this.
     if (!isCall || !this.#functions.isEmpty) {
       context = { ...context, services: { [HOST_CALL]: id } };
     }
@@ -332,7 +332,7 @@ export class HostBridge {
       this.#end(call);
       if (isLarge) this.#options.onLargeCall?.();
       if (!signal.aborted && this.#spare.length < MAX_SPARE) this.#spare.push(call.controller);
-      // The list goes first: the host may ask for it as soon as it has the result.
+      // First sends the list, because the host may read it as soon as it has the result.
       if (tools.isListStale && tools === this.#tools) this.#list(tools);
       if (!("ok" in result)) return this.#replies.failure(id, result.code, result.message, tool);
       const said = !result.ok && result.error.code === "aborted"
@@ -384,7 +384,7 @@ function withReason<Failure extends { readonly message: string }>(
   failure: Failure,
   { aborted, reason }: AbortSignal,
 ): Failure {
-  // Every abort here is by abortError. A tool may fail with this code by itself.
+  // This bridge aborts with abortError only. A tool may fail with this code by itself.
   const why = aborted ? (reason as DOMException).message : NO_REASON;
   return why === NO_REASON
     ? failure

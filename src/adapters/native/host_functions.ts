@@ -172,7 +172,7 @@ export class HostFunctions {
       throw new TypeError('Cannot register a tool: "/blocks" must be true or false');
     }
     const { name, namespace } = fields;
-    // A listing has the id as the name.
+    // If there is no namespace, the name may be a whole id, as in listings.
     const names = typeof name === "string" && namespace === undefined ? parseToolId(name) : {};
     const read = blocks ? (text: string) => readBlocks(parse(text)) : parse;
     return {
@@ -304,7 +304,7 @@ function findProblem(value: unknown): string | undefined {
   const [unknown] = Object.keys(rest);
   if (unknown !== undefined) {
     const place = JSON.stringify(clip(`/${unknown}`));
-    return `there is no ${place} beside "content", "structuredContent" and "metadata"`;
+    return `${place} is not one of "content", "structuredContent" and "metadata"`;
   }
   for (const [index, block] of content.entries()) {
     const problem = findProblemOfBlock(block, `/content/${index}`);

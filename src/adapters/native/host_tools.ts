@@ -175,7 +175,7 @@ export class HostTools {
     this.#end.push(tools.registry.subscribe(onChange));
     const { tasks, dispatcher } = tools;
     if (tasks === undefined) return;
-    // If the store does not answer, the next interval tries again.
+    // If the store does not respond, the next interval tries again.
     const recover = (): void => {
       this.#follow();
       tasks.recover(dispatcher.withToolset(this.#offered)).catch(() => {});
@@ -250,7 +250,7 @@ function shownOf(owned: Toolset, { selection, bridge }: NativeConfig): Toolset {
   return bridge === undefined ? selected : createToolBridge(selected, bridge);
 }
 
-/** The message without its first words, for which the caller has its own. */
+/** Returns the message without its first words, because the caller adds its own. */
 function messageOf(cause: unknown): string {
   return cause instanceof Error
     ? cause.message.replace(/^Cannot (select tools: |make a tool bridge: |update )/, "")
@@ -306,7 +306,7 @@ export async function operate(
   }
   if (operation === OPERATION.resume) return await dispatcher.resume(name, answers, context);
   if (tasks === undefined) {
-    const message = "The tools keep no tasks: their module exports no `tasks`";
+    const message = "The tools do not support tasks: their module exports no `tasks`";
     return { code: "invalid_argument", message };
   }
   const { sessionId, messageId, signal } = context;

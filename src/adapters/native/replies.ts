@@ -13,7 +13,7 @@ export type BridgeFailureCode =
   | "output_too_large"
   | "unknown_task";
 
-/** `PLUE_UNKNOWN_TOOL` and so on. */
+/** The numbers of `plue.h`, such as `PLUE_UNKNOWN_TOOL`. */
 export const STATUS: { readonly [Code in FailureCode | BridgeFailureCode]: number } = {
   unknown_tool: 1,
   unavailable: 2,
@@ -55,7 +55,7 @@ interface Failure {
   readonly repaired?: ToolFailure["repaired"] | undefined;
 }
 
-/** More than this is sent immediately: a tool that never waits may send without end. */
+/** If more bytes wait, they are sent immediately: a tool that never waits may send without end. */
 const MAX_WAITING_BYTES = 256 * 1024;
 
 /** Writes replies, and sends the replies of one turn of the event loop together. */
@@ -98,7 +98,7 @@ export class Replies {
   result(call: number, result: ToolResult, tool: string | undefined): void {
     if (!result.ok) {
       const { error: { code, message, issues }, questions, ticket, repaired } = result;
-      // JSON leaves out what is undefined.
+      // JSON omits `undefined` members.
       return this.#failure(call, { error: code, message, issues, questions, ticket, repaired });
     }
     const { content, repaired } = result;

@@ -19,11 +19,11 @@ export interface SidecarOptions {
   readonly tools?: ToolsModule | undefined;
 }
 
-/** Where libplue leaves its socket. */
+/** The descriptor on which libplue leaves its socket. */
 const DESCRIPTOR = 3;
 
 /**
- * Runs this process as a sidecar of the libplue that started it, until that one lets it go.
+ * Runs this process as a sidecar of the libplue that started it, until libplue ends it.
  *
  * A promise that a tool leaves rejected goes to the log: it ends neither the process nor other calls.
  * An exception that is not caught ends the process, and running calls fail with its message.
@@ -57,15 +57,15 @@ export function runSidecar(options: SidecarOptions = {}): void {
     log: (error) => console.error(error),
   });
   process.on("uncaughtException", (error) => {
-    // A module of tools with another opinion has a listener of its own.
+    // If the module of tools listens too, it decides what happens.
     if (process.listenerCount("uncaughtException") === 1) sidecar.crash(error);
   });
 }
 
-/** Why there is no host to be reached; `undefined` if there is one. */
+/** Returns the reason why no host can be reached; `undefined` if there is one. */
 function findFault(): string | undefined {
   try {
-    return isSocket(DESCRIPTOR) ? undefined : "it is started by libplue, not by hand";
+    return isSocket(DESCRIPTOR) ? undefined : "only libplue can start it";
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
@@ -77,7 +77,7 @@ const { Bun: bun, Deno: deno } = globalThis as unknown as {
   readonly Deno?: { readonly version: { readonly deno: string } };
 };
 
-/** Frees unused memory now, not when the runtime sees fit. */
+/** Frees unused memory immediately. */
 function collectGarbage(): void {
   if (bun !== undefined) return bun.gc(true);
   process.getBuiltinModule("node:v8").setFlagsFromString("--expose-gc");
@@ -116,7 +116,7 @@ export interface BunSocket {
  */
 export function isSocket(descriptor: number): boolean {
   try {
-    // Not fstat: Deno supports only the descriptors that it opened itself.
+    // Not fstat, because Deno supports only descriptors that it has opened.
     return statSync(`/dev/fd/${descriptor}`).isSocket();
   } catch (error) {
     if (isOfPermissions(error)) throw error;
@@ -130,7 +130,7 @@ function isOfPermissions(error: unknown): boolean {
   return name === "NotCapable" || code === "ERR_ACCESS_DENIED";
 }
 
-/** The size of the buffer for what arrives, on Deno and Node. */
+/** The size of the receive buffer on Deno and Node. */
 const READ_BYTES = 64 * 1024;
 
 /** Opens the socket that libplue left on a descriptor. No event is sent before this returns. */
@@ -142,9 +142,9 @@ function openSidecarSocket(descriptor: number, events: SidecarSocketEvents): Sid
 }
 
 function openNodeSocket(fd: number, events: SidecarSocketEvents): SidecarSocket {
-  // Only here: Bun does not use this module, and takes milliseconds to load it.
+  // Loaded here only, because loading it takes milliseconds, and Bun does not use it.
   const { Socket } = process.getBuiltinModule("node:net");
-  // One buffer: Deno frees its own buffers late.
+  // One buffer for all reads, because Deno frees its own buffers late.
   const buffer = new Uint8Array(READ_BYTES);
   const callback = (length: number): boolean => {
     events.data(buffer.subarray(0, length));
@@ -154,13 +154,13 @@ function openNodeSocket(fd: number, events: SidecarSocketEvents): SidecarSocket 
   socket.resume();
   for (const event of ["end", "close", "error"]) socket.on(event, () => events.end());
   return {
-    // A copy: the socket may send it later, and the caller reuses the bytes.
+    // Copies the bytes: the socket may send them later, but the caller reuses its buffer.
     write: (bytes) => void socket.write(bytes.slice()),
     end: (then) => void socket.end(then),
   };
 }
 
-/** Bun's socket, which takes what it can and leaves the rest to its caller. */
+/** Bun's socket, which sends as many bytes as possible, and leaves the rest to its caller. */
 export class BunSidecarSocket implements SidecarSocket {
   readonly #events: SidecarSocketEvents;
   /** The bytes to send, oldest first. */
@@ -220,16 +220,16 @@ export class BunSidecarSocket implements SidecarSocket {
 }
 
 export interface SidecarSocketEvents {
-  /** Something has arrived. Valid until it returns. */
+  /** Receives bytes, which are valid until this returns. */
   data(bytes: Uint8Array): void;
   /** The host has disconnected. May be called more than once. */
   end(): void;
 }
 
 export interface SidecarSocket {
-  /** Sends. The bytes are copied where they must wait. */
+  /** Sends bytes. Copies the bytes that have to wait. */
   write(bytes: Uint8Array): void;
-  /** Closes it when everything is sent. */
+  /** Closes the socket after everything was sent. */
   end(then: () => void): void;
 }
 
@@ -291,7 +291,7 @@ export function startSidecar(own: SidecarProcess): Sidecar {
       try {
         stream.push(bytes);
       } catch (error) {
-        // After an invalid frame, nothing can be read.
+        // After an invalid frame, the stream cannot be read further.
         own.log(error);
         own.exit(EXIT.failed);
       }

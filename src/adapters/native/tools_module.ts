@@ -29,7 +29,7 @@ export interface ToolsModule {
 }
 
 /**
- * Gives a sidecar its tools.
+ * Loads the tools of a sidecar.
  *
  * @param builtIn The tools that it was compiled with, if it was.
  * @param name The module that the host named, if it named one: a path, from the current folder, or a
@@ -64,7 +64,7 @@ async function importTools(name: string): Promise<NativeTools> {
       `Cannot use the tools of "${name}": it must export a ToolRegistry as "registry" or by default`,
     );
   }
-  // The dispatcher and the registry check what else there is when they are given it.
+  // The dispatcher and the registry check the other exports when they receive them.
   return toolsOf({ ...module, registry });
 }
 

@@ -160,7 +160,7 @@ class NatsCallStore implements CallStore {
     return await this.#attempt(() => this.#read(key, true));
   }
 
-  /** @param isStrict False to skip a value that others have signed. */
+  /** @param isStrict False to skip a value with another signature instead of throwing. */
   async #read(key: string, isStrict: boolean): Promise<StoredEntry | undefined> {
     const message = await this.#find(key);
     if (message === undefined) return undefined;
@@ -201,7 +201,7 @@ class NatsCallStore implements CallStore {
     });
   }
 
-  /** With a wrong clock, a key could expire for this process or for others only, and be created twice. */
+  /** With a wrong clock, a key could expire for one process only, and be created twice. */
   async #checkClock(): Promise<void> {
     const offset = clockOffset();
     if (Math.abs(offset - this.#clockOffset) < CLOCK_SET_MS) return;
@@ -220,7 +220,7 @@ class NatsCallStore implements CallStore {
       if (revision !== undefined) return revision;
       const message = await this.#bucket.last(key);
       if (message !== undefined && this.#isThere(message)) return undefined;
-      // The entry has expired, or was deleted.
+      // The entry has expired or was deleted, so a new value may replace it.
       before = message?.seq ?? 0;
     }
     return undefined;
@@ -236,7 +236,7 @@ class NatsCallStore implements CallStore {
     return await this.#attempt(async () => {
       const message = await this.#find(key);
       if (message?.seq !== revision) return undefined;
-      // The key was counted when it was created: the end of a call can always be written.
+      // Short values are exempt from the quota, because the end of a call must always be writable.
       const more = value.byteLength <= SHORT_BYTES
         ? 0
         : value.byteLength - this.#lengthOf(message.data.byteLength);
@@ -266,7 +266,7 @@ class NatsCallStore implements CallStore {
     const { length } = this.#bucket.subject("");
     const found = Object.keys(state.subjects ?? {}).map((subject) => subject.slice(length));
     const keys = prefix === "" ? found.filter((key) => key !== SWEPT) : [prefix, ...found];
-    // A bucket has no order, so all keys are read first, and each value when it is requested.
+    // The bucket has no order, so this reads and sorts all keys first, and each value on demand.
     for (const key of keys.filter((key) => key > after).sort()) {
       const entry = await this.#attempt(() => this.#read(key, false));
       if (entry !== undefined) yield entry;
@@ -343,7 +343,7 @@ class NatsCallStore implements CallStore {
     return sum;
   }
 
-  /** Writes. If the bucket is full, sweeps it and writes again. */
+  /** Runs a write. If the bucket is full, sweeps it and writes again. */
   async #inRoom<T>(write: () => Promise<T>): Promise<T> {
     try {
       return await write();
@@ -368,19 +368,19 @@ class NatsCallStore implements CallStore {
       const isMine = await this.#bucket.write(SWEPT, new Uint8Array(), headers(), last?.seq ?? 0);
       if (isMine !== undefined) await this.#sweep();
     } catch {
-      // The server is down: the next sweep comes later.
+      // The server is unreachable, so a later sweep deletes the entries.
     }
   }
 
   #sweep(): Promise<void> {
     return this.#sweeping ??= this.#bucket.sweep(this.#settings.clock.timestamp())
-      // The next sweep deletes the rest.
+      // The next sweep deletes the remaining entries.
       .catch(noop)
       .finally(() => this.#sweeping = undefined);
   }
 
   async #attempt<T>(work: () => Promise<T>): Promise<T> {
-    // The client would buffer the request and wait.
+    // Throws, because the client would buffer the request until it is connected again.
     if (this.#down !== undefined) throw storeFailure(this.#down);
     try {
       try {

@@ -109,7 +109,7 @@ export class Directory {
       const bucket = await Bucket.open({ connection, name: DIRECTORY, storage });
       const directory = new Directory(link, bucket, onChange, hasDefinitions);
       await directory.#follow(directory.#round);
-      // With a wrong clock, all calls would fail, and the cause would be hard to find.
+      // Rejects a wrong clock, with which all calls would fail for a reason that is hard to find.
       checkSkew(directory.skewMs);
       return directory;
     } catch (cause) {
@@ -132,7 +132,7 @@ export class Directory {
    * the watch, and the client notices that after 90 s.
    */
   expect(revision: number): void {
-    // A revision that is missing afterwards too was never written.
+    // If the revision is still missing after reading, it was never written.
     if (!(revision > this.#readTo && revision > this.#expected)) return;
     const now = systemClock.now();
     this.#behindSince ??= now;
@@ -149,14 +149,14 @@ export class Directory {
     const sealed = this.#link.seal.wrap(value, key);
     const revision = await this.bucket.kv.put(key, sealed).catch((error) => {
       if (isMissing(error)) {
-        // The server has lost the bucket. A restart creates it, with new revisions.
+        // The server has lost the bucket. restart() creates a new one, whose revisions start again.
         this.#written = 0;
         this.restart();
       }
       throw error;
     });
     this.#written = Math.max(this.#written, revision);
-    // An entry that was read since is newer.
+    // If the entry was read meanwhile, the newer one stays.
     if (revision > this.#readTo) {
       this.entries.set(key, { value: this.#isRead(key) ? value : undefined, revision });
     }
@@ -184,7 +184,7 @@ export class Directory {
   #endWatch(watch: Watch | undefined): void {
     if (watch === undefined) return;
     watch.stop();
-    // The server would keep the consumer for five minutes, and match each entry against it.
+    // Otherwise the server would keep the consumer for five minutes, and match each entry with it.
     consumerOf(watch).delete().catch(noop);
   }
 
@@ -213,7 +213,7 @@ export class Directory {
       const change = await within(systemClock, QUIET_MS, next);
       if (round !== this.#round) return;
       if (change === TIME_OVER) {
-        // The server may announce one entry too many. While it is away, more may follow.
+        // The announced count may be too high by one. Without a connection, entries may be missing.
         isRead = await consumer.info().then(() => true, () => false);
         continue;
       }
@@ -227,7 +227,7 @@ export class Directory {
       this.entries.delete(key);
       this.#changed.add(key);
     }
-    // The first entries are not changes.
+    // The entries of the first read are not reported as changes.
     if (round === 0) this.#changed.clear();
     else this.#notify();
     this.#followChanges(round, changes, next).catch((error) => this.#restartLater(round, error));
@@ -263,14 +263,14 @@ export class Directory {
   #take({ key, value: data, revision }: KvWatchEntry, isStale: boolean): void {
     this.#readTo = revision;
     this.#behindSince = undefined;
-    // An entry that this process has written since is newer.
+    // The process has written a newer entry meanwhile.
     if (!isStale && revision < (this.entries.get(key)?.revision ?? 0)) return;
     this.#changed.add(key);
     const { seal } = this.#link;
     if (!this.#isRead(key) && seal.accepts(data, key, "", "worker")) {
       return void this.entries.set(key, { value: undefined, revision });
     }
-    // A deleted entry has no value.
+    // A deletion marker has no value.
     const value = data.byteLength === 0 ? undefined : seal.unwrap(data, key, "worker");
     if (isObject(value)) return void this.entries.set(key, { value, revision });
     this.entries.delete(key);

@@ -114,35 +114,35 @@ export class DurableCalls {
     try {
       runs = await this.#retry(context, async () => {
         const opened = await this.#open();
-        // A call with a message id may have ended before.
+        // A call with a message id may be a repetition, whose result is stored already.
         const found = messageId === undefined ? undefined : await opened.records.read(key);
         if (found?.record.result !== undefined) before = endedBefore(found.record.result);
         return opened;
       });
     } catch (error) {
       log(error);
-      return unavailable(id, "the server cannot keep it; nothing has run", "no");
+      return unavailable(id, "the server cannot store it; nothing has run", "no");
     }
     if (before !== undefined) return before;
     if (context.signal.aborted) return aborted(id, "no");
     if (this.#isStopped) return unavailable(id, `${this.#link.down}; nothing has run`, "no");
     const call = this.#wait(runs, key, inbox, id, context);
     let isCounted = false;
-    /** An attempt without an answer may have stored the call. */
+    /** True after an attempt without an answer: the server may have stored the call. */
     let mayBeStored = false;
     const end = (result: ToolResult): void =>
       call.end(mayBeStored ? unavailable(id, MAY_BE_STORED, "unknown") : result);
     const send = async (): Promise<void> => {
-      // The server drops a duplicate, but not a call with another definition.
+      // The server drops a duplicate with this id. A call with another definition has another id.
       let sent = await runs.send(sealed, `${key}.${digest}`);
-      // The first message may have been acknowledged without a result. Two waiting messages run once.
+      // If no worker holds the duplicate, its message may be gone. Two waiting messages run once.
       if (sent?.duplicate && !await runs.isHeld(key)) {
         mayBeStored = true;
         sent = await runs.send(sealed, nuid.next());
       }
       if (sent !== undefined) isCounted = true;
       else {
-        const why = "as many calls of its caller wait as may; nothing has run";
+        const why = "the waiting calls of its caller have reached their quota; nothing has run";
         end(failure("overloaded", id, why, { ran: "no", retryAfterMs: MEASURED_AFTER_MS }));
       }
     };
@@ -232,7 +232,7 @@ export class DurableCalls {
     };
     const abort = (): void => {
       disarm();
-      // If no worker reports that the tool has stopped, the dispatcher does not wait, and reports that.
+      // If no worker reports within this time, the outcome is unknown to the dispatcher.
       disarm = systemClock.setTimeout(() => stopped("unknown"), STOPPED_MS);
       this.#cancel(runs, key).then((ran) => ran && stopped(ran), this.#link.log);
     };
@@ -275,12 +275,12 @@ export class DurableCalls {
 
   #hear(name: string, news: RunNews & { readonly key: string }): void {
     const call = this.#waiting.get(name);
-    // Another caller can give its own task this inbox.
+    // The inbox may receive messages of other tasks, because another caller can name it.
     if (call === undefined || news.key !== call.key) return;
     if ("count" in news) {
       const { attempt, count } = call.last;
       const isNext = news.attempt > attempt || news.attempt === attempt && news.count > count;
-      // Anyone who may publish to inboxes can send a message again.
+      // A repeated message is ignored, because anybody with access to inboxes can send one again.
       if (!isNext) return;
       call.last = news;
     }
@@ -301,7 +301,7 @@ export class DurableCalls {
   }
 }
 
-const MAY_BE_STORED = "it could not be sent; it may have been, and then runs once";
+const MAY_BE_STORED = "the server did not confirm it; if it was stored, it runs once";
 
 /** True if the server has answered that it has not stored a call. */
 function isNotStored(error: unknown): boolean {

@@ -100,7 +100,7 @@ export class DurableWorker {
       }
     });
     link.follow({
-      // The old consumers may receive nothing.
+      // After a reconnection, the old consumers may no longer receive messages.
       up: () => {
         this.#round++;
         for (const { queue } of this.#consuming.values()) queue?.stop();
@@ -119,7 +119,7 @@ export class DurableWorker {
 
   /** Fetches calls of these tools, by the paths of their definitions, and of no others. */
   follow(tools: ReadonlyMap<string, Tool>): void {
-    // A waiting call outlives its definition: a newer one checks its arguments again.
+    // Calls of an older definition are fetched too: the newer one checks their arguments again.
     const wanted = new Map(
       [...tools].filter(([, tool]) => isDurable(tool) && tool.execute !== undefined)
         .map(([path, tool]) => [path.slice(0, path.lastIndexOf(".")), tool]),
@@ -179,7 +179,7 @@ export class DurableWorker {
     }
   }
 
-  /** Fetches as many calls as there are free slots: a call that waits here is lost to other workers. */
+  /** Fetches as many calls as there are free slots: others must not wait here. */
   async #fetch(name: string, consuming: Consuming, queue: RunQueue): Promise<void> {
     const pauseMs = this.#pausedUntil - systemClock.now();
     if (pauseMs > 0) return await delay(Math.min(pauseMs, AGAIN_MS));
@@ -187,7 +187,7 @@ export class DurableWorker {
     if (free <= 0) return await new Promise<void>((resolve) => this.#waiting.push(resolve));
     for await (const delivery of queue.fetch(free)) {
       const { tool } = consuming;
-      // Calls of other tools may have started since.
+      // Checks again, because calls of other tools may have used the slots.
       if (this.#consuming.get(name) === consuming && this.#free(tool) > 0) {
         void this.#take(delivery, tool);
       } else delivery.retry(0);
@@ -207,7 +207,7 @@ export class DurableWorker {
     const { log } = this.#settings.link;
     const { call, call: { id: key } } = delivery;
     if (this.#isMistimed(delivery, tool)) return;
-    // A second delivery to this worker: the first one acknowledges it.
+    // This worker has received the call twice. The first delivery will be acknowledged.
     if (this.#running.has(key)) return;
     const controller = new AbortController();
     const running: RunningCall = {
@@ -237,8 +237,8 @@ export class DurableWorker {
     const { call, storedAt, ack, retry } = delivery;
     const { log } = this.#settings.link;
     const now = systemClock.timestamp();
-    // Its record may have expired: this is an old call that was sent again. A call that seems too old
-    // in the stream, too, is one for a machine with the right time.
+    // The record of a call that was sent again after its lifetime may have expired, so it must not
+    // run. If it also seems too old in the stream, this machine's clock is wrong.
     const isOld = now - call.time > KEPT_MS && now - storedAt <= KEPT_MS;
     if (isOld) {
       ack();
@@ -295,7 +295,7 @@ export class DurableWorker {
       const { record = NEW_RUN } = hasNoRoom(error) ? await records.read(key) ?? {} : {};
       if (!hasNoRoom(error) || record.attempts > 0 || record.hasRun === true) throw error;
       log(error);
-      const why = "nothing more is stored for its caller now; nothing has run";
+      const why = "the stored data of its caller has reached its quota; nothing has run";
       const result = failure("overloaded", tool.id, why, { ran: "no" });
       this.#tell(call, { type: "ended", result });
       return delivery.ack();
@@ -303,7 +303,7 @@ export class DurableWorker {
     const { lease, record: { result: ended, heldUntil } = NEW_RUN, died } = claimed;
     if (lease === undefined) {
       if (ended?.ok === false && died) {
-        // The caller may have ended, so the operator is notified too.
+        // Logged as well, because the caller may have disconnected.
         log(new Error(`${ended.error.message} (task "${key}")`));
         failed(tool, ended);
       }
@@ -317,7 +317,7 @@ export class DurableWorker {
     const end = (record: StoredRun, result: ToolResult): StoredRun => {
       const { code, retryAfterMs = 0, ran } = result.ok ? {} : result.error;
       const isCutOff = this.#isStopping && code === "aborted" && tool.idempotent;
-      // A ticket is valid again if nothing has run.
+      // If nothing has run, the ticket is valid again, so the call can be returned.
       const isReturned = (code === "overloaded" || isCutOff) &&
         (call.ticket === undefined || ran === "no" || tool.idempotent);
       delayMs = undefined;
@@ -343,10 +343,10 @@ export class DurableWorker {
     const run = { result, abort: () => abort("Another worker runs the call") };
     const isMine = await engine.keep(lease, tool.id, run, end, delivery.extend);
     if (isMine && delayMs !== undefined) return delivery.retry(delayMs);
-    // Even if another run has written the result: there is one.
+    // Acknowledges the call even if another run has written the result: a result exists.
     if (isMine) return this.#finish(delivery);
     const found = await records.read(key);
-    // A run without the lease leaves the task to the run that has the lease.
+    // This run has lost the lease, so the task is left to the run that has it.
     if (found?.record.result !== undefined) delivery.ack();
     const given = await result;
     const { acknowledged, ran } = given.ok ? {} : given.error;

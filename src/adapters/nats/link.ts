@@ -297,7 +297,7 @@ export function requestOf(
   return ticket === undefined ? { name, arguments: args, callId } : { name, ticket, answers };
 }
 
-/** @param run The same for all attempts to resume the call: the next worker may use its ticket again. */
+/** @param run The same id for all attempts to resume the call, which can use its ticket. */
 export function contextOf(
   call: CallMessage,
   { idempotent }: Tool,

@@ -127,7 +127,7 @@ export class Offers {
       const list = listIn(name, key, value);
       if (list === undefined) continue;
       const { worker, up, down } = list;
-      // The time of a worker without a message so far starts now.
+      // A worker that has not been heard before gets the full time from now on.
       if (!this.#heard.has(worker)) this.hear(worker);
       if (worker === own || now - (this.#heard.get(worker) ?? now) < DEAD_AFTER_MS) {
         there.add(worker);
@@ -149,7 +149,7 @@ export class Offers {
     this.#sweptAt = time;
     await this.#directory?.bucket.sweep(time).catch((cause) => {
       const why = `the bucket "${DIRECTORY}" cannot be swept`;
-      this.#link.log(new Error(`Deleted entries of the directory stay: ${why}`, { cause }));
+      this.#link.log(new Error(`Cannot purge deleted directory entries: ${why}`, { cause }));
     });
   }
 
@@ -163,7 +163,7 @@ export class Offers {
       const keys = [...entries?.keys() ?? []].filter((key) => key.startsWith(own));
       await inTurn(keys, (key) => bucket?.remove(key));
     });
-    // If the connection closes, no confirmation comes.
+    // If the connection closes, the confirmation never arrives.
     await Promise.race([removed, this.#link.connection.closed()]);
   }
 
@@ -224,8 +224,8 @@ export class Offers {
     const missing = [...this.#offers].filter(([path]) => !entries.has(toolKey(path)));
     for (const [at, [path, tool]] of missing.entries()) {
       const [key, record] = [toolKey(path), recordOf(tool)];
-      // The server stores the messages of a connection in order, so one confirmation covers many. If one
-      // was dropped, the watch of the directory does not show it, and it is written again.
+      // The server stores messages of a connection in order, so one confirmation covers all before
+      // it. If a message was dropped, the watch does not show the entry, and it is written again.
       const isConfirmed = (at + 1) % PUTS_TO_CONFIRM === 0 || at + 1 === missing.length;
       if (isConfirmed) await this.#directory?.put(key, record);
       else this.#directory?.send(key, record);

@@ -63,7 +63,7 @@ export const checkRegistryName: Check<string> = createCheck(
   (value: unknown): value is string => typeof value === "string" && /^[\w-]{1,64}$/.test(value),
 );
 
-/** Encodes a word of a subject and of a key: neither may contain a dot. */
+/** Encodes a word of a subject or key without dots, which separate the words. */
 function word(text: string | undefined): string {
   return text === undefined ? "/" : text.replaceAll(".", "=");
 }

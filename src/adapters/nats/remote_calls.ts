@@ -94,7 +94,7 @@ export class RemoteCalls {
     this.#inbox = `${createInbox(inbox)}.`;
     this.#subscription = link.listen(`${this.#inbox}*`, (message) => this.#hear(message));
     link.follow({
-      // Calls in flight may have run.
+      // These calls may have run.
       down: () => {
         for (const call of [...this.#running.values()]) this.#miss(call);
       },
@@ -130,7 +130,7 @@ export class RemoteCalls {
         const [ran, outcome] = mayHaveRun
           ? ["unknown", "it may have run"] as const
           : ["no", "nothing has run"] as const;
-        return unavailable(id, `no worker is there that ${what}${said}; ${outcome}`, ran);
+        return unavailable(id, `there is no worker that ${what}${said}; ${outcome}`, ran);
       }
       tried.add(worker);
       const end = await this.#send(worker, call);
@@ -141,14 +141,14 @@ export class RemoteCalls {
         const why = `${this.#link.down ?? "its worker does not answer"}; it may have run`;
         return unavailable(id, why, "unknown");
       }
-      // The result of a busy worker is more useful than the absence of others.
+      // The rejection of a busy worker is a better result than the absence of another one.
       if (end.result !== undefined || last?.result === undefined) last = end;
     }
   }
 
   #forbid(subject: string): void {
     for (const call of [...this.#running.values()]) {
-      // A call that a worker has accepted was sent before the user lost the right.
+      // If a worker has accepted the call, it was sent before the permission was removed.
       if (call.subject !== subject || call.isAccepted) continue;
       const ran = call.isRepeatable ? "unknown" : "no";
       const outcome = call.isRepeatable ? "it may have run" : "nothing has run";
@@ -164,7 +164,7 @@ export class RemoteCalls {
   }
 
   #send(worker: string, remote: RemoteCall): Promise<ToolResult | Miss> {
-    // Another caller must not guess it, and be answered in place of this one.
+    // The id is random: another caller that guessed it could receive this call's answers.
     const id = crypto.randomUUID();
     const { connection, seal, log } = this.#link;
     const { request, context: { signal } } = remote;
@@ -188,7 +188,7 @@ export class RemoteCalls {
           this.#fleet.count(worker, -1);
           const isMiss = "mayHaveRun" in end;
           if (isMiss && end.mayHaveRun) this.#say(call, GIVEN_UP);
-          // If the tool has not stopped, the dispatcher waits, and reports it.
+          // If the tool has not stopped, the dispatcher waits for it, and reports that.
           const hasStopped = isMiss || end.ok || end.error.acknowledged !== false;
           if (!signal.aborted || hasStopped) resolve(end);
         },
@@ -218,7 +218,7 @@ export class RemoteCalls {
       return;
     }
     if (call === undefined) return this.#decline(id, message);
-    // Other workers answer here if another caller gives them this inbox.
+    // Another worker may answer here if another caller gives it this inbox, so it is ignored.
     if (message.reply !== controlSubject(call.worker, id)) return;
     const part = openPart(this.#link.seal, message);
     if (part === undefined) {
@@ -256,7 +256,7 @@ export class RemoteCalls {
       case "accepted":
         return this.#say(call, { go: true });
       case "beat":
-        // The worker may wait because a message was lost while it connected again.
+        // The message may have been lost while the worker connected again, so it is repeated.
         if (context.signal.aborted) this.#say(call, { abort: reasonOf(context.signal) });
         else if (call.granted > 0) this.#say(call, { credit: 0, granted: call.granted });
         return;
@@ -274,7 +274,7 @@ export class RemoteCalls {
         return call.output(frame.value, () => this.#taken(call, credit));
       case "refused": {
         const result = frame.result && adopt(frame.result);
-        // Another worker would pass everything on again.
+        // If outputs were passed on already, another worker would repeat them.
         if (call.hasYielded && result !== undefined) return call.end(result);
         return call.end({ mayHaveRun: false, why: frame.why, ...(result && { result }) });
       }
@@ -292,7 +292,7 @@ export class RemoteCalls {
   }
 
   #say(call: RunningCall, control: Control): void {
-    // A client buffers what it cannot send, and this message would be useless later.
+    // Without a connection the client would buffer this message, which is useless later.
     if (this.#link.down !== undefined) return;
     callHook(() => call.control.send(control), this.#link.log);
   }

@@ -220,7 +220,7 @@ export function remoteToolsPerCall(
     },
     async refresh() {
       const now = systemClock.now();
-      // Concurrent requests use the old tools: they cannot wait for the connection of another request.
+      // Concurrent requests use the old tools: none can wait on another request's connection.
       const mostMs = fleet.hasLost ? Math.min(maxAgeMs, LOST_MS) : maxAgeMs;
       if (known !== undefined && now - triedAt < mostMs) return;
       triedAt = now;

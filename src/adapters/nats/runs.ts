@@ -130,7 +130,7 @@ class SealedRecords extends LeasedRecords<StoredRun> {
     this.#log = log;
   }
 
-  /** The holder's clock may be behind this one: a lease that it renews must not seem to be over. */
+  /** A lease is held for longer than it says, because the holder's clock may be behind this one. */
   override isHeld({ holder, heldUntil }: StoredRun): boolean {
     return super.isHeld({ holder, heldUntil: heldUntil + MAX_SKEW_MS });
   }
@@ -231,7 +231,7 @@ export class Runs {
     const { connection, storage } = link;
     const store = await natsCallStore(connection, {
       ...{ bucket: RESULTS_BUCKET, ...storage },
-      // A caller writes only short records of aborts, and may not fetch messages to measure a quota.
+      // A caller writes only short records of aborts, and must not fetch messages to measure them.
       ...settings.leaseMs === undefined && { maxOwnerBytes: Number.MAX_SAFE_INTEGER },
     });
     try {
@@ -276,7 +276,7 @@ export class Runs {
     let sum = 0;
     for (const [subject, count] of Object.entries(subjects)) {
       const size = Number(subject.slice(subject.lastIndexOf(".") + 1));
-      // Only a call that is not signed has a size that no message of the server has.
+      // A size above the server's message limit is only possible for an unsigned call.
       if (size >= 0 && bytesOf(size) < 2 * this.#link.maxBytes) sum += count * bytesOf(size);
     }
     return sum;

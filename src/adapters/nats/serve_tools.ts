@@ -150,10 +150,10 @@ export async function serveTools(
   const settings = readLinkSettings(ACTION, "worker", read, options);
   const { drainTimeoutMs = 30_000, leaseMs = 30_000, keys } = read;
   const { maxConcurrent = TASKS } = read.dispatcher?.limits ?? {};
-  // A task that the limits reject would only wait for longer.
+  // More tasks than `maxConcurrent` would only be fetched and rejected.
   const { concurrency = Math.min(TASKS, maxConcurrent), toolConcurrency = {} } = read;
   await checkServer(ACTION, connection);
-  // Schemas are compiled at the first call of their tool: for 40,000 tools that takes seconds.
+  // Only tools with `init` are prepared now: compiling the schemas of 40,000 tools takes seconds.
   const initialized = registry.tools.filter(({ init }) => init !== undefined);
   await Promise.all(
     initialized.map(async (tool) => registry.release(await registry.acquire(tool))),
@@ -307,7 +307,7 @@ class Worker implements ServedTools {
     }, PRESENCE_EVERY_MS);
   }
 
-  /** A server or a network may fail without closing the connection, and pings take minutes. */
+  /** Reconnects if own messages are missing: a dead connection may stay open for minutes. */
   #reconnectIfStuck(): void {
     if (this.#link.down !== undefined || this.#unheard === undefined) return;
     if (this.#unheard++ < BEATS_TO_RECONNECT) return;

@@ -129,7 +129,7 @@ export class ServedCalls {
       await within(this.#clock, CONFIRMED_MS, Promise.race([confirm(), connection.closed()]));
     };
     const disarm = this.#clock.setTimeout(() => this.abort("the worker stops"), graceMs);
-    // Calls that arrive now are rejected, so that another worker gets them immediately.
+    // Calls that arrive now are rejected, so that callers use another worker immediately.
     await confirmed(() => this.#calls.drain().catch(log));
     if (this.#running.size > 0) await new Promise<void>((resolve) => this.#onIdle = resolve);
     disarm();
@@ -161,7 +161,7 @@ export class ServedCalls {
     if (isObject(call)) return this.#begin(subject, reply, call as unknown as CallMessage);
     if (call === GAP) return;
     if (this.#partialBytes + receiver.bytes > MAX_KEPT_BYTES) {
-      const why = "the worker has no room for more calls that are so large";
+      const why = "the worker has no space for another call of this size";
       const refused: Frame = { type: "refused", why };
       return void this.#answer(reply).send(refused);
     }
@@ -203,7 +203,7 @@ export class ServedCalls {
       return refuse(this.#isDraining ? "the worker stops" : "the worker has no such tool");
     }
     if (this.#outbox.waiting > MAX_KEPT_BYTES && this.#isSending(tool)) {
-      return refuse("the worker has no room for more of its results: large ones wait to be sent");
+      return refuse("the worker has no space for its result: large results wait to be sent");
     }
     const run = (): void => {
       void this.#run(tool, call, served).catch(log).finally(() => {
@@ -218,7 +218,7 @@ export class ServedCalls {
       nextControl: 0,
       begin: () => {
         served.begin = undefined;
-        // After a stop of the process, the caller's abort may be the next message.
+        // After a pause of the process, an abort of this call may be the next message.
         const now = this.#clock.now();
         const isSettled = now >= this.#settledAt && now - this.#lastTick <= STALL_MS;
         if (isSettled) run();
@@ -296,14 +296,14 @@ export class ServedCalls {
     const { link } = this.#settings;
     const part = openPart(link.seal, message);
     if (part === undefined) return link.logForged("A message to a call has a wrong signature");
-    // A message before may be lost: this one is valid without it.
+    // A gap is allowed, because the messages are independent.
     if (part.sequence < served.nextControl) return;
     served.nextControl = part.sequence + 1;
     const control = parseJson(part.bytes) as Control;
     if ("go" in control) return served.begin?.();
     if ("abort" in control) return this.#abort(served, String(control.abort));
     const granted = Number(control.granted ?? served.granted + control.credit);
-    // Also false for NaN, which would let the call send without a limit.
+    // The comparison is false for NaN, which would remove the limit.
     if (!(granted > served.granted)) return;
     served.credit += granted - served.granted;
     served.granted = granted;
@@ -324,7 +324,7 @@ export class ServedCalls {
           if (served.silence >= TICKS_TO_LOSE) this.#abort(served, "The caller is gone");
           continue;
         }
-        // After a stop, callers have received nothing for longer than the ticks count.
+        // After a pause of the process, callers have waited longer than the number of ticks shows.
         if (served.silence < TICKS_TO_BEAT && !wasStopped) continue;
         // The parts of its message are heartbeats too.
         if (served.sender.isAmid) continue;

@@ -211,7 +211,7 @@ export function storageProblemOf(
 export const EXPIRY = "Plue-End";
 /** The age at which a deletion marker is purged: by then all watches have seen it. In milliseconds. */
 export const MARKER_MS = 3_600_000;
-/** The server may announce one entry too many: the wait for the next one, in milliseconds. */
+/** The wait for the next entry, in milliseconds, because the server may announce one too many. */
 export const QUIET_MS = 1_000;
 const AT_ONCE = 64;
 

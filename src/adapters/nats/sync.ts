@@ -167,7 +167,7 @@ export class Sync {
         this.#remove(id);
       } else if (newest.path !== this.#tools.get(id)?.path) this.#put(id, newest);
     }
-    // While old and new workers run side by side, the new ones may end.
+    // Keeps trying, because old and new workers may serve the tool together, and either may end.
     if (this.#contested.size === 0) return;
     this.#stopLooking ??= systemClock.setTimeout(() => {
       this.#stopLooking = undefined;
@@ -185,7 +185,7 @@ export class Sync {
       // The registry checks each field.
       ...(fields as unknown as ToolDefinition),
       ...(executable === true && {
-        // A durable call waits for a worker.
+        // A tool whose calls are durable is always available: a call waits for a worker.
         isAvailable: record["execution"] === "task" || (() => this.#fleet.serves(path)),
         execute: (params: unknown, context: ToolContext) =>
           this.#execute(id, path, isRepeatable, params, context),
@@ -242,7 +242,7 @@ export class Sync {
     for (let round = 0;; round++) {
       const output = new Outputs();
       let end: ToolResult | undefined;
-      // A step, so that a continued call resumes with the worker's ticket.
+      // The worker's call is a step, so that a resumed call continues with the worker's ticket.
       const step = context.step(`plue.remote.${round}`, async () => {
         const traced = { ...request, trace: currentTrace(telemetry, link.log) };
         let line: CallLine;

@@ -126,7 +126,7 @@ export function buildRequest(
   const url = `${server}${path}${pairs.length === 0 ? "" : "?"}${
     pairs.map((pair) => pair.join("=")).join("&")
   }`;
-  // A second line of defence: the encoding above already keeps requests inside the API.
+  // This check is a second defence: the encoding above already keeps requests inside the API.
   if (!new URL(url).href.startsWith(`${server}/`)) {
     throw new UnsendableArgument("", "values that stay within the path of the operation");
   }
@@ -245,9 +245,9 @@ function formPairs(
   return writePairs(member, part, json ? { ...FORM, json } : FORM, key);
 }
 
-/** RFC 7578, with text parts only. */
+/** Encodes a form by RFC 7578, with text parts only. */
 function multipart(members: readonly [string, unknown][]): EncodedBody {
-  // Random, so that no argument can contain it and end its part early.
+  // The boundary is random, so that no argument can contain it and end its part early.
   const boundary = `plue-${crypto.randomUUID()}`;
   const parts = members.flatMap(([member, part]) =>
     (Array.isArray(part) ? part : [part]).map((item) => {

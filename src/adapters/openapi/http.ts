@@ -61,13 +61,13 @@ export async function callOperation(
     if (!(cause instanceof UnsendableArgument)) throw cause;
     const { key, expected, message } = cause;
     return ToolResult.error("invalid_arguments", `Cannot send the arguments: ${message}`, {
-      // Without a key, the issue is about all arguments.
+      // If there is no key, the issue is about the arguments as a whole.
       issues: [{ path: key === "" ? "" : pointerStep(key), keyword: "custom", expected, message }],
       ran: "no",
     });
   }
   const { url, ...init } = request;
-  // The URL has arguments and credentials in it: messages contain the path template instead.
+  // Messages contain the path template, because the URL has arguments and credentials in it.
   const name = `${operation.method} ${operation.path}`;
   try {
     const response = await fetch(url, { ...init, signal: context.signal, redirect: "manual" });

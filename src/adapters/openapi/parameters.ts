@@ -71,7 +71,7 @@ export function readParameters(
     if (value === undefined || name === undefined || name === "" || place === undefined) {
       return 'a parameter must have a "name" and an "in"; references must stay in the document';
     }
-    // The operation's own parameter replaces the one of its path.
+    // A parameter of the operation replaces the parameter of its path with the same name.
     found.set(`${place} ${name}`, { value, path });
   }
   const result: ReadParameter[] = [];

@@ -45,7 +45,7 @@ export class SchemaReader {
   readonly #document: ApiDocument;
   readonly #note: (path: string, keyword: string, message: string) => void;
   readonly #plain = new Map<unknown, JsonSchema>();
-  /** Read schemas by the object in the document: parameters and responses may be shared too. */
+  /** The schemas by their object in the document, which parameters and responses may share. */
   readonly #read = {
     input: new Map<unknown, ReadSchema>(),
     output: new Map<unknown, ReadSchema>(),

@@ -218,7 +218,7 @@ const ID: Json = {
   type: "string",
   minLength: 1,
   maxLength: 256,
-  // No spaces at the ends. Not every regular expression engine has look-around.
+  // No spaces at the ends. The pattern has no look-around, because some engines lack it.
   pattern: "^[\\x21-\\x7e]([\\x20-\\x7e]*[\\x21-\\x7e])?$",
 };
 
@@ -373,10 +373,10 @@ const OPERATIONS: readonly Operation[] = [
   ["/tools/{id}", "get", "getTool", "One of the caller's tools", {
     "200": json("The tool.", ref("Tool")),
   }],
-  ["/tools/{id}/explain", "get", "explainTool", "Whether the caller sees a tool, and why not", {
+  ["/tools/{id}/explain", "get", "explainTool", "Explains whether the caller sees a tool", {
     "200": json("The explanation.", ANY),
   }, { parameters: FILTERS }],
-  ["/explain", "get", "explainTools", "Whether the caller sees each tool, and why not", {
+  ["/explain", "get", "explainTools", "Explains which tools the caller sees", {
     "200": json(
       "The explanations. Only callers with `explain` get hidden tools, roles and scopes.",
       object({ roles: listOf(TEXT), scopes: listOf(TEXT), tools: LIST }),

@@ -222,12 +222,12 @@ class ToolPins implements ImportPins {
 
   #unverified<Source extends string>(checked: Checked<Source>, why: string): PinnedImport<Source> {
     const { imported, offers } = checked;
-    const message = `Nothing is let in: the pins cannot be read or kept: ${why}`;
+    const message = `All tools are held back: the pins cannot be read or stored: ${why}`;
     const warnings = Object.freeze([...imported.warnings, { path: "", rule: "pins", message }]);
     const held = offers.map(({ tool, definition, digest }) =>
       holdBack(tool.id, {
         ...{ kind: "unverified", grade: "widened", changes: [], after: definition, digest },
-        reason: `its pins cannot be read or kept: ${why}`,
+        reason: `its pins cannot be read or stored: ${why}`,
       })
     );
     return this.#answer({ ...checked, imported: { ...imported, warnings } }, [], held);

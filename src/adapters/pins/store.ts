@@ -43,7 +43,7 @@ export function fileStore(path: string): PinStore {
         } finally {
           await file.close();
         }
-        // A reader sees the old file or the new file, never a part.
+        // A rename is atomic: a reader sees the old file or the new file.
         await rename(next, path);
       } catch (error) {
         await rm(next, { force: true });

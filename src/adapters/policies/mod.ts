@@ -288,7 +288,7 @@ export function cedarPolicy(engine: CedarEngine, options: CedarPolicyOptions): T
   if (fields.principal === undefined) fail(MAKE_CEDAR, "it needs a principal, the caller");
   const { principal, action = { type: "Action", id: "call" }, context = {}, entities = [] } =
     fields;
-  // A copy, because the cached decisions require a request that never changes.
+  // Copied, because the cached decisions require a request that never changes.
   const request = attempt(
     MAKE_CEDAR,
     () => copyJson({ principal, action, context, entities }, "its request"),
@@ -315,7 +315,7 @@ export function cedarPolicy(engine: CedarEngine, options: CedarPolicyOptions): T
     allow: (tool: Tool | null | undefined) => tool ? denial(tool) === undefined : false,
     reason: (tool: Tool) => denial(tool) ?? "",
   };
-  // Not enumerable: a copy with another `allow` must not have it.
+  // Not enumerable, so that a copy of the policy with another `allow` does not have it.
   return Object.freeze(Object.defineProperty(policy, "revision", { value: 0 }));
 }
 
@@ -328,7 +328,7 @@ function parsed(engine: CedarEngine, policies: CedarPolicyOptions["policies"]): 
   parsedTexts.set(engine.preparsePolicySet, ids);
   const known = ids.get(key);
   if (known !== undefined) return known;
-  // Another copy of plue may use the same engine, and must not replace policies of this one.
+  // The id is random, because another copy of plue may use the same engine.
   const id = crypto.randomUUID();
   const answer = engine.preparsePolicySet(id, {
     staticPolicies: typeof policies === "string" ? policies : { ...policies },

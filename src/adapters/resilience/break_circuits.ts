@@ -128,7 +128,7 @@ export function breakCircuits(options: CircuitBreakerOptions = {}): Layer {
         }
         const result = await next(call);
         const code = result.ok ? undefined : result.error.code;
-        // Calls that began before the circuit opened do not count, nor do aborted calls.
+        // Aborted calls, and calls that began before the circuit opened, do not count.
         if (code === "aborted" || (!isTrial && circuit.failures >= failures)) return result;
         const isBroken = code !== undefined && BROKEN.includes(code);
         circuit.failures = isBroken ? circuit.failures + 1 : 0;

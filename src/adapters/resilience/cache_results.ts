@@ -173,7 +173,7 @@ export function cacheResults(options: ResultCacheOptions): ResultCache {
         }
         const result = await next(call);
         if (found === undefined || !result.ok || result.truncated || result.replayed) return result;
-        // As a cleanup, so that an interruption of the call can no longer change its result.
+        // Runs as a cleanup, because an interruption can no longer change the result then.
         call.defer(async () => {
           const expiresAt = clock.timestamp() + cached.ttlMs;
           await inTime(call, storeTimeoutMs, results.put(found, result, expiresAt));
@@ -182,7 +182,7 @@ export function cacheResults(options: ResultCacheOptions): ResultCache {
       };
     },
     async invalidate(...names) {
-      // No result that is stored now lives longer.
+      // The new generation must outlive every result that is stored now.
       const expiresAt = clock.timestamp() + longestMs;
       for (const name of names) await results.invalidate(name, expiresAt);
     },
@@ -231,7 +231,7 @@ class StoredResults {
     const { principal, arguments: args, context = null } = info;
     const names = typeof given === "function" ? given(info) : given;
     if (!isTags(names)) throw new TypeError(`The tags of "${tool.id}" must be a list of words`);
-    // A promise, for example, would be the same for all calls.
+    // Without this check, a promise, for example, would be the same text for all calls.
     const varied: unknown = vary === undefined ? "" : vary(info);
     if (typeof varied !== "string") throw new TypeError(`vary of "${tool.id}" must return a text`);
     let inputs: unknown;
@@ -243,7 +243,7 @@ class StoredResults {
     const text = canonicalJson([tool.id, await definitionDigest(tool), inputs, varied]);
     const key = `result.${await ownerDigest(principal)}.${await ownerDigest(text)}`;
     const stored = await this.#results.store.get(key);
-    // Before the tool runs, so that a result that is invalidated meanwhile is not returned later.
+    // Before the tool runs, so that a result that is invalidated meanwhile is never returned.
     const tags = await Promise.all(names.map(async (name) => {
       const tag = await tagKey(name);
       return [tag, (await this.#generations.read(tag))?.record.generation ?? ""] as const;

@@ -120,7 +120,7 @@ export async function sqliteCallStore(
 
   let db: DatabaseSync | undefined;
   try {
-    // SQLite interprets ":memory:" and "file:" at the beginning of a path differently.
+    // The path is absolute, because SQLite interprets ":memory:" and "file:" at its beginning.
     const file = resolve(path);
     await (await open(file, "a", 0o600)).close();
     const opened = db = new sqlite.DatabaseSync(file);
@@ -144,7 +144,7 @@ function prepare(db: DatabaseSync, syncsEachWrite = false): void {
   if (numberIn(db, "user_version") === VERSION) return;
   db.exec("begin immediate");
   try {
-    // Another process may have created them meanwhile.
+    // Checks again, because another process may have created the tables meanwhile.
     const version = numberIn(db, "user_version");
     if (version === 0) db.exec(SCHEMA);
     else if (version !== VERSION) throw new Error("another version of plue has made it");
@@ -300,7 +300,7 @@ function prepareStatements(db: DatabaseSync) {
 }
 
 function entryOf({ key, value, revision, expires }: Row): StoredEntry {
-  // A copy, because some runtimes return an empty or a shared array.
+  // Copies the bytes, because some runtimes return an empty or a shared array.
   const entry = { key, value: new Uint8Array(value), revision };
   return expires === null ? entry : { ...entry, expiresAt: expires };
 }
@@ -351,9 +351,9 @@ function problemOf(error: unknown): string {
   const said = describeThrown(error);
   const known: readonly (readonly [RegExp, string])[] = [
     [/disk is full|disk I\/O/, "the disk or the store is full"],
-    [/not a database|malformed|corrupt/, "the file is damaged, or no store"],
-    [/\b(locked|busy)\b/, "another process holds it"],
-    [/readonly|read-only/, "the file may not be written"],
+    [/not a database|malformed|corrupt/, "the file is damaged, or is not a store"],
+    [/\b(locked|busy)\b/, "another process has locked it"],
+    [/readonly|read-only/, "the file is not writable"],
     [/\bis not open\b|closed|finalized/, "it is closed"],
   ];
   const [, words] = known.find(([pattern]) => pattern.test(said)) ?? [];

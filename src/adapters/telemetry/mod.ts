@@ -134,7 +134,7 @@ export function openTelemetry<Context, Span extends OpenTelemetrySpan>(
     begin({ tool, callId, sessionId, headers }: ObservedCall): CallSpan {
       const startTime = Date.now();
       const active = api.context.active();
-      // With an active span, the request is traced already, and its headers were read.
+      // If a span is active, the request is traced already, and its headers were read.
       const parent = headers !== undefined && api.trace.getSpan(active) === undefined
         ? api.propagation.extract(active, headers, GETTER)
         : active;

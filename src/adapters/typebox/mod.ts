@@ -102,8 +102,8 @@ function compile(
   try {
     run = new CheckGenerator(form, Formats.Test, hardening?.compilePattern, caches).generate();
   } catch (cause) {
-    // Code may not be generated, or is too deep for the stack. By name: an error of another realm is
-    // not `instanceof` this one's EvalError.
+    // Code must not be generated, or is too deep for the stack. The name is compared, because an
+    // error of another realm is not an `instanceof` this realm's EvalError.
     if (/^(Eval|Range)Error$/.test((cause as Error).name)) return undefined;
     throw new SyntaxError(`Cannot compile the schema: ${describeThrown(cause)}`, { cause });
   }

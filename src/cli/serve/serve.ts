@@ -56,24 +56,24 @@ export async function serve(
   const service = flags.nats ?? io.env["PLUE_NATS"] ? await import("../nats.ts") : undefined;
   const nats = await service?.readNats("serve", io.env, flags.nats);
   const supervised = Supervised.here(io);
-  // Another process serves, which is replaced when a file changes.
+  // A child process serves. It is replaced when a file changes.
   if (supervised === undefined && flags.watch && flags.stdio !== true) {
     return await supervise(terminal);
   }
   await using loaded = await toolsFrom(sources, flags, io, nats !== undefined);
   const log = (error: unknown): void => terminal.note(logText(error));
-  // A process without tools serves the tools of the workers.
+  // A process without tools is an edge, which serves the tools of the workers.
   const isEdge = nats !== undefined && loaded.sources.length === 0;
   await using edge = isEdge ? await service?.openEdge(loaded.registry, nats, log) : undefined;
   using state = await openState(flags.state, edge?.state ?? loaded.state, terminal);
   const { maxRisk, role } = settings;
-  // A worker offers these tools. The edges check the roles and scopes of callers.
+  // These are a worker's tools without the caller's role and scopes, which edges check.
   const offered = { ...selectionOf(flags), maxRisk, role, ...withinSelection(loaded) };
   const selection = { ...offered, role: role ?? null, scopes: offered.scopes ?? [] };
   await recover(loaded, selection, terminal);
   const isRemote = flags.stdio !== true && settings.token !== undefined;
   const access = accessOf(loaded, selection, settings, isRemote, state, log);
-  // This runs before an earlier process stops, so that a reload leaves no gap.
+  // The worker starts before an earlier process stops, so that a reload leaves no gap.
   await using worker = nats === undefined || isEdge
     ? undefined
     : await service?.openWorker(loaded, offered, nats, access.dispatcher, log);
@@ -124,7 +124,7 @@ export async function serve(
   }
 
   if (!io.signal.aborted) await once(io.signal, "abort");
-  // Closing the connections aborts their calls, which stop their commands and roll back.
+  // Closing the connections aborts their calls. The calls then stop their commands and roll back.
   await server.close();
   return EXIT.ok;
 }
@@ -133,7 +133,7 @@ export async function serve(
 const FOLLOW_MS = 2_000;
 
 function followAvailability({ registry }: LoadedTools): Disposable {
-  // A module may export a registry of the core, which does not follow availability.
+  // A registry of the core, which a module may export, has no `refresh`.
   const timer = setInterval(() => (registry as Partial<ToolRegistry>).refresh?.(), FOLLOW_MS);
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
@@ -197,7 +197,7 @@ function logText(error: unknown): string {
 function withinSelection({ registry, selection }: LoadedTools): Pick<Selection, "policies"> {
   if (Object.keys(selection).length === 0) return {};
   let selected: Toolset | undefined;
-  // Selected once for the tools of a request: the module's own policies check every tool each time.
+  // Selected again for each request, because the module's own policies may change their results.
   const toolset = (): Toolset => {
     if (selected !== undefined) return selected;
     queueMicrotask(() => selected = undefined);
@@ -214,7 +214,7 @@ function withinSelection({ registry, selection }: LoadedTools): Pick<Selection, 
   return { policies: [policy] };
 }
 
-/** A server that may change something first rolls back the open transactions of an earlier run. */
+/** Before it changes anything, the server rolls back the open transactions of an earlier run. */
 async function recover(
   { registry, dispatch }: LoadedTools,
   selection: Selection,
@@ -229,7 +229,7 @@ async function recover(
       terminal.note(`Rolled back ${count} transactions of an earlier run`);
     }
   } catch (cause) {
-    // The message names what remains, for a person to look at.
+    // The message names the remaining changes, so that a person can check them.
     throw new CommandError(describeThrown(cause, 4_000), EXIT.failed, { cause });
   }
 }
@@ -250,7 +250,7 @@ function banner(
   const from = sources.length > 0 ? sources.join(", ") : "the tools of workers";
   const forRole = role === undefined ? "" : `, for role "${role}"`;
   const more = tools.length < registry.count ? "; --max-risk and --role say which" : "";
-  // Clients and shells fill in the token, which is not printed.
+  // Clients and shells fill in the token, so that it is not printed.
   const headers = token !== undefined && { headers: { Authorization: "Bearer ${PLUE_TOKEN}" } };
   const client = { type: "http", url: `${url}/mcp`, ...headers };
   const curl = `curl -s${token === undefined ? "" : ' -H "authorization: Bearer $PLUE_TOKEN"'}`;
@@ -273,7 +273,7 @@ function banner(
       ? "Every program on this machine may call them."
       : "Callers must present the token in PLUE_TOKEN.",
     ...nats === undefined ? [] : [`${nats}.`],
-    `Look at them, and call them, on ${url}/ in a browser. Or try:`,
+    `Show and call them at ${url}/ in a browser. Or try:`,
     `  ${curl} ${example(url, tools)}`,
     "",
     "MCP clients get the same tools, with this in their configuration:",

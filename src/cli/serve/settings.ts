@@ -167,10 +167,10 @@ export async function listen(
 function listenOnBun(fetch: FetchHandler, hostname: string, port: number): Listening {
   const server = Bun.serve({
     ...{ hostname, port },
-    // Far above the handler's own limit, so that the handler sends its message.
+    // The handler's own limit is lower, so that the handler sends its message.
     maxRequestBodySize: 64 * 1024 * 1024,
-    // A silent connection is closed. The handler lifts this for a call that runs, and streams have a
-    // heartbeat.
+    // Closes silent connections. The handler lifts the timeout for running calls, and streams have
+    // heartbeats.
     idleTimeout: 10,
     fetch,
   });
@@ -208,7 +208,7 @@ async function listenOnNode(
     const server = serve({
       ...{ hostname, port },
       fetch(request, env) {
-        // A client that does not read is disconnected, and not one whose call is silent.
+        // Disconnects a client that does not read, but not a client whose call is silent.
         env.outgoing.on("timeout", ({ writableLength }: Socket) => {
           if (writableLength > 0) env.outgoing.destroy();
         });

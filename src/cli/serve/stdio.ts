@@ -42,10 +42,10 @@ export async function serveStdio(
     const work = connection.take(line);
     running.add(work);
     void work.finally(() => running.delete(work));
-    // Later messages need the session that this message begins.
+    // Waits, because later messages need the session that this message begins.
     if (connection.isBeginning) await work;
   }
-  // Pending requests are answered, and streams of changes are closed.
+  // Pending requests still get responses. Streams of changes are closed.
   connection.abort(io.signal.aborted);
   await Promise.all(running);
   return EXIT.ok;
@@ -175,7 +175,7 @@ class Connection {
       const response = await this.#fetch({ signal }, headers);
       if (response.ok && response.body !== null) await this.#pump(response.body, signal);
     } catch {
-      // The tools work without notifications.
+      // Errors are ignored: the tools work without notifications.
     } finally {
       this.#streams.delete(controller);
     }

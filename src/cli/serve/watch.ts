@@ -47,7 +47,7 @@ export class Supervised {
 
   static here(io: CommandIo): Supervised | undefined {
     const role = process.send === undefined ? undefined : process.env[VARIABLE];
-    // Commands that tools start are not supervised.
+    // Commands that tools start are not children of the supervisor.
     delete process.env[VARIABLE];
     return role === undefined ? undefined : new Supervised(io, role === "again");
   }
@@ -104,7 +104,7 @@ export async function supervise(terminal: Terminal): Promise<number> {
     const next = startServer(true);
     const loaded = await Promise.race([next.loaded, next.ended]);
     if (typeof loaded === "number") {
-      terminal.note("The change could not be loaded: the tools before it are still served");
+      terminal.note("The changed tools could not be loaded: the previous ones are still served");
       continue;
     }
     server.tell({ type: "stop" });
@@ -178,7 +178,7 @@ export function withImports(files: readonly string[]): readonly string[] {
     if (!CODE.test(file)) continue;
     for (const [, specifier = ""] of readFileSync(file, "utf8").matchAll(RELATIVE_IMPORT)) {
       const path = join(dirname(file), specifier.replace(/[?#].*$/, ""));
-      // TypeScript names the compiled file, or none.
+      // An import names the compiled file, which may not exist, or no extension.
       const source = path.replace(/js(x?)$/, "ts$1");
       const names = [path, source, `${path}.ts`, `${path}.js`];
       waiting.push(...names.filter((name) => extname(name) !== ""));

@@ -200,7 +200,7 @@ async function load(name: SourceName, state: Loading): Promise<void> {
   const { place } = name;
   const { username = "", password = "" } = isUrl(place) ? new URL(place) : {};
   if (username + password !== "") {
-    // The URL is not repeated: a password may have any character.
+    // The message does not repeat the URL, because a password may contain any character.
     throw usageError(
       'Cannot use a URL with a user and a password: they go into --header "authorization: Basic …"',
     );
@@ -225,8 +225,8 @@ function recognise({ kind, place }: SourceName): Kind | undefined {
   if (place === "-" || DOCUMENT.test(place)) return "tools";
   if (!isUrl(place)) return /\s/.test(place) && !existsSync(place) ? "mcp" : "module";
   const { pathname, search } = new URL(place);
-  // The address of a service has no query. The risks and tags of a service are trusted, so a
-  // service on another host must be declared: plue:https://…
+  // A URL with a query is not a service. A service's risks and tags are trusted, so one on another
+  // host must be declared: plue:https://…
   return /\/mcp\/?$/.test(pathname) || search !== "" || !isLoopback(place) ? "mcp" : undefined;
 }
 
@@ -258,7 +258,7 @@ async function loadModule({ namespace, place }: SourceName, state: Loading): Pro
     const wanted = 'it must export a ToolRegistry, as "registry" or by default, or tools';
     throw usageError(`Cannot use the tools of "${place}": ${wanted}`);
   }
-  // A tool that is exported by name and by default is one tool.
+  // A tool that is exported both by name and by default is added once.
   state.tools.push(...new Set(tools));
 }
 
@@ -313,7 +313,7 @@ function loadMcp(
           io.stderr.write(`warning: ${cleanText(describeThrown(error), 1_000)}\n`),
       });
     } catch (cause) {
-      // The program is started by a shell. The rest of the line may be secret.
+      // A shell starts the program. The rest of the line may contain secrets.
       const [program = ""] = place.trim().split(/[\s=]/, 1);
       const why = describeThrown(cause, 2_000).replace(/ "(?:sh|cmd)":/, ` "${program}":`);
       throw new Error(why, { cause });

@@ -174,7 +174,7 @@ async function* callRemotely(
   let task: string | undefined;
   context.defer(async () => {
     const reason: unknown = context.signal.reason;
-    // Both this call and its task in the service wait for an answer.
+    // If this call and the service's task wait for an answer, the task must not be cancelled.
     const goesOn = isObject(reason) && reason["code"] === "input_required";
     if (task !== undefined && !goesOn) await send(service, task, { method: "DELETE" });
   });
@@ -313,7 +313,7 @@ async function refusal(response: Response): Promise<ToolResult> {
   const text = await boundedText(response.body, MAX_PROBLEM).catch(() => undefined);
   const problem = parsedJson(text ?? "");
   const { code, detail, ran } = isObject(problem) ? problem : {};
-  // The response of a gateway that lost the service's answer has no code.
+  // A gateway that lost the service's answer sends a response without a code.
   const otherwise = response.status < 500 || isFailureCode(code) ? "no" : "unknown";
   return ToolResult.error(
     isFailureCode(code) ? code : "unavailable",

@@ -65,7 +65,7 @@ export function memoryCallStore(options: StoreLimits = {}): CallStore {
     for (const [key, entry] of entries) {
       const { expiresAt = Infinity } = entry;
       if (expiresAt <= now) forget(key, entry);
-      // Not sooner, or entries that expire one after the other would cause a scan each.
+      // Not earlier, because entries that expire one after the other would cause many scans.
       else if (expiresAt < nextExpiry) nextExpiry = Math.max(expiresAt, now + SWEEP_MS);
     }
   }

@@ -64,7 +64,7 @@ export function storedKeys(store: CallStore): KeptKeys {
         if (record?.fingerprint !== fingerprint) return "conflict";
         return record.result ?? (records.isHeld(record) ? RUNS : UNKNOWN);
       }
-      // An error of the store may be temporary.
+      // Errors of the store are ignored, because they may be temporary.
       lease.renew(() => {}, noop);
       return async (result, isStored) => {
         await lease.end();
@@ -72,7 +72,7 @@ export function storedKeys(store: CallStore): KeptKeys {
           lease.change((key) =>
             isStored ? { ...key, heldUntil: clock.timestamp(), result } : undefined
           );
-        // The call has run, so it does not run again because of the size of its result.
+        // If storing fails, a failure is stored instead: the call has run, and must not run again.
         await end(result).catch((error) => {
           if (isStored && error instanceof RangeError) return end(TOO_LARGE);
           throw error;
@@ -84,7 +84,7 @@ export function storedKeys(store: CallStore): KeptKeys {
 
 const TOO_LARGE = ToolResult.error(
   "output_too_large",
-  "Cannot repeat the result of the call: it has run, and its result was too large to keep",
+  "Cannot repeat the result of the call: it has run, and its result was too large to store",
   { ran: "yes" },
 );
 

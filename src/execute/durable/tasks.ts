@@ -273,11 +273,11 @@ export class CallTasks {
     try {
       const admitted = this.#admit(dispatcher, call, owner);
       if ("error" in admitted) return await run.result;
-      // The earlier answers of a resumed call are in its ticket, so no other process can resume it.
+      // No other process can repeat a resumed call: its earlier answers are in its ticket.
       const task = { ...admitted, owner, id, context, isRepeatable: !isResumed };
       return await this.#hold(task, () => run);
     } catch (error) {
-      // Without a record the call does not become a task.
+      // If its record cannot be stored, the call does not become a task.
       this.#log(error);
       return await run.result;
     }
@@ -494,7 +494,7 @@ export class CallTasks {
       const { lease } = await this.#engine.claim(key, record.tool, record.idempotent);
       if (lease === undefined) continue;
       const { tool: name, arguments: args, callId, principal, sessionId, messageId } = lease.record;
-      // Without its idempotency key, which the dead run may still hold.
+      // The idempotency key is omitted, because the dead run may still hold it.
       const context = { principal: principal ?? undefined, sessionId, messageId };
       const call = { name, arguments: args, callId };
       this.#keep(lease, beginRun(context, (own) => this.#again(dispatcher, call, own)));
@@ -558,7 +558,7 @@ export class CallTasks {
     let isDirty = false;
     const flush = (): void => {
       isDirty = writing !== undefined;
-      // One write at a time; the next one contains later progress.
+      // Writes are serialized; the next write contains the latest progress.
       writing ??= lease.change((record) => ({
         ...record,
         ...this.#records.touched(),
@@ -582,7 +582,7 @@ export class CallTasks {
   /** Returns the record of a run that has ended: with its result, or with its questions. */
   #end(record: TaskRecord, result: ToolResult, run: Run, asked: Asked | undefined): TaskRecord {
     const now = { ...record, ...progressOf(run) };
-    // The answers were not used: nothing has run, so the ticket is valid again.
+    // If nothing has run, the ticket is still valid and the task waits.
     const waits = asked && !result.ok && result.error.retryable && result.error.ran === "no";
     if (!isSuspended(result) && !waits) {
       return this.#ended(now, result.ok ? "completed" : "failed", result);

@@ -96,7 +96,7 @@ const CHECKS = { ttlMs: numberFrom(1, MAX_TTL_MS), store: anyValue };
 const UNOPENED: Readonly<Record<UnopenedTicket, string>> = {
   damaged: "its ticket is damaged, or was not made here",
   unknown_key: "its ticket was sealed with a key that is not known here",
-  gone: "its ticket is not known here, or no longer",
+  gone: "its ticket is unknown here, or was deleted",
 };
 
 const USED = "its ticket was used before";
@@ -144,12 +144,12 @@ export function createTickets(sealer: TicketSealer, options: TicketOptions = {})
       }
       if (isUsed(content, run)) return refused(USED);
       if (content.version !== 1) return refused(UNOPENED.damaged);
-      if (content.expiresAt <= now) return refused("its ticket has expired; make the call anew");
+      if (content.expiresAt <= now) return refused("its ticket has expired; call again");
       const { call, ids: context, repaired } = content;
       const tool = findTool(call.name);
       if (tool === undefined) return unknownTool(call.name);
       if (await definitionDigest(tool) !== content.definition) {
-        return refused("its tool has changed since it asked; make the call anew");
+        return refused("its tool has changed since it asked; call again");
       }
       const other = otherCall(returned, content);
       if (other !== undefined) return refused(other);
@@ -298,7 +298,7 @@ async function claim(
   if (revision !== undefined) return async () => void await store.delete(key, revision);
   const mark = run === undefined ? undefined : await store.get(key);
   if (mark === undefined || parseJson(mark.value) !== run) return undefined;
-  // With the new revision, an earlier attempt that ends late does not make the ticket valid again.
+  // The new revision keeps an earlier attempt that ends late from making the ticket valid.
   const renewed = await store.update(key, mark.value, mark.revision, { expiresAt });
   return renewed === undefined ? undefined : () => Promise.resolve();
 }

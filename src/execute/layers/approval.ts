@@ -22,8 +22,8 @@ import type { Approver, CallInfo } from "../ports.ts";
 import type { QuestionsLayer } from "./questions.ts";
 
 /**
- * A rule for the arguments of every tool, after the schema and the tool's own rule. It returns the
- * same as a tool's `validate`. One that throws rejects the call.
+ * A rule for the arguments of every tool, after the schema and the tool's own rule. It has the
+ * return values of a tool's `validate`. If it throws, the call is rejected.
  */
 export type CallValidator = (call: CallInfo) => ToolRuleAnswer | Promise<ToolRuleAnswer>;
 

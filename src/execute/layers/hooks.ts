@@ -77,7 +77,7 @@ async function runAfter(hook: ToolHooks, call: Call, next: Next): Promise<ToolRe
   const startedAt = clock.now();
   const result = await next(call);
   if (result.replayed && call.toolState === "not started") return result;
-  // A copy: the result is not complete before the last hook has seen it.
+  // A copy, because the result is incomplete until the last hook has run.
   const shown = Object.freeze({ ...result, durationMs: clock.now() - startedAt });
   const run = (): unknown => hook.after?.(new CallView(call), shown);
   const answer = await within(clock, closeTimeoutMs, settled(call, "after", run));
@@ -88,7 +88,7 @@ async function runAfter(hook: ToolHooks, call: Call, next: Next): Promise<ToolRe
     const problem = answer === TIME_OVER ? "it did not come in time" : "it is not a result";
     return failHook(call, hook, "after", problem);
   }
-  // The same content is not checked again: a library's schema may have transformed it.
+  // Unchanged content is not checked again, because a library's schema may have transformed it.
   if (!changed.ok || (result.ok && changed.content === result.content)) return changed;
   const last = await within(clock, closeTimeoutMs, checkContent(call, changed));
   return last === TIME_OVER ? failHook(call, hook, "after") : last;

@@ -42,7 +42,7 @@ export function hostContext(): Layer {
 }
 
 function check(validator: SchemaValidator, given: unknown): StandardOutcome {
-  // A tool that writes to its context must not change what other calls receive.
+  // Copied, so that a tool that writes to its context does not change other calls' contexts.
   const read = readJson(given, Infinity, true);
   const value = "value" in read ? read.value : given;
   const issues = issuesOf(validator, value);

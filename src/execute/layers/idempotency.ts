@@ -59,7 +59,7 @@ export function idempotency(
     meets: "idempotency",
     for: ({ idempotent }) => async (call, next) => {
       const { principal, context } = call.options;
-      // No await without a promise, so that the tool starts synchronously.
+      // Awaits only promises, so that a tool without a wait starts synchronously.
       const digest = context === undefined
         ? undefined
         : await call.wait("reading its idempotency key", contextDigest(context));
@@ -74,8 +74,8 @@ export function idempotency(
           claims.set(call, claimed);
           return await next(call);
         }
-        // A copy for each: a long list in it is not frozen. If the first call's caller gave up, this
-        // call claims the key, unless the tool may still run.
+        // Each call gets a copy, because long lists in the result are not frozen. If the first
+        // call's caller gave up, this call claims the key, unless the tool may still run.
         if (claimed.ok || claimed.error.code !== "aborted" || !claimed.error.retryable) {
           return { ...frozenCopy(claimed) ?? claimed, replayed: true };
         }

@@ -106,8 +106,8 @@ async function tryRepair(
       (!wasText || !decode ||
         parseArguments(call, assertSync(decode(call.arguments))) === undefined)
     ) return readNotes(answer.repairs);
-    const why = "what it answered has no arguments that are JSON, or too large ones";
-    fail("repair the arguments", `${why}; {} is written out`);
+    const why = "the returned arguments are not JSON, or are too large";
+    fail("repair the arguments", `${why}; return {} to call the tool without arguments`);
   } catch (error) {
     call.report("repair", error);
     call.setArguments(before, call.settings.maxArgumentBytes);

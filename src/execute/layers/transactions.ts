@@ -69,7 +69,7 @@ async function run(
   }
   open.set(call, transaction);
   let result = await next(call);
-  // An abort or a timeout must not reach a transaction that is being closed.
+  // From here on, an abort or a timeout cannot interrupt the closing of the transaction.
   call.deadline.close();
   if (result.ok) {
     const problem = await close(manager, call, transaction);
@@ -110,7 +110,7 @@ async function close(
     await (reason ? manager.rollback(transaction, reason) : manager.commit(transaction));
   try {
     return await within(clock, closeTimeoutMs, work()) === TIME_OVER
-      ? `${what} within ${closeTimeoutMs} ms, and whether they were is not known`
+      ? `${what} within ${closeTimeoutMs} ms, and it is unknown whether they were`
       : undefined;
   } catch (error) {
     call.report(reason ? "rollback" : "commit", error);

@@ -85,7 +85,7 @@ export function truncate(
     if (jsonBytes(text.slice(0, middle)) <= room) end = middle;
     else most = middle - 1;
   }
-  // Not between the halves of a pair.
+  // The end must not be between the halves of a surrogate pair.
   if ((text.codePointAt(end - 1) ?? 0) > 0xffff) end--;
   const kept = text.slice(0, end);
   return `${kept}… [truncated: ${jsonBytes(kept)} of ${whole} bytes]`;

@@ -88,7 +88,7 @@ const FIGURES = [
   ["calls", "calls"],
   ["failed", "failed"],
   ["inFlight", "running"],
-  ["queued", "waiting for their turn"],
+  ["queued", "waiting for a slot"],
 ] as const;
 
 function Metrics(): JSX.Element {

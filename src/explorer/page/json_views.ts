@@ -79,7 +79,7 @@ export function parse(text: string): Parsed {
     const rounded = wordsOf(text).find(({ kind, text }) => kind === "number" && isRounded(text));
     if (rounded === undefined) return { ok: true, value };
     const digits = rounded.text;
-    const message = `${digits} has more digits than a number keeps: ${Number(digits)} is left`;
+    const message = `${digits} has too many digits for a number: it would be ${Number(digits)}`;
     return { ok: false, message };
   } catch (error) {
     return { ok: false, message: error instanceof Error ? error.message : String(error) };

@@ -291,7 +291,7 @@ const GEMINI_TYPED: GeminiTarget<"gemini.typed", GeminiTypedFunction> = kit.make
     parameters: parameters as object as GeminiSchema,
     ...defined({ response: typeof returns === "boolean" ? {} : returns as GeminiSchema }),
   }),
-  // `assemble` does not read the declarations.
+  // The types do not matter here, because `assemble` does not read the declarations.
   assemble: GEMINI.assemble as never,
 });
 

@@ -157,7 +157,7 @@ function readList(
 ): void {
   // Some servers end the list with an empty cursor.
   if (kit.wordsIn(kit.objectIn(document, "result") ?? document, "nextCursor") !== undefined) {
-    const message = "There are more pages: the last one has a next cursor";
+    const message = "The list is incomplete: its last page has a nextCursor";
     session.warn(undefined, "", "nextCursor", message);
   }
   kit.readEach(session, entries(document, session), (tool, path) => {

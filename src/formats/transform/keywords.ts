@@ -141,14 +141,14 @@ function include(
   const bound = node[exclusive];
   if (typeof bound !== "number") return node;
   const whole = isWhole(node["type"]);
-  // Above 2^53 the next integer may not be a number.
+  // For bounds above 2^53, the next integer may not be representable.
   const next = step === 1 ? Math.floor(bound) + 1 : Math.ceil(bound) - 1;
   const exact = whole && Number.isSafeInteger(next);
   const value = exact ? next : bound;
   const other = node[inclusive];
   const otherWins = typeof other === "number" && (step === 1 ? other > bound : other < bound);
   if (!exact && !otherWins) {
-    const message = `"${exclusive}" is sent as "${inclusive}": the bound itself is let in`;
+    const message = `"${exclusive}" is sent as "${inclusive}": the bound itself is then accepted`;
     report.add(node, spot, exclusive, message);
   }
   if (typeof other !== "number") {
@@ -174,10 +174,10 @@ export function tuplesToLists(
   if (!Array.isArray(tuple)) return node;
   const rest = isSchema(node["items"]) ? node["items"] : true;
   const closed = rest === false;
-  // A branch `true` would hide the tuple.
+  // A branch `true` would accept everything, and so hide the items of the tuple.
   const isBranch = rest !== true && !closed;
   const branches = trace.distinct<unknown>(isBranch ? [...tuple, rest] : tuple);
-  const message = "a tuple is sent as a list: which item stands where is not said";
+  const message = "a tuple is sent as a list: the order of its items is lost";
   const widens = branches.length > 1 || !closed;
   report.add(node, spot, "prefixItems", message, { widens, narrows: rest === true });
   const union = { anyOf: branches };
@@ -241,7 +241,7 @@ export function dropKeywords(
     delete copy[keyword];
     const described = describe && addWords(copy, keyword, node[keyword]);
     const message = described
-      ? `"${keyword}" is said in the description`
+      ? `"${keyword}" is stated in the description`
       : keyword === "nullable"
       ? '"nullable" is not JSON Schema, and is omitted: null fits only where "type" has "null"'
       : `"${keyword}" cannot be sent`;

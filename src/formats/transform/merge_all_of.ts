@@ -316,7 +316,7 @@ export function inlineRefs(root: JsonSchema, { trace, report }: Context): JsonSc
       );
     }
     if (open.has(target)) {
-      report.add(node, spot, "$ref", "a recursive schema is cut here: only its type is said");
+      report.add(node, spot, "$ref", "a recursive schema is cut here: only its type is sent");
       return cut(trace, node, target);
     }
     open.add(target);

@@ -40,7 +40,7 @@ export function acceptsNull(
     known ??= new Map();
     let accepted = known.get(target);
     if (accepted === undefined) {
-      // A reference to itself accepts nothing by itself.
+      // While it is being computed, a reference to the schema itself accepts nothing.
       known.set(target, false);
       known.set(target, accepted = acceptsNull(target, resolve, known));
     }
@@ -107,7 +107,7 @@ export function optionalToNullable(
   { trace, report, resolve }: Context,
   spot: Spot,
 ): JsonSchema {
-  // New required properties do not change whether a schema accepts null.
+  // The new required properties do not affect whether a schema accepts `null`.
   const properties = node["properties"];
   if (!isObject(properties)) return node;
   const names = Object.keys(properties);
@@ -141,7 +141,7 @@ export function nullToFlag(node: JsonSchemaObject, context: Context, spot: Spot)
     const values = result["enum"].filter((value) => value !== null);
     const changes = values.length > 0 ? { enum: values } : { enum: undefined, type: "null" };
     result = changed(trace, result, changes);
-    // Without a type, the enum alone allowed the null.
+    // Without a type, only the enum allowed `null`, so the flag is set.
     if (result["type"] === undefined) result = changed(trace, result, { nullable: true });
   }
   const branches = result["anyOf"];
@@ -268,7 +268,7 @@ export function renameKeys(
       for (const key of new Set(renamed)) {
         const keyword = Object.hasOwn(properties, key) ? "properties" : "required";
         const sent = nameOf(key);
-        const message = `"${key}" is sent as "${sent}"; the object is open, so both may come back`;
+        const message = `"${key}" is sent as "${sent}"; the model may write both names`;
         const note = { step: key, grade: "ambiguous", widens: true, narrows: true } as const;
         report.add(node, spot, keyword, message, note);
       }

@@ -309,7 +309,7 @@ function flattenUnion(
     all && requirers.every((names) => names.has(name))
   );
   const required = new Set([...requiredBy(base), ...shared]);
-  // Closed branches rejected the properties that no branch names.
+  // If all branches are closed, the object is too, because they reject other properties.
   const closes = all && nodes.length > 0 && nodes.every(closed) &&
     !Object.hasOwn(base, "additionalProperties");
   const copy = changed(trace, base, {

@@ -181,7 +181,7 @@ function cached<Value>(cache: Map<string, Value>, key: string, make: () => Value
   return once(cache, key, make);
 }
 
-/** Its methods are own functions, so that an index can be spread into another one. */
+/** Methods are own properties, so that an index can be spread into another object. */
 class WordIndex implements ToolIndex {
   readonly #vocabulary: Vocabulary;
   readonly #minScore: number;
@@ -189,7 +189,7 @@ class WordIndex implements ToolIndex {
   readonly #entries: (Entry | undefined)[] = [];
   readonly #freeSlots: number[] = [];
   #changes = 0;
-  /** By the list of visible tools, which is the same list until something changes. */
+  /** Cached by the list of visible tools, which is the same object until something changes. */
   readonly #views = new WeakMap<readonly Tool[], View & { readonly changes: number }>();
   /** Reused, because creating them takes as long as ranking (110 µs of 450 on Bun). */
   readonly #arrays: Arrays[] = [];
@@ -217,7 +217,7 @@ class WordIndex implements ToolIndex {
     this.#changes++;
     for (const term of new Set(this.#entries[slot]?.fields.flat())) {
       const { postings } = term;
-      // The order of postings has no meaning, so the last one fills the gap.
+      // Postings have no order, so the last one replaces the removed one.
       const index = postings.findIndex((posting) => slotIn(posting) === slot);
       postings[index] = postings.at(-1) as number;
       postings.pop();
@@ -341,7 +341,7 @@ function readQuery(text: string, vocabulary: Vocabulary, view: View): Query {
   }
   const name = joinWords(text);
   if (isKnown(name)) note(name, text.trim(), 1);
-  // The verb alone does not count: for "show folder", tools that show something else are not first.
+  // Without the query's verb: for "show folder", tools that show something else are not first.
   const nouns = [...words].filter(([word]) => !actions.has(word));
   const byTerm = new Map<Term, QueryWord[]>();
   for (const word of words.values()) {
@@ -371,12 +371,12 @@ function understand(
     meanings.push({ term, likeness, isSynonym, rarity: rarityOf(count, view.size) });
   };
   note(word, 1, false);
-  // A synonym that is rarer than the word itself counts as much as the word.
+  // A rarer synonym counts only as much as the word itself.
   const own = meanings[0]?.rarity;
   for (const other of vocabulary.lexicon.synonyms.get(word) ?? []) {
     if (other !== word) note(other, SYNONYM, true);
   }
-  // "reopen" and "unlock" are about what is open and locked; "research" is not about a search.
+  // In "reopen" and "unlock" the rest is a synonym; in "research" it is not.
   if (own === undefined && /^(un|re(?=[aeiou]))/.test(word)) note(word.slice(2), SYNONYM, true);
   if (meanings.length === 0) {
     for (const [other, likeness] of vocabulary.guesses(word)) {

@@ -207,7 +207,7 @@ export function rank(
 ): readonly Ranked[] {
   const [whole] = rankings as readonly [Ranking];
   const { literal } = whole;
-  // The array can be reused: the words of the whole query have been scored.
+  // Reuses the array, because the words of the whole query have been scored.
   const fits = whole.best;
   const compare = (a: number, b: number): number =>
     (query.literalFirst ? (literal[b] as number) - (literal[a] as number) : 0) ||
@@ -221,7 +221,7 @@ export function rank(
     const fit = fits[slot] = fitOf(rankings, slot);
     if (fit > (fits[strongest] as number)) strongest = slot;
     if (fits[slot] === 0 || (worst !== undefined && compare(slot, worst) > 0)) continue;
-    // Sorting a batch at a time costs less than keeping the list sorted.
+    // Sorts in batches, because that costs less than keeping the list sorted.
     if (top.push(slot) === 4 * enough) {
       top.sort(compare).length = enough;
       worst = top.at(-1);
@@ -231,7 +231,7 @@ export function rank(
   top.sort(compare).length = Math.min(top.length, enough);
   const pairs = pairsByTerm(query);
   const gain = brevity(query.words.length);
-  // Scores only increase, so that these tools stay before all others, whatever the limit is.
+  // Scores only increase, so these tools stay ahead of all others, whatever the limit is.
   for (const slot of top.slice(0, MAX_DETAILED)) {
     const entry = entries[slot] as Entry;
     addPairs(entry, slot, pairs, rankings);

@@ -13,7 +13,7 @@ const MAX_WORD = 48;
 const UNSPACED = String
   .raw`[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmr}\p{scx=Mymr}]`;
 const LETTER = String.raw`[\p{L}\p{M}\p{N}]`;
-// Made at the first search: an engine reads long tables of Unicode for them.
+// Created by the first search, because an engine reads long Unicode tables for them.
 let unspaced: RegExp | undefined;
 let chunk: RegExp | undefined;
 const asciiChunk = /[a-z\d]+/gi;
@@ -85,7 +85,7 @@ export function stem(word: string): string {
   if (!/^[a-z]{3,}$/.test(word)) return word.replace(/^[وبكف]?ال(?=..)/, "");
   return word
     .replace(/(ss|sh|ch|x|zz)es$|([^sui])s$/, "$1$2")
-    // Not "string": the rest must have a vowel.
+    // "string" is not stemmed, because the rest of a stemmed word must have a vowel.
     .replace(/^(?=.{5})([^aeiouy]*[aeiouy].*)(ing|ed)$/, "$1")
     .replace(/^(.{5,})ment$|^(.{3,}[st])ion$/, "$1$2")
     .replace(/^(.{4,})er$/, "$1")
@@ -106,7 +106,7 @@ export function closeWords(word: string, known: Iterable<string>): [string, numb
   const found: [string, number][] = [];
   for (const other of known) {
     const longer = other.length - word.length;
-    // Comparing the second letter excludes most words, and is faster than "startsWith".
+    // Comparing the second letter first excludes most words, and is faster than "startsWith".
     if (longer >= 0 && (limit === 0 || other.charCodeAt(1) === second) && other.startsWith(word)) {
       found.push([other, 0.5 + word.length / other.length / 2]);
     } else if (longer <= limit && longer >= -limit && isWithinEdits(word, other, limit)) {

@@ -55,7 +55,7 @@ describe("an owner's function that makes the bridge", () => {
       });
       assertEquals((await call(app, "search_tools", { query: "secrets" })).status, 500);
     }
-    const message = "the function must return the bridge to its toolset";
+    const message = "the option bridge must return a bridge to the given toolset";
     assertEquals(errors, Array(2).fill(`Cannot make a bridge: ${message}`));
   });
 });

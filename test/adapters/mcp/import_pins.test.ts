@@ -129,7 +129,7 @@ describe("importMcpServer() with pins", () => {
     assertEquals([server.tools, registry.select().ids], [[], []]);
     assertEquals(server.warnings.map(({ rule }) => rule), ["pins"]);
     assertEquals(await call("add"), "unavailable");
-    assert(explain("add").includes("its pins cannot be read or kept: EIO"));
+    assert(explain("add").includes("its pins cannot be read or stored: EIO"));
     await server.close();
   });
 

@@ -107,7 +107,7 @@ describe("sqliteCallStore()", () => {
   it("rejects a file that is not a store, or damaged", async () => {
     const text = newPath();
     writeFileSync(text, "This is a text, and no database at all. ".repeat(100));
-    await assertRejects(() => open(text), Error, "the file is damaged, or no store");
+    await assertRejects(() => open(text), Error, "the file is damaged, or is not a store");
     const path = newPath();
     const store = await open(path);
     for (let index = 0; index < 100; index++) await store.create(`a.b.${index}`, value);
@@ -117,7 +117,7 @@ describe("sqliteCallStore()", () => {
       const damaged = await open(path);
       for (let index = 0; index < 100; index++) await damaged.get(`a.b.${index}`);
     }, Error);
-    assertStringIncludes(error.message, "the file is damaged, or no store");
+    assertStringIncludes(error.message, "the file is damaged, or is not a store");
     await assertRejects(
       () => open(join(folder, "no", "folder.db")),
       Error,
@@ -178,7 +178,7 @@ describe("sqliteCallStore()", () => {
     const rejected = store.create("a", value);
     const { now } = performance;
     performance.now = () => now.call(performance) + 5_000;
-    await assertRejects(() => rejected, Error, "another process holds it");
+    await assertRejects(() => rejected, Error, "another process has locked it");
     performance.now = now;
     assertEquals(await store.get("a"), undefined);
     const patient = await open(path);

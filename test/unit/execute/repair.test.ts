@@ -199,7 +199,10 @@ describe("the option repair", () => {
       });
       assertEquals(outcome(await call('{"only":"tmp"')), "invalid_arguments");
       assertEquals(reports.map(({ phase }) => phase), ["repair"]);
-      assertStringIncludes(String(reports[0]?.error), "{} is written out");
+      assertStringIncludes(
+        String(reports[0]?.error),
+        "return {} to call the tool without arguments",
+      );
     }
     const { call } = single({ ...COUNT, parameters: { type: "object" } }, {
       repair: () => ({ arguments: "{}" }),

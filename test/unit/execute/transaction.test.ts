@@ -136,7 +136,7 @@ describe("a tool that requires a transaction", () => {
     assertEquals(
       messageOf(await result),
       'Cannot call "t": its changes could not be committed within 70 ms, ' +
-        "and whether they were is not known",
+        "and it is unknown whether they were",
     );
   });
 

@@ -46,7 +46,7 @@ describe("parse()", () => {
     assertEquals(parse('{"id": -12345678901234567891}'), {
       ok: false,
       message:
-        "-12345678901234567891 has more digits than a number keeps: -12345678901234567000 is left",
+        "-12345678901234567891 has too many digits for a number: it would be -12345678901234567000",
     });
   });
 });

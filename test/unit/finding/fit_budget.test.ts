@@ -245,7 +245,7 @@ describe("fitBudget()", () => {
     const target = defineTarget({ ...targetOf("openai.chat"), id: "none", limits });
     const one = [toolOf("one", 1, 1, 1)];
     const message =
-      'Cannot export "one" to none: it would make 1 of at most 0 tools in one request';
+      'Cannot export "one" to none: the limit is 0 tools in one request, and there would be 1';
     const { leftOut } = fitBudget(one, { tokens: 900, target });
     assertEquals(leftOut, [{ id: "one", reason: "target", message }]);
     assertThrows(

@@ -204,7 +204,7 @@ describe("exportTools() to a strict mode", () => {
     }
     const { tools, losses } = exportTools([tool("deep", { parameters })], "openai.strict");
     assertEquals(tools[0]?.function.strict, undefined);
-    assert(losses[0]?.message.includes("at most 10 levels"), losses[0]?.message);
+    assert(losses[0]?.message.includes("the limit is 10 levels"), losses[0]?.message);
   });
 });
 
@@ -294,7 +294,7 @@ describe("Exposure", () => {
   // Specification: "Feature loss warnings are aggregated from the adapter".
   it("returns losses as warnings, separate from the errors", () => {
     const { warnings } = new Exposure([bad, ping], "openai").exportWithWarnings();
-    assertEquals(warnings, ['"ping" at "/title": there is no place for "title"']);
+    assertEquals(warnings, ['"ping" at "/title": the target has no field for "title"']);
   });
 
   it("returns no errors if every tool is sent", () => {

@@ -54,9 +54,9 @@ describe("importTools() of texts with characters that are not seen", () => {
       inputSchema: { type: "object", properties: { "a\u200bb": { title: "x\u202e" } } },
     }]);
     assertEquals(warnings.map(({ message }) => message), [
-      'A text holds a character that is not seen, U+200B, in "tool_a" at ' +
+      'A text contains an invisible character, U+200B, in "tool_a" at ' +
       '"/parameters/properties/a\u200bb"',
-      'A text holds a character that is not seen, U+202E, in "tool_a" at ' +
+      'A text contains an invisible character, U+202E, in "tool_a" at ' +
       '"/parameters/properties/a\u200bb/title"',
     ]);
   });

@@ -14,8 +14,8 @@ const NOT_CHECKED = {
   issues: [{
     path: "",
     keyword: "standard",
-    expected: "a value that its schema can check",
-    message: "The value could not be checked: its schema failed on it",
+    expected: "a value that its schema can validate",
+    message: "The value could not be validated: the validate function of its schema failed",
   }],
 };
 

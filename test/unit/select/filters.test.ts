@@ -81,7 +81,7 @@ describe("filters", () => {
     assertThrows(
       () => idsKeptBy(not(promise)),
       TypeError,
-      "Cannot use an answer: it is a promise, and must be given at once",
+      "Cannot use an answer: it is a promise, and must be a value",
     );
   });
 

@@ -116,7 +116,7 @@ describe("Toolset.explain()", () => {
     assertEquals(
       toolset.explain("a").reason,
       '"a" is removed by policy: policy slow threw: Cannot use an answer: it is a promise, and ' +
-        "must be given at once: wait in authorize, and give the policy what was decided",
+        "must be a value: wait in authorize, and give the policy what was decided",
     );
   });
 
