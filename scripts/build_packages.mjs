@@ -116,7 +116,7 @@ async function buildNative(name, folder, { script, env }) {
   const isLinux = platform.os === "linux";
   await run("make", [
     ...["-s", "-C", FFI, "install", `BUILD=${build}`, `PREFIX=${folder}`],
-    ...[`LIBEXECDIR=${library}`, `SYSTEM=${isLinux ? "Linux" : "Darwin"}`],
+    ...[`LIBEXECDIR=${library}`, `SYSTEM=${isLinux ? "Linux" : "Darwin"}`, "DEPENDENCIES="],
     ...[`CC=zig cc -target ${platform.zig}`, "AR=zig ar", "CFLAGS=-O2 -g0", "LDFLAGS=-s"],
   ], { env });
   rmSync(join(library, isLinux ? "libplue.so" : "libplue.dylib"));

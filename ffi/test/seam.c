@@ -72,7 +72,7 @@ static uint64_t attach(const char *list, size_t size) {
 
 /* ---------------------------------------------------------------------------- the list of tools */
 
-enum { LIST_SIZE = 8 << 20 };
+enum { LIST_SIZE = 1 << 20 };
 
 static atomic_bool stop_listing;
 

@@ -31,6 +31,7 @@ const SUITES = [
   { name: "explorer", on: ["node"], packages: "test/explorer" },
   // The clients run on Node, the endpoints on all four.
   { name: "mcp", folders: ["test/mcp/endpoint"], on: ["node"], packages: "test/mcp" },
+  { name: "package", on: ["bun"], packages: "test/package" },
   { name: "cli", on: WITH_FILES, coverage: true, together: true },
   { name: "examples", on: WITH_FILES, coverage: true, together: true },
   // Other projects' code, with packages of its own. Some of them need Node 22 or later.
@@ -59,7 +60,6 @@ const SUITES = [
   },
   // The HTTP handler with optional packages of other projects.
   { name: "edge", on: ["node"], packages: "test/edge" },
-  { name: "package", on: ["bun"], packages: "test/package" },
   { name: "architecture", on: ["bun"] },
 ];
 

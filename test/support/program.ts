@@ -17,17 +17,20 @@ export interface Program extends AsyncDisposable {
   readonly output: { readonly stdout: string; readonly stderr: string };
 }
 
-/** Starts a program with these variables, and nothing else of this environment but PATH and HOME. */
+/**
+ * Starts a program with these variables, and of this environment only PATH, HOME, and the folder where
+ * Node keeps compiled sources, with which it starts in half of the time.
+ */
 export function startProgram(
   command: string,
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
   cwd: string = projectFolder,
 ): Program {
-  const { PATH = "", HOME = "" } = process.env;
+  const { PATH = "", HOME = "", NODE_COMPILE_CACHE = "" } = process.env;
   const child = spawn(command, [...args], {
     cwd,
-    env: { PATH, HOME, NO_COLOR: "1", ...environment },
+    env: { PATH, HOME, NODE_COMPILE_CACHE, NO_COLOR: "1", ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const output = { stdout: "", stderr: "" };
