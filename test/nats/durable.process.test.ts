@@ -789,6 +789,10 @@ describe("Durable calls over NATS", () => {
       }));
       assertEquals(await runs.isHeld(key), isHeld);
     }
+    const now = Date.now;
+    Date.now = () => now() + 60_000;
+    const claimed = runs.engine.claim(`run.${world.name}.4000`, "build", false, NEW_RUN);
+    await assertRejects(() => claimed, Error, "60.0 s ahead").finally(() => Date.now = now);
   });
 
   withWorld("takes calls off the stream that cannot be run", async (world) => {
@@ -830,6 +834,6 @@ describe("Durable calls over NATS", () => {
     assertStringIncludes(result.error.message, "60 s ahead of the server's; nothing has run");
     assertEquals(result.error.ran, "no");
     assertEquals(runs, 1);
-    assertEquals(world.errors.length, 4);
+    assertEquals(world.errors.length, 6);
   });
 });

@@ -8,6 +8,7 @@ import { notStored } from "../../execute/durable/mod.ts";
 import { failure, type ToolDispatcher } from "../../execute/mod.ts";
 import {
   callHook,
+  describeThrown,
   systemClock,
   type Tool,
   type ToolContext,
@@ -219,6 +220,8 @@ export class DurableWorker {
       await this.#claimAndRun(delivery, tool, running);
     } catch (error) {
       log(error);
+      const isSkewed = /the clock of this machine/.test(describeThrown(error));
+      if (isSkewed) this.#pausedUntil = systemClock.now() + CLOCK_PAUSE_MS;
       if (hasNoRoom(error)) {
         // The result cannot be stored, so the caller can only be notified now.
         const result = notStored(tool.id, "it may have run", "unknown");
@@ -241,6 +244,7 @@ export class DurableWorker {
     // run. If it also seems too old in the stream, this machine's clock is wrong.
     const isOld = now - call.time > KEPT_MS && now - storedAt <= KEPT_MS;
     if (isOld) {
+      this.#settings.link.logForged("A task is a day old by its time, and was not run");
       ack();
       return true;
     }

@@ -29,6 +29,7 @@ import {
   type HookLog,
   isObject,
   isWord,
+  noop,
   systemClock,
   type Tool,
   ToolResult,
@@ -346,7 +347,9 @@ export class RunQueue {
     for await (const message of messages) {
       const call = this.#link.seal.unwrap(message.data, message.subject);
       // Another caller could give its own call the key of this one, to replace its result.
-      if (isRunMessage(call) && call.id === await runKey(pathOfRun(message.subject), call)) {
+      const path = pathOfRun(message.subject);
+      // The arguments of a hostile caller may be too deep for the stack.
+      if (isRunMessage(call) && call.id === await runKey(path, call).catch(noop)) {
         yield {
           call,
           storedAt: message.time.getTime(),

@@ -115,7 +115,13 @@ export class LeasedRecords<R extends LeasedRecord> extends StoredRecords<R> {
     isNew = false,
   ): Promise<Claim<R>> {
     const lease = this.newLease();
-    const found = await this.change(key, (record) => take(record, lease), isNew);
+    let before: R | undefined;
+    const found = await this.change(key, (record) => take(before = record, lease), isNew)
+      .catch((error) => {
+        // The store may have made the write, and no process runs for that lease.
+        new Lease(this, key, { record: lease as R, revision: 0 }).undo(before);
+        throw error;
+      });
     const { record } = found ?? {};
     return found === undefined || record?.holder !== lease.holder
       ? { record }
@@ -158,11 +164,19 @@ export class Lease<R extends LeasedRecord> {
     this.#disarm = clock.setTimeout(() => {
       this.renew(lost, log, renewing);
       renewing?.();
-      const heldUntil = clock.timestamp() + leaseMs;
-      this.change((record) => ({ ...record, heldUntil })).then((isHeld) => {
-        if (!isHeld) lost();
-      }, log);
+      const until = clock.timestamp() + leaseMs;
+      // A clock that was set back must not end the lease for other processes.
+      this.change((record) => ({ ...record, heldUntil: Math.max(record.heldUntil, until) }))
+        .then((isHeld) => isHeld || lost(), log);
     }, leaseMs / 3);
+  }
+
+  /** Writes an earlier record back once the store answers; deletes the record if there was none. */
+  undo(before: R | undefined, tries = 0): void {
+    const { clock, leaseMs } = this.#records;
+    this.change(() => before).catch(() => {
+      if (tries < MAX_TRIES) clock.setTimeout(() => this.undo(before, tries + 1), leaseMs / 30);
+    });
   }
 
   /** Stops renewing the lease, and waits for the writes in flight. */

@@ -69,9 +69,11 @@ export function storedKeys(store: CallStore): KeptKeys {
       return async (result, isStored) => {
         await lease.end();
         const end = (result: ToolResult): Promise<boolean> =>
-          lease.change((key) =>
-            isStored ? { ...key, heldUntil: clock.timestamp(), result } : undefined
-          );
+          lease.change((key) => {
+            // The window begins now, or with the last renewal if the clock was set back since.
+            const heldUntil = Math.max(clock.timestamp(), key.heldUntil - LEASE_MS);
+            return isStored ? { ...key, heldUntil, result } : undefined;
+          });
         // If storing fails, a failure is stored instead: the call has run, and must not run again.
         await end(result).catch((error) => {
           if (isStored && error instanceof RangeError) return end(TOO_LARGE);

@@ -83,7 +83,7 @@ export class TaskEngine<R extends RunRecord> {
       died = judged !== before;
       if (died) return judged;
       return { ...before, ...begun, attempts: before.attempts + 1 };
-    });
+    }, first !== undefined);
     return { ...claim, died };
   }
 

@@ -203,6 +203,27 @@ describe("storedKeys()", () => {
     assertEquals(ran.length, 2);
   });
 
+  it("gives a key back if the store's answer to its claim was lost", async () => {
+    const store = memoryCallStore();
+    const create: CallStore["create"] = async (...entry) => {
+      await store.create(...entry);
+      throw new Error("No answer");
+    };
+    const call = (store: CallStore) => processes({}, undefined, store).start().call("pay", {}, KEY);
+    assertEquals(outcome(await call({ ...store, create })), "unavailable");
+    await settled();
+    assertEquals(outcome(await call(store)), 1);
+  });
+
+  it("keeps a result for its window after a clock that is set back during the call", async () => {
+    const [clock, own] = [new FakeClock(), new FakeClock()];
+    const store = memoryCallStore({ clock });
+    const { start } = processes({ execute: () => own.advance(-20_000) }, own, store);
+    assertEquals((await start().call("pay", {}, KEY)).ok, true);
+    const { ran, start: begin } = processes({}, clock, store);
+    assertEquals([(await begin().call("pay", {}, KEY)).replayed, ran], [true, []]);
+  });
+
   it("runs only calls without a key while the store is unreachable", async () => {
     const clock = new FakeClock();
     const create = (): Promise<never> => Promise.reject(new Error("The disk is full"));
