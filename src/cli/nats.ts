@@ -26,7 +26,7 @@ import {
 import type { ToolDispatcher } from "../execute/mod.ts";
 import type { Registry } from "../registry/mod.ts";
 import type { Selection } from "../select/mod.ts";
-import { describeThrown } from "../tool/mod.ts";
+import { describeThrown, systemClock, within } from "../tool/mod.ts";
 import type { SharedState } from "./serve/state.ts";
 import type { LoadedTools } from "./sources/mod.ts";
 import { CommandError, type CommandIo, counted, usageError } from "./terminal.ts";
@@ -43,6 +43,8 @@ export interface NatsSettings {
 const CONNECT_MS = 10_000;
 /** The interval of pings, in milliseconds. After two failures, the client connects again. */
 const PING_MS = 10_000;
+/** The maximum time to send the last messages, in milliseconds: a server may be silent. */
+const DRAIN_MS = 2_000;
 const WANTED = "must be nats://host:4222, or tls://host:4222, with commas between several";
 
 /**
@@ -290,7 +292,8 @@ async function open<T extends { readonly about: string; end(): Promise<void> }>(
       async [Symbol.asyncDispose]() {
         await begun.end();
         // The last messages, such as aborts of calls, are still sent.
-        await connection.drain().catch(() => {});
+        await within(systemClock, DRAIN_MS, connection.drain().catch(() => {}));
+        await connection.close();
       },
     };
   } catch (cause) {

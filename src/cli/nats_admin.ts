@@ -129,9 +129,7 @@ async function createStreams(
           ...given.replicas !== undefined && { num_replicas: given.replicas },
         });
       const { num_replicas: replicas, max_bytes: maxBytes } = config;
-      const isSame = before?.max_bytes === maxBytes && before.num_replicas === replicas &&
-        before.allow_rollup_hdrs === config.allow_rollup_hdrs &&
-        before.deny_purge === config.deny_purge;
+      const isSame = JSON.stringify(before) === JSON.stringify(config);
       const state = before === undefined ? "created" : isSame ? "unchanged" : "changed";
       created.push({ name, replicas, maxBytes, state });
     } catch (cause) {

@@ -133,6 +133,9 @@ describe("natsCallStore()", () => {
     await store.create("a.bob.2", new Uint8Array(5_000));
     await store.create("a.eve.1", new Uint8Array(50_000));
     assertNotEquals(await store.create("a.ann.1", new Uint8Array(50_000)), undefined);
+    await connection.flush();
+    const { streams } = await jetstreamManager(connection);
+    assertEquals((await streams.info("KV_sizes")).state.consumer_count, 0);
   });
 
   withServer(

@@ -4,7 +4,6 @@
  */
 
 import {
-  type Consumer,
   DeliverPolicy,
   DiscardPolicy,
   jetstream,
@@ -214,6 +213,8 @@ export const MARKER_MS = 3_600_000;
 /** The wait for the next entry, in milliseconds, because the server may announce one too many. */
 export const QUIET_MS = 1_000;
 const AT_ONCE = 64;
+/** The maximum number of entries that a sweep purges. The next sweep purges the rest. */
+const MAX_SWEPT = 65_536;
 
 export class Bucket {
   readonly kv: KV;
@@ -281,48 +282,47 @@ export class Bucket {
 
   /** @throws {Error} If the clock of this machine is off. */
   async checkClock(): Promise<void> {
-    const { consumer } = await this.#openHeads("=");
-    consumer.delete().catch(noop);
+    for await (const _ of this.heads("="));
   }
 
   /** Purges expired entries and old deletion markers. Reads each entry once, without its value. */
   async sweep(now: number): Promise<void> {
-    const purged: Promise<unknown>[] = [];
+    const old: { readonly filter: string; readonly seq: number }[] = [];
     for await (const { subject, seq, time, headers } of this.heads(">")) {
       const isOver = isMarker(headers)
         ? time.getTime() <= now - MARKER_MS
         : expiryOf(headers) <= now;
-      // A purge leaves no marker, so it fits into a full bucket.
-      const old = { filter: subject, seq: seq + 1 };
-      if (isOver) purged.push(this.#streams.purge(this.#stream, old));
-      if (purged.length >= AT_ONCE) await Promise.all(purged.splice(0));
+      if (isOver) old.push({ filter: subject, seq: seq + 1 });
+      if (old.length >= MAX_SWEPT) break;
     }
-    await Promise.all(purged);
+    // A purge leaves no marker, so it fits into a full bucket. The consumer would miss messages after it.
+    const purge = (one: typeof old[number]) => this.#streams.purge(this.#stream, one);
+    while (old.length > 0) await Promise.all(old.splice(-AT_ONCE).map(purge));
   }
 
-  /** Opens a consumer of the newest message of each key, without its value. */
-  async #openHeads(keys: string): Promise<{ readonly consumer: Consumer; readonly count: number }> {
+  /**
+   * Yields the message of each key that matches, without its value.
+   *
+   * @throws {Error} If the clock of this machine is off.
+   */
+  async *heads(keys: string): AsyncGenerator<JsMsg, void, void> {
     const before = systemClock.timestamp();
     const { consumers } = jetstream(this.#place.connection);
     const consumer = await consumers.get(this.#stream, {
       filter_subjects: this.subject(keys),
-      deliver_policy: DeliverPolicy.LastPerSubject,
+      // A bucket has one message of each key. To select the last of each would delay writes for longer.
+      deliver_policy: DeliverPolicy.All,
       headers_only: true,
     });
-    const { num_pending: count, created } = await consumer.info(true);
-    checkSkew(skewOf(before, created));
-    return { consumer, count };
-  }
-
-  /** Yields the newest message of each key that matches, without its value. */
-  async *heads(keys: string): AsyncGenerator<JsMsg, void, void> {
-    const { consumer, count } = await this.#openHeads(keys);
-    if (count === 0) return;
-    const messages = await consumer.consume();
-    const stopWhenQuiet = (): () => void => systemClock.setTimeout(() => messages.stop(), QUIET_MS);
-    let disarm = stopWhenQuiet();
-    let seen = 0;
+    let [seen, disarm] = [0, noop as () => void];
     try {
+      const { num_pending: count, created } = await consumer.info(true);
+      checkSkew(skewOf(before, created));
+      if (count === 0) return;
+      const messages = await consumer.consume();
+      const stopWhenQuiet = (): () => void =>
+        systemClock.setTimeout(() => messages.stop(), QUIET_MS);
+      disarm = stopWhenQuiet();
       for await (const message of messages) {
         disarm();
         yield message;
@@ -332,6 +332,8 @@ export class Bucket {
       }
     } finally {
       disarm();
+      // The server would keep the consumer for five minutes.
+      consumer.delete().catch(noop);
     }
   }
 }

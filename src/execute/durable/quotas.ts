@@ -52,7 +52,9 @@ interface Share {
   /** The bytes of writes in flight, which a measurement may not include. */
   pending: number;
   at: number;
-  measuring: Promise<number | undefined> | undefined;
+  /** The minimum time until the next measurement, in milliseconds. */
+  pauseMs: number;
+  measuring: Promise<void> | undefined;
   /** The error of the last measurement. */
   failure: unknown;
 }
@@ -87,14 +89,14 @@ export class MeasuredQuotas {
   ): Promise<Answer> {
     if (bytes <= 0) return await write();
     const { maxBytes, clock, firstBytes } = this.#settings;
-    const least = maxBytes / LEAST;
     let share = this.#shares.get(owner);
     if (share === undefined) {
       share = {
-        left: firstBytes ?? least,
+        left: firstBytes ?? maxBytes / LEAST,
         free: maxBytes,
         pending: 0,
         at: -Infinity,
+        pauseMs: 0,
         measuring: undefined,
         failure: undefined,
       };
@@ -105,26 +107,9 @@ export class MeasuredQuotas {
       this.#shares.set(owner, share);
     }
     if (bytes > share.left) {
-      if (bytes <= share.free || clock.timestamp() - share.at >= MEASURED_AFTER_MS) {
-        const measured = share;
-        const begunAt = clock.timestamp();
-        measured.measuring ??= this.#settings.measure(owner, bytes + share.pending)
-          .catch((error) => {
-            // A slow measurement would also delay the writes of other principals again.
-            if (clock.timestamp() - begunAt >= SLOW_MS) {
-              measured.free = measured.left = least;
-              measured.at = clock.timestamp();
-              measured.failure = error;
-            }
-            throw error;
-          })
-          .finally(() => measured.measuring = undefined);
-        const kept = await share.measuring ?? 0;
-        // Other writes may have started during the measurement.
-        share.free = maxBytes - kept - share.pending;
-        share.left = Math.max(least, Math.min(share.free / PART_OF_FREE, maxBytes / MOST));
-        share.at = clock.timestamp();
-        share.failure = undefined;
+      const pauseMs = Math.max(share.pauseMs, bytes <= share.free ? 0 : MEASURED_AFTER_MS);
+      if (clock.timestamp() - share.at >= pauseMs) {
+        await (share.measuring ??= this.#measure(share, owner, bytes));
       }
       if (bytes > share.free) {
         if (share.failure !== undefined) throw share.failure;
@@ -139,6 +124,32 @@ export class MeasuredQuotas {
       return await write();
     } finally {
       share.pending -= bytes;
+    }
+  }
+
+  /** A slow measurement delays the writes of others, so the next one comes after ten times its duration. */
+  async #measure(share: Share, owner: string, bytes: number): Promise<void> {
+    const { maxBytes, clock, measure } = this.#settings;
+    const least = maxBytes / LEAST;
+    const begunAt = clock.timestamp();
+    try {
+      const kept = await measure(owner, bytes + share.pending) ?? 0;
+      // Other writes may have started during the measurement.
+      share.free = maxBytes - kept - share.pending;
+      share.left = Math.max(least, Math.min(share.free / PART_OF_FREE, maxBytes / MOST));
+      share.at = clock.timestamp();
+      share.pauseMs = share.at - begunAt < SLOW_MS ? 0 : 10 * (share.at - begunAt);
+      share.failure = undefined;
+    } catch (error) {
+      if (clock.timestamp() - begunAt >= SLOW_MS) {
+        share.free = share.left = least;
+        share.at = clock.timestamp();
+        share.pauseMs = MEASURED_AFTER_MS;
+        share.failure = error;
+      }
+      throw error;
+    } finally {
+      share.measuring = undefined;
     }
   }
 

@@ -25,4 +25,17 @@ describe("MeasuredQuotas", () => {
     await assertRejects(write, Error, "the server does not answer");
     assertEquals(measured, 2);
   });
+
+  it("do not measure again for ten times the duration of a slow one, while bytes are free", async () => {
+    const clock = new FakeClock();
+    let measured = 0;
+    const measure = () => Promise.resolve(clock.advance(2_000)).then(() => (measured++, 0));
+    const quotas = new MeasuredQuotas({ maxBytes: 10_240, clock, firstBytes: 0, measure });
+    const write = (bytes = 1_000) =>
+      quotas.write("ann", bytes, () => Promise.resolve("written"), () => Promise.resolve("full"));
+    for (let at = 0; at < 5; at++) assertEquals([await write(), measured], ["written", 1]);
+    assertEquals([await write(6_000), measured], ["full", 1]);
+    clock.advance(20_000);
+    assertEquals([await write(), measured], ["written", 2]);
+  });
 });
