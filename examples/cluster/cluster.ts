@@ -33,7 +33,7 @@ const RUNTIMES: { readonly [name: string]: readonly string[] } = {
   node: existsSync(HOOK) ? ["--import", HOOK] : [],
 };
 
-/** The runtimes that are here. */
+/** Returns the installed runtimes. */
 export function runtimes(): readonly string[] {
   return Object.keys(RUNTIMES).filter((name) => {
     const { status, stdout } = spawnSync(name, ["--version"], { encoding: "utf8" });
@@ -53,9 +53,9 @@ export interface ClusterWorker {
   readonly runtime: string;
   /** Kills the process, as a failing machine would. */
   kill(): Promise<void>;
-  /** Lets it end its calls. */
+  /** Stops the worker after its calls have ended. */
   drain(): Promise<void>;
-  /** Stops it, as a machine does that is out of memory. */
+  /** Pauses the process, like a machine that is out of memory. */
   pause(): void;
   resume(): void;
 }

@@ -49,9 +49,9 @@ const registry = new ToolRegistry({
     defineTool({ name: "stream", ...described, execute: stream }),
     // May run again.
     defineTool({ name: "again", idempotent: true, ...described, execute: work }),
-    // May run again, and has to run.
+    // Idempotent: it may run more than once, and must run at least once.
     defineTool({ name: "task", idempotent: true, execution: "task", ...described, execute: work }),
-    // May run once only, and is sometimes overloaded.
+    // It must run at most once, and is sometimes overloaded.
     defineTool({
       ...{ name: "busy", execution: "task", ...described },
       execute: (params, context) =>
@@ -61,7 +61,7 @@ const registry = new ToolRegistry({
       ...{ name: "add", idempotent: true, ...described },
       execute: ({ number }) => number + 1,
     }),
-    // The same, but each call waits for its caller's confirmation.
+    // Like `add`, but each call waits for its caller's confirmation.
     defineTool({ name: "count", ...described, execute: ({ number }) => number + 1 }),
   ],
 });

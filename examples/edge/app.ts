@@ -56,7 +56,7 @@ export function createEdgeApp(options: EdgeAppOptions): Hono {
   /** The same access, limits and metrics over HTTP and over MCP. */
   const shared = {
     selection: { maxRisk: "low" },
-    // The platform routes only its own names here, and the token decides, not the name.
+    // The platform routes only its own names to this app, and the token authorizes callers.
     allowedHosts: "any",
     dispatcher: new ToolDispatcher(registry, { onError: ({ error }) => console.error(error) }),
     rateLimit: {

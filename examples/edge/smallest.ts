@@ -42,7 +42,7 @@ function createHandler(token: string | undefined): HttpHandler {
     // A bundle has these parts only.
     parts: [serveExecution(), serveListing()],
     selection: { maxRisk: "low" },
-    // The platform routes only its own names here, and the token decides, not the name.
+    // The platform routes only its own names to this app, and the token authorizes callers.
     allowedHosts: "any",
     ...(token === undefined || token === "" ? {} : {
       authorize: async (request) =>

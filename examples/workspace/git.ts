@@ -107,7 +107,7 @@ export async function openRepository(context: ToolContext): Promise<Repository> 
       GIT_WORK_TREE: top,
       GIT_CONFIG_NOSYSTEM: "1",
       GIT_CONFIG_GLOBAL: "/dev/null",
-      // No command here needs another repository.
+      // Forbids all transports, because no command needs another repository.
       GIT_ALLOW_PROTOCOL: "none",
     },
   };

@@ -90,7 +90,7 @@ export async function* runProcess(
     output.end();
   });
   child.once("exit", () => {
-    // Only now: later the system may have given the group's number to other processes.
+    // Killed now, because the system may give the group's number to other processes later.
     signalGroup(child, "SIGKILL");
     clearTimeout(timer);
     drain();

@@ -67,7 +67,7 @@ function realFolder(path: string): string {
   if (!real) {
     throw new TypeError(`Cannot use "${path}" as the workspace: it must be a folder that exists`);
   }
-  // The tools would show the environment of this process, which contains its token.
+  // Otherwise the tools would show the environment of this process, which contains its token.
   if (process.platform === "linux" && (real === "/" || isWithin("/proc", real))) {
     throw new TypeError(
       `Cannot use "${path}" as the workspace: it contains the system's own files`,

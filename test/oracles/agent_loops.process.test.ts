@@ -41,13 +41,13 @@ const provider = playProvider((sent) => {
   };
 });
 
-/** The model's answers of the next loop. */
+/** Sets the model's responses in the next loop. */
 function script(...list: (Json | readonly Json[])[]): void {
   answers = list;
   bodies = [];
 }
 
-/** The run that a stream ends with, and its events. */
+/** Reads a stream to its end. Returns its run and its events. */
 async function drain<Message, Response, Event>(
   events: AsyncIterable<ToolRunEvent<Message, Response, Event>>,
 ): Promise<{ run: ToolRun<Message, Response>; types: string[]; events: Event[] }> {

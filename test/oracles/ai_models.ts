@@ -1,4 +1,4 @@
-/** The answers of the AI SDK's mock models, which are the same for its versions. */
+/** The responses of the AI SDK's mock models, which are the same for both versions of the SDK. */
 
 const usage = {
   inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
@@ -7,7 +7,7 @@ const usage = {
 
 export type AiCall = readonly [toolCallId: string, toolName: string, input: string];
 
-/** A model that makes these calls, and then answers; whole and in the parts of a stream. */
+/** A model that makes these calls and then answers, with and without streaming. */
 export function aiAnswers(calls: readonly AiCall[]) {
   const content = calls.map(([toolCallId, toolName, input]) => {
     return { type: "tool-call" as const, toolCallId, toolName, input };

@@ -21,7 +21,7 @@ type Json = Readonly<Record<string, unknown>>;
 
 const captured: { body: Json | undefined } = { body: undefined };
 
-/** Receives the request, and rejects it. Bun's types want `preconnect`. */
+/** Receives the request, and rejects it. Bun's types require `preconnect`. */
 const fetch = Object.assign((_url: unknown, init?: RequestInit): Promise<Response> => {
   captured.body = JSON.parse(String(init?.body));
   return Promise.resolve(new Response("{}", { status: 400 }));
@@ -51,19 +51,19 @@ async function theirs(model: LanguageModel, tools: ToolSet): Promise<unknown> {
   return (toolConfig as Json | undefined)?.["tools"] ?? list;
 }
 
-/** The tools that plue sends, as far as the AI SDK has fields for them. */
+/** The tools that plue sends, without the fields that the AI SDK does not have. */
 function ours(tools: readonly Tool[], target: TargetName): unknown {
   const exported = exportTools(tools, target, { namespaces: false }).tools;
   return JSON.parse(JSON.stringify(exported), (key, value) => {
-    // The AI SDK keeps result schemas to itself.
+    // The AI SDK does not send result schemas.
     if (key === "output_schema" || key === "responseJsonSchema") return undefined;
-    // It names a tool once, for all providers: without Gemini's dots.
+    // The AI SDK uses the same name for all providers, so it has no dots for Gemini.
     const named = key === "name" && target === "gemini" && typeof value === "string";
     return named ? value.replace(".", "__") : value;
   });
 }
 
-/** Without the schemas, which the AI SDK passes on unchanged. */
+/** Removes the schemas, because the AI SDK sends them unchanged. */
 function withoutSchemas(tools: unknown): unknown {
   return JSON.parse(
     JSON.stringify(tools),
@@ -133,7 +133,7 @@ describe("the AI SDK", () => {
   });
 });
 
-/** The set above has none. */
+/** Removes the examples, because the AI SDK's tools above have none. */
 function withoutExamples(tools: unknown): unknown {
   return JSON.parse(
     JSON.stringify(tools),
@@ -148,7 +148,7 @@ describe("LangChain's convertToOpenAITool()", () => {
   });
 
   it("makes of all tools what plue sends to OpenAI, but for hard schemas", () => {
-    // As many as OpenAI takes.
+    // OpenAI accepts at most this number of tools.
     const list = ALL.slice(0, 128);
     const tools = exportTools(list, "langchain").tools.map((one) => convertToOpenAITool(one));
     const expected = exportTools(list, "openai.chat").tools;

@@ -46,7 +46,7 @@ function scalarFault(type: string, value: unknown): string | undefined {
   return right ? undefined : `${JSON.stringify(value)} is no ${type}`;
 }
 
-/** What the proto does not know in `value`, each with where it is. */
+/** Returns the parts of `value` that the proto does not define, each with its path. */
 function faults(type: protobuf.Type, value: unknown, path = ""): readonly string[] {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     return [`${path}: ${JSON.stringify(value)} is no ${type.name}`];
@@ -78,7 +78,7 @@ function faults(type: protobuf.Type, value: unknown, path = ""): readonly string
   });
 }
 
-/** A message in its serialized form. */
+/** Returns the tools as a client would serialize them. */
 const sent = (tools: unknown): readonly unknown[] => JSON.parse(JSON.stringify(tools));
 
 describe("the walk through a proto", () => {

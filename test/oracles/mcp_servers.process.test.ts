@@ -28,7 +28,7 @@ function programOf(server: string): string {
   return join(dirname(manifest), "dist/index.js");
 }
 
-/** The tools of a server, as they arrive: the client itself reads less. */
+/** The tools of a server as they arrive. The client's own list has fewer fields. */
 async function list(server: string, args: readonly string[]): Promise<readonly Listed[]> {
   const transport = new StdioClientTransport({
     command: process.execPath,
@@ -42,7 +42,7 @@ async function list(server: string, args: readonly string[]): Promise<readonly L
   transport.onmessage = (message) => {
     if ("result" in message) {
       const { tools } = message.result as { readonly tools?: readonly Listed[] };
-      // A copy: the client may change what it reads.
+      // Copied, because the client may change the tools that it reads.
       if (tools !== undefined) arrived.push(...structuredClone(tools));
     }
     deliver?.(message);
@@ -56,12 +56,12 @@ async function list(server: string, args: readonly string[]): Promise<readonly L
   }
 }
 
-/** Every target takes the tools, or gives the reason why it rejects one. */
+/** Checks that every target accepts the tools, or gives the reason why it rejects one. */
 function checkTargets(tools: readonly Tool[]): void {
   for (const { id } of listTargets()) {
     const { names, rejected } = exportTools(tools, id);
     assertEquals(names.encodings.length + rejected.length, tools.length);
-    // Nothing here breaks a rule but for a limit on how much goes into a request.
+    // Only a limit on the size of a request can reject these tools.
     assertEquals(rejected.filter(({ rule }) => !rule.startsWith("max")), []);
     for (const { tool, message } of rejected) {
       assert(message.startsWith(`Cannot export "${tool}" to ${id}: `));

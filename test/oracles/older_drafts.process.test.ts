@@ -57,7 +57,7 @@ function inWordsOf(dialect: Older, schema: unknown): unknown {
   }
   if (Array.isArray(schema)) return schema.map((item) => inWordsOf(dialect, item));
   if (!isObject(schema)) return schema;
-  // Ajv 8 reads the keywords next to a reference in every draft; the older ones ignore it.
+  // Ajv 8 reads the keywords next to a reference in every draft, but the older drafts ignore them.
   if (dialect !== "2019-09" && typeof schema["$ref"] === "string") return { $ref: schema["$ref"] };
   const result: Record<string, unknown> = {};
   for (const [keyword, value] of Object.entries(schema)) {
@@ -79,10 +79,10 @@ function inWordsOf(dialect: Older, schema: unknown): unknown {
   return result;
 }
 
-/** Words that mean something else to Ajv itself in every draft, or that Ajv cannot read. */
+/** Keywords that Ajv misinterprets in every draft, or cannot read. */
 const ODD = /__proto__|constructor|\$dynamic|unevaluated|"contains":|dependencies/;
 
-/** Keywords that draft-04 does not know. Ajv's mode for it does. */
+/** Keywords that draft-04 does not have, but Ajv's mode for draft-04 supports. */
 const LATER = /"(const|contains|propertyNames|if)":/;
 
 const engine = typeboxEngine({ formats: "annotate" });

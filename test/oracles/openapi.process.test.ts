@@ -28,7 +28,7 @@ const anyTool = fc.tuple(aToolSchema(), aToolSchema())
     makeTool({ name: "any", description: "Does it.", parameters, returns })
   );
 
-/** It loses the siblings of a `$ref` before it resolves the reference. */
+/** The validator loses the siblings of a `$ref` before it resolves the reference. */
 const hasPlainRoots = ({ parameters, returns }: Tool): boolean =>
   [parameters, returns].every((schema) => typeof schema !== "object" || !("$ref" in schema));
 

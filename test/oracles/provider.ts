@@ -30,8 +30,8 @@ export interface ProviderAnswer {
 /**
  * Plays a provider while the tests of the file run.
  *
- * @param answer Is given the JSON of each request; `undefined` for one without a body.
- * @returns Where it is, once the tests run.
+ * @param answer Receives the JSON of each request; `undefined` for a request without a body.
+ * @returns Its address, once the tests run.
  */
 export function playProvider(answer: (sent: unknown) => ProviderAnswer): { readonly url: string } {
   const provider = { url: "" };

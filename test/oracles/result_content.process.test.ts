@@ -113,7 +113,7 @@ describe("a result of blocks through", () => {
       type: "content",
       value: [
         { type: "text", text: "Two files." },
-        // The SDK looks at the bytes.
+        // The SDK checks that the bytes have this type.
         { type: "file", mediaType: "image/gif", data: { type: "data", data: GIF } },
         {
           type: "file",
@@ -125,7 +125,7 @@ describe("a result of blocks through", () => {
     });
     const output: unknown = steps[0]?.toolResults[0]?.output;
     assertEquals(output, { ...CONTENT.content, blocks: true });
-    // A conversation that was stored as JSON is written again.
+    // The conversation is encoded again after it was stored as JSON.
     const kept: unknown = JSON.parse(JSON.stringify(output));
     const again = tools["draw"]?.toModelOutput({ toolCallId: "c1", output: kept });
     assertEquals(again?.type, "content");

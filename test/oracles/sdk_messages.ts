@@ -19,7 +19,7 @@ import type { AnswerOf, MessageOf } from "../../src/formats/mod.ts";
 /** A value of a type, for types only. */
 declare function some<T>(): T;
 
-// An answer of ours is an answer of theirs.
+// An answer of plue has the SDK's type.
 export const chat: ChatCompletionMessageParam = some<MessageOf<"openai.chat">>();
 export const responses: ResponseInputItem = some<MessageOf<"openai.responses">>();
 export const realtime: ConversationItemCreateEvent = some<MessageOf<"openai.realtime">>();

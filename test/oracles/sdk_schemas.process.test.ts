@@ -26,7 +26,7 @@ import { ALL } from "./tools.ts";
 // The same cases on every runtime and in every run. To search for new ones, leave the seed out.
 fc.configureGlobal({ seed: 20261120 });
 
-/** A message in its serialized form. */
+/** Returns the tools as a client would serialize them. */
 function sent<Tools>(tools: Tools): Tools {
   return JSON.parse(JSON.stringify(tools));
 }
@@ -36,11 +36,11 @@ const anyTool = fc.tuple(aToolSchema(), aToolSchema())
     makeTool({ name: "any", description: "Does it.", parameters, returns })
   );
 
-/** Zod leaves out a property that is called so, of a server's own and of ours. */
+/** Zod omits properties named `__proto__`, in schemas of servers and of plue. */
 const mentionsProto = (tool: Tool): boolean =>
   JSON.stringify([tool.parameters, tool.returns]).includes("__proto__");
 
-/** Checks the tools here, and any tool. */
+/** Checks the exports of the tools of this file, and of random tools. */
 function everyExport(
   check: (tools: readonly Tool[]) => void,
   tool: fc.Arbitrary<Tool> = anyTool,

@@ -72,7 +72,7 @@ import { SIMPLE } from "./tools.ts";
 /** A value of a type, for types only. */
 declare function some<T>(): T;
 
-// A tool of ours is a tool of theirs.
+// A tool of plue has the SDK's type.
 export const chat: ChatCompletionTool = some<OpenAiChatTool>();
 export const responses: FunctionTool = some<OpenAiResponsesFunction>();
 export const namespace: NamespaceTool = some<OpenAiResponsesNamespace>();
@@ -91,7 +91,7 @@ export const agents: AgentsFunctionTool = some<AgentsTool>();
 export const mcp: McpSdkTool = some<McpTool>();
 export const oldMcp: OldMcpSdkTool = some<Mcp2025Tool>();
 
-// An export of ours is a request's tools of theirs.
+// An export of plue has the type of the tools in the SDK's request.
 export const chatTools: ChatCompletionTool[] = exportTools(SIMPLE, "openai.chat.strict").tools;
 export const responsesTools: Tool[] = exportTools(SIMPLE, "openai.responses").tools;
 export const responsesRequest: ResponseCreateParams = {
@@ -170,7 +170,7 @@ type Apart = "type" | "anyOf" | "items" | "properties";
 export const typedSchema: Omit<Schema, Apart> = some<Omit<GeminiSchema, Apart>>();
 export const typedName: `${Type}` = some<NonNullable<GeminiSchema["type"]>>();
 
-// The settings of a request go where the SDKs have them.
+// The settings of a request have the SDK's types.
 const ONE = { toolChoice: { tool: "weather" }, parallel: false } as const;
 export const chatSettings: Pick<ChatCompletionCreateParams, "tool_choice" | "parallel_tool_calls"> =
   exportTools(SIMPLE, "openai.chat", ONE).request;

@@ -50,23 +50,23 @@ function mapSchemas(schema: unknown, change: (schema: Schema) => Schema): unknow
   return change(result);
 }
 
-/** The differences of `toStrictJsonSchema` to plue. Neither changes the accepted values. */
+/** The differences of `toStrictJsonSchema`, none of which changes the accepted values. */
 function asOpenAi(schema: Schema): unknown {
   return mapSchemas(schema, (one) => {
     const result = { ...one };
-    // It sorts `required` like the properties.
+    // `toStrictJsonSchema` sorts `required` like the properties.
     if (Array.isArray(one["required"])) {
       const required: readonly string[] = one["required"];
       result["required"] = Object.keys(one["properties"] ?? {})
         .filter((key) => required.includes(key));
     }
-    // It omits defaults: a model must write every property, so they have no effect.
+    // `toStrictJsonSchema` omits defaults, which have no effect: a model must write every property.
     if (one["default"] === null) delete result["default"];
     return result;
   });
 }
 
-/** The types beside which `transformJSONSchema` looks at a keyword: the one type, not in a list. */
+/** The keywords that `transformJSONSchema` reads only next to a single type. */
 const READ_BESIDE: readonly (readonly [keyword: string, type: string])[] = [
   ["format", "string"],
   ["items", "array"],

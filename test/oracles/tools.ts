@@ -24,19 +24,19 @@ export const HINTED: readonly Tool[] = toolsIn(data.hinted);
 
 const GITHUB_FILE = new URL("../../../shared/data/github-mcp-tools.json", import.meta.url);
 
-/** GitHub's list as its server gives it, or `undefined` where it is not. */
+/** The list that GitHub's server returns; `undefined` if the file does not exist. */
 export const GITHUB_LIST: { readonly tools: readonly unknown[] } | undefined =
   existsSync(GITHUB_FILE) ? JSON.parse(readFileSync(GITHUB_FILE, "utf8")) : undefined;
 
 /** Why tests of GitHub's tools are skipped. */
 export const NO_GITHUB = "../shared/data/github-mcp-tools.json is not there";
 
-/** GitHub's tools; none where its list is not. */
+/** GitHub's tools; empty if the list does not exist. */
 export const GITHUB: readonly Tool[] = GITHUB_LIST === undefined
   ? Object.freeze([])
   : importTools("mcp", GITHUB_LIST, { namespace: "github" }).tools;
 
-/** All tools, and the tools of a bridge. */
+/** All tools above, and the tools of a bridge. */
 export const ALL: readonly Tool[] = Object.freeze([
   ...createToolBridge(buildToolset([])),
   ...SIMPLE,

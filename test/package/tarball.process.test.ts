@@ -29,7 +29,7 @@ const OTHERS: readonly Runtime[] = [
   { name: "Deno", command: "deno", args: ["run", "--allow-all", "--node-modules-dir=manual"] },
 ];
 const OLD_TSC = join(OWN, "typescript-5.5/bin/tsc");
-// The files of these packages need not be marked as programs.
+// npm does not mark the files of these packages as executable here.
 for (const file of [NODE20.command, NODE22.command, OLD_TSC].filter(existsSync)) {
   chmodSync(file, 0o755);
 }

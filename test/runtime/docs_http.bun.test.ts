@@ -32,7 +32,7 @@ for (
     let program: Program;
     let url = "";
     beforeAll(async () => {
-      // Both say where they are.
+      // Both programs print their addresses.
       program = startProgram(process.execPath, entry, { ...environment, PORT: "0" });
       [, url = ""] = await program.printed(/(http:\/\/\S+?:\d+)/);
     });

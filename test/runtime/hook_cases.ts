@@ -68,7 +68,7 @@ import data from "./hook_cases.json" with { type: "json" };
 export const WAYS = ["throws", "rejects", "hangs", "answers nonsense"] as const;
 export type Way = (typeof WAYS)[number];
 
-/** A hook that does something wrong. It fits wherever a function is wanted. */
+/** A hook that misbehaves. Its type fits every hook. */
 // deno-lint-ignore no-explicit-any
 export type BadHook = (...args: any[]) => any;
 
@@ -185,7 +185,7 @@ async function composed(
 
 const engine = typeboxEngine();
 
-/** An engine with something wrong in it, for a tool that takes nothing. */
+/** An engine that is broken, with a tool that takes no arguments. */
 function callWith(broken: SchemaEngine): Promise<string> {
   const registry = new Registry({ engine: broken, tools: [WAIT] });
   return new ToolDispatcher(registry, SHORT).dispatch({ name: "t", arguments: { more: 1 } })
@@ -236,7 +236,7 @@ async function callOpenApi(options: Parameters<typeof importOpenApi>[1]): Promis
 
 const MCP_LIST = { tools: [{ name: "t", inputSchema: { type: "object" } }] };
 
-/** Runs the tool `t` for who has a good token. */
+/** Runs the tool `t` for a caller with a valid token. */
 async function requestWithToken(options: Partial<JwtAuthOptions>): Promise<string> {
   const secret = "correct-horse-battery-staple-correct";
   const token = await new SignJWT({ sub: "ann" })
@@ -249,7 +249,7 @@ async function requestWithToken(options: Partial<JwtAuthOptions>): Promise<strin
   return await request({ authorize }, WAIT, `Bearer ${token}`);
 }
 
-/** By the name of the hook: the type that it is a member of, and the member. */
+/** The cases by the name of the hook: its type and its member. */
 export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   // A call.
   "ToolDispatcherOptions.validators": (rule) => call({ dispatcher: { validators: [rule] } }),
@@ -337,7 +337,7 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   "ToolDefinition.isAvailable": (isAvailable) => call({ tool: { isAvailable } }),
   "ToolDefinition.description": (describe) =>
     describeWith((reader) => reader.locale === undefined ? "Described for nobody." : describe()),
-  // The time limit of the lifecycle ends the call, also on a machine that is late with timers.
+  // The time limit of `init` ends the call, even if the machine's timers are late.
   "ToolDefinition.init": (init) => call({ tool: { init }, dispatcher: { timeoutMs: 60_000 } }),
   "ToolDefinition.dispose": (dispose) => call({ tool: { dispose } }),
 
@@ -476,7 +476,7 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   "OpenApiImportOptions.fetch": (fetch) => callOpenApi({ fetch }),
 };
 
-/** The number of tools that are imported with a choice. */
+/** Returns the number of tools that an import with these options selects. */
 function chosenBy(options: Readonly<Record<string, BadHook>>): string {
   try {
     return formats.importTools("mcp", MCP_LIST, options).tools.length === 0 ? "none" : "some";
@@ -528,7 +528,7 @@ function defineWith(jsonSchema: { readonly input: BadHook; readonly output: BadH
   }
 }
 
-/** Calls the tool `t` of a registry that is not plue's, and has something wrong in it. */
+/** Calls the tool `t` of a registry with a broken method, which is not plue's. */
 async function callOwn(
   broken: Partial<
     Record<"getTool" | "isAvailable" | "acquire" | "release" | "select", BadHook>
@@ -554,7 +554,7 @@ async function callOwn(
   }
 }
 
-/** Asks an endpoint for prompts, and gives the status. */
+/** Requests the prompts of an endpoint, and returns the status. */
 async function listPrompts(extend: BadHook): Promise<string> {
   const mcp = createMcpEndpoint(new ToolRegistry(), { extend, heartbeatMs: 50 });
   return String((await mcp.fetch(modernRequest("prompts/list"))).status);
@@ -591,7 +591,7 @@ const ASKING: Partial<ToolDefinition> = {
   },
 };
 
-/** Calls a tool that asks, and answers it. */
+/** Calls a tool that asks a question, and answers the question. */
 async function resumed(
   { store = memoryCallStore(), tickets, tool = {} }: {
     readonly store?: CallStore;
@@ -669,7 +669,7 @@ function inTransaction(
   });
 }
 
-/** Telemetry that gives each call a place. */
+/** Telemetry that returns a position for each call. */
 const PLACING: CallTelemetry = {
   begin: () => ({
     place: { traceId: "1".repeat(32), spanId: "1".repeat(16), sampled: true },

@@ -12,7 +12,7 @@ const STREAM = { "content-type": "application/json", accept: "text/event-stream"
 export function describeStreaming(urlOf: () => string): void {
   const watch = async (): Promise<Watch> => await (await fetch(`${urlOf()}/watch`)).json();
 
-  /** Asks until it holds; the test's own time limit ends an unsuccessful wait. */
+  /** Polls until the condition holds. The test's own time limit ends an unsuccessful wait. */
   async function until(holds: (watch: Watch) => boolean): Promise<Watch> {
     for (;;) {
       const now = await watch();
@@ -74,13 +74,13 @@ export function describeStreaming(urlOf: () => string): void {
         `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
     );
     await until(({ started }) => started > before.started);
-    // It stands still when two looks, some heartbeats apart, see the same.
+    // The tool is paused if two counts, some heartbeats apart, are equal.
     let seen = -1;
     for (let now = await watch(); now.yielded !== seen; now = await watch()) {
       seen = now.yielded;
       await new Promise((resolve) => setTimeout(resolve, 250));
     }
-    // The kernel's buffers, some megabytes; without a limit it would be gigabytes by now.
+    // The kernel's buffers hold some megabytes. Without a limit, it would be gigabytes.
     assert(seen - before.yielded < 1_000, String(seen));
     socket.destroy();
     const after = await until(({ inFlight }) => inFlight === 0);

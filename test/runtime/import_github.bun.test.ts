@@ -21,7 +21,7 @@ const document: { readonly tools: readonly Listed[] } = there
   ? JSON.parse(readFileSync(FILE, "utf8"))
   : { tools: [] };
 
-/** In the order in which exports list tools. */
+/** Sorted as exports sort their tools. */
 const sorted = document.tools.toSorted((a, b) => a.name < b.name ? -1 : 1);
 
 describe("the tools of GitHub's MCP server", () => {
@@ -60,7 +60,7 @@ describe("the tools of GitHub's MCP server", () => {
     const { tools } = importTools("mcp", document);
     for (const { id } of listTargets()) {
       const { rejected, names } = exportTools(tools, id);
-      // Limits of a request are reasons; nothing else is here.
+      // Only a limit on the size of a request can reject these tools.
       assertEquals(rejected.filter(({ rule }) => !rule.startsWith("max")), []);
       assertEquals(names.encodings.length, tools.length - rejected.length);
     }

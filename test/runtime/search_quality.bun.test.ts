@@ -74,7 +74,7 @@ describe("search over the 1,223 operations of GitHub's REST API", () => {
     const search = plueSearch(operations ?? []);
     const tuned = measureQuality(search, API_TUNED);
     const heldOut = measureQuality(search, API_HELD_OUT);
-    // Before titles, verbs and "my" counted: 0.77 and 0.58, 0.90 and 0.69.
+    // Without the weights of titles, verbs and "my", these were 0.77 and 0.58, 0.90 and 0.69.
     assertGreaterOrEqual(tuned.hit5, 0.96);
     assertGreaterOrEqual(tuned.mrr, 0.75);
     assertGreaterOrEqual(heldOut.hit5, 0.93);
@@ -103,7 +103,8 @@ describe("search over the catalogues of others", () => {
         const all = measureQuality(plueSearch(tools, { minScore: 0 }), questions);
         for (const [figure, value] of Object.entries(least)) {
           const reached = all[figure as keyof SearchQuality];
-          // Nine of LiveMCPBench's 28 questions: what would be a tenth is a matter of luck.
+          // Only nine of LiveMCPBench's 28 questions count: a tenth of them would be a matter of
+          // luck.
           if (name === "dev_livemcp" && figure === "all5") assertGreaterOrEqual(reached, value);
           else assertGreater(reached, value, figure);
         }

@@ -143,7 +143,7 @@ describe("a slow client", () => {
   it("that leaves while its body is read does not cause a server error", async () => {
     told = Promise.withResolvers<void>();
     const socket = await open(head("/tools/ping/execute", "Content-Length: 100"));
-    // Once the server has answered another request, it has this one too.
+    // When the server has answered a later request, it has received this one too.
     await (await fetch(`${served.url}/healthz`)).text();
     await told.promise;
     told = Promise.withResolvers<void>();

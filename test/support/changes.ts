@@ -2,7 +2,7 @@
 
 import type { Registry, ToolChange } from "../../src/registry/mod.ts";
 
-/** Reads the changes from now on; `next` waits for one. */
+/** Collects the changes from now on; `next` waits for the next one. */
 export function followChanges(registry: Registry): { next(): Promise<ToolChange> } {
   const unread: ToolChange[] = [];
   let wake = (): void => {};

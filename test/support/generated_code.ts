@@ -8,7 +8,7 @@ export interface GeneratedCode {
   ran: number;
 }
 
-/** Watches while `work` runs, and whatever was made by it for ever. */
+/** Observes the code that `work` generates, and all later calls of that code. */
 export function watchGeneratedCode(work: () => void): GeneratedCode {
   const seen: GeneratedCode = { made: 0, ran: 0 };
   const { Function: original } = globalThis;

@@ -5,7 +5,7 @@
 
 const SEED = 20_261_120;
 
-/** Added to the seed, so that the tenths of the runtimes add up. */
+/** Added to the seed, so that the runtimes test different tenths. */
 const OFFSET = "Bun" in globalThis
   ? 0
   : "Deno" in globalThis
@@ -14,7 +14,7 @@ const OFFSET = "Bun" in globalThis
   ? 2
   : 3;
 
-/** The items that a law is tried with here. */
+/** The items that a law tests on this runtime. */
 export function sample<T>(items: readonly T[]): readonly T[] {
   return OFFSET === 0 ? items : items.filter((_, at) => at % 10 === OFFSET);
 }

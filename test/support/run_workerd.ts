@@ -20,7 +20,7 @@ const folder = mkdtempSync(join(tmpdir(), "plue-workerd-"));
 const COMPATIBILITY_DATE = "2026-08-01";
 
 const entry = `${
-  // Static imports: the test files run while the worker starts, as a user's module scope does.
+  // The imports are static, so that the test files run while the worker starts, as user code does.
   files.map((file) => `import ${JSON.stringify(resolve(file))};`).join("\n")}
 import { runAll } from ${JSON.stringify(join(support, "workerd_runner.ts"))};
 export default {

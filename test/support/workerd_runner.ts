@@ -54,7 +54,7 @@ export async function runAll(): Promise<WorkerdReport> {
     try {
       for (const hook of suite.hooks.beforeAll) await hook();
     } catch (error) {
-      // Its tests would run without what they need: the group counts as one failure.
+      // The group's tests need this hook, so they do not run, and count as one failure.
       fail(title(suite, "beforeAll"), error);
       return;
     }

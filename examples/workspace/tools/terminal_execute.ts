@@ -82,7 +82,7 @@ export const terminalExecute: Tool = defineTool({
   category: "terminal",
   risk: "high",
   tags: ["execute", "write"],
-  // Longer than every timeoutMs, which stops the command first.
+  // Longer than every `timeoutMs`, so that the command is stopped first.
   timeoutMs: MAX_TIMEOUT_MS + 5_000,
   examples: [
     { description: "Without a shell", input: { command: "ls", args: ["-la", "src"] } },
