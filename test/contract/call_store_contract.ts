@@ -21,11 +21,13 @@ const text = (value: Uint8Array | undefined): string => new TextDecoder().decode
  * @param create Makes an empty store that uses the given clock.
  * @param open Makes another store with the same content, as another process would; absent where
  * nothing is shared.
+ * @param maxBytes The maximum size of a value.
  */
 export function describeCallStore(
   name: string,
   create: (time: SetTime) => CallStore | Promise<CallStore>,
   open?: (store: CallStore, time: SetTime) => CallStore | Promise<CallStore>,
+  maxBytes: number = MAX_STORED_BYTES,
 ): void {
   const at = (now = START): SetTime => ({
     now,
@@ -236,14 +238,14 @@ export function describeCallStore(
 
     it("stores a value of the maximum size, and rejects a larger one", async () => {
       const store = await made();
-      const large = new Uint8Array(MAX_STORED_BYTES).fill(7);
+      const large = new Uint8Array(maxBytes).fill(7);
       const revision = await written(store.create("large", large));
-      assertEquals((await store.get("large"))?.value.byteLength, MAX_STORED_BYTES);
-      const larger = new Uint8Array(MAX_STORED_BYTES + 1);
+      assertEquals((await store.get("large"))?.value.byteLength, maxBytes);
+      const larger = new Uint8Array(maxBytes + 1);
       await assertRejects(
         () => store.create("larger", larger),
         RangeError,
-        `${larger.byteLength} bytes`,
+        `${MAX_STORED_BYTES + 1} bytes`,
       );
       await assertRejects(() => store.update("large", larger, revision), RangeError);
       assertEquals((await store.get("large"))?.value[0], 7);

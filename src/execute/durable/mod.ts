@@ -5,6 +5,7 @@ export * from "./memory_store.ts";
 export * from "./quotas.ts";
 export * from "./records.ts";
 export * from "./run_by_client.ts";
+export * from "./settled_store.ts";
 export * from "./stored_keys.ts";
 export * from "./task_engine.ts";
 export * from "./task_records.ts";

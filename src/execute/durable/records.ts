@@ -6,6 +6,7 @@
 import { canonicalJson, type Clock, describeTool, type Tool } from "../../tool/mod.ts";
 import { frozenCopy } from "../json_value.ts";
 import type { CallStore } from "./call_store.ts";
+import { SettledStore } from "./settled_store.ts";
 
 export interface RevisedRecord<R> {
   readonly record: R;
@@ -22,7 +23,7 @@ export class StoredRecords<R> {
 
   /** @param expiresAt Returns the expiry of a record, in milliseconds since 1970. */
   constructor(store: CallStore, expiresAt: (record: R) => number) {
-    this.store = store;
+    this.store = new SettledStore(store);
     this.#expiresAt = expiresAt;
   }
 

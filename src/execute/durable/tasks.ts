@@ -176,7 +176,6 @@ export function callTasks(options: CallTasksOptions): CallTasks {
 
 /** The tasks of a store. Made by {@linkcode callTasks}. */
 export class CallTasks {
-  readonly #store: CallStore;
   readonly #records: TaskRecords;
   readonly #engine: TaskEngine<TaskRecord>;
   readonly #clock: Clock;
@@ -193,7 +192,6 @@ export class CallTasks {
     const { ttlMs = 86_400_000, leaseMs = 30_000, pollMs = 1_000, ...read } = readFields(
       ...[ACTION, { ...options }, CHECKS] as const,
     );
-    this.#store = options.store;
     this.#clock = read.clock ?? systemClock;
     this.#records = new TaskRecords(options.store, this.#clock, { ttlMs, leaseMs, pollMs });
     this.#leaseMs = leaseMs;
@@ -439,7 +437,7 @@ export class CallTasks {
     const tasks: TaskState[] = [];
     let bytes = 0;
     let last: string | undefined;
-    for await (const { key, value } of assertSync(this.#store.list(owned, after))) {
+    for await (const { key, value } of assertSync(this.#records.store.list(owned, after))) {
       bytes += value.byteLength;
       if (last !== undefined && (tasks.length === limit || bytes > MAX_PAGE_BYTES)) {
         return { tasks, nextCursor: last };
@@ -488,7 +486,7 @@ export class CallTasks {
    */
   async recover(dispatcher: ToolDispatcher): Promise<number> {
     let count = 0;
-    for await (const { key, value } of assertSync(this.#store.list("task"))) {
+    for await (const { key, value } of assertSync(this.#records.store.list("task"))) {
       const record = this.#records.decode(value, key);
       if (!this.#engine.isLost(record)) continue;
       const { lease } = await this.#engine.claim(key, record.tool, record.idempotent);

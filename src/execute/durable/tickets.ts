@@ -24,6 +24,7 @@ import type {
 } from "../request.ts";
 import { MAX_MEMORY_BYTES, readAnswer } from "../question_session.ts";
 import { type CallStore, checkStore } from "./call_store.ts";
+import { SettledStore } from "./settled_store.ts";
 import {
   contextDigest,
   definitionDigest,
@@ -104,8 +105,8 @@ const USED = "its ticket was used before";
 export function createTickets(sealer: TicketSealer, options: TicketOptions = {}): CallTickets {
   const action = "make tickets";
   const { ttlMs = 86_400_000 } = readFields(action, options, CHECKS);
-  const { store } = options;
-  if (store !== undefined) checkStore(action, store);
+  if (options.store !== undefined) checkStore(action, options.store);
+  const store = options.store && new SettledStore(options.store);
   return {
     async suspend(call) {
       const id = newId();
@@ -175,10 +176,11 @@ export function createTickets(sealer: TicketSealer, options: TicketOptions = {})
  * @throws {TypeError | RangeError} If an option is invalid.
  */
 export function storedTickets(
-  store: CallStore,
+  given: CallStore,
   options: Omit<TicketOptions, "store"> = {},
 ): CallTickets {
-  checkStore("make tickets", store);
+  checkStore("make tickets", given);
+  const store = new SettledStore(given);
   const place = (ticket: string): string => `ticket.${ticket}`;
   return createTickets({
     async seal(content, id, owner, expiresAt) {
@@ -201,7 +203,7 @@ export function storedTickets(
         ? undefined
         : async () => void await store.update(place(ticket), value, claimed, life);
     },
-  }, { ...options, store });
+  }, { ...options, store: given });
 }
 
 function isUsed({ usedBy }: TicketContent, run: unknown): boolean {

@@ -19,6 +19,7 @@ import {
   callTasks,
   type CallTasksOptions,
   memoryCallStore,
+  SettledStore,
   storedKeys,
   storedTickets,
   type TaskState,
@@ -449,7 +450,7 @@ describe("a task", () => {
     const there = processOf([], { store: here.store, clock: here.clock });
     const { id } = await here.start("slow");
     const heldUntil = async (): Promise<number> => {
-      for await (const { value } of here.store.list("task")) {
+      for await (const { value } of new SettledStore(here.store).list("task")) {
         return JSON.parse(new TextDecoder().decode(value)).heldUntil;
       }
       return 0;

@@ -1,0 +1,114 @@
+/** Writes to a store whose answers are lost. */
+
+import { systemClock } from "../../tool/mod.ts";
+import type { CallStore, StoredEntry, StoredValue, StoreOptions } from "./call_store.ts";
+
+/** The length of the random bytes behind each value, which identify the write. */
+const MARK_BYTES = 16;
+/** The times before a key is read after a write has rejected, in milliseconds. */
+const WAITS_MS: readonly number[] = [20, 80, 320];
+
+/**
+ * A view of a store whose connection may break after a write was made and before its answer arrives.
+ * If a write rejects, the view reads the key: the random bytes of the value show whether this write
+ * made it. If not, it writes again. A write rejects only if the store stays unreachable or refuses
+ * the value.
+ *
+ * Only views can read each other's values.
+ */
+export class SettledStore implements CallStore {
+  readonly #store: CallStore;
+
+  constructor(store: CallStore) {
+    this.#store = store;
+  }
+
+  async get(key: string): Promise<StoredValue | undefined> {
+    const stored = await this.#store.get(key);
+    return stored && withoutMark(stored);
+  }
+
+  create(key: string, value: Uint8Array, options?: StoreOptions): Promise<number | undefined> {
+    const marked = withMark(value);
+    const isUnchanged = (found?: StoredValue): boolean => found === undefined;
+    return this.#settle(key, marked, isUnchanged, () => this.#store.create(key, marked, options));
+  }
+
+  update(
+    key: string,
+    value: Uint8Array,
+    revision: number,
+    options?: StoreOptions,
+  ): Promise<number | undefined> {
+    const marked = withMark(value);
+    const isUnchanged = (found?: StoredValue): boolean => found?.revision === revision;
+    const write = () => this.#store.update(key, marked, revision, options);
+    return this.#settle(key, marked, isUnchanged, write);
+  }
+
+  /** After a lost answer, returns true even if another process has deleted the value meanwhile. */
+  async delete(key: string, revision: number): Promise<boolean> {
+    for (let tries = 0;; tries++) {
+      try {
+        if (await this.#store.delete(key, revision)) return true;
+        return tries > 0 && await this.#store.get(key) === undefined;
+      } catch (error) {
+        await pause(tries, error);
+      }
+    }
+  }
+
+  async *list(prefix: string, after?: string): AsyncIterable<StoredEntry> {
+    for await (const entry of this.#store.list(prefix, after)) yield withoutMark(entry);
+  }
+
+  async #settle(
+    key: string,
+    marked: Uint8Array,
+    isUnchanged: (found?: StoredValue) => boolean,
+    write: () => Promise<number | undefined>,
+  ): Promise<number | undefined> {
+    for (let tries = 0;; tries++) {
+      try {
+        const revision = await write();
+        // After a lost answer, the key may be taken by this write.
+        if (revision !== undefined || tries === 0) return revision;
+        return revisionOf(marked, await this.#store.get(key));
+      } catch (error) {
+        await pause(tries, error);
+        // If it cannot be read, the write is tried again.
+        const found = await this.#store.get(key).catch(() => UNREACHABLE);
+        if (found !== UNREACHABLE && !isUnchanged(found)) return revisionOf(marked, found);
+      }
+    }
+  }
+}
+
+const UNREACHABLE: StoredValue = { value: new Uint8Array(), revision: -1 };
+
+/** Waits before another attempt. Throws the error after the last one, or if it would come again. */
+async function pause(tries: number, error: unknown): Promise<void> {
+  const ms = WAITS_MS[tries];
+  if (ms === undefined || error instanceof RangeError || error instanceof TypeError) throw error;
+  await new Promise<void>((resolve) => void systemClock.setTimeout(resolve, ms));
+}
+
+/** Returns the revision of a value if it has the mark. */
+function revisionOf(marked: Uint8Array, found: StoredValue | undefined): number | undefined {
+  const isOwn = found?.value.byteLength === marked.byteLength &&
+    found.value.subarray(-MARK_BYTES).every((byte, at) =>
+      byte === marked[marked.byteLength - MARK_BYTES + at]
+    );
+  return isOwn ? found?.revision : undefined;
+}
+
+function withMark(value: Uint8Array): Uint8Array {
+  const marked = new Uint8Array(value.byteLength + MARK_BYTES);
+  marked.set(value);
+  crypto.getRandomValues(marked.subarray(value.byteLength));
+  return marked;
+}
+
+function withoutMark<V extends StoredValue>(stored: V): V {
+  return { ...stored, value: stored.value.slice(0, -MARK_BYTES) };
+}

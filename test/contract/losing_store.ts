@@ -1,0 +1,46 @@
+/** A call store whose connection breaks. */
+
+import type { CallStore } from "../../src/execute/durable/mod.ts";
+
+/** What happens to a write: its answer is lost, or it does not reach the store. */
+export type Loss = "answer" | "write";
+
+export const BROKEN = new Error("Cannot use the store of calls: the connection was lost");
+
+/**
+ * Returns a view of a store that loses writes.
+ *
+ * @param next Returns the loss of the next write, or nothing.
+ */
+export function losingStore(
+  store: CallStore,
+  next: (write: "create" | "update" | "delete") => Loss | undefined,
+): CallStore {
+  async function write<Answer>(
+    name: "create" | "update" | "delete",
+    make: () => Promise<Answer>,
+  ): Promise<Answer> {
+    const loss = next(name);
+    if (loss === "write") throw BROKEN;
+    const answer = await make();
+    if (loss === "answer") throw BROKEN;
+    return answer;
+  }
+  return {
+    get: (key) => store.get(key),
+    create: (...given) => write("create", () => store.create(...given)),
+    update: (...given) => write("update", () => store.update(...given)),
+    delete: (...given) => write("delete", () => store.delete(...given)),
+    list: (prefix, after) => store.list(prefix, after),
+  };
+}
+
+/**
+ * Loses every seventh write, and every third answer. Not of updates: an update that another one has
+ * replaced before its answer was lost counts as not made.
+ */
+export function losesOften(): (write: string) => Loss | undefined {
+  let writes = 0;
+  return (write) =>
+    ++writes % 7 === 0 ? "write" : writes % 3 === 0 && write !== "update" ? "answer" : undefined;
+}

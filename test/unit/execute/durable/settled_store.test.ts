@@ -1,0 +1,124 @@
+import { describe, it } from "bun:test";
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { isSuspended } from "../../../../mod.ts";
+import { sealedTickets } from "../../../../src/adapters/calls/mod.ts";
+import { storedRateLimits } from "../../../../src/adapters/hono/mod.ts";
+import {
+  type CallStore,
+  callTasks,
+  MAX_STORED_BYTES,
+  memoryCallStore,
+  SettledStore,
+  storedKeys,
+  storedTickets,
+} from "../../../../src/execute/durable/mod.ts";
+import { describeCallStore } from "../../../contract/call_store_contract.ts";
+import { BROKEN, losesOften, losingStore, type Loss } from "../../../contract/losing_store.ts";
+import { fixture } from "../support.ts";
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+describeCallStore(
+  "SettledStore over a store that loses writes and answers",
+  (clock) => new SettledStore(losingStore(memoryCallStore({ clock }), losesOften())),
+  undefined,
+  MAX_STORED_BYTES - 16,
+);
+
+/** Returns a store in memory that loses the writes of this name, as long as there are losses. */
+function losing(name: "create" | "update" | "delete", ...losses: Loss[]): CallStore {
+  return losingStore(memoryCallStore(), (write) => write === name ? losses.shift() : undefined);
+}
+
+describe("SettledStore", () => {
+  it("rejects after four attempts, and if the store refuses the value", async () => {
+    const down = new SettledStore(losing("create", "write", "write", "write", "write"));
+    assertEquals(await assertRejects(() => down.create("a.b", bytes("x"))), BROKEN);
+    assertEquals(typeof await down.create("a.b", bytes("x")), "number");
+    const full = new SettledStore(memoryCallStore({ maxBytes: 300 }));
+    await assertRejects(() => full.create("a.b", new Uint8Array(400)), RangeError);
+  });
+
+  it("does not take the equal value of another process for its own", async () => {
+    const shared = memoryCallStore();
+    const first = await new SettledStore(shared).create("a.b", bytes(""));
+    const losses: Loss[] = ["write"];
+    const other = new SettledStore(losingStore(shared, () => losses.shift()));
+    assertEquals([typeof first, await other.create("a.b", bytes(""))], ["number", undefined]);
+  });
+
+  it("reports a write that another process has replaced as not made", async () => {
+    const shared = memoryCallStore();
+    const settled = new SettledStore(shared);
+    const first = await settled.create("a.b", bytes("1")) ?? 0;
+    const replacing: CallStore = {
+      ...losingStore(shared, () => "answer"),
+      async update(key, value, revision) {
+        const mine = await shared.update(key, value, revision) ?? 0;
+        await settled.update(key, bytes("theirs"), mine);
+        throw BROKEN;
+      },
+    };
+    assertEquals(await new SettledStore(replacing).update("a.b", bytes("2"), first), undefined);
+  });
+});
+
+describe("a call over a store that loses an answer", () => {
+  for (const loss of ["answer", "write"] as const) {
+    it(`runs once for its idempotency key (${loss})`, async () => {
+      for (const name of ["create", "update"] as const) {
+        let runs = 0;
+        const kept = storedKeys(losing(name, loss));
+        const { call } = fixture([{ name: "pay", execute: () => ++runs }], {
+          idempotency: { kept },
+        });
+        for (let tries = 0; tries < 2; tries++) {
+          const result = await call("pay", {}, { idempotencyKey: "order-7" });
+          assertEquals(result.ok && result.content, 1);
+        }
+      }
+    });
+
+    for (const kind of ["stored", "sealed"] as const) {
+      it(`resumes once with its ${kind} ticket (${loss})`, async () => {
+        const store = losing(kind === "stored" ? "update" : "create", loss);
+        const keys = [new Uint8Array(32).fill(7)];
+        const tickets = kind === "stored" ? storedTickets(store) : sealedTickets({ keys, store });
+        const { dispatcher } = fixture([{
+          name: "rm",
+          execute: async (_, { ask }) => (await ask("sure", { message: "?" })).action,
+        }], { tickets });
+        const waiting = await dispatcher.dispatch({ name: "rm" });
+        assert(isSuspended(waiting));
+        const resume = () => dispatcher.resume(waiting.ticket, { sure: { action: "accept" } });
+        const result = await resume();
+        assertEquals(result.ok && result.content, "accept");
+        const again = await resume();
+        assertEquals(!again.ok && again.error.code, "ticket_refused");
+      });
+    }
+
+    it(`starts one task (${loss})`, async () => {
+      let runs = 0;
+      const { dispatcher } = fixture([{
+        name: "sync",
+        idempotent: true,
+        execute: () => ++runs,
+      }]);
+      const tasks = callTasks({ store: losing("create", loss), pollMs: 5 });
+      const task = await tasks.start(dispatcher, { name: "sync" });
+      assert("id" in task);
+      for await (const { result } of tasks.follow(task.id)) {
+        if (result) assertEquals(result.ok && result.content, 1);
+      }
+      assertEquals([(await tasks.list()).tasks.length, await tasks.recover(dispatcher)], [1, 0]);
+    });
+
+    it(`counts once for its rate limit (${loss})`, async () => {
+      const limits = storedRateLimits(losing("create", loss));
+      const window = { limit: 10, windowMs: 60_000 };
+      assertEquals((await limits.take("ann", 1, window)).count, 1);
+      assertEquals((await limits.take("ann", 1, window)).count, 2);
+    });
+  }
+});
