@@ -36,11 +36,17 @@ export function losingStore(
 }
 
 /**
- * Loses every seventh write, and every third answer. Not of updates: an update that another one has
- * replaced before its answer was lost counts as not made.
+ * Loses every seventh write and every third answer, as far as their outcome is exact: an update that
+ * another one has replaced counts as not made, and a value that is gone counts as deleted.
  */
 export function losesOften(): (write: string) => Loss | undefined {
   let writes = 0;
-  return (write) =>
-    ++writes % 7 === 0 ? "write" : writes % 3 === 0 && write !== "update" ? "answer" : undefined;
+  return (write) => {
+    if (write === "delete") return undefined;
+    return ++writes % 7 === 0
+      ? "write"
+      : write === "create" && writes % 3 === 0
+      ? "answer"
+      : undefined;
+  };
 }
