@@ -2,44 +2,61 @@
 
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertGreater, assertRejects } from "@std/assert";
-import { type CallStore, MAX_STORED_BYTES } from "../../src/execute/durable/mod.ts";
+import { type CallStore, MAX_STORED_BYTES, SettledStore } from "../../src/execute/durable/mod.ts";
 
-/** A time that a test sets, in milliseconds since 1970. */
-export interface SetTime {
-  now: number;
+/** The time of a store. */
+export interface StoreTime {
   timestamp(): number;
+  /** Lets time pass. */
+  pass(ms: number): Promise<void>;
 }
 
-const START = 1_700_000_000_000;
+/** The time of a test, which passes at once. It begins now. */
+function createTime(): StoreTime {
+  let now = Date.now();
+  return {
+    timestamp: () => now,
+    pass: (ms) => Promise.resolve(void (now += ms)),
+  };
+}
+
+/** The real time, for stores with a clock of their own. A little more passes. */
+const REAL_TIME: StoreTime = {
+  timestamp: () => Date.now(),
+  pass: (ms) => new Promise((resolve) => setTimeout(resolve, ms + 20)),
+};
+
+const LATER = 3_600_000;
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const text = (value: Uint8Array | undefined): string => new TextDecoder().decode(value);
 
-/**
- * Declares the contract's tests.
- *
- * @param create Makes an empty store that uses the given clock.
- * @param open Makes another store with the same content, as another process would; absent where
- * nothing is shared.
- * @param maxBytes The maximum size of a value.
- */
+export interface TestedStore {
+  /** Makes an empty store with this time. */
+  create(time: StoreTime): CallStore | Promise<CallStore>;
+  /** Makes another store with the same content, as another process would. */
+  open?(store: CallStore, time: StoreTime): CallStore | Promise<CallStore>;
+  /** The maximum size of a value. */
+  readonly maxBytes?: number;
+  /** True for a store with a clock of its own. */
+  readonly hasClock?: boolean;
+}
+
+/** Declares the tests of the contract. */
 export function describeCallStore(
   name: string,
-  create: (time: SetTime) => CallStore | Promise<CallStore>,
-  open?: (store: CallStore, time: SetTime) => CallStore | Promise<CallStore>,
-  maxBytes: number = MAX_STORED_BYTES,
+  { create, open, maxBytes = MAX_STORED_BYTES, hasClock = false }: TestedStore,
 ): void {
-  const at = (now = START): SetTime => ({
-    now,
-    timestamp() {
-      return this.now;
-    },
-  });
-  const made = async (time = at()): Promise<CallStore> => await create(time);
-  const keysOf = async (store: CallStore, prefix: string): Promise<readonly string[]> => {
+  const newTime = (): StoreTime => hasClock ? REAL_TIME : createTime();
+  const made = async (time = newTime()): Promise<CallStore> => await create(time);
+  const keysOf = async (
+    store: CallStore,
+    prefix: string,
+    after?: string,
+  ): Promise<readonly string[]> => {
     const keys: string[] = [];
-    for await (const { key } of store.list(prefix)) keys.push(key);
-    return keys.sort();
+    for await (const { key } of store.list(prefix, after)) keys.push(key);
+    return keys;
   };
   const written = async (write: Promise<number | undefined>): Promise<number> => {
     const revision = await write;
@@ -132,56 +149,86 @@ export function describeCallStore(
     });
 
     it("forgets what has expired", async () => {
-      const time = at();
+      const time = newTime();
       const store = await made(time);
-      const revision = await written(store.create("a.x", bytes("one"), { expiresAt: START + 10 }));
-      await store.create("a.y", bytes("stays"));
-      time.now = START + 9;
-      assertEquals((await store.get("a.x"))?.expiresAt, START + 10);
-      assertEquals(await keysOf(store, "a"), ["a.x", "a.y"]);
-      time.now = START + 10;
-      assertEquals(await store.get("a.x"), undefined);
-      assertEquals(await keysOf(store, "a"), ["a.y"]);
-      assertEquals(await store.update("a.x", bytes("two"), revision), undefined);
-      assertEquals(await store.delete("a.x", revision), false);
-      assertGreater(await written(store.create("a.x", bytes("new"))), revision);
+      const now = time.timestamp();
+      await store.create("t.a.x", bytes("one"), { expiresAt: now + LATER });
+      await store.create("t.a.y", bytes("stays"));
+      assertEquals((await store.get("t.a.x"))?.expiresAt, now + LATER);
+      const revision = await written(
+        store.create("t.a.z", bytes("one"), { expiresAt: now + 50, dueAt: now }),
+      );
+      await time.pass(50);
+      assertEquals(await store.get("t.a.z"), undefined);
+      assertEquals(await keysOf(store, "t.a"), ["t.a.x", "t.a.y"]);
+      assertEquals(await store.due("t", now + LATER, 10), []);
+      assertEquals(await store.update("t.a.z", bytes("two"), revision), undefined);
+      assertEquals(await store.delete("t.a.z", revision), false);
+      assertGreater(await written(store.create("t.a.z", bytes("new"))), revision);
     });
 
     it("takes an expiry between two milliseconds, and an infinite one", async () => {
-      const time = at();
+      const time = newTime();
       const store = await made(time);
-      await store.create("a", bytes("one"), { expiresAt: START + 0.5 });
+      const now = time.timestamp();
+      await store.create("a", bytes("one"), { expiresAt: now + 40.5 });
       await store.create("b", bytes("one"), { expiresAt: Infinity });
       assertEquals(text((await store.get("b"))?.value), "one");
-      assertEquals(text((await store.get("a"))?.value), "one");
-      time.now = START + 1;
+      await time.pass(41);
       assertEquals(await store.get("a"), undefined);
+      assertEquals(text((await store.get("b"))?.value), "one");
     });
 
     it("sets the expiry with each update", async () => {
-      const time = at();
+      const time = newTime();
       const store = await made(time);
-      const first = await written(store.create("a", bytes("one"), { expiresAt: START + 10 }));
+      const now = time.timestamp();
+      const first = await written(store.create("a", bytes("one"), { expiresAt: now + LATER }));
       const second = await written(
-        store.update("a", bytes("two"), first, { expiresAt: START + 20 }),
+        store.update("a", bytes("two"), first, { expiresAt: now + 2 * LATER }),
       );
-      time.now = START + 15;
-      assertEquals((await store.get("a"))?.expiresAt, START + 20);
-      await written(store.update("a", bytes("three"), second));
-      time.now = START + 1_000_000;
-      assertEquals(text((await store.get("a"))?.value), "three");
+      assertEquals((await store.get("a"))?.expiresAt, now + 2 * LATER);
+      const third = await written(store.update("a", bytes("three"), second));
+      assertEquals("expiresAt" in (await store.get("a") ?? {}), false);
+      await written(store.update("a", bytes("four"), third, { expiresAt: now + 50 }));
+      await time.pass(50);
+      assertEquals(await store.get("a"), undefined);
     });
 
-    it("lists by whole words", async () => {
+    it("returns what is due, the earliest first", async () => {
       const store = await made();
-      for (const key of ["t.ann.1", "t.ann.2", "t.anna.1", "t.Ann.1", "t.bob.1", "t-u.ann", "t"]) {
-        await store.create(key, bytes(key));
+      const now = Date.now();
+      for (const [key, dueAt] of [["t.a.1", 3], ["t.b.2", 1.5], ["t.c.3", 2], ["u.a.1", 1]]) {
+        await store.create(`${key}`, bytes(`${key}`), { dueAt: now + Number(dueAt) });
       }
+      await store.create("t.d.4", bytes("never"));
+      const due = async (kind: string, before: number, limit = 9): Promise<readonly string[]> =>
+        (await store.due(kind, now + before, limit)).map(({ key }) => key);
+      assertEquals(await due("t", 2), ["t.b.2", "t.c.3"]);
+      assertEquals(await due("t", 9), ["t.b.2", "t.c.3", "t.a.1"]);
+      assertEquals(await due("t", 9, 2), ["t.b.2", "t.c.3"]);
+      assertEquals([await due("u", 9), await due("v", 9)], [["u.a.1"], []]);
+      const [first] = await store.due("t", now + 9, 1);
+      assert(first !== undefined);
+      assertEquals([text(first.value), first.revision], [
+        "t.b.2",
+        (await store.get("t.b.2"))?.revision,
+      ]);
+      await written(store.update("t.b.2", bytes("x"), first.revision, { dueAt: now + 8 }));
+      assertEquals(await due("t", 9), ["t.c.3", "t.a.1", "t.b.2"]);
+      const last = await store.get("t.b.2");
+      await written(store.update("t.b.2", bytes("x"), last?.revision ?? 0));
+      assertEquals(await due("t", 9), ["t.c.3", "t.a.1"]);
+    });
+
+    it("lists by whole words, and by at least two", async () => {
+      const store = await made();
+      const keys = ["t.ann.1", "t.ann.2", "t.anna.1", "t.Ann.1", "t.bob.1", "t-u.ann", "t"];
+      for (const key of keys) await store.create(key, bytes(key));
       assertEquals(await keysOf(store, "t.ann"), ["t.ann.1", "t.ann.2"]);
       assertEquals(await keysOf(store, "t.ann.2"), ["t.ann.2"]);
       assertEquals(await keysOf(store, "t.an"), []);
-      assertEquals((await keysOf(store, "t")).length, 6);
-      assertEquals((await keysOf(store, "")).length, 7);
+      for (const prefix of ["", "t"]) await assertRejects(() => keysOf(store, prefix), TypeError);
       for await (const { key, value, revision } of store.list("t.ann")) {
         assertEquals(text(value), key);
         assertEquals((await store.get(key))?.revision, revision);
@@ -190,30 +237,26 @@ export function describeCallStore(
 
     it("lists in the order of the keys, from any of them on", async () => {
       const store = await made();
-      const keys = ["a.0", "a.1", "a.10", "a.A", "a.B", "a._", "a.a", "a.a.b", "a.b", "b.0"];
-      for (const index of [3, 8, 0, 5, 9, 1, 7, 2, 6, 4]) {
-        await store.create(keys[index] as string, bytes(""));
+      const words = ["0", "1", "10", "A", "B", "_", "a", "a.b", "b"];
+      for (const index of [3, 8, 0, 5, 1, 7, 2, 6, 4]) {
+        await store.create(`t.a.${words[index]}`, bytes(""));
       }
-      const listed = async (prefix: string, after?: string): Promise<readonly string[]> => {
-        const found: string[] = [];
-        for await (const { key } of store.list(prefix, after)) found.push(key);
-        return found;
-      };
-      assertEquals(await listed(""), keys);
-      assertEquals(await listed("a"), keys.slice(0, 9));
-      assertEquals(await listed("a", "a.B"), keys.slice(5, 9));
-      assertEquals(await listed("a", "a.C"), keys.slice(5, 9));
-      assertEquals(await listed("a", "a.b"), []);
-      assertEquals(await listed("b", "a.b"), ["b.0"]);
+      await store.create("t.b.0", bytes(""));
+      const keys = words.map((word) => `t.a.${word}`);
+      assertEquals(await keysOf(store, "t.a"), keys);
+      assertEquals(await keysOf(store, "t.a", "t.a.B"), keys.slice(5));
+      assertEquals(await keysOf(store, "t.a", "t.a.C"), keys.slice(5));
+      assertEquals(await keysOf(store, "t.a", "t.a.b"), []);
+      assertEquals(await keysOf(store, "t.b", "t.a.b"), ["t.b.0"]);
     });
 
     it("may be changed while it is listed", async () => {
       const store = await made();
-      for (let index = 0; index < 20; index++) await store.create(`a.${index}`, bytes("x"));
-      for await (const { key, revision } of store.list("a")) {
+      for (let index = 0; index < 20; index++) await store.create(`t.a.${index}`, bytes("x"));
+      for await (const { key, revision } of store.list("t.a")) {
         assertEquals(await store.delete(key, revision), true);
       }
-      assertEquals(await keysOf(store, "a"), []);
+      assertEquals(await keysOf(store, "t.a"), []);
     });
 
     it("does not share memory with its callers", async () => {
@@ -255,7 +298,7 @@ export function describeCallStore(
       const store = await made();
       const longest = `a.${"b".repeat(254)}`;
       await store.create(longest, bytes("x"));
-      assertEquals(await keysOf(store, ""), [longest]);
+      assertEquals(await keysOf(store, longest), [longest]);
       for (const key of ["", ".", "a.", ".a", "a..b", "a b", "a*", "a.>", "ä", `${longest}c`]) {
         await assertRejects(() => store.get(key), TypeError, "Cannot use a key of a store");
         await assertRejects(() => store.create(key, bytes("x")), TypeError);
@@ -272,7 +315,7 @@ export function describeCallStore(
     if (open === undefined) return;
 
     it("shares its values with other processes", async () => {
-      const time = at();
+      const time = newTime();
       const store = await made(time);
       const first = await written(store.create("a", bytes("one")));
       const other = await open(store, time);
@@ -283,7 +326,7 @@ export function describeCallStore(
     });
 
     it("lets one of two processes win", async () => {
-      const time = at();
+      const time = newTime();
       const store = await made(time);
       const other = await open(store, time);
       const tries = Array.from(
@@ -310,5 +353,54 @@ export function itSharesItsSpace(
     assertEquals(typeof await add("t.b.1"), "number");
     await store.delete("t.a.1", (await store.get("t.a.1"))?.revision ?? 0);
     assertEquals(typeof await add("t.a.2"), "number");
+  });
+}
+
+/** A store on a server that the test kills. */
+export interface KilledStore {
+  open(): CallStore | Promise<CallStore>;
+  /** Kills the server, as `kill -9` does. */
+  kill(): Promise<unknown>;
+  start(): Promise<unknown>;
+}
+
+/** Declares the tests of a store whose server is killed, and started again. */
+export function describeOutages(name: string, { open, kill, start }: KilledStore): void {
+  const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 1));
+
+  describe(`${name} whose server is killed`, () => {
+    it("keeps what it has confirmed, and continues when the server is back", async () => {
+      const store = new SettledStore(await open());
+      const confirmed: string[] = [];
+      let isOver = false;
+      async function write(writer: number): Promise<void> {
+        for (let count = 0; !isOver; count++) {
+          const key = `t.w${writer}.${count}`;
+          const revision = await store.create(key, bytes(key)).catch(turn);
+          if (revision !== undefined) confirmed.push(key);
+        }
+      }
+      const writers = [0, 1, 2, 3].map(write);
+      for (const wanted of [50, 100]) {
+        while (confirmed.length < wanted) await turn();
+        await kill();
+        await start();
+      }
+      const before = confirmed.length;
+      while (confirmed.length < before + 50) await turn();
+      isOver = true;
+      await Promise.all(writers);
+      for (const key of confirmed) assertEquals(text((await store.get(key))?.value), key);
+    }, 60_000);
+
+    it("rejects while the server is away", async () => {
+      const store = await open();
+      await store.create("t.away.1", bytes("x"));
+      await kill();
+      await assertRejects(() => store.get("t.away.1"), Error, "Cannot use the store of calls");
+      await assertRejects(() => store.create("t.away.2", bytes("x")), Error);
+      await start();
+      while (await store.get("t.away.1").catch(() => undefined) === undefined) await turn();
+    }, 60_000);
   });
 }

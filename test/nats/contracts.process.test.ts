@@ -21,11 +21,10 @@ describe("NATS", () => {
   }
 
   if (missing === undefined) {
-    describeCallStore(
-      "natsCallStore()",
-      (clock) => open(`bucket_${++buckets}`, clock),
-      (store, clock) => open(bucketOf.get(store) ?? "", clock),
-    );
+    describeCallStore("natsCallStore()", {
+      create: (clock) => open(`bucket_${++buckets}`, clock),
+      open: (store, clock) => open(bucketOf.get(store) ?? "", clock),
+    });
   } else withServer("natsCallStore() as a CallStore", () => {});
 
   describeDispatch("A worker", async (far) => {

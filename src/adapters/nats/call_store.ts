@@ -6,6 +6,7 @@ import {
   type CallStore,
   checkStored,
   checkStoreKey,
+  checkStorePrefix,
   entryWeight,
   MAX_STORED_BYTES,
   MeasuredQuotas,
@@ -23,6 +24,7 @@ import { CALLS_BUCKET } from "./protocol.ts";
 import { roleOf, Seal } from "./seal.ts";
 import {
   Bucket,
+  DUE,
   EXPIRY,
   expiryOf,
   isFull,
@@ -260,17 +262,30 @@ class NatsCallStore implements CallStore {
   }
 
   async *list(prefix: string, after = ""): AsyncIterable<StoredEntry> {
-    if (prefix !== "") checkStoreKey(prefix);
-    const filter = prefix === "" ? ">" : `${prefix}.>`;
-    const { state } = await this.#attempt(() => this.#bucket.info(filter));
+    checkStorePrefix(prefix);
+    const { state } = await this.#attempt(() => this.#bucket.info(`${prefix}.>`));
     const { length } = this.#bucket.subject("");
     const found = Object.keys(state.subjects ?? {}).map((subject) => subject.slice(length));
-    const keys = prefix === "" ? found.filter((key) => key !== SWEPT) : [prefix, ...found];
     // The bucket has no order, so this reads and sorts all keys first, and each value on demand.
-    for (const key of keys.filter((key) => key > after).sort()) {
+    for (const key of [prefix, ...found].filter((key) => key > after).sort()) {
       const entry = await this.#attempt(() => this.#read(key, false));
       if (entry !== undefined) yield entry;
     }
+  }
+
+  /** Reads the headers of all entries of the kind, and then the values of those that are due. */
+  async due(kind: string, before: number, limit: number): Promise<readonly StoredEntry[]> {
+    return await this.#attempt(async () => {
+      const due: { readonly key: string; readonly at: number }[] = [];
+      const { length } = this.#bucket.subject("");
+      for await (const { subject, headers } of this.#bucket.heads(`${kind}.>`)) {
+        const at = Number(headers?.get(DUE) || Infinity);
+        if (at <= before) due.push({ key: subject.slice(length), at });
+      }
+      const first = due.sort((a, b) => a.at - b.at).slice(0, limit);
+      const entries = await Promise.all(first.map(({ key }) => this.#read(key, false)));
+      return entries.filter((entry) => entry !== undefined);
+    });
   }
 
   /**
@@ -292,12 +307,13 @@ class NatsCallStore implements CallStore {
   async #put(
     key: string,
     value: Uint8Array,
-    { expiresAt = Infinity }: StoreOptions,
+    { expiresAt = Infinity, dueAt }: StoreOptions,
     revision: number,
   ): Promise<number | undefined> {
     const { seal } = this.#settings;
     const about = headers();
     about.set(EXPIRY, `${expiresAt}`);
+    if (dueAt !== undefined) about.set(DUE, `${dueAt}`);
     let message = value;
     if (seal !== undefined) {
       about.set(SIGNED, "1");

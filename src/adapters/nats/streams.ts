@@ -208,6 +208,8 @@ export function storageProblemOf(
 
 /** The header with the expiry of an entry, in milliseconds since 1970. */
 export const EXPIRY = "Plue-End";
+/** The header with the time from which an entry is due. It is a hint, and not signed. */
+export const DUE = "Plue-Due";
 /** The age at which a deletion marker is purged: by then all watches have seen it. In milliseconds. */
 export const MARKER_MS = 3_600_000;
 /** The wait for the next entry, in milliseconds, because the server may announce one too many. */

@@ -10,6 +10,7 @@ import {
   type CallStore,
   checkStored,
   checkStoreKey,
+  checkStorePrefix,
   ENTRY_BYTES,
   ownerOf,
   quotaExhausted,
@@ -47,7 +48,7 @@ export interface SqliteCallStore extends CallStore, Disposable {
 }
 
 const ACTION = "open the store";
-const VERSION = 1;
+const VERSION = 2;
 /** The maximum time to wait for another process's lock, in milliseconds. */
 const LOCK_MS = 5_000;
 /** The interval between attempts on a file that another process has locked, in milliseconds. */
@@ -62,9 +63,11 @@ const SCHEMA = `
     key text not null unique,
     owner text not null,
     value blob not null,
-    expires integer
+    expires integer,
+    due real
   ) strict;
   create index expiring on entries(expires) where expires is not null;
+  create index due on entries(due) where due is not null;
   create table owners(owner text primary key, bytes integer not null) strict;
   create trigger kept after insert on entries begin
     insert into owners values(new.owner, ${ENTRY_BYTES} + length(new.key) + length(new.value))
@@ -217,7 +220,7 @@ class SqliteStore implements SqliteCallStore {
   }
 
   async *list(prefix: string, after = ""): AsyncGenerator<StoredEntry, void> {
-    if (prefix !== "") checkStoreKey(prefix);
+    checkStorePrefix(prefix);
     for (let last = after;;) {
       const row = await this.#attempt(() =>
         this.#statements.next.get(last, prefix) as Row | undefined
@@ -226,6 +229,12 @@ class SqliteStore implements SqliteCallStore {
       last = row.key;
       if ((row.expires ?? Infinity) > this.#settings.clock.timestamp()) yield entryOf(row);
     }
+  }
+
+  async due(kind: string, before: number, limit: number): Promise<readonly StoredEntry[]> {
+    const now = this.#settings.clock.timestamp();
+    const rows = await this.#attempt(() => this.#statements.due.all(before, kind, now, limit));
+    return (rows as unknown as readonly Row[]).map(entryOf);
   }
 
   close(): void {
@@ -261,12 +270,13 @@ class SqliteStore implements SqliteCallStore {
     }
   }
 
-  #insert(key: string, value: Uint8Array, { expiresAt }: StoreOptions): number | undefined {
+  #insert(key: string, value: Uint8Array, options: StoreOptions): number | undefined {
+    const { expiresAt, dueAt = null } = options;
     const owner = ownerOf(key);
     const ends = expiresAt === undefined
       ? null
       : Math.min(Math.ceil(expiresAt), Number.MAX_SAFE_INTEGER);
-    const row = this.#statements.insert.get(key, owner, value, ends) as Row | undefined;
+    const row = this.#statements.insert.get(key, owner, value, ends, dueAt) as Row | undefined;
     if (row === undefined) return undefined;
     const { bytes } = this.#statements.owner.get(owner) as { readonly bytes: number };
     if (bytes > this.#settings.maxOwnerBytes) throw quotaExhausted();
@@ -285,7 +295,7 @@ function prepareStatements(db: DatabaseSync) {
     expire: db.prepare("delete from entries where key = ? and expires <= ?"),
     sweep: db.prepare("delete from entries where expires <= ?"),
     insert: db.prepare(
-      "insert into entries(key, owner, value, expires) values(?, ?, ?, ?) " +
+      "insert into entries(key, owner, value, expires, due) values(?, ?, ?, ?, ?) " +
         "on conflict do nothing returning revision",
     ),
     remove: db.prepare("delete from entries where revision = ?"),
@@ -294,7 +304,11 @@ function prepareStatements(db: DatabaseSync) {
     // keys with the prefix `<key>.`, because "/" is the next character after ".".
     next: db.prepare(
       "select * from entries where key > ?1 and " +
-        "(?2 = '' or key = ?2 or (key > ?2 || '.' and key < ?2 || '/')) order by key limit 1",
+        "(key = ?2 or (key > ?2 || '.' and key < ?2 || '/')) order by key limit 1",
+    ),
+    due: db.prepare(
+      "select * from entries where due <= ?1 and key > ?2 || '.' and key < ?2 || '/' and " +
+        "(expires is null or expires > ?3) order by due limit ?4",
     ),
   } satisfies Readonly<Record<string, StatementSync>>;
 }

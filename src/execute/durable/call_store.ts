@@ -31,6 +31,11 @@ export interface StoredEntry extends StoredValue {
 export interface StoreOptions {
   /** The expiry of the value, in milliseconds since 1970. By default it does not expire. */
   readonly expiresAt?: number;
+  /**
+   * The time from which `due` returns the entry, in milliseconds since 1970. By default, it never
+   * does.
+   */
+  readonly dueAt?: number;
 }
 
 /**
@@ -47,7 +52,7 @@ export interface StoreOptions {
  *   is a fencing token.
  * - An expired value does not exist.
  * - An operation rejects if the store is full or unreachable. A write that rejects may have been
- *   made; a write that resolves was made, and is as durable as the store.
+ *   made, or may yet be made; a write that resolves was made, and is as durable as the store.
  */
 export interface CallStore {
   /** Returns the value of a key, or `undefined`. */
@@ -67,14 +72,26 @@ export interface CallStore {
   /** Deletes the value with this revision. Returns true if it existed. */
   delete(key: string, revision: number): Promise<boolean>;
   /**
-   * Yields the entries whose keys begin with these whole words: `ticket.bob` matches
-   * `ticket.bob.17` but not `ticket.bobby.1`; `""` matches all. The order is by key, compared by
-   * character codes. Entries are read when they are yielded; concurrent changes may be visible or
-   * not.
+   * Yields the entries of an owner whose keys begin with these two or more whole words: `ticket.bob`
+   * matches `ticket.bob.17` but not `ticket.bobby.1`. The order is by key, compared by character
+   * codes. Entries are read when they are yielded; concurrent changes may be visible or not.
    *
    * @param after Skips this key and the keys before it.
    */
   list(prefix: string, after?: string): AsyncIterable<StoredEntry>;
+  /**
+   * Returns the entries of all owners that are due, the earliest first.
+   *
+   * @param kind The first word of their keys.
+   * @param before The latest `dueAt`, in milliseconds since 1970.
+   * @param limit The maximum number of entries.
+   */
+  due(kind: string, before: number, limit: number): Promise<readonly StoredEntry[]>;
+  /**
+   * Returns the store's time in milliseconds since 1970, as far as its last answer tells: for leases
+   * of processes whose clocks differ. By default, the clock of the process counts.
+   */
+  now?(): number;
 }
 
 /** The maximum length of a key, in characters. */
@@ -87,7 +104,14 @@ const KEY = /^[\w-]+(?:\.[\w-]+)*$/;
 /** Rejects an invalid store. @throws {TypeError} */
 export function checkStore(action: string, store: CallStore): void {
   if (!isObject(store)) fail(action, "store must be a CallStore");
-  checkPort(action, "store", store as CallStore, ["get", "create", "update", "delete", "list"]);
+  checkPort(action, "store", store as CallStore, [
+    "get",
+    "create",
+    "update",
+    "delete",
+    "list",
+    "due",
+  ]);
 }
 
 /** Rejects an invalid key. @throws {TypeError} */
@@ -98,6 +122,12 @@ export function checkStoreKey(key: string): void {
       `it must be words of letters, digits, "_" and "-", joined by ".", of at most ${MAX_STORE_KEY} characters`,
     );
   }
+}
+
+/** Rejects a prefix of a list that is no key of two or more words. @throws {TypeError} */
+export function checkStorePrefix(prefix: string): void {
+  checkStoreKey(prefix);
+  if (!prefix.includes(".")) fail("list entries of a store", "the prefix must name their owner");
 }
 
 /** Rejects an invalid key or value. @throws {TypeError | RangeError} */

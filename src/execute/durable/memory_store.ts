@@ -1,10 +1,11 @@
 /** A call store in memory. */
 
-import { readFields, systemClock } from "../../tool/mod.ts";
+import { defined, readFields, systemClock } from "../../tool/mod.ts";
 import {
   type CallStore,
   checkStored,
   checkStoreKey,
+  checkStorePrefix,
   entryWeight,
   ownerOf,
   quotaExhausted,
@@ -15,7 +16,7 @@ import {
 } from "./call_store.ts";
 import { Quotas } from "./quotas.ts";
 
-interface Entry extends StoredValue {
+interface Entry extends StoredValue, StoreOptions {
   readonly owner: string;
   readonly weight: number;
 }
@@ -81,7 +82,7 @@ export function memoryCallStore(options: StoreLimits = {}): CallStore {
   function put(
     key: string,
     value: Uint8Array,
-    { expiresAt }: StoreOptions,
+    { expiresAt, dueAt }: StoreOptions,
     before: Entry | undefined,
   ): number {
     const owner = ownerOf(key);
@@ -93,7 +94,7 @@ export function memoryCallStore(options: StoreLimits = {}): CallStore {
     if (before !== undefined) forget(key, before);
     const revision = ++revisions;
     const entry = { value: value.slice(), revision, owner, weight };
-    entries.set(key, expiresAt === undefined ? entry : { ...entry, expiresAt });
+    entries.set(key, { ...entry, ...defined({ expiresAt, dueAt }) });
     quotas.add(owner, weight);
     if (expiresAt !== undefined && expiresAt < nextExpiry) nextExpiry = expiresAt;
     return revision;
@@ -120,15 +121,25 @@ export function memoryCallStore(options: StoreLimits = {}): CallStore {
         return true;
       }),
     async *list(prefix, after = "") {
-      if (prefix !== "") checkStoreKey(prefix);
+      checkStorePrefix(prefix);
       forgetExpired();
       const isListed = (key: string): boolean =>
-        key > after && (prefix === "" || key === prefix || key.startsWith(`${prefix}.`));
+        key > after && (key === prefix || key.startsWith(`${prefix}.`));
       for (const key of [...entries.keys()].filter(isListed).sort()) {
         const entry = shown(find(key));
         if (entry !== undefined) yield await Promise.resolve({ key, ...entry });
       }
     },
+    due: (kind, before, limit) =>
+      settled(() => {
+        const now = clock.timestamp();
+        const isDue = (
+          [key, { dueAt = Infinity, expiresAt = Infinity }]: readonly [string, Entry],
+        ) => dueAt <= before && expiresAt > now && key.startsWith(`${kind}.`);
+        const due = [...entries].filter(isDue)
+          .sort(([, { dueAt: a = 0 }], [, { dueAt: b = 0 }]) => a - b);
+        return due.slice(0, limit).map(([key, entry]) => ({ key, ...shown(entry) }));
+      }),
   };
 }
 
@@ -138,6 +149,8 @@ function settled<T>(work: () => T): Promise<T> {
 }
 
 /** Returns a copy for a caller, who may change it. */
+function shown(entry: Entry): StoredValue;
+function shown(entry: Entry | undefined): StoredValue | undefined;
 function shown(entry: Entry | undefined): StoredValue | undefined {
   if (entry === undefined) return undefined;
   const { value, revision, expiresAt } = entry;

@@ -18,7 +18,7 @@ const MAX_TRIES = 32;
 
 /** Records of JSON in a call store. Every change is a compare-and-set on the revision. */
 export class StoredRecords<R> {
-  readonly store: CallStore;
+  readonly store: SettledStore;
   readonly #expiresAt: (record: R) => number;
 
   /** @param expiresAt Returns the expiry of a record, in milliseconds since 1970. */
@@ -35,6 +35,11 @@ export class StoredRecords<R> {
     return parseJson(value) as R;
   }
 
+  /** Returns the time from which the store lists a record as due. */
+  dueAt(_record: R): number | undefined {
+    return undefined;
+  }
+
   async read(key: string): Promise<RevisedRecord<R> | undefined> {
     const stored = await this.store.get(key);
     return stored && { record: this.decode(stored.value, key), revision: stored.revision };
@@ -46,7 +51,8 @@ export class StoredRecords<R> {
    */
   async write(key: string, record: R, revision?: number): Promise<number | undefined> {
     const value = this.encode(record, key);
-    const life = { expiresAt: this.#expiresAt(record) };
+    const dueAt = this.dueAt(record);
+    const life = { expiresAt: this.#expiresAt(record), ...(dueAt !== undefined && { dueAt }) };
     return revision === undefined
       ? await this.store.create(key, value, life)
       : await this.store.update(key, value, revision, life);
@@ -99,11 +105,16 @@ export class LeasedRecords<R extends LeasedRecord> extends StoredRecords<R> {
   }
 
   newLease(): LeasedRecord {
-    return { holder: newId(), heldUntil: this.clock.timestamp() + this.leaseMs };
+    return { holder: newId(), heldUntil: this.now() + this.leaseMs };
   }
 
   isHeld({ holder, heldUntil }: LeasedRecord): boolean {
-    return holder !== "" && heldUntil > this.clock.timestamp();
+    return holder !== "" && heldUntil > this.now();
+  }
+
+  /** The time of the leases, in milliseconds since 1970. */
+  now(): number {
+    return this.store.timeBy(this.clock);
   }
 
   /**
@@ -165,7 +176,7 @@ export class Lease<R extends LeasedRecord> {
     this.#disarm = clock.setTimeout(() => {
       this.renew(lost, log, renewing);
       renewing?.();
-      const until = clock.timestamp() + leaseMs;
+      const until = this.#records.now() + leaseMs;
       // A clock that was set back must not end the lease for other processes.
       this.change((record) => ({ ...record, heldUntil: Math.max(record.heldUntil, until) }))
         .then((isHeld) => isHeld || lost(), log);

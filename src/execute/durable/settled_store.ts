@@ -1,6 +1,6 @@
 /** Writes to a store whose answers are lost. */
 
-import { systemClock } from "../../tool/mod.ts";
+import { assertSync, type RegistryClock, systemClock } from "../../tool/mod.ts";
 import type { CallStore, StoredEntry, StoredValue, StoreOptions } from "./call_store.ts";
 
 /** The length of the random bytes behind each value, which identify the write. */
@@ -59,7 +59,18 @@ export class SettledStore implements CallStore {
   }
 
   async *list(prefix: string, after?: string): AsyncIterable<StoredEntry> {
-    for await (const entry of this.#store.list(prefix, after)) yield withoutMark(entry);
+    for await (const entry of assertSync(this.#store.list(prefix, after))) {
+      yield withoutMark(entry);
+    }
+  }
+
+  async due(kind: string, before: number, limit: number): Promise<readonly StoredEntry[]> {
+    return (await this.#store.due(kind, before, limit)).map(withoutMark);
+  }
+
+  /** The store's time, or that of a clock. */
+  timeBy(clock: Pick<RegistryClock, "timestamp">): number {
+    return assertSync(this.#store.now?.() ?? clock.timestamp());
   }
 
   async #settle(

@@ -71,7 +71,7 @@ export function storedKeys(store: CallStore): KeptKeys {
         const end = (result: ToolResult): Promise<boolean> =>
           lease.change((key) => {
             // The window begins now, or with the last renewal if the clock was set back since.
-            const heldUntil = Math.max(clock.timestamp(), key.heldUntil - LEASE_MS);
+            const heldUntil = Math.max(records.now(), key.heldUntil - LEASE_MS);
             return isStored ? { ...key, heldUntil, result } : undefined;
           });
         // If storing fails, a failure is stored instead: the call has run, and must not run again.

@@ -87,6 +87,11 @@ export class TaskRecords extends LeasedRecords<TaskRecord> {
     this.#pollMs = pollMs;
   }
 
+  /** A process may have died whose lease is over. */
+  override dueAt({ holder, heldUntil }: TaskRecord): number | undefined {
+    return holder === "" ? undefined : heldUntil;
+  }
+
   /** A store lists by key: the id of a newer task begins with a smaller number. */
   newId(): string {
     const age = END_OF_TIME - Math.floor(this.clock.timestamp());

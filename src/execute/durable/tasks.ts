@@ -3,7 +3,6 @@
 import {
   type Answers,
   anyValue,
-  assertSync,
   callHook,
   type Check,
   checkFunction,
@@ -129,6 +128,8 @@ const MAX_ATTEMPTS = 3;
 const MAX_ENDINGS = 10;
 /** The maximum size of a page's records, in bytes. */
 const MAX_PAGE_BYTES = 4_194_304;
+/** The maximum number of tasks that are recovered at a time. */
+const MAX_RECOVERED = 1_000;
 const CURSOR = /^[\w-]{1,64}$/;
 const ACTION = "make tasks";
 
@@ -437,7 +438,7 @@ export class CallTasks {
     const tasks: TaskState[] = [];
     let bytes = 0;
     let last: string | undefined;
-    for await (const { key, value } of assertSync(this.#records.store.list(owned, after))) {
+    for await (const { key, value } of this.#records.store.list(owned, after)) {
       bytes += value.byteLength;
       if (last !== undefined && (tasks.length === limit || bytes > MAX_PAGE_BYTES)) {
         return { tasks, nextCursor: last };
@@ -486,7 +487,8 @@ export class CallTasks {
    */
   async recover(dispatcher: ToolDispatcher): Promise<number> {
     let count = 0;
-    for await (const { key, value } of assertSync(this.#records.store.list("task"))) {
+    const due = await this.#records.store.due("task", this.#records.now(), MAX_RECOVERED);
+    for (const { key, value } of due) {
       const record = this.#records.decode(value, key);
       if (!this.#engine.isLost(record)) continue;
       const { lease } = await this.#engine.claim(key, record.tool, record.idempotent);

@@ -8,6 +8,7 @@ import {
   ToolRegistry,
 } from "@plue/tools";
 import { memoryCallStore, sealedTickets } from "@plue/tools/calls";
+import { ownerDigest } from "../../../src/execute/durable/mod.ts";
 import { describeCallTickets } from "../../contract/call_tickets_contract.ts";
 
 const secret = (fill: number): Uint8Array => new Uint8Array(32).fill(fill);
@@ -112,7 +113,7 @@ describe("sealedTickets()", () => {
     });
     const keys = async (): Promise<number> => {
       let count = 0;
-      for await (const _ of store.list("")) count++;
+      for await (const _ of store.list(`used.${await ownerDigest(undefined)}`)) count++;
       return count;
     };
     const { ticket } = await suspend(dispatcher);

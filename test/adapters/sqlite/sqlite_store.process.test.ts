@@ -29,11 +29,10 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-describeCallStore(
-  "sqliteCallStore()",
-  (clock) => open(newPath(), { clock }),
-  (store, clock) => open(paths.get(store), { clock }),
-);
+describeCallStore("sqliteCallStore()", {
+  create: (clock) => open(newPath(), { clock }),
+  open: (store, clock) => open(paths.get(store), { clock }),
+});
 
 /** Starts `entries.ts` with this runtime, on the store at a path. */
 function start(action: "write" | "claim", path: string): ReturnType<typeof startProgram> {

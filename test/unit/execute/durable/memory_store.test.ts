@@ -3,7 +3,7 @@ import { assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { memoryCallStore } from "../../../../src/execute/durable/mod.ts";
 import { describeCallStore, itSharesItsSpace } from "../../../contract/call_store_contract.ts";
 
-describeCallStore("memoryCallStore()", (clock) => memoryCallStore({ clock }));
+describeCallStore("memoryCallStore()", { create: (clock) => memoryCallStore({ clock }) });
 
 describe("memoryCallStore()", () => {
   itSharesItsSpace(memoryCallStore);

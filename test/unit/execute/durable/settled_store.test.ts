@@ -20,9 +20,10 @@ const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 describeCallStore(
   "SettledStore over a store that loses writes and answers",
-  (clock) => new SettledStore(losingStore(memoryCallStore({ clock }), losesOften())),
-  undefined,
-  MAX_STORED_BYTES - 16,
+  {
+    create: (clock) => new SettledStore(losingStore(memoryCallStore({ clock }), losesOften())),
+    maxBytes: MAX_STORED_BYTES - 16,
+  },
 );
 
 /** Returns a store in memory that loses the writes of this name, as long as there are losses. */

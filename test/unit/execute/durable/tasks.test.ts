@@ -19,6 +19,7 @@ import {
   callTasks,
   type CallTasksOptions,
   memoryCallStore,
+  ownerDigest,
   SettledStore,
   storedKeys,
   storedTickets,
@@ -109,7 +110,7 @@ function hanging() {
 }
 /** The first idempotency key in a store. */
 async function keyOf(store: CallStore): Promise<string | undefined> {
-  for await (const { key } of store.list("key")) return key;
+  for await (const { key } of store.list(`key.${await ownerDigest("ann")}`)) return key;
   return undefined;
 }
 const codeOf = (answer: TaskState | ToolFailure | undefined): unknown =>
@@ -450,7 +451,7 @@ describe("a task", () => {
     const there = processOf([], { store: here.store, clock: here.clock });
     const { id } = await here.start("slow");
     const heldUntil = async (): Promise<number> => {
-      for await (const { value } of new SettledStore(here.store).list("task")) {
+      for await (const { value } of new SettledStore(here.store).list(`task.${await ownerDigest("ann")}`)) {
         return JSON.parse(new TextDecoder().decode(value)).heldUntil;
       }
       return 0;
@@ -718,7 +719,7 @@ describe("callTasks().run()", () => {
     const call = { name: "double", arguments: { n: 1 } };
     const answer = await tasks.run(dispatcher, call, ANN, { afterMs: 100 });
     assertEquals("ok" in answer && outcome(answer), { got: { n: 1 } });
-    for await (const _ of store.list("task")) assert(false);
+    for await (const _ of store.list(`task.${await ownerDigest("ann")}`)) assert(false);
   });
 
   it("gives a task for a call that takes longer, with its progress", async () => {
