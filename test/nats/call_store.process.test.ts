@@ -11,6 +11,7 @@ import { Kvm } from "@nats-io/kv";
 import { headers } from "@nats-io/nats-core";
 import { type CallStore, MAX_STORED_BYTES } from "@plue/tools/calls";
 import { natsCallStore } from "@plue/tools/nats";
+import { loseAnswers } from "../contract/lost_answers.ts";
 import { SECRET, TestServer, useServer, withServer } from "./server.ts";
 import { became, spyOn } from "./world.ts";
 
@@ -154,6 +155,13 @@ describe("natsCallStore()", () => {
       }
     },
   );
+
+  withServer("settles a write whose answer is lost", async () => {
+    await loseAnswers(server.port, async (port) => {
+      const connection = await server.connect({ servers: `nats://127.0.0.1:${port}` });
+      return await natsCallStore(connection, { bucket: "lost" });
+    });
+  });
 
   withServer("makes room when a write finds none, from what has expired", async () => {
     const clock = { now: Date.now(), timestamp: () => clock.now };

@@ -316,6 +316,11 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   "CallStore.list": (list) =>
     callTasks({ store: { ...memoryCallStore(), list } }).list()
       .then(() => "listed", () => "throws"),
+  "CallStore.due": (due) =>
+    callTasks({ store: { ...memoryCallStore(), due } }).recover(
+      new ToolDispatcher(new ToolRegistry()),
+    )
+      .then(() => "recovered", () => "throws"),
   "CallTasksOptions.callContext": takenUp,
   "CallTasksOptions.onError": (onError) =>
     statusOfTask({

@@ -1,7 +1,11 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertGreater, assertLess, assertThrows } from "@std/assert";
 import { isSuspended, ToolDispatcher, ToolRegistry } from "../../../../mod.ts";
-import { memoryCallStore, ownerDigest, storedTickets } from "../../../../src/execute/durable/mod.ts";
+import {
+  memoryCallStore,
+  ownerDigest,
+  storedTickets,
+} from "../../../../src/execute/durable/mod.ts";
 import { describeCallTickets } from "../../../contract/call_tickets_contract.ts";
 
 describe("storedTickets()", () => {

@@ -451,7 +451,9 @@ describe("a task", () => {
     const there = processOf([], { store: here.store, clock: here.clock });
     const { id } = await here.start("slow");
     const heldUntil = async (): Promise<number> => {
-      for await (const { value } of new SettledStore(here.store).list(`task.${await ownerDigest("ann")}`)) {
+      for await (
+        const { value } of new SettledStore(here.store).list(`task.${await ownerDigest("ann")}`)
+      ) {
         return JSON.parse(new TextDecoder().decode(value)).heldUntil;
       }
       return 0;
