@@ -321,6 +321,12 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
       new ToolDispatcher(new ToolRegistry()),
     )
       .then(() => "recovered", () => "throws"),
+  "CallStore.now": async (now) => {
+    const dispatcher = new ToolDispatcher(new ToolRegistry({ tools: [WAIT] }), SHORT);
+    const tasks = callTasks({ store: { ...memoryCallStore(), now } });
+    const task = await tasks.start(dispatcher, { name: "t" });
+    return "id" in task ? "started" : task.error.code;
+  },
   "CallTasksOptions.callContext": takenUp,
   "CallTasksOptions.onError": (onError) =>
     statusOfTask({
