@@ -203,16 +203,28 @@ describe("storedKeys()", () => {
     assertEquals(ran.length, 2);
   });
 
-  it("gives a key back if the store's answer to its claim was lost", async () => {
-    const store = memoryCallStore();
-    const create: CallStore["create"] = async (...entry) => {
-      await store.create(...entry);
+  it("gives a key back once a store answers that was away after its claim", async () => {
+    const clock = new FakeClock();
+    const memory = memoryCallStore({ clock });
+    let isAway = false;
+    const broken = (): never => {
       throw new Error("No answer");
     };
-    const call = (store: CallStore) => processes({}, undefined, store).start().call("pay", {}, KEY);
-    assertEquals(outcome(await call({ ...store, create })), "unavailable");
+    const store: CallStore = {
+      ...memory,
+      get: (key) => isAway ? broken() : memory.get(key),
+      async create(...entry) {
+        if (!isAway) await memory.create(...entry);
+        isAway = true;
+        return broken();
+      },
+    };
+    const { start } = processes({}, clock, store);
+    assertEquals(outcome(await start().call("pay", {}, KEY)), "unavailable");
+    isAway = false;
+    clock.advance(1_000);
     await settled();
-    assertEquals(outcome(await call(store)), 1);
+    assertEquals(outcome(await processes({}, clock, memory).start().call("pay", {}, KEY)), 1);
   });
 
   it("keeps a result for its window after a clock that is set back during the call", async () => {
