@@ -88,11 +88,8 @@ export async function readNats(
     secret: secretsIn(action, env),
     keys: keysIn(action, env),
     connection: {
-      name: "plue",
-      servers: urls.map(({ host }) => host),
-      timeout: CONNECT_MS,
-      maxReconnectAttempts: -1,
-      pingInterval: PING_MS,
+      ...{ name: "plue", servers: urls.map(({ host }) => host) },
+      ...{ timeout: CONNECT_MS, maxReconnectAttempts: -1, pingInterval: PING_MS },
       ...(urls.some(({ protocol }) => protocol === "tls:") && { tls: {} }),
       // A user without a password is a token, as in other clients of NATS.
       ...(user && (pass ? { user, pass } : { token: user })),

@@ -159,10 +159,7 @@ class World {
     this.registry = new CountingRegistry({ tools: [tool], clock: this.clock });
     this.dispatcher = new Dispatcher(this.registry, {
       layers: [this.#witness(), ...outer, ...this.setup.layers, ...inner],
-      clock: this.clock,
-      timeoutMs: TIMEOUT_MS,
-      graceMs: GRACE_MS,
-      closeTimeoutMs: CLOSE_MS,
+      ...{ clock: this.clock, timeoutMs: TIMEOUT_MS, graceMs: GRACE_MS, closeTimeoutMs: CLOSE_MS },
       onError: (report) => void this.reports.push(report),
     });
   }

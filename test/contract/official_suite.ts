@@ -39,17 +39,13 @@ interface Draft {
 
 const DRAFTS: readonly Draft[] = [
   {
-    dialect: "draft-07",
-    folder: "draft7",
-    uri: "http://json-schema.org/draft-07/schema#",
+    ...{ dialect: "draft-07", folder: "draft7", uri: "http://json-schema.org/draft-07/schema#" },
     definitions: "definitions",
     others: /\/(draft(?!7)|v1)/,
   },
   {
-    dialect: "2020-12",
-    folder: "draft2020-12",
-    uri: "https://json-schema.org/draft/2020-12/schema",
-    definitions: "$defs",
+    ...{ dialect: "2020-12", folder: "draft2020-12" },
+    ...{ uri: "https://json-schema.org/draft/2020-12/schema", definitions: "$defs" },
     others: /\/(draft(?!2020-12)|v1)/,
   },
 ];

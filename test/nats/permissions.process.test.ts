@@ -103,11 +103,8 @@ describe("Users of NATS with narrow permissions", () => {
     // Subjects that neither may use.
     for (const connection of [worker, caller]) {
       const { streams } = await jetstreamManager(connection);
-      const forged = {
-        name: "X",
-        subjects: ["x"],
-        republish: { src: ">", dest: "$KV.plue_calls.>" },
-      };
+      const republish = { src: ">", dest: "$KV.plue_calls.>" };
+      const forged = { name: "X", subjects: ["x"], republish };
       await assertRejects(() => streams.add(forged));
       await assertRejects(() => streams.delete("PLUE_CALLS"));
       await assertRejects(() => streams.purge("PLUE_CALLS"));

@@ -498,9 +498,7 @@ function spansOf(name: string) {
       const span = { id: `${name}${spans.length + 1}`, parent, ended: 0 };
       spans.push(span);
       const place = {
-        traceId: "1".padStart(32, "0"),
-        spanId: span.id.padStart(16, "0"),
-        sampled: true,
+        ...{ traceId: "1".padStart(32, "0"), spanId: span.id.padStart(16, "0"), sampled: true },
       };
       return { place, run: (work) => active.run(place, work), end: () => void span.ended++ };
     },

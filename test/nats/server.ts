@@ -104,9 +104,7 @@ export class TestServer implements AsyncDisposable {
   /** A connection of its own, which is closed with the server. */
   async connect(options: Parameters<typeof connect>[0] = {}): Promise<Connection> {
     const connection = await connect({
-      servers: this.url,
-      reconnectTimeWait: 50,
-      maxReconnectAttempts: -1,
+      ...{ servers: this.url, reconnectTimeWait: 50, maxReconnectAttempts: -1 },
       ...options,
     });
     this.#connections.push(connection);

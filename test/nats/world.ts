@@ -105,9 +105,7 @@ export class World implements AsyncDisposable {
     const connection = await this.#server.connect();
     const registry = new ToolRegistry({ tools });
     const served = await serveTools(registry, connection, {
-      secret: SECRET,
-      name: this.name,
-      onError: (error) => this.errors.push(error),
+      ...{ secret: SECRET, name: this.name, onError: (error) => this.errors.push(error) },
       ...options,
     });
     this.#ends.push(() => served.close());
@@ -128,9 +126,7 @@ export class World implements AsyncDisposable {
     const registry = new ToolRegistry();
     const remote = await remoteTools(connection, {
       registry,
-      secret: SECRET,
-      name: this.name,
-      onError: (error) => this.errors.push(error),
+      ...{ secret: SECRET, name: this.name, onError: (error) => this.errors.push(error) },
       ...options,
     });
     this.#ends.push(() => remote.close());

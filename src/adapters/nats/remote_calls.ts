@@ -177,11 +177,7 @@ export class RemoteCalls {
         subject,
         receiver: new Receiver(),
         control: new Sender(connection, seal, controlSubject(worker, id)),
-        silence: 0,
-        isAccepted: false,
-        hasYielded: false,
-        taken: 0,
-        granted: 0,
+        ...{ silence: 0, isAccepted: false, hasYielded: false, taken: 0, granted: 0 },
         end: (end) => {
           if (!this.#running.delete(id)) return;
           signal.removeEventListener("abort", abort);

@@ -295,11 +295,8 @@ export class Runs {
     const filter = ownedRunSubject(`${tool}.*`, "*", "*");
     const name = createHash("sha256").update(filter).digest("base64url");
     await this.#manager.consumers.add(RUNS_STREAM, {
-      durable_name: name,
-      filter_subject: filter,
-      ack_policy: AckPolicy.Explicit,
-      ack_wait: nanos(this.#leaseMs),
-      max_ack_pending: MAX_UNACKNOWLEDGED,
+      ...{ durable_name: name, filter_subject: filter, ack_policy: AckPolicy.Explicit },
+      ...{ ack_wait: nanos(this.#leaseMs), max_ack_pending: MAX_UNACKNOWLEDGED },
       inactive_threshold: nanos(KEPT_MS),
     });
     const { consumers } = jetstream(this.#link.connection);

@@ -212,10 +212,7 @@ export class ServedCalls {
       });
     };
     const served: ServedCall = {
-      tool,
-      sender,
-      abort: new AbortController(),
-      nextControl: 0,
+      ...{ tool, sender, abort: new AbortController(), nextControl: 0 },
       begin: () => {
         served.begin = undefined;
         // After a pause of the process, an abort of this call may be the next message.
@@ -224,11 +221,7 @@ export class ServedCalls {
         if (isSettled) run();
         else this.#clock.setTimeout(run, SETTLE_MS);
       },
-      credit: FIRST_CREDIT,
-      granted: 0,
-      onCredit: () => {},
-      silence: 0,
-      isSending: false,
+      ...{ credit: FIRST_CREDIT, granted: 0, onCredit: () => {}, silence: 0, isSending: false },
     };
     this.#running.set(id, served);
     // A tool that may not run twice starts when the caller has confirmed `accepted`. Until then nothing

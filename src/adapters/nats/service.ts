@@ -110,9 +110,7 @@ export class Service {
     }
     const most = isMeant ? [...tools].sort((a, b) => b.calls - a.calls).slice(0, MAX_TOOLS) : [];
     return {
-      num_requests: calls,
-      num_errors: failed,
-      last_error: this.lastError,
+      ...{ num_requests: calls, num_errors: failed, last_error: this.lastError },
       processing_time: Math.round(ms * 1e6),
       average_processing_time: calls === 0 ? 0 : Math.trunc(Math.round(ms * 1e6) / calls),
       data: {

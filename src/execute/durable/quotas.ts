@@ -92,13 +92,8 @@ export class MeasuredQuotas {
     let share = this.#shares.get(owner);
     if (share === undefined) {
       share = {
-        left: firstBytes ?? maxBytes / LEAST,
-        free: maxBytes,
-        pending: 0,
-        at: -Infinity,
-        pauseMs: 0,
-        measuring: undefined,
-        failure: undefined,
+        ...{ left: firstBytes ?? maxBytes / LEAST, free: maxBytes, pending: 0 },
+        ...{ at: -Infinity, pauseMs: 0, measuring: undefined, failure: undefined },
       };
       for (const oldest of this.#shares.keys()) {
         if (this.#shares.size < MAX_OWNERS) break;

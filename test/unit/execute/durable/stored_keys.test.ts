@@ -104,8 +104,7 @@ describe("storedKeys()", () => {
     let ran = 0;
     const clock = new FakeClock();
     const { start } = processes({
-      idempotent: true,
-      timeoutMs: 3_600_000,
+      ...{ idempotent: true, timeoutMs: 3_600_000 },
       execute: () => (ran++, started.resolve(), work.promise),
     }, clock);
     const first = start().call("pay", {}, KEY);

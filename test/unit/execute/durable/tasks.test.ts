@@ -48,11 +48,7 @@ function processOf(
   const { store = memoryCallStore({ clock }) } = options;
   const registry = new ToolRegistry({ tools: tools.map(fakeTool) });
   const dispatcher = new ToolDispatcher(registry, {
-    clock,
-    timeoutMs: 3_600_000,
-    graceMs: 0,
-    tickets: storedTickets(store),
-    approve: "ask",
+    ...{ clock, timeoutMs: 3_600_000, graceMs: 0, tickets: storedTickets(store), approve: "ask" },
   });
   const errors: unknown[] = [];
   const onError = (error: unknown): void => void errors.push(error);
@@ -256,9 +252,7 @@ describe("a task", () => {
 
   it("is not found by a principal that does not see its tool any more", async () => {
     const { tasks, dispatcher, when, asking } = processOf([{
-      name: "secret",
-      requiresApproval: true,
-      execute: () => "found",
+      ...{ name: "secret", requiresApproval: true, execute: () => "found" },
     }, DOUBLE]);
     const { id } = await asking("secret");
     const toolset = dispatcher.toolset.narrow({ denyIds: ["secret"] });
@@ -295,9 +289,7 @@ describe("a task", () => {
   it("asks, and resumes with the answer, once", async () => {
     let ran = 0;
     const { tasks, dispatcher, asking, ended } = processOf([{
-      name: "rm",
-      requiresApproval: true,
-      execute: () => ++ran,
+      ...{ name: "rm", requiresApproval: true, execute: () => ++ran },
     }]);
     const { id, questions } = await asking("rm");
     assertEquals(questions?.map(({ key, message }) => [key, message]), [
@@ -316,9 +308,7 @@ describe("a task", () => {
   it("fails when its question is declined, and does not run", async () => {
     let ran = 0;
     const { ended, tasks, dispatcher, asking } = processOf([{
-      name: "rm",
-      requiresApproval: true,
-      execute: () => ++ran,
+      ...{ name: "rm", requiresApproval: true, execute: () => ++ran },
     }]);
     const { id } = await asking("rm");
     await tasks.answer(dispatcher, id, { "plue:approval": { action: "decline" } }, ANN);
