@@ -51,10 +51,7 @@ function results(target: Output): Output {
   return Object.assign(stream, { isTTY, columns });
 }
 
-/**
- * Ctrl-C aborts running work, which then ends by itself. A second Ctrl-C ends the process
- * immediately.
- */
+/** Aborts running work, which then ends by itself. A second Ctrl-C ends the process. */
 function interrupt(): void {
   if (interrupted.signal.aborted) process.exit(130);
   interrupted.abort(new DOMException("Interrupted", "AbortError"));

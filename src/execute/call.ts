@@ -482,10 +482,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     (this.#changes ??= []).push(change);
   }
 
-  /**
-   * Runs the cleanups. One that fails does not stop the others. Slow cleanups continue after the
-   * call.
-   */
+  /** Runs the cleanups, all of them even if one fails. Slow ones continue after the call. */
   async #cleanUp(cleanups: readonly Cleanup[]): Promise<void> {
     const { clock, closeTimeoutMs } = this.settings;
     const run = async (): Promise<void> => {

@@ -217,10 +217,7 @@ export interface CallSpan {
   end(result: ToolResult): void;
 }
 
-/**
- * Observes calls. Its errors go to `onError` with the phase `telemetry`, and the call runs
- * without it.
- */
+/** Observes calls. Its errors go to `onError` with the phase `telemetry`. */
 export interface CallTelemetry {
   begin(call: ObservedCall): CallSpan;
   /** The position of the current work in a trace, for calls that continue in another process. */

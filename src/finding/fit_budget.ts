@@ -403,10 +403,7 @@ interface Chosen {
   readonly form: Form;
 }
 
-/**
- * Returns the pinned tools, or else the smallest tool. Throws a `RangeError` if they exceed the
- * budget.
- */
+/** Returns the pinned tools, or else the smallest one. Throws a `RangeError` above the budget. */
 function leastChoice(
   budget: number,
   candidates: readonly Candidate[],

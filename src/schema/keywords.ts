@@ -146,10 +146,7 @@ export interface MemberSchema {
 
 const POSITIONS = { item: "[", items: "[", property: ".", properties: "." } as const;
 
-/**
- * Returns the schemas in `schema` that check the same value, and the schemas that check a part of
- * it.
- */
+/** Returns the schemas in `schema` that check the same value, or a part of it. */
 export function partsOf(
   schema: JsonSchemaObject,
   dialect: Dialect = "2020-12",

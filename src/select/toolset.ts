@@ -298,10 +298,7 @@ export class Toolset implements Iterable<Tool> {
     return this.tools.values();
   }
 
-  /**
-   * Returns the filters and policies whose results may have changed since the creation of the
-   * toolset.
-   */
+  /** Returns the filters and policies whose results may have changed since the creation. */
   #changedSteps(): readonly SelectionStep[] {
     return this.#functions.filter(({ revision }, at) =>
       !Object.is(revision?.(), this.#revisions[at])

@@ -1,6 +1,5 @@
 /**
- * The contract of every {@linkcode Layer}: a call ends once and in time, with one result, and the
- * layer releases its resources.
+ * The contract of every {@linkcode Layer}: a call ends once and in time, and resources are free.
  */
 
 import { describe, it } from "bun:test";

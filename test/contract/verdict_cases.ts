@@ -1,7 +1,4 @@
-/**
- * Schemas with valid and invalid values on which every engine must agree, even if the official
- * suite is absent.
- */
+/** Schemas with valid and invalid values on which every engine must agree. */
 
 import type { Dialect } from "../../src/schema/mod.ts";
 import type { JsonSchema } from "../../src/tool/mod.ts";

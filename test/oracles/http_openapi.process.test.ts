@@ -1,7 +1,4 @@
-/**
- * The document of the HTTP handler, judged by two validators, and the handler's answers judged by
- * the document.
- */
+/** The handler's document, judged by two validators, and its answers, judged by the document. */
 
 import SwaggerParser from "@apidevtools/swagger-parser";
 import { Validator } from "@seriousme/openapi-schema-validator";

@@ -1,7 +1,4 @@
-/**
- * The tools of real MCP servers: started here, listed by the official client, imported, and exported
- * to every target.
- */
+/** Tools of real MCP servers, listed by the official client, imported, and exported everywhere. */
 
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";

@@ -1,7 +1,4 @@
-/**
- * Schemas of draft-04, draft-06 and 2019-09, judged by Ajv in the mode of each draft: the
- * registered schema, and its export in 2020-12.
- */
+/** Schemas of older drafts and their exports in 2020-12, judged by Ajv in each draft's mode. */
 
 import { assert, assertEquals, assertGreater } from "@std/assert";
 import { Ajv } from "ajv";

@@ -1,7 +1,4 @@
-/**
- * The peers of exports in `bench/formats_rivals.bench.ts`: the AI SDK's schemas and the MCP SDK's
- * list, over the same tools.
- */
+/** The peers of exports in `bench/formats_rivals.bench.ts`, over the same tools. */
 
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";

@@ -1,7 +1,4 @@
-/**
- * `bun:test` for workerd, which lacks a test runner: `runAll` runs the registered tests one after the
- * other.
- */
+/** `bun:test` for workerd, which lacks a test runner: `runAll` runs the registered tests. */
 
 import {
   isSuite,

@@ -318,10 +318,7 @@ export class ListCache<Value> {
     return this.#values.weight;
   }
 
-  /**
-   * Returns the value of a key, or makes it. A promised value is cached when it resolves, and not
-   * if it rejects.
-   */
+  /** Returns the value of a key, or makes it. A promise is cached when it resolves. */
   of<Made extends Value | Promise<Value>>(
     tools: readonly Tool[],
     key: string,

@@ -279,10 +279,7 @@ export class ToolServer {
     return this.#bridgeTo === undefined ? toolset : this.#bridgeTo(toolset);
   }
 
-  /**
-   * Returns the toolset of a caller with another role and other scopes: for explanations of hidden tools
-   * only.
-   */
+  /** Returns the toolset of a caller with another role and scopes, for explanations only. */
   toolsetAs(caller: Caller, { role, scopes }: Pick<Caller, "role" | "scopes">): Toolset {
     const { authorize, selection } = this.#options;
     if (authorize !== undefined) {

@@ -1,7 +1,4 @@
-/**
- * Tools that the host implements: they are registered like all others, and their calls are
- * forwarded to the host.
- */
+/** Tools that the host implements: registered like all others, with calls that the host runs. */
 
 import type { Registry } from "../../registry/mod.ts";
 import {

@@ -208,10 +208,7 @@ export class HostTools {
     return writeToolList(tools);
   }
 
-  /**
-   * True if availability functions should be called after a call, which may have changed their
-   * results.
-   */
+  /** True if a call may have changed the results of availability functions. */
   get isListStale(): boolean {
     return this.#stopTicking !== undefined && this.#now() - this.#askedAt >= ANSWERS_HOLD_MS;
   }

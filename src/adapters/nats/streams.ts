@@ -78,10 +78,7 @@ export function problemOf(error: unknown, connection: NatsConnection): string {
   return said;
 }
 
-/**
- * Returns how far this machine's clock is ahead of the server's, in milliseconds, by the creation of a
- * consumer.
- */
+/** Returns how far this machine's clock is ahead of the server's, in milliseconds. */
 export function skewOf(before: number, created: string): number {
   const createdAt = Date.parse(created);
   return Math.max(0, before - createdAt) + Math.min(0, systemClock.timestamp() - createdAt);

@@ -47,10 +47,7 @@ const CLOSED_HEADERS: ReadonlySet<string> = new Set(
     "keep-alive te trailer transfer-encoding upgrade").split(" "),
 );
 
-/**
- * Returns the parameters of an operation, including the parameters of its path, or the first
- * problem.
- */
+/** Returns the parameters of an operation and of its path, or the first problem. */
 export function readParameters(
   context: ReadContext,
   item: Located,

@@ -145,10 +145,7 @@ export function limitCalls(limits: readonly CallLimit[], options: CallLimitOptio
   };
 }
 
-/**
- * Returns the key of the calls of one principal that a limit counts together, by its fields `per` and
- * `of`.
- */
+/** Returns the key of the calls that a limit counts together, by `per` and `of`. */
 function countKey(
   { sessionId, messageId, tool, arguments: args }: CallInfo,
   per: string,

@@ -262,10 +262,7 @@ async function loadModule({ namespace, place }: SourceName, state: Loading): Pro
   state.tools.push(...new Set(tools));
 }
 
-/**
- * Reads the settings of a module. They apply to the tools of all sources, so only one module may
- * have each.
- */
+/** Reads the settings of a module. They apply to all tools, so only one module has each. */
 function readSettings(
   place: string,
   exports: Readonly<Record<string, unknown>>,

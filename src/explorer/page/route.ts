@@ -1,7 +1,4 @@
-/**
- * The route of the page, stored in the fragment of its address. The fragment is not sent to the
- * service.
- */
+/** The route of the page: the fragment of its address, which is not sent to the service. */
 
 import { effect, signal } from "@preact/signals";
 

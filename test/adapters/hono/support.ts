@@ -117,10 +117,7 @@ export function repeated(text: string): string {
   return text.replace(/\{(.)\*(\d+)\}/g, (_, one, count) => one.repeat(Number(count)));
 }
 
-/**
- * Compares the members that are expected. Lists must have as many items. In an expected string, `…`
- * represents any text.
- */
+/** Compares the expected members. Lists need as many items; `…` represents any text. */
 export function assertMatches(actual: unknown, expected: unknown, at = "body"): void {
   if (typeof expected === "string" && expected.includes("…")) {
     const parts = expected.split("…").map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"));

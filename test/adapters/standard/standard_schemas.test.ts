@@ -1,7 +1,4 @@
-/**
- * Tools defined with each of the five kinds of schemas, from definition to validated arguments, as
- * the registry and the dispatcher take them.
- */
+/** Tools with each of the five kinds of schemas, from definition to validated arguments. */
 
 import { toStandardJsonSchema } from "@valibot/to-json-schema";
 import { assert, assertEquals, assertThrows } from "@std/assert";

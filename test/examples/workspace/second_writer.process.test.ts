@@ -1,7 +1,4 @@
-/**
- * The workspace with another program that exchanges a folder and a link to the outside as fast as
- * the system can, while the tools work in that folder.
- */
+/** The workspace, while another program keeps exchanging a folder and a link to the outside. */
 
 import { spawnSync } from "node:child_process";
 import { lstat, mkdir, readdir, readFile, rename, symlink } from "node:fs/promises";
@@ -15,10 +12,7 @@ import { startProgram } from "../../support/program.ts";
 import { createWorkspaceRegistry } from "../../../examples/workspace/mod.ts";
 import { type TemporaryFolder, temporaryFolder } from "./testing.ts";
 
-/**
- * Exchanges the two names of its arguments until it is killed. Its pauses differ, so that some of
- * them fit between the steps of a tool.
- */
+/** Exchanges two names until it is killed, with pauses that fit between a tool's steps. */
 const SWAPPER = `
 #define _GNU_SOURCE
 #include <fcntl.h>

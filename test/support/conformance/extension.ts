@@ -1,7 +1,4 @@
-/**
- * The prompts, resources and completion that MCP's conformance suite uses, on the SDK's server, in
- * addition to plue's tools.
- */
+/** The prompts, resources and completion that MCP's conformance suite uses. */
 
 import {
   completable,
