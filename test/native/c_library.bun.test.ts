@@ -103,8 +103,8 @@ describe("the C half", () => {
     withCompiler(`passes its unit tests (${program})`, () => passWithFake(program));
   }
 
-  const parts = "basic big metadata:5000 abort shared:20 race:500 stress:8:20000:echo streaming " +
-    "shutdown grace cancellation";
+  const parts = "basic big:64000000 metadata:5000 abort shared:20 race:500 stress:8:20000:echo " +
+    "streaming shutdown grace cancellation";
   withCompiler(
     "passes the suite over a socket",
     () => passWithFake("suite", `${parts} contract:call dropping crash too_big`),
@@ -147,7 +147,7 @@ describe("plue.c and plue.h", () => {
     const suite = join(folder, "suite");
     const flags = ["-std=c11", ...WARNINGS, "-O2", "-pthread", "-fno-asynchronous-unwind-tables"];
     await succeed(["cc", ...flags, join(folder, "plue.c"), ...objects, "-o", suite, "-ldl"]);
-    const parts = "basic contract:call submit big metadata:1000 abort crash shutdown";
+    const parts = "basic contract:call submit big:64000000 metadata:1000 abort crash shutdown";
     await succeed([suite, ...parts.split(" ")], { env: WITH_FAKE });
   });
 });

@@ -80,11 +80,11 @@ export const RUNTIMES: { readonly [name: string]: readonly string[] } = {
 };
 
 /** The parts of the host suite that every runtime passes in both hostings, in about a second. */
-export const PARTS = "basic contract submit tools questions notices big streaming abort " +
-  "shared:10 metadata:2000 race:30 stress:8:500:echo grace";
+export const PARTS = "basic contract submit tools questions notices big:8000000 streaming " +
+  "abort shared:10 metadata:2000 race:30 stress:8:500:echo grace";
 /** The same with larger numbers, for the fastest runtime. */
-export const MORE_PARTS = "shared:20 metadata:20000 race:100 cancellation taking_back " +
-  `stress:8:${SOAK > 0 ? 20_000 : 1_500}:echo`;
+export const MORE_PARTS = "big:64000000 shared:20 metadata:20000 race:100 cancellation " +
+  `taking_back stress:8:${SOAK > 0 ? 20_000 : 1_500}:echo`;
 
 /** A folder that exists until the tests of the calling file have ended. */
 export function temporaryFolder(name: string): string {
