@@ -173,6 +173,17 @@ describe("Durable calls over NATS", () => {
     },
   );
 
+  withOwnServer("limits the records of aborts that a caller writes", async (_, own) => {
+    const connection = await own.connect();
+    await new Kvm(connection).create("plue_results", { max_bytes: 80_000 });
+    const { records } = await Runs.open(linkOf(connection), {});
+    const abort = async (key: string): Promise<void> => {
+      for (let at = 0; at < 80; at++) await records.change(`run.${key}.${at}`, () => NEW_RUN);
+    };
+    await assertRejects(() => abort("ann"), RangeError, "the quota of its principal is exhausted");
+    await records.change("run.bob.1", () => NEW_RUN);
+  });
+
   withOwnServer(
     "says that a caller's share is full, also when it is asked again",
     async (world, own) => {

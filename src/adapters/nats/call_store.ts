@@ -102,6 +102,15 @@ export async function natsCallStore(
   connection: NatsConnection,
   options: NatsCallStoreOptions = {},
 ): Promise<CallStore> {
+  return await openCallStore(connection, options, false);
+}
+
+/** @param countsKeys True if keys are counted for quotas: a caller may not fetch messages. */
+export async function openCallStore(
+  connection: NatsConnection,
+  options: NatsCallStoreOptions,
+  countsKeys: boolean,
+): Promise<CallStore> {
   const read = readFields(ACTION, { ...options }, OPTIONS);
   const { bucket: name = CALLS_BUCKET, secret, keys, clock = systemClock } = read;
   const { maxBytes = STORAGE.maxBytes, replicas = STORAGE.replicas } = read;
@@ -114,7 +123,7 @@ export async function natsCallStore(
     await bucket.checkClock();
     const { config: { max_bytes: most } } = await bucket.info();
     const { maxOwnerBytes = (most > 0 ? most : maxBytes) / 8 } = read;
-    return new NatsCallStore(connection, bucket, { seal, maxOwnerBytes, clock });
+    return new NatsCallStore(connection, bucket, { seal, maxOwnerBytes, clock, countsKeys });
   } catch (cause) {
     const problem = storageProblemOf(cause, connection, name, storage);
     throw new Error(`Cannot ${ACTION} "${name}": ${problem}`, { cause });
@@ -128,6 +137,7 @@ function clockOffset(): number {
 interface Settings {
   readonly seal: Seal | undefined;
   readonly maxOwnerBytes: number;
+  readonly countsKeys: boolean;
   readonly clock: Pick<RegistryClock, "timestamp">;
 }
 
@@ -345,6 +355,10 @@ class NatsCallStore implements CallStore {
   async #weightOf(owner: string, more: number): Promise<number | undefined> {
     const { state: { bytes } } = await this.#bucket.info();
     if (bytes + more <= this.#settings.maxOwnerBytes) return undefined;
+    if (this.#settings.countsKeys) {
+      const { state: { subjects = {} } } = await this.#bucket.info(`*.${owner}.>`);
+      return Object.keys(subjects).length * SHORT_BYTES;
+    }
     const now = this.#settings.clock.timestamp();
     const prefix = this.#bucket.subject("").length;
     let sum = 0;

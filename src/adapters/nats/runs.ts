@@ -35,7 +35,7 @@ import {
   ToolResult,
   type ToolRun,
 } from "../../tool/mod.ts";
-import { natsCallStore } from "./call_store.ts";
+import { openCallStore } from "./call_store.ts";
 import {
   type CallMessage,
   idOfPath,
@@ -230,11 +230,9 @@ export class Runs {
   /** @throws {Error} If the stream or the bucket cannot be opened or created. */
   static async open(link: Link, settings: RunsSettings): Promise<Runs> {
     const { connection, storage } = link;
-    const store = await natsCallStore(connection, {
-      ...{ bucket: RESULTS_BUCKET, ...storage },
-      // A caller writes only short records of aborts, and must not fetch messages to measure them.
-      ...settings.leaseMs === undefined && { maxOwnerBytes: Number.MAX_SAFE_INTEGER },
-    });
+    // A caller writes only short records of aborts, and may not fetch messages to measure them.
+    const isCaller = settings.leaseMs === undefined;
+    const store = await openCallStore(connection, { bucket: RESULTS_BUCKET, ...storage }, isCaller);
     try {
       const manager = await jetstreamManager(connection);
       const config = await openRunStream(manager, storage);
