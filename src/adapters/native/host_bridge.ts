@@ -4,7 +4,7 @@
  */
 
 import type { DispatchContext } from "../../execute/mod.ts";
-import { isObject, once, type ToolResult } from "../../tool/mod.ts";
+import { describeThrown, isObject, once, type ToolResult } from "../../tool/mod.ts";
 import {
   FLAG,
   type Frame,
@@ -327,7 +327,7 @@ export class HostBridge {
       : operate(tools, operation, name, params, context);
     answer.catch((error: unknown): Refusal => {
       this.#replies.add(REPLY.log, 0, `Cannot use the store of tasks: ${messageOf(error)}`);
-      return { code: "unavailable", message: "The store of tasks failed; try again later" };
+      return { code: "unavailable", message: "The store of tasks failed; the effect is unknown" };
     }).then((result) => {
       this.#end(call);
       if (isLarge) this.#options.onLargeCall?.();
@@ -391,9 +391,7 @@ function withReason<Failure extends { readonly message: string }>(
     : { ...failure, message: `${failure.message}: ${why.slice(0, MAX_REASON)}` };
 }
 
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
+const messageOf = (error: unknown): string => describeThrown(error, Infinity);
 
 function refusalOf(error: unknown): Refusal {
   const message = messageOf(error);

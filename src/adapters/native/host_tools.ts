@@ -105,6 +105,9 @@ const ASK_EVERY_MS = 1_000;
 /** The interval at which tasks of processes that have died are recovered. */
 const RECOVER_EVERY_MS = 30_000;
 
+/** The time after which an operation on a task has failed. */
+const TASK_LIMIT_MS = 10_000;
+
 /** The time for which the results of these functions are reused after calls. */
 const ANSWERS_HOLD_MS = 100;
 
@@ -213,6 +216,14 @@ export class HostTools {
     return this.#stopTicking !== undefined && this.#now() - this.#askedAt >= ANSWERS_HOLD_MS;
   }
 
+  /** Rejects if an operation on a task takes too long: a store may never answer. */
+  limit<T>(operation: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const stop = this.#tick(() => reject(new Error("it did not answer in time")), TASK_LIMIT_MS);
+      operation.then(resolve, reject).finally(stop);
+    });
+  }
+
   /** Stops following the registry, and restores the configurations of its tools. */
   close(): void {
     this.#stopTicking?.();
@@ -314,7 +325,7 @@ export async function operate(
     [OPERATION.cancelTask]: () => tasks.cancel(name, owner),
     [OPERATION.answerTask]: () => tasks.answer(dispatcher, name, answers, ofTask),
   };
-  const state = await (operations[operation] ?? (() => tasks.get(name, owner)))();
+  const state = await tools.limit((operations[operation] ?? (() => tasks.get(name, owner)))());
   if (state === undefined) return { code: "unknown_task", message: "There is no such task" };
   return "ok" in state ? state : { ok: true, content: state, durationMs: 0 };
 }

@@ -5,6 +5,7 @@
 
 import { statSync } from "node:fs";
 import process from "node:process";
+import { describeThrown } from "../../tool/mod.ts";
 import { FrameStream } from "./frames.ts";
 import { HostBridge } from "./host_bridge.ts";
 import type { NativeTools } from "./host_tools.ts";
@@ -46,7 +47,11 @@ export function runSidecar(options: SidecarOptions = {}): void {
     process.exit(EXIT.notAHost);
   }
   process.on("unhandledRejection", (reason) => {
-    console.error("plue-sidecar: unhandled rejection of a promise:", reason);
+    try {
+      console.error("plue-sidecar: unhandled rejection of a promise:", reason);
+    } catch {
+      console.error("plue-sidecar: unhandled rejection of a promise:", describeThrown(reason));
+    }
   });
   const sidecar = startSidecar({
     runtime: runtimeName(),

@@ -13,8 +13,10 @@ const now = defineTool({
   name: "now",
   description: "Rejects a promise, and waits until that has been noticed.",
   async execute() {
+    const inspect = Symbol.for("nodejs.util.inspect.custom");
+    Promise.reject({ [inspect]: () => JSON.parse("") });
     Promise.reject(new Error("a stray, now"));
-    while (strays < 1) await turn();
+    while (strays < 2) await turn();
     return process.pid;
   },
 });
@@ -30,9 +32,9 @@ const later = defineTool({
 
 const count = defineTool({
   name: "count",
-  description: "Waits for both.",
+  description: "Waits for all.",
   async execute() {
-    while (strays < 2) await turn();
+    while (strays < 3) await turn();
     return process.pid;
   },
 });

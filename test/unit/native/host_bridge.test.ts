@@ -130,22 +130,29 @@ describe("HostBridge, when it is configured", () => {
     }
   });
 
-  it("answers every operation on a task when the store fails", async () => {
-    const down = () => Promise.reject(new Error("the store is down"));
-    const tasks = Object.assign(deadProcess().tasks, { get: down, cancel: down, answer: down });
+  it("answers every operation on a task when the store fails or does not answer", async () => {
+    const errors = [new Error("the store is down"), { message: Symbol() }, Object.create(null)];
+    const down = () => Promise.reject(errors.shift());
+    const own = { get: down, cancel: down, answer: down, start: () => new Promise(() => {}) };
+    const tasks = Object.assign(deadProcess().tasks, own);
     const native = { ...toolsOfRegistry(fakeRegistry({ tools: [echo] })), tasks };
     const host = new FakeHost({ load: () => native });
     await host.configure();
-    for (const operation of [OPERATION.pollTask, OPERATION.cancelTask, OPERATION.answerTask]) {
+    const { pollTask, cancelTask, answerTask, startTask } = OPERATION;
+    for (const operation of [pollTask, cancelTask, answerTask, startTask]) {
       const flags = operation << OPERATION_SHIFT;
       host.bridge.receive(frame(REQUEST.execute, flags, operation, call(7, "task", "{}", "", "")));
+      await settle();
+      for (const tick of host.ticks) tick();
       await settle();
       assertEquals(host.failure(operation).error, "unavailable");
     }
     assertEquals(host.bridge.running, 0);
+    const unread = Array(2).fill("an object without a message");
+    const reasons = ["the store is down", ...unread, "it did not answer in time"];
     assertEquals(
       host.of("log").map(({ value }) => value),
-      Array(3).fill("Cannot use the store of tasks: the store is down"),
+      reasons.map((reason) => `Cannot use the store of tasks: ${reason}`),
     );
   });
 
