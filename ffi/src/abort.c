@@ -34,9 +34,6 @@ static uint64_t count_of_host(uint64_t references) {
     return references & (one_of_call - 1);
 }
 
-/* A longer reason is cut. */
-enum { MAX_REASON = 64 << 10 };
-
 static atomic_uint_fast64_t last_signal_id;
 
 static struct abort_reason *reason_of(const struct plue_abort_signal *signal) {
@@ -70,8 +67,6 @@ struct plue_frame *plue_abort_frame(const plue_abort_signal_t *signal) {
                           strlen(reason));
 }
 
-/* ------------------------------------------------------------------------------- references */
-
 static void give_back(struct plue_abort_signal *signal, uint64_t one) {
     plue_order_release(&signal->references);
     if (atomic_fetch_sub(&signal->references, one) == one) {
@@ -100,8 +95,6 @@ struct plue_call **plue_abort_calls(plue_abort_signal_t *signal) {
     return &signal->calls;
 }
 
-/* ---------------------------------------------------------------------------------- aborted */
-
 /* Aborted signals whose calls are to be notified, each with a reference. */
 static _Atomic(struct plue_abort_signal *) first_due;
 
@@ -125,8 +118,6 @@ plue_abort_signal_t *plue_aborts_take(void) {
 plue_abort_signal_t *plue_abort_next(const plue_abort_signal_t *signal) {
     return signal->next_due;
 }
-
-/* -------------------------------------------------------------------------- public functions */
 
 plue_abort_signal_t *plue_abort_signal_new(void) {
     struct plue_abort_signal *signal = plue_is_forked() ? NULL : calloc(1, sizeof *signal);
@@ -157,11 +148,11 @@ void plue_abort_signal_release(plue_abort_signal_t *signal) {
 
 /* Returns the reason as UTF-8, with the time. */
 static struct abort_reason *make_reason(const char *text) {
-    size_t length = text == NULL ? 0 : plue_text_prefix(text, MAX_REASON);
+    size_t length = text == NULL ? 0 : plue_text_prefix(text, PLUE_MAX_REASON);
     char *repaired = plue_text_repair(text == NULL ? "" : text, length);
     struct abort_reason *reason = NULL;
     if (repaired != NULL) {
-        length = plue_text_prefix(repaired, MAX_REASON); /* a replacement is longer */
+        length = plue_text_prefix(repaired, PLUE_MAX_REASON); /* a replacement is longer */
         reason = malloc(sizeof *reason + length + 1);
     }
     if (reason == NULL) {

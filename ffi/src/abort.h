@@ -20,7 +20,8 @@ bool plue_abort_is_aborted(const plue_abort_signal_t *signal);
 /* Returns the time at which the signal was aborted, by plue_now_ms(). */
 uint64_t plue_abort_time(const plue_abort_signal_t *signal);
 
-/* Returns the given reason; may be empty. */
+/* Returns the given reason; may be empty. A longer one has been cut. */
+enum { PLUE_MAX_REASON = 64 << 10 };
 const char *plue_abort_reason(const plue_abort_signal_t *signal);
 
 /* Returns the id of the signal in frames; 0 for NULL. */

@@ -8,8 +8,6 @@
 
 enum { MAX_EVENTS_SIZE = 16 << 20 };
 
-/* ---------------------------------------------------------------------------------- wakeups */
-
 void plue_wakeups_carry_out(struct plue_wakeups *wakeups) {
     for (size_t i = 0; i < wakeups->count; i++) {
         plue_unpark(wakeups->words[i]);
@@ -47,8 +45,6 @@ void plue_call_notify(struct plue_call *call, unsigned news, struct plue_wakeups
         plue_above.wake_leader(sidecar);
     }
 }
-
-/* ------------------------------------------------------------------------------- the table */
 
 enum { BUCKETS = 256 };
 static struct plue_call *table[BUCKETS] PLUE_GUARDED;
@@ -176,8 +172,6 @@ void plue_calls_fail(uint64_t generation, const char *code, const char *message)
     /* The threads are woken with the lock held, because the caller holds it. This is rare. */
     plue_wakeups_carry_out(&wakeups);
 }
-
-/* -------------------------------------------------------------------------------- metadata */
 
 struct plue_event *plue_event_new(const void *json, size_t length) {
     struct plue_event *event = malloc(sizeof *event + length + 1);

@@ -57,6 +57,7 @@ struct plue_call {
     struct plue_event **events_end PLUE_GUARDED;
     atomic_size_t events_size; /* of those that wait or are being delivered */
     atomic_uint_fast64_t dropped_events;
+    int told; /* callbacks, of the thread that delivers its events */
 
     plue_abort_signal_t *signal;
     uint32_t grace_ms;

@@ -24,8 +24,6 @@ static uint64_t next_expiry_ms PLUE_GUARDED = PLUE_NEVER_MS;
  * the process, because a host's loop watches it. */
 static int alarm_descriptor PLUE_GUARDED = -1;
 
-/* ---------------------------------------------------------------------------------- the queue */
-
 /* The time of the alarm. */
 static uint64_t alarm_ms PLUE_GUARDED = PLUE_NEVER_MS;
 
@@ -143,8 +141,6 @@ static int tell_all(void) PLUE_UNLOCKED {
     return told;
 }
 
-/* ------------------------------------------------------------------------------ the host's side */
-
 /* Returns the descriptor, or -1 with errno. */
 static int open_alarm(void) PLUE_UNLOCKED {
     plue_lock();
@@ -204,8 +200,6 @@ int plue_events_dispatch(int timeout_ms) {
     plue_outcome_clear();
     return told;
 }
-
-/* ------------------------------------------------------------------------- the list, and the log */
 
 /* A callback that the host has set. */
 struct watch {
@@ -375,7 +369,7 @@ bool plue_events_log(const char *text, size_t length) {
     if (!plue_events_take_log()) {
         return false;
     }
-    char *repaired = plue_text_repair(text, length);
+    char *repaired = plue_text_repair_start(text, length, MAX_LINES_SIZE); /* a longer one is dropped */
     size_t size = repaired == NULL ? 0 : sizeof(struct line) + strlen(repaired) + 1;
     struct line *line = repaired == NULL ? NULL : malloc(size);
     if (line != NULL) {

@@ -103,8 +103,6 @@ void plue_guest_shutdown(void) {
     }
 }
 
-/* ------------------------------------------------------------------------------- the seam */
-
 static void attach(void (*wake)(void), int wake_socket) PLUE_LOCKED {
     plue_peer_open(&guest.peer);
     plue_frame_queue_init(&guest.queue);

@@ -50,8 +50,6 @@ void plue_inbox_close(struct plue_inbox *inbox) {
     }
 }
 
-/* --------------------------------------------------------------------------------- reading */
-
 static enum plue_reading end(struct plue_inbox *inbox, const char *fault) {
     inbox->fault = fault;
     atomic_store(&inbox->has_ended, true);

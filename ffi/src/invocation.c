@@ -54,12 +54,12 @@ static struct plue_host_tool *asker PLUE_GUARDED;
 static atomic_bool has_asker;
 
 static uint64_t last_number PLUE_GUARDED;
-static struct plue_invocation *running PLUE_GUARDED;
+/* By their numbers. */
+enum { RUNNING_LISTS = 256 };
+static struct plue_invocation *running[RUNNING_LISTS] PLUE_GUARDED;
 
 /* The total size of the invocations that have not begun, in bytes. */
 static size_t waiting_size PLUE_GUARDED;
-
-/* -------------------------------------------------------------------------------------- tools */
 
 /* Releases a reference. Returns the tool if that was the last one: the caller destroys it without
  * the lock. */
@@ -293,8 +293,6 @@ int plue_unregister_tool(const char *tool_id) {
     return plue_outcome_status(unregister_tool(tool_id));
 }
 
-/* ---------------------------------------------------------------------------------- questions */
-
 bool plue_questions_are_answered(void) {
     return atomic_load(&has_asker);
 }
@@ -327,8 +325,6 @@ int plue_set_question(plue_execute_t ask, void (*destroy_user_data)(void *user_d
     }
     return plue_outcome_status(outcome);
 }
-
-/* -------------------------------------------------------------------------------- invocations */
 
 static bool is_invocation_aborted(const struct plue_invocation *invocation) {
     return plue_abort_is_aborted(invocation->signal);
@@ -384,12 +380,13 @@ static bool send_answer(const struct plue_invocation *invocation, uint8_t kind, 
 }
 
 static void link_invocation(struct plue_invocation *invocation) PLUE_LOCKED {
-    invocation->next = running;
-    invocation->previous = &running;
-    if (running != NULL) {
-        running->previous = &invocation->next;
+    struct plue_invocation **first = &running[invocation->id % RUNNING_LISTS];
+    invocation->next = *first;
+    invocation->previous = first;
+    if (*first != NULL) {
+        (*first)->previous = &invocation->next;
     }
-    running = invocation;
+    *first = invocation;
 }
 
 /* Ends an invocation. Frees it unless a thread is reporting it. */
@@ -473,8 +470,6 @@ void plue_invocations_run(struct plue_call *call) {
         invocation = next;
     }
 }
-
-/* ------------------------------------------------------------------------ from the tools side */
 
 /* INVOKE begins with two numbers: the number of the tool, and of the call that invokes it. */
 enum { NUMBERS = 2 * sizeof(uint64_t) };
@@ -577,13 +572,14 @@ static void abort_invocation(struct plue_invocation *invocation, const char *rea
 }
 
 bool plue_invocation_cancel(uint64_t generation, const struct plue_frame_view *view) {
-    char *reason = plue_text_repair(view->payload, view->length);
+    char *reason = plue_text_repair_start(view->payload, view->length, PLUE_MAX_REASON);
     plue_lock();
-    for (struct plue_invocation *at = running; at != NULL; at = at->next) {
-        if (at->generation == generation && at->id == view->id) {
-            abort_invocation(at, reason);
-            break;
-        }
+    struct plue_invocation *at = running[view->id % RUNNING_LISTS];
+    while (at != NULL && (at->generation != generation || at->id != view->id)) {
+        at = at->next;
+    }
+    if (at != NULL) {
+        abort_invocation(at, reason);
     }
     plue_unlock();
     free(reason);
@@ -591,14 +587,14 @@ bool plue_invocation_cancel(uint64_t generation, const struct plue_frame_view *v
 }
 
 void plue_invocations_abort(uint64_t generation) {
-    for (struct plue_invocation *at = running; at != NULL; at = at->next) {
-        if (at->generation == generation) {
-            abort_invocation(at, "The runtime has ended");
+    for (int i = 0; i < RUNNING_LISTS; i++) {
+        for (struct plue_invocation *at = running[i]; at != NULL; at = at->next) {
+            if (at->generation == generation) {
+                abort_invocation(at, "The runtime has ended");
+            }
         }
     }
 }
-
-/* ------------------------------------------------------------------------------ the host's side */
 
 /* Ends an invocation with its answer, unless it already has one. */
 static void answer(struct plue_invocation *invocation, uint8_t kind, int status, const char *text,

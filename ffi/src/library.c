@@ -33,8 +33,6 @@ const struct plue_above plue_above = {
     .wake_leader = plue_sidecar_wake_leader,
 };
 
-/* ------------------------------------------------------------------------------------- fork */
-
 /* True if the child of this thread's fork() may use the library. The lock is then held during the
  * fork, so that the child finds a consistent state. */
 static _Thread_local bool passes_on;
@@ -83,8 +81,6 @@ __attribute__((constructor(101))) static void initialise(void) {
     plue_image_prepare();
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
-
-/* --------------------------------------------------------------------------------- shutdown */
 
 static void wait_for_other_shutdown(void) PLUE_LOCKED {
     while (plue_stopping) {

@@ -146,8 +146,6 @@ char *plue_outcome_event(const struct plue_outcome *failure, const char *tool_na
     return json;
 }
 
-/* ------------------------------------------------------------- the last failure, per thread */
-
 static _Thread_local struct plue_outcome last;
 
 /* Its destructor frees the outcome of a thread that ends. If the process has no free key, that

@@ -6,12 +6,14 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 enum {
     MAX_READS = 5, /* what a pipe holds, and its end; the thread has other work, too */
+    MAX_WRITES = 17, /* for all that waits, and the line about dropped bytes */
     LINES_SAID = 8,
     BYTES_SAID = 900,
 };
@@ -92,6 +94,7 @@ void plue_output_read(struct plue_output *output) {
     char bytes[16 << 10];
     ssize_t length;
     for (int reads = 0; reads < MAX_READS && output->from >= 0; reads++) {
+        plue_output_write(output); /* nothing is dropped for which there is space */
         length = read(output->from, bytes, sizeof bytes);
         if (length > 0) {
             keep(output, bytes, (size_t)length);
@@ -117,19 +120,22 @@ bool plue_output_is_waiting(const struct plue_output *output) {
 }
 
 void plue_output_write(struct plue_output *output) {
-    if (output->waiting == 0 && output->dropped > 0) {
-        output->waiting = (size_t)snprintf(
-            output->bytes, sizeof output->bytes,
-            "plue: %" PRIu64 " bytes of the tools' output were dropped here\n", output->dropped);
-        output->dropped = 0;
-    }
-    ssize_t written = plue_write_error(output->to, output->bytes, output->waiting);
-    if (written < 0 && errno != EINTR && errno != EAGAIN) {
-        plue_close(&output->to);
-        output->waiting = 0;
-    } else if (written > 0) {
-        output->waiting -= (size_t)written;
-        memmove(output->bytes, output->bytes + written, output->waiting);
+    struct pollfd wait = {output->to, POLLOUT, 0};
+    for (int i = 0; i < MAX_WRITES && plue_output_is_waiting(output) && poll(&wait, 1, 0) > 0; i++) {
+        if (output->waiting == 0) {
+            output->waiting = (size_t)snprintf(
+                output->bytes, sizeof output->bytes,
+                "plue: %" PRIu64 " bytes of the tools' output were dropped here\n", output->dropped);
+            output->dropped = 0;
+        }
+        ssize_t written = plue_write_error(output->to, output->bytes, output->waiting);
+        if (written < 0 && errno != EINTR && errno != EAGAIN) {
+            plue_close(&output->to);
+            output->waiting = 0;
+        } else if (written > 0) {
+            output->waiting -= (size_t)written;
+            memmove(output->bytes, output->bytes + written, output->waiting);
+        }
     }
 }
 

@@ -33,7 +33,7 @@ void plue_output_read(struct plue_output *output);
 
 bool plue_output_is_waiting(const struct plue_output *output);
 
-/* Writes waiting bytes. Call it after poll() has reported that the standard error is writable. */
+/* Writes waiting bytes, as many as the standard error takes without waiting. */
 void plue_output_write(struct plue_output *output);
 
 /* Appends a colon and the last lines, if there are any. */

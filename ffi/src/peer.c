@@ -119,6 +119,9 @@ static char *take_json(struct plue_frame_view *view, const uint8_t *json, size_t
     return own;
 }
 
+/* Longer texts are cut. Every later call fails with a refusal; the JSON of a failure has all of its message. */
+enum { MAX_REFUSAL = 64 << 10, MAX_MESSAGE = 1 << 20 };
+
 /* Splits the payload of a RESULT. Returns false when it is malformed. */
 static bool read_outcome(struct plue_frame_view *view, struct plue_outcome *outcome) {
     const uint8_t *json = view->payload;
@@ -142,7 +145,9 @@ static bool read_outcome(struct plue_frame_view *view, struct plue_outcome *outc
     if (!may_be_json(json, length)) {
         return false;
     }
-    outcome->message = message == NULL ? NULL : plue_text_repair(message, message_length);
+    if (message != NULL) {
+        outcome->message = plue_text_repair_start(message, message_length, MAX_MESSAGE);
+    }
     outcome->json = take_json(view, json, length);
     if (outcome->json == NULL || (message != NULL && outcome->message == NULL)) {
         plue_outcome_free(*outcome);
@@ -230,14 +235,10 @@ static bool receive_hello(struct plue_peer *peer,
     return right;
 }
 
-/* Every later call fails with this reason, so a longer one is cut. */
-enum { MAX_REFUSAL = 64 << 10 };
-
 static void receive_failed(struct plue_peer *peer,
                           const struct plue_frame_view *view) PLUE_UNLOCKED {
     bool by_configuration = view->flags & PLUE_FAILED_BY_CONFIGURATION;
-    size_t length = view->length < MAX_REFUSAL ? view->length : MAX_REFUSAL;
-    char *reason = plue_text_repair(view->payload, length);
+    char *reason = plue_text_repair_start(view->payload, view->length, MAX_REFUSAL);
     plue_lock();
     if (view->id == peer->configuration) {
         refuse(peer, by_configuration ? "invalid_argument" : "runtime_unavailable", reason);

@@ -38,8 +38,6 @@ int plue_ms_until(uint64_t at_ms) {
     return at_ms - now < INT_MAX ? (int)(at_ms - now) : INT_MAX;
 }
 
-/* ------------------------------------------------------- ThreadSanitizer and valgrind */
-
 #if defined(__linux__)
 
 /* Present in a process with ThreadSanitizer, whether or not this library is compiled with it. */
@@ -95,8 +93,6 @@ bool plue_was_last(atomic_uint *references) {
     }
     return was_last;
 }
-
-/* ------------------------------------------------------------------------------- sleeping */
 
 #if defined(__linux__) && !defined(PLUE_PORTABLE)
 #define HAS_FUTEX
@@ -187,8 +183,6 @@ void plue_cancellation_restore(const int *state) {
     int ignored;
     pthread_setcancelstate(*state, &ignored);
 }
-
-/* ----------------------------------------------------------------------------- descriptors */
 
 #if defined(__APPLE__)
 static void set_flags(int descriptor) {
@@ -285,8 +279,6 @@ int plue_pipe(int pair[2]) {
 #endif
     return move_above_stdio(pair);
 }
-
-/* --------------------------------------------------------------------------------- alarms */
 
 /* On Linux a timer with a time in the past is readable immediately, and setting it again makes it
  * unreadable, so nothing has to be read from it. */

@@ -97,8 +97,6 @@ static void write_report(int descriptor, enum kind kind, int value) {
     (void)written; /* where nobody reads it, nobody is left */
 }
 
-/* ---------------------------------------------------------------------------- environment */
-
 /* Variables that make a runtime run another program than the sidecar, or one before it. And variables
  * about the descriptor of a channel to the parent, which the sidecar does not have. */
 static const char *const dropped[] = {
@@ -112,6 +110,7 @@ static const char *const dropped[] = {
     "NODE_CHANNEL_SERIALIZATION_MODE=",
     "NODE_OPTIONS=",
     "NODE_UNIQUE_ID=",
+    "OPENSSL_CONF", /* and OPENSSL_CONF_INCLUDE: Node loads the libraries that the file names */
     "LD_PRELOAD=",
     "LD_AUDIT=",
     "DYLD_INSERT_LIBRARIES=",
@@ -147,8 +146,6 @@ static char **make_environment(void) {
     }
     return environment;
 }
-
-/* -------------------------------------------------------------------------------- the child */
 
 /* The functions up to run_keeper() run in a child that shares memory with this process: they call
  * only async-signal-safe functions, and write only to their own variables. */
@@ -393,6 +390,7 @@ static pid_t make_child(struct plue_process *process, char *stack) {
  * reacts only to SIGKILL; the sidecar is then killed by the parent-death signal. */
 static void kill_child(const struct plue_process *process) {
     bool is_told = shutdown(process->news, SHUT_WR) == 0;
+    kill(process->child, SIGCONT); /* a tool may have stopped it */
     if (process->sidecar <= 0) {
         kill(process->child, SIGKILL);
     } else if (!is_told) {
@@ -441,8 +439,6 @@ static void kill_child(const struct plue_process *process) {
 }
 
 #endif
-
-/* -------------------------------------------------------------------------------- the keeper */
 
 /* Waits for the child's end. Returns its status. Returns UNKNOWN if other code has waited for it,
  * or if it was a guardian, which has reported the sidecar's status. */
@@ -495,8 +491,6 @@ void plue_process_kill(struct plue_process *process) {
     }
     pthread_mutex_unlock(&process->lock);
 }
-
-/* --------------------------------------------------------------------------------- starting */
 
 /* NULL: with errno. */
 static struct plue_process *make_process(const struct plue_launch *launch) {
@@ -635,8 +629,6 @@ struct plue_process *plue_process_start(const struct plue_launch *launch, uint64
     plue_process_bury(process, true, how, sizeof how);
     return NULL;
 }
-
-/* ----------------------------------------------------------------------------------- burying */
 
 void plue_process_forget_descriptors(struct plue_process *process) {
     pthread_mutex_lock(&process->lock);

@@ -16,8 +16,6 @@
 #include <sys/auxv.h>
 #endif
 
-/* ---------------------------------------------------------------------------------- paths */
-
 void plue_path_current(char folder[PATH_MAX]) {
     /* If the folder cannot be reached from the root, Linux calls it "(unreachable)...". */
     if (getcwd(folder, PATH_MAX) == NULL || *folder != '/') {
@@ -47,8 +45,6 @@ char *plue_path_of_module(const char *folder, const char *module) {
     bool stays = is_url(module) || !plue_text_is_utf8(folder, strlen(folder));
     return plue_path_from(stays ? "" : folder, module);
 }
-
-/* ----------------------------------------------------------------------------- this library */
 
 static char image_folder[PATH_MAX];
 static char start_folder[PATH_MAX];
@@ -117,8 +113,6 @@ const char *plue_image_folder(void) {
 const char *plue_image_start_folder(void) {
     return start_folder;
 }
-
-/* ------------------------------------------------------------------------------ the sidecar */
 
 static const char not_in_path[] = "there is no such program in PATH";
 

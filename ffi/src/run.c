@@ -61,6 +61,7 @@ static void deliver_events(struct plue_call *call,
             atomic_fetch_add(&call->dropped_events, 1);
         } else if (context->metadata_callback != NULL) {
             context->metadata_callback(event->json, context->user_data);
+            call->told++;
         }
         atomic_fetch_sub(&call->events_size, event->size);
         free(event);
@@ -76,6 +77,7 @@ static void report_dropped(struct plue_call *call, const plue_tool_context_t *co
     char json[80];
     snprintf(json, sizeof json, "{\"type\":\"dropped\",\"count\":%" PRIu64 "}", dropped);
     context->metadata_callback(json, context->user_data);
+    call->told++;
 }
 
 /* Reports a call that failed in this library to its metadata callback. */
@@ -89,8 +91,6 @@ static struct plue_outcome told(struct plue_outcome failure, const char *tool_na
     }
     return failure;
 }
-
-/* ------------------------------------------------------------------------------- execution */
 
 static struct plue_outcome bad_argument(const char *name, const char *fault) {
     return plue_outcome_failure_of("invalid_argument", "%s is %s", name, fault);
@@ -296,7 +296,8 @@ bool plue_call_attend(struct plue_call *call, const plue_tool_context_t *context
     plue_order_acquire(&call->news);
     if (news & PLUE_CALL_EVENTS) {
         deliver_events(call, context);
-    } else if (news & PLUE_CALL_INVOKED) {
+    }
+    if (news & PLUE_CALL_INVOKED) { /* not only when its tool sends no more events */
         plue_invocations_run(call);
     }
     bool has_ended = news & PLUE_CALL_DONE;
@@ -344,6 +345,7 @@ struct plue_outcome plue_call_conclude(struct plue_call *call, const char *tool_
     plue_abort_drop(call->signal);
     if (call->outcome.message != NULL && !call->answered) {
         told(call->outcome, tool_name, context);
+        call->told += context->metadata_callback != NULL;
     }
     report_dropped(call, context);
     return call->outcome;

@@ -67,8 +67,6 @@ static bool is_running(void) PLUE_LOCKED {
     return current != NULL && !current->ended;
 }
 
-/* ---------------------------------------------------------------------------- references */
-
 static void destroy(struct plue_sidecar *sidecar) {
     plue_peer_close(&sidecar->peer);
     plue_outbox_destroy(&sidecar->outbox);
@@ -116,8 +114,6 @@ static void poke(struct plue_sidecar *sidecar) {
         pthread_mutex_unlock(&sidecar->process_lock);
     }
 }
-
-/* -------------------------------------------------------------------------------- failures */
 
 static void note_failure(const char *code, const char *message) PLUE_LOCKED {
     free(failure.message);
@@ -168,8 +164,6 @@ bool plue_sidecar_lead(struct plue_sidecar *sidecar, const atomic_uint *word, un
 void plue_sidecar_wake_leader(struct plue_sidecar *sidecar) {
     plue_inbox_wake(&sidecar->inbox);
 }
-
-/* -------------------------------------------------------------------------------- deadlines */
 
 /* A deadline of the process. */
 struct deadline {
@@ -340,8 +334,6 @@ static void exchange(struct plue_sidecar *sidecar, struct ending *ending) {
     }
 }
 
-/* ------------------------------------------------------------------------------ the whole life */
-
 /* Stores the end of the process, and fails its calls. */
 static void note_end(struct plue_sidecar *sidecar, const char *why) {
     struct plue_peer *peer = &sidecar->peer;
@@ -462,8 +454,6 @@ static void *run_thread(void *argument) {
     return NULL;
 }
 
-/* -------------------------------------------------------------------------------- starting */
-
 /* NULL: with errno. */
 static struct plue_sidecar *make_sidecar(void) PLUE_LOCKED {
     struct plue_sidecar *sidecar = calloc(1, sizeof *sidecar);
@@ -552,8 +542,6 @@ enum plue_readiness plue_sidecar_ensure(bool *waited, struct plue_peer **peer,
     *waited = true;
     return PLUE_RUNTIME_IS_STARTING;
 }
-
-/* ------------------------------------------------------------------------------------ ends */
 
 struct plue_sidecar *plue_sidecar_begin_shutdown(void) {
     if (current == NULL) {

@@ -26,16 +26,15 @@ struct submission {
     char tool_name[];
 };
 
+/* The oldest first: their time is over first, and their unsent frames are at the front. */
 static struct submission *submissions PLUE_GUARDED;
+static struct submission **submissions_end PLUE_GUARDED = &submissions;
 static size_t starting PLUE_GUARDED; /* those whose frame is still here */
 
 static void link_submission(struct submission *submission) PLUE_LOCKED {
-    submission->next = submissions;
-    submission->previous = &submissions;
-    if (submissions != NULL) {
-        submissions->previous = &submission->next;
-    }
-    submissions = submission;
+    submission->previous = submissions_end;
+    *submissions_end = submission;
+    submissions_end = &submission->next;
     starting++;
 }
 
@@ -43,6 +42,8 @@ static void unlink_submission(struct submission *submission) PLUE_LOCKED {
     *submission->previous = submission->next;
     if (submission->next != NULL) {
         submission->next->previous = submission->previous;
+    } else {
+        submissions_end = submission->previous;
     }
 }
 
@@ -102,8 +103,9 @@ static void free_submission(struct plue_due *due) {
 static void tell_submission(struct plue_due *due, int *told) PLUE_UNLOCKED {
     struct submission *submission = submission_of(due);
     struct plue_call *call = &submission->call;
+    call->told = 0;
     try_to_begin(submission);
-    *told += plue_call_attend(call, &submission->context);
+    plue_call_attend(call, &submission->context);
     plue_lock();
     unsigned news = atomic_load(&call->news) & (PLUE_CALL_EVENTS | PLUE_CALL_DONE);
     plue_order_acquire(&call->news);
@@ -117,19 +119,17 @@ static void tell_submission(struct plue_due *due, int *told) PLUE_UNLOCKED {
         plue_events_expect(submission_deadline(submission));
     }
     plue_unlock();
-    if (!has_ended) {
-        return;
+    if (has_ended) {
+        struct plue_outcome outcome =
+            plue_call_conclude(call, submission->tool_name, &submission->context);
+        int status = outcome.status;
+        char *json = plue_outcome_answer(outcome); /* its callback may ask for more about it */
+        submission->on_done(status, json, submission->user_data);
+        call->told++;
+        plue_free_json(json);
     }
-    struct plue_outcome outcome =
-        plue_call_conclude(call, submission->tool_name, &submission->context);
-    int status = outcome.status;
-    char *json = plue_outcome_answer(outcome); /* its callback may ask for more about it */
-    submission->on_done(status, json, submission->user_data);
-    ++*told;
-    plue_free_json(json);
+    *told += call->told;
 }
-
-/* ------------------------------------------------------------------------------------- hooks */
 
 uint64_t plue_submissions_expire(uint64_t now_ms) {
     uint64_t next = PLUE_NEVER_MS;
@@ -171,8 +171,6 @@ void plue_submissions_runtime_changed(void) {
 bool plue_submissions_are_open(void) {
     return submissions != NULL;
 }
-
-/* ------------------------------------------------------------------------------ the host's side */
 
 static struct submission *make_submission(const char *tool_name, const plue_tool_context_t *context,
                                           plue_done_t on_done, void *user_data) {

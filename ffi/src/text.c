@@ -115,6 +115,10 @@ char *plue_text_repair(const void *text, size_t length) {
     return copy;
 }
 
+char *plue_text_repair_start(const void *text, size_t length, size_t most) {
+    return plue_text_repair(text, length < most ? length : most);
+}
+
 size_t plue_text_prefix(const char *text, size_t most) {
     const unsigned char *bytes = (const unsigned char *)text;
     size_t length = strnlen(text, most + 1);

@@ -19,6 +19,8 @@ char *plue_text_copy(const void *bytes, size_t length);
 /* Copies text as a string; invalid UTF-8, and each NUL, becomes U+FFFD. Returns NULL when out of
  * memory. */
 char *plue_text_repair(const void *text, size_t length);
+/* The same for the first `most` bytes. */
+char *plue_text_repair_start(const void *text, size_t length, size_t most);
 
 /* Returns the length of the longest prefix of a string that has at most `most` bytes and does not
  * split a character: printf("%.*s", (int)plue_text_prefix(text, 100), text). */

@@ -169,8 +169,6 @@ void expect_failure_with(const plue_tool_context_t *context, const char *tool, c
     plue_free_json(json);
 }
 
-/* --------------------------------------------------------------------------- calls that last */
-
 void note_begin(const char *json, void *call) {
     atomic_store(&((struct aborted_call *)call)->has_begun, true);
 }
@@ -231,8 +229,6 @@ void join_held_calls(struct held_calls *calls) {
     CHECK(calls->signal != NULL || atomic_load(&calls->failures) == calls->count,
           "%d of %d callbacks were notified", atomic_load(&calls->failures), calls->count);
 }
-
-/* -------------------------------------------------------------------------------- the process */
 
 long number_in(const char *json, const char *key) {
     char pattern[64];

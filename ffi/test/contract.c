@@ -40,8 +40,6 @@ static const char *after(const char *line, const char *words) {
     return line + length + (line[length] == ' ');
 }
 
-/* ------------------------------------------------------------------------- what drivers report */
-
 /* Copies the value of a key, if it is there. */
 static void copy_value(char *value, const char *text, const char *key) {
     char start[40];
@@ -71,8 +69,6 @@ void contract_end(int ended_with, int result_flags, const char *text, const char
 void contract_expect(const char *params, const char *part) {
     CHECK(contains(params, part), "%s: \"%s\" in %s", title, part, params);
 }
-
-/* -------------------------------------------------------------------------------------- lines */
 
 static const char *or_null(const char *text) {
     return *text == '\0' ? NULL : text;
@@ -216,8 +212,6 @@ void contract_run(const struct contract_driver *language, const char *group) {
     CHECK(cases > 0, "no case");
     printf("contract: %d cases\n", cases);
 }
-
-/* --------------------------------------------------------------------------------- the library */
 
 static void run_step(plue_invocation_t *invocation, const char *params, const char *step) {
     const char *rest;

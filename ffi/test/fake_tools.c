@@ -66,8 +66,6 @@ static void fail(struct fake_tools *tools, uint64_t id, const char *code, const 
     fake_tools_frame(tools, PLUE_FRAME_RESULT, 1 | status_of(code) << 1, id, payload, 4 + length + (size_t)json);
 }
 
-/* ------------------------------------------------------------------------------------ tools */
-
 struct request {
     uint64_t id;
     uint64_t signal;
@@ -147,9 +145,10 @@ static void shout(const char *params) {
     memset(line, 's', sizeof line);
     line[sizeof line - 1] = '\n';
     for (long left = number(params, "bytes"); left > 0; left -= (long)sizeof line) {
-        fwrite(line, 1, sizeof line, stderr);
+        fwrite(line, 1, sizeof line, stdout);
     }
-    fputs("\nthe last line\n", stderr);
+    puts("\nthe last line");
+    fflush(stdout);
 }
 
 static void crash(const char *params) {
@@ -307,8 +306,6 @@ static void run_tool(struct fake_tools *tools, const struct request *request) {
         fail(tools, id, "unknown_tool", message);
     }
 }
-
-/* ----------------------------------------------------------------------------------- frames */
 
 /* Copies the strings of a frame, `at` bytes from its beginning. A NULL string becomes "", or "{}" if it is
  * the second one. */

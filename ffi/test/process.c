@@ -29,8 +29,6 @@ static void init(const char *manner, uint32_t start_timeout_ms) {
     init_manner(manner, (plue_options_t){.start_timeout_ms = start_timeout_ms});
 }
 
-/* ------------------------------------------------------------- hosts without descriptors 0 to 2 */
-
 static bool is_open(int descriptor) {
     return fcntl(descriptor, F_GETFD) >= 0;
 }
@@ -90,8 +88,6 @@ static void test_no_stdio(void) {
         call_without(closed);
     }
 }
-
-/* ------------------------------------------------------- hosts that fork(), and early callers */
 
 static void call_and_shut_down(void) {
     expect_answer("echo", "{}", "{}");
@@ -160,8 +156,6 @@ static void test_early(void) {
     free(early_last_error);
     expect_failure("nope", "{}", "unknown_tool", "nope");
 }
-
-/* ------------------------------------------------------------------------- starts and ends */
 
 #if defined(__linux__)
 
@@ -245,6 +239,49 @@ static void test_unkillable(void) {
     await_death(process);
 }
 
+static pid_t parent_of(pid_t process) {
+    char path[64];
+    int parent = 0;
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)process);
+    FILE *file = fopen(path, "r");
+    CHECK(file != NULL && fscanf(file, "%*d %*s %*c %d", &parent) == 1, "%s", path);
+    fclose(file);
+    return parent;
+}
+
+/* A tool that stops the guardian saves no process that it has started. */
+static void test_stopped_guardian(void) {
+    init("", FOREVER_MS);
+    char *json = plue_tool_execute("start", "{\"detached\":true}", NULL);
+    send_signal(parent_of(ask_for_process()), SIGSTOP);
+    plue_shutdown();
+    CHECK(!is_alive((int)number_in(json, "pid")), "%s", json);
+    plue_free_json(json);
+}
+
+static atomic_bool is_endless;
+
+/* In the place of the system's: a child of the sidecar that is left sends without end. */
+ssize_t recv(int socket, void *bytes, size_t length, int flags) {
+    static const uint8_t pong[] = {12, 0, 0, 0, 21, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    if (!atomic_load(&is_endless)) {
+        return recvfrom(socket, bytes, length, flags, NULL, NULL);
+    }
+    memcpy(bytes, pong, sizeof pong);
+    return sizeof pong;
+}
+
+static void test_endless_child(void) {
+    struct held_calls calls = {.code = "runtime_crashed", .part = "killed by signal 9"};
+    init("", FOREVER_MS);
+    int process = ask_for_process();
+    hold_calls(&calls, 1);
+    atomic_store(&is_endless, true);
+    send_signal(process, SIGKILL);
+    join_held_calls(&calls);
+    atomic_store(&is_endless, false);
+}
+
 static void note_child_signal(int number) {
     CHECK(false, "the host was told of a child that is not its own");
 }
@@ -286,8 +323,6 @@ static void test_large_host(void) {
 }
 
 #endif
-
-/* --------------------------------------------------------------------- which program, and where */
 
 /* The host is in a folder with a `plue-sidecar` and a folder `sub`, or with a module `loud.ts`, and
  * goes elsewhere before the sidecar is started, or before it says what that is. */
@@ -355,7 +390,7 @@ static void test_half_a_field(void) {
 /* Variables that make the runtime run another program are not passed on to the sidecar, nor is the
  * channel between Node and a host that Node has started. */
 static void test_hostile_environment(void) {
-    static const char *const names[] = {"BUN_BE_BUN",     "BUN_OPTIONS",     "NODE_OPTIONS",
+    static const char *const names[] = {"BUN_BE_BUN",     "BUN_OPTIONS",     "NODE_OPTIONS", "OPENSSL_CONF",
                                         "NODE_UNIQUE_ID", "NODE_CHANNEL_FD", "NODE_CHANNEL_SERIALIZATION_MODE"};
     enum { NAMES = sizeof names / sizeof *names };
     for (int i = 0; i < NAMES; i++) {
@@ -454,8 +489,6 @@ static void test_relative_module_variable(void) {
     expect_answer("shout", "{}", "\"quiet\"");
 }
 
-/* ------------------------------------------------------- hosts that close what is not theirs */
-
 static void close_all(void) {
     for (int descriptor = STDERR_FILENO + 1; descriptor < 256; descriptor++) {
         close(descriptor);
@@ -541,8 +574,6 @@ static void test_closed_descriptor(void) {
     CHECK(count > 5, "%d descriptors", count);
 }
 
-/* ----------------------------------------------------------------------------------- names */
-
 static const struct check_test tests[] = {
     {"no_stdio", test_no_stdio},
     {"fork", test_fork},
@@ -568,6 +599,8 @@ static const struct check_test tests[] = {
     {"never_exec", test_never_exec},
     {"fork_in_start", test_fork_in_start},
     {"unkillable", test_unkillable},
+    {"stopped_guardian", test_stopped_guardian},
+    {"endless_child", test_endless_child},
     {"no_child", test_no_child},
     {"large_host", test_large_host},
     {"hostile_environment", test_hostile_environment},

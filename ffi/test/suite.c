@@ -22,8 +22,6 @@ static void configure(uint32_t grace_ms) {
         .config_json = config, .start_timeout_ms = FOREVER_MS, .abort_grace_ms = grace_ms});
 }
 
-/* ------------------------------------------------------------------------------------ basic */
-
 static void test_list(void) {
     char *json = plue_tool_list();
     /* "tools_obj.put(entry.key_ptr.*, tool_info)": each definition by its tool's name. */
@@ -131,8 +129,6 @@ static void test_basic(void) {
     CHECK(contains(plue_get_last_error(), "in use"), "%s", plue_get_last_error());
 }
 
-/* ----------------------------------------------------------------------------------- stress */
-
 struct stress {
     int calls;
     const char *tool;
@@ -165,8 +161,6 @@ static void test_stress(int threads, int calls, const char *tool) {
     printf("stress: %d threads, %d calls of %s each: %.0f calls/s\n", threads, calls, tool,
            threads * (double)calls / ms * 1000);
 }
-
-/* --------------------------------------------------------------------------------- metadata */
 
 struct seen {
     pthread_t thread;
@@ -252,8 +246,6 @@ static void test_dropping(void) {
     CHECK(drops.seen + drops.dropped == 600000, "%ld and %ld", drops.seen, drops.dropped);
     CHECK(!drops.more_after, "events after the last");
 }
-
-/* ------------------------------------------------------------------------------------ abort */
 
 /* A reason in another encoding is said all the same, and one that is too long is cut, where its
  * replacement makes it too long as well. */
@@ -387,8 +379,6 @@ static void test_abort(void) {
         call_and_abort("hold", "{}", NULL, "user pressed stop");
     }
 }
-
-/* ----------------------------------------------------------------------------- cancellation */
 
 struct cancelled_thread {
     struct aborted_call call;
@@ -528,8 +518,6 @@ static void test_abort_race(int rounds) {
     printf("race: %d of %d aborted\n", aborted, rounds);
 }
 
-/* ------------------------------------------------------------- crashes and shutdown (sidecar) */
-
 enum { HELD = 8 };
 
 static void test_crash(void) {
@@ -553,8 +541,6 @@ static void test_shutdown(void) {
     expect_answer("echo", "{\"again\":1}", "{\"again\":1}");
     configure(LONG_GRACE_MS);
 }
-
-/* ------------------------------------------------------------------------------ long running */
 
 /* The memory of a process after many calls. `most_kb`: the maximum growth. */
 static void test_leak(int calls, long most_kb) {
@@ -629,8 +615,6 @@ static void test_soak(int threads, int seconds) {
     printf("soak: %ld calls, %ld aborted, %ld lost their runtime, %ld kB\n", atomic_load(&soak.calls),
            atomic_load(&soak.aborted), atomic_load(&soak.lost), memory_kb(getpid(), "VmRSS"));
 }
-
-/* ------------------------------------------------------------------------------- the parts */
 
 static const struct check_test plain_parts[] = {
     {"basic", test_basic},

@@ -58,8 +58,6 @@ static void expect_submitted(const char *tool, const char *params, const char *e
     CHECK(strcmp(ends.json, expected) == 0, "%s", ends.json);
 }
 
-/* ---------------------------------------------------------------------------- plue_tool_submit */
-
 static void test_submitted(void) {
     struct ends ends = {.count = 0};
     plue_tool_context_t context = {"S", "M", NULL, note_event, &ends};
@@ -173,8 +171,6 @@ void suite_submit_restarts(void) {
     test_submitted_shutdown();
     test_submitted_at_start();
 }
-
-/* ---------------------------------------------------------------------- tools of this program */
 
 static const char adder[] =
     "{\"name\":\"add\",\"namespace\":\"host\",\"description\":\"Adds two numbers.\","
@@ -448,8 +444,6 @@ void suite_tools_shutdown(void) {
     CHECK(atomic_load(&destroyed) == registrations, "%d of %d", atomic_load(&destroyed), registrations);
 }
 
-/* ------------------------------------------------------------------------ questions and tickets */
-
 #define ACCEPT(content) "{\"word\":{\"action\":\"accept\",\"content\":" content "}}"
 
 enum { TICKET_BYTES = 4000 };
@@ -579,8 +573,6 @@ void suite_questions_restarts(void) {
     expect_resumed(ticket, ACCEPT("\"after\""), PLUE_OK, "\"word\":\"after\"");
     CHECK(plue_tool_poll(id, NULL) == PLUE_UNKNOWN_TASK, "%s", plue_get_last_error());
 }
-
-/* ---------------------------------------------------------------------------------- notices */
 
 static void count(void *user_data) {
     ++*(int *)user_data;

@@ -352,8 +352,6 @@ static void test_signal_references(void) {
     CHECK(!plue_abort_is_aborted(NULL) && plue_abort_id(NULL) == 0, "no signal is one");
 }
 
-/* ---- one signal of many calls ---- */
-
 static atomic_bool is_watched; /* what is sent */
 static pthread_t watched;
 static atomic_int sends;

@@ -73,6 +73,8 @@ describe("the sidecar's process", () => {
     "is given up if it does not begin in time": withFake("never_exec"),
     "begins although another thread makes a process at that moment": withFake("fork_in_start"),
     "is given up if the system does not end it": withFake("unkillable"),
+    "is seen out although a tool has stopped its guardian": withFake("stopped_guardian"),
+    "has ended although a child sends on": withFake("endless_child"),
     "is no child that the host would wait for": withFake("no_child"),
     "costs a host with much memory no copy of it and no page fault": withFake("large_host"),
   });
