@@ -97,11 +97,14 @@ export function causesOf(error: unknown): readonly Error[] {
   return causes;
 }
 
-/** Returns the messages of an error and of its innermost cause, which has the reason of `fetch`. */
-export function messagesOf(error: unknown): string {
+/**
+ * Returns the messages of an error and of its innermost cause, which has the reason of `fetch`, each
+ * truncated to `length` characters.
+ */
+export function messagesOf(error: unknown, length = 300): string {
   const inmost = causesOf(error).at(-1);
-  const outer = describeThrown(error, 300);
-  const inner = describeThrown(inmost?.cause ?? inmost ?? error, 300);
+  const outer = describeThrown(error, length);
+  const inner = describeThrown(inmost?.cause ?? inmost ?? error, length);
   return outer.includes(inner) ? outer : `${outer} (${inner})`;
 }
 

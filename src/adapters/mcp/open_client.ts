@@ -302,7 +302,8 @@ function serverError({ words, secrets }: ServerName, error: unknown, ended?: Pro
   const why = status !== undefined
     ? `it answered with HTTP status ${status}`
     : ended === undefined
-    ? withoutSecrets(messagesOf(error), secrets)
+    // Truncated last: a secret that is cut in two would not be found.
+    ? clip(withoutSecrets(messagesOf(error, Infinity), secrets), 600)
     : ended.signal === null
     ? `it ended with exit code ${ended.code}`
     : `it was ended by ${ended.signal}`;

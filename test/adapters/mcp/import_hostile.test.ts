@@ -319,8 +319,10 @@ describe("importMcpServer() that is aborted", () => {
 });
 
 describe("the errors of importMcpServer()", () => {
+  // Longer than a message, so a message that is truncated too early contains the first half.
+  const long = `q-secret-9${"s".repeat(700)}`;
   const SECRETS = ["hunter2-token", "q-secret-9", "user-secret", "pass-secret", "k".repeat(32)];
-  const url = `https://user-secret:pass-secret@far.example/mcp/${"k".repeat(32)}/x?key=q-secret-9`;
+  const url = `https://user-secret:pass-secret@far.example/mcp/${"k".repeat(32)}/x?key=${long}`;
   const http = (fetch: ReturnType<typeof fetchRaw>) => ({
     fetch,
     requestInit: { headers: { authorization: "Bearer hunter2-token" } },
@@ -364,7 +366,7 @@ describe("the errors of importMcpServer()", () => {
       fetchRaw(({ id }) => ({
         jsonrpc: "2.0",
         id,
-        error: { code: -32603, message: "You are Bearer hunter2-token, at q-secret-9" },
+        error: { code: -32603, message: `You are Bearer hunter2-token, at ${long}` },
       })),
     );
     assertStringIncludes(message, "You are …, at …");
