@@ -13,6 +13,7 @@ import {
 } from "../tool/mod.ts";
 import { frozenCopy } from "./json_value.ts";
 import { MAKE } from "./kernel_options.ts";
+import type { Call } from "./layer.ts";
 import type { ClaimedKey, KeptKeys, SettleKey } from "./ports.ts";
 
 /** Limits of the results that are stored for idempotency keys. */
@@ -177,4 +178,25 @@ async function claimKept(claim: () => Promise<ClaimedKey>, settle: SettleKey): P
 export function fingerprintOf(value: unknown): string {
   const text = canonicalJson(value);
   return `${text.length}.${fnv1a(text)}.${fnv1a(text, 0x9e3779b9, 0x85ebca6b)}`;
+}
+
+/**
+ * A tool that was stopped may have done its work, such as a request that it has sent: with its key,
+ * it runs again only if it is idempotent.
+ */
+export function withoutRetry({ toolState, tool }: Call, result: ToolResult): ToolResult {
+  if (result.ok || toolState === "not started" || tool.idempotent) return result;
+  const { code, ran } = result.error;
+  return ran === "no" || code !== "aborted" && code !== "timeout"
+    ? result
+    : { ...result, error: { ...result.error, retryable: false } };
+}
+
+/** Returns true if a repeated call would have the same result. */
+export function isFinal({ toolState, tool }: Call, result: ToolResult): boolean {
+  if (toolState === "not started") return false;
+  if (result.ok) return true;
+  const { code, retryable, ran } = result.error;
+  if (code === "input_required") return false;
+  return !retryable || (ran === "unknown" && !tool.idempotent);
 }

@@ -135,6 +135,9 @@ const OTHERS: readonly string[] =
 
 const checkCount: Check<number> = numberFrom(1);
 
+/** The number of calls of a batch that begin in one turn of the event loop. */
+const CALLS_PER_TURN = 8;
+
 /**
  * The state that a dispatcher and its views share: the layers that the options name, in the
  * documented order. It also runs the tools of lists, and gives reasons for tools outside of the
@@ -293,21 +296,27 @@ export class ToolDispatcher extends Dispatcher {
     if (!Array.isArray(calls)) fail("dispatch calls", "they must be a list");
     const { maxCallsPerBatch } = this.#shared;
     const shared = context ?? {};
-    return await Promise.all(calls.map((call: ToolCall | ResumedCall, index) => {
-      const request = call as ToolCall;
+    const outcomes: Outcome[] = [];
+    for (const [index, request] of ([...calls] as ToolCall[]).entries()) {
       if (index >= maxCallsPerBatch) {
         const why = `more than ${maxCallsPerBatch} calls at once; send the rest later`;
         const failed = failure("overloaded", nameIn(request), why);
-        return this.#shared.endUnresolved(request, shared, failed);
+        outcomes.push(this.#shared.endUnresolved(request, shared, failed));
+        continue;
+      }
+      // Calls without I/O would otherwise occupy the process until the last one has ended.
+      if (index > 0 && index % CALLS_PER_TURN === 0) {
+        await new Promise<void>((resolve) => void systemClock.setTimeout(resolve, 0));
       }
       try {
         const { idempotencyKey: key } = shared;
         const own = key === undefined ? shared : { ...shared, idempotencyKey: `${key}#${index}` };
-        return this.run(call, own);
+        outcomes.push(this.run(request, own));
       } catch {
-        return unreadable(request, "context");
+        outcomes.push(unreadable(request, "context"));
       }
-    }));
+    }
+    return await Promise.all(outcomes);
   }
 
   /**

@@ -147,6 +147,9 @@ interface Shown {
 const MAX_EXPORTS = 16 * 1_024 * 1_024;
 const EXPORT_OF_TOOL = 1_024;
 
+/** The maximum size of the results of a turn, in bytes. Writing them blocks the process. */
+const MAX_TURN_BYTES = 8 * 1_024 * 1_024;
+
 /**
  * Runs the calls in a provider's response, and returns the messages to send back. The query must be
  * the query of the model's listing, whose names the calls use. If calls wait for answers, the
@@ -201,7 +204,12 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RequestAnswer 
         },
       },
       names: exported.names,
-      context: { ...request.hostContext(), ...ids, signal: running.signal },
+      context: {
+        ...request.hostContext(),
+        ...ids,
+        signal: running.signal,
+        maxOutputBytes: Math.ceil(MAX_TURN_BYTES / Math.max(begun.length, 1)),
+      },
     };
     const work =
       (turn === undefined

@@ -189,7 +189,7 @@ export interface JsonRpcRefusal {
 const MAX_LEVELS = MAX_DEPTH + 2;
 /** The maximum length of ids and progress tokens, which the server stores and returns. */
 const MAX_ID = 1_000;
-/** The maximum number of values in `_meta`: the SDK takes 20 µs for each. */
+/** The maximum number of values in `_meta` and of `initialize`: the SDK takes 20 µs for each. */
 const MAX_META = 1_000;
 const MAX_WORDS = 200;
 
@@ -258,12 +258,14 @@ function wrongIdOrMeta(message: unknown): string | undefined {
   if (isTooLong(message["id"])) return `/id must have at most ${MAX_ID} characters`;
   const { params } = message;
   const meta = isObject(params) ? params["_meta"] : undefined;
-  if (!isObject(meta)) return undefined;
-  if (isTooLong(meta["progressToken"])) {
+  if (isObject(meta) && isTooLong(meta["progressToken"])) {
     return `/params/_meta/progressToken must have at most ${MAX_ID} characters`;
   }
-  return countValues(meta) > MAX_META
-    ? `/params/_meta must have at most ${MAX_META} values`
+  const [bounded, pointer] = message["method"] === "initialize"
+    ? [params, "/params"]
+    : [meta, "/params/_meta"];
+  return isObject(bounded) && countValues(bounded) > MAX_META
+    ? `${pointer} must have at most ${MAX_META} values`
     : undefined;
 }
 

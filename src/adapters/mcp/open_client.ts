@@ -299,9 +299,7 @@ function secretsOf(values: readonly string[]): readonly string[] {
 function serverError({ words, secrets }: ServerName, error: unknown, ended?: ProgramEnd): Error {
   const statuses = causesOf(error).map((cause) => (cause as { readonly status?: unknown }).status);
   const status = statuses.find((status) => typeof status === "number");
-  const why = status !== undefined
-    ? `it answered with HTTP status ${status}`
-    : ended === undefined
+  const why = status !== undefined ? `it answered with HTTP status ${status}` : ended === undefined
     // Truncated last: a secret that is cut in two would not be found.
     ? clip(withoutSecrets(messagesOf(error, Infinity), secrets), 600)
     : ended.signal === null

@@ -55,6 +55,7 @@ const LOCK_MS = 5_000;
 const RETRY_MS = 5;
 /** The number of writes after which expired entries are deleted. */
 const WRITES_TO_SWEEP = 256;
+const ROWS_TO_SWEEP = 1_024;
 
 // The row's id is the revision: AUTOINCREMENT never reuses an id.
 const SCHEMA = `
@@ -222,9 +223,7 @@ class SqliteStore implements SqliteCallStore {
   async *list(prefix: string, after = ""): AsyncGenerator<StoredEntry, void> {
     checkStorePrefix(prefix);
     for (let last = after;;) {
-      const row = await this.#attempt(() =>
-        this.#statements.next.get(last, prefix) as Row | undefined
-      );
+      const row = await this.#attempt(() => this.#next(last, prefix));
       if (row === undefined) return;
       last = row.key;
       if ((row.expires ?? Infinity) > this.#settings.clock.timestamp()) yield entryOf(row);
@@ -235,6 +234,15 @@ class SqliteStore implements SqliteCallStore {
     const now = this.#settings.clock.timestamp();
     const rows = await this.#attempt(() => this.#statements.due.all(before, kind, now, limit));
     return (rows as unknown as readonly Row[]).map(entryOf);
+  }
+
+  /** Continues after the last key, so that deletions in between do no harm. */
+  #next(last: string, prefix: string): Row | undefined {
+    const { get, next } = this.#statements;
+    const own = last < prefix ? get.get(prefix) as Row | undefined : undefined;
+    // The keys with the prefix `<key>.`: "/" is the next character after ".".
+    const from = last > `${prefix}.` ? last : `${prefix}.`;
+    return own ?? next.get(from, `${prefix}/`) as Row | undefined;
   }
 
   close(): void {
@@ -293,19 +301,18 @@ function prepareStatements(db: DatabaseSync) {
   return {
     get: db.prepare("select * from entries where key = ?"),
     expire: db.prepare("delete from entries where key = ? and expires <= ?"),
-    sweep: db.prepare("delete from entries where expires <= ?"),
+    // More rows at once would block the process.
+    sweep: db.prepare(
+      "delete from entries where revision in " +
+        `(select revision from entries where expires <= ? limit ${ROWS_TO_SWEEP})`,
+    ),
     insert: db.prepare(
       "insert into entries(key, owner, value, expires, due) values(?, ?, ?, ?, ?) " +
         "on conflict do nothing returning revision",
     ),
     remove: db.prepare("delete from entries where revision = ?"),
     owner: db.prepare("select bytes from owners where owner = ?"),
-    // Continues after the last key, so that deletions in between do no harm. The range selects all
-    // keys with the prefix `<key>.`, because "/" is the next character after ".".
-    next: db.prepare(
-      "select * from entries where key > ?1 and " +
-        "(key = ?2 or (key > ?2 || '.' and key < ?2 || '/')) order by key limit 1",
-    ),
+    next: db.prepare("select * from entries where key > ? and key < ? order by key limit 1"),
     due: db.prepare(
       "select * from entries where due <= ?1 and key > ?2 || '.' and key < ?2 || '/' and " +
         "(expires is null or expires > ?3) order by due limit ?4",

@@ -181,6 +181,7 @@ export class CallTasks {
   readonly #engine: TaskEngine<TaskRecord>;
   readonly #clock: Clock;
   readonly #leaseMs: number;
+  readonly #pollMs: number;
   /** The number of running tasks of each principal. */
   readonly #running: Quotas<string>;
   readonly #log: (error: unknown) => void;
@@ -196,6 +197,7 @@ export class CallTasks {
     this.#clock = read.clock ?? systemClock;
     this.#records = new TaskRecords(options.store, this.#clock, { ttlMs, leaseMs, pollMs });
     this.#leaseMs = leaseMs;
+    this.#pollMs = pollMs;
     this.#running = new Quotas(Infinity, read.maxRunning ?? 64);
     this.#callContext = read.callContext;
     this.#log = (error) => callHook(() => options.onError?.(error), noop);
@@ -460,16 +462,25 @@ export class CallTasks {
     const key = await keyOf(id, principal);
     if (key === undefined) return;
     let last = "";
+    let revision: number | undefined;
+    let known: TaskRecord | undefined;
     while (signal?.aborted !== true) {
       const change = this.#records.nextChange(key, signal);
       try {
-        const record = await this.#read(key);
-        if (record === undefined || !isSeen(record, toolset)) return;
-        const state = this.#records.shown(record);
-        const text = JSON.stringify(state);
-        if (text !== last) yield state;
-        last = text;
-        if (hasEnded(record)) return;
+        const stored = await this.#records.store.get(key);
+        // A record may be large: it is parsed only if it has changed, or its process has died.
+        if (!known || stored?.revision !== revision || this.#judged(known) !== known) {
+          const record = await this.#read(key);
+          if (record === undefined || !isSeen(record, toolset)) return;
+          const state = this.#records.shown(record);
+          const text = JSON.stringify(state);
+          if (text !== last) yield state;
+          last = text;
+          if (hasEnded(record)) return;
+          revision = stored?.revision;
+          known = { ...record, arguments: null, questions: [] };
+        }
+        if (!isSeen(known, toolset)) return;
         await change.came;
       } finally {
         change.forget();
@@ -556,6 +567,7 @@ export class CallTasks {
     this.#running.add(owner, 1);
     let writing: Promise<unknown> | undefined;
     let isDirty = false;
+    let disarm = (): void => {};
     const flush = (): void => {
       isDirty = writing !== undefined;
       // Writes are serialized; the next write contains the latest progress.
@@ -564,13 +576,20 @@ export class CallTasks {
         ...this.#records.touched(),
         ...progressOf(run),
       })).catch(this.#log).then(() => {
-        writing = undefined;
-        if (isDirty) flush();
+        if (run.changed !== flush) return;
+        // Not sooner, because clients do not read it sooner, and a record may be large.
+        disarm = this.#clock.setTimeout(() => {
+          writing = undefined;
+          if (isDirty) flush();
+        }, this.#pollMs);
       });
     };
     run.changed = flush;
     if (run.progress !== undefined) flush();
-    void run.result.then(() => run.changed = () => {});
+    void run.result.then(() => {
+      run.changed = () => {};
+      disarm();
+    });
     this.#engine.keep(lease, tool, run, (record, result) => this.#end(record, result, run, asked))
       .catch(this.#log)
       .then(() => {

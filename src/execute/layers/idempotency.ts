@@ -2,8 +2,8 @@
  * Idempotency keys: within its window the same key returns the result of the first call, even while
  * that call is still running.
  *
- * The first call with a key runs the tool. Aborting it aborts that run, and the next call that
- * waits for it runs the tool instead; aborting a call that waits ends only its own wait.
+ * The first call with a key runs the tool. Aborting it aborts that run, and the next call that waits
+ * for it runs the tool if it has not begun or is idempotent.
  */
 
 import {
@@ -16,7 +16,13 @@ import {
 } from "../../tool/mod.ts";
 import { FAILED, inTime, settled } from "../context.ts";
 import { contextDigest } from "../durable/records.ts";
-import { fingerprintOf, type IdempotencyOptions, rememberKeys } from "../idempotency.ts";
+import {
+  fingerprintOf,
+  type IdempotencyOptions,
+  isFinal,
+  rememberKeys,
+  withoutRetry,
+} from "../idempotency.ts";
 import { frozenCopy, readJson } from "../json_value.ts";
 import type { Call, Layer } from "../layer.ts";
 import type { ClaimedKey, SettleKey } from "../ports.ts";
@@ -45,7 +51,7 @@ export function idempotency(
     stage: "call",
     meets: "idempotency",
     for: () => async (call, next) => {
-      const result = await next(call);
+      const result = withoutRetry(call, await next(call));
       const settle = claims.get(call);
       if (settle === undefined) return result;
       const store = async () => await settle(result, isFinal(call, result), bytesOf(result));
@@ -82,15 +88,6 @@ export function idempotency(
       }
     },
   }];
-}
-
-/** Returns true if a repeated call would have the same result. */
-function isFinal({ toolState, tool }: Call, result: ToolResult): boolean {
-  if (toolState === "not started") return false;
-  if (result.ok) return true;
-  const { code, retryable, ran } = result.error;
-  if (code === "input_required") return false;
-  return !retryable || (ran === "unknown" && !tool.idempotent);
 }
 
 /** Returns an upper bound of the size of a result's content as JSON. */

@@ -249,6 +249,27 @@ describe("POST /tools/:id/execute as an event stream", () => {
   });
 });
 
+describe("POST /dispatch/:target", () => {
+  it("bounds the results of a turn together", async () => {
+    const execute = () => "x".repeat(600_000);
+    const registry = new ToolRegistry({ tools: [{ name: "big", description: "Big.", execute }] });
+    const app = createToolHandler(registry, {
+      formats: serveFormats(formats),
+      openExecution: true,
+    });
+    for (const [count, codes] of [[8, [undefined]], [16, ["output_too_large"]]] as const) {
+      const use = { type: "tool_use", id: "1", name: "big", input: {} };
+      const response = await app.request(
+        `${BASE}/dispatch/anthropic`,
+        execution(Array(count).fill(use)),
+      );
+      const { calls }: { calls: { result: { error?: { code: string } } }[] } = await response
+        .json();
+      assertEquals([...new Set(calls.map(({ result }) => result.error?.code))], [...codes]);
+    }
+  });
+});
+
 describe("POST /executions/:callId/abort", () => {
   const abort = { method: "POST" };
 

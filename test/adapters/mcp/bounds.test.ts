@@ -38,13 +38,20 @@ describe("requests that cannot be answered", () => {
     );
   });
 
-  it("are rejected if _meta has too many values", async () => {
-    const _meta = { many: Array(1_000).fill(0) };
-    const message = { jsonrpc: "2.0", id: 1, method: "tools/list", params: { _meta } };
-    const response = await mcp.fetch(legacyRequest(message, OLD));
-    const { error } = await messageIn(response);
-    assertEquals([response.status, error?.code], [400, -32600]);
-    assertStringIncludes(error?.message ?? "", "/params/_meta must have at most 1000 values");
+  it("are rejected if _meta or the params of initialize have too many values", async () => {
+    const many = { many: Array(1_000).fill(0) };
+    for (
+      const [method, params, pointer] of [
+        ["tools/list", { _meta: many }, "/params/_meta"],
+        ["initialize", { capabilities: { experimental: many } }, "/params"],
+      ] as const
+    ) {
+      const message = { jsonrpc: "2.0", id: 1, method, params };
+      const response = await mcp.fetch(legacyRequest(message, OLD));
+      const { error } = await messageIn(response);
+      assertEquals([response.status, error?.code], [400, -32600]);
+      assertStringIncludes(error?.message ?? "", `${pointer} must have at most 1000 values`);
+    }
   });
 
   it("are rejected on the fast path, too", async () => {

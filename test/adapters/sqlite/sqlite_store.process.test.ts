@@ -187,6 +187,21 @@ describe("sqliteCallStore()", () => {
     other.close();
   });
 
+  it("deletes a bounded number of expired entries at once", async () => {
+    const path = newPath();
+    let now = 1_000;
+    const store = await open(path, { clock: { timestamp: () => now } });
+    const { DatabaseSync } = await import("node:sqlite");
+    using other = new DatabaseSync(path);
+    const row = "insert into entries(key, owner, value, expires) values";
+    const rows = Array.from({ length: 3_000 }, (_, index) => `('a.b.${index}', 'b', x'00', 2000)`);
+    other.exec(`${row} ${rows.join(", ")}`);
+    now = 3_000;
+    for (let write = 0; write < 256; write++) await store.create(`c.d.${write}`, value);
+    const left = other.prepare("select count(*) as count from entries where expires = 2000").get();
+    assertEquals(left?.["count"], 3_000 - 1_024);
+  });
+
   it("lets the event loop turn while many calls wait for another process", async () => {
     const path = newPath();
     const store = await open(path);

@@ -353,6 +353,14 @@ describe("ToolDispatcher.dispatchAll()", () => {
     assertEquals(results.map(outcome), ["slow", "fast", "unknown_tool"]);
   });
 
+  it("lets other work run between the calls of a large batch", async () => {
+    let isWaiting = true;
+    const { dispatcher } = single(() => isWaiting);
+    setTimeout(() => isWaiting = false, 0);
+    const results = await dispatcher.dispatchAll(Array(100).fill({ name: "t" }));
+    assertEquals(results.filter((_, index) => index % 99 === 0).map(outcome), [true, false]);
+  });
+
   it("rejects calls beyond its limit, and runs the others", async () => {
     const { dispatcher } = single(() => 1, { maxCallsPerBatch: 2 });
     const results = await dispatcher.dispatchAll(Array(4).fill({ name: "t" }));

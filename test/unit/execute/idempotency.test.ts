@@ -198,6 +198,24 @@ describe("an idempotency key", () => {
     });
   }
 
+  it("does not run a tool again that was stopped, unless it is idempotent", async () => {
+    for (const [idempotent, expected] of [[false, "aborted"], [true, 2]] as const) {
+      let runs = 0;
+      const execute: FakeTool["execute"] = (_, { signal }) =>
+        ++runs === 1
+          ? new Promise((_, reject) => signal.addEventListener("abort", () => reject("stopped")))
+          : runs;
+      const { call } = single({ execute, idempotent });
+      const controller = new AbortController();
+      const first = call({}, { ...KEY, signal: controller.signal });
+      const waiting = call({}, KEY);
+      controller.abort();
+      assertEquals(outcome(await first), "aborted");
+      assertEquals([await waiting, await call({}, KEY)].map(outcome), [expected, expected]);
+      assertEquals(runs, idempotent ? 2 : 1);
+    }
+  });
+
   it("is one of a bounded number, of which the oldest is evicted", async () => {
     const { call, runs } = counting(undefined, { idempotency: { maxKeys: 2 } });
     for (const idempotencyKey of ["a", "b", "c"]) await call({ idempotencyKey });

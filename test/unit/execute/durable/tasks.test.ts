@@ -233,6 +233,48 @@ describe("callTasks().start()", () => {
   });
 });
 
+describe("the record of a task", () => {
+  it("is parsed again for its followers only if it has changed", async () => {
+    const { asking, tasks, clock } = processOf([TWO]);
+    const { id } = await asking("two");
+    const states = tasks.follow(id, ANN);
+    await states.next();
+    const next = states.next();
+    const { parse } = JSON;
+    let parsed = 0;
+    JSON.parse = (...args) => (parsed++, parse(...args));
+    for (let poll = 0; poll < 5; poll++) await clock.pass(1_000);
+    JSON.parse = parse;
+    assertEquals(parsed, 0);
+    await tasks.cancel(id, ANN);
+    assertEquals((await next).value?.status, "cancelled");
+  });
+
+  it("is written once in an interval for the progress of its call", async () => {
+    const store = memoryCallStore();
+    let writes = 0;
+    const update: CallStore["update"] = (...args) => (writes++, store.update(...args));
+    const [said, go] = [deferred(), deferred()];
+    const { start, when, clock } = processOf([{
+      name: "count",
+      async execute(_, { progress }) {
+        for (let n = 1; n <= 9; n++) {
+          progress(n, 9);
+          await new Promise((resolve) => setTimeout(resolve, 0));
+        }
+        said.resolve();
+        await go.promise;
+      },
+    }], { store: { ...store, update } });
+    const { id } = await start("count");
+    await said.promise;
+    await clock.pass(1_000);
+    assertEquals(writes, 2);
+    go.resolve();
+    assertEquals((await when(id, "completed")).progress, { done: 9, total: 9 });
+  });
+});
+
 describe("a task", () => {
   it("is found by its principal only", async () => {
     const { tasks, dispatcher, asking } = processOf([{ ...DOUBLE, requiresApproval: true }]);
