@@ -117,6 +117,11 @@ export class MeasuredQuotas {
     share.pending += bytes;
     try {
       return await write();
+    } catch (error) {
+      // The write may be tried again, and the next measurement counts what was stored.
+      share.left += bytes;
+      share.free += bytes;
+      throw error;
     } finally {
       share.pending -= bytes;
     }
