@@ -2,7 +2,12 @@
 
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertGreater, assertRejects } from "@std/assert";
-import { type CallStore, MAX_STORED_BYTES, SettledStore } from "../../src/execute/durable/mod.ts";
+import {
+  type CallStore,
+  entryWeight,
+  MAX_STORED_BYTES,
+  SettledStore,
+} from "../../src/execute/durable/mod.ts";
 
 /** The time of a store. */
 export interface StoreTime {
@@ -353,6 +358,26 @@ export function itSharesItsSpace(
     assertEquals(typeof await add("t.b.1"), "number");
     await store.delete("t.a.1", (await store.get("t.a.1"))?.revision ?? 0);
     assertEquals(typeof await add("t.a.2"), "number");
+  });
+}
+
+/** Declares the test that concurrent writes do not exceed a principal's quota. */
+export function itCountsExactly(
+  open: (options: { readonly maxOwnerBytes: number }) => CallStore | Promise<CallStore>,
+): void {
+  it("stores 10 of 64 concurrent values of a principal whose quota is 10 values", async () => {
+    const store = await open({ maxOwnerBytes: 10 * entryWeight("t.a.00", 1_000) });
+    const keys = Array.from({ length: 64 }, (_, index) => `t.a.${index + 10}`);
+    const writes = await Promise.allSettled(
+      keys.map((key) => store.create(key, new Uint8Array(1_000))),
+    );
+    const rejected = writes.filter(({ status }) => status === "rejected");
+    assertEquals(rejected.length, 54);
+    for (const write of rejected) {
+      assert((write as PromiseRejectedResult).reason instanceof RangeError);
+    }
+    const stored = await Promise.all(keys.map((key) => store.get(key)));
+    assertEquals(stored.filter((entry) => entry !== undefined).length, 10);
   });
 }
 

@@ -1,0 +1,357 @@
+/**
+ * A call store in PostgreSQL (`@plue/tools/postgres`), over a pool of the package `pg`, which you
+ * pass in.
+ *
+ * @module
+ */
+
+import {
+  type CallStore,
+  checkStored,
+  checkStoreKey,
+  checkStorePrefix,
+  quotaExhausted,
+  STORE_LIMITS,
+  type StoredEntry,
+  type StoredValue,
+  storeFailure,
+  type StoreLimits,
+  type StoreOptions,
+} from "../../execute/durable/mod.ts";
+import {
+  checkFlag,
+  checkPort,
+  createCheck,
+  describeThrown,
+  fail,
+  isObject,
+  MAX_TIMEOUT_MS,
+  noop,
+  numberFrom,
+  readFields,
+  systemClock,
+} from "../../tool/mod.ts";
+import { migrationOf, statementsOf, VERSION } from "./schema.ts";
+
+/** A statement for a {@linkcode PostgresClient}. */
+export interface PostgresStatement {
+  readonly text: string;
+  readonly values?: unknown[];
+  /** The name of the prepared statement. */
+  readonly name?: string;
+  /** The time after which the client stops waiting for the answer, in milliseconds. */
+  readonly query_timeout?: number;
+}
+
+/** The functions of a `Pool` or `Client` of the package `pg` that the store uses. */
+export interface PostgresClient {
+  query(statement: PostgresStatement): Promise<{ readonly rows: readonly object[] }>;
+  on?(event: "error", listener: (error: Error) => void): unknown;
+  listenerCount?(event: "error"): number;
+}
+
+/** Options for {@linkcode migratePostgresCallStore}. */
+export interface PostgresSchemaOptions {
+  /**
+   * The schema of the tables.
+   *
+   * @default {"plue"}
+   */
+  readonly schema?: string;
+}
+
+/** Options for {@linkcode postgresCallStore}. */
+export interface PostgresCallStoreOptions
+  extends PostgresSchemaOptions, Pick<StoreLimits, "maxOwnerBytes"> {
+  /**
+   * The time after which an operation rejects, in milliseconds. A write that the database receives
+   * or can begin only later is not made.
+   *
+   * @default {10_000}
+   */
+  readonly timeoutMs?: number;
+  /**
+   * If true, connections keep prepared statements, which makes reads faster. Pass it only without
+   * PgBouncer in transaction mode, or with its version 1.21 or later and `max_prepared_statements`.
+   *
+   * @default {false}
+   */
+  readonly preparesStatements?: boolean;
+  /**
+   * If true, opens a database that may lose confirmed writes when it crashes (`synchronous_commit`
+   * or `fsync` is off). Calls can then run twice.
+   *
+   * @default {false}
+   */
+  readonly allowsLostWrites?: boolean;
+}
+
+const ACTION = "open the store";
+const MIGRATION = "create the tables of the store";
+const CALL_MIGRATION = "call migratePostgresCallStore()";
+
+const SCHEMA = {
+  schema: createCheck(
+    'at most 40 small letters, digits and "_", and must not begin with a digit or "pg_"',
+    (value): value is string =>
+      typeof value === "string" && /^(?!pg_)[a-z_][a-z0-9_]{0,39}$/.test(value),
+  ),
+};
+const DEFAULTS = {
+  schema: "plue",
+  maxOwnerBytes: 134_217_728,
+  timeoutMs: 10_000,
+  preparesStatements: false,
+};
+const CHECKS = {
+  ...SCHEMA,
+  maxOwnerBytes: STORE_LIMITS.maxOwnerBytes,
+  timeoutMs: numberFrom(1, MAX_TIMEOUT_MS),
+  preparesStatements: checkFlag,
+  allowsLostWrites: checkFlag,
+};
+
+type Settings = Required<Omit<PostgresCallStoreOptions, "allowsLostWrites">>;
+
+interface Row {
+  /** `null` if there is no entry. */
+  readonly key: string;
+  readonly revision: string;
+  readonly value: Uint8Array;
+  readonly expires: number | null;
+}
+
+/**
+ * Creates or updates the tables and functions of {@linkcode postgresCallStore}. Current tables stay
+ * as they are, and several processes may call it at the same time.
+ *
+ * @throws {TypeError} If an option is invalid.
+ * @throws {Error} If the database rejects a statement, or a later version of plue has made the tables.
+ */
+export async function migratePostgresCallStore(
+  client: PostgresClient,
+  options: PostgresSchemaOptions = {},
+): Promise<void> {
+  const { schema = "plue" } = readFields(MIGRATION, options, SCHEMA);
+  checkClient(MIGRATION, client);
+  try {
+    // One transaction, because statements without values are sent together.
+    await client.query({ text: migrationOf(schema) });
+  } catch (cause) {
+    throw new Error(`Cannot ${MIGRATION}: ${problemOf(cause)}`, { cause });
+  }
+}
+
+/**
+ * Opens a {@linkcode CallStore} in tables that {@linkcode migratePostgresCallStore} has created, so
+ * that all processes of the database share tickets, tasks, idempotency keys and rate limits.
+ *
+ * Its time is the database's. The default of `maxOwnerBytes` is 134,217,728; give all processes the
+ * same. The size of the whole store is not limited.
+ *
+ * @example Usage
+ * ```ts ignore
+ * import pg from "pg";
+ * import { ToolDispatcher, ToolRegistry } from "@plue/tools";
+ * import { storedTickets } from "@plue/tools/calls";
+ * import { migratePostgresCallStore, postgresCallStore } from "@plue/tools/postgres";
+ *
+ * const pool = new pg.Pool({ connectionString, connectionTimeoutMillis: 5_000 });
+ * await migratePostgresCallStore(pool);
+ * const store = await postgresCallStore(pool);
+ * const dispatcher = new ToolDispatcher(registry, { tickets: storedTickets(store) });
+ * ```
+ *
+ * @throws {TypeError | RangeError} If an option is invalid, or the pool has no `connectionTimeoutMillis`.
+ * @throws {Error} If the database cannot be reached, has other tables, or can break the contract.
+ */
+export async function postgresCallStore(
+  client: PostgresClient,
+  options: PostgresCallStoreOptions = {},
+): Promise<CallStore> {
+  const { allowsLostWrites = false, ...read } = readFields(ACTION, options, CHECKS);
+  checkClient(ACTION, client);
+  const { options: pool } = client as { readonly options?: unknown };
+  if (isObject(pool) && "max" in pool && !pool["connectionTimeoutMillis"]) {
+    fail(ACTION, "its pool waits for a connection without end; set connectionTimeoutMillis");
+  }
+  const store = new PostgresStore(client, { ...DEFAULTS, ...read });
+  try {
+    await store.check(allowsLostWrites);
+  } catch (cause) {
+    throw new Error(`Cannot ${ACTION}: ${describeThrown(cause).replace(/^Cannot.*?: /, "")}`, {
+      cause,
+    });
+  }
+  return store;
+}
+
+function checkClient(action: string, client: PostgresClient): void {
+  checkPort(action, "client", client, ["query"]);
+  // Without a listener, the loss of an idle connection ends the process.
+  if (!client.listenerCount?.("error")) client.on?.("error", noop);
+}
+
+class PostgresStore implements CallStore {
+  readonly #client: PostgresClient;
+  readonly #settings: Settings;
+  readonly #statements: ReturnType<typeof statementsOf>;
+  /** The database's time at the zero of the monotonic clock. */
+  #epoch = NaN;
+
+  constructor(client: PostgresClient, settings: Settings) {
+    this.#client = client;
+    this.#settings = settings;
+    this.#statements = statementsOf(settings.schema);
+  }
+
+  /** Rejects a database that cannot keep the contract. */
+  async check(allowsLostWrites: boolean): Promise<void> {
+    const [row] = await this.#query<Readonly<Record<string, unknown>>>("check", []);
+    const { version, isolation, read_only, ...durability } = row ?? {};
+    if (version !== VERSION) {
+      const advice = Number(version) > VERSION ? "update plue" : CALL_MIGRATION;
+      throw new Error(`its tables have version ${version}, and not ${VERSION}; ${advice}`);
+    }
+    if (read_only === "on") throw new Error("the server is read-only; connect to the primary server");
+    if (isolation !== "read committed") {
+      throw new Error(
+        `its transactions are "${isolation}"; set default_transaction_isolation to "read committed"`,
+      );
+    }
+    const unsafe = ["synchronous_commit", "fsync"].find((name) => durability[name] === "off");
+    if (unsafe === undefined || allowsLostWrites) return;
+    throw new Error(
+      `${unsafe} is off, so confirmed writes can be lost, and calls can run twice; turn it on, or ` +
+        "pass allowsLostWrites",
+    );
+  }
+
+  now(): number {
+    return this.#epoch + systemClock.now();
+  }
+
+  async get(key: string): Promise<StoredValue | undefined> {
+    checkStoreKey(key);
+    const [row] = await this.#query<Row>("get", [key]);
+    return row === undefined || row.key === null ? undefined : entryOf(row);
+  }
+
+  async create(
+    key: string,
+    value: Uint8Array,
+    options?: StoreOptions,
+  ): Promise<number | undefined> {
+    return await this.#put(key, value, null, options);
+  }
+
+  async update(
+    key: string,
+    value: Uint8Array,
+    revision: number,
+    options?: StoreOptions,
+  ): Promise<number | undefined> {
+    return await this.#put(key, value, revision, options);
+  }
+
+  async delete(key: string, revision: number): Promise<boolean> {
+    checkStoreKey(key);
+    const values = [key, revision, this.#deadline()];
+    const [row] = await this.#query<{ readonly done: boolean }>("remove", values);
+    return row?.done === true;
+  }
+
+  async *list(prefix: string, after = ""): AsyncGenerator<StoredEntry, void> {
+    checkStorePrefix(prefix);
+    for (let last = after;;) {
+      const rows = await this.#query<Row>("list", [last, prefix]);
+      for (const entry of rows.map(entryOf)) {
+        // It may have expired while the entries before it were used.
+        if ((entry.expiresAt ?? Infinity) > this.now()) yield entry;
+        last = entry.key;
+      }
+      if (rows.length === 0) return;
+    }
+  }
+
+  async due(kind: string, before: number, limit: number): Promise<readonly StoredEntry[]> {
+    return (await this.#query<Row>("due", [kind, before, limit])).map(entryOf);
+  }
+
+  async #put(
+    key: string,
+    value: Uint8Array,
+    expected: number | null,
+    { expiresAt = Infinity, dueAt = Infinity }: StoreOptions = {},
+  ): Promise<number | undefined> {
+    checkStored(key, value);
+    const [row] = await this.#query<{ readonly revision: string | null }>("put", [
+      key,
+      // A copy, because it may be sent after the caller has changed the value.
+      value.slice(),
+      ...[expiresAt, dueAt].map((time) => time === Infinity ? null : time),
+      expected,
+      Math.floor(this.#settings.maxOwnerBytes),
+      this.#deadline(),
+    ]);
+    const revision = Number(row?.revision ?? NaN);
+    if (revision === 0) throw quotaExhausted();
+    return Number.isNaN(revision) ? undefined : revision;
+  }
+
+  /** The database's time from which a write that is sent now must not be made. */
+  #deadline(): number {
+    return this.now() + this.#settings.timeoutMs;
+  }
+
+  async #query<Answer extends object>(
+    name: keyof ReturnType<typeof statementsOf>,
+    values: unknown[],
+  ): Promise<readonly Answer[]> {
+    const { schema, timeoutMs, preparesStatements } = this.#settings;
+    const statement = { text: this.#statements[name], values, query_timeout: timeoutMs };
+    const sentAt = systemClock.now();
+    try {
+      const { rows } = await this.#client.query(
+        preparesStatements ? { ...statement, name: `plue_${schema}_${name}` } : statement,
+      );
+      const [first] = rows as readonly (Answer & { readonly now?: number })[];
+      if (first?.now !== undefined) this.#readTime(Number(first.now), sentAt);
+      return rows as readonly Answer[];
+    } catch (cause) {
+      throw storeFailure(problemOf(cause), cause);
+    }
+  }
+
+  /** Corrects the clock if it cannot be right: the database's time was read after the sending. */
+  #readTime(time: number, sentAt: number): void {
+    const early = time - systemClock.now();
+    const late = time - sentAt;
+    if (!(this.#epoch >= early && this.#epoch <= late)) this.#epoch = early;
+  }
+}
+
+function entryOf({ key, value, revision, expires }: Row): StoredEntry {
+  const entry = { key, value: new Uint8Array(value), revision: Number(revision) };
+  return expires === null ? entry : { ...entry, expiresAt: Number(expires) };
+}
+
+/** Returns an error message that gives the reason, and no password. */
+function problemOf(error: unknown): string {
+  const { code } = isObject(error) ? error : {};
+  const text = describeThrown(error).replace(/:\/\/\S*@/g, "://…@");
+  const said = typeof code === "string" ? `${text}, ${code}` : text;
+  const [, words] = KNOWN.find(([pattern]) => pattern.test(said)) ?? [];
+  return words === undefined ? said : `${words} (${said})`;
+}
+
+const KNOWN: readonly (readonly [RegExp, string])[] = [
+  [/3F000|42P01|42883/, `the tables do not exist; ${CALL_MIGRATION}`],
+  [/42501/, "its role lacks a permission; grant it as docs/calls.md shows"],
+  [/53100|53200/, "the server has no space left"],
+  [/55P03/, "another write of the same principal does not end"],
+  [/26000|42P05/, "its pooler keeps no prepared statements; leave out preparesStatements"],
+  [/timeout exceeded when/, "no connection in time; the server is away, or the pool is too small"],
+  [/read timeout|57014/, "the server does not answer in time"],
+  [/ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|terminated|57P0|08\w{3}/, "the server cannot be reached"],
+];

@@ -1,0 +1,204 @@
+/** A PostgreSQL server for tests, in a temporary folder, and PgBouncer in front of it. */
+
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { afterAll, beforeAll } from "bun:test";
+import pg from "pg";
+
+/** Debian has no link to the server, because several versions may be installed. */
+const DEBIAN = "/usr/lib/postgresql";
+const bins = [
+  "/usr/bin",
+  ...(existsSync(DEBIAN) ? readdirSync(DEBIAN).map((version) => join(DEBIAN, version, "bin")) : []),
+];
+const bin = bins.findLast((folder) => existsSync(join(folder, "initdb"))) ?? "";
+
+/** Why the tests of PostgreSQL cannot run here; `undefined` if they can. */
+export const missing: string | undefined = bin === "" ? "PostgreSQL is not installed" : undefined;
+/** Why the tests of PgBouncer cannot run here; `undefined` if they can. */
+export const missingBouncer: string | undefined = missing ??
+  (existsSync("/usr/sbin/pgbouncer") ? undefined : "PgBouncer is not installed");
+
+/** The user of the servers, which reject root. */
+const user = process.getuid?.() === 0
+  ? Number(spawnSync("id", ["-u", "postgres"], { encoding: "utf8" }).stdout)
+  : undefined;
+
+/** The command that runs a server as that user. */
+function unprivileged(command: string, args: readonly string[]): [string, string[]] {
+  if (user === undefined) return [command, [...args]];
+  return ["setpriv", [`--reuid=${user}`, `--regid=${user}`, "--clear-groups", command, ...args]];
+}
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "plue-postgres-"));
+  if (user !== undefined) chownSync(folder, user, user);
+  return folder;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
+
+/** Starts a server. Resolves when its log matches, with false if it ends before. */
+async function isUp(child: ChildProcess, wanted: RegExp): Promise<boolean> {
+  let log = "";
+  return await new Promise((resolve) => {
+    child.stderr?.on("data", (chunk) => {
+      log += chunk;
+      if (wanted.test(log)) resolve(true);
+    });
+    child.once("exit", () => resolve(false));
+  });
+}
+
+function signal(pids: readonly number[], name: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, name);
+    } catch {
+      // It has ended by itself.
+    }
+  }
+}
+
+/** Settings of the server, in addition to those of the tests. */
+export type ServerSettings = Readonly<Record<string, string>>;
+
+/** A running server. */
+export class PostgresServer {
+  readonly port: number;
+  readonly url: string;
+  readonly #folder: string = newFolder();
+  readonly #pools: pg.Pool[] = [];
+  #process: ChildProcess | undefined;
+  #bouncer: ChildProcess | undefined;
+
+  private constructor(port: number) {
+    this.port = port;
+    this.url = `postgres://plue@127.0.0.1:${port}/postgres`;
+  }
+
+  static async start(): Promise<PostgresServer> {
+    const server = new PostgresServer(await freePort());
+    const args = ["-D", join(server.#folder, "data"), "-U", "plue", "--auth=trust"];
+    const [command, all] = unprivileged(join(bin, "initdb"), [
+      ...[...args, "-E", "UTF8"],
+      // Its order of texts is not that of the codes.
+      ...["--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en-US"],
+    ]);
+    const { status, stderr } = spawnSync(command, all, { cwd: server.#folder, encoding: "utf8" });
+    if (status !== 0) throw new Error(`initdb has failed: ${stderr}`);
+    await server.start();
+    return server;
+  }
+
+  /** Starts it, or restarts it with its stored data. */
+  async start(settings: ServerSettings = {}): Promise<void> {
+    const all = {
+      port: `${this.port}`,
+      listen_addresses: "127.0.0.1",
+      unix_socket_directories: this.#folder,
+      ...settings,
+    };
+    const args = Object.entries(all).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+    const [command, words] = unprivileged(join(bin, "postgres"), [
+      ...["-D", join(this.#folder, "data"), ...args],
+    ]);
+    for (let tries = 0; tries < 500; tries++) {
+      const child = spawn(command, words, { cwd: this.#folder });
+      if (await isUp(child, /ready to accept connections/)) return void (this.#process = child);
+      // Processes of the killed server may still run.
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    throw new Error("PostgreSQL does not start");
+  }
+
+  /** Makes all its processes silent, as behind a lost network, until they are resumed. */
+  freeze(): { resume(): void } {
+    const backends = this.#backends();
+    signal(backends, "SIGSTOP");
+    return { resume: () => signal(backends, "SIGCONT") };
+  }
+
+  /** Kills it and its processes, as `kill -9` and the end of a machine do. */
+  async kill(): Promise<void> {
+    const child = this.#process;
+    if (child === undefined || child.exitCode !== null) return;
+    const backends = this.#backends();
+    this.#process = undefined;
+    const ended = once(child, "exit");
+    child.kill("SIGKILL");
+    signal(backends, "SIGKILL");
+    await ended;
+  }
+
+  /** The processes of its connections. */
+  #backends(): readonly number[] {
+    const args = ["--ppid", `${this.#process?.pid}`, "-o", "pid="];
+    return spawnSync("ps", args, { encoding: "utf8" }).stdout.split("\n").map(Number)
+      .filter((pid) => pid > 0);
+  }
+
+  /** A pool of its own, which is closed with the server. */
+  pool(config: pg.PoolConfig = {}): pg.Pool {
+    const limits = { connectionTimeoutMillis: 5_000, max: 8 };
+    const pool = new pg.Pool({ connectionString: this.url, ...limits, ...config });
+    this.#pools.push(pool);
+    return pool;
+  }
+
+  /** Starts PgBouncer in transaction mode. Returns the URL of the database behind it. */
+  async bounce(): Promise<string> {
+    const port = await freePort();
+    const config = join(this.#folder, "pgbouncer.ini");
+    writeFileSync(
+      config,
+      `[databases]
+* = host=127.0.0.1 port=${this.port} user=plue
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = 3
+`,
+    );
+    const child = spawn(...unprivileged("/usr/sbin/pgbouncer", [config]));
+    this.#bouncer = child;
+    if (!await isUp(child, /process up/)) throw new Error("PgBouncer does not start");
+    return `postgres://plue@127.0.0.1:${port}/postgres`;
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#pools.map((pool) => pool.ended || pool.end()));
+    this.#bouncer?.kill("SIGKILL");
+    await this.kill();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+/** Starts a server before the tests of a `describe`, and stops it after them. */
+export function useServer(): () => PostgresServer {
+  let server: PostgresServer | undefined;
+  beforeAll(async () => {
+    if (missing === undefined) server = await PostgresServer.start();
+  });
+  afterAll(async () => await server?.stop());
+  return () => {
+    if (server === undefined) throw new Error("PostgreSQL does not run");
+    return server;
+  };
+}
