@@ -213,7 +213,9 @@ class PostgresStore implements CallStore {
       const advice = Number(version) > VERSION ? "update plue" : CALL_MIGRATION;
       throw new Error(`its tables have version ${version}, and not ${VERSION}; ${advice}`);
     }
-    if (read_only === "on") throw new Error("the server is read-only; connect to the primary server");
+    if (read_only === "on") {
+      throw new Error("the server is read-only; connect to the primary server");
+    }
     if (isolation !== "read committed") {
       throw new Error(
         `its transactions are "${isolation}"; set default_transaction_isolation to "read committed"`,

@@ -8,8 +8,7 @@ export const VERSION = 1;
 /** The database's time in milliseconds since 1970. */
 const NOW = "date_part('epoch', clock_timestamp()) * 1000";
 /** The condition of an entry that exists. It has the time of the statement, which is a constant. */
-const IS_LIVE =
-  "(expires is null or expires > date_part('epoch', statement_timestamp()) * 1000)";
+const IS_LIVE = "(expires is null or expires > date_part('epoch', statement_timestamp()) * 1000)";
 const WEIGHT = `${ENTRY_BYTES} + length(key) + octet_length(value)`;
 /** The number of writes after which expired entries are deleted, and the maximum number of these. */
 const WRITES_TO_SWEEP = 256;

@@ -1,6 +1,7 @@
 // A process of the race: runs calls with tickets and with idempotency keys, in an order of its own.
 // The calls are numbered; the input has the ticket of each even number. Prints "ran <number>" for each
-// run of the tool, and the unexpected results.
+// run of the tool, "unsettled <number>" for a call that has failed while its claim may have been
+// stored, and unexpected results.
 
 import process from "node:process";
 import { createInterface } from "node:readline";
@@ -45,16 +46,18 @@ const dispatcher = new ToolDispatcher(registry, {
 });
 
 async function claim(number: number, ticket: string): Promise<void> {
-  for (;;) {
+  for (let tries = 0;; tries++) {
     const result: ToolResult = ticket === ""
       ? await dispatcher.dispatch({ name: "pay", arguments: { number } }, {
         idempotencyKey: `order-${number}`,
       })
       : await dispatcher.resume(ticket, { sure: { action: "accept" } });
     if (result.ok) return;
-    const { code, ran, retryable, message } = result;
-    // Another process has run it, or runs it.
-    if (code === "ticket_refused" || ran === "yes") return;
+    const { code, ran, retryable, message } = result.error;
+    // Another process has run it or runs it, and may have failed to store its result.
+    if (code === "ticket_refused" || ran !== "no") {
+      return tries === 0 ? undefined : await print(`unsettled ${number}`);
+    }
     if (!retryable) return await print(`unexpected ${number}: ${message}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }

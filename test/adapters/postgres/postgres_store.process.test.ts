@@ -1,12 +1,12 @@
 import { describe } from "bun:test";
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
-import pg from "pg";
+import type pg from "pg";
 import type { CallStore } from "@plue/tools/calls";
 import {
   migratePostgresCallStore,
+  postgresCallStore,
   type PostgresCallStoreOptions,
   type PostgresClient,
-  postgresCallStore,
 } from "@plue/tools/postgres";
 import {
   describeCallStore,
@@ -75,7 +75,9 @@ describe("postgresCallStore()", () => {
       const store = await open(await behind(), { schema, preparesStatements: true })
         .catch((error) => assertMatch(error.message, problem));
       const tries = Array.from({ length: 64 }, (_, at) => store?.get(`a.b.${at % 2}`));
-      const failed = (await Promise.allSettled(tries)).filter(({ status }) => status !== "fulfilled");
+      const failed = (await Promise.allSettled(tries)).filter(({ status }) =>
+        status !== "fulfilled"
+      );
       for (const one of failed) assertMatch(String((one as PromiseRejectedResult).reason), problem);
       assert(store === undefined || failed.length > 0);
     });
@@ -261,7 +263,11 @@ describe("postgresCallStore()", () => {
     const store = await open(full);
     const connection = await full.connect();
     full.options.connectionTimeoutMillis = 50;
-    await assertRejects(() => store.get("t.a.1"), Error, "no connection in time; the server is away");
+    await assertRejects(
+      () => store.get("t.a.1"),
+      Error,
+      "no connection in time; the server is away",
+    );
     connection.release();
     full.options.connectionTimeoutMillis = 5_000;
     assertEquals(await store.get("t.a.1"), undefined);
@@ -304,8 +310,9 @@ describe("postgresCallStore()", () => {
     try {
       Date.now = () => real() + 3_600_000;
       await store.get("t.a.1");
-      const [{ ms }] = (await pool().query("select date_part('epoch', clock_timestamp()) * 1000 ms"))
-        .rows;
+      const [{ ms }] =
+        (await pool().query("select date_part('epoch', clock_timestamp()) * 1000 ms"))
+          .rows;
       assert(Math.abs((store.now?.() ?? 0) - ms) < 60_000);
     } finally {
       Date.now = real;
@@ -316,7 +323,9 @@ describe("postgresCallStore()", () => {
     const store = await open(pool());
     const other = await openAgain({ query: (statement) => pool().query(statement) }, store);
     assertEquals(typeof await other.create("t.a.1", value), "number");
-    const failing = { query: () => Promise.reject(new Error("Bad URL postgres://a:secret@host/b")) };
+    const failing = {
+      query: () => Promise.reject(new Error("Bad URL postgres://a:secret@host/b")),
+    };
     const { message } = await assertRejects(() => postgresCallStore(failing), Error);
     assertEquals(message, "Cannot open the store: Bad URL postgres://…@host/b");
   });
