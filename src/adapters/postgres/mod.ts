@@ -239,21 +239,17 @@ class PostgresStore implements CallStore {
     return row === undefined || row.key === null ? undefined : entryOf(row);
   }
 
-  async create(
-    key: string,
-    value: Uint8Array,
-    options?: StoreOptions,
-  ): Promise<number | undefined> {
-    return await this.#put(key, value, null, options);
+  create(key: string, value: Uint8Array, options?: StoreOptions): Promise<number | undefined> {
+    return this.#put(key, value, null, options);
   }
 
-  async update(
+  update(
     key: string,
     value: Uint8Array,
     revision: number,
     options?: StoreOptions,
   ): Promise<number | undefined> {
-    return await this.#put(key, value, revision, options);
+    return this.#put(key, value, revision, options);
   }
 
   async delete(key: string, revision: number): Promise<boolean> {
