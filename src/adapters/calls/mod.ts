@@ -12,12 +12,14 @@ export {
   type CallTasksOptions,
   checkStored,
   checkStoreKey,
+  type DeadTask,
   MAX_STORE_KEY,
   MAX_STORED_BYTES,
   memoryCallStore,
   type RecoveredCall,
   runByClient,
   type RunByClientOptions,
+  type RunningTask,
   type StoredEntry,
   storedKeys,
   storedTickets,
@@ -27,9 +29,12 @@ export {
   type TaskList,
   type TaskListOptions,
   type TaskOwner,
+  type TaskQueueState,
+  type TaskRetry,
   type TaskState,
   type TaskStatus,
   type TicketOptions,
+  type WorkOptions,
 } from "../../execute/durable/mod.ts";
 export { coerceArguments } from "./coerce_arguments.ts";
 export { sealedTickets, type SealedTicketsOptions } from "./sealed_tickets.ts";

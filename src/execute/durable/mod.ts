@@ -9,6 +9,7 @@ export * from "./settled_store.ts";
 export * from "./shards.ts";
 export * from "./stored_keys.ts";
 export * from "./task_engine.ts";
+export * from "./task_queue.ts";
 export * from "./task_records.ts";
 export * from "./tasks.ts";
 export * from "./tickets.ts";

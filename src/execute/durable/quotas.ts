@@ -16,6 +16,10 @@ export class Quotas<Owner> {
     this.#maxOfOne = maxOfOne;
   }
 
+  get total(): number {
+    return this.#total;
+  }
+
   usedBy(owner: Owner): number {
     return this.#used.get(owner) ?? 0;
   }

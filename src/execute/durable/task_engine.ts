@@ -10,6 +10,8 @@ import type { Claim, Lease, LeasedRecord, LeasedRecords } from "./records.ts";
 
 export interface RunRecord extends LeasedRecord {
   readonly attempts: number;
+  /** The time from which a process may run it, in milliseconds since 1970, while none does. */
+  readonly runAt?: number | undefined;
   readonly result?: ToolResult;
   /** Its questions. A task with questions waits for answers, not for a process. */
   readonly questions?: unknown;
@@ -79,10 +81,11 @@ export class TaskEngine<R extends RunRecord> {
       died = false;
       if (before === undefined || records.isHeld(before)) return undefined;
       if (before.result !== undefined || before.questions !== undefined) return undefined;
+      if ((before.runAt ?? 0) > records.now()) return undefined;
       const judged = this.judge(before, tool, idempotent);
       died = judged !== before;
       if (died) return judged;
-      return { ...before, ...begun, attempts: before.attempts + 1 };
+      return { ...before, runAt: undefined, ...begun, attempts: before.attempts + 1 };
     }, first !== undefined);
     return { ...claim, died };
   }

@@ -4,7 +4,14 @@ import type { Answers, Clock, Question, Tool, ToolResult } from "../../tool/mod.
 import type { Toolset } from "../../select/mod.ts";
 import type { DispatchContext, ToolCall, ToolProgress } from "../request.ts";
 import type { CallStore } from "./call_store.ts";
-import { contextDigest, Lease, LeasedRecords, newId, ownerDigest } from "./records.ts";
+import {
+  contextDigest,
+  Lease,
+  type LeasedRecord,
+  LeasedRecords,
+  newId,
+  ownerDigest,
+} from "./records.ts";
 import type { RunRecord } from "./task_engine.ts";
 
 /** The status of a task. The last three are final. */
@@ -42,6 +49,12 @@ export interface TaskRecord extends Omit<TaskState, "pollMs">, RunRecord {
   readonly idempotencyKey?: string | undefined;
   readonly context?: string | undefined;
   readonly idempotent: boolean;
+  /** False if another process cannot run the call. */
+  readonly isRepeatable?: boolean;
+  /** The number of runs that were refused before the tool ran. */
+  readonly refusals?: number;
+  /** The name of the process that runs it, or did last. */
+  readonly worker?: string | undefined;
   readonly ticket?: string;
   /** Answers that have arrived, while others are missing. */
   readonly answers?: Answers;
@@ -68,28 +81,55 @@ interface TaskTimes {
   readonly leaseMs: number;
   /** The interval at which changes of other processes are read. */
   readonly pollMs: number;
+  /** The name of this process. */
+  readonly name?: string | undefined;
 }
 
 export class TaskRecords extends LeasedRecords<TaskRecord> {
   readonly #ttlMs: number;
   readonly #pollMs: number;
+  readonly #name: string | undefined;
   /** Waiters for a change in this process, by key. */
   readonly #waiting: Map<string, Set<() => void>> = new Map();
 
-  constructor(store: CallStore, clock: Clock, { ttlMs, leaseMs, pollMs }: TaskTimes) {
+  constructor(store: CallStore, clock: Clock, { ttlMs, leaseMs, pollMs, name }: TaskTimes) {
     super(
       store,
-      ({ updatedAt, heldUntil, ttlMs }) => Math.max(updatedAt, heldUntil) + ttlMs,
+      ({ updatedAt, heldUntil, runAt = 0, ttlMs }) => Math.max(updatedAt, heldUntil, runAt) + ttlMs,
       clock,
       leaseMs,
     );
     this.#ttlMs = ttlMs;
     this.#pollMs = pollMs;
+    this.#name = name;
   }
 
-  /** A process may have died whose lease is over. */
-  override dueAt({ holder, heldUntil }: TaskRecord): number | undefined {
-    return holder === "" ? undefined : heldUntil;
+  /** The time of the next run, or the end of the lease of a process that may have died. */
+  override dueAt({ holder, heldUntil, runAt }: TaskRecord): number | undefined {
+    return holder === "" ? runAt : heldUntil;
+  }
+
+  override newLease(): LeasedRecord & Pick<TaskRecord, "worker"> {
+    return { ...super.newLease(), worker: this.#name };
+  }
+
+  /** Marks a task as dead: one that has failed in all its attempts. */
+  async bury(key: string): Promise<void> {
+    const now = this.now();
+    const life = { dueAt: now, expiresAt: now + this.#ttlMs };
+    await this.store.create(graveOf(key), new Uint8Array(), life);
+  }
+
+  async unbury(key: string): Promise<void> {
+    const mark = await this.store.get(graveOf(key));
+    if (mark !== undefined) await this.store.delete(graveOf(key), mark.revision);
+  }
+
+  /** Returns the dead tasks of all principals, the oldest first. */
+  async dead(limit: number): Promise<readonly TaskRecord[]> {
+    const marks = await this.store.due("dead", Number.MAX_SAFE_INTEGER, limit);
+    const found = await Promise.all(marks.map(({ key }) => this.read(key.replace("dead", "task"))));
+    return found.flatMap((task) => task?.record.status === "failed" ? [task.record] : []);
   }
 
   /** A store lists by key: the id of a newer task begins with a smaller number. */
@@ -99,9 +139,24 @@ export class TaskRecords extends LeasedRecords<TaskRecord> {
   }
 
   /** Stores the record of a new task, with a lease of this process. */
-  async make({ owner, id, tool, call, context, isRepeatable = true }: NewTask): Promise<
-    Lease<TaskRecord>
-  > {
+  async make(task: NewTask): Promise<Lease<TaskRecord>> {
+    const [key, record] = await this.#recordOf(task, { attempts: 1, ...this.newLease() });
+    const revision = await this.write(key, record) ?? 0;
+    return new Lease(this, key, { record, revision });
+  }
+
+  /** Stores the record of a new task, which waits for a process. */
+  async enqueue(task: NewTask, runAt: number): Promise<TaskRecord> {
+    const waiting = { attempts: 0, holder: "", heldUntil: 0, runAt };
+    const [key, record] = await this.#recordOf(task, waiting);
+    await this.write(key, record);
+    return record;
+  }
+
+  async #recordOf(
+    { owner, id, tool, call, context, isRepeatable = true }: NewTask,
+    run: Omit<RunRecord, "result" | "questions">,
+  ): Promise<readonly [key: string, TaskRecord]> {
     const { principal = null, sessionId, messageId, idempotencyKey } = context;
     const now = this.clock.timestamp();
     const record: TaskRecord = {
@@ -109,11 +164,10 @@ export class TaskRecords extends LeasedRecords<TaskRecord> {
       ...{ createdAt: now, updatedAt: now, ttlMs: this.#ttlMs, principal },
       ...{ arguments: call.arguments, sessionId, messageId, idempotencyKey },
       context: await contextDigest(context.context),
-      ...{ attempts: 1, idempotent: tool.idempotent && isRepeatable, ...this.newLease() },
+      ...{ idempotent: tool.idempotent && isRepeatable, ...(!isRepeatable && { isRepeatable }) },
+      ...run,
     };
-    const key = `task.${owner}.${id}`;
-    const revision = await this.write(key, record) ?? 0;
-    return new Lease(this, key, { record, revision });
+    return [`task.${owner}.${id}`, record];
   }
 
   override async write(
@@ -162,6 +216,10 @@ export class TaskRecords extends LeasedRecords<TaskRecord> {
       ...(result && { result }),
     };
   }
+}
+
+function graveOf(key: string): string {
+  return key.replace("task", "dead");
 }
 
 /** Returns true if the caller's toolset contains the tool of a task. */

@@ -6,6 +6,7 @@ import {
   callHook,
   type Check,
   checkFunction,
+  checkText,
   clip,
   type Clock,
   fail,
@@ -39,6 +40,17 @@ import {
 import { contextDigest, type Lease, ownerDigest } from "./records.ts";
 import { beginRun, type Run, TaskEngine } from "./task_engine.ts";
 import { Quotas } from "./quotas.ts";
+import {
+  checkRetries,
+  checkWorkOptions,
+  type DeadTask,
+  deadTaskOf,
+  queueOf,
+  retried,
+  type TaskQueueState,
+  type TaskRetry,
+  type WorkOptions,
+} from "./task_queue.ts";
 import { tooLarge, wrongAnswers } from "./tickets.ts";
 
 const NOT_RUN = { ran: "no" } as const;
@@ -73,6 +85,13 @@ export interface CallTasksOptions {
    * @default {64}
    */
   readonly maxRunning?: number;
+  /**
+   * The retries of failed tasks, by the ids of their tools. The other tools are not retried. A task
+   * that has failed in all its attempts is one of `deadTasks()`.
+   */
+  readonly retries?: Readonly<Record<string, TaskRetry>>;
+  /** The name of this process in `queue()`. By default, it has none. */
+  readonly name?: string;
   /**
    * Returns the context of a call that `recover` resumes, because contexts are not stored. Called
    * only if the tool declares a context. If there is none within `leaseMs`, the call fails with
@@ -120,6 +139,11 @@ export interface TaskList {
   readonly nextCursor?: string;
 }
 
+/** The place of a running task among those of a process. */
+interface Taken {
+  end(): void;
+}
+
 type Asked = Pick<TaskRecord, "ticket" | "questions" | "answers">;
 
 /** The maximum number of starts of a tool whose processes die. */
@@ -128,15 +152,16 @@ const MAX_ATTEMPTS = 3;
 const MAX_ENDINGS = 10;
 /** The maximum size of a page's records, in bytes. */
 const MAX_PAGE_BYTES = 4_194_304;
-/** The maximum number of tasks that are recovered at a time. */
-const MAX_RECOVERED = 1_000;
+/** The number of waiting tasks that are read at a time: at first, and at most. */
+const MIN_DUE = 64;
+const MAX_DUE = 1_000;
 const CURSOR = /^[\w-]{1,64}$/;
 const ACTION = "make tasks";
 
 const CHECKS = {
   ...{ store: anyValue, clock: anyValue as Check<Clock>, onError: checkFunction },
   ...{ ttlMs: numberFrom(1), leaseMs: numberFrom(1), pollMs: numberFrom(1) },
-  maxRunning: numberFrom(1),
+  ...{ maxRunning: numberFrom(1), retries: checkRetries, name: checkText },
   callContext: checkFunction as Check<NonNullable<CallTasksOptions["callContext"]>>,
 };
 
@@ -186,6 +211,8 @@ export class CallTasks {
   readonly #running: Quotas<string>;
   readonly #log: (error: unknown) => void;
   readonly #callContext: CallTasksOptions["callContext"];
+  readonly #pollMs: number;
+  readonly #retries: Readonly<Record<string, TaskRetry>>;
   readonly #runs: Map<string, Run> = new Map();
 
   /** @ignore Use {@linkcode callTasks}. */
@@ -195,11 +222,14 @@ export class CallTasks {
       ...[ACTION, { ...options }, CHECKS] as const,
     );
     this.#clock = read.clock ?? systemClock;
-    this.#records = new TaskRecords(options.store, this.#clock, { ttlMs, leaseMs, pollMs });
+    this.#records = new TaskRecords(options.store, this.#clock, {
+      ...{ ttlMs, leaseMs, pollMs, name: read.name },
+    });
     this.#leaseMs = leaseMs;
     this.#pollMs = pollMs;
     this.#running = new Quotas(Infinity, read.maxRunning ?? 64);
     this.#callContext = read.callContext;
+    this.#retries = read.retries ?? {};
     this.#log = (error) => callHook(() => options.onError?.(error), noop);
     this.#engine = new TaskEngine({
       records: this.#records,
@@ -216,19 +246,27 @@ export class CallTasks {
    *
    * @param dispatcher Runs the call, for the caller's tools.
    * @param context The host's part of the call. The task outlives its signal and its callbacks.
+   * @param options With `delayMs`, the task waits until a process that calls `work` runs it, but at
+   * least for this time. By default, this process runs it at once.
    * @returns The task, or the failure.
    */
   async start(
     dispatcher: ToolDispatcher,
     call: ToolCall,
     context: DispatchContext = {},
+    options: { readonly delayMs?: number } = {},
   ): Promise<TaskState | ToolFailure> {
+    const { delayMs } = readFields("start a task", options, { delayMs: numberFrom(0) });
     const owner = await ownerDigest(context.principal);
     const admitted = this.#admit(dispatcher, call, owner);
     if ("error" in admitted) return admitted;
     const { tool } = admitted;
     try {
       const task = { ...admitted, owner, id: this.#records.newId(), context };
+      if (delayMs !== undefined) {
+        const runAt = this.#records.now() + delayMs;
+        return this.#records.shown(await this.#records.enqueue(task, runAt));
+      }
       return await this.#hold(task, ({ arguments: args, callId }) => {
         const request = { name: admitted.call.name, arguments: args, callId };
         return beginRun(context, (own) => dispatcher.dispatch(request, own));
@@ -340,7 +378,7 @@ export class CallTasks {
 
   /** Returns a record with its final state, and without a lease. */
   #ended(record: TaskRecord, status: TaskState["status"], result: ToolResult): TaskRecord {
-    const { questions: _questions, ticket: _ticket, answers: _answers, ...rest } = record;
+    const { questions: _questions, ticket: _ticket, answers: _answers, runAt: _, ...rest } = record;
     return { ...rest, ...this.#records.touched(), holder: "", status, result };
   }
 
@@ -489,29 +527,129 @@ export class CallTasks {
   }
 
   /**
-   * Searches for tasks of processes that died: tasks of idempotent tools are resumed here, the
-   * others fail. Call it when the program starts, and at intervals.
+   * Runs the tasks that wait, and those of processes that died: tasks of idempotent tools run again,
+   * the others fail. Call it when the program starts, and at intervals; or call {@linkcode work}.
    *
-   * @param dispatcher Runs the resumed calls. It has all tools, because the caller was authorized
-   * at the start of the call.
-   * @returns The number of resumed tasks.
+   * @param dispatcher Runs the calls. It has all tools, because the caller was authorized at the
+   * start of the call.
+   * @returns The number of tasks that run now.
    */
   async recover(dispatcher: ToolDispatcher): Promise<number> {
+    return await this.#takeDue(dispatcher, MAX_DUE, () => ({ end() {} }));
+  }
+
+  /**
+   * Runs tasks that wait, and those of processes that died, until its signal aborts. Several
+   * processes may work on the tasks of one store. A task whose tool this process does not have is
+   * left to others.
+   *
+   * @param dispatcher Runs the calls. It has all tools, because the caller was authorized at the
+   * start of the call.
+   * @throws {TypeError | RangeError} If an option is invalid.
+   */
+  async work(dispatcher: ToolDispatcher, options: WorkOptions): Promise<void> {
+    const { concurrency = 16, toolConcurrency = {}, signal } = checkWorkOptions(options);
+    const running = new Quotas<string>(concurrency, Infinity);
+    let wake = (): void => {};
+    const take = (tool: string): Taken | undefined => {
+      const isFree = running.usedBy(tool) < (toolConcurrency[tool] ?? Infinity);
+      if (!isFree || running.exceeded(tool, 1) !== undefined) return undefined;
+      running.add(tool, 1);
+      return { end: () => (running.add(tool, -1), wake()) };
+    };
+    let limit = MIN_DUE;
+    signal.addEventListener("abort", () => wake(), { once: true });
+    while (!signal.aborted) {
+      const ended = new Promise<void>((resolve) => wake = resolve);
+      if (signal.aborted) break;
+      const count = await this.#takeDue(dispatcher, limit, take).catch(this.#log) ?? 0;
+      // The first ones may be of tools that are busy, or that other processes have.
+      limit = count > 0 ? MIN_DUE : Math.min(2 * limit, MAX_DUE);
+      await within(this.#clock, this.#pollMs, ended);
+    }
+    while (running.total > 0) await new Promise<void>((resolve) => wake = resolve);
+  }
+
+  /**
+   * Claims tasks that are due, and runs them in this process.
+   *
+   * @param take Returns nothing for a tool that this process cannot run now.
+   */
+  async #takeDue(
+    dispatcher: ToolDispatcher,
+    limit: number,
+    take: (tool: string) => Taken | undefined,
+  ): Promise<number> {
     let count = 0;
-    const due = await this.#records.store.due("task", this.#records.now(), MAX_RECOVERED);
-    for (const { key, value } of due) {
+    const due = await this.#records.store.due("task", this.#records.now(), limit);
+    for (const { key, value } of shuffled(due)) {
       const record = this.#records.decode(value, key);
-      if (!this.#engine.isLost(record)) continue;
-      const { lease } = await this.#engine.claim(key, record.tool, record.idempotent);
-      if (lease === undefined) continue;
-      const { tool: name, arguments: args, callId, principal, sessionId, messageId } = lease.record;
-      // The idempotency key is omitted, because the dead run may still hold it.
-      const context = { principal: principal ?? undefined, sessionId, messageId };
-      const call = { name, arguments: args, callId };
-      this.#keep(lease, beginRun(context, (own) => this.#again(dispatcher, call, own)));
-      count++;
+      const isKnown = dispatcher.toolset.resolve(record.tool) !== undefined;
+      if (!isKnown && this.#judged(record) === record) continue;
+      const taken = take(record.tool);
+      if (taken === undefined) continue;
+      const { lease } = await this.#engine.claim(key, record.tool, record.idempotent)
+        .catch((error) => {
+          taken.end();
+          throw error;
+        });
+      if (lease === undefined) taken.end();
+      else {
+        this.#runAgain(dispatcher, lease, taken);
+        count++;
+      }
     }
     return count;
+  }
+
+  #runAgain(dispatcher: ToolDispatcher, lease: Lease<TaskRecord>, taken: Taken): void {
+    const { tool: name, arguments: args, callId, principal, attempts, ...ids } = lease.record;
+    const { sessionId, messageId } = ids;
+    // A dead run may still hold the idempotency key.
+    const idempotencyKey = attempts === 1 ? ids.idempotencyKey : undefined;
+    const context = {
+      ...{ principal: principal ?? undefined, sessionId, messageId },
+      ...(idempotencyKey !== undefined && { idempotencyKey }),
+    };
+    const call = { name, arguments: args, callId };
+    const run = beginRun(context, (own) => this.#again(dispatcher, call, own));
+    this.#keep(lease, run, undefined, taken.end);
+  }
+
+  /** Returns the state of all tasks that run or wait, of all principals: the first 1,000. */
+  async queue(): Promise<TaskQueueState> {
+    const due = await this.#records.store.due("task", Number.MAX_SAFE_INTEGER, MAX_DUE);
+    const records = due.map(({ key, value }) => this.#records.decode(value, key));
+    return queueOf(records, this.#clock.timestamp());
+  }
+
+  /** Returns the tasks of all principals that have failed in all their attempts, the oldest first. */
+  async deadTasks(limit: number = 100): Promise<readonly DeadTask[]> {
+    return (await this.#records.dead(limit)).map(deadTaskOf);
+  }
+
+  /**
+   * Lets a task wait again that has failed in all its attempts.
+   *
+   * @returns The task; `undefined` if there is none, or if it has not failed.
+   */
+  async runAgain(id: string, owner: TaskOwner = {}): Promise<TaskState | undefined> {
+    const key = await keyOf(id, owner.principal);
+    if (key === undefined || await this.#find(id, owner) === undefined) return undefined;
+    const runAt = this.#records.now();
+    let isFailed = false;
+    const found = await this.#records.change(key, (record) => {
+      isFailed = record?.status === "failed" && record.isRepeatable !== false;
+      if (record === undefined || !isFailed) return undefined;
+      const { result: _, ...rest } = record;
+      return {
+        ...{ ...rest, ...this.#records.touched(), status: "working" },
+        ...{ attempts: 0, refusals: 0, runAt },
+      };
+    });
+    if (found === undefined || !isFailed) return undefined;
+    await this.#records.unbury(key);
+    return this.#records.shown(found.record);
   }
 
   /** Runs a resumed call, with the context from the host. */
@@ -559,7 +697,7 @@ export class CallTasks {
    *
    * @param asked The questions that the run continues from.
    */
-  #keep(lease: Lease<TaskRecord>, run: Run, asked?: Asked): void {
+  #keep(lease: Lease<TaskRecord>, run: Run, asked?: Asked, ended = (): void => {}): void {
     const { key, record: { tool } } = lease;
     const [, owner = ""] = key.split(".");
     run.detach();
@@ -590,11 +728,19 @@ export class CallTasks {
       run.changed = () => {};
       disarm();
     });
-    this.#engine.keep(lease, tool, run, (record, result) => this.#end(record, result, run, asked))
+    let isDead = false;
+    const end = (record: TaskRecord, result: ToolResult): TaskRecord => {
+      const last = this.#end(record, result, run, asked);
+      isDead = last.status === "failed" && this.#retries[tool] !== undefined;
+      return last;
+    };
+    this.#engine.keep(lease, tool, run, end)
+      .then((isStored) => isStored && isDead ? this.#records.bury(key) : undefined)
       .catch(this.#log)
       .then(() => {
         this.#runs.delete(key);
         this.#running.add(owner, -1);
+        ended();
       });
   }
 
@@ -604,6 +750,8 @@ export class CallTasks {
     // If nothing has run, the ticket is still valid and the task waits.
     const waits = asked && !result.ok && result.error.retryable && result.error.ran === "no";
     if (!isSuspended(result) && !waits) {
+      const next = retried(now, result, this.#retries[record.tool], this.#records.now());
+      if (next !== undefined) return { ...next, ...this.#records.touched() };
       return this.#ended(now, result.ok ? "completed" : "failed", result);
     }
     const { questions, ticket, answers }: Asked = isSuspended(result) ? result : asked ?? {};
@@ -632,4 +780,11 @@ function findTool(
 
 function progressOf({ progress }: Run): Pick<TaskRecord, "progress"> {
   return progress === undefined ? {} : { progress };
+}
+
+/** Several workers read the same tasks: in different orders, they seldom claim the same one. */
+function shuffled<T>(items: readonly T[]): readonly T[] {
+  return items.map((item) => [Math.random(), item] as const)
+    .sort(([a], [b]) => a - b)
+    .map(([, item]) => item);
 }

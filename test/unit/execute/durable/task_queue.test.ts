@@ -1,0 +1,270 @@
+import { describe, it } from "bun:test";
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { ToolDispatcher, ToolRegistry } from "../../../../mod.ts";
+import {
+  callTasks,
+  type CallTasksOptions,
+  memoryCallStore,
+  type TaskState,
+} from "../../../../src/execute/durable/mod.ts";
+import { ToolResult } from "../../../../src/tool/mod.ts";
+import { FakeClock, type FakeTool, fakeTool } from "../support.ts";
+
+const ANN = { principal: "ann" };
+
+/** Processes with these tools that share a store and a clock. */
+function processes(tools: readonly FakeTool[], options: Partial<CallTasksOptions> = {}) {
+  const clock = new FakeClock();
+  const store = options.store ?? memoryCallStore({ clock });
+  const controller = new AbortController();
+  const errors: unknown[] = [];
+  const open = (own: readonly FakeTool[] = tools, name = "here") => {
+    const registry = new ToolRegistry({ tools: own.map(fakeTool) });
+    const dispatcher = new ToolDispatcher(registry, { clock, graceMs: 0 });
+    const onError = (error: unknown): void => void errors.push(error);
+    const tasks = callTasks({ onError, pollMs: 10, name, ...options, store, clock });
+    const start = async (tool: string, delayMs = 0): Promise<TaskState> => {
+      const task = await tasks.start(dispatcher, { name: tool }, ANN, { delayMs });
+      assert("id" in task, JSON.stringify(task));
+      return task;
+    };
+    const work = (work: object = {}): Promise<void> =>
+      tasks.work(dispatcher, { signal: controller.signal, ...work });
+    return { tasks, dispatcher, start, work };
+  };
+  return { clock, store, controller, errors, open };
+}
+
+/** Lets time pass until a condition holds. */
+async function later(clock: FakeClock, isTrue: () => unknown): Promise<void> {
+  while (!await isTrue()) await clock.pass(10);
+}
+
+describe("callTasks().start() with a delay", () => {
+  it("queues a task that a worker runs after the delay", async () => {
+    const runs: number[] = [];
+    const { clock, open, controller } = processes([{
+      name: "job",
+      execute: () => void runs.push(clock.timestamp()),
+    }]);
+    const { start, tasks, work } = open();
+    const began = clock.timestamp();
+    const { id, status } = await start("job", 1_000);
+    assertEquals(status, "working");
+    assertEquals(await tasks.recover(open().dispatcher), 0);
+    const worked = open().work();
+    await later(clock, async () => (await tasks.get(id, ANN))?.status === "completed");
+    assert(runs.length === 1 && runs[0] !== undefined && runs[0] >= began + 1_000, `${runs}`);
+    controller.abort();
+    await worked;
+    await work();
+  });
+
+  it("can be cancelled before it runs", async () => {
+    const { clock, open } = processes([{ name: "job", execute: () => "ran" }]);
+    const { start, tasks, dispatcher } = open();
+    const { id } = await start("job", 50);
+    assertEquals((await tasks.cancel(id, ANN))?.status, "cancelled");
+    clock.advance(60);
+    assertEquals(await tasks.recover(dispatcher), 0);
+    assertEquals((await tasks.queue()).waiting, 0);
+  });
+
+  it("rejects a wrong delay", async () => {
+    const { start } = processes([{ name: "job" }]).open();
+    await assertRejects(() => start("job", -1), RangeError, '"/delayMs" must be a number from 0');
+  });
+});
+
+describe("callTasks().work()", () => {
+  it("runs each task of a store once, with several workers", async () => {
+    const runs: string[] = [];
+    const { clock, open, controller } = processes([{
+      name: "job",
+      execute: (_, { callId }) => void runs.push(callId),
+    }]);
+    const { start, tasks } = open();
+    for (let count = 0; count < 40; count++) await start("job");
+    assertEquals((await tasks.queue()).waiting, 40);
+    const workers = ["a", "b", "c"].map((name) => open(undefined, name).work());
+    await later(clock, () => runs.length >= 40);
+    await later(clock, async () => (await tasks.queue()).running.length === 0);
+    assertEquals([runs.length, new Set(runs).size], [40, 40]);
+    controller.abort();
+    await Promise.all(workers);
+  });
+
+  it("runs no more tasks at once than it may, of all tools and of one", async () => {
+    const ends: (() => void)[] = [];
+    const running = { slow: 0, other: 0 };
+    const slow = (name: "slow" | "other"): FakeTool => ({
+      name,
+      timeoutMs: 3_600_000,
+      execute: () => {
+        running[name]++;
+        return new Promise<void>((resolve) => ends.push(() => (running[name]--, resolve())));
+      },
+    });
+    const { clock, open, controller } = processes([slow("slow"), slow("other")]);
+    const { start, tasks, work } = open();
+    for (const tool of ["slow", "slow", "slow", "other", "other", "other"]) await start(tool);
+    const worked = work({ concurrency: 3, toolConcurrency: { slow: 1 } });
+    await later(clock, () => running.slow + running.other === 3);
+    assertEquals(running, { slow: 1, other: 2 });
+    const { running: shown, waiting, oldestMs } = await tasks.queue();
+    assertEquals([shown.length, waiting, oldestMs > 0], [3, 3, true]);
+    assertEquals(new Set(shown.map(({ worker }) => worker)), new Set(["here"]));
+    let ended = 0;
+    while (ended < 6) {
+      await later(clock, () => ends.length > 0);
+      ends.shift()?.();
+      ended++;
+      assert(running.slow <= 1 && running.slow + running.other <= 3);
+    }
+    await later(clock, async () => (await tasks.queue()).running.length === 0);
+    controller.abort();
+    await worked;
+  });
+
+  it("leaves tasks of tools that it does not have to other workers", async () => {
+    const { clock, open, controller } = processes([
+      { name: "job", execute: () => "done" },
+      { name: "other" },
+    ]);
+    const { start, tasks } = open();
+    const { id } = await start("job");
+    const without = open([{ name: "other" }]);
+    assertEquals(await without.tasks.recover(without.dispatcher), 0);
+    const worked = open().work();
+    await later(clock, async () => (await tasks.get(id, ANN))?.status === "completed");
+    controller.abort();
+    await worked;
+  });
+
+  it("waits for its running tasks when its signal aborts, and reports errors of the store", async () => {
+    const work = Promise.withResolvers<string>();
+    const memory = memoryCallStore();
+    let isAway = true;
+    const { clock, open, controller, errors } = processes(
+      [{ name: "job", execute: () => work.promise, timeoutMs: 3_600_000 }],
+      {
+        store: {
+          ...memory,
+          due: (...query) => isAway ? Promise.reject(new Error("Away")) : memory.due(...query),
+        },
+      },
+    );
+    const { start, tasks, ...process } = open();
+    const { id } = await start("job");
+    let hasEnded = false;
+    const worked = process.work().then(() => hasEnded = true);
+    await later(clock, () => errors.length > 0);
+    isAway = false;
+    await later(clock, async () => (await tasks.queue()).running.length === 1);
+    controller.abort();
+    await clock.pass(100);
+    assertEquals(hasEnded, false);
+    work.resolve("done");
+    await worked;
+    assertEquals((await tasks.get(id, ANN))?.status, "completed");
+  });
+
+  it("rejects wrong options", async () => {
+    const { work } = processes([]).open();
+    for (
+      const options of [{ concurrency: 0 }, { toolConcurrency: { a: 0 } }, { signal: 1 }, { x: 1 }]
+    ) {
+      await assertRejects(() => work(options), Error, "Cannot work on tasks");
+    }
+  });
+});
+
+describe("the retries of callTasks()", () => {
+  /** Starts a task whose tool gives these results in turn, and runs it until it ends. */
+  async function attempts(
+    results: readonly (string | ToolResult)[],
+    retry: NonNullable<CallTasksOptions["retries"]>[string],
+  ) {
+    const times: number[] = [];
+    const { clock, open, controller } = processes([{
+      name: "job",
+      execute: () => {
+        times.push(clock.timestamp());
+        return results[times.length - 1] ?? "too many";
+      },
+    }], { retries: { job: retry } });
+    const process = open();
+    const worked = process.work();
+    const { id } = await process.start("job");
+    await later(clock, async () => (await process.tasks.get(id, ANN))?.result !== undefined);
+    controller.abort();
+    await worked;
+    const task = await process.tasks.get(id, ANN);
+    return {
+      ...process,
+      clock,
+      task,
+      id,
+      waits: times.slice(1).map((time, at) => time - times[at]!),
+    };
+  }
+  const down = ToolResult.error("unavailable", "The mail server is away");
+  const wrong = ToolResult.error("threw", "It is broken");
+
+  it("run a failed task again with growing delays", async () => {
+    const { task, waits } = await attempts([down, down, "sent"], { initialDelayMs: 1_000 });
+    assertEquals(task?.result?.ok && task.result.content, "sent");
+    const [first = 0, second = 0] = waits;
+    assert(first >= 500 && first <= 1_050 && second >= 1_000 && second <= 2_050, `${waits}`);
+  });
+
+  it("wait as long as the failure says", async () => {
+    const busy = ToolResult.error("overloaded", "Busy", { retryAfterMs: 5_000 });
+    const { waits } = await attempts([busy, "sent"], { initialDelayMs: 10 });
+    assert((waits[0] ?? 0) >= 5_000, `${waits}`);
+  });
+
+  it("do not repeat a failure that would come again, unless its code is named", async () => {
+    assertEquals((await attempts([wrong, "sent"], {})).waits.length, 0);
+    const { task } = await attempts([wrong, "sent"], { codes: ["threw"], initialDelayMs: 10 });
+    assertEquals(task?.status, "completed");
+  });
+
+  it("do not count refusals of the call as attempts", async () => {
+    const refused = ToolResult.error("overloaded", "Busy", { ran: "no" });
+    const results = [refused, refused, refused, down, "sent"];
+    const { task } = await attempts(results, { maxAttempts: 2, initialDelayMs: 10 });
+    assertEquals(task?.status, "completed");
+  });
+
+  it("list a task that has failed in all its attempts, and run it again on demand", async () => {
+    const { id, tasks, dispatcher, task } = await attempts([down, down, "sent"], {
+      maxAttempts: 2,
+      initialDelayMs: 10,
+    });
+    assertEquals(task?.status, "failed");
+    const [dead, ...more] = await tasks.deadTasks();
+    assertEquals(
+      [dead?.id, dead?.principal, dead?.attempts, dead?.error?.code, more.length],
+      [id, "ann", 2, "unavailable", 0],
+    );
+    assertEquals(await tasks.runAgain(id, { principal: "bob" }), undefined);
+    assertEquals((await tasks.runAgain(id, ANN))?.status, "working");
+    assertEquals(await tasks.runAgain(id, ANN), undefined);
+    assertEquals(await tasks.deadTasks(), []);
+    assertEquals(await tasks.recover(dispatcher), 1);
+    while ((await tasks.get(id, ANN))?.status !== "completed") await Promise.resolve();
+  });
+
+  it("are rejected if they are wrong", () => {
+    const store = memoryCallStore();
+    const retries = (retry: object) => () => callTasks({ store, retries: { job: retry } });
+    assertThrows(
+      retries({ maxAttempts: 0 }),
+      RangeError,
+      '"/retries/job/maxAttempts" must be a whole number',
+    );
+    assertThrows(retries({ codes: ["never"] }), TypeError, "a list of failure codes");
+    assertThrows(retries({ attempts: 1 }), TypeError, '"/attempts" is not one of its fields');
+  });
+});
