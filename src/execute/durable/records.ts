@@ -17,13 +17,13 @@ export interface RevisedRecord<R> {
 const MAX_TRIES = 32;
 
 /** Records of JSON in a call store. Every change is a compare-and-set on the revision. */
-export class StoredRecords<R> {
-  readonly store: SettledStore;
+export class StoredRecords<R, Store extends CallStore = CallStore> {
+  readonly store: Store;
   readonly #expiresAt: (record: R) => number;
 
   /** @param expiresAt Returns the expiry of a record, in milliseconds since 1970. */
-  constructor(store: CallStore, expiresAt: (record: R) => number) {
-    this.store = new SettledStore(store);
+  constructor(store: Store, expiresAt: (record: R) => number) {
+    this.store = store;
     this.#expiresAt = expiresAt;
   }
 
@@ -94,12 +94,12 @@ export interface Claim<R extends LeasedRecord> {
   readonly record: R | undefined;
 }
 
-export class LeasedRecords<R extends LeasedRecord> extends StoredRecords<R> {
+export class LeasedRecords<R extends LeasedRecord> extends StoredRecords<R, SettledStore> {
   readonly clock: Clock;
   readonly leaseMs: number;
 
   constructor(store: CallStore, expiresAt: (record: R) => number, clock: Clock, leaseMs: number) {
-    super(store, expiresAt);
+    super(new SettledStore(store), expiresAt);
     this.clock = clock;
     this.leaseMs = leaseMs;
   }

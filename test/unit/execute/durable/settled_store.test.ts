@@ -2,7 +2,6 @@ import { describe, it } from "bun:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { isSuspended } from "../../../../mod.ts";
 import { sealedTickets } from "../../../../src/adapters/calls/mod.ts";
-import { storedRateLimits } from "../../../../src/adapters/hono/mod.ts";
 import {
   type CallStore,
   callTasks,
@@ -113,13 +112,6 @@ describe("a call over a store that loses an answer", () => {
         if (result) assertEquals(result.ok && result.content, 1);
       }
       assertEquals([(await tasks.list()).tasks.length, await tasks.recover(dispatcher)], [1, 0]);
-    });
-
-    it(`counts once for its rate limit (${loss})`, async () => {
-      const limits = storedRateLimits(losing("create", loss));
-      const window = { limit: 10, windowMs: 60_000 };
-      assertEquals((await limits.take("ann", 1, window)).count, 1);
-      assertEquals((await limits.take("ann", 1, window)).count, 2);
     });
   }
 });
