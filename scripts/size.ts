@@ -37,7 +37,7 @@ const ENTRIES: readonly Entry[] = [
   { name: "@plue/tools/ajv", file: "src/adapters/ajv/mod.ts", packages: true },
   {
     ...{ name: "examples/edge/smallest.ts", file: "examples/edge/smallest.ts" },
-    ...{ limitKb: 47.6, packages: true },
+    ...{ limitKb: 47.45, packages: true },
   },
 ];
 
