@@ -35,7 +35,6 @@ const RECOVER_MS = 30_000;
 const DATABASE = "calls.db";
 /** The database, and the files that SQLite writes next to it. */
 const DATABASE_FILES = [DATABASE, `${DATABASE}-wal`, `${DATABASE}-shm`, `${DATABASE}-journal`];
-const RECOVER_TURN = "recover.turn";
 
 /**
  * Opens the state in a folder, and creates the folder if necessary.
@@ -70,15 +69,9 @@ export async function openState(
     tasks,
     logins: shared?.logins ?? storedRateLimits(store),
     recover(dispatcher, signal) {
-      const look = (): Promise<unknown> => tasks.recover(dispatcher());
-      // Only one of the processes that share a store needs to search.
-      const lookInTurn = async (): Promise<void> => {
-        const expiresAt = Date.now() + RECOVER_MS;
-        const turn = await store.create(RECOVER_TURN, new Uint8Array(), { expiresAt });
-        if (turn !== undefined) await look();
-      };
-      look().catch(log);
-      const timer = setInterval(() => void lookInTurn().catch(log), RECOVER_MS);
+      const look = (): void => void tasks.recover(dispatcher()).catch(log);
+      look();
+      const timer = setInterval(look, RECOVER_MS);
       signal.addEventListener("abort", () => clearInterval(timer), { once: true });
     },
     [Symbol.dispose]: () => store[Symbol.dispose]?.(),

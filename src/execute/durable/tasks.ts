@@ -211,7 +211,6 @@ export class CallTasks {
   readonly #running: Quotas<string>;
   readonly #log: (error: unknown) => void;
   readonly #callContext: CallTasksOptions["callContext"];
-  readonly #pollMs: number;
   readonly #retries: Readonly<Record<string, TaskRetry>>;
   readonly #runs: Map<string, Run> = new Map();
 
