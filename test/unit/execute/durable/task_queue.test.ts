@@ -205,7 +205,7 @@ describe("the retries of callTasks()", () => {
       clock,
       task,
       id,
-      waits: times.slice(1).map((time, at) => time - times[at]!),
+      waits: times.slice(1).map((time, at) => time - (times[at] ?? 0)),
     };
   }
   const down = ToolResult.error("unavailable", "The mail server is away");
