@@ -213,6 +213,8 @@ export class CallTasks {
   readonly #callContext: CallTasksOptions["callContext"];
   readonly #retries: Readonly<Record<string, TaskRetry>>;
   readonly #runs: Map<string, Run> = new Map();
+  /** Settle when the results of running tasks are stored. */
+  readonly #kept: Set<Promise<unknown>> = new Set();
 
   /** @ignore Use {@linkcode callTasks}. */
   constructor(options: CallTasksOptions) {
@@ -651,6 +653,11 @@ export class CallTasks {
     return this.#records.shown(found.record);
   }
 
+  /** Resolves when no task runs in this process, and their results are stored. */
+  async idle(): Promise<void> {
+    while (this.#kept.size > 0) await Promise.race(this.#kept);
+  }
+
   /** Runs a resumed call, with the context from the host. */
   async #again(
     dispatcher: ToolDispatcher,
@@ -733,14 +740,16 @@ export class CallTasks {
       isDead = last.status === "failed" && this.#retries[tool] !== undefined;
       return last;
     };
-    this.#engine.keep(lease, tool, run, end)
+    const kept = this.#engine.keep(lease, tool, run, end)
       .then((isStored) => isStored && isDead ? this.#records.bury(key) : undefined)
       .catch(this.#log)
       .then(() => {
+        this.#kept.delete(kept);
         this.#runs.delete(key);
         this.#running.add(owner, -1);
         ended();
       });
+    this.#kept.add(kept);
   }
 
   /** Returns the record of a run that has ended: with its result, or with its questions. */

@@ -1,0 +1,178 @@
+/**
+ * A call store in Durable Objects of Cloudflare with SQLite storage
+ * (`@plue/tools/durable-objects`). All isolates of a Worker share it.
+ *
+ * @module
+ */
+
+import {
+  type CallStore,
+  checkStored,
+  checkStoreKey,
+  checkStorePrefix,
+  earliestOf,
+  ownerOf,
+  quotaExhausted,
+  shardOf,
+  STORE_LIMITS,
+  storeFailure,
+  type StoreLimits,
+  type StoreOptions,
+} from "../../execute/durable/mod.ts";
+import {
+  checkPort,
+  createCheck,
+  describeThrown,
+  readFields,
+  systemClock,
+  wholeFrom,
+} from "../../tool/mod.ts";
+import { type CallStoreMethods, entryOf, type Put, type Wire } from "./object.ts";
+
+export {
+  type CallStoreMethods,
+  callStoreObject,
+  type CallStoreObjectClass,
+  type CallStoreObjectOptions,
+  type DurableObjectBase,
+  type Wire,
+} from "./object.ts";
+
+/** The used part of a `DurableObjectNamespace`: a binding such as `env.CALLS`. */
+export interface CallStoreNamespace {
+  idFromName(name: string): unknown;
+  get(id: unknown): unknown;
+}
+
+/** Options for {@linkcode durableObjectStore}. */
+export interface DurableObjectStoreOptions extends Pick<StoreLimits, "maxOwnerBytes"> {
+  /**
+   * The name of the store. A namespace may have several stores.
+   *
+   * @default {"plue"}
+   */
+  readonly name?: string;
+  /**
+   * The number of objects among which the principals are distributed. It is a part of the objects'
+   * names: with another number, the store is empty.
+   *
+   * @default {16}
+   */
+  readonly shards?: number;
+}
+
+const ACTION = "open the store";
+const CHECKS = {
+  name: createCheck(
+    'letters, digits, "_" and "-"',
+    (value): value is string => typeof value === "string" && /^[\w-]{1,64}$/.test(value),
+  ),
+  shards: wholeFrom(1, 1_024),
+  maxOwnerBytes: STORE_LIMITS.maxOwnerBytes,
+};
+
+/**
+ * Returns a {@linkcode CallStore} in Durable Objects. Make it of the binding of each request, or
+ * once.
+ *
+ * All entries of a principal are in one object, so its quota is exact. The default of
+ * `maxOwnerBytes` is 134,217,728. The size of the whole store is not limited; Cloudflare limits each
+ * object. The time of the store is that of its objects.
+ *
+ * @example Usage
+ * ```ts ignore
+ * import { ToolDispatcher } from "@plue/tools";
+ * import { storedTickets } from "@plue/tools/calls";
+ * import { durableObjectStore } from "@plue/tools/durable-objects";
+ *
+ * const tickets = storedTickets(durableObjectStore(env.CALLS));
+ * const dispatcher = new ToolDispatcher(registry, { tickets });
+ * ```
+ *
+ * @param namespace The binding of the class that {@linkcode callStoreObject} has made.
+ * @throws {TypeError | RangeError} If an option is invalid.
+ */
+export function durableObjectStore(
+  namespace: CallStoreNamespace,
+  options: DurableObjectStoreOptions = {},
+): CallStore {
+  const { name = "plue", shards = 16, maxOwnerBytes = 134_217_728 } = readFields(
+    ...[ACTION, options, CHECKS] as const,
+  );
+  checkPort(ACTION, "namespace", namespace, ["idFromName", "get"]);
+  /** The time of the objects, minus that of this isolate. */
+  let offset = 0;
+
+  async function call(shard: number, ...request: Wire): Promise<Wire> {
+    try {
+      // A stub that has failed stays broken, so each call has its own.
+      const id = namespace.idFromName(`${name}:${shards}:${shard}`);
+      const [now, ...answer] = await (namespace.get(id) as CallStoreMethods).callStore(request);
+      offset = Number(now) - systemClock.timestamp();
+      return answer;
+    } catch (cause) {
+      throw storeFailure(problemOf(cause), cause);
+    }
+  }
+
+  async function callOwner(operation: string, key: string, ...request: Wire): Promise<Wire> {
+    return await call(shardOf(ownerOf(key), shards), operation, key, ...request);
+  }
+
+  async function put(
+    key: string,
+    value: Uint8Array,
+    expected: number | null,
+    { expiresAt = Infinity, dueAt = Infinity }: StoreOptions = {},
+  ): Promise<number | undefined> {
+    checkStored(key, value);
+    const [expires = null, due = null] = [expiresAt, dueAt].map((time) =>
+      time === Infinity ? null : time
+    );
+    const bytes = value.slice().buffer;
+    const request: Put = [key, bytes, expected, expires, due, maxOwnerBytes];
+    const [revision, problem] = await callOwner("put", ...request);
+    if (problem === "quota") throw quotaExhausted();
+    return typeof revision === "number" ? revision : undefined;
+  }
+
+  return {
+    async get(key) {
+      checkStoreKey(key);
+      const [entry] = await callOwner("get", key);
+      return entry === undefined ? undefined : entryOf(entry as Wire);
+    },
+    create: (key, value, settings) => put(key, value, null, settings),
+    update: (key, value, revision, settings) => put(key, value, revision, settings),
+    async delete(key, revision) {
+      checkStoreKey(key);
+      const [isDeleted] = await callOwner("delete", key, revision);
+      return isDeleted === true;
+    },
+    async *list(prefix, after = "") {
+      checkStorePrefix(prefix);
+      for (let from: unknown = after; typeof from === "string";) {
+        const [last, entries] = await callOwner("list", prefix, from);
+        yield* (entries as readonly Wire[]).map(entryOf);
+        from = last;
+      }
+    },
+    async due(kind, before, limit) {
+      const all = Array.from({ length: shards }, (_, shard) => shard);
+      const answers = await Promise.all(
+        all.map((shard) => call(shard, "due", kind, before, limit)),
+      );
+      const found = answers.map(([entries]) => (entries as readonly Wire[]).map(entryOf));
+      return earliestOf(found, limit);
+    },
+    now: () => systemClock.timestamp() + offset,
+  };
+}
+
+/** Returns the problem, with advice for readers without knowledge of Durable Objects. */
+function problemOf(error: unknown): string {
+  const text = describeThrown(error);
+  return /SQLite storage|SQL is not enabled/.test(text)
+    ? `name the class in new_sqlite_classes (${text})`
+    : text;
+}
