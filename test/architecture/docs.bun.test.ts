@@ -49,7 +49,9 @@ describe("the guides", () => {
       [...textOf(file).matchAll(/^```[jt]s ignore$/gm)].map(() => file)
     );
     // test/edge tests the frameworks of http.md, test/oracles the frameworks of frameworks.md.
+    // test/adapters/durable_objects runs the Worker of cloudflare.md.
     assertEquals(ignored.toSorted(), [
+      "docs/cloudflare.md",
       "docs/finding.md",
       ...Array<string>(5).fill("docs/frameworks.md"),
       "docs/http.md",

@@ -120,7 +120,7 @@ const RECOVER_MS = 10_000;
 const MAX_ALARM_MS = 2 ** 31;
 const SWEPT_ROWS = 1_000;
 const PAGE_ROWS = 128;
-/** The bytes after which an answer ends: the limit of RPC is 32 MiB. */
+/** The bytes after which an answer ends: the limit of RPC is 32 MiB. The next alarm has the rest. */
 const PAGE_BYTES = 1_048_576;
 
 const ACTION = "make the class of the store's objects";

@@ -35,6 +35,10 @@ class State {
   }
 }
 
+function fail(message: string): never {
+  throw new Error(message);
+}
+
 /** A store with one object, in this process. */
 function createStore(options: Partial<CallStoreObjectOptions<unknown>> = {}) {
   const state = new State();
@@ -97,6 +101,22 @@ describe("callStoreObject()", () => {
     assertEquals(seen, ["task.a.2", value, {}]);
     assertEquals(alarms.length, 4);
     assertEquals([alarms[2], (alarms[3] ?? 0) >= now + 10_000], [now, true]);
+  });
+
+  it("sets the next alarm if the hooks fail", async () => {
+    const failures = [
+      { store: () => fail("no store"), recover() {} },
+      { store: () => createStore().store, recover: () => fail("no recovery") },
+      { store: () => createStore().store, recover: () => Promise.reject(new Error("late")) },
+    ];
+    for (const options of failures) {
+      const { store, object, state, alarms } = createStore(options);
+      await store.create("task.a.1", value, { dueAt: 1 });
+      await object.alarm();
+      const [outcome] = await Promise.allSettled(state.pending);
+      // The platform logs it.
+      assertEquals([outcome?.status, alarms.length], ["rejected", 2]);
+    }
   });
 
   it("does not run the next alarm later because a task runs", async () => {

@@ -81,8 +81,8 @@ describe("durableObjectStore()", () => {
         callStore: ([operation]: readonly unknown[]) => Promise.resolve(answers[`${operation}`]),
       }),
     }, { shards: 1 });
-    const { expiresAt, ...entry } = await store.get("t.a.1") ?? {};
-    assertEquals([entry.value, entry.revision, expiresAt], [one, 7, undefined]);
+    const entry = await store.get("t.a.1");
+    assertEquals([entry?.value, entry?.revision, entry?.expiresAt], [one, 7, undefined]);
     assertEquals(await store.create("t.a.1", one), 8);
     assertEquals(await store.delete("t.a.1", 7), true);
     assertEquals((await Array.fromAsync(store.list("t.a"))).length, 1);
