@@ -93,13 +93,14 @@ const SCHEMA = `
   create table if not exists entries(
     revision integer primary key autoincrement,
     key text not null unique,
+    kind text not null,
     owner text not null,
     value blob not null,
     expires real,
     due real
   ) strict;
   create index if not exists expiring on entries(expires) where expires is not null;
-  create index if not exists due on entries(due) where due is not null;
+  create index if not exists due on entries(kind, due) where due is not null;
   create table if not exists owners(owner text primary key, bytes integer not null) strict;
   create trigger if not exists kept after insert on entries begin
     insert into owners values(new.owner, ${ENTRY_BYTES} + length(new.key) + length(new.value))
@@ -189,8 +190,8 @@ class Entries {
   readonly #recover: Recover | undefined;
   /** The next alarm that this instance has set. */
   #alarm = Infinity;
-  /** The earliest time of the next alarm. */
-  #notBefore = -Infinity;
+  /** The time of the last call of `recover`. */
+  #recoveredAt = 0;
 
   constructor(state: ObjectState, recover: Recover | undefined) {
     this.#state = state;
@@ -225,9 +226,9 @@ class Entries {
     const now = Date.now();
     this.#alarm = Infinity;
     this.#sweep(now);
-    const [due] = this.#rows("select 1 from entries where due <= ? limit 1", now);
+    const [due] = this.#rows("select 1 from entries where kind = 'task' and due <= ? limit 1", now);
     if (due !== undefined && this.#recover !== undefined) {
-      this.#notBefore = now + RECOVER_MS;
+      this.#recoveredAt = now;
       const own: CallStore["due"] = (...request) =>
         Promise.resolve(this.#due(request, Date.now()).map(wireOf).map(entryOf));
       // Not awaited, because the next alarm must not wait for the end of a task.
@@ -251,8 +252,9 @@ class Entries {
     if (isExceeded()) return [null, "quota"];
     this.#rows("delete from entries where key = ?", key);
     const [row] = this.#rows<Row>(
-      "insert into entries(key, owner, value, expires, due) values(?, ?, ?, ?, ?) returning revision",
-      ...[key, owner, value, expires, due],
+      "insert into entries(key, kind, owner, value, expires, due) values(?, ?, ?, ?, ?, ?) " +
+        "returning revision",
+      ...[key, key.split(".", 1)[0], owner, value, expires, due],
     );
     return [row?.revision];
   }
@@ -276,9 +278,9 @@ class Entries {
 
   #due([kind, before, limit]: Wire, now: number): readonly Row[] {
     return this.#page(
-      "select * from entries where due <= ?1 and key > ?2 || '.' and key < ?2 || '/' and " +
-        "(expires is null or expires > ?3) order by due limit ?4",
-      ...[before, kind, now, limit],
+      "select * from entries where kind = ? and due <= ? and (expires is null or expires > ?) " +
+        "order by due limit ?",
+      ...[kind, before, now, limit],
     );
   }
 
@@ -320,12 +322,17 @@ class Entries {
 
   /** Sets the alarm for the first entry that expires or is due, if it is earlier than the last one. */
   async #setAlarm(now: number): Promise<void> {
-    const [first] = this.#rows<{ readonly expires: number | null; readonly due: number | null }>(
+    const [first] = this.#rows<{ readonly [name in "expires" | "due" | "left"]: number | null }>(
       "select (select min(expires) from entries where expires is not null) as expires, " +
-        "(select min(due) from entries where due is not null) as due",
+        "(select min(due) from entries where kind = 'task' and due > ?1) as due, " +
+        "(select min(due) from entries where kind = 'task' and due <= ?1) as left",
+      this.#recoveredAt,
     );
-    const due = this.#recover === undefined ? Infinity : first?.due ?? Infinity;
-    const next = Math.min((first?.expires ?? Infinity) + SWEEP_MS, Math.max(due, this.#notBefore));
+    const { expires, due, left } = first ?? {};
+    const sweep = (expires ?? Infinity) + SWEEP_MS;
+    const again = left === null ? Infinity : this.#recoveredAt + RECOVER_MS;
+    const recover = this.#recover === undefined ? Infinity : Math.min(due ?? Infinity, again);
+    const next = Math.min(sweep, recover);
     if (next >= this.#alarm) return;
     this.#alarm = next;
     await this.#state.storage.setAlarm(Math.min(Math.ceil(next), now + MAX_ALARM_MS));

@@ -101,6 +101,9 @@ describe("callStoreObject()", () => {
     assertEquals(seen, ["task.a.2", value, {}]);
     assertEquals(alarms.length, 4);
     assertEquals([alarms[2], (alarms[3] ?? 0) >= now + 10_000], [now, true]);
+    // A later task does not wait for that.
+    await store.create("task.a.3", value, { dueAt: now + 9_000 });
+    assertEquals(alarms.slice(4), [now + 9_000]);
   });
 
   it("sets the next alarm if the hooks fail", async () => {
@@ -129,10 +132,14 @@ describe("callStoreObject()", () => {
     assertEquals(state.pending.length, 1);
   });
 
-  it("sets no alarm for due entries if nothing resumes them", async () => {
+  it("sets no alarm for other entries, nor if nothing resumes tasks", async () => {
     const { store, alarms } = createStore();
     await store.create("task.a.1", value, { dueAt: 1 });
     assertEquals(alarms, []);
+    const other = createStore({ store: () => store, recover() {} });
+    await other.store.create("dead.a.1", value, { dueAt: 1 });
+    await other.object.alarm();
+    assertEquals([other.alarms, other.state.pending], [[], []]);
   });
 
   it("rejects invalid options", () => {
