@@ -41,8 +41,8 @@ export interface CallStoreObjectOptions<Env> {
   /** Returns the store, as `durableObjectStore` made it. `recover` needs it. */
   store?(env: Env): CallStore;
   /**
-   * Resumes tasks. An alarm calls it when tasks of the object are due: their leases are over, because
-   * their isolates have ended. By default, only `tasks.recover` in another place resumes them.
+   * Runs tasks. An alarm calls it when tasks of the object are due: their delays are over; or their
+   * leases, because their isolates have ended. By default, only calls of `tasks.recover` run them.
    *
    * @param store The store, which returns only due entries of this object.
    * @returns A promise. The object stays in memory until it settles.
