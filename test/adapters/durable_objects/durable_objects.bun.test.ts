@@ -25,6 +25,17 @@ describe("durableObjectStore() in a worker, with the objects in another one", ()
   });
 });
 
+/** Makes an operation on the store in a worker. */
+async function call(workers: WorkerdObjects, ...operation: readonly unknown[]): Promise<unknown> {
+  const body = JSON.stringify(operation, fromBytes);
+  const response = await fetch(workers.url, { method: "POST", body }).catch((cause) => {
+    throw new Error("Cannot use the store of calls: the worker is away", { cause });
+  });
+  if (!response.ok) throw new Error(await response.text());
+  const [result] = await response.json() as [unknown];
+  return result ?? undefined;
+}
+
 if (whySkipped === undefined) {
   let workers: WorkerdObjects;
   beforeAll(async () => {
@@ -33,26 +44,15 @@ if (whySkipped === undefined) {
   });
   afterAll(() => workers[Symbol.asyncDispose]());
 
-  /** The store in the worker. */
-  async function call(...operation: readonly unknown[]): Promise<unknown> {
-    const body = JSON.stringify(operation, fromBytes);
-    const response = await fetch(workers.url, { method: "POST", body }).catch((cause) => {
-      throw new Error("Cannot use the store of calls: the worker is away", { cause });
-    });
-    if (!response.ok) throw new Error(await response.text());
-    const [result] = await response.json() as [unknown];
-    return result ?? undefined;
-  }
-
   describeOutages("durableObjectStore()", {
     open: (): CallStore => ({
       async get(key) {
-        const entry = await call("get", key) as StoredEntry | undefined;
+        const entry = await call(workers, "get", key) as StoredEntry | undefined;
         return entry && { ...entry, value: toBytes(entry.value) as Uint8Array };
       },
-      create: (...request) => call("create", ...request) as Promise<number | undefined>,
-      update: (...request) => call("update", ...request) as Promise<number | undefined>,
-      delete: (...request) => call("delete", ...request) as Promise<boolean>,
+      create: (...request) => call(workers, "create", ...request) as Promise<number | undefined>,
+      update: (...request) => call(workers, "update", ...request) as Promise<number | undefined>,
+      delete: (...request) => call(workers, "delete", ...request) as Promise<boolean>,
       due: () => Promise.resolve([]),
       async *list() {},
     }),
