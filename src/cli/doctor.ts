@@ -44,21 +44,24 @@ const ECHO: ToolDefinition = {
 const PARAMS = '{"text":"hello"}';
 
 /**
- * @param flags With `nats`, only that is checked.
+ * @param flags With `nats` or `store`, only these are checked.
  * @returns The exit code: 1 if something that is installed does not work.
  */
 export async function doctor(
-  flags: { readonly nats?: string },
+  flags: { readonly nats?: string; readonly store?: string },
   terminal: Terminal,
 ): Promise<number> {
   const { signal, env } = terminal.io;
   const nats = flags.nats ?? env["PLUE_NATS"]
     ? await (await import("./nats_admin.ts")).diagnoseNats(env, flags.nats, signal)
     : [];
+  const { diagnoseStore, storeAddress } = await import("./store.ts");
+  const store = storeAddress(terminal.io, flags.store);
   const found: readonly Diagnosis[] = [
     works("plue", `${VERSION} on ${runtimeName()}`),
-    ...flags.nats === undefined ? await lookHere(signal) : [],
+    ...(flags.nats ?? flags.store) === undefined ? await lookHere(signal) : [],
     ...nats,
+    ...store === undefined ? [] : await diagnoseStore(store),
   ];
   terminal.printResult(found, () =>
     terminal.table(

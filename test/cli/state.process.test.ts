@@ -8,7 +8,10 @@ import { ToolDispatcher, ToolRegistry } from "../../mod.ts";
 import { callTasks } from "../../src/adapters/calls/mod.ts";
 import { sqliteCallStore } from "../../src/adapters/sqlite/mod.ts";
 import { systemClock } from "../../src/tool/mod.ts";
+import { missing, useServer } from "../adapters/postgres/server.ts";
 import { startProgram } from "../support/program.ts";
+import { maybe } from "../support/skip.ts";
+import { plue } from "./support.ts";
 
 const RUN = "Deno" in globalThis
   ? ["run", "--allow-all", "--no-config", "--import-map=deno.json", "--node-modules-dir=manual"]
@@ -27,7 +30,8 @@ async function folder() {
       const program = startProgram(process.execPath, [
         ...RUN,
         ...["src/cli/main.ts", "serve", "test/cli/state_tools.mjs", "--no-watch"],
-        ...["--port", "0", "--state", join(path, "state"), ...flags],
+        ...["--port", "0", ...flags],
+        ...(flags.includes("--store") ? [] : ["--state", join(path, "state")]),
       ], { RAN: ran, ...env });
       const [, url = ""] = await program.printed(/ on (http:\S+)\n/);
       return {
@@ -50,6 +54,41 @@ async function folder() {
     [Symbol.asyncDispose]: () => rm(path, { recursive: true }),
   };
 }
+
+describe("plue serve --store", () => {
+  const server = useServer();
+
+  maybe(missing === undefined, missing ?? "")("shares calls between processes", async () => {
+    await using state = await folder();
+    const { url } = server();
+    assertEquals((await plue(["store", "init", "--store", url])).code, 0);
+    await using first = await state.serve({ PLUE_STORE: "sqlite:unused" }, "--store", url);
+    await using second = await state.serve({}, "--store", url);
+    const key = { "idempotency-key": "order-7" };
+    await first.ask("POST", "/tools/pay/execute", {}, key);
+    const again = await second.ask("POST", "/tools/pay/execute", {}, key);
+    assertEquals([again.body.content, again.body.replayed], ["paid", true]);
+    const { body: { ticket, callId } } = await first.ask("POST", "/tools/erase/execute", {});
+    await first.kill();
+    const answered = await second.ask("POST", `/calls/${callId}`, { ticket, answers: YES });
+    assertEquals(answered.body.content, "erased");
+    assertEquals(await state.ran(), ["pay", "look", "erase"]);
+  });
+
+  it("rejects --state beside it", async () => {
+    const both = ["--state", "a", "--store", "sqlite:b"];
+    const { code, stderr } = await plue([
+      "serve",
+      "test/cli/state_tools.mjs",
+      "--no-watch",
+      ...both,
+    ]);
+    assertEquals([code, stderr], [
+      2,
+      "Cannot serve: --state has no effect beside --store; leave out one of them\n",
+    ]);
+  });
+});
 
 describe("plue serve --state", () => {
   it("continues with tickets, tasks and idempotency keys after it was killed", async () => {

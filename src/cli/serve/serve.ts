@@ -8,6 +8,7 @@ import {
   createToolHandler,
   limitFailedLogins,
   serveFormats,
+  storedRateLimits,
 } from "../../adapters/hono/mod.ts";
 import { createMcpEndpoint } from "../../adapters/mcp/mod.ts";
 import { ToolDispatcher, type ToolRegistry } from "../../adapters/typebox/mod.ts";
@@ -26,6 +27,7 @@ import {
   type ServeSettings,
   urlOf,
 } from "./settings.ts";
+import { openStore, storeAddress } from "../store.ts";
 import { openState, type ServeState } from "./state.ts";
 import { serveStdio } from "./stdio.ts";
 import { supervise, Supervised } from "./watch.ts";
@@ -35,6 +37,7 @@ interface ServeFlags extends Flags {
   readonly host?: string;
   readonly stdio?: boolean;
   readonly state?: string;
+  readonly store?: string;
   readonly bridge?: boolean;
   readonly nats?: string;
   readonly watch: boolean;
@@ -65,7 +68,15 @@ export async function serve(
   // A process without tools is an edge, which serves the tools of the workers.
   const isEdge = nats !== undefined && loaded.sources.length === 0;
   await using edge = isEdge ? await service?.openEdge(loaded.registry, nats, log) : undefined;
-  using state = await openState(flags.state, edge?.state ?? loaded.state, terminal);
+  const address = flags.state === undefined ? storeAddress(io, flags.store) : flags.store;
+  if (flags.state !== undefined && address !== undefined) {
+    throw usageError("Cannot serve: --state has no effect beside --store; leave out one of them");
+  }
+  await using shared = address === undefined ? undefined : await openStore("serve", address);
+  const own = shared === undefined
+    ? edge?.state ?? loaded.state
+    : { store: shared.store, logins: storedRateLimits(shared.store) };
+  using state = await openState(flags.state, own, terminal);
   const { maxRisk, role } = settings;
   // These are a worker's tools without the caller's role and scopes, which edges check.
   const offered = { ...selectionOf(flags), maxRisk, role, ...withinSelection(loaded) };

@@ -536,7 +536,7 @@ export class CallTasks {
    * @returns The number of tasks that run now.
    */
   async recover(dispatcher: ToolDispatcher): Promise<number> {
-    return await this.#takeDue(dispatcher, MAX_DUE, () => ({ end() {} }));
+    return await this.#takeDue(dispatcher, MAX_DUE, () => ({ end() {} }), false);
   }
 
   /**
@@ -575,18 +575,21 @@ export class CallTasks {
    * Claims tasks that are due, and runs them in this process.
    *
    * @param take Returns nothing for a tool that this process cannot run now.
+   * @param isWorker If true, tasks of dead processes whose tool is unknown here are left to others.
    */
   async #takeDue(
     dispatcher: ToolDispatcher,
     limit: number,
     take: (tool: string) => Taken | undefined,
+    isWorker = true,
   ): Promise<number> {
     let count = 0;
     const due = await this.#records.store.due("task", this.#records.now(), limit);
     for (const { key, value } of shuffled(due)) {
       const record = this.#records.decode(value, key);
-      const isKnown = dispatcher.toolset.resolve(record.tool) !== undefined;
-      if (!isKnown && this.#judged(record) === record) continue;
+      const isUnknown = dispatcher.toolset.resolve(record.tool) === undefined;
+      const isLeft = record.holder === "" || (isWorker && this.#judged(record) === record);
+      if (isUnknown && isLeft) continue;
       const taken = take(record.tool);
       if (taken === undefined) continue;
       const { lease } = await this.#engine.claim(key, record.tool, record.idempotent)

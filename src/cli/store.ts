@@ -1,0 +1,142 @@
+/** The store of `--store`: its URL, `plue store init`, and the rows of `plue doctor` for it. */
+
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import process from "node:process";
+import { pathToFileURL } from "node:url";
+import { type CallStore, newId } from "../execute/durable/mod.ts";
+import { describeThrown, systemClock } from "../tool/mod.ts";
+import {
+  broken,
+  CommandError,
+  type CommandIo,
+  type Diagnosis,
+  EXIT,
+  type Terminal,
+  usageError,
+  works,
+} from "./terminal.ts";
+
+/** An open store, and the function that closes its connection. */
+export interface OpenStore extends AsyncDisposable {
+  readonly store: CallStore;
+  /** The name of the kind: `PostgreSQL`. */
+  readonly kind: string;
+}
+
+interface StoreFlags {
+  readonly store?: string;
+}
+
+const INIT = "create the tables of the store";
+const CONNECT_MS = 5_000;
+const FORMS = "sqlite:<path>, postgres://… or redis://…";
+
+/** Returns the address of a store: of the flag, or of the variable `PLUE_STORE`. */
+export function storeAddress({ env }: CommandIo, flag: string | undefined): string | undefined {
+  return flag ?? (env["PLUE_STORE"]?.trim() || undefined);
+}
+
+/**
+ * Opens the store at an address.
+ *
+ * @throws {CommandError} If the address is wrong, its package is missing, or it cannot be used.
+ */
+export async function openStore(action: string, address: string): Promise<OpenStore> {
+  const [, kind = "", path = ""] = /^(sqlite|postgres|postgresql|rediss?):(.*)$/s.exec(address) ??
+    [];
+  try {
+    if (kind === "sqlite" && path !== "") {
+      const { sqliteCallStore } = await import("../adapters/sqlite/mod.ts");
+      const store = await sqliteCallStore(path);
+      return opened("SQLite", store, () => store.close());
+    }
+    if (kind.startsWith("postgres")) {
+      const { postgresCallStore } = await import("../adapters/postgres/mod.ts");
+      const pool = await poolOf(action, address);
+      const store = await closing(postgresCallStore(pool), () => pool.end());
+      return opened("PostgreSQL", store, () => pool.end());
+    }
+  } catch (cause) {
+    if (cause instanceof CommandError) throw cause;
+    throw new CommandError(`Cannot ${action}: ${describeThrown(cause, 1_000)}`, EXIT.failed, {
+      cause,
+    });
+  }
+  throw usageError(`Cannot ${action}: --store must be ${FORMS}`);
+}
+
+function opened(kind: string, store: CallStore, close: () => unknown): OpenStore {
+  return { kind, store, [Symbol.asyncDispose]: async () => void await close() };
+}
+
+/** Closes the connection of a store that could not be opened. */
+async function closing<T>(opening: Promise<T>, close: () => Promise<void>): Promise<T> {
+  try {
+    return await opening;
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function poolOf(action: string, connectionString: string) {
+  const { default: pg } = await packageOf<typeof import("pg")>(action, "pg");
+  return new pg.Pool({ connectionString, connectionTimeoutMillis: CONNECT_MS });
+}
+
+/** Loads a package that is installed beside plue, or in the current folder. */
+async function packageOf<Module>(action: string, name: string): Promise<Module> {
+  try {
+    const here = createRequire(join(process.cwd(), "package.json"));
+    return await import(name).catch(() => import(pathToFileURL(here.resolve(name)).href));
+  } catch (cause) {
+    throw usageError(
+      `Cannot ${action}: the package "${name}" is not installed; run "npm install ${name}"`,
+      { cause },
+    );
+  }
+}
+
+/** `plue store init`. */
+export async function store(
+  _action: "init",
+  flags: StoreFlags,
+  terminal: Terminal,
+): Promise<void> {
+  const address = storeAddress(terminal.io, flags.store);
+  if (address === undefined) throw usageError(`Cannot ${INIT}: give --store, or set PLUE_STORE`);
+  if (/^postgres(ql)?:/.test(address)) {
+    const { migratePostgresCallStore } = await import("../adapters/postgres/mod.ts");
+    const pool = await poolOf(INIT, address);
+    try {
+      await migratePostgresCallStore(pool);
+    } catch (cause) {
+      throw new CommandError(describeThrown(cause, 1_000), EXIT.failed, { cause });
+    } finally {
+      await pool.end();
+    }
+  }
+  await using open = await openStore(INIT, address);
+  terminal.printResult({ store: open.kind }, () => `The store in ${open.kind} is ready`);
+}
+
+/** Writes, reads and deletes an entry. */
+export async function diagnoseStore(address: string): Promise<readonly Diagnosis[]> {
+  try {
+    await using open = await openStore("diagnose the store", address);
+    const { store, kind } = open;
+    const begun = systemClock.now();
+    const key = `doctor.self.${newId()}`;
+    const expiresAt = (store.now?.() ?? systemClock.timestamp()) + CONNECT_MS;
+    const revision = await store.create(key, new Uint8Array(1), { expiresAt });
+    const isThere = await store.get(key) !== undefined;
+    if (revision === undefined || !isThere || !await store.delete(key, revision)) {
+      return [broken("store", `${kind} does not keep what it has confirmed`)];
+    }
+    const ms = (systemClock.now() - begun).toFixed(1);
+    return [works("store", `${kind}: an entry was written, read and deleted in ${ms} ms`)];
+  } catch (error) {
+    return [broken("store", describeThrown(error, 1_000))];
+  }
+}

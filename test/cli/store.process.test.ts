@@ -1,0 +1,58 @@
+import { describe, it } from "bun:test";
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { missing, useServer } from "../adapters/postgres/server.ts";
+import { maybe } from "../support/skip.ts";
+import { plue } from "./support.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "plue-store-"));
+const SQLITE = `sqlite:${join(folder, "calls.db")}`;
+
+describe("plue store init, and plue doctor --store", () => {
+  const server = useServer();
+  const withServer = maybe(missing === undefined, missing ?? "");
+
+  it("check a file of SQLite", async () => {
+    const { code, stdout } = await plue(["store", "init", "--store", SQLITE]);
+    assertEquals([code, stdout], [0, "The store in SQLite is ready\n"]);
+    const checked = await plue(["doctor", "--json"], { env: { PLUE_STORE: SQLITE } });
+    const rows = JSON.parse(checked.stdout) as readonly { part: string; detail: string }[];
+    const { detail = "" } = rows.find(({ part }) => part === "store") ?? {};
+    assertMatch(detail, /^SQLite: an entry was written, read and deleted in [\d.]+ ms$/);
+    rmSync(folder, { recursive: true });
+  });
+
+  withServer("create and check the tables of PostgreSQL", async () => {
+    const { url } = server();
+    const before = await plue(["doctor", "--store", url]);
+    assertEquals(before.code, 1);
+    assertStringIncludes(before.stdout, "the tables do not exist");
+    assertEquals(
+      (await plue(["store", "init", "--store", url, "--json"])).stdout,
+      '{"store":"PostgreSQL"}\n',
+    );
+    const after = await plue(["doctor", "--store", url]);
+    assertEquals(after.code, 0, after.stdout);
+    assertStringIncludes(after.stdout, "PostgreSQL: an entry was written, read and deleted");
+  });
+
+  it("say what is wrong with an address, without its password", async () => {
+    for (
+      const [store, message] of [
+        ["mysql://root@host/db", "--store must be sqlite:<path>"],
+        ["sqlite:", "--store must be sqlite:<path>"],
+        ["sqlite:/no/such/folder/calls.db", "Cannot open the store"],
+        ["postgres://ann:secret-word@127.0.0.1:1/plue", "the server cannot be reached"],
+      ] as const
+    ) {
+      const { code, stdout, stderr } = await plue(["doctor", "--store", store]);
+      assertStringIncludes(stdout + stderr, message);
+      assert(code !== 0 && !(stdout + stderr).includes("secret-word"));
+    }
+    const { code, stderr } = await plue(["store", "init"]);
+    assertEquals(code, 2);
+    assertStringIncludes(stderr, "give --store, or set PLUE_STORE");
+  });
+});
