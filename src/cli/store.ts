@@ -1,9 +1,5 @@
 /** The store of `--store`: its URL, `plue store init`, and the rows of `plue doctor` for it. */
 
-import { createRequire } from "node:module";
-import { join } from "node:path";
-import process from "node:process";
-import { pathToFileURL } from "node:url";
 import { type CallStore, newId } from "../execute/durable/mod.ts";
 import { describeThrown, systemClock } from "../tool/mod.ts";
 import {
@@ -81,21 +77,11 @@ async function closing<T>(opening: Promise<T>, close: () => Promise<void>): Prom
 }
 
 async function poolOf(action: string, connectionString: string) {
-  const { default: pg } = await packageOf<typeof import("pg")>(action, "pg");
+  const { default: pg } = await import("pg").catch((cause) => {
+    const advice = 'the package "pg" is not installed; run "npm install pg"';
+    throw usageError(`Cannot ${action}: ${advice}`, { cause });
+  });
   return new pg.Pool({ connectionString, connectionTimeoutMillis: CONNECT_MS });
-}
-
-/** Loads a package that is installed beside plue, or in the current folder. */
-async function packageOf<Module>(action: string, name: string): Promise<Module> {
-  try {
-    const here = createRequire(join(process.cwd(), "package.json"));
-    return await import(name).catch(() => import(pathToFileURL(here.resolve(name)).href));
-  } catch (cause) {
-    throw usageError(
-      `Cannot ${action}: the package "${name}" is not installed; run "npm install ${name}"`,
-      { cause },
-    );
-  }
 }
 
 /** `plue store init`. */
