@@ -13,6 +13,7 @@ import {
   bearerAuth,
   createToolHandler,
   MemoryRateLimitStore,
+  type RateLimitStore,
   serveFormats,
 } from "../../src/adapters/hono/mod.ts";
 import { createMcpEndpoint } from "../../src/adapters/mcp/mod.ts";
@@ -28,12 +29,13 @@ export interface EdgeAppOptions {
   /** The token of `Authorization: Bearer …`: 16 or more visible characters. */
   readonly token: string | undefined;
   /**
-   * The maximum number of requests per minute; on Workers of each isolate, unless they share a
-   * store.
+   * The maximum number of requests per minute.
    *
    * @default {600}
    */
   readonly requestsPerMinute?: number;
+  /** Counts requests. @default {each process counts its own} */
+  readonly rateLimits?: RateLimitStore;
   /**
    * Receives an entry for each request.
    *
@@ -51,6 +53,7 @@ export function createEdgeApp(options: EdgeAppOptions): Hono {
   const {
     token = "",
     requestsPerMinute = 600,
+    rateLimits = new MemoryRateLimitStore(),
     access = (entry) => console.log(JSON.stringify(entry)),
   } = options;
   /** The same access, limits and metrics over HTTP and over MCP. */
@@ -62,7 +65,7 @@ export function createEdgeApp(options: EdgeAppOptions): Hono {
     rateLimit: {
       limit: requestsPerMinute,
       windowMs: 60_000,
-      store: new MemoryRateLimitStore(),
+      store: rateLimits,
     },
     observe: { access },
     onError: (error: unknown) => console.error(error),

@@ -29,7 +29,7 @@ let handler: HttpHandler | undefined;
 export default {
   fetch(
     request: Request,
-    environment: Environment,
+    environment: Pick<Environment, "PLUE_TOKEN">,
     context: ExecutionContext,
   ): Response | Promise<Response> {
     handler ??= createHandler(environment.PLUE_TOKEN);

@@ -72,12 +72,16 @@ describe("the edge entries", () => {
       outdir: join(folder.path, "dist"),
       target: "browser",
       conditions: ["workerd", "worker"],
+      external: ["cloudflare:workers"],
       minify: true,
     });
     assertEquals(built.success, true);
     const port = await freePort();
     const config = await readFile(join(projectFolder, "examples/edge/workerd.capnp"), "utf8");
-    await writeFile(join(folder.path, "workerd.capnp"), config.replace(":8787", `:${port}`));
+    await writeFile(
+      join(folder.path, "workerd.capnp"),
+      config.replace(":8787", `:${port}`).replace('"examples/edge/dist"', `"${folder.path}/dist"`),
+    );
     await using program = startProgram(
       "workerd",
       ["serve", join(folder.path, "workerd.capnp")],
