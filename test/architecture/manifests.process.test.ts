@@ -66,8 +66,9 @@ describe("the packages that the adapters name", () => {
   if (textOf("src/adapters/native/guest_runtimes.ts").includes('const module = "koffi"')) {
     named.add("koffi");
   }
-  // Passed in. The adapter declares the functions that it uses.
+  // Passed in. The adapters declare the functions that they use.
   if (textOf("src/adapters/postgres/mod.ts").includes("of the package `pg`")) named.add("pg");
+  if (textOf("src/adapters/redis/mod.ts").includes("of the package `redis`")) named.add("redis");
 
   it("are optional peers, apart from TypeBox, which is in the bundle", () => {
     assertEquals([...named].filter((name) => !declared.includes(name)), ["typebox"]);

@@ -1,0 +1,69 @@
+import { afterAll, describe } from "bun:test";
+import { assertEquals } from "@std/assert";
+import { join } from "node:path";
+import { createCluster } from "redis";
+import type { CallStore } from "@plue/tools/calls";
+import { redisCallStore } from "@plue/tools/redis";
+import { describeCallStore, itCountsExactly } from "../../contract/call_store_contract.ts";
+import { missingRuntime, race } from "../../contract/race.ts";
+import { maybe } from "../../support/skip.ts";
+import { missing, useCluster, useServer, withServer } from "./server.ts";
+
+const why = missing ?? missingRuntime;
+
+describe("three processes over redisCallStore()", () => {
+  const server = useServer();
+
+  maybe(why === undefined, why ?? "")(
+    "run each of 600 calls once, while the server is killed twice",
+    async () => {
+      await race({
+        store: await redisCallStore(await server().connect()),
+        opener: join(import.meta.dirname, "open_store.ts"),
+        url: `redis://127.0.0.1:${server().port}`,
+        kill: () => server().kill(),
+        start: () => server().start(),
+      });
+    },
+  );
+});
+
+describe("redisCallStore() in a cluster of three servers", () => {
+  const servers = useCluster();
+  let stores = 0;
+  const prefixOf = new WeakMap<object, string>();
+  const clusters: { destroy(): void }[] = [];
+  afterAll(() => clusters.forEach((cluster) => cluster.destroy()));
+
+  async function open(prefix = `test-${++stores}`, options = {}): Promise<CallStore> {
+    const cluster = createCluster({
+      rootNodes: servers().map(({ port }) => ({ socket: { host: "127.0.0.1", port } })),
+      defaults: { disableOfflineQueue: true },
+    });
+    clusters.push(cluster);
+    await cluster.connect();
+    const store = await redisCallStore(cluster, { ...options, prefix });
+    prefixOf.set(store, prefix);
+    return store;
+  }
+
+  if (missing === undefined) {
+    describeCallStore("redisCallStore() in a cluster", {
+      create: () => open(),
+      open: (store) => open(prefixOf.get(store)),
+      hasClock: true,
+    });
+    itCountsExactly((options) => open(undefined, options));
+  }
+
+  withServer("spreads the owners over the servers", async () => {
+    const store = await open("spread");
+    const owners = Array.from({ length: 64 }, (_, index) => `owner${index}`);
+    for (const owner of owners) await store.create(`t.${owner}.1`, new Uint8Array(1), { dueAt: 1 });
+    for (const server of servers()) {
+      const client = await server.connect();
+      assertEquals((await client.keys("spread:*")).length > 0, true);
+    }
+    assertEquals((await store.due("t", 2, 100)).length, owners.length);
+  });
+});

@@ -1,0 +1,109 @@
+/** A race of processes on three runtimes for the calls of one store, whose server is killed. */
+
+import { assertEquals } from "@std/assert";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { isSuspended, ToolDispatcher, ToolRegistry } from "../../mod.ts";
+import { commandOn } from "../../scripts/lib/runtimes.mjs";
+import { type CallStore, storedTickets } from "../../src/execute/durable/mod.ts";
+import { projectFolder } from "../support/program.ts";
+
+const CALLS = 600;
+const RUNTIMES = ["bun", "deno", "node"];
+
+/** Why there is no race here; `undefined` if there is one. */
+export const missingRuntime: string | undefined = RUNTIMES
+  .filter((name) => spawnSync(name, ["--version"]).status !== 0)
+  .map((name) => `${name} is not installed`)[0];
+
+export interface Race {
+  /** The store of the processes. */
+  readonly store: CallStore;
+  /** The file of a module with a function `openStore(url)`, which opens the store. */
+  readonly opener: string;
+  readonly url: string;
+  /** Kills the server, as `kill -9` does. */
+  kill(): Promise<unknown>;
+  start(): Promise<unknown>;
+}
+
+/**
+ * Lets three processes run 600 calls: every second one resumes a ticket, the others have an
+ * idempotency key. Kills the server twice, and checks that no call has run
+ * twice, and that a call has not run only if a process was told that its claim may have been lost.
+ */
+export async function race({ store, opener, url, kill, start }: Race): Promise<void> {
+  const tickets = await suspend(store);
+  const runs: number[] = [];
+  const unsettled = new Set<number>();
+  const unexpected: string[] = [];
+  let heard = (): void => {};
+  let ready = 0;
+  const children = RUNTIMES.map((runtime): ChildProcess => {
+    const [command = "", ...args] = commandOn(runtime);
+    const file = join(import.meta.dirname, "racer.ts");
+    const child = spawn(command, [...args, file, opener, url], {
+      cwd: projectFolder,
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    createInterface(child.stdout).on("line", (line) => {
+      if (line === "ready") ready++;
+      else if (line.startsWith("ran ")) runs.push(Number(line.slice(4)));
+      else if (line.startsWith("unsettled ")) unsettled.add(Number(line.slice(10)));
+      else unexpected.push(`${runtime}: ${line}`);
+      heard();
+    });
+    return child;
+  });
+  const ended = Promise.all(
+    children.map((child) =>
+      new Promise((resolve) =>
+        child.once("close", (code) => {
+          if (code !== 0) unexpected.push(`It ended with ${code}`);
+          heard();
+          resolve(code);
+        })
+      )
+    ),
+  );
+  const until = async (condition: () => boolean): Promise<void> => {
+    while (!condition() && unexpected.length === 0) {
+      await new Promise<void>((resolve) => heard = resolve);
+    }
+  };
+  await until(() => ready === RUNTIMES.length);
+  for (const child of children) child.stdin?.end(`${JSON.stringify(tickets)}\n`);
+  for (const part of [CALLS / 3, CALLS * 2 / 3]) {
+    await until(() => runs.length >= part);
+    await kill();
+    await start();
+  }
+  await ended;
+  assertEquals(unexpected, []);
+  assertEquals(runs.length, new Set(runs).size);
+  const lost = tickets.flatMap((_, number) => runs.includes(number) ? [] : [number]);
+  assertEquals(lost.filter((number) => !unsettled.has(number)), []);
+}
+
+/** Returns tickets of suspended calls, which processes resume by their own definition of the tool. */
+async function suspend(store: CallStore): Promise<readonly string[]> {
+  const registry = new ToolRegistry({
+    tools: [{
+      name: "approved",
+      description: "Pays after an approval.",
+      parameters: {
+        type: "object",
+        properties: { number: { type: "integer" } },
+        required: ["number"],
+      },
+      execute: (_, { ask }) => ask("sure", { message: "?" }),
+    }],
+  });
+  const dispatcher = new ToolDispatcher(registry, { tickets: storedTickets(store) });
+  return await Promise.all(Array.from({ length: CALLS }, async (_, number) => {
+    if (number % 2 === 1) return "";
+    const waiting = await dispatcher.dispatch({ name: "approved", arguments: { number } });
+    return isSuspended(waiting) ? waiting.ticket : "";
+  }));
+}
