@@ -56,6 +56,8 @@ const RETRY_MS = 5;
 /** The number of writes after which expired entries are deleted. */
 const WRITES_TO_SWEEP = 256;
 const ROWS_TO_SWEEP = 1_024;
+/** The size of a value that takes long to read, in bytes. */
+const LARGE_BYTES = 65_536;
 
 // The row's id is the revision: AUTOINCREMENT never reuses an id.
 const SCHEMA = `
@@ -232,8 +234,16 @@ class SqliteStore implements SqliteCallStore {
 
   async due(kind: string, before: number, limit: number): Promise<readonly StoredEntry[]> {
     const now = this.#settings.clock.timestamp();
-    const rows = await this.#attempt(() => this.#statements.due.all(before, kind, now, limit));
-    return (rows as unknown as readonly Row[]).map(entryOf);
+    const { at, due } = this.#statements;
+    const rows = await this.#attempt(() => due.all(before, kind, now, limit));
+    const entries: StoredEntry[] = [];
+    for (const { revision } of rows as unknown as readonly Pick<Row, "revision">[]) {
+      const row = await this.#attempt(() => at.get(revision)) as Row | undefined;
+      if (row !== undefined) entries.push(entryOf(row));
+      // Large values at once would block the process.
+      if ((row?.value.byteLength ?? 0) >= LARGE_BYTES) await pause(0);
+    }
+    return entries;
   }
 
   /** Continues after the last key, so that deletions in between do no harm. */
@@ -310,11 +320,12 @@ function prepareStatements(db: DatabaseSync) {
       "insert into entries(key, owner, value, expires, due) values(?, ?, ?, ?, ?) " +
         "on conflict do nothing returning revision",
     ),
+    at: db.prepare("select * from entries where revision = ?"),
     remove: db.prepare("delete from entries where revision = ?"),
     owner: db.prepare("select bytes from owners where owner = ?"),
     next: db.prepare("select * from entries where key > ? and key < ? order by key limit 1"),
     due: db.prepare(
-      "select * from entries where due <= ?1 and key > ?2 || '.' and key < ?2 || '/' and " +
+      "select revision from entries where due <= ?1 and key > ?2 || '.' and key < ?2 || '/' and " +
         "(expires is null or expires > ?3) order by due limit ?4",
     ),
   } satisfies Readonly<Record<string, StatementSync>>;
@@ -324,6 +335,10 @@ function entryOf({ key, value, revision, expires }: Row): StoredEntry {
   // Copies the bytes, because some runtimes return an empty or a shared array.
   const entry = { key, value: new Uint8Array(value), revision };
   return expires === null ? entry : { ...entry, expiresAt: expires };
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => void systemClock.setTimeout(resolve, ms));
 }
 
 function rollBack(db: DatabaseSync): void {
@@ -356,7 +371,7 @@ class FileLock {
           if (!isLocked || systemClock.now() >= end) throw error;
         }
         if (ended === undefined) this.#trying = new Promise((resolve) => ended = resolve);
-        await new Promise<void>((resolve) => void systemClock.setTimeout(resolve, RETRY_MS));
+        await pause(RETRY_MS);
       }
     } finally {
       if (ended !== undefined) {

@@ -21,14 +21,15 @@ import type { TaskRecord, TaskState } from "./task_records.ts";
 export interface TaskRetry {
   /**
    * The maximum number of runs, the first one included. A call that was refused before its tool ran
-   * (`ran: "no"`) does not count.
+   * (`ran: "no"`) does not count, at most 100 times.
    *
    * @default {3}
    */
   readonly maxAttempts?: number;
   /**
    * The first delay, in milliseconds. Each further one is twice as long, up to an hour. Up to half of
-   * a delay is omitted at random. A longer `retryAfterMs` of the failure counts instead.
+   * a delay is omitted at random. A longer `retryAfterMs` of the failure counts instead, but the task
+   * fails if that is longer than its `ttlMs`.
    *
    * @default {1_000}
    */
@@ -79,6 +80,7 @@ export interface TaskQueueState {
 }
 
 const MAX_DELAY_MS = 3_600_000;
+const MAX_REFUSALS = 100;
 const RETRY_CHECKS = {
   maxAttempts: wholeFrom(1),
   initialDelayMs: numberFrom(0, MAX_TIMEOUT_MS),
@@ -116,7 +118,8 @@ export const checkRetries: Check<Readonly<Record<string, TaskRetry>>> = (action,
       (field) => `${place.slice(0, -1)}/${tool}/${field}"`,
     ),
   ]);
-  return Object.fromEntries(retries);
+  // A tool may be called "constructor".
+  return Object.assign(Object.create(null), Object.fromEntries(retries));
 };
 
 /**
@@ -133,12 +136,19 @@ export function retried(
   const { maxAttempts = 3, initialDelayMs = 1_000, codes = [] } = retry;
   const { code, retryable, retryAfterMs = 0, ran } = result.error;
   if (!retryable && !codes.includes(code)) return undefined;
-  const refusals = (record.refusals ?? 0) + (ran === "no" ? 1 : 0);
-  const attempts = record.attempts - (ran === "no" ? 1 : 0);
-  if (attempts >= maxAttempts) return undefined;
-  const longest = Math.min(initialDelayMs * 2 ** (attempts + refusals - 1), MAX_DELAY_MS);
+  const isRefusal = ran === "no";
+  const refusals = (record.refusals ?? 0) + Number(isRefusal);
+  const runs = runsOf(record) - Number(isRefusal);
+  if (runs >= maxAttempts || refusals > MAX_REFUSALS || retryAfterMs > record.ttlMs) {
+    return undefined;
+  }
+  const longest = Math.min(initialDelayMs * 2 ** Math.min(runs + refusals - 1, 32), MAX_DELAY_MS);
   const delay = Math.max(longest * (1 - Math.random() / 2), retryAfterMs);
-  return { ...record, holder: "", attempts, refusals, runAt: now + delay };
+  return { ...record, holder: "", attempts: 0, runs, refusals, runAt: now + delay };
+}
+
+function runsOf({ runs = 0, attempts }: TaskRecord): number {
+  return runs + attempts;
 }
 
 /** Returns the state of the queue by the records of all tasks that are running or waiting. */
@@ -148,16 +158,17 @@ export function queueOf(records: readonly TaskRecord[], now: number): TaskQueueS
   return {
     waiting: waiting.length,
     oldestMs: Math.max(0, ...waiting.map(({ createdAt }) => now - createdAt)),
-    running: running.map(({ id, tool, createdAt, attempts, worker }) => ({
-      ...{ id, tool, createdAt, attempts, worker },
-    })),
+    running: running.map((record) => {
+      const { id, tool, createdAt, worker } = record;
+      return { id, tool, createdAt, attempts: runsOf(record), worker };
+    }),
   };
 }
 
 export function deadTaskOf(record: TaskRecord): DeadTask {
-  const { id, tool, createdAt, updatedAt, principal, attempts, result } = record;
+  const { id, tool, createdAt, updatedAt, principal, result } = record;
   return {
-    ...{ id, tool, createdAt, updatedAt, attempts },
+    ...{ id, tool, createdAt, updatedAt, attempts: runsOf(record) },
     principal: principal ?? undefined,
     error: result?.ok === false ? result.error : undefined,
   };

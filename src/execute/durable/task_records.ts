@@ -51,6 +51,8 @@ export interface TaskRecord extends Omit<TaskState, "pollMs">, RunRecord {
   readonly idempotent: boolean;
   /** False if another process cannot run the call. */
   readonly isRepeatable?: boolean;
+  /** The number of runs before its last retry. Without one, `attempts` counts them all. */
+  readonly runs?: number;
   /** The number of runs that were refused before the tool ran. */
   readonly refusals?: number;
   /** The name of the process that runs it, or did last. */

@@ -144,6 +144,9 @@ interface Taken {
   end(): void;
 }
 
+/** Returns nothing for a tool that this process cannot run now, and `"full"` if it can run none. */
+type TakePlace = (tool: string) => Taken | "full" | undefined;
+
 type Asked = Pick<TaskRecord, "ticket" | "questions" | "answers">;
 
 /** The maximum number of starts of a tool whose processes die. */
@@ -152,9 +155,14 @@ const MAX_ATTEMPTS = 3;
 const MAX_ENDINGS = 10;
 /** The maximum size of a page's records, in bytes. */
 const MAX_PAGE_BYTES = 4_194_304;
-/** The number of waiting tasks that are read at a time: at first, and at most. */
-const MIN_DUE = 64;
+/** The number of waiting tasks that `recover` reads at a time: at first, and at most. */
+const MIN_DUE = 32;
 const MAX_DUE = 1_000;
+/** The time after which the claims of tasks let other work of the process continue, in milliseconds. */
+const TURN_MS = 20;
+/** The maximum delay of a task: a hundred years, in milliseconds. */
+const MAX_DELAY_MS = 3_153_600_000_000;
+const NONE_DUE = { taken: 0, found: 0 };
 const CURSOR = /^[\w-]{1,64}$/;
 const ACTION = "make tasks";
 
@@ -215,6 +223,7 @@ export class CallTasks {
   readonly #runs: Map<string, Run> = new Map();
   /** Settle when the results of running tasks are stored. */
   readonly #kept: Set<Promise<unknown>> = new Set();
+  #turnAt = systemClock.now();
 
   /** @ignore Use {@linkcode callTasks}. */
   constructor(options: CallTasksOptions) {
@@ -230,7 +239,7 @@ export class CallTasks {
     this.#pollMs = pollMs;
     this.#running = new Quotas(Infinity, read.maxRunning ?? 64);
     this.#callContext = read.callContext;
-    this.#retries = read.retries ?? {};
+    this.#retries = read.retries ?? Object.create(null);
     this.#log = (error) => callHook(() => options.onError?.(error), noop);
     this.#engine = new TaskEngine({
       records: this.#records,
@@ -257,7 +266,9 @@ export class CallTasks {
     context: DispatchContext = {},
     options: { readonly delayMs?: number } = {},
   ): Promise<TaskState | ToolFailure> {
-    const { delayMs } = readFields("start a task", options, { delayMs: numberFrom(0) });
+    const { delayMs } = readFields("start a task", options, {
+      delayMs: numberFrom(0, MAX_DELAY_MS),
+    });
     const owner = await ownerDigest(context.principal);
     const admitted = this.#admit(dispatcher, call, owner);
     if ("error" in admitted) return admitted;
@@ -366,11 +377,17 @@ export class CallTasks {
   async #read(key: string): Promise<TaskRecord | undefined> {
     const found = await this.#records.read(key);
     if (found === undefined || this.#judged(found.record) === found.record) return found?.record;
-    const changed = await this.#records.change(key, (now) => {
+    const { record } = await this.#records.change(key, (now) => {
       const judged = now && this.#judged(now);
       return judged === now ? undefined : judged;
-    });
-    return changed?.record;
+    }) ?? {};
+    if (record?.status === "failed") await this.#buryIfRetried(key, record.tool);
+    return record;
+  }
+
+  /** Marks a failed task as dead, if tasks of its tool are retried. */
+  async #buryIfRetried(key: string, tool: string): Promise<void> {
+    if (this.#retries[tool] !== undefined) await this.#records.bury(key).catch(this.#log);
   }
 
   #judged(record: TaskRecord): TaskRecord {
@@ -536,7 +553,15 @@ export class CallTasks {
    * @returns The number of tasks that run now.
    */
   async recover(dispatcher: ToolDispatcher): Promise<number> {
-    return await this.#takeDue(dispatcher, MAX_DUE, () => ({ end() {} }), false);
+    let count = 0;
+    for (let limit = MIN_DUE; count < MAX_DUE;) {
+      const { taken, found } = await this.#takeDue(dispatcher, limit, () => ({ end() {} }), false);
+      count += taken;
+      if (found < limit || taken === 0 && limit >= MAX_DUE) break;
+      // The first ones may be of tools that other processes have.
+      if (taken === 0) limit = Math.min(2 * limit, MAX_DUE);
+    }
+    return count;
   }
 
   /**
@@ -551,65 +576,101 @@ export class CallTasks {
   async work(dispatcher: ToolDispatcher, options: WorkOptions): Promise<void> {
     const { concurrency = 16, toolConcurrency = {}, signal } = checkWorkOptions(options);
     const running = new Quotas<string>(concurrency, Infinity);
+    const most = new Map(Object.entries(toolConcurrency));
     let wake = (): void => {};
-    const take = (tool: string): Taken | undefined => {
-      const isFree = running.usedBy(tool) < (toolConcurrency[tool] ?? Infinity);
-      if (!isFree || running.exceeded(tool, 1) !== undefined) return undefined;
+    const take: TakePlace = (tool) => {
+      if (signal.aborted || running.exceeded(tool, 1) !== undefined) return "full";
+      if (running.usedBy(tool) >= (most.get(tool) ?? Infinity)) return undefined;
       running.add(tool, 1);
       return { end: () => (running.add(tool, -1), wake()) };
     };
-    let limit = MIN_DUE;
+    const failed = (error: unknown): typeof NONE_DUE => (this.#log(error), NONE_DUE);
+    let depth = 2;
     signal.addEventListener("abort", () => wake(), { once: true });
     while (!signal.aborted) {
       const ended = new Promise<void>((resolve) => wake = resolve);
-      if (signal.aborted) break;
-      const count = await this.#takeDue(dispatcher, limit, take).catch(this.#log) ?? 0;
+      const begunAt = this.#clock.now();
+      const free = concurrency - running.total;
+      const limit = Math.min(depth * free, MAX_DUE);
+      const { taken, found } = free === 0
+        ? NONE_DUE
+        : await this.#takeDue(dispatcher, limit, take).catch(failed);
       // The first ones may be of tools that are busy, or that other processes have.
-      limit = count > 0 ? MIN_DUE : Math.min(2 * limit, MAX_DUE);
-      await within(this.#clock, this.#pollMs, ended);
+      if (taken === free || found < limit) depth = Math.max(2, depth / 2);
+      else if (taken === 0) depth = Math.min(2 * depth, MAX_DUE);
+      if (signal.aborted) break;
+      // Reading large tasks in vain must not take most of the time.
+      const isVain = taken === 0 && found > 0;
+      const waitMs = isVain ? 9 * (this.#clock.now() - begunAt) : 0;
+      await within(this.#clock, Math.max(this.#pollMs, waitMs), ended);
     }
     while (running.total > 0) await new Promise<void>((resolve) => wake = resolve);
   }
 
   /**
-   * Claims tasks that are due, and runs them in this process.
+   * Claims tasks that are due, and runs them in this process. Returns how many it has read and runs.
    *
-   * @param take Returns nothing for a tool that this process cannot run now.
    * @param isWorker If true, tasks of dead processes whose tool is unknown here are left to others.
    */
   async #takeDue(
     dispatcher: ToolDispatcher,
     limit: number,
-    take: (tool: string) => Taken | undefined,
+    take: TakePlace,
     isWorker = true,
-  ): Promise<number> {
+  ): Promise<{ readonly taken: number; readonly found: number }> {
     let count = 0;
     const due = await this.#records.store.due("task", this.#records.now(), limit);
     for (const { key, value } of shuffled(due)) {
-      const record = this.#records.decode(value, key);
-      const isUnknown = dispatcher.toolset.resolve(record.tool) === undefined;
+      await this.#turn();
+      const record = this.#decoded(key, value);
+      if (record === undefined) continue;
+      const { tool, idempotent } = record;
+      const isUnknown = dispatcher.toolset.resolve(tool) === undefined;
       const isLeft = record.holder === "" || (isWorker && this.#judged(record) === record);
       if (isUnknown && isLeft) continue;
-      const taken = take(record.tool);
-      if (taken === undefined) continue;
-      const { lease } = await this.#engine.claim(key, record.tool, record.idempotent)
-        .catch((error) => {
-          taken.end();
-          throw error;
-        });
-      if (lease === undefined) taken.end();
-      else {
-        this.#runAgain(dispatcher, lease, taken);
+      const [, owner = ""] = key.split(".");
+      if (this.#running.exceeded(owner, 1) !== undefined) continue;
+      const place = take(tool);
+      if (place === "full") break;
+      if (place === undefined) continue;
+      const { lease, died } = await this.#engine.claim(key, tool, idempotent).catch((error) => {
+        place.end();
+        throw error;
+      });
+      if (lease !== undefined) {
+        this.#runAgain(dispatcher, lease, place);
         count++;
+      } else {
+        place.end();
+        if (died) await this.#buryIfRetried(key, tool);
       }
     }
-    return count;
+    return { taken: count, found: due.length };
+  }
+
+  /** Lets other work of the process continue from time to time: a store in memory never waits. */
+  async #turn(): Promise<void> {
+    if (systemClock.now() - this.#turnAt < TURN_MS) return;
+    await new Promise<void>((resolve) => void systemClock.setTimeout(resolve, 0));
+    this.#turnAt = systemClock.now();
+  }
+
+  /** Returns the record of a task. Another one must not keep the tasks after it from running. */
+  #decoded(key: string, value: Uint8Array): TaskRecord | undefined {
+    try {
+      const record = this.#records.decode(value, key);
+      if (typeof record.tool === "string") return record;
+      throw new TypeError("it is not a task");
+    } catch (error) {
+      this.#log(new Error(`Cannot read "${key}" in the store of calls`, { cause: error }));
+      return undefined;
+    }
   }
 
   #runAgain(dispatcher: ToolDispatcher, lease: Lease<TaskRecord>, taken: Taken): void {
     const { tool: name, arguments: args, callId, principal, attempts, ...ids } = lease.record;
     const { sessionId, messageId } = ids;
-    // A dead run may still hold the idempotency key.
+    // The run of a process that died may still hold the idempotency key; one that ended does not.
     const idempotencyKey = attempts === 1 ? ids.idempotencyKey : undefined;
     const context = {
       ...{ principal: principal ?? undefined, sessionId, messageId },
@@ -623,7 +684,13 @@ export class CallTasks {
   /** Returns the state of all tasks that run or wait, of all principals: the first 1,000. */
   async queue(): Promise<TaskQueueState> {
     const due = await this.#records.store.due("task", Number.MAX_SAFE_INTEGER, MAX_DUE);
-    const records = due.map(({ key, value }) => this.#records.decode(value, key));
+    const records: TaskRecord[] = [];
+    for (const { key, value } of due) {
+      await this.#turn();
+      const record = this.#decoded(key, value);
+      // Its arguments may be large.
+      if (record !== undefined) records.push({ ...record, arguments: null });
+    }
     return queueOf(records, this.#clock.timestamp());
   }
 
@@ -639,21 +706,23 @@ export class CallTasks {
    */
   async runAgain(id: string, owner: TaskOwner = {}): Promise<TaskState | undefined> {
     const key = await keyOf(id, owner.principal);
-    if (key === undefined || await this.#find(id, owner) === undefined) return undefined;
+    const isFailed = (record?: TaskRecord): boolean =>
+      record?.status === "failed" && record.isRepeatable !== false;
+    if (key === undefined || !isFailed(await this.#find(id, owner))) return undefined;
     const runAt = this.#records.now();
-    let isFailed = false;
+    // Not later, because the task may have failed again by then.
+    await this.#records.unbury(key);
+    let isChanged = false;
     const found = await this.#records.change(key, (record) => {
-      isFailed = record?.status === "failed" && record.isRepeatable !== false;
-      if (record === undefined || !isFailed) return undefined;
+      isChanged = isFailed(record);
+      if (record === undefined || !isChanged) return undefined;
       const { result: _, ...rest } = record;
       return {
         ...{ ...rest, ...this.#records.touched(), status: "working" },
-        ...{ attempts: 0, refusals: 0, runAt },
+        ...{ attempts: 0, runs: 0, refusals: 0, runAt },
       };
     });
-    if (found === undefined || !isFailed) return undefined;
-    await this.#records.unbury(key);
-    return this.#records.shown(found.record);
+    return found && isChanged ? this.#records.shown(found.record) : undefined;
   }
 
   /** Resolves when no task runs in this process, and their results are stored. */
@@ -740,11 +809,11 @@ export class CallTasks {
     let isDead = false;
     const end = (record: TaskRecord, result: ToolResult): TaskRecord => {
       const last = this.#end(record, result, run, asked);
-      isDead = last.status === "failed" && this.#retries[tool] !== undefined;
+      isDead = last.status === "failed";
       return last;
     };
     const kept = this.#engine.keep(lease, tool, run, end)
-      .then((isStored) => isStored && isDead ? this.#records.bury(key) : undefined)
+      .then((isStored) => isStored && isDead ? this.#buryIfRetried(key, tool) : undefined)
       .catch(this.#log)
       .then(() => {
         this.#kept.delete(kept);

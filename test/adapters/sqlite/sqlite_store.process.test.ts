@@ -50,6 +50,19 @@ function start(action: "write" | "claim", path: string): ReturnType<typeof start
 describe("sqliteCallStore()", () => {
   const value = new Uint8Array(1_000);
 
+  it("lets timers run while it reads many large entries that are due", async () => {
+    const store = await open();
+    for (let at = 0; at < 20; at++) {
+      await store.create(`task.ann.${at}`, new Uint8Array(70_000), { dueAt: at });
+    }
+    let ticks = 0;
+    const timer = setInterval(() => ticks++, 0);
+    const due = await store.due("task", 100, 50);
+    clearInterval(timer);
+    assertEquals(due.length, 20);
+    assert(ticks > 5, `${ticks}`);
+  });
+
   it("keeps what it has confirmed when its process is killed", async () => {
     const path = newPath();
     const { child, output, ended, printed } = start("write", path);

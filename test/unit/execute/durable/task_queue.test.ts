@@ -72,7 +72,9 @@ describe("callTasks().start() with a delay", () => {
 
   it("rejects a wrong delay", async () => {
     const { start } = processes([{ name: "job" }]).open();
-    await assertRejects(() => start("job", -1), RangeError, '"/delayMs" must be a number from 0');
+    for (const delayMs of [-1, Infinity]) {
+      await assertRejects(() => start("job", delayMs), RangeError, "must be a number from 0 to 3");
+    }
   });
 });
 
@@ -141,6 +143,32 @@ describe("callTasks().work()", () => {
     await worked;
   });
 
+  it("lets timers of its process run, although its store never waits", async () => {
+    const ended = Promise.withResolvers<void>();
+    const registry = new ToolRegistry({
+      tools: [fakeTool({ name: "job", execute: () => void (--left === 0 && ended.resolve()) })],
+    });
+    const dispatcher = new ToolDispatcher(registry);
+    const tasks = callTasks({ store: memoryCallStore() });
+    let left = 1_000;
+    for (let count = 0; count < left; count++) {
+      await tasks.start(dispatcher, { name: "job" }, ANN, { delayMs: 0 });
+    }
+    const controller = new AbortController();
+    let most = 0;
+    let at = performance.now();
+    const timer = setInterval(() => {
+      most = Math.max(most, left);
+      at = performance.now();
+    }, 1);
+    const worked = tasks.work(dispatcher, { signal: controller.signal });
+    await ended.promise;
+    clearInterval(timer);
+    controller.abort();
+    await worked;
+    assert(most > 0, `no timer ran for ${performance.now() - at} ms`);
+  });
+
   it("waits for its running tasks when its signal aborts, and reports errors of the store", async () => {
     const work = Promise.withResolvers<string>();
     const memory = memoryCallStore();
@@ -167,6 +195,42 @@ describe("callTasks().work()", () => {
     work.resolve("done");
     await worked;
     assertEquals((await tasks.get(id, ANN))?.status, "completed");
+  });
+
+  it("skips entries that are not tasks, and reports them", async () => {
+    const { store, open, errors } = processes([{ name: "job" }]);
+    const { start, tasks, dispatcher } = open();
+    for (const text of ["null", "{}", "wrong"]) {
+      const value = new TextEncoder().encode(text.padEnd(text.length + 16));
+      await store.create(`task.ann.${text.length}`, value, { dueAt: 0 });
+    }
+    await start("job");
+    assertEquals([(await tasks.queue()).waiting, errors.length], [1, 3]);
+    assertEquals([await tasks.recover(dispatcher), errors.length], [1, 6]);
+  });
+
+  it("runs no more tasks of a principal than maxRunning", async () => {
+    const { open } = processes([
+      { name: "job", execute: () => new Promise(() => {}), timeoutMs: 3_600_000 },
+    ], { maxRunning: 2 });
+    const { start, tasks, dispatcher } = open();
+    for (let count = 0; count < 4; count++) await start("job");
+    assertEquals(await tasks.recover(dispatcher), 2);
+  });
+
+  it("runs a tool that has the name of a property of all objects, once", async () => {
+    let runs = 0;
+    const { clock, open, controller } = processes([{
+      name: "constructor",
+      execute: () => (runs++, ToolResult.error("unavailable", "The mail server is away")),
+    }]);
+    const { start, tasks, work } = open();
+    const { id } = await start("constructor");
+    const worked = work();
+    await later(clock, async () => (await tasks.get(id, ANN))?.result !== undefined);
+    controller.abort();
+    await worked;
+    assertEquals([runs, (await tasks.get(id, ANN))?.status], [1, "failed"]);
   });
 
   it("rejects wrong options", async () => {
@@ -235,6 +299,55 @@ describe("the retries of callTasks()", () => {
     const results = [refused, refused, refused, down, "sent"];
     const { task } = await attempts(results, { maxAttempts: 2, initialDelayMs: 10 });
     assertEquals(task?.status, "completed");
+  });
+
+  it("end after a hundred refusals, or if the tool is away for longer than the task is stored", async () => {
+    const refused = ToolResult.error("overloaded", "Busy", { ran: "no" });
+    const { waits } = await attempts(Array(200).fill(refused), { initialDelayMs: 0 });
+    assertEquals(waits.length, 100);
+    const away = ToolResult.error("unavailable", "Away", { retryAfterMs: 1e15 });
+    assertEquals((await attempts([away], {})).task?.status, "failed");
+  });
+
+  it("hold the idempotency key of their call", async () => {
+    let runs = 0;
+    const { clock, open, controller } = processes([{
+      name: "job",
+      execute: () => ++runs === 1 ? down : "sent",
+    }], { retries: { job: { initialDelayMs: 10 } } });
+    const { tasks, dispatcher, work } = open();
+    const keyed = { ...ANN, idempotencyKey: "order-7" };
+    const task = await tasks.start(dispatcher, { name: "job" }, keyed, { delayMs: 0 });
+    assert("id" in task);
+    const worked = work();
+    await later(clock, async () => (await tasks.get(task.id, ANN))?.result !== undefined);
+    controller.abort();
+    await worked;
+    const again = await dispatcher.dispatch({ name: "job" }, keyed);
+    assertEquals([again.ok && again.content, again.replayed, runs], ["sent", true, 2]);
+  });
+
+  it("list a task whose process died, with its earlier runs", async () => {
+    let runs = 0;
+    const { clock, store, open, controller } = processes([{
+      name: "job",
+      execute: () => ++runs === 1 ? down : new Promise(() => {}),
+      timeoutMs: 3_600_000,
+    }], { retries: { job: { initialDelayMs: 10 } } });
+    const { start, work } = open();
+    const ids = [await start("job"), await start("job")].map(({ id }) => id);
+    void work();
+    await later(clock, () => runs === 3);
+    controller.abort();
+    const timestamp = (): number => clock.timestamp() + 31_000;
+    const setTimeout = clock.setTimeout.bind(clock);
+    const late = { now: () => clock.now(), timestamp, setTimeout };
+    const alive = callTasks({ store, retries: { job: {} }, clock: late });
+    assertEquals((await alive.get(ids[0] ?? "", ANN))?.status, "failed");
+    assertEquals(await alive.recover(open().dispatcher), 0);
+    const dead = await alive.deadTasks();
+    assertEquals(dead.map(({ id }) => id).sort(), [...ids].sort());
+    assertEquals(dead.map(({ attempts }) => attempts).sort(), [1, 2]);
   });
 
   it("list a task that has failed in all its attempts, and run it again on demand", async () => {
