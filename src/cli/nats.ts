@@ -26,7 +26,7 @@ import {
 import type { ToolDispatcher } from "../execute/mod.ts";
 import type { Registry } from "../registry/mod.ts";
 import type { Selection } from "../select/mod.ts";
-import { describeThrown, systemClock, within } from "../tool/mod.ts";
+import { attemptOr, describeThrown, systemClock, within } from "../tool/mod.ts";
 import type { SharedState } from "./serve/state.ts";
 import type { LoadedTools } from "./sources/mod.ts";
 import { CommandError, type CommandIo, counted, usageError } from "./terminal.ts";
@@ -81,7 +81,7 @@ export async function readNats(
     wrong(`${name} has a user, and PLUE_NATS_CREDS is set: leave one of them out`);
   }
   const [user, pass] = [first?.username, first?.password].map((part = "") =>
-    decoded(part) ?? wrong(`${name} ${WANTED}`)
+    attemptOr(undefined, () => decodeURIComponent(part)) ?? wrong(`${name} ${WANTED}`)
   );
   return {
     shown: urls.map(({ protocol, host }) => `${protocol}//${host}`).join(","),
@@ -145,14 +145,6 @@ function problemOf(error: unknown, { shown, connection }: NatsSettings): string 
   }
   if (/tls/i.test(message)) return `no TLS with NATS at ${shown} (${said})`;
   return `no NATS server answers at ${shown} (${said})`;
-}
-
-function decoded(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Reads the words of a variable. The message does not contain them: they may be secrets. */

@@ -6,7 +6,7 @@
 import Table from "cli-table3";
 import type { Readable, Writable } from "node:stream";
 import { styleText } from "node:util";
-import { cleanText, type FailureCode } from "../tool/mod.ts";
+import { attemptOr, cleanText, type FailureCode } from "../tool/mod.ts";
 
 export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
 
@@ -163,11 +163,7 @@ export class Terminal {
 
 /** The value of a JSON text; `undefined` for other texts. */
 export function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return attemptOr(undefined, () => JSON.parse(text));
 }
 
 /** A number of things: `1 tool`, `2 tools`, `2 losses`. */

@@ -4,10 +4,12 @@ import { isToolHost, type ToolHost } from "../registry/mod.ts";
 import { isToolset, type Selection, type Toolset } from "../select/mod.ts";
 import {
   assertSync,
+  attemptOr,
   callHook,
   clip,
   fail,
   isFunction,
+  isText,
   once,
   type Tool,
   type ToolFailure,
@@ -248,12 +250,8 @@ export class Dispatcher {
 
 /** The name in a call; `undefined` if it has none, or cannot be read. */
 function readName(request: Partial<ToolCall> | null | undefined): string | undefined {
-  try {
-    const name: unknown = request?.name;
-    return typeof name === "string" ? name : undefined;
-  } catch {
-    return undefined;
-  }
+  const name: unknown = attemptOr(undefined, () => request?.name);
+  return isText(name) ? name : undefined;
 }
 
 /** The name in a call, for messages. */

@@ -2,6 +2,7 @@
 
 import { checkWithoutEngine } from "../schema/mod.ts";
 import {
+  attemptOr,
   defined,
   deriveAnnotations,
   isObject,
@@ -192,12 +193,8 @@ function exportExamples(
 
 /** Checks examples, because providers reject the whole request for an invalid one. */
 function checkerOf(schema: JsonSchemaObject): (value: unknown) => boolean {
-  try {
-    return checkWithoutEngine(schema);
-  } catch {
-    // A schema with external references cannot be checked.
-    return () => true;
-  }
+  // A schema with external references cannot be checked.
+  return attemptOr(() => true, () => checkWithoutEngine(schema));
 }
 
 function usedFeatures(tool: Tool, hints: ProviderHints): readonly (readonly [Feature, string])[] {

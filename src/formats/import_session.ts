@@ -12,6 +12,7 @@ import {
   type PatternBudget,
 } from "../schema/mod.ts";
 import {
+  attemptOr,
   cleanText,
   clip,
   copyJson,
@@ -377,17 +378,8 @@ function textsOf(imported: ImportedTool): JsonRecord {
 /** True if a regular expression is too large, or cannot be checked in linear time. */
 function isTooSlow(pattern: unknown, budget: PatternBudget): boolean {
   if (typeof pattern !== "string") return false;
-  try {
-    new RegExp(pattern, "u");
-  } catch {
-    return false;
-  }
-  try {
-    compilePattern(pattern, budget);
-    return false;
-  } catch {
-    return true;
-  }
+  return attemptOr(undefined, () => new RegExp(pattern, "u")) !== undefined &&
+    attemptOr(undefined, () => compilePattern(pattern, budget)) === undefined;
 }
 
 /** Counts the values in a JSON value, up to a limit. */

@@ -7,6 +7,7 @@ import {
   checkFlag,
   checkFunction,
   checkText,
+  checkTexts,
   checkWord,
   clip,
   createCheck,
@@ -14,7 +15,6 @@ import {
   describe,
   fail,
   isFunction,
-  isListOf,
   isObject,
   oneOf,
   rejectUnknownFields,
@@ -238,10 +238,6 @@ function formsOf(cell: Check, all?: "all"): Check {
   };
 }
 
-const checkTexts = /* @__PURE__ */ createCheck(
-  "a list of strings",
-  (value) => isListOf(value, (item) => typeof item === "string"),
-);
 const checkOtherTarget = /* @__PURE__ */ createCheck(
   "the name of a target, or what defineTarget made",
   (value): value is string | Target => isTargetName(value) || isTarget(value),

@@ -1,6 +1,6 @@
 /** Reads and writes the JSON of providers: members of it, calls in responses, parts of tools. */
 
-import { clip, isObject, type JsonSchema } from "../tool/mod.ts";
+import { attemptOr, clip, isObject, type JsonSchema } from "../tool/mod.ts";
 import type { Answer, StreamedParts, StreamFormat, StreamStep, WireCall } from "./call_format.ts";
 
 export interface JsonRecord {
@@ -260,13 +260,9 @@ function markCutOff(calls: readonly WireCall[], reason: unknown): readonly WireC
 /** Parses a JSON text. An empty text is `{}`, and a text that is not JSON stays a text. */
 export function parsed(text: string): unknown {
   if (text.trim() === "") return {};
-  try {
-    const value: unknown = JSON.parse(text);
-    // JSON inside a JSON text stays unchanged, and validation reports it.
-    return typeof value === "string" ? text : value ?? {};
-  } catch {
-    return text;
-  }
+  const value: unknown = attemptOr(text, () => JSON.parse(text));
+  // JSON inside a JSON text stays unchanged, and validation reports it.
+  return typeof value === "string" ? text : value ?? {};
 }
 
 /** True for the text of a complete object. */

@@ -4,6 +4,7 @@
  */
 
 import {
+  attemptOr,
   clip,
   isObject,
   type JsonSchema,
@@ -180,20 +181,12 @@ export function fragment(steps: readonly string[]): string {
 }
 
 function join(uri: string, base: string): string | undefined {
-  try {
-    return new URL(uri, base).href;
-  } catch {
-    return undefined;
-  }
+  return attemptOr(undefined, () => new URL(uri, base).href);
 }
 
 function decode(fragment: string): string | undefined {
   if (!fragment.includes("%")) return fragment;
-  try {
-    return decodeURIComponent(fragment);
-  } catch {
-    return undefined;
-  }
+  return attemptOr(undefined, () => decodeURIComponent(fragment));
 }
 
 /** A reference, with the pointer and the base URI of its holder. */

@@ -7,6 +7,7 @@
 import {
   assertSync,
   attempt,
+  attemptOr,
   type Check,
   type FieldHint,
   readFields,
@@ -179,12 +180,4 @@ function withOriginals(keeps: Rule): Rule {
     }
     return true;
   };
-}
-
-export function attemptOr<Value>(fallback: Value, work: () => Value): Value {
-  try {
-    return work();
-  } catch {
-    return fallback;
-  }
 }

@@ -6,6 +6,7 @@
 
 import {
   assertSync,
+  attemptOr,
   callHook,
   checkWord,
   describedFor,
@@ -27,7 +28,6 @@ import {
 import { READER_FIELDS } from "./criteria.ts";
 import { type Explainer, explainTool, type ToolExplanation } from "./explain.ts";
 import {
-  attemptOr,
   AVAILABILITY_STEP,
   type CheckedSelection,
   checkSelection,

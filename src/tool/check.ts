@@ -32,6 +32,15 @@ export function attempt<T>(action: string, work: () => T, before = ""): T {
   }
 }
 
+/** Returns the value of a function, or the fallback if it throws. */
+export function attemptOr<Value>(fallback: Value, work: () => Value): Value {
+  try {
+    return work();
+  } catch {
+    return fallback;
+  }
+}
+
 /** Creates a check that returns the value unchanged; `wanted` is the expectation. */
 export function createCheck<T>(wanted: string, accepts: (value: unknown) => value is T): Check<T> {
   return (action, value, place) =>
@@ -40,6 +49,10 @@ export function createCheck<T>(wanted: string, accepts: (value: unknown) => valu
 
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export function isText(value: unknown): value is string {
+  return typeof value === "string";
 }
 
 export function isWord(value: unknown): value is string {
@@ -78,6 +91,10 @@ export const checkText: Check<string> = /* @__PURE__ */ ofType("a string", "stri
 export const checkWord: Check<string> = /* @__PURE__ */ createCheck(
   "a string that is not empty",
   isWord,
+);
+export const checkTexts: Check<readonly string[]> = /* @__PURE__ */ createCheck(
+  "a list of strings",
+  (value) => isListOf(value, isText),
 );
 export const checkFunction: Check<() => unknown> = /* @__PURE__ */ ofType("a function", "function");
 

@@ -33,7 +33,13 @@ import {
   vagueIssue,
   withSchemaCheck,
 } from "../../schema/mod.ts";
-import { clip, type Issue, type JsonSchema, type JsonSchemaObject } from "../../tool/mod.ts";
+import {
+  attemptOr,
+  clip,
+  type Issue,
+  type JsonSchema,
+  type JsonSchemaObject,
+} from "../../tool/mod.ts";
 
 /**
  * An Ajv instance keeps parts of every schema that it has compiled. So it is replaced after this
@@ -254,13 +260,7 @@ function ajvIssues(
 
 /** A value that exhausts the stack or the steps, or breaks a custom keyword, does not fit. */
 function guarded(validate: Validate): (value: unknown) => boolean {
-  return (value) => {
-    try {
-      return validate(value) === true;
-    } catch {
-      return false;
-    }
-  };
+  return (value) => attemptOr(false, () => validate(value) === true);
 }
 
 function fitsFormat(

@@ -7,7 +7,7 @@ import {
   type TicketSealer,
 } from "../../execute/durable/mod.ts";
 import type { CallTickets } from "../../execute/mod.ts";
-import { fail } from "../../tool/mod.ts";
+import { attemptOr, fail } from "../../tool/mod.ts";
 
 /** Options for {@linkcode sealedTickets}. */
 export interface SealedTicketsOptions extends TicketOptions {
@@ -73,12 +73,10 @@ function secretOf(key: unknown, index: number): Uint8Array<ArrayBuffer> {
 }
 
 function fromBase64(text: string): Uint8Array | undefined {
-  try {
+  return attemptOr(undefined, () => {
     const binary = atob(text.trim().replaceAll("-", "+").replaceAll("_", "/"));
     return Uint8Array.from(binary, (character) => character.charCodeAt(0));
-  } catch {
-    return undefined;
-  }
+  });
 }
 
 type Jose = Pick<

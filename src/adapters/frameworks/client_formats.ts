@@ -1,7 +1,7 @@
 /** The clients of providers in a loop: their requests, and the messages of their responses. */
 
 import type { DecodedCall, TargetName } from "../../formats/mod.ts";
-import { fail, isObject } from "../../tool/mod.ts";
+import { attemptOr, fail, isObject } from "../../tool/mod.ts";
 
 /** A target whose client a loop can use. */
 export type ClientTarget =
@@ -220,10 +220,6 @@ function addDelta(begun: { block: Record<string, unknown>; input: string }, delt
 
 /** Returns the input of a call; `{}` if it was cut off, and the call was rejected. */
 function objectIn(text: string): Json {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : {};
-  } catch {
-    return {};
-  }
+  const value: unknown = attemptOr({}, () => JSON.parse(text));
+  return isObject(value) ? value : {};
 }

@@ -4,8 +4,8 @@
  */
 
 import type { HttpPart } from "./request.ts";
-import { type Check, checkFunction, checkText, fail } from "../../tool/mod.ts";
-import { checkOptions, checkTexts, having } from "./options.ts";
+import { type Check, checkFunction, checkText, checkTexts, fail } from "../../tool/mod.ts";
+import { checkOptions, having } from "./options.ts";
 import { type Authorize, type Caller, checkCaller, requireCaller } from "./identity.ts";
 import { isResponse, json, type ProblemCode, problemResponse } from "./responses.ts";
 

@@ -2,7 +2,15 @@
 
 import type { Registry } from "../../registry/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
-import { type Check, checkFlag, createCheck, fail, isFunction, isListOf } from "../../tool/mod.ts";
+import {
+  attemptOr,
+  type Check,
+  checkFlag,
+  createCheck,
+  fail,
+  isFunction,
+  isListOf,
+} from "../../tool/mod.ts";
 import type { Caller } from "./identity.ts";
 import { type ObserveOptions, observeRequests } from "./observe.ts";
 import { checkObject, checkOptions, SERVER_CHECKS, type ServerOptions } from "./options.ts";
@@ -162,7 +170,10 @@ export class RoutedServer {
     for (const pattern of this.#patterns) {
       const param = pattern.paramIn(path);
       if (param !== undefined) {
-        return pattern.answer(context, param.includes("%") ? decoded(param) : param);
+        const decoded = param.includes("%")
+          ? attemptOr(param, () => decodeURIComponent(param))
+          : param;
+        return pattern.answer(context, decoded);
       }
     }
     return this.#fixed.get(path)?.answer(context);
@@ -247,14 +258,6 @@ function pathOf(url: string): string {
   const path = query === -1 ? url.slice(start) : url.slice(start, query);
   const hash = path.indexOf("#");
   return hash === -1 ? path : path.slice(0, hash);
-}
-
-function decoded(param: string): string {
-  try {
-    return decodeURIComponent(param);
-  } catch {
-    return param;
-  }
 }
 
 /** The response to HEAD, with the length of GET's body: the runtime would send the length 0. */

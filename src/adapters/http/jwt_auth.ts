@@ -6,6 +6,7 @@ import {
   type Check,
   checkFunction,
   checkText,
+  checkTexts,
   checkWord,
   createCheck,
   fail,
@@ -20,7 +21,7 @@ import {
   type ChallengeOptions,
   createChallenger,
 } from "./bearer_auth.ts";
-import { checkOptions, checkTexts } from "./options.ts";
+import { checkOptions } from "./options.ts";
 import { type Authorize, type Caller, requireCaller } from "./identity.ts";
 import { ProblemError } from "./responses.ts";
 

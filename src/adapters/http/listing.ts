@@ -5,7 +5,7 @@
 
 import { searchToolsetAsync } from "../../registry/mod.ts";
 import { explainTool, type Toolset } from "../../select/mod.ts";
-import { assertSync, describeTool, fail, once, type Tool } from "../../tool/mod.ts";
+import { assertSync, attemptOr, describeTool, fail, once, type Tool } from "../../tool/mod.ts";
 import {
   type ListingQuery,
   type Page,
@@ -252,11 +252,8 @@ function writeCursor(kind: keyof typeof CURSOR, value: string): string {
 }
 
 function readCursor(cursor: string, kind: keyof typeof CURSOR): string | undefined {
-  try {
-    return CURSOR[kind].exec(atob(cursor.replaceAll("-", "+").replaceAll("_", "/")))?.[1];
-  } catch {
-    return undefined;
-  }
+  const decode = (): string => atob(cursor.replaceAll("-", "+").replaceAll("_", "/"));
+  return CURSOR[kind].exec(attemptOr("", decode))?.[1];
 }
 
 const CURSOR = { after: /^after ([\w.:-]{1,257})$/, offset: /^offset (\d{1,6})$/ };

@@ -7,9 +7,9 @@ import {
   type Check,
   checkFlag,
   checkFunction,
+  checkTexts,
   createCheck,
   isFunction,
-  isListOf,
   isObject,
   MAX_TIMEOUT_MS,
   numberFrom,
@@ -20,12 +20,6 @@ import {
 import type { Authorize } from "./identity.ts";
 
 export const checkObject: Check<Record<string, unknown>> = createCheck("an object", isObject);
-
-export const checkTexts: Check<readonly string[]> = createCheck(
-  "a list of strings",
-  (value): value is readonly string[] =>
-    isListOf(value, (item): item is string => typeof item === "string"),
-);
 
 /** The check of a whole number from 1. It throws a `RangeError`. */
 export const checkCount: Check<number> = wholeFrom(1);

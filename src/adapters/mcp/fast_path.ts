@@ -17,7 +17,7 @@ import {
   TRACEPARENT_META_KEY,
   TRACESTATE_META_KEY,
 } from "@modelcontextprotocol/server";
-import { isObject } from "../../tool/mod.ts";
+import { isObject, isText } from "../../tool/mod.ts";
 import { type ClientSignal, json, type ToolRequest } from "../http/mod.ts";
 import { callTool, type McpCallResult } from "./calls.ts";
 import { type McpToolList, MODERN, VERSION_KEY } from "./message.ts";
@@ -147,10 +147,6 @@ function listAnswerStart(list: McpToolList, { info, options }: ServerParts): str
     _meta: { [SERVER_INFO_META_KEY]: info },
   };
   return `{"result":${JSON.stringify(result)},"jsonrpc":"2.0","id":`;
-}
-
-function isText(value: unknown): boolean {
-  return typeof value === "string";
 }
 
 function isNameAndVersion(value: unknown): boolean {

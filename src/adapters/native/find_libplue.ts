@@ -6,6 +6,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
+import { attemptOr } from "../../tool/mod.ts";
 
 /** Options for {@linkcode findLibplue}. */
 export interface FindLibplueOptions {
@@ -95,11 +96,8 @@ function ownTargets(): readonly string[] {
 }
 
 function packageFolder(target: string, from: string | URL): string | undefined {
-  try {
-    return dirname(createRequire(from).resolve(`@plue/native-${target}/package.json`));
-  } catch {
-    return undefined;
-  }
+  const name = `@plue/native-${target}/package.json`;
+  return attemptOr(undefined, () => dirname(createRequire(from).resolve(name)));
 }
 
 /** The folder `ffi` of this package, with the sources of libplue; `undefined` if it has none. */

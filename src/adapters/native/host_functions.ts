@@ -3,6 +3,7 @@
 import type { Registry } from "../../registry/mod.ts";
 import {
   type Answer,
+  attemptOr,
   clip,
   type ContentBlock,
   type ContentOptions,
@@ -254,20 +255,14 @@ function end(invocation: Invocation, result: unknown): void {
 }
 
 function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return ToolResult.error("invalid_result", "The tool's result is not JSON");
-  }
+  return attemptOr(INVALID_RESULT, () => JSON.parse(text));
 }
+
+const INVALID_RESULT = ToolResult.error("invalid_result", "The tool's result is not JSON");
 
 /** Parses an event: text that is not JSON stays text. */
 function valueOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  return attemptOr(text, () => JSON.parse(text));
 }
 
 function reasonOf({ reason }: AbortSignal): string {

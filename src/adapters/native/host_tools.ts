@@ -15,6 +15,7 @@ import {
 } from "../../select/mod.ts";
 import {
   type Answers,
+  attemptOr,
   describeTool,
   fail,
   isObject,
@@ -334,10 +335,6 @@ type TaskAnswer = TaskState | ToolFailure | undefined;
 
 /** The answers to questions; `undefined` if the text is not an object. The dispatcher checks each. */
 function readAnswers(text = "{}"): Answers | undefined {
-  try {
-    const answers: unknown = JSON.parse(text);
-    return isObject(answers) ? answers as Answers : undefined;
-  } catch {
-    return undefined;
-  }
+  const answers: unknown = attemptOr(undefined, () => JSON.parse(text));
+  return isObject(answers) ? answers as Answers : undefined;
 }

@@ -3,7 +3,13 @@
  * results.
  */
 
-import type { FailureCode, ToolFailure, ToolResult, ToolSuccess } from "../../tool/mod.ts";
+import {
+  attemptOr,
+  type FailureCode,
+  type ToolFailure,
+  type ToolResult,
+  type ToolSuccess,
+} from "../../tool/mod.ts";
 import { FLAG, FrameWriter, REPLY, type ReplyType, STATUS_SHIFT } from "./frames.ts";
 
 export type BridgeFailureCode =
@@ -143,9 +149,5 @@ export class Replies {
 
 /** Returns the value as JSON, or `undefined` if it exceeds the maximum length of a string. */
 function writeJson(value: unknown): string | undefined {
-  try {
-    return JSON.stringify(value) ?? "null";
-  } catch {
-    return undefined;
-  }
+  return attemptOr(undefined, () => JSON.stringify(value) ?? "null");
 }

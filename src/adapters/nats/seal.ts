@@ -23,7 +23,7 @@ import {
 import { Buffer } from "node:buffer";
 import { nkeys } from "@nats-io/nats-core";
 import { encodeJson, parseJson } from "../../execute/durable/mod.ts";
-import { describeThrown, fail, isListOf, isObject, isWord } from "../../tool/mod.ts";
+import { attemptOr, describeThrown, fail, isListOf, isObject, isWord } from "../../tool/mod.ts";
 
 export type Role = "caller" | "worker";
 
@@ -123,11 +123,7 @@ export class Seal {
   /** Returns the value that was stored under a key; `undefined` if it is not signed, or not JSON. */
   unwrap(message: Uint8Array, key: string, from?: Role): unknown {
     if (!this.accepts(message, key, "", from)) return undefined;
-    try {
-      return parseJson(message.subarray(this.bytes));
-    } catch {
-      return undefined;
-    }
+    return attemptOr(undefined, () => parseJson(message.subarray(this.bytes)));
   }
 
   /** Returns what a role's signature signs: Ed25519 itself would need a copy of a large message. */

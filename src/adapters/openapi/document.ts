@@ -13,7 +13,14 @@ import {
   wordsIn,
 } from "../../formats/provider_kit.ts";
 import { fragmentSteps } from "../../schema/mod.ts";
-import { clip, groupBy, isObject, pointerStep, type ToolAnnotations } from "../../tool/mod.ts";
+import {
+  attemptOr,
+  clip,
+  groupBy,
+  isObject,
+  pointerStep,
+  type ToolAnnotations,
+} from "../../tool/mod.ts";
 import { TEMPLATE_PARAMETER } from "./build_request.ts";
 
 /** The maximum length of a chain of references; a longer chain counts as a circle. */
@@ -205,12 +212,8 @@ export interface ServerOptions {
  * @param documentUrl The base of relative addresses.
  */
 export function baseAddress(address: string, documentUrl?: string): string | undefined {
-  let url: URL;
-  try {
-    url = new URL(address, documentUrl);
-  } catch {
-    return undefined;
-  }
+  const url = attemptOr(undefined, () => new URL(address, documentUrl));
+  if (url === undefined) return undefined;
   const { protocol, username, password, search, hash, href } = url;
   if (protocol !== "https:" && protocol !== "http:") return undefined;
   if (username !== "" || password !== "" || search !== "" || hash !== "") return undefined;

@@ -29,6 +29,7 @@ import {
   fail,
   isListOf,
   isObject,
+  isText,
   isWord,
   jsonEqual,
   type JsonSchema,
@@ -437,7 +438,6 @@ function serverOf(
 }
 
 const isFlag = (value: unknown): boolean => typeof value === "boolean";
-const isText = (value: unknown): value is string => typeof value === "string";
 const isOneOf = (...values: readonly unknown[]) => (value: unknown): boolean =>
   values.some((one) => jsonEqual(one, value));
 

@@ -16,9 +16,9 @@ import {
   type Check,
   checkRisk,
   checkText,
+  checkTexts,
   createCheck,
   defined,
-  isListOf,
   isObject,
   RISK_LEVELS,
 } from "../../tool/mod.ts";
@@ -40,15 +40,11 @@ export interface OpenApiOptions {
   readonly securitySchemes?: Readonly<Record<string, unknown>>;
 }
 
-function isText(value: unknown): value is string {
-  return typeof value === "string";
-}
-
 export const OPENAPI_CHECKS: { readonly [Option in keyof OpenApiOptions]-?: Check } = {
   title: checkText,
   version: checkText,
   description: checkText,
-  servers: createCheck("a list of strings", (value) => isListOf(value, isText)),
+  servers: checkTexts,
   securitySchemes: createCheck("an object", isObject),
 };
 

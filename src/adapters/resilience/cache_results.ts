@@ -11,6 +11,7 @@ import {
 import { type Call, type CallInfo, CallView, type Layer } from "../../execute/mod.ts";
 import {
   anyValue,
+  attemptOr,
   canonicalJson,
   type Check,
   checkFunction,
@@ -234,12 +235,8 @@ class StoredResults {
     // Without this check, a promise, for example, would be the same text for all calls.
     const varied: unknown = vary === undefined ? "" : vary(info);
     if (typeof varied !== "string") throw new TypeError(`vary of "${tool.id}" must return a text`);
-    let inputs: unknown;
-    try {
-      inputs = copyJson([args, context], "the inputs of a result");
-    } catch {
-      return undefined;
-    }
+    const inputs = attemptOr(undefined, () => copyJson([args, context], "the inputs of a result"));
+    if (inputs === undefined) return undefined;
     const text = canonicalJson([tool.id, await definitionDigest(tool), inputs, varied]);
     const key = `result.${await ownerDigest(principal)}.${await ownerDigest(text)}`;
     const stored = await this.#results.store.get(key);

@@ -5,6 +5,7 @@ import {
   type ContentBlock,
   defined,
   isObject,
+  isText,
   type JsonValue,
   pointerStep,
   type ToolIcon,
@@ -189,7 +190,6 @@ function readEntry(
   });
 }
 
-const isText = (value: unknown): value is string => typeof value === "string";
 const isFlag = (value: unknown): value is boolean => typeof value === "boolean";
 const isIcons = (value: unknown): value is readonly ToolIcon[] =>
   Array.isArray(value) && value.every((icon) => kit.textIn(icon, "src") !== undefined);

@@ -1,6 +1,13 @@
 /** OpenAPI 3.1: a document with one operation per tool, requests to them, and responses. */
 
-import { defined, HTTP_STATUS, type JsonSchema, type JsonValue, setOwn } from "../../tool/mod.ts";
+import {
+  attemptOr,
+  defined,
+  HTTP_STATUS,
+  type JsonSchema,
+  type JsonValue,
+  setOwn,
+} from "../../tool/mod.ts";
 import * as kit from "../provider_kit.ts";
 import { rebaseReferences } from "../transform/references.ts";
 
@@ -129,11 +136,7 @@ function idIn(path: string, raw: kit.JsonRecord, at: string): string | undefined
   const plain = query === -1 ? path : path.slice(0, query);
   if (!plain.startsWith(before) || !plain.endsWith(after)) return undefined;
   const segment = plain.slice(before.length, plain.length - after.length);
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return undefined;
-  }
+  return attemptOr(undefined, () => decodeURIComponent(segment));
 }
 
 /** The response to a request. */

@@ -3,7 +3,7 @@
  * words, and the texts of a tool that are searched.
  */
 
-import { type Check, cutMarks, fail, isWithinEdits, type Tool } from "../../tool/mod.ts";
+import { type Check, cutMarks, fail, isText, isWithinEdits, type Tool } from "../../tool/mod.ts";
 import type { ToolField } from "./find.ts";
 
 /** Longer words are cut, so that the keys of the index stay short. */
@@ -265,8 +265,4 @@ function entries(value: unknown): [string, unknown][] {
   return typeof value === "object" && value !== null
     ? Object.entries(value).slice(0, MAX_SCHEMAS)
     : [];
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === "string";
 }
