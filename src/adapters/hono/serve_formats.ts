@@ -185,10 +185,10 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RequestAnswer 
     const running = server.running.begin({ principal, callId }, raw);
     const recorded = begun.map((call) => {
       const { name, wireName, callId } = call;
-      // The log omits the name, because the client could change it: the ticket decides.
-      if (turn !== undefined) return request.beginCall("", callId);
+      // The log omits a returned name, because the client could change it: the ticket decides.
+      const called = turn === undefined ? wireName : "";
       return request.beginCall(
-        name === undefined ? wireName : targetOf(shown, call).toolId,
+        turn !== undefined || name === undefined ? called : targetOf(shown, call).toolId,
         callId,
       );
     });
@@ -214,8 +214,8 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RequestAnswer 
     const work =
       (turn === undefined
         ? formats.dispatchCalls(target as TargetName, calls, options)
-        : formats.resumeTurn(target as TargetName, turn, turn.answers, options).catch(
-          refuseAnswers,
+        : formats.resumeTurn(target as TargetName, turn, turn.answers, options).catch((error) =>
+          refuse(error, TypeError, "/answers")
         ))
         .finally(() => running.end());
     request.keepAlive(work.catch(() => {}));
@@ -283,19 +283,21 @@ function answeredIn({ calls, results, answers }: ReturnedTurn): readonly Decoded
   );
 }
 
-function refuseAnswers(error: unknown): never {
-  throw error instanceof TypeError ? new RequestError(error.message, "/answers") : error;
+function refuse(error: unknown, kind: ErrorKind, pointer?: string): never {
+  throw error instanceof kind ? new RequestError(error.message, pointer) : error;
 }
+
+type ErrorKind = typeof TypeError | typeof RangeError;
 
 /**
  * Runs a function of the formats. Its errors of a `kind` are caused by the client, and safe to send: they
  * do not quote the request.
  */
-function forClient<T>(work: () => T, kind: typeof TypeError | typeof RangeError): T {
+function forClient<T>(work: () => T, kind: ErrorKind): T {
   try {
     return work();
   } catch (error) {
-    throw error instanceof kind ? new RequestError(error.message) : error;
+    refuse(error, kind);
   }
 }
 

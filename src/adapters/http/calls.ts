@@ -24,6 +24,7 @@ import {
   refuseQuery,
   RequestError,
   requireFields,
+  unavailable,
   withHeaders,
 } from "./responses.ts";
 
@@ -203,12 +204,9 @@ async function reached<T>({ server }: ToolRequest, work: Promise<T> | undefined)
     return await work;
   } catch (error) {
     server.log(error);
-    throw new ProblemError({
-      status: 503,
-      code: "unavailable",
-      detail: "Cannot reach the tasks now; try again later",
-      retryable: true,
-    });
+    throw new ProblemError(
+      unavailable("unavailable", "Cannot reach the tasks now; try again later"),
+    );
   }
 }
 

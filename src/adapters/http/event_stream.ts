@@ -6,7 +6,7 @@
 import { Quotas } from "../../execute/durable/mod.ts";
 import type { Registry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
-import { MAX_TIMEOUT_MS, once, originalOf, type Tool } from "../../tool/mod.ts";
+import { attemptOr, MAX_TIMEOUT_MS, once, originalOf, type Tool } from "../../tool/mod.ts";
 import type { HttpPart, ToolRequest, ToolServer } from "./request.ts";
 import { type Problem, problemResponse, refuseQuery, SAFE_HEADERS } from "./responses.ts";
 
@@ -79,11 +79,8 @@ export function eventStream(source: FrameSource, options: EventStreamOptions): E
   /** Ends the stream when the request is aborted, even if the reader has not cancelled it. */
   function leave(): void {
     void cancel();
-    try {
-      controller?.close();
-    } catch {
-      // The reader has already closed the stream.
-    }
+    // It throws if the reader has already closed the stream.
+    attemptOr(undefined, () => controller?.close());
   }
 
   const body = new ReadableStream<Uint8Array>({
@@ -202,14 +199,6 @@ const compared = new WeakMap<
   WeakMap<readonly Tool[], readonly ListingChange[]>
 >();
 
-function listingChanges(before: readonly Tool[], after: readonly Tool[]): readonly ListingChange[] {
-  return once(
-    once(compared, after, () => new WeakMap()),
-    before,
-    () => compare(before, after),
-  );
-}
-
 /** Returns the changes in order of id. */
 function compare(before: readonly Tool[], after: readonly Tool[]): readonly ListingChange[] {
   const old = new Map(before.map((tool) => [tool.id, tool]));
@@ -219,15 +208,13 @@ function compare(before: readonly Tool[], after: readonly Tool[]): readonly List
     const was = old.get(id);
     old.delete(id);
     if (was === undefined) changes.push({ type: "added", id });
-    else if (!isSame(was, tool)) changes.push({ type: "updated", id });
+    else if (
+      was !== tool &&
+      (originalOf(was) !== originalOf(tool) || was.description !== tool.description)
+    ) changes.push({ type: "updated", id });
   }
   for (const id of old.keys()) changes.push({ type: "removed", id });
   return changes.sort((a, b) => a.id < b.id ? -1 : 1);
-}
-
-function isSame(old: Tool, now: Tool): boolean {
-  return old === now ||
-    originalOf(old) === originalOf(now) && old.description === now.description;
 }
 
 export interface WatchedListing {
@@ -279,7 +266,9 @@ export class ListingWatch {
       this.#hasChanged = false;
       const before = this.#listing;
       this.#listing = this.#watched.list();
-      const changes = listingChanges(before, this.#listing);
+      const after = this.#listing;
+      const comparisons = once(compared, after, () => new WeakMap());
+      const changes = once(comparisons, before, () => compare(before, after));
       if (changes.length > 0) return changes;
     }
     this.stop();

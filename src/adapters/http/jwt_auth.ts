@@ -23,7 +23,7 @@ import {
 } from "./bearer_auth.ts";
 import { checkOptions } from "./options.ts";
 import { type Authorize, type Caller, requireCaller } from "./identity.ts";
-import { ProblemError } from "./responses.ts";
+import { ProblemError, unavailable } from "./responses.ts";
 
 /** The algorithm of a signature: with a private key, or (HS…) with a shared secret. */
 export type JwtAlgorithm = `${"RS" | "PS" | "ES" | "HS"}${256 | 384 | 512}` | "EdDSA";
@@ -257,7 +257,7 @@ function remoteKeys(url: string): KeyFinder {
       });
     }
     if (remote.fresh) return await remote(header);
-    return await createLocalJWKSet(remote.jwks() ?? unavailable(failure))(header);
+    return await createLocalJWKSet(remote.jwks() ?? failWithoutKeys(failure))(header);
   };
 }
 
@@ -282,14 +282,9 @@ function algorithmsOf({ algorithms, secret }: JwtAuthOptions): JwtAlgorithm[] {
 }
 
 /** The keys are missing, so the token may be valid. The cause is logged. */
-function unavailable(cause: unknown): never {
-  throw new ProblemError({
-    status: 503,
-    code: "issuer_unavailable",
-    detail: "Cannot check the token: the keys of its issuer cannot be fetched now",
-    retryable: true,
-    headers: { "retry-after": "5" },
-  }, { cause });
+function failWithoutKeys(cause: unknown): never {
+  const detail = "Cannot check the token: the keys of its issuer cannot be fetched now";
+  throw new ProblemError(unavailable("issuer_unavailable", detail, 5), { cause });
 }
 
 function refuse(why: string): never {

@@ -31,6 +31,7 @@ import {
   type Problem,
   ProblemError,
   problemResponse,
+  unavailable,
 } from "./responses.ts";
 
 /** A limit whose counts are in a store. */
@@ -164,13 +165,7 @@ function isCount(value: unknown): value is number {
   return typeof value === "number" && value >= 0 && value < Infinity;
 }
 
-const NO_STORE: Problem = {
-  status: 503,
-  code: "overloaded",
-  detail: "Requests cannot be counted now",
-  retryable: true,
-  headers: { "retry-after": "1" },
-};
+const NO_STORE = unavailable("overloaded", "Requests cannot be counted now", 1);
 
 function limited(detail: string, seconds: string, retryable: boolean = true): Problem {
   const headers = { "retry-after": seconds };

@@ -12,7 +12,18 @@ import {
 } from "../../execute/mod.ts";
 import type { Registry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
-import { assertSync, callHook, fail, isThenable, noop, once, systemClock } from "../../tool/mod.ts";
+import {
+  assertSync,
+  attemptOr,
+  callHook,
+  fail,
+  isFunction,
+  isObject,
+  isThenable,
+  noop,
+  once,
+  systemClock,
+} from "../../tool/mod.ts";
 import { BodyReader, type BodySource, requireJson } from "./body.ts";
 import { type Caller, checkAnswered, ownerToolset, ToolsetNarrower } from "./identity.ts";
 import type { ServerOptions } from "./options.ts";
@@ -200,7 +211,9 @@ export class ToolServer {
     const { routes = [], around: inner, headers, preflight, charge } = part(this);
     const outer = this.around;
     const own = inner && this.#safely(inner);
-    this.around = outer && own ? nest(outer, own) : outer ?? own;
+    this.around = outer && own
+      ? (request, answer) => outer(request, () => own(request, answer))
+      : outer ?? own;
     this.preflight ??= preflight;
     if (headers !== undefined) this.#headers.push(headers);
     if (charge !== undefined) this.#limiters.push(charge);
@@ -230,13 +243,7 @@ export class ToolServer {
         : this.#authorize(entry, this.#options.authorize);
       // Returning a synchronous response directly saves a turn of the event loop.
       if (!(response instanceof Promise)) return this.#finish(response, headers);
-      return response.then(
-        (settled) =>
-          headers.length === 0 && settled instanceof Response
-            ? settled
-            : this.#finish(settled, headers),
-        failed,
-      );
+      return response.then((settled) => this.#finish(settled, headers), failed);
     } catch (error) {
       return failed(error);
     }
@@ -319,9 +326,10 @@ export class ToolServer {
   }
 
   #finish(response: Response, headers: readonly Header[]): Response {
-    return isResponse(response)
-      ? withHeaders(response, headers)
-      : withHeaders(this.problemOf(new TypeError("A part must return a Response")), headers);
+    const checked = isResponse(response)
+      ? response
+      : this.problemOf(new TypeError("A part must return a Response"));
+    return withHeaders(checked, headers);
   }
 
   #headersFor(request: Request): Header[] {
@@ -372,10 +380,6 @@ interface Entry {
   readonly headers: Header[];
   readonly param: string;
   readonly answer: RequestAnswer;
-}
-
-function nest(outer: RequestObserver, inner: RequestObserver): RequestObserver {
-  return (request, answer) => outer(request, () => inner(request, answer));
 }
 
 /** An admitted request. */
@@ -489,21 +493,17 @@ export class ToolRequest {
    * @param work A function is called only on such a platform.
    */
   outlast(work: Promise<unknown> | (() => Promise<unknown>)): void {
-    let context: unknown;
-    try {
-      context = this.#context.executionCtx;
-    } catch {
-      // Hono throws if the runtime has no context. On such runtimes, work continues by itself.
-      return;
+    // Hono throws if the runtime has no context. On such runtimes, work continues by itself.
+    const context = attemptOr(undefined, () => this.#context.executionCtx);
+    // Bun passes its server in the same position.
+    if (isObject(context) && isFunction(context["waitUntil"])) {
+      (context as unknown as WorkerContext).waitUntil(typeof work === "function" ? work() : work);
     }
-    if (hasWaitUntil(context)) context.waitUntil(typeof work === "function" ? work() : work);
   }
 }
 
-export const UNOBSERVED: RequestCall = { end() {} };
-
-/** Returns true for the context of Workers. Bun passes its server in the same position. */
-function hasWaitUntil(context: unknown): context is { waitUntil(work: Promise<unknown>): void } {
-  return typeof (context as { readonly waitUntil?: unknown } | null | undefined)?.waitUntil ===
-    "function";
+interface WorkerContext {
+  waitUntil(work: Promise<unknown>): void;
 }
+
+export const UNOBSERVED: RequestCall = { end() {} };

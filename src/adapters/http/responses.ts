@@ -156,7 +156,7 @@ export interface Problem {
   readonly detail: string;
   readonly issues?: readonly Issue[] | undefined;
   readonly retryable?: boolean;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Further members, such as `callId`. JSON omits `undefined` members. */
   readonly members?: Readonly<Record<string, unknown>>;
 }
@@ -247,6 +247,12 @@ export function badRequest(detail: string, pointer?: string): Problem {
   return { status: 400, code: "bad_request", detail, members: { pointer } };
 }
 
+/** The problem of a request that may succeed later, after this number of seconds. */
+export function unavailable(code: ProblemCode, detail: string, seconds?: number): Problem {
+  const headers = seconds === undefined ? undefined : { "retry-after": `${seconds}` };
+  return { status: 503, code, detail, retryable: true, headers };
+}
+
 /** The problem of a tool that does not exist or is hidden from the caller. */
 export function noSuchTool(id: string): Problem {
   return {
@@ -259,11 +265,8 @@ export function noSuchTool(id: string): Problem {
 
 /** The problem of a call or task that does not exist, or belongs to another caller. */
 export function notFound(what: string, id: string): Problem {
-  return {
-    status: 404,
-    code: "not_found",
-    detail: `Cannot find ${what} ${JSON.stringify(id.slice(0, 260))} of this caller`,
-  };
+  const detail = `Cannot find ${what} ${JSON.stringify(id.slice(0, 260))} of this caller`;
+  return { status: 404, code: "not_found", detail };
 }
 
 /** The error of an invalid request. The message is safe to send. */
