@@ -27,14 +27,7 @@ const read = (tool: Tool, ...words: readonly string[]): Promise<Record<string, u
       : Promise.resolve(text);
   });
 
-const TREE: JsonSchemaObject = {
-  $defs: {
-    node: {
-      type: "object",
-      properties: { name: { type: "string" }, child: { $ref: "#/$defs/node" } },
-    },
-  },
-};
+const TREE: JsonSchemaObject = data.tree;
 
 type Row = readonly [
   what: string,

@@ -19,14 +19,7 @@ describe("regexFinder()", () => {
   }
 
   it("ignores case as JavaScript does, including in classes and negated classes", () => {
-    for (
-      const [pattern, text] of [
-        ["straße", "STRAßE"],
-        ["[a-f]+", "xABCz"],
-        ["[^a]", "Ab"],
-        ["É", "é"],
-      ] as const
-    ) {
+    for (const [pattern, text] of data.cases as [string, string][]) {
       assertEquals(regexFinder(pattern, true).find(text), native(pattern, text, true));
     }
   });
@@ -64,17 +57,7 @@ describe("regexFinder()", () => {
 
   it("takes linear time where JavaScript takes exponential time", () => {
     const text = "a".repeat(5_000) + "!";
-    for (
-      const pattern of [
-        "^(a+)+$",
-        "^(a|a)*$",
-        "^(a|aa)+$",
-        "(?:a*)*b",
-        "a*a*a*a*a*b",
-        "(.*)*x",
-        "(?:a{0,20}){0,20}!!",
-      ]
-    ) {
+    for (const pattern of data.exponential) {
       // JavaScript's engine would not finish within the time of the test.
       assertEquals(regexFinder(pattern, false).find(text), undefined);
     }

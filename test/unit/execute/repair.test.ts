@@ -221,20 +221,7 @@ describe("a repair with jsonrepair", () => {
   const repair: RepairHook = ({ arguments: given }, [issue]) =>
     issue?.keyword === "json" ? { arguments: jsonrepair(String(given)) } : undefined;
 
-  for (
-    const [text, taken] of [
-      ['{"n":3,}', { n: 3 }],
-      ["{n: 3}", { n: 3 }],
-      ["{'n': 3}", { n: 3 }],
-      ['{"n":3', { n: 3 }],
-      ['```json\n{"n": 3}\n```', { n: 3 }],
-      ['{"n":3 // three\n}', { n: 3 }],
-      ['{"n":True}', "invalid_arguments"],
-      ["three", "invalid_arguments"],
-      ["{", "invalid_arguments"],
-      ["}", "invalid_arguments"],
-    ] as const
-  ) {
+  for (const [text, taken] of data.jsonrepair as [string, unknown][]) {
     it(`makes ${JSON.stringify(taken)} of ${JSON.stringify(text)}`, async () => {
       const result = await single(COUNT, { repair, onError() {} }).call(text);
       assertEquals(outcome(result), taken);
@@ -250,24 +237,7 @@ describe("a repair with jsonrepair", () => {
 });
 
 describe("coerceArguments()", () => {
-  const SCHEMA = {
-    type: "object",
-    properties: {
-      int: { type: "integer" },
-      number: { type: "number" },
-      flag: { type: "boolean" },
-      list: { type: "array", items: { type: "integer" } },
-      words: { type: "array", items: { type: "string" } },
-      grid: { type: "array", items: { type: "array", items: { type: "integer" } } },
-      either: { type: ["string", "integer"] },
-      maybe: { anyOf: [{ type: "integer" }, { type: "null" }] },
-      open: { anyOf: [{ type: "integer" }, { type: "boolean" }] },
-      point: { $ref: "#/$defs/point" },
-      all: { allOf: [{ type: "integer" }] },
-    },
-    additionalProperties: { type: "integer" },
-    $defs: { point: { type: "object", properties: { x: { type: "number" } }, required: ["x"] } },
-  };
+  const SCHEMA = data.coercible;
   const { call } = single({ parameters: SCHEMA, execute: (args) => args }, {
     repair: coerceArguments(),
   });

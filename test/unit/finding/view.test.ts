@@ -396,15 +396,7 @@ function echo(parameters: object): Tool {
 }
 
 describe("a view of a tool with references", () => {
-  const tree = {
-    type: "object",
-    properties: {
-      value: { type: "integer" },
-      label: { type: "string" },
-      kids: { type: "array", items: { $ref: "#" } },
-    },
-    required: ["value"],
-  };
+  const tree = data.tree;
   it("keeps what they mean when the names are exchanged", async () => {
     const [a, b, c] = [{ type: "integer" }, { type: "string" }, { $ref: "#/properties/a" }];
     const tool = echo({ type: "object", properties: { a, b, c } });

@@ -173,15 +173,7 @@ describe("FormSchema.initial()", () => {
 
 describe("FormSchema.variantOf()", () => {
   it("finds the form of a value by its type, its constants and what must be there", () => {
-    const schema = {
-      anyOf: [
-        { type: "object", properties: { kind: { const: "a" } }, required: ["kind"] },
-        { type: "object", properties: { kind: { const: "b" } }, required: ["kind"] },
-        { type: "array", items: { type: "number" } },
-        { type: "array", items: { type: "string" } },
-        { type: "null" },
-      ],
-    } as const;
+    const schema = data.alternatives;
     const form = new FormSchema(schema);
     const variants = variantsOf(schema);
     assertEquals(

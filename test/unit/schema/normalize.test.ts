@@ -43,16 +43,7 @@ describe("normalizeSchema()", () => {
     assertEquals(normalized(schema), {
       $schema: URI,
       properties: { a: { $ref: "#/$defs/0" }, b: { $ref: "#/$defs/1" }, c: { $ref: "#/$defs/2" } },
-      $defs: {
-        "0": { $ref: "#/$defs/3" },
-        "1": { $ref: "#/$defs/4" },
-        "2": { items: { $ref: "#/$defs/5" } },
-        "3": { items: { $ref: "#/$defs/6" } },
-        "4": { items: { $ref: "#/$defs/7" } },
-        "5": {},
-        "6": { type: "string" },
-        "7": { type: "number" },
-      },
+      $defs: data.resolved,
     });
   });
 

@@ -40,18 +40,7 @@ describe("defineTool()", () => {
 
   // The specification's "Tool Definition Pattern", word for word.
   it("takes the specification's own pattern", () => {
-    const { id, namespace, name, roles, allowedRoles } = makeTool({
-      name: "chain:status",
-      description: "Get the status of a task chain",
-      parameters: {
-        type: "object",
-        properties: {
-          chainId: { type: "string", description: "Chain ID (e.g., CHAIN-037-agent-runtime-core)" },
-        },
-        required: ["chainId"],
-      },
-      allowedRoles: ["control", "impl"],
-    });
+    const { id, namespace, name, roles, allowedRoles } = makeTool(data.specified);
     assertEquals({ id, namespace, name, roles, allowedRoles }, {
       id: "chain:status",
       namespace: "chain",

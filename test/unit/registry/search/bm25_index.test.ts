@@ -81,20 +81,7 @@ describe("createToolIndex()", () => {
   it("finds a tool by namespace, title, tag, category, parameter and parameter's text", () => {
     const rich = indexOf([
       ...catalogue,
-      makeTool({
-        name: "x1",
-        namespace: "zebra",
-        title: "Giraffe",
-        description: "d",
-        tags: ["lion"],
-        category: "tiger",
-        parameters: {
-          type: "object",
-          properties: {
-            panther: { type: "string", description: "The walrus", enum: ["otter"] },
-          },
-        },
-      }),
+      makeTool(data.rich),
     ]);
     for (
       const word of ["zebra", "giraffe", "lion", "tiger", "panther", "walrus", "otter", "zebra:x1"]
@@ -400,16 +387,7 @@ describe("synonyms", () => {
     assertEquals(indexOf(given).search("receipt", 1), []);
   });
 
-  for (
-    const [what, synonyms] of [
-      ["no list", "bill invoice"],
-      ["a group in a list", [["bill", "invoice"]]],
-      ["one word", ["bill"]],
-      ["no words", ["!"]],
-      ["nothing after the =", ["bill ="]],
-      ["two =", ["a = b = c"]],
-    ] as const
-  ) {
+  for (const [what, synonyms] of data.synonyms as [string, unknown][]) {
     it(`are rejected: ${what}`, () => {
       assertThrows(
         () => createToolIndex({ synonyms: synonyms as unknown as string[] }),

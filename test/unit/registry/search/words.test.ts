@@ -43,18 +43,7 @@ describe("stem()", () => {
     });
   }
 
-  for (
-    const [a, b] of [
-      ["string", "str"],
-      ["comment", "com"],
-      ["read", "red"],
-      ["list", "lister2"],
-      ["file", "field"],
-      ["status", "state"],
-      ["need", "new"],
-      ["issue", "is"],
-    ] as const
-  ) {
+  for (const [a, b] of data.apart as [string, string][]) {
     it(`keeps ${a} and ${b} apart`, () => {
       assertNotEquals(stem(a), stem(b));
     });
@@ -71,17 +60,7 @@ const words = (word: string, known: readonly string[]): string[] =>
   closeWords(word, known).map(([other]) => other);
 
 describe("closeWords()", () => {
-  for (
-    const [error, typed, meant] of [
-      ["a letter swapped with the next", "mrege", "merge"],
-      ["a missing letter", "brnch", "branch"],
-      ["a letter too many", "fileld", "field"],
-      ["a wrong letter", "serch", "sarch"],
-      ["a missing first letter", "elete", "delete"],
-      ["two errors in a long word", "reposotiry", "repository"],
-      ["a missing end", "repos", "repository"],
-    ] as const
-  ) {
+  for (const [error, typed, meant] of data.errors as [string, string, string][]) {
     it(`sees ${error}`, () => {
       assertEquals(words(typed, ["other", meant, "thing"]), [meant]);
     });
