@@ -6,7 +6,7 @@ import {
   type Check,
   checkPort,
   type Clock,
-  fnv1a,
+  fingerprint,
   numberFrom,
   readFields,
   ToolResult,
@@ -176,8 +176,7 @@ async function claimKept(claim: () => Promise<ClaimedKey>, settle: SettleKey): P
  * only among calls of one caller with one key, so it need not resist an attacker.
  */
 export function fingerprintOf(value: unknown): string {
-  const text = canonicalJson(value);
-  return `${text.length}.${fnv1a(text)}.${fnv1a(text, 0x9e3779b9, 0x85ebca6b)}`;
+  return fingerprint(canonicalJson(value));
 }
 
 /**

@@ -44,17 +44,13 @@ export interface ValueKind {
   readonly check: Check;
 }
 
-/** The checks of values that are not lists. */
-const SHAPES: ReadonlyMap<Check, ValueKind["shape"]> = new Map<Check, ValueKind["shape"]>([
-  [checkFlag, "flag"],
-  [checkRisk, "text"],
-  [checkRole, "text"],
-  [checkReader, "text"],
-]);
+/** The checks of texts. Other values are flags or lists. */
+const OF_TEXTS: readonly Check[] = [checkRisk, checkRole, checkReader];
 
 export function valueKind(name: VocabularyName): ValueKind {
   const check = isReaderField(name) ? checkReader : CRITERIA[name].check;
-  return { shape: SHAPES.get(check) ?? "list", check };
+  const shape = check === checkFlag ? "flag" : OF_TEXTS.includes(check) ? "text" : "list";
+  return { shape, check };
 }
 
 export function isReaderField(name: VocabularyName): name is (typeof READER_FIELDS)[number] {

@@ -151,3 +151,8 @@ export function fnv1a(
   }
   return value >>> 0;
 }
+
+/** Returns a short text by which texts are compared, the same in every process. Not for secrets. */
+export function fingerprint(text: string): string {
+  return `${text.length}.${fnv1a(text)}.${fnv1a(text, 0x9e3779b9, 0x85ebca6b)}`;
+}

@@ -8,7 +8,7 @@ import type { Registry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
 import { attemptOr, MAX_TIMEOUT_MS, once, originalOf, type Tool } from "../../tool/mod.ts";
 import type { HttpPart, ToolRequest, ToolServer } from "./request.ts";
-import { type Problem, problemResponse, refuseQuery, SAFE_HEADERS } from "./responses.ts";
+import { type Problem, problemResponse, refuseQuery, UNCACHED_HEADERS } from "./responses.ts";
 
 export interface FrameSource {
   /** The next frame, as {@linkcode frame} writes it; `undefined` at the end. */
@@ -46,10 +46,9 @@ export function frame(id: number, event: string, data: unknown): string {
 
 export const EVENT_STREAM_HEADERS: Readonly<Record<string, string>> = {
   "content-type": "text/event-stream",
-  "cache-control": "no-store",
   // nginx would buffer the events otherwise.
   "x-accel-buffering": "no",
-  ...SAFE_HEADERS,
+  ...UNCACHED_HEADERS,
 };
 
 /**

@@ -8,7 +8,7 @@ import { callHook, type Check, checkFlag, checkFunction, systemClock } from "../
 import { untilRead } from "./event_stream.ts";
 import { checkOptions } from "./options.ts";
 import { type HttpPart, type RequestAnswer, type ToolRequest, withAllLayers } from "./request.ts";
-import { chooseType, json, refuseQuery, SAFE_HEADERS, withHeaders } from "./responses.ts";
+import { chooseType, json, refuseQuery, UNCACHED_HEADERS, withHeaders } from "./responses.ts";
 import { type AccessCall, records, type RequestObserver, RequestRecord } from "./running_calls.ts";
 
 /** A version after 00 may have more fields. */
@@ -174,8 +174,7 @@ function showMetrics(
     return new Response(metricsText(seen, totals), {
       headers: {
         "content-type": "text/plain; version=0.0.4; charset=utf-8",
-        "cache-control": "no-store",
-        ...SAFE_HEADERS,
+        ...UNCACHED_HEADERS,
       },
     });
   }
@@ -193,31 +192,36 @@ type Family = readonly [
   samples: (tool: ToolMetrics) => readonly Sample[],
 ];
 
-function counter(name: string, field: CountField, help: string): Family {
-  return [name, "counter", help, (tool) => [["_total", tool[field]]]];
-}
-
-function gauge(name: string, field: CountField, help: string): Family {
-  return [name, "gauge", help, (tool) => [["", tool[field]]]];
+function counted(type: Family[1], name: string, field: CountField, help: string): Family {
+  return [name, type, help, (tool) => [["", tool[field]]]];
 }
 
 type CountField = "calls" | "suspended" | "replayed" | "aliased" | "inFlight" | "abandoned";
 
 /** The metrics of each tool. Those whose names end in "_seconds" have that unit. */
 const FAMILIES: readonly Family[] = [
-  counter("calls", "calls", "Calls that have ended."),
+  counted("counter", "calls", "calls", "Calls that have ended."),
   [
     "failures",
     "counter",
     "Calls that failed, by the code of the failure.",
-    ({ errors }) =>
-      Object.entries(errors).map(([code, count]) => ["_total", count, `code="${code}"`]),
+    ({ errors }) => Object.entries(errors).map(([code, count]) => ["", count, `code="${code}"`]),
   ],
-  counter("suspended", "suspended", "Calls that ended because they wait for answers."),
-  counter("replayed", "replayed", "Calls that were answered with the result of an earlier one."),
-  counter("aliased", "aliased", "Calls that named the tool by one of its aliases."),
-  gauge("in_flight", "inFlight", "Calls that have begun and not ended."),
-  gauge("abandoned", "abandoned", "Tools that still run although their calls have ended."),
+  counted("counter", "suspended", "suspended", "Calls that ended because they wait for answers."),
+  counted(
+    "counter",
+    "replayed",
+    "replayed",
+    "Calls that were answered with the result of an earlier one.",
+  ),
+  counted("counter", "aliased", "aliased", "Calls that named the tool by one of its aliases."),
+  counted("gauge", "in_flight", "inFlight", "Calls that have begun and not ended."),
+  counted(
+    "gauge",
+    "abandoned",
+    "abandoned",
+    "Tools that still run although their calls have ended.",
+  ),
   [
     "last_run_timestamp_seconds",
     "gauge",
@@ -249,11 +253,12 @@ function metricsText(
     lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`);
   };
   for (const [name, type, help, samplesOf] of FAMILIES) {
-    head(`plue_tool_${name}${type === "counter" ? "_total" : ""}`, type, help);
+    const family = `plue_tool_${name}${type === "counter" ? "_total" : ""}`;
+    head(family, type, help);
     for (const tool of tools) {
       for (const [suffix, value, label] of samplesOf(tool)) {
         const more = label === undefined ? "" : `,${label}`;
-        lines.push(`plue_tool_${name}${suffix}{tool="${tool.id}"${more}} ${value}`);
+        lines.push(`${family}${suffix}{tool="${tool.id}"${more}} ${value}`);
       }
     }
   }

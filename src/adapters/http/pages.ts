@@ -13,7 +13,15 @@ import {
   valueKind,
   type VocabularyName,
 } from "../../select/mod.ts";
-import { BoundedMap, defined, isToolId, numberOf, once, type Tool } from "../../tool/mod.ts";
+import {
+  BoundedMap,
+  defined,
+  fingerprint,
+  isToolId,
+  numberOf,
+  once,
+  type Tool,
+} from "../../tool/mod.ts";
 import { RequestError, SAFE_HEADERS } from "./responses.ts";
 
 export interface ListingQuery {
@@ -239,8 +247,13 @@ export interface Page {
   readonly etag: string;
 }
 
+/**
+ * Makes a page with a strong validator of its content. The registry's revision counts from 0 in every
+ * process, and the next request of a client may reach another process.
+ */
 export function pageOf(value: unknown): Page {
-  return withEtag(JSON.stringify(value));
+  const body = JSON.stringify(value);
+  return { body, etag: `"${fingerprint(body)}"` };
 }
 
 /** True if the client's copy is current, by its `If-None-Match`. */
@@ -269,22 +282,6 @@ export function responseWithEtag(
   return isCurrent(request.headers.get("if-none-match"), etag)
     ? new Response(null, { status: 304, headers })
     : new Response(body, { headers: { ...headers, "content-type": type } });
-}
-
-/**
- * Adds a strong validator of the content. The registry's revision counts from 0 in every process,
- * and the next request of a client may reach another process.
- */
-function withEtag(body: string): Page {
-  let a = 0x811c9dc5;
-  let b = 0x1000193;
-  for (let index = 0; index < body.length; index++) {
-    const unit = body.charCodeAt(index);
-    a = Math.imul(a ^ unit, 0x01000193);
-    b = Math.imul(b ^ unit, 0x85ebca6b) ^ (b >>> 13);
-  }
-  const hex = (word: number): string => (word >>> 0).toString(16).padStart(8, "0");
-  return { body, etag: `"${body.length.toString(16)}-${hex(a)}${hex(b)}"` };
 }
 
 /** The maximum size of the cached pages of one handler, in characters. */

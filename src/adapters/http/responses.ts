@@ -18,7 +18,11 @@ export const SAFE_HEADERS: Readonly<Record<string, string>> = Object.freeze({
 
 const JSON_TYPE = { "content-type": "application/json" };
 
-const UNCACHED_HEADERS = { "cache-control": "no-store", ...SAFE_HEADERS };
+/** For a response that must not be cached. */
+export const UNCACHED_HEADERS: Readonly<Record<string, string>> = {
+  "cache-control": "no-store",
+  ...SAFE_HEADERS,
+};
 
 const JSON_HEADERS = { ...JSON_TYPE, ...UNCACHED_HEADERS };
 
@@ -105,20 +109,16 @@ export function chooseType<Type extends string>(
   accept: string | null | undefined,
   offered: readonly [Type, ...Type[]],
 ): Type {
-  const [usual] = offered;
-  if (accept === null || accept === undefined || accept.length > MAX_ACCEPT) {
-    return usual;
-  }
+  let [chosen] = offered;
+  if (accept === null || accept === undefined || accept.length > MAX_ACCEPT) return chosen;
   const weights = new Map<string, number>();
   for (const part of accept.split(",")) {
-    const [type = "", ...parameters] = part.split(";");
-    const weight = parameters.map((one) => one.trim()).find((one) => /^q=/i.test(one));
-    const name = type.trim().toLowerCase();
+    const [name = "", ...parameters] = part.split(";").map((one) => one.trim().toLowerCase());
+    const weight = parameters.find((one) => one.startsWith("q="));
     const value = weight === undefined ? 1 : Number(weight.slice(2));
     // A type may occur more than once, with other parameters.
     weights.set(name, Math.max(value, weights.get(name) ?? 0));
   }
-  let chosen: Type = usual;
   let most = 0;
   for (const type of offered) {
     const weight = weights.get(type) ?? 0;
@@ -190,12 +190,7 @@ export function problemResponse(problem: Problem): Response {
   const body = { type: "about:blank", title, status, code, detail, issues, retryable, ...members };
   return new Response(JSON.stringify(body), {
     status,
-    headers: {
-      "content-type": "application/problem+json",
-      "cache-control": "no-store",
-      ...SAFE_HEADERS,
-      ...headers,
-    },
+    headers: { "content-type": "application/problem+json", ...UNCACHED_HEADERS, ...headers },
   });
 }
 
