@@ -3,7 +3,7 @@
  * both checked here, so that they can always be serialized and parsed unchanged.
  */
 
-import { attemptOr, JsonReader, MAX_DEPTH, STOPPED } from "../tool/mod.ts";
+import { JsonReader, MAX_DEPTH, STOPPED } from "../tool/mod.ts";
 
 /** The longest number: -0.0000012345678901234567. */
 const MAX_NUMBER = 25;
@@ -103,9 +103,13 @@ const MAX_FROZEN = 1_000;
  * items are copied but not frozen.
  */
 export function frozenCopy<T>(value: T): T | undefined {
-  const copy = attemptOr(STOPPED, () => new JsonReader({ freezeTo: MAX_FROZEN }).read(value));
-  // The copy has the same type.
-  return copy === STOPPED ? undefined : copy as T;
+  try {
+    const copy = new JsonReader({ freezeTo: MAX_FROZEN }).read(value);
+    // The copy has the same type.
+    return copy === STOPPED ? undefined : copy as T;
+  } catch {
+    return undefined;
+  }
 }
 
 const ENCODER = new TextEncoder();

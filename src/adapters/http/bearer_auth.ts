@@ -5,7 +5,7 @@
 
 import type { HttpPart } from "./request.ts";
 import { type Check, checkFunction, checkText, checkTexts, fail } from "../../tool/mod.ts";
-import { checkOptions, having } from "./options.ts";
+import { checkOptions, having, parseUrl } from "./options.ts";
 import { type Authorize, type Caller, checkCaller, requireCaller } from "./identity.ts";
 import { isResponse, json, type ProblemCode, problemResponse } from "./responses.ts";
 
@@ -118,10 +118,8 @@ export function serveProtectedResource(options: ProtectedResource): HttpPart {
 }
 
 function urlOf(text: string): URL {
-  if (URL.canParse(text)) {
-    const url = new URL(text);
-    if (/^https?:$/.test(url.protocol) && url.search === "" && url.hash === "") return url;
-  }
+  const url = parseUrl(text);
+  if (url?.search === "" && url.hash === "" && /^https?:$/.test(url.protocol)) return url;
   return fail(
     DESCRIBE,
     `"${text}" must be a URL without a query, such as "https://tools.example.com"`,

@@ -6,7 +6,6 @@
 import type { DispatchContext, Dispatcher, ResumedCall, ToolCall } from "../../execute/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
 import {
-  attemptOr,
   isSuspended,
   systemClock,
   type Tool,
@@ -79,12 +78,11 @@ const ID = /^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/;
  * @throws {RequestError} If an id is invalid, or differs between the body and the headers.
  */
 export function readCallIds(body: Readonly<Record<string, unknown>>, headers: Headers): CallIds {
-  const read = (field: keyof CallIds): string | undefined => readId(field, body, headers);
   return {
-    callId: read("callId"),
-    sessionId: read("sessionId"),
-    messageId: read("messageId"),
-    idempotencyKey: read("idempotencyKey"),
+    callId: readId("callId", body, headers),
+    sessionId: readId("sessionId", body, headers),
+    messageId: readId("messageId", body, headers),
+    idempotencyKey: readId("idempotencyKey", body, headers),
   };
 }
 
@@ -213,11 +211,13 @@ function answerWith(prepared: PreparedCall, result: ToolResult): Response {
 function respond(prepared: PreparedCall, result: ToolResult): Response | undefined {
   const { request, callId } = prepared;
   if (result.ok) {
-    return attemptOr(undefined, () => {
+    try {
       const { ok, content, blocks, durationMs, truncated, replayed, repaired } = result;
       // JSON omits `undefined` members. A spread of the result would be slower on Bun.
       return json({ callId, ok, content, blocks, durationMs, truncated, replayed, repaired });
-    });
+    } catch {
+      return undefined;
+    }
   }
   if (isSuspended(result)) {
     return withHeaders(json({ callId, status: "input_required", ...result }, 202), [

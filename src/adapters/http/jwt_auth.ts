@@ -21,7 +21,7 @@ import {
   type ChallengeOptions,
   createChallenger,
 } from "./bearer_auth.ts";
-import { checkOptions } from "./options.ts";
+import { checkOptions, parseUrl } from "./options.ts";
 import { type Authorize, type Caller, requireCaller } from "./identity.ts";
 import { ProblemError, unavailable } from "./responses.ts";
 
@@ -262,8 +262,7 @@ function remoteKeys(url: string): KeyFinder {
 }
 
 function isSafe(url: string): boolean {
-  if (!URL.canParse(url)) return false;
-  const { protocol, hostname } = new URL(url);
+  const { protocol, hostname = "" }: Partial<URL> = parseUrl(url) ?? {};
   return protocol === "https:" ||
     (protocol === "http:" && /^(localhost|127\.0\.0\.1|\[::1\])$/.test(hostname));
 }

@@ -6,7 +6,7 @@
 import type { DispatcherMetrics, ToolMetrics, TraceParent } from "../../execute/mod.ts";
 import { callHook, type Check, checkFlag, checkFunction, systemClock } from "../../tool/mod.ts";
 import { untilRead } from "./event_stream.ts";
-import { checkOptions } from "./options.ts";
+import { checkOptions, parseUrl } from "./options.ts";
 import { type HttpPart, type RequestAnswer, type ToolRequest, withAllLayers } from "./request.ts";
 import { chooseType, json, refuseQuery, UNCACHED_HEADERS, withHeaders } from "./responses.ts";
 import { type AccessCall, records, type RequestObserver, RequestRecord } from "./running_calls.ts";
@@ -120,7 +120,7 @@ export function observeRequests(options: ObserveOptions): HttpPart {
           time,
           method,
           // A request with two hosts has no valid URL.
-          path: URL.canParse(url) ? new URL(url).pathname : "",
+          path: parseUrl(url)?.pathname ?? "",
           route,
           status,
           durationMs: systemClock.now() - began,

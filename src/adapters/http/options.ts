@@ -4,6 +4,7 @@ import type { CallTasks } from "../../execute/durable/mod.ts";
 import type { Dispatcher, ToolDispatcherOptions } from "../../execute/mod.ts";
 import { checkSelection, type Selection } from "../../select/mod.ts";
 import {
+  attemptOr,
   type Check,
   checkFlag,
   checkFunction,
@@ -30,6 +31,10 @@ export function having(method: string, name: string): Check<Record<string, unkno
     name,
     (value): value is Record<string, unknown> => isObject(value) && isFunction(value[method]),
   );
+}
+
+export function parseUrl(text: string): URL | undefined {
+  return attemptOr(undefined, () => new URL(text));
 }
 
 /**

@@ -4,7 +4,7 @@
  */
 
 import { fail } from "../../tool/mod.ts";
-import type { GuardOptions } from "./options.ts";
+import { type GuardOptions, parseUrl } from "./options.ts";
 import { badRequest, type Header, type Problem, problemResponse } from "./responses.ts";
 
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
@@ -62,11 +62,9 @@ function startOf(url: string): string {
 }
 
 function hostName(host: string): string {
-  if (URL.canParse(`http://${host}/`)) {
-    const url = new URL(`http://${host}/`);
-    if (url.port === "" && url.pathname === "/" && url.username === "" && !host.includes("*")) {
-      return url.hostname;
-    }
+  const url = parseUrl(`http://${host}/`);
+  if (url?.port === "" && url.pathname === "/" && url.username === "" && !host.includes("*")) {
+    return url.hostname;
   }
   return fail(
     "create a tool handler",
@@ -75,9 +73,7 @@ function hostName(host: string): string {
 }
 
 function originOf(origin: string): string {
-  if (URL.canParse(origin) && new URL(origin).origin === origin && !origin.includes("*")) {
-    return origin;
-  }
+  if (parseUrl(origin)?.origin === origin && !origin.includes("*")) return origin;
   return fail(
     "create a tool handler",
     `"${origin}" in allowedOrigins must be an origin without "*", such as "https://app.example.com"`,

@@ -17,7 +17,7 @@ import {
   TIME_OVER,
   within,
 } from "../../tool/mod.ts";
-import { checkCount, checkOptions, having } from "./options.ts";
+import { checkCount, checkOptions, having, parseUrl } from "./options.ts";
 import type { Authorize, Caller } from "./identity.ts";
 import {
   MemoryRateLimitStore,
@@ -299,9 +299,10 @@ const MAX_ADDRESS = 64;
 /** Returns the network of one client: an IPv4 address without its port, or a /64 and its site's /48. */
 function networksOf(text: string): readonly string[] {
   const address = text.slice(0, MAX_ADDRESS).trim();
-  const [host] = [`http://[${address.replace(/%.*$/, "")}]/`, `http://${address}/`]
-    .filter((url) => URL.canParse(url)).map((url) => new URL(url).hostname);
-  if (host === undefined || !host.startsWith("[")) return [host ?? address];
+  const url = parseUrl(`http://[${address.replace(/%.*$/, "")}]/`) ??
+    parseUrl(`http://${address}/`);
+  const host = url?.hostname;
+  if (!host?.startsWith("[")) return [host ?? address];
   const [left = "", right] = host.slice(1, -1).split("::").map((half) =>
     half === "" ? [] : half.split(":")
   );

@@ -243,7 +243,13 @@ export class ToolServer {
         : this.#authorize(entry, this.#options.authorize);
       // Returning a synchronous response directly saves a turn of the event loop.
       if (!(response instanceof Promise)) return this.#finish(response, headers);
-      return response.then((settled) => this.#finish(settled, headers), failed);
+      return response.then(
+        (settled) =>
+          headers.length === 0 && settled instanceof Response
+            ? settled
+            : this.#finish(settled, headers),
+        failed,
+      );
     } catch (error) {
       return failed(error);
     }

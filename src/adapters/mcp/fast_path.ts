@@ -44,7 +44,7 @@ const META_CHECKS: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
   [CLIENT_INFO_META_KEY, (value) => isNameAndVersion(value) || isSpecType.Implementation(value)],
   [
     CLIENT_CAPABILITIES_META_KEY,
-    (value) => isEmptyObject(value) || isSpecType.ClientCapabilities(value),
+    (value) => isObject(value) && hasOnly(value, NO_FIELDS) || isSpecType.ClientCapabilities(value),
   ],
   [TRACEPARENT_META_KEY, isText],
   [TRACESTATE_META_KEY, isText],
@@ -155,10 +155,6 @@ function isNameAndVersion(value: unknown): boolean {
 }
 
 const NAME_FIELDS: ReadonlySet<string> = new Set(["name", "version"]);
-
-function isEmptyObject(value: unknown): boolean {
-  return isObject(value) && hasOnly(value, NO_FIELDS);
-}
 
 const NO_FIELDS: ReadonlySet<string> = new Set();
 

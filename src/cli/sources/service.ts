@@ -96,7 +96,7 @@ export async function fetchText(
         signal: AbortSignal.any([signal, late]),
       });
       const location = response.headers.get("location");
-      if (location !== null && isRedirect(response) && redirects < maxRedirects) {
+      if (location !== null && REDIRECTS.includes(response.status) && redirects < maxRedirects) {
         await response.body?.cancel();
         place = new URL(location, place);
         if (/^https?:$/.test(place.protocol)) continue;
@@ -113,9 +113,7 @@ export async function fetchText(
   }
 }
 
-function isRedirect({ status }: Response): boolean {
-  return [301, 302, 303, 307, 308].includes(status);
-}
+const REDIRECTS = [301, 302, 303, 307, 308];
 
 async function readJson(
   { url, headers }: ServiceAddress,
