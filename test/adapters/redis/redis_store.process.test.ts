@@ -9,6 +9,7 @@ import {
 } from "@std/assert";
 import type { CallStore } from "@plue/tools/calls";
 import { redisCallStore, type RedisCallStoreOptions, type RedisClient } from "@plue/tools/redis";
+import { shardOf } from "../../../src/execute/durable/mod.ts";
 import {
   describeCallStore,
   describeOutages,
@@ -231,17 +232,21 @@ describe("redisCallStore()", () => {
   it("deletes what has expired, and returns its bytes to the owner", async () => {
     const client = await server().connect();
     const store = await open(client, { maxOwnerBytes: 175_000 });
-    const expiresAt = Date.now() + 1;
+    const expiresAt = Date.now() + 500;
     await Promise.all(
       Array.from(
         { length: 150 },
         (_, index) => store.create(`t.a.${index}`, value, { expiresAt, dueAt: 1 }),
       ),
     );
+    const [expires = "", due = ""] = ["expires", "due"]
+      .map((name) => `${prefixOf.get(store)}:{${prefixOf.get(store)}-${shardOf("a", 16)}}:${name}`);
+    assertEquals(await client.zCard(expires), 150);
     while (await store.get("t.a.149") !== undefined);
+    // Each write deletes some, and a write that exceeds the quota deletes more.
+    await store.create("u.a.small", new Uint8Array());
+    assertEquals(await client.zCard(expires), 134);
     assert(await store.create("u.a.large", new Uint8Array(150_000)) !== undefined);
-    for (const name of ["expires", "due"]) {
-      assertEquals(await client.keys(`${prefixOf.get(store)}:*:${name}`), []);
-    }
+    assertEquals([await client.exists(expires), await client.exists(due)], [0, 0]);
   });
 });
