@@ -26,7 +26,7 @@ const result = await Bun.build({
   // The MCP SDK then omits Ajv, which the command does not use: 75 kB less, compressed.
   conditions: ["workerd"],
   // Loaded where a user has installed them.
-  external: ["koffi", "pg"],
+  external: ["koffi", "pg", "redis"],
   metafile: true,
   plugins: [{
     name: "unhide",

@@ -95,7 +95,7 @@ ${exitCodesHelp()}`,
   ))).option("-p, --port <port>", "the port to listen on, 0 for any free one (PORT, or 8787)")
     .option("--host <host>", "the address to listen on (HOST, or 127.0.0.1)")
     .option("--state <folder>", "store suspended calls, tasks and idempotency keys in a folder")
-    .option("--store <url>", "store them in sqlite:<path> or postgres://… (PLUE_STORE)")
+    .option("--store <url>", "store them in sqlite:<path>, postgres://… or redis://… (PLUE_STORE)")
     .option("--bridge", "show MCP clients three tools that find, describe and call the others")
     .option(
       "--nats <url>",
@@ -207,7 +207,7 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
     async () => (await import("./store.ts")).store,
     "plue store init --store postgres://admin@127.0.0.1/plue",
   ).addArgument(new Argument("<action>", "what to do").choices(["init"]))
-    .option("--store <url>", "sqlite:<path> or postgres://… (PLUE_STORE)");
+    .option("--store <url>", "sqlite:<path>, postgres://… or redis://… (PLUE_STORE)");
 
   add(
     "nats",

@@ -1,7 +1,7 @@
 /** The store of `--store`: its URL, `plue store init`, and the rows of `plue doctor` for it. */
 
 import { type CallStore, newId } from "../execute/durable/mod.ts";
-import { describeThrown, systemClock } from "../tool/mod.ts";
+import { describeThrown, noop, systemClock } from "../tool/mod.ts";
 import {
   broken,
   CommandError,
@@ -53,6 +53,12 @@ export async function openStore(action: string, address: string): Promise<OpenSt
       const store = await closing(postgresCallStore(pool), () => pool.end());
       return opened("PostgreSQL", store, () => pool.end());
     }
+    if (kind.startsWith("redis") && URL.canParse(address)) {
+      const { redisCallStore } = await import("../adapters/redis/mod.ts");
+      const client = await clientOf(action, address);
+      const close = () => Promise.resolve(client.destroy());
+      return opened("Redis", await closing(redisCallStore(client), close), close);
+    }
   } catch (cause) {
     if (cause instanceof CommandError) throw cause;
     throw new CommandError(`Cannot ${action}: ${describeThrown(cause, 1_000)}`, EXIT.failed, {
@@ -82,6 +88,22 @@ async function poolOf(action: string, connectionString: string) {
     throw usageError(`Cannot ${action}: ${advice}`, { cause });
   });
   return new pg.Pool({ connectionString, connectionTimeoutMillis: CONNECT_MS });
+}
+
+async function clientOf(action: string, url: string) {
+  const { createClient } = await import("redis").catch((cause) => {
+    const advice = 'the package "redis" is not installed; run "npm install redis"';
+    throw usageError(`Cannot ${action}: ${advice}`, { cause });
+  });
+  let hasConnected = false;
+  const reconnectStrategy = (tries: number, cause: Error): number | Error =>
+    hasConnected ? Math.min(20 * tries, 500) : cause;
+  const socket = { connectTimeout: CONNECT_MS, reconnectStrategy };
+  const client = createClient({ url, socket, disableOfflineQueue: true });
+  client.on("error", noop);
+  await client.connect();
+  hasConnected = true;
+  return client;
 }
 
 /** `plue store init`. */

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { missing, useServer } from "../adapters/postgres/server.ts";
+import { RedisServer, withServer as withRedis } from "../adapters/redis/server.ts";
 import { maybe } from "../support/skip.ts";
 import { plue } from "./support.ts";
 
@@ -38,6 +39,20 @@ describe("plue store init, and plue doctor --store", () => {
     assertStringIncludes(after.stdout, "PostgreSQL: an entry was written, read and deleted");
   });
 
+  withRedis("check a server of Redis", async () => {
+    await using redis = await RedisServer.start();
+    const url = `redis://127.0.0.1:${redis.port}`;
+    const { stdout } = await plue(["store", "init", "--store", url]);
+    assertEquals(stdout, "The store in Redis is ready\n");
+    const after = await plue(["doctor", "--store", url]);
+    assertEquals(after.code, 0, after.stdout);
+    assertStringIncludes(after.stdout, "Redis: an entry was written, read and deleted");
+    await using lossy = await RedisServer.start(["--appendonly", "no"]);
+    const refused = await plue(["doctor", "--store", `redis://127.0.0.1:${lossy.port}`]);
+    assertEquals(refused.code, 1);
+    assertStringIncludes(refused.stdout, "the server would lose confirmed writes when it ends");
+  });
+
   it("say what is wrong with an address, without its password", async () => {
     for (
       const [store, message] of [
@@ -45,6 +60,8 @@ describe("plue store init, and plue doctor --store", () => {
         ["sqlite:", "--store must be sqlite:<path>"],
         ["sqlite:/no/such/folder/calls.db", "Cannot open the store"],
         ["postgres://ann:secret-word@127.0.0.1:1/plue", "the server cannot be reached"],
+        ["redis://ann:secret-word@127.0.0.1:1", "ECONNREFUSED"],
+        ["redis://ann:secret-word@:x", "--store must be sqlite:<path>"],
       ] as const
     ) {
       const { code, stdout, stderr } = await plue(["doctor", "--store", store]);
