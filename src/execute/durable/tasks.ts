@@ -158,8 +158,10 @@ const MAX_PAGE_BYTES = 4_194_304;
 /** The number of waiting tasks that `recover` reads at a time: at first, and at most. */
 const MIN_DUE = 32;
 const MAX_DUE = 1_000;
-/** The time after which the claims of tasks let other work of the process continue, in milliseconds. */
-const TURN_MS = 20;
+/** The bytes of tasks after which other work of the process continues. */
+const TURN_BYTES = 262_144;
+/** The size of a task that takes as long as its claim, in bytes. */
+const CLAIM_BYTES = 4_096;
 /** The maximum delay of a task: a hundred years, in milliseconds. */
 const MAX_DELAY_MS = 3_153_600_000_000;
 const NONE_DUE = { taken: 0, found: 0 };
@@ -223,7 +225,8 @@ export class CallTasks {
   readonly #runs: Map<string, Run> = new Map();
   /** Settle when the results of running tasks are stored. */
   readonly #kept: Set<Promise<unknown>> = new Set();
-  #turnAt = systemClock.now();
+  /** The bytes of tasks that were read since other work has continued. */
+  #readBytes = 0;
 
   /** @ignore Use {@linkcode callTasks}. */
   constructor(options: CallTasksOptions) {
@@ -621,7 +624,7 @@ export class CallTasks {
     let count = 0;
     const due = await this.#records.store.due("task", this.#records.now(), limit);
     for (const { key, value } of shuffled(due)) {
-      await this.#turn();
+      await this.#turn(value);
       const record = this.#decoded(key, value);
       if (record === undefined) continue;
       const { tool, idempotent } = record;
@@ -649,10 +652,11 @@ export class CallTasks {
   }
 
   /** Lets other work of the process continue from time to time: a store in memory never waits. */
-  async #turn(): Promise<void> {
-    if (systemClock.now() - this.#turnAt < TURN_MS) return;
-    await new Promise<void>((resolve) => void systemClock.setTimeout(resolve, 0));
-    this.#turnAt = systemClock.now();
+  async #turn({ byteLength }: Uint8Array): Promise<void> {
+    this.#readBytes += byteLength + CLAIM_BYTES;
+    if (this.#readBytes < TURN_BYTES) return;
+    this.#readBytes = 0;
+    await new Promise<void>((resolve) => void this.#clock.setTimeout(resolve, 0));
   }
 
   /** Returns the record of a task. Another one must not keep the tasks after it from running. */
@@ -686,7 +690,7 @@ export class CallTasks {
     const due = await this.#records.store.due("task", Number.MAX_SAFE_INTEGER, MAX_DUE);
     const records: TaskRecord[] = [];
     for (const { key, value } of due) {
-      await this.#turn();
+      await this.#turn(value);
       const record = this.#decoded(key, value);
       // Its arguments may be large.
       if (record !== undefined) records.push({ ...record, arguments: null });
