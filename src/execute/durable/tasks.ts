@@ -560,9 +560,10 @@ export class CallTasks {
     for (let limit = MIN_DUE; count < MAX_DUE;) {
       const { taken, found } = await this.#takeDue(dispatcher, limit, () => ({ end() {} }), false);
       count += taken;
-      if (found < limit || taken === 0 && limit >= MAX_DUE) break;
+      if (taken > 0) continue; // A store may return fewer than it has.
+      if (found < limit || limit === MAX_DUE) break;
       // The first ones may be of tools that other processes have.
-      if (taken === 0) limit = Math.min(2 * limit, MAX_DUE);
+      limit = Math.min(2 * limit, MAX_DUE);
     }
     return count;
   }

@@ -209,10 +209,12 @@ describe("callTasks().work()", () => {
     assertEquals([await tasks.recover(dispatcher), errors.length], [1, 6]);
   });
 
-  it("runs no more tasks of a principal than maxRunning", async () => {
+  it("runs no more tasks of a principal than maxRunning, of a store with short pages", async () => {
+    const memory = memoryCallStore();
+    const due: typeof memory.due = (kind, before) => memory.due(kind, before, 1);
     const { open } = processes([
       { name: "job", execute: () => new Promise(() => {}), timeoutMs: 3_600_000 },
-    ], { maxRunning: 2 });
+    ], { maxRunning: 2, store: { ...memory, due } });
     const { start, tasks, dispatcher } = open();
     for (let count = 0; count < 4; count++) await start("job");
     assertEquals(await tasks.recover(dispatcher), 2);
