@@ -25,6 +25,7 @@ import {
 } from "../idempotency.ts";
 import { frozenCopy, readJson } from "../json_value.ts";
 import type { Call, Layer } from "../layer.ts";
+import { maxOutputBytes } from "../output.ts";
 import type { ClaimedKey, SettleKey } from "../ports.ts";
 
 /**
@@ -83,6 +84,11 @@ export function idempotency(
         // Each call gets a copy, because long lists in the result are not frozen. If the first
         // call's caller gave up, this call claims the key, unless the tool may still run.
         if (claimed.ok || claimed.error.code !== "aborted" || !claimed.error.retryable) {
+          const limit = maxOutputBytes(call);
+          // The first call may have had a higher limit.
+          if (claimed.ok && readJson(claimed.content, limit).kind === "large") {
+            return call.fail("output_too_large", `its stored result has more than ${limit} bytes`);
+          }
           return { ...frozenCopy(claimed) ?? claimed, replayed: true };
         }
       }

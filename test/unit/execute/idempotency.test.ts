@@ -55,6 +55,14 @@ describe("an idempotency key", () => {
     assertEquals((outcome(await call()) as number[]).length, 2_000);
   });
 
+  it("returns no stored result beyond the limit of a later call", async () => {
+    const { call, runs } = counting(() => "x".repeat(500));
+    await call();
+    const results = [await call({ maxOutputBytes: 200 }), await call({ maxOutputBytes: 502 })];
+    assertEquals(results.map((one) => one.ok || one.error.code), ["output_too_large", true]);
+    assertEquals(runs(), 1);
+  });
+
   it("joins calls while the first still runs", async () => {
     const end = deferred<string>();
     const { call, runs } = counting(() => end.promise);
