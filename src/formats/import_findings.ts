@@ -187,6 +187,9 @@ const LATIN: ReadonlyMap<string, string> = new Map(
   ),
 );
 
+/** Only these letters: a call for each letter of a long foreign text would take seconds. */
+const LATIN_LETTERS = new RegExp(`[${[...LATIN.keys()].join("")}]`, "g");
+
 /** Characters that look like a letter. */
 const AS_LETTERS: ReadonlyMap<string, string> = new Map([
   ["0", "o"],
@@ -212,12 +215,16 @@ function toLatin(text: string): string {
 }
 
 function latinised(text: string): string {
-  return text.replace(/[^\0-\x7f]/gu, (letter) => LATIN.get(letter) ?? letter);
+  return text.replace(LATIN_LETTERS, (letter) => LATIN.get(letter) ?? letter);
 }
+
+/** The maximum length of a compared name. Longer names of a source look alike if they begin alike. */
+const MAX_NAME = 1_000;
 
 /** Returns the same text for names that look alike, such as `rn` and `m`. */
 function skeleton(name: string): string {
-  return [...toLatin(name)].map((letter) => AS_LETTERS.get(letter) ?? letter).join("")
+  return toLatin(name.slice(0, MAX_NAME))
+    .replace(/[0158i|]/g, (letter) => AS_LETTERS.get(letter) ?? letter)
     .replaceAll("rn", "m").replaceAll("vv", "w");
 }
 

@@ -46,7 +46,8 @@ function inCase(name: string, rule: NameRule): string {
  */
 export function legalName(id: string, rule: NameRule): string {
   if (isLegalName(id, rule)) return id;
-  const legal = id.replace(/\W/gu, (character) => {
+  // Enough for a name that is too long, even if each character is a surrogate pair.
+  const legal = id.slice(0, 2 * rule.max + 2).replace(/\W/gu, (character) => {
     if (rule.also.includes(character)) return character;
     return character === ":" ? rule.separator : "_";
   });

@@ -186,6 +186,11 @@ describe("plue serve with a module", () => {
     export const tools = [
       make("evaluated", undefined, () => evaluated),
       make("admin", ["admin"], () => "done"),
+      {
+        ...make("hostile", undefined, () => "done"),
+        annotations: { readOnlyHint: true },
+        examples: [{ input: { x: "\\x9b2J" } }],
+      },
       ...Array.from({ length: 50 }, (_, n) => make("t" + n, undefined, () => n)),
     ];`;
 
@@ -205,8 +210,13 @@ describe("plue serve with a module", () => {
       await program[Symbol.asyncDispose]();
       await folder[Symbol.asyncDispose]();
     };
-    return { read, [Symbol.asyncDispose]: end };
+    return { read, output: program.output, [Symbol.asyncDispose]: end };
   }
+
+  it("prints no example with control characters", async () => {
+    await using server = await serving();
+    assertEquals(server.output.stdout.includes("\x9b"), false);
+  });
 
   it("gives the caller with the token the scopes of --scope", async () => {
     await using server = await serving("--scope", "admin");

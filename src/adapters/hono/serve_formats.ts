@@ -28,6 +28,7 @@ import {
   type FormatService,
   json,
   ListCache,
+  type Page,
   pageOf,
   pageResponse,
   pagesOf,
@@ -348,13 +349,16 @@ function showOpenApi(
   { exportTools }: FormatFunctions,
   openapi: OpenApiOptions,
 ): RequestAnswer {
+  /** The last page, because the cache does not store pages that are larger than itself. */
+  let last: { readonly tools: readonly Tool[]; readonly page: Page } | undefined;
   return ({ raw, toolset }) => {
     refuseQuery(raw.url);
     const tools = toolset.available();
-    const page = pagesOf(server).of(tools, "openapi.json", () => {
+    const make = (): Page => {
       const exported = exportTools([...tools], "openapi@3.1");
       return pageOf(openApiDocument(exported, openapi, server.authorizes));
-    });
-    return pageResponse(raw, page);
+    };
+    if (last?.tools !== tools) last = { tools, page: pagesOf(server).of(tools, "openapi.json", make) };
+    return pageResponse(raw, last.page);
   };
 }

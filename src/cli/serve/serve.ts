@@ -295,13 +295,18 @@ function banner(
 /** The maximum number of listed tools, so that the address stays on the screen. */
 const MAX_SHOWN = 20;
 
+const MAX_EXAMPLE = 2_000;
+
 function example(url: string, tools: readonly Tool[]): string {
   for (const tool of tools) {
     if (tool.annotations.readOnlyHint !== true || tool.requiresApproval) continue;
     const [example] = tool.examples;
     if (example === undefined && flagsOf(tool).some(({ isRequired }) => isRequired)) continue;
-    const body = JSON.stringify({ arguments: example?.input ?? {} }).replaceAll("'", "'\\''");
-    return `-H "content-type: application/json" -d '${body}' ${url}/tools/${tool.id}/execute`;
+    const body = JSON.stringify({ arguments: example?.input ?? {} });
+    // Other people's examples must not control the terminal.
+    if (cleanText(body, MAX_EXAMPLE) !== body) continue;
+    const quoted = body.replaceAll("'", "'\\''");
+    return `-H "content-type: application/json" -d '${quoted}' ${url}/tools/${tool.id}/execute`;
   }
   return `${url}/tools`;
 }

@@ -47,6 +47,20 @@ describe("GET /openapi.json", () => {
     }
   });
 
+  it("is made once, even if it is larger than the cache of pages", async () => {
+    const registry = new ToolRegistry({ tools: [] });
+    const description = "x".repeat(900_000);
+    for (let at = 0; at < 10; at++) registry.registerTool({ name: `t${at}`, description });
+    let count = 0;
+    const exportTools = ((...given: Parameters<typeof formats.exportTools>) => {
+      count++;
+      return formats.exportTools(...given);
+    }) as typeof formats.exportTools;
+    const app = createToolHandler(registry, { formats: serveFormats({ ...formats, exportTools }) });
+    for (let at = 0; at < 2; at++) await documentOf(app);
+    assertEquals(count, 1);
+  });
+
   it("has each operation once", async () => {
     const { paths } = await documentOf(serve());
     const ids = Object.values(paths).flatMap(({ get, post }) =>

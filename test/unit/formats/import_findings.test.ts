@@ -1,6 +1,6 @@
 import { importTools, type ImportToolsOptions } from "@plue/tools/formats";
 import { describe, it } from "bun:test";
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertLess } from "@std/assert";
 import { splitWords } from "../../../src/registry/search/words.ts";
 import file from "./cases/findings.json" with { type: "json" };
 
@@ -129,6 +129,27 @@ describe("importTools() of texts with long runs of combining marks", () => {
     }
     assert(lengths.length >= 3);
     assertEquals(lengths.filter((length) => length > 31), []);
+  });
+});
+
+describe("importTools() of a long name", () => {
+  it("calls no function for each of its letters, which takes seconds", () => {
+    const { replace } = String.prototype;
+    let calls = 0;
+    String.prototype.replace = function (this: string, found: RegExp, by: unknown) {
+      const counted = (...match: unknown[]): string => {
+        calls++;
+        return (by as (...match: unknown[]) => string)(...match);
+      };
+      return (replace as (...given: unknown[]) => string)
+        .call(this, found, typeof by === "function" ? counted : by);
+    } as typeof replace;
+    try {
+      imported([{ name: "\u6f22\t".repeat(50_000) }]);
+    } finally {
+      String.prototype.replace = replace;
+    }
+    assertLess(calls, 5_000);
   });
 });
 
