@@ -358,7 +358,9 @@ function showOpenApi(
       const exported = exportTools([...tools], "openapi@3.1");
       return pageOf(openApiDocument(exported, openapi, server.authorizes));
     };
-    if (last?.tools !== tools) last = { tools, page: pagesOf(server).of(tools, "openapi.json", make) };
+    if (last?.tools !== tools) {
+      last = { tools, page: pagesOf(server).of(tools, "openapi.json", make) };
+    }
     return pageResponse(raw, last.page);
   };
 }

@@ -72,9 +72,8 @@ export function idempotency(
         : await call.wait("reading its idempotency key", contextDigest(context));
       const scope = scopeOf(call, digest);
       if (typeof scope !== "string") return scope;
-      const fingerprint = fingerprintOf(call.arguments);
       for (;;) {
-        const claim = claimKey(principal, scope, fingerprint, idempotent);
+        const claim = claimKey(principal, scope, fingerprintOf(call.arguments), idempotent);
         const claimed = claim instanceof Promise ? await waitForClaim(call, claim) : claim;
         if (typeof claimed === "string") return call.fail(...REFUSALS[claimed]);
         if (typeof claimed === "function") {
@@ -86,10 +85,10 @@ export function idempotency(
         if (claimed.ok || claimed.error.code !== "aborted" || !claimed.error.retryable) {
           const limit = maxOutputBytes(call);
           // The first call may have had a higher limit.
-          if (claimed.ok && readJson(claimed.content, limit).kind === "large") {
-            return call.fail("output_too_large", `its stored result has more than ${limit} bytes`);
-          }
-          return { ...frozenCopy(claimed) ?? claimed, replayed: true };
+          const result = claimed.ok && readJson(claimed.content, limit).kind === "large"
+            ? call.fail("output_too_large", `its stored result has more than ${limit} bytes`)
+            : frozenCopy(claimed) ?? claimed;
+          return { ...result, replayed: true };
         }
       }
     },

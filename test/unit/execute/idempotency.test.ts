@@ -59,7 +59,8 @@ describe("an idempotency key", () => {
     const { call, runs } = counting(() => "x".repeat(500));
     await call();
     const results = [await call({ maxOutputBytes: 200 }), await call({ maxOutputBytes: 502 })];
-    assertEquals(results.map((one) => one.ok || one.error.code), ["output_too_large", true]);
+    const shown = results.map((one) => one.ok || [one.error.code, one.error.ran]);
+    assertEquals(shown, [["output_too_large", "yes"], true]);
     assertEquals(runs(), 1);
   });
 
