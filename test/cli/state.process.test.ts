@@ -129,12 +129,13 @@ describe("plue serve --state", () => {
     await mkdir(join(state.path, "state"), { mode: 0o700 });
     using store = await sqliteCallStore(join(state.path, "state", "calls.db"));
     // An earlier process, whose lease has expired.
-    const clock = { ...systemClock, timestamp: () => Date.now() - 3_600_000 };
+    const timestamp = () => Date.now() - 3_600_000;
+    const clock = { ...systemClock, timestamp, setTimeout: () => () => {} };
     const execute = () => new Promise(() => {});
     const pay = { name: "pay", description: "Pays.", idempotent: true, execute };
     const registry = new ToolRegistry({ tools: [pay] });
     const started = await callTasks({ store, clock })
-      .start(new ToolDispatcher(registry), { name: "pay" });
+      .start(new ToolDispatcher(registry, { clock }), { name: "pay" });
     assert("id" in started);
 
     await using _served = await state.serve({}, "--only", "erase");
