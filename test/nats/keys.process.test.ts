@@ -8,6 +8,7 @@ import { natsCallStore, type NatsKeys } from "@plue/tools/nats";
 import { Link } from "../../src/adapters/nats/link.ts";
 import { Runs } from "../../src/adapters/nats/runs.ts";
 import { type Role, Seal } from "../../src/adapters/nats/seal.ts";
+import { SettledStore } from "../../src/execute/durable/mod.ts";
 import { SECRET, withServer } from "./server.ts";
 import { assertContent, assertFailed, endlessTool, useWorlds } from "./world.ts";
 
@@ -45,7 +46,7 @@ describe("Keys of callers and workers", () => {
     assertEquals((await forger.get("task.ann.forged"))?.value, value);
     await assertRejects(() => edge.get("task.ann.forged"), Error, "wrong signature");
     const listed: string[] = [];
-    for await (const { key } of edge.list("task")) listed.push(key);
+    for await (const { key } of edge.list("task.ann")) listed.push(key);
     assertEquals(listed, ["task.ann.own"]);
   });
 
@@ -123,7 +124,8 @@ describe("Keys of callers and workers", () => {
     assertStringIncludes(String(world.errors[0]), "directory has a wrong signature");
 
     const connection = await server.connect();
-    const store = await natsCallStore(connection, { bucket: "plue_results" });
+    const bucket = await natsCallStore(connection, { bucket: "plue_results" });
+    const store = new SettledStore(bucket);
     const seal = (role: Role) =>
       new Seal("test", SECRET, role, keys({ caller, worker }[role]).keys);
     const write = async (key: string, role: Role, result: ToolResult): Promise<void> => {

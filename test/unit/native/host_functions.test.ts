@@ -137,7 +137,7 @@ describe("a tool of the host", () => {
       [null, '"/content" must be a list'],
       [{ content: {} }, '"/content" must be a list'],
       [{ content: [], metadata: 1 }, '"/metadata" must be an object'],
-      [{ content: [], meta: {} }, 'there is no "/meta"'],
+      [{ content: [], meta: {} }, '"/meta" is not one of'],
       [{ content: [image, 1] }, '"/content/1/type" must be text or image or'],
       [{ content: [{ type: "constructor" }] }, '"/content/0/type" must be'],
       [{ content: [image, { ...image, data: 1 }] }, '"/content/1/data" must be a text'],
