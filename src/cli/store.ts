@@ -33,6 +33,18 @@ export function storeAddress({ env }: CommandIo, flag: string | undefined): stri
   return flag ?? (env["PLUE_STORE"]?.trim() || undefined);
 }
 
+/** Opens the store of `plue serve`; `undefined` if it has none of its own, or `--state` is given. */
+export async function openShared(
+  io: CommandIo,
+  { state, store }: StoreFlags & { readonly state?: string },
+): Promise<OpenStore | undefined> {
+  if (state !== undefined && store !== undefined) {
+    throw usageError("Cannot serve: --state has no effect beside --store; leave out one of them");
+  }
+  const address = state === undefined ? storeAddress(io, store) : undefined;
+  return address === undefined ? undefined : await openStore("serve", address);
+}
+
 /**
  * Opens the store at an address.
  *

@@ -3,12 +3,12 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll } from "bun:test";
 import { connect } from "@nats-io/transport-node";
 import { maybe } from "../support/skip.ts";
+import { freePort } from "../support/free_port.ts";
 
 type Connection = Awaited<ReturnType<typeof connect>>;
 
@@ -135,14 +135,4 @@ export function useServer(options?: ServerOptions): TestServer {
       return typeof value === "function" ? value.bind(server) : value;
     },
   });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  return typeof address === "object" && address !== null ? address.port : 0;
 }

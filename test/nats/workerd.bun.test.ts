@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe } from "bun:test";
 import { assert, assertEquals } from "@std/assert";
 import { type ToolDefinition, ToolRegistry } from "@plue/tools";
 import { serveTools } from "@plue/tools/nats";
-import { freePort, type ServedWorker, serveWorker } from "../runtime/workerd.ts";
+import { type ServedWorker, serveWorker } from "../runtime/workerd.ts";
+import { freePort } from "../support/free_port.ts";
 import { maybe } from "../support/skip.ts";
 import { missing, SECRET, TestServer } from "./server.ts";
 

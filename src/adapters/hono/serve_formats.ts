@@ -156,6 +156,26 @@ const MAX_TURN_BYTES = 8 * 1_024 * 1_024;
  * the query of the model's listing, whose names the calls use. If calls wait for answers, the
  * client sends the turn again with the answers, and receives the missing messages.
  */
+function turnBody(
+  target: string,
+  calls: readonly Pick<DecodedCall, "callId" | "name" | "wireName">[],
+  { messages, results, suspended, losses }: Awaited<ReturnType<FormatFunctions["dispatchCalls"]>>,
+) {
+  return {
+    target,
+    messages,
+    // Each continues with its ticket at /calls/:id, or here with "calls" and "answers".
+    suspended: suspended.length === 0 ? undefined : suspended,
+    losses: losses.length === 0 ? undefined : losses,
+    calls: calls.map(({ callId, name, wireName }, index) => ({
+      callId,
+      name: name ?? null,
+      wireName,
+      result: results[index],
+    })),
+  };
+}
+
 function dispatchTurn(formats: FormatFunctions, show: ShowTools): RequestAnswer {
   const turns = new ListCache<Shown>(MAX_EXPORTS, ({ size }) => size * EXPORT_OF_TOOL);
   return async (request) => {
@@ -220,24 +240,10 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RequestAnswer 
         ))
         .finally(() => running.end());
     request.keepAlive(work.catch(() => {}));
-    const { messages, results, suspended, losses } = await work;
-    if (turn === undefined) results.forEach((result, index) => recorded[index]?.end(result));
-    return withHeaders(
-      json({
-        target: exported.target,
-        messages,
-        // Each continues with its ticket at /calls/:id, or here with "calls" and "answers".
-        suspended: suspended.length === 0 ? undefined : suspended,
-        losses: losses.length === 0 ? undefined : losses,
-        calls: calls.map(({ callId, name, wireName }, index) => ({
-          callId,
-          name: name ?? null,
-          wireName,
-          result: results[index],
-        })),
-      }),
-      [["x-call-id", callId]],
-    );
+    const ended = await work;
+    if (turn === undefined) ended.results.forEach((result, index) => recorded[index]?.end(result));
+    const response = json(turnBody(exported.target, calls, ended));
+    return withHeaders(response, [["x-call-id", callId]]);
   };
 }
 

@@ -8,7 +8,6 @@ import {
   createToolHandler,
   limitFailedLogins,
   serveFormats,
-  storedRateLimits,
 } from "../../adapters/hono/mod.ts";
 import { createMcpEndpoint } from "../../adapters/mcp/mod.ts";
 import { ToolDispatcher, type ToolRegistry } from "../../adapters/typebox/mod.ts";
@@ -27,7 +26,7 @@ import {
   type ServeSettings,
   urlOf,
 } from "./settings.ts";
-import { openStore, storeAddress } from "../store.ts";
+import { openShared } from "../store.ts";
 import { openState, type ServeState } from "./state.ts";
 import { serveStdio } from "./stdio.ts";
 import { supervise, Supervised } from "./watch.ts";
@@ -43,18 +42,22 @@ interface ServeFlags extends Flags {
   readonly watch: boolean;
 }
 
-export async function serve(
-  sources: readonly string[],
-  flags: ServeFlags,
-  terminal: Terminal,
-): Promise<number> {
-  const { io } = terminal;
+function rejectUnused(flags: ServeFlags): void {
   const unused = (["port", "host"] as const).find((flag) => flags[flag] !== undefined);
   if (flags.stdio === true && unused !== undefined) {
     throw usageError(
       `Cannot serve: --${unused} has no effect beside --stdio; leave out one of them`,
     );
   }
+}
+
+export async function serve(
+  sources: readonly string[],
+  flags: ServeFlags,
+  terminal: Terminal,
+): Promise<number> {
+  const { io } = terminal;
+  rejectUnused(flags);
   const settings = readSettings(io.env, flags);
   const service = flags.nats ?? io.env["PLUE_NATS"] ? await import("../nats.ts") : undefined;
   const nats = await service?.readNats("serve", io.env, flags.nats);
@@ -68,15 +71,8 @@ export async function serve(
   // A process without tools is an edge, which serves the tools of the workers.
   const isEdge = nats !== undefined && loaded.sources.length === 0;
   await using edge = isEdge ? await service?.openEdge(loaded.registry, nats, log) : undefined;
-  const address = flags.state === undefined ? storeAddress(io, flags.store) : flags.store;
-  if (flags.state !== undefined && address !== undefined) {
-    throw usageError("Cannot serve: --state has no effect beside --store; leave out one of them");
-  }
-  await using shared = address === undefined ? undefined : await openStore("serve", address);
-  const own = shared === undefined
-    ? edge?.state ?? loaded.state
-    : { store: shared.store, logins: storedRateLimits(shared.store) };
-  using state = await openState(flags.state, own, terminal);
+  await using shared = await openShared(io, flags);
+  using state = await openState(flags.state, shared ?? edge?.state ?? loaded.state, terminal);
   const { maxRisk, role } = settings;
   // These are a worker's tools without the caller's role and scopes, which edges check.
   const offered = { ...selectionOf(flags), maxRisk, role, ...withinSelection(loaded) };
@@ -101,15 +97,7 @@ export async function serve(
     }, io);
   }
 
-  const { explorer } = await import("../../explorer/mod.ts");
-  const app = createToolHandler(loaded.registry, {
-    ...access,
-    tasks: state.tasks,
-    explorer,
-    bridge: createToolBridge,
-    formats: serveFormats(formats, { fitBudget, openapi: { title: "plue" } }),
-    ...(settings.token === undefined ? { openExplain: true } : {}),
-  });
+  const app = await createApp(loaded.registry, access, state.tasks, settings);
   app.all("/mcp", mcp.handle);
 
   const port = await supervised?.loaded(loaded.files) ?? settings.port;
@@ -161,6 +149,20 @@ function withFailuresLimited(authorize: Authorize, { logins }: ServeState): Auth
     const answer = await authorize(request, env);
     return answer instanceof Response ? await limited(request, env) : answer;
   };
+}
+
+async function createApp(
+  registry: LoadedTools["registry"],
+  access: ReturnType<typeof accessOf>,
+  tasks: ServeState["tasks"],
+  { token }: ServeSettings,
+) {
+  const { explorer } = await import("../../explorer/mod.ts");
+  return createToolHandler(registry, {
+    ...{ ...access, tasks, explorer, bridge: createToolBridge },
+    formats: serveFormats(formats, { fitBudget, openapi: { title: "plue" } }),
+    ...(token === undefined ? { openExplain: true } : {}),
+  });
 }
 
 function accessOf(

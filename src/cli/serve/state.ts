@@ -27,7 +27,7 @@ export interface ServeState extends Disposable {
 
 export interface SharedState {
   readonly store: CallStore;
-  readonly logins: RateLimitStore;
+  readonly logins?: RateLimitStore;
 }
 
 /** The interval between searches for tasks of dead processes, in milliseconds. */

@@ -1,6 +1,6 @@
 /** A call store in memory. */
 
-import { defined, readFields, systemClock } from "../../tool/mod.ts";
+import { defined, readFields, type RegistryClock, systemClock } from "../../tool/mod.ts";
 import {
   type CallStore,
   checkStored,
@@ -48,99 +48,116 @@ export function memoryCallStore(options: StoreLimits = {}): CallStore {
     options,
     STORE_LIMITS,
   );
-  const entries = new Map<string, Entry>();
-  const quotas = new Quotas<string>(maxBytes, maxOwnerBytes);
-  let revisions = 0;
-  /** The time of the next scan of all entries. */
-  let nextExpiry = Infinity;
-
-  function forget(key: string, { owner, weight }: Entry): void {
-    entries.delete(key);
-    quotas.add(owner, -weight);
-  }
-
-  function forgetExpired(): void {
-    const now = clock.timestamp();
-    if (now < nextExpiry) return;
-    nextExpiry = Infinity;
-    for (const [key, entry] of entries) {
-      const { expiresAt = Infinity } = entry;
-      if (expiresAt <= now) forget(key, entry);
-      // Not earlier, because entries that expire one after the other would cause many scans.
-      else if (expiresAt < nextExpiry) nextExpiry = Math.max(expiresAt, now + SWEEP_MS);
-    }
-  }
-
-  function find(key: string): Entry | undefined {
-    checkStoreKey(key);
-    forgetExpired();
-    const entry = entries.get(key);
-    if (entry === undefined || clock.timestamp() < (entry.expiresAt ?? Infinity)) return entry;
-    return void forget(key, entry);
-  }
-
-  function put(
-    key: string,
-    value: Uint8Array,
-    { expiresAt, dueAt }: StoreOptions,
-    before: Entry | undefined,
-  ): number {
-    const owner = ownerOf(key);
-    const weight = entryWeight(key, value.byteLength);
-    const more = weight - (before?.weight ?? 0);
-    const exceeded = quotas.exceeded(owner, more);
-    if (exceeded === "total") throw new RangeError("Cannot store a value: the store is full");
-    if (exceeded === "quota") throw quotaExhausted();
-    if (before !== undefined) forget(key, before);
-    const revision = ++revisions;
-    const entry = { value: value.slice(), revision, owner, weight };
-    entries.set(key, { ...entry, ...defined({ expiresAt, dueAt }) });
-    quotas.add(owner, weight);
-    if (expiresAt !== undefined && expiresAt < nextExpiry) nextExpiry = expiresAt;
-    return revision;
-  }
-
+  const entries = new Entries(new Quotas(maxBytes, maxOwnerBytes), clock);
   return {
-    get: (key) => settled(() => shown(find(key))),
+    get: (key) => settled(() => shown(entries.find(key))),
     create: (key, value, settings = {}) =>
       settled(() => {
         checkStored(key, value);
-        return find(key) === undefined ? put(key, value, settings, undefined) : undefined;
+        return entries.find(key) === undefined ? entries.put(key, value, settings) : undefined;
       }),
     update: (key, value, revision, settings = {}) =>
       settled(() => {
         checkStored(key, value);
-        const entry = find(key);
-        return entry?.revision === revision ? put(key, value, settings, entry) : undefined;
+        const entry = entries.find(key);
+        return entry?.revision === revision ? entries.put(key, value, settings, entry) : undefined;
       }),
     delete: (key, revision) =>
       settled(() => {
-        const entry = find(key);
+        const entry = entries.find(key);
         if (entry?.revision !== revision) return false;
-        forget(key, entry);
+        entries.forget(key, entry);
         return true;
       }),
     async *list(prefix, after = "") {
       checkStorePrefix(prefix);
-      forgetExpired();
-      const isListed = (key: string): boolean =>
-        key > after && (key === prefix || key.startsWith(`${prefix}.`));
-      for (const key of [...entries.keys()].filter(isListed).sort()) {
-        const entry = shown(find(key));
+      for (const key of entries.keysBelow(prefix, after)) {
+        const entry = shown(entries.find(key));
         if (entry !== undefined) yield await Promise.resolve({ key, ...entry });
       }
     },
     due: (kind, before, limit) =>
-      settled(() => {
-        const now = clock.timestamp();
-        const isDue = (
-          [key, { dueAt = Infinity, expiresAt = Infinity }]: readonly [string, Entry],
-        ) => dueAt <= before && expiresAt > now && key.startsWith(`${kind}.`);
-        const due = [...entries].filter(isDue)
-          .sort(([, { dueAt: a = 0 }], [, { dueAt: b = 0 }]) => a - b);
-        return due.slice(0, limit).map(([key, entry]) => ({ key, ...shown(entry) }));
-      }),
+      settled(() =>
+        entries.due(kind, before).slice(0, limit)
+          .map(([key, entry]) => ({ key, ...shown(entry) }))
+      ),
   };
+}
+
+class Entries {
+  readonly #entries: Map<string, Entry> = new Map();
+  readonly #quotas: Quotas<string>;
+  readonly #clock: Pick<RegistryClock, "timestamp">;
+  #revisions = 0;
+  /** The time of the next scan of all entries. */
+  #nextExpiry = Infinity;
+
+  constructor(quotas: Quotas<string>, clock: Pick<RegistryClock, "timestamp">) {
+    this.#quotas = quotas;
+    this.#clock = clock;
+  }
+
+  forget(key: string, { owner, weight }: Entry): void {
+    this.#entries.delete(key);
+    this.#quotas.add(owner, -weight);
+  }
+
+  #forgetExpired(): void {
+    const now = this.#clock.timestamp();
+    if (now < this.#nextExpiry) return;
+    this.#nextExpiry = Infinity;
+    for (const [key, entry] of this.#entries) {
+      const { expiresAt = Infinity } = entry;
+      if (expiresAt <= now) this.forget(key, entry);
+      // Not earlier, because entries that expire one after the other would cause many scans.
+      else if (expiresAt < this.#nextExpiry) this.#nextExpiry = Math.max(expiresAt, now + SWEEP_MS);
+    }
+  }
+
+  find(key: string): Entry | undefined {
+    checkStoreKey(key);
+    this.#forgetExpired();
+    const entry = this.#entries.get(key);
+    if (entry === undefined || this.#clock.timestamp() < (entry.expiresAt ?? Infinity)) {
+      return entry;
+    }
+    return void this.forget(key, entry);
+  }
+
+  /** Stores a value in place of the entry before it, and returns its revision. */
+  put(key: string, value: Uint8Array, options: StoreOptions, before?: Entry): number {
+    const { expiresAt, dueAt } = options;
+    const owner = ownerOf(key);
+    const weight = entryWeight(key, value.byteLength);
+    const more = weight - (before?.weight ?? 0);
+    const exceeded = this.#quotas.exceeded(owner, more);
+    if (exceeded === "total") throw new RangeError("Cannot store a value: the store is full");
+    if (exceeded === "quota") throw quotaExhausted();
+    if (before !== undefined) this.forget(key, before);
+    const revision = ++this.#revisions;
+    const entry = { value: value.slice(), revision, owner, weight };
+    this.#entries.set(key, { ...entry, ...defined({ expiresAt, dueAt }) });
+    this.#quotas.add(owner, weight);
+    if (expiresAt !== undefined && expiresAt < this.#nextExpiry) this.#nextExpiry = expiresAt;
+    return revision;
+  }
+
+  keysBelow(prefix: string, after: string): readonly string[] {
+    this.#forgetExpired();
+    const isListed = (key: string): boolean =>
+      key > after && (key === prefix || key.startsWith(`${prefix}.`));
+    return [...this.#entries.keys()].filter(isListed).sort();
+  }
+
+  /** Returns the entries that are due, the earliest first. */
+  due(kind: string, before: number): readonly (readonly [string, Entry])[] {
+    const now = this.#clock.timestamp();
+    return [...this.#entries]
+      .filter(([key, { dueAt = Infinity, expiresAt = Infinity }]) =>
+        dueAt <= before && expiresAt > now && key.startsWith(`${kind}.`)
+      )
+      .sort(([, { dueAt: a = 0 }], [, { dueAt: b = 0 }]) => a - b);
+  }
 }
 
 /** Returns a promise of the result or error of `work`. */

@@ -4,7 +4,7 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { freePort } from "../../runtime/workerd.ts";
+import { freePort } from "../../support/free_port.ts";
 
 const SUPPORT = resolve(import.meta.dirname, "../../support");
 

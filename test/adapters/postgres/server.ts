@@ -3,12 +3,12 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { afterAll, beforeAll } from "bun:test";
 import pg from "pg";
+import { freePort } from "../../support/free_port.ts";
 
 /** Debian has no link to the server, because several versions may be installed. */
 const DEBIAN = "/usr/lib/postgresql";
@@ -39,16 +39,6 @@ function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "plue-postgres-"));
   if (user !== undefined) chownSync(folder, user, user);
   return folder;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  return typeof address === "object" && address !== null ? address.port : 0;
 }
 
 /** Starts a server. Resolves when its log matches, with false if it ends before. */

@@ -3,13 +3,13 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { afterAll, beforeAll } from "bun:test";
 import { createClient } from "redis";
 import { maybe } from "../../support/skip.ts";
+import { freePort } from "../../support/free_port.ts";
 
 /** Why the tests of Redis cannot run here; `undefined` if they can. */
 export const missing: string | undefined = spawnSync("redis-server", ["--version"]).status === 0
@@ -152,14 +152,4 @@ export function useCluster(): () => readonly RedisServer[] {
     for (const server of servers) await server[Symbol.asyncDispose]();
   });
   return () => servers;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  return typeof address === "object" && address !== null ? address.port : 0;
 }

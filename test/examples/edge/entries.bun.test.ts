@@ -4,7 +4,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { describe } from "bun:test";
-import { freePort } from "../../runtime/workerd.ts";
+import { freePort } from "../../support/free_port.ts";
 import { maybe } from "../../support/skip.ts";
 import { temporaryFolder } from "../workspace/testing.ts";
 import { type Program, projectFolder, startProgram } from "../../support/program.ts";

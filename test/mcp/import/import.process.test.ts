@@ -14,7 +14,7 @@ import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { freePort } from "../../runtime/workerd.ts";
+import { freePort } from "../../support/free_port.ts";
 import { type RunningServer, startServer } from "../servers.ts";
 import { changed, imported, told, until } from "./imported.ts";
 
