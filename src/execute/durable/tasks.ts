@@ -51,6 +51,7 @@ import {
   type TaskRetry,
   type WorkOptions,
 } from "./task_queue.ts";
+import { TaskWorker } from "./task_worker.ts";
 import { tooLarge, wrongAnswers } from "./tickets.ts";
 
 const NOT_RUN = { ran: "no" } as const;
@@ -139,14 +140,6 @@ export interface TaskList {
   readonly nextCursor?: string;
 }
 
-/** The place of a running task among those of a process. */
-interface Taken {
-  end(): void;
-}
-
-/** Returns nothing for a tool that this process cannot run now, and `"full"` if it can run none. */
-type TakePlace = (tool: string) => Taken | "full" | undefined;
-
 type Asked = Pick<TaskRecord, "ticket" | "questions" | "answers">;
 
 /** The maximum number of starts of a tool whose processes die. */
@@ -155,16 +148,8 @@ const MAX_ATTEMPTS = 3;
 const MAX_ENDINGS = 10;
 /** The maximum size of a page's records, in bytes. */
 const MAX_PAGE_BYTES = 4_194_304;
-/** The number of waiting tasks that `recover` reads at a time: at first, and at most. */
-const MIN_DUE = 32;
-const MAX_DUE = 1_000;
-/** The bytes of tasks after which other work of the process continues. */
-const TURN_BYTES = 262_144;
-/** The size of a task that takes as long as its claim, in bytes. */
-const CLAIM_BYTES = 4_096;
 /** The maximum delay of a task: a hundred years, in milliseconds. */
 const MAX_DELAY_MS = 3_153_600_000_000;
-const NONE_DUE = { taken: 0, found: 0 };
 const CURSOR = /^[\w-]{1,64}$/;
 const ACTION = "make tasks";
 
@@ -225,8 +210,7 @@ export class CallTasks {
   readonly #runs: Map<string, Run> = new Map();
   /** Settle when the results of running tasks are stored. */
   readonly #kept: Set<Promise<unknown>> = new Set();
-  /** The bytes of tasks that were read since other work has continued. */
-  #readBytes = 0;
+  readonly #worker: TaskWorker;
 
   /** @ignore Use {@linkcode callTasks}. */
   constructor(options: CallTasksOptions) {
@@ -251,6 +235,14 @@ export class CallTasks {
       retryMs: leaseMs / 6,
       isOver: (tries) => tries >= MAX_ENDINGS,
       end: (record, result) => this.#ended(record, result.ok ? "completed" : "failed", result),
+    });
+    this.#worker = new TaskWorker({
+      ...{ records: this.#records, engine: this.#engine, clock: this.#clock, pollMs },
+      log: this.#log,
+      isFull: (owner) => this.#running.exceeded(owner, 1) !== undefined,
+      judge: (record) => this.#judged(record),
+      run: (dispatcher, lease, ended) => this.#runAgain(dispatcher, lease, ended),
+      died: (key, tool) => this.#buryIfRetried(key, tool),
     });
   }
 
@@ -556,16 +548,7 @@ export class CallTasks {
    * @returns The number of tasks that run now.
    */
   async recover(dispatcher: ToolDispatcher): Promise<number> {
-    let count = 0;
-    for (let limit = MIN_DUE; count < MAX_DUE;) {
-      const { taken, found } = await this.#takeDue(dispatcher, limit, () => ({ end() {} }), false);
-      count += taken;
-      if (taken > 0) continue; // A store may return fewer than it has.
-      if (found < limit || limit === MAX_DUE) break;
-      // The first ones may be of tools that other processes have.
-      limit = Math.min(2 * limit, MAX_DUE);
-    }
-    return count;
+    return await this.#worker.recover(dispatcher);
   }
 
   /**
@@ -578,101 +561,10 @@ export class CallTasks {
    * @throws {TypeError | RangeError} If an option is invalid.
    */
   async work(dispatcher: ToolDispatcher, options: WorkOptions): Promise<void> {
-    const { concurrency = 16, toolConcurrency = {}, signal } = checkWorkOptions(options);
-    const running = new Quotas<string>(concurrency, Infinity);
-    const most = new Map(Object.entries(toolConcurrency));
-    let wake = (): void => {};
-    const take: TakePlace = (tool) => {
-      if (signal.aborted || running.exceeded(tool, 1) !== undefined) return "full";
-      if (running.usedBy(tool) >= (most.get(tool) ?? Infinity)) return undefined;
-      running.add(tool, 1);
-      return { end: () => (running.add(tool, -1), wake()) };
-    };
-    const failed = (error: unknown): typeof NONE_DUE => (this.#log(error), NONE_DUE);
-    let depth = 2;
-    signal.addEventListener("abort", () => wake(), { once: true });
-    while (!signal.aborted) {
-      const ended = new Promise<void>((resolve) => wake = resolve);
-      const begunAt = this.#clock.now();
-      const free = concurrency - running.total;
-      const limit = Math.min(depth * free, MAX_DUE);
-      const { taken, found } = free === 0
-        ? NONE_DUE
-        : await this.#takeDue(dispatcher, limit, take).catch(failed);
-      // The first ones may be of tools that are busy, or that other processes have.
-      if (taken === free || found < limit) depth = Math.max(2, depth / 2);
-      else if (taken === 0) depth = Math.min(2 * depth, MAX_DUE);
-      if (signal.aborted) break;
-      // Reading large tasks in vain must not take most of the time.
-      const isVain = taken === 0 && found > 0;
-      const waitMs = isVain ? 9 * (this.#clock.now() - begunAt) : 0;
-      await within(this.#clock, Math.max(this.#pollMs, waitMs), ended);
-    }
-    while (running.total > 0) await new Promise<void>((resolve) => wake = resolve);
+    await this.#worker.work(dispatcher, checkWorkOptions(options));
   }
 
-  /**
-   * Claims tasks that are due, and runs them in this process. Returns how many it has read and runs.
-   *
-   * @param isWorker If true, tasks of dead processes whose tool is unknown here are left to others.
-   */
-  async #takeDue(
-    dispatcher: ToolDispatcher,
-    limit: number,
-    take: TakePlace,
-    isWorker = true,
-  ): Promise<{ readonly taken: number; readonly found: number }> {
-    let count = 0;
-    const due = await this.#records.store.due("task", this.#records.now(), limit);
-    for (const { key, value } of shuffled(due)) {
-      await this.#turn(value);
-      const record = this.#decoded(key, value);
-      if (record === undefined) continue;
-      const { tool, idempotent } = record;
-      const isUnknown = dispatcher.toolset.resolve(tool) === undefined;
-      const isLeft = record.holder === "" || (isWorker && this.#judged(record) === record);
-      if (isUnknown && isLeft) continue;
-      const [, owner = ""] = key.split(".");
-      if (this.#running.exceeded(owner, 1) !== undefined) continue;
-      const place = take(tool);
-      if (place === "full") break;
-      if (place === undefined) continue;
-      const { lease, died } = await this.#engine.claim(key, tool, idempotent).catch((error) => {
-        place.end();
-        throw error;
-      });
-      if (lease !== undefined) {
-        this.#runAgain(dispatcher, lease, place);
-        count++;
-      } else {
-        place.end();
-        if (died) await this.#buryIfRetried(key, tool);
-      }
-    }
-    return { taken: count, found: due.length };
-  }
-
-  /** Lets other work of the process continue from time to time: a store in memory never waits. */
-  async #turn({ byteLength }: Uint8Array): Promise<void> {
-    this.#readBytes += byteLength + CLAIM_BYTES;
-    if (this.#readBytes < TURN_BYTES) return;
-    this.#readBytes = 0;
-    await new Promise<void>((resolve) => void this.#clock.setTimeout(resolve, 0));
-  }
-
-  /** Returns the record of a task. Another one must not keep the tasks after it from running. */
-  #decoded(key: string, value: Uint8Array): TaskRecord | undefined {
-    try {
-      const record = this.#records.decode(value, key);
-      if (typeof record.tool === "string") return record;
-      throw new TypeError("it is not a task");
-    } catch (error) {
-      this.#log(new Error(`Cannot read "${key}" in the store of calls`, { cause: error }));
-      return undefined;
-    }
-  }
-
-  #runAgain(dispatcher: ToolDispatcher, lease: Lease<TaskRecord>, taken: Taken): void {
+  #runAgain(dispatcher: ToolDispatcher, lease: Lease<TaskRecord>, ended: () => void): void {
     const { tool: name, arguments: args, callId, principal, attempts, ...ids } = lease.record;
     const { sessionId, messageId } = ids;
     // The run of a process that died may still hold the idempotency key; one that ended does not.
@@ -683,20 +575,12 @@ export class CallTasks {
     };
     const call = { name, arguments: args, callId };
     const run = beginRun(context, (own) => this.#again(dispatcher, call, own));
-    this.#keep(lease, run, undefined, taken.end);
+    this.#keep(lease, run, undefined, ended);
   }
 
   /** Returns the state of all tasks that run or wait, of all principals: the first 1,000. */
   async queue(): Promise<TaskQueueState> {
-    const due = await this.#records.store.due("task", Number.MAX_SAFE_INTEGER, MAX_DUE);
-    const records: TaskRecord[] = [];
-    for (const { key, value } of due) {
-      await this.#turn(value);
-      const record = this.#decoded(key, value);
-      // Its arguments may be large.
-      if (record !== undefined) records.push({ ...record, arguments: null });
-    }
-    return queueOf(records, this.#clock.timestamp());
+    return queueOf(await this.#worker.dueRecords(), this.#clock.timestamp());
   }
 
   /** Returns the tasks of all principals that have failed in all their attempts, the oldest first. */
@@ -865,11 +749,4 @@ function findTool(
 
 function progressOf({ progress }: Run): Pick<TaskRecord, "progress"> {
   return progress === undefined ? {} : { progress };
-}
-
-/** Several workers read the same tasks: in different orders, they seldom claim the same one. */
-function shuffled<T>(items: readonly T[]): readonly T[] {
-  return items.map((item) => [Math.random(), item] as const)
-    .sort(([a], [b]) => a - b)
-    .map(([, item]) => item);
 }
