@@ -127,7 +127,7 @@ for (const [name, command, ...args] of RUNTIMES) {
       await untilServed(url);
       assertEquals(await described(), "The second description.");
       writeFileSync(part, "export const description = ;");
-      await program.printed(/The change could not be loaded/);
+      await program.printed(/The changed tools could not be loaded/);
       assertEquals(await described(), "The second description.");
       program.child.kill("SIGTERM");
       assertEquals(await program.ended, { code: 0, signal: null });
