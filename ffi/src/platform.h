@@ -56,7 +56,7 @@ const char *plue_environment(const char *name);
 /* Closes a descriptor unless it is -1, and sets it to -1. */
 void plue_close(int *descriptor);
 
-/* Copies a descriptor to one that is at least `least` and is closed on exec. Returns the copy, or
+/* Copies a descriptor. The copy is at least `least` and is closed on exec. Returns the copy, or
  * -1 with errno. */
 int plue_copy_descriptor(int descriptor, int least);
 

@@ -218,7 +218,7 @@ function latinised(text: string): string {
   return text.replace(LATIN_LETTERS, (letter) => LATIN.get(letter) ?? letter);
 }
 
-/** The maximum length of a compared name. Longer names of a source look alike if they begin alike. */
+/** The maximum length of a compared name. Longer names with the same beginning count as similar. */
 const MAX_NAME = 1_000;
 
 /** Returns the same text for names that look alike, such as `rn` and `m`. */

@@ -16,7 +16,7 @@ export interface StoreTime {
   pass(ms: number): Promise<void>;
 }
 
-/** The time of a test, which passes at once. It begins now. */
+/** Returns a time that begins now and passes without waiting. */
 function createTime(): StoreTime {
   let now = Date.now();
   return {

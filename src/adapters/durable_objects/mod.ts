@@ -77,7 +77,7 @@ const CHECKS = {
  *
  * All entries of a principal are in one object, so its quota is exact. The default of
  * `maxOwnerBytes` is 134,217,728. The size of the whole store is not limited; Cloudflare limits each
- * object. The time of the store is that of its objects.
+ * object. The store uses the clocks of its objects.
  *
  * @example Usage
  * ```ts ignore

@@ -1,6 +1,6 @@
 /** Stores that spread the principals over several shards. */
 
-/** Returns the number of the shard with the entries of an owner: the same in every process. */
+/** Returns the shard with the entries of a principal. Every process computes the same number. */
 export function shardOf(owner: string, shards: number): number {
   // FNV-1a.
   let hash = 0x811c9dc5;

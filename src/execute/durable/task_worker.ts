@@ -150,7 +150,7 @@ export class TaskWorker {
     await new Promise<void>((resolve) => void this.#host.clock.setTimeout(resolve, 0));
   }
 
-  /** Returns the record of a task. Another one must not keep the tasks after it from running. */
+  /** Returns the record of a task; `undefined` for a foreign entry, so that later tasks still run. */
   #decoded(key: string, value: Uint8Array): TaskRecord | undefined {
     try {
       const record = this.#host.records.decode(value, key);

@@ -202,7 +202,7 @@ describe("storedKeys()", () => {
     assertEquals(ran.length, 2);
   });
 
-  it("gives a key back once a store answers that was away after its claim", async () => {
+  it("releases a key when the store is reachable again after an unanswered claim", async () => {
     const clock = new FakeClock();
     const memory = memoryCallStore({ clock });
     let isAway = false;
