@@ -4,6 +4,7 @@ import { describe, it } from "bun:test";
 import { assert, assertEquals, assertGreater, assertRejects } from "@std/assert";
 import {
   type CallStore,
+  type DueEntry,
   entryWeight,
   MAX_STORED_BYTES,
   SettledStore,
@@ -224,6 +225,27 @@ export function describeCallStore(
       const last = await store.get("t.b.2");
       await written(store.update("t.b.2", bytes("x"), last?.revision ?? 0));
       assertEquals(await due("t", 9), ["t.c.3", "t.a.1"]);
+    });
+
+    it("continues after an entry that was due, in the order of times and keys", async () => {
+      const store = await made();
+      const now = Date.now();
+      const order = ["t.b.0", "t.c.1", "t.a.B", "t.a._", "t.a.a", "t.b.1", "t.d.0"];
+      const times = [0.5, 1, 2, 2, 2, 2, 3];
+      for (const index of [6, 3, 1, 5, 0, 4, 2]) {
+        await store.create(`${order[index]}`, bytes("x"), { dueAt: now + (times[index] ?? 0) });
+      }
+      await store.create("u.a.0", bytes("x"), { dueAt: now + 2 });
+      const found: string[] = [];
+      let last: DueEntry | undefined;
+      for (;;) {
+        const page = await store.due("t", now + 2, 2, last);
+        found.push(...page.map(({ key, dueAt }) => `${key} ${dueAt - now}`));
+        last = page.at(-1);
+        if (last === undefined) break;
+        assertEquals(await store.delete(last.key, last.revision), true);
+      }
+      assertEquals(found, order.slice(0, -1).map((key, index) => `${key} ${times[index]}`));
     });
 
     it("lists by whole words, and by at least two", async () => {

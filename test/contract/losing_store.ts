@@ -32,7 +32,7 @@ export function losingStore(
     update: (...given) => write("update", () => store.update(...given)),
     delete: (...given) => write("delete", () => store.delete(...given)),
     list: (prefix, after) => store.list(prefix, after),
-    due: (kind, before, limit) => store.due(kind, before, limit),
+    due: (...query) => store.due(...query),
   };
 }
 

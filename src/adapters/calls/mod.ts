@@ -13,6 +13,7 @@ export {
   checkStored,
   checkStoreKey,
   type DeadTask,
+  type DueEntry,
   MAX_STORE_KEY,
   MAX_STORED_BYTES,
   memoryCallStore,

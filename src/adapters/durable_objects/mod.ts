@@ -157,13 +157,13 @@ export function durableObjectStore(
         from = last;
       }
     },
-    async due(kind, before, limit) {
-      const all = Array.from({ length: shards }, (_, shard) => shard);
-      const answers = await Promise.all(
-        all.map((shard) => call(shard, "due", kind, before, limit)),
-      );
-      const found = answers.map(([entries]) => (entries as readonly Wire[]).map(entryOf));
-      return earliestOf(found, limit);
+    async due(kind, before, limit, after) {
+      const request = ["due", kind, before, limit, after?.dueAt, after?.key];
+      const found = Array.from({ length: shards }, async (_, shard) => {
+        const [entries, isCut] = await call(shard, ...request);
+        return { entries: (entries as readonly Wire[]).map(entryOf), isCut: isCut === true };
+      });
+      return earliestOf(await Promise.all(found), limit);
     },
     now: () => systemClock.timestamp() + offset,
   };

@@ -100,7 +100,7 @@ const SCHEMA = `
     due real
   ) strict;
   create index if not exists expiring on entries(expires) where expires is not null;
-  create index if not exists due on entries(kind, due) where due is not null;
+  create index if not exists due on entries(kind, due, key) where due is not null;
   create table if not exists owners(owner text primary key, bytes integer not null) strict;
   create trigger if not exists kept after insert on entries begin
     insert into owners values(new.owner, ${ENTRY_BYTES} + length(new.key) + length(new.value))
@@ -207,7 +207,7 @@ class Entries {
       case "list":
         return [now, ...this.#list(request, now)];
       case "due":
-        return [now, this.#due(request, now).map(wireOf)];
+        return [now, ...this.#due(request, now)];
       case "delete":
         return [now, this.#delete(request, now)];
       case "put": {
@@ -229,8 +229,11 @@ class Entries {
     const [due] = this.#rows("select 1 from entries where kind = 'task' and due <= ? limit 1", now);
     if (due !== undefined && this.#recover !== undefined) {
       this.#recoveredAt = now;
-      const own: CallStore["due"] = (...request) =>
-        Promise.resolve(this.#due(request, Date.now()).map(wireOf).map(entryOf));
+      const own: CallStore["due"] = (kind, before, limit, after) => {
+        const request = [kind, before, limit, after?.dueAt, after?.key];
+        const [entries] = this.#due(request, Date.now());
+        return Promise.resolve(entries.map(entryOf));
+      };
       // Not awaited, because the next alarm must not wait for the end of a task.
       this.#state.waitUntil(this.#recover(own));
     }
@@ -276,12 +279,17 @@ class Entries {
     return [rows.at(-1)?.key ?? null, entries.map(wireOf)];
   }
 
-  #due([kind, before, limit]: Wire, now: number): readonly Row[] {
-    return this.#page(
+  #due(
+    [kind, before, limit, afterDue = -Infinity, afterKey = ""]: Wire,
+    now: number,
+  ): readonly [entries: readonly Wire[], isCut: boolean] {
+    const rows = this.#page(
       "select * from entries where kind = ? and due <= ? and (expires is null or expires > ?) " +
-        "order by due limit ?",
-      ...[kind, before, now, limit],
+        "and (due, key) > (?, ?) order by due, key limit ?",
+      ...[kind, before, now, afterDue, afterKey, limit],
     );
+    const bytes = rows.reduce((sum, { value }) => sum + value.byteLength, 0);
+    return [rows.map(wireOf), bytes >= PAGE_BYTES];
   }
 
   /** Reads rows one by one, up to the size of a page. */

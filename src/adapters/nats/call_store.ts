@@ -7,6 +7,8 @@ import {
   checkStored,
   checkStoreKey,
   checkStorePrefix,
+  compareDue,
+  type DueEntry,
   entryWeight,
   MAX_STORED_BYTES,
   MeasuredQuotas,
@@ -284,16 +286,22 @@ class NatsCallStore implements CallStore {
   }
 
   /** Reads the headers of all entries of the kind, and then the values of those that are due. */
-  async due(kind: string, before: number, limit: number): Promise<readonly StoredEntry[]> {
+  async due(
+    ...[kind, before, limit, after]: Parameters<CallStore["due"]>
+  ): Promise<readonly DueEntry[]> {
     return await this.#attempt(async () => {
-      const due: { readonly key: string; readonly at: number }[] = [];
+      const due: Pick<DueEntry, "dueAt" | "key">[] = [];
       const { length } = this.#bucket.subject("");
       for await (const { subject, headers } of this.#bucket.heads(`${kind}.>`)) {
-        const at = Number(headers?.get(DUE) || Infinity);
-        if (at <= before) due.push({ key: subject.slice(length), at });
+        const one = { key: subject.slice(length), dueAt: Number(headers?.get(DUE) || Infinity) };
+        if (one.dueAt <= before && !(after && compareDue(one, after) <= 0)) due.push(one);
       }
-      const first = due.sort((a, b) => a.at - b.at).slice(0, limit);
-      const entries = await Promise.all(first.map(({ key }) => this.#read(key, false)));
+      const entries = await Promise.all(
+        due.sort(compareDue).slice(0, limit).map(async ({ key, dueAt }) => {
+          const entry = await this.#read(key, false);
+          return entry && { ...entry, dueAt };
+        }),
+      );
       return entries.filter((entry) => entry !== undefined);
     });
   }

@@ -10,6 +10,7 @@ import {
   checkStored,
   checkStoreKey,
   checkStorePrefix,
+  type DueEntry,
   quotaExhausted,
   STORE_LIMITS,
   type StoredEntry,
@@ -119,6 +120,7 @@ interface Row {
   readonly revision: string;
   readonly value: Uint8Array;
   readonly expires: number | null;
+  readonly due: number | null;
 }
 
 /**
@@ -272,8 +274,12 @@ class PostgresStore implements CallStore {
     }
   }
 
-  async due(kind: string, before: number, limit: number): Promise<readonly StoredEntry[]> {
-    return (await this.#query<Row>("due", [kind, before, limit])).map(entryOf);
+  async due(
+    ...[kind, before, limit, after]: Parameters<CallStore["due"]>
+  ): Promise<readonly DueEntry[]> {
+    const from = [after?.dueAt ?? -Infinity, after?.key ?? ""];
+    const rows = await this.#query<Row>("due", [kind, before, limit, ...from]);
+    return rows.map((row) => ({ ...entryOf(row), dueAt: Number(row.due) }));
   }
 
   async #put(

@@ -53,7 +53,7 @@ alter table ${s}.entries alter column value set storage external;
 create index if not exists expiring on ${s}.entries(expires) where expires is not null;
 create index if not exists expiring_of_owner on ${s}.entries(owner, expires)
   where expires is not null;
-create index if not exists due on ${s}.entries(split_part(key, '.', 1), due)
+create index if not exists due on ${s}.entries(split_part(key, '.', 1), due, key)
   where due is not null;
 
 -- Deletes expired entries of an owner whose row is locked, except the entry of a key.
@@ -180,6 +180,7 @@ export function statementsOf(schema: string) {
             and ${IS_LIVE} order by key limit ${PAGE_ROWS}) found) page
       where before < ${PAGE_BYTES} order by key`,
     due: `select ${NOW} as now, found.* from ${s}.entries found
-      where split_part(key, '.', 1) = $1 and due <= $2 and ${IS_LIVE} order by due limit $3`,
+      where split_part(key, '.', 1) = $1 and due <= $2 and (due, key) > ($4, $5) and ${IS_LIVE}
+      order by due, key limit $3`,
   } satisfies Readonly<Record<string, string>>;
 }

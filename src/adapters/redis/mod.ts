@@ -12,6 +12,7 @@ import {
   checkStored,
   checkStoreKey,
   checkStorePrefix,
+  type DueEntry,
   earliestOf,
   ownerOf,
   quotaExhausted,
@@ -261,15 +262,18 @@ class RedisCallStore implements CallStore {
     }
   }
 
-  async due(kind: string, before: number, limit: number): Promise<readonly StoredEntry[]> {
-    const shards = await this.#askAll("due", kind, `${before}`, `${limit}`) as Buffer[][];
-    const due = shards.map((found) =>
-      Array.from({ length: found.length / 3 }, (_, index) => ({
+  async due(
+    ...[kind, before, limit, after]: Parameters<CallStore["due"]>
+  ): Promise<readonly DueEntry[]> {
+    const from = [`${after?.dueAt ?? "-inf"}`, after?.key ?? ""];
+    const shards = await this.#askAll("due", kind, `${before}`, `${limit}`, ...from) as Buffer[][];
+    const due = shards.map((found) => ({
+      entries: Array.from({ length: found.length / 3 }, (_, index) => ({
+        ...entryOf(String(found[3 * index]), found[3 * index + 2]),
         dueAt: Number(String(found[3 * index + 1])),
-        entry: entryOf(String(found[3 * index]), found[3 * index + 2]),
-      }))
-    );
-    return earliestOf(due, limit).map(({ entry }) => entry);
+      })),
+    }));
+    return earliestOf(due, limit);
   }
 
   now(): number {

@@ -113,16 +113,27 @@ function actions.list()
   return found
 end
 
+-- Returns true if a key is after another one. "<" compares by the locale of the server.
+local function is_after(name, other)
+  for at = 1, math.min(#name, #other) do
+    local a, b = string.byte(name, at), string.byte(other, at)
+    if a ~= b then return a > b end
+  end
+  return #name > #other
+end
+
 -- Returns the keys, times and values of the first entries of a kind.
 function actions.due()
   sweep(128)
   local found, begin, limit = {}, key .. '.', 3 * tonumber(ARGV[5])
+  local first, last = ARGV[6], ARGV[7]
   for from = 0, math.huge, 128 do
     local page = redis.call(
-      'ZRANGEBYSCORE', due, '-inf', ARGV[4], 'WITHSCORES', 'LIMIT', from, 128)
+      'ZRANGEBYSCORE', due, first, ARGV[4], 'WITHSCORES', 'LIMIT', from, 128)
     for at = 1, #page, 2 do
       if #found == limit then return found end
-      if string.sub(page[at], 1, #begin) == begin then
+      local is_next = tonumber(page[at + 1]) ~= tonumber(first) or is_after(page[at], last)
+      if is_next and string.sub(page[at], 1, #begin) == begin then
         local stored, _, ends = read(page[at])
         if ends > now then
           for _, part in ipairs({page[at], page[at + 1], stored}) do table.insert(found, part) end

@@ -11,6 +11,7 @@ import {
   checkStored,
   checkStoreKey,
   checkStorePrefix,
+  type DueEntry,
   ENTRY_BYTES,
   ownerOf,
   quotaExhausted,
@@ -91,6 +92,7 @@ interface Row {
   readonly key: string;
   readonly value: Uint8Array;
   readonly expires: number | null;
+  readonly due: number | null;
 }
 
 /**
@@ -232,14 +234,17 @@ class SqliteStore implements SqliteCallStore {
     }
   }
 
-  async due(kind: string, before: number, limit: number): Promise<readonly StoredEntry[]> {
+  async due(
+    ...[kind, before, limit, after]: Parameters<CallStore["due"]>
+  ): Promise<readonly DueEntry[]> {
     const now = this.#settings.clock.timestamp();
     const { at, due } = this.#statements;
-    const rows = await this.#attempt(() => due.all(before, kind, now, limit));
-    const entries: StoredEntry[] = [];
+    const from = [after?.dueAt ?? -Infinity, after?.key ?? ""] as const;
+    const rows = await this.#attempt(() => due.all(before, kind, now, limit, ...from));
+    const entries: DueEntry[] = [];
     for (const { revision } of rows as unknown as readonly Pick<Row, "revision">[]) {
       const row = await this.#attempt(() => at.get(revision)) as Row | undefined;
-      if (row !== undefined) entries.push(entryOf(row));
+      if (row !== undefined) entries.push({ ...entryOf(row), dueAt: row.due ?? Infinity });
       // Large values at once would block the process.
       if ((row?.value.byteLength ?? 0) >= LARGE_BYTES) await pause(0);
     }
@@ -326,7 +331,7 @@ function prepareStatements(db: DatabaseSync) {
     next: db.prepare("select * from entries where key > ? and key < ? order by key limit 1"),
     due: db.prepare(
       "select revision from entries where due <= ?1 and key > ?2 || '.' and key < ?2 || '/' and " +
-        "(expires is null or expires > ?3) order by due limit ?4",
+        "(expires is null or expires > ?3) and (due, key) > (?5, ?6) order by due, key limit ?4",
     ),
   } satisfies Readonly<Record<string, StatementSync>>;
 }

@@ -27,6 +27,12 @@ export interface StoredEntry extends StoredValue {
   readonly key: string;
 }
 
+/** A value that is due. */
+export interface DueEntry extends StoredEntry {
+  /** The time from which it is due, in milliseconds since 1970. */
+  readonly dueAt: number;
+}
+
 /** Options of a write. */
 export interface StoreOptions {
   /** The expiry of the value, in milliseconds since 1970. By default it does not expire. */
@@ -80,13 +86,20 @@ export interface CallStore {
    */
   list(prefix: string, after?: string): AsyncIterable<StoredEntry>;
   /**
-   * Returns the entries of all owners that are due, the earliest first.
+   * Returns the entries of all owners that are due, the earliest first, and those of one time by
+   * key. Returns fewer than `limit` if they are large, and none only if there are none.
    *
    * @param kind The first word of their keys.
    * @param before The latest `dueAt`, in milliseconds since 1970.
    * @param limit The maximum number of entries.
+   * @param after Skips this entry, which may be gone, and the entries before it.
    */
-  due(kind: string, before: number, limit: number): Promise<readonly StoredEntry[]>;
+  due(
+    kind: string,
+    before: number,
+    limit: number,
+    after?: Pick<DueEntry, "dueAt" | "key">,
+  ): Promise<readonly DueEntry[]>;
   /**
    * Returns the store's time in milliseconds since 1970, as far as its last answer tells: for leases
    * of processes whose clocks differ. By default, the clock of the process counts.

@@ -6,6 +6,7 @@ import {
   checkStored,
   checkStoreKey,
   checkStorePrefix,
+  type DueEntry,
   entryWeight,
   ownerOf,
   quotaExhausted,
@@ -15,10 +16,15 @@ import {
   type StoreOptions,
 } from "./call_store.ts";
 import { Quotas } from "./quotas.ts";
+import { compareDue } from "./shards.ts";
 
 interface Entry extends StoredValue, StoreOptions {
   readonly owner: string;
   readonly weight: number;
+}
+
+interface Due extends Pick<DueEntry, "dueAt" | "key"> {
+  readonly entry: Entry;
 }
 
 /** The minimum time between two scans of all entries, in milliseconds. */
@@ -76,10 +82,10 @@ export function memoryCallStore(options: StoreLimits = {}): CallStore {
         if (entry !== undefined) yield await Promise.resolve({ key, ...entry });
       }
     },
-    due: (kind, before, limit) =>
+    due: (kind, before, limit, after) =>
       settled(() =>
-        entries.due(kind, before).slice(0, limit)
-          .map(([key, entry]) => ({ key, ...shown(entry) }))
+        entries.due(kind, before, after).slice(0, limit)
+          .map(({ key, dueAt, entry }) => ({ key, dueAt, ...shown(entry) }))
       ),
   };
 }
@@ -150,13 +156,15 @@ class Entries {
   }
 
   /** Returns the entries that are due, the earliest first. */
-  due(kind: string, before: number): readonly (readonly [string, Entry])[] {
+  due(kind: string, before: number, after?: Pick<DueEntry, "dueAt" | "key">): readonly Due[] {
     const now = this.#clock.timestamp();
     return [...this.#entries]
-      .filter(([key, { dueAt = Infinity, expiresAt = Infinity }]) =>
+      .map(([key, entry]) => ({ key, dueAt: entry.dueAt ?? Infinity, entry }))
+      .filter(({ key, dueAt, entry: { expiresAt = Infinity } }) =>
         dueAt <= before && expiresAt > now && key.startsWith(`${kind}.`)
       )
-      .sort(([, { dueAt: a = 0 }], [, { dueAt: b = 0 }]) => a - b);
+      .filter((due) => after === undefined || compareDue(due, after) > 0)
+      .sort(compareDue);
   }
 }
 

@@ -1,7 +1,7 @@
 /** Writes to a store whose answers are lost. */
 
 import { assertSync, describeThrown, type RegistryClock, systemClock } from "../../tool/mod.ts";
-import type { CallStore, StoredEntry, StoredValue, StoreOptions } from "./call_store.ts";
+import type { CallStore, DueEntry, StoredEntry, StoredValue, StoreOptions } from "./call_store.ts";
 
 /** The length of the random bytes behind each value, which identify the write. */
 const MARK_BYTES = 16;
@@ -64,8 +64,8 @@ export class SettledStore implements CallStore {
     }
   }
 
-  async due(kind: string, before: number, limit: number): Promise<readonly StoredEntry[]> {
-    return (await this.#store.due(kind, before, limit)).map(withoutMark);
+  async due(...query: Parameters<CallStore["due"]>): Promise<readonly DueEntry[]> {
+    return (await this.#store.due(...query)).map(withoutMark);
   }
 
   /** The store's time, or that of a clock. */

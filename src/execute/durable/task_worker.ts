@@ -2,6 +2,7 @@
 
 import { type Clock, type HookLog, within } from "../../tool/mod.ts";
 import type { ToolDispatcher } from "../tool_dispatcher.ts";
+import type { DueEntry } from "./call_store.ts";
 import { Quotas } from "./quotas.ts";
 import type { Lease } from "./records.ts";
 import type { TaskEngine } from "./task_engine.ts";
@@ -29,17 +30,24 @@ interface Taken {
   end(): void;
 }
 
+interface TakenTasks {
+  readonly taken: number;
+  /** The entry after which the next ones are read; none after the last one. */
+  readonly last?: DueEntry | undefined;
+}
+
 /** Returns nothing for a tool that this process cannot run now, and `"full"` if it can run none. */
 type TakePlace = (tool: string) => Taken | "full" | undefined;
 
-/** The number of waiting tasks that `recover` reads at a time: at first, and at most. */
-const MIN_DUE = 32;
+/** The number of tasks that are read at a time after the first ones. */
+const PAGE = 128;
+/** The maximum number of tasks that `recover` runs, and that `queue` returns. */
 const MAX_DUE = 1_000;
 /** The bytes of tasks after which other work of the process continues. */
 const TURN_BYTES = 262_144;
 /** The size of a task that takes as long as its claim, in bytes. */
 const CLAIM_BYTES = 4_096;
-const NONE_DUE = { taken: 0, found: 0 };
+const NONE_DUE: TakenTasks = { taken: 0 };
 
 export class TaskWorker {
   readonly #host: TaskHost;
@@ -51,15 +59,13 @@ export class TaskWorker {
   }
 
   async recover(dispatcher: ToolDispatcher): Promise<number> {
-    let count = 0;
-    for (let limit = MIN_DUE; count < MAX_DUE;) {
-      const { taken, found } = await this.#takeDue(dispatcher, limit, () => ({ end() {} }), false);
+    const take: TakePlace = () => ({ end() {} });
+    let [count, after] = [0, undefined as DueEntry | undefined];
+    do {
+      const { taken, last } = await this.#takeDue(dispatcher, PAGE, take, after, false);
       count += taken;
-      if (taken > 0) continue; // A store may return fewer than it has.
-      if (found < limit || limit === MAX_DUE) break;
-      // The first ones may be of tools that other processes have.
-      limit = Math.min(2 * limit, MAX_DUE);
-    }
+      after = last;
+    } while (after !== undefined && count < MAX_DUE);
     return count;
   }
 
@@ -76,42 +82,47 @@ export class TaskWorker {
       running.add(tool, 1);
       return { end: () => (running.add(tool, -1), wake()) };
     };
-    const failed = (error: unknown): typeof NONE_DUE => (this.#host.log(error), NONE_DUE);
-    let depth = 2;
+    const takeDue = (limit: number, after?: DueEntry): Promise<TakenTasks> =>
+      this.#takeDue(dispatcher, limit, take, after).catch((error) => {
+        this.#host.log(error);
+        return NONE_DUE;
+      });
+    let after: DueEntry | undefined;
     signal.addEventListener("abort", () => wake(), { once: true });
     while (!signal.aborted) {
       const ended = new Promise<void>((resolve) => wake = resolve);
       const begunAt = this.#host.clock.now();
       const free = concurrency - running.total;
-      const limit = Math.min(depth * free, MAX_DUE);
-      const { taken, found } = free === 0
-        ? NONE_DUE
-        : await this.#takeDue(dispatcher, limit, take).catch(failed);
+      const first = free === 0 ? NONE_DUE : await takeDue(Math.min(2 * free, PAGE));
       // The first ones may be of tools that are busy, or that other processes have.
-      if (taken === free || found < limit) depth = Math.max(2, depth / 2);
-      else if (taken === 0) depth = Math.min(2 * depth, MAX_DUE);
+      const next = first.last === undefined ? NONE_DUE : await takeDue(PAGE, after ?? first.last);
+      after = next.last;
       if (signal.aborted) break;
       // Reading large tasks in vain must not take most of the time.
-      const isVain = taken === 0 && found > 0;
+      const isVain = first.taken + next.taken === 0;
       const waitMs = isVain ? 9 * (this.#host.clock.now() - begunAt) : 0;
-      await within(this.#host.clock, Math.max(this.#host.pollMs, waitMs), ended);
+      const pollMs = after === undefined ? this.#host.pollMs : 0;
+      await within(this.#host.clock, Math.max(pollMs, waitMs), ended);
     }
     while (running.total > 0) await new Promise<void>((resolve) => wake = resolve);
   }
 
   /**
-   * Claims tasks that are due, and runs them in this process. Returns how many it has read and runs.
+   * Claims tasks that are due, and runs them in this process.
    *
+   * @param after The entry after which they are read.
    * @param isWorker If true, tasks of dead processes whose tool is unknown here are left to others.
    */
   async #takeDue(
     dispatcher: ToolDispatcher,
     limit: number,
     take: TakePlace,
+    after: DueEntry | undefined,
     isWorker = true,
-  ): Promise<{ readonly taken: number; readonly found: number }> {
+  ): Promise<TakenTasks> {
     let count = 0;
-    const due = await this.#host.records.store.due("task", this.#host.records.now(), limit);
+    const { store } = this.#host.records;
+    const due = await store.due("task", this.#host.records.now(), limit, after);
     for (const { key, value } of shuffled(due)) {
       await this.#turn(value);
       const record = this.#decoded(key, value);
@@ -123,7 +134,7 @@ export class TaskWorker {
       const [, owner = ""] = key.split(".");
       if (this.#host.isFull(owner)) continue;
       const place = take(tool);
-      if (place === "full") break;
+      if (place === "full") return { taken: count, last: after };
       if (place === undefined) continue;
       const { lease, died } = await this.#host.engine.claim(key, tool, idempotent).catch(
         (error) => {
@@ -139,7 +150,7 @@ export class TaskWorker {
         if (died) await this.#host.died(key, tool);
       }
     }
-    return { taken: count, found: due.length };
+    return { taken: count, last: due.at(-1) };
   }
 
   /** Lets other work of the process continue from time to time: a store in memory never waits. */

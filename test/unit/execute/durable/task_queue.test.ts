@@ -169,6 +169,37 @@ describe("callTasks().work()", () => {
     assert(most > 0, `no timer ran for ${performance.now() - at} ms`);
   });
 
+  /** A task behind 2,200 of tools that the process does not have, or runs once at a time. */
+  async function behindThousands() {
+    const runs: string[] = [];
+    const job = { name: "job", execute: () => void runs.push("job") };
+    const busy = { name: "busy", execute: () => new Promise(() => {}), timeoutMs: 3_600_000 };
+    const { clock, open, controller } = processes([{ name: "far" }, busy, job]);
+    const { start } = open();
+    for (let count = 0; count < 1_100; count++) {
+      await start("far");
+      await start("busy");
+    }
+    clock.advance(1);
+    await start("job");
+    return { clock, open, controller, runs, job, busy };
+  }
+
+  it("finds a task behind thousands that it cannot run", async () => {
+    const { clock, open, controller, runs, job, busy } = await behindThousands();
+    void open([busy, job]).work({ toolConcurrency: { busy: 1 } });
+    await later(clock, () => runs.length > 0);
+    controller.abort();
+  });
+
+  it("is not needed to find a task behind thousands: recover() finds it, too", async () => {
+    const { clock, open, runs, job } = await behindThousands();
+    const { tasks, dispatcher } = open([job]);
+    const recovered = tasks.recover(dispatcher);
+    await later(clock, () => runs.length > 0);
+    assertEquals(await recovered, 1);
+  });
+
   it("waits for its running tasks when its signal aborts, and reports errors of the store", async () => {
     const work = Promise.withResolvers<string>();
     const memory = memoryCallStore();
@@ -211,7 +242,7 @@ describe("callTasks().work()", () => {
 
   it("runs no more tasks of a principal than maxRunning, of a store with short pages", async () => {
     const memory = memoryCallStore();
-    const due: typeof memory.due = (kind, before) => memory.due(kind, before, 1);
+    const due: typeof memory.due = (kind, before, _, after) => memory.due(kind, before, 1, after);
     const { open } = processes([
       { name: "job", execute: () => new Promise(() => {}), timeoutMs: 3_600_000 },
     ], { maxRunning: 2, store: { ...memory, due } });
