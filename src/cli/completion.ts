@@ -121,7 +121,7 @@ async function candidates(
       ? RISK_LEVELS
       : option.long === "--to"
       ? targetNames()
-      : option.argChoices ?? [];
+      : [];
     return values.map((value) => ({ value: before + value }));
   }
   if (current.startsWith("-")) {

@@ -11,11 +11,9 @@ import {
   isTargetName,
   listTargets,
   type Loss,
-  type RequestSettings,
   TARGET_ALIASES,
   type TargetName,
 } from "../formats/mod.ts";
-import type { Toolset } from "../select/mod.ts";
 import { cleanText, clip, describeThrown, describeTool, nearIds, type Tool } from "../tool/mod.ts";
 import { flagsOf } from "./arguments.ts";
 import { type Flags, toolsFrom } from "./show.ts";
@@ -24,8 +22,6 @@ import { counted, EXIT, type Terminal, usageError } from "./terminal.ts";
 interface ExportFlags extends Flags {
   readonly to: string;
   readonly losses?: boolean;
-  readonly toolChoice?: string;
-  readonly parallel?: "true" | "false";
 }
 
 export function targetNames(): readonly string[] {
@@ -53,20 +49,17 @@ export async function exportTo(
   const target = targetOf(flags.to);
   await using loaded = await toolsFrom(sources, flags, terminal.io);
   const { toolset } = loaded;
-  const settings = settingsOf(flags, toolset);
-  const { request, ...exported } = exportTools(toolset, target, settings);
-  const { tools, losses, rejected, warnings, names } = exported;
-  const sent = { tools, ...(settings && { request }) };
+  const { tools, losses, rejected, warnings, names } = exportTools(toolset, target);
   for (const { message } of warnings) terminal.warn(message);
   for (const { tool, message } of rejected) terminal.reject(`${tool}: ${message}`);
   if (flags.losses !== true) {
-    terminal.printJson(settings ? sent : tools);
+    terminal.printJson(tools);
     if (!terminal.isJson && losses.length > 0) {
       terminal.note(`${counted(losses.length, "loss")}; --losses shows them`);
     }
   } else if (terminal.isJson) {
     const wire = Object.fromEntries(toolset.ids.map((id) => [id, names.nameOf(id)]));
-    terminal.printJson({ ...sent, losses, rejected, warnings, names: wire });
+    terminal.printJson({ tools, losses, rejected, warnings, names: wire });
   } else if (losses.length > 0) {
     terminal.print(terminal.table(
       ["TOOL", "WHERE", "KEYWORD", "GRADE", "WHAT"],
@@ -77,24 +70,6 @@ export async function exportTo(
     ));
   } else terminal.note(`Nothing is lost on the way to ${target}`);
   return rejected.length > 0 ? EXIT.failed : EXIT.ok;
-}
-
-function settingsOf(
-  { toolChoice, parallel }: ExportFlags,
-  toolset: Toolset,
-): RequestSettings | undefined {
-  if (toolChoice === undefined && parallel === undefined) return undefined;
-  const isWord = toolChoice === "auto" || toolChoice === "none" || toolChoice === "required";
-  if (toolChoice !== undefined && !isWord && !toolset.has(toolChoice)) {
-    throw usageError(
-      `Cannot choose "${clip(toolChoice)}": ` +
-        "--tool-choice takes auto, none, required or the id of a tool that is exported",
-    );
-  }
-  return {
-    ...(toolChoice === undefined ? {} : { toolChoice: isWord ? toolChoice : { tool: toolChoice } }),
-    ...(parallel === undefined ? {} : { parallel: parallel === "true" }),
-  };
 }
 
 /**

@@ -7,13 +7,11 @@ import {
   CALLS_BUCKET,
   DIRECTORY,
   idOfPath,
-  MAX_SKEW_MS,
-  presenceSubject,
   RESULTS_BUCKET,
   RUNS_STREAM,
 } from "../adapters/nats/protocol.ts";
 import { checkServer, Link } from "../adapters/nats/link.ts";
-import { PRESENCE_EVERY_MS, type PresenceMessage } from "../adapters/nats/fleet.ts";
+import { listenForWorkers, PRESENCE_EVERY_MS } from "../adapters/nats/fleet.ts";
 import { Seal } from "../adapters/nats/seal.ts";
 import {
   BUCKET,
@@ -28,7 +26,7 @@ import {
   storageProblemOf,
   type StorageSettings,
 } from "../adapters/nats/streams.ts";
-import { describeThrown, isObject, noop, systemClock } from "../tool/mod.ts";
+import { describeThrown, noop, systemClock, within } from "../tool/mod.ts";
 import { connectNats, type NatsSettings, readNats } from "./nats.ts";
 import {
   broken,
@@ -208,14 +206,6 @@ async function diagnoseBuckets(manager: JetStreamManager): Promise<readonly Diag
 
 const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
 
-function clockRow(part: string, skewMs: number, other: string, begin: string): Diagnosis {
-  const seconds = Math.abs(skewMs / 1_000).toFixed(1);
-  const detail = `${begin}${seconds} s ${skewMs > 0 ? "ahead of" : "behind"} ${other}`;
-  return Math.abs(skewMs) <= MAX_SKEW_MS
-    ? works(part, detail)
-    : broken(part, `${detail}; calls are refused above ${MAX_SKEW_MS / 1_000} s: set both`);
-}
-
 async function diagnoseWorkers(
   connection: NatsConnection,
   manager: JetStreamManager,
@@ -238,9 +228,9 @@ async function diagnoseWorkers(
   const seal = new Seal(ACTION, secret, "caller", keys && { ...keys, seed: undefined });
   const problems: string[] = [];
   const log = (error: unknown): void => void problems.push(describeThrown(error, 200));
+  const link = new Link(connection, { seal, name: REGISTRY, log });
   let directory: Directory;
   try {
-    const link = new Link(connection, { seal, name: REGISTRY, log });
     directory = await Directory.open(ACTION, link, undefined, false);
   } catch (error) {
     const why = reason(error);
@@ -251,39 +241,38 @@ async function diagnoseWorkers(
     const list = listIn(REGISTRY, key, value);
     if (list !== undefined) workers.set(list.worker, [...workers.get(list.worker) ?? [], list]);
   }
-  const heard = await listen(connection, seal, [...workers.keys()]);
+  const heard = await heardOf(link, [...workers.keys()]);
   directory.stop();
   const [problem] = problems;
   const rows = [
-    ...Array.from(workers, ([id, lists]) => workerRow(part, id, lists, heard.get(id))),
+    ...Array.from(workers, ([id, lists]) => workerRow(part, id, lists, heard.has(id))),
     ...(problem === undefined ? [] : [broken(
       part,
       `${counted(problems.length, "problem")}, such as: ${problem}; do all processes have the ` +
         "same PLUE_NATS_SECRET, PLUE_NATS_CALLERS and PLUE_NATS_WORKERS?",
     )]),
   ];
+  const seconds = Math.abs(directory.skewMs / 1_000).toFixed(1);
+  const side = directory.skewMs > 0 ? "ahead of" : "behind";
   return [
-    clockRow(clock, directory.skewMs, "that of the server", "this machine's clock is "),
+    works(clock, `this machine's clock is ${seconds} s ${side} that of the server`),
     ...rows.length > 0 ? rows : [missing(part, "none is there")],
   ];
 }
 
-/** @param skewMs How far the worker's clock is ahead; `undefined` if it sends no presence. */
 function workerRow(
   part: string,
   id: string,
   lists: readonly ToolList[],
-  skewMs: number | undefined,
+  isHeard: boolean,
 ): Diagnosis {
   const tools = lists.flatMap(({ up, down }) => [...up, ...down]).map(idOfPath).sort();
   const has = `"${id}": ${counted(tools.length, "tool")}${named(tools)}`;
-  if (skewMs === undefined) {
-    return missing(part, `${has}; sends no presence: it has ended, or is cut off`);
+  if (!isHeard) {
+    return missing(part, `${has}; no presence: it has ended, is cut off, or its clock is wrong`);
   }
   const tooLarge = lists.flatMap((list) => list.tooLarge);
-  if (tooLarge.length === 0) {
-    return clockRow(part, skewMs, "this machine's", `${has}; its clock is `);
-  }
+  if (tooLarge.length === 0) return works(part, has);
   const why = "max_payload is too small for the definitions of others";
   return broken(part, `${has}; ${why}${named(tooLarge)}`);
 }
@@ -293,32 +282,20 @@ function named(tools: readonly string[]): string {
   return ` (${tools.slice(0, MAX_NAMED).join(", ")}${tools.length > MAX_NAMED ? ", …" : ""})`;
 }
 
-/** Waits for the presence of all workers, for two of their beats. Returns how far each clock is ahead. */
-async function listen(
-  connection: NatsConnection,
-  seal: Seal,
-  ids: readonly string[],
-): Promise<ReadonlyMap<string, number>> {
-  const heard = new Map<string, number>();
-  if (ids.length === 0) return heard;
-  await new Promise<void>((resolve) => {
-    const end = (): void => {
-      stopWaiting();
-      subscription.unsubscribe();
-      resolve();
-    };
-    const stopWaiting = systemClock.setTimeout(end, 2 * PRESENCE_EVERY_MS + 1_000);
-    const subscription = connection.subscribe(presenceSubject("*", "*"), {
-      callback: (error, { data, subject }) => {
-        const message = error === null ? seal.unwrap(data, subject, "worker") : undefined;
-        if (!isObject(message)) return;
-        const { worker, time, isLeaving } = message as unknown as PresenceMessage;
-        if (isLeaving !== true) heard.set(worker, time - systemClock.timestamp());
-        if (ids.every((id) => heard.has(id))) end();
-      },
-    });
-    void connection.closed().then(() => resolve());
+/** Waits for the presence of these workers, for two of their beats. The link logs wrong clocks. */
+async function heardOf(link: Link, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  const heard = new Set<string>();
+  let wake = (): void => {};
+  const all = new Promise<void>((resolve) => wake = resolve);
+  const presence = listenForWorkers(link, (id) => ids.includes(id), ({ worker, isLeaving }) => {
+    if (isLeaving !== true) heard.add(worker);
+    if (heard.size === ids.length) wake();
   });
+  if (ids.length > 0) {
+    const ended = Promise.race([all, link.connection.closed()]);
+    await within(systemClock, 2 * PRESENCE_EVERY_MS + 1_000, ended);
+  }
+  presence.unsubscribe();
   return heard;
 }
 

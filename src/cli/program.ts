@@ -163,15 +163,7 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
     "plue export tools.ts --to gemini --losses",
     "plue export openapi.yaml --to anthropic > tools.json",
   ))).requiredOption("-t, --to <target>", "the target, such as openai.strict, anthropic or gemini")
-    .option("--losses", "show instead what the target cannot express")
-    .option(
-      "--tool-choice <choice>",
-      "print { tools, request }: auto, none, required or a tool's id",
-    )
-    .addOption(
-      new Option("--parallel <whether>", "print { tools, request }: allow parallel calls or not")
-        .choices(["true", "false"]),
-    );
+    .option("--losses", "show instead what the target cannot express");
 
   withSources(add(
     "import <source>",

@@ -104,7 +104,7 @@ describe("plue --nats", () => {
       const now = await doctor(server.url);
       assertEquals(now.code, 0);
       assertEquals(statesOf(now), [...SERVER_WORKS, "nats clock works", "nats workers works"]);
-      assertMatch(rowsOf(now).at(-1)?.detail ?? "", /^"\w+": 1 tool \(version\); its clock is \d/);
+      assertMatch(rowsOf(now).at(-1)?.detail ?? "", /^"\w+": 1 tool \(version\)$/);
       const other = await doctor(server.url, "another-secret-of-16");
       assertEquals([other.code, statesOf(other).at(-1)], [1, "nats workers broken"]);
       assertStringIncludes(other.stdout, "do all processes have the same PLUE_NATS_SECRET, ");

@@ -39,7 +39,6 @@ describe("ServedCalls", () => {
       link: linkOf(far),
       ...{ worker, clock, dispatcher: new ToolDispatcher(registry, { maxOutputBytes: 2 ** 26 }) },
       toolAt: (): Tool | undefined => registry.getTool("work"),
-      failed: () => {},
     });
     /** Waits until the worker has read what was sent. */
     const read = async (): Promise<void> => {

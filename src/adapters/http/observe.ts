@@ -1,10 +1,10 @@
 /**
- * The access log, `traceparent` and `Server-Timing` of requests; `GET /metrics` and `GET /healthz`. The
- * dispatcher's `telemetry` traces and measures the calls.
+ * The access log and the `traceparent` of requests; `GET /metrics` and `GET /healthz`. The dispatcher's
+ * `telemetry` traces and measures the calls.
  */
 
 import type { DispatcherMetrics, ToolMetrics, TraceParent } from "../../execute/mod.ts";
-import { callHook, type Check, checkFlag, checkFunction, systemClock } from "../../tool/mod.ts";
+import { callHook, checkFunction, systemClock } from "../../tool/mod.ts";
 import { untilRead } from "./event_stream.ts";
 import { checkOptions, parseUrl } from "./options.ts";
 import { type HttpPart, type RequestAnswer, type ToolRequest, withAllLayers } from "./request.ts";
@@ -63,21 +63,9 @@ export interface AccessEntry {
 
 /** Options for {@linkcode observeRequests}. */
 export interface ObserveOptions {
-  /**
-   * True to send the durations of `authorize` and of the tool in `Server-Timing`. Every caller can
-   * read them.
-   *
-   * @default {false}
-   */
-  readonly serverTiming?: boolean;
   /** Is called after the response to every request. Its errors go to the handler's log. */
   access?(entry: AccessEntry): void;
 }
-
-const CHECKS = {
-  serverTiming: checkFlag,
-  access: checkFunction,
-} satisfies { readonly [Option in keyof ObserveOptions]-?: Check };
 
 /**
  * The part that traces, measures and logs requests. The response has the `traceparent` of a traced
@@ -87,7 +75,7 @@ const CHECKS = {
  * @throws {TypeError} If an option is unknown or wrong.
  */
 export function observeRequests(options: ObserveOptions): HttpPart {
-  const { serverTiming = false } = checkOptions("observe requests", options, CHECKS);
+  checkOptions("observe requests", options, { access: checkFunction });
   const access = options.access?.bind(options);
   return (server) => {
     const onError = (error: unknown): void => server.log(error);
@@ -104,12 +92,7 @@ export function observeRequests(options: ObserveOptions): HttpPart {
       // Telemetry may use ids that the header cannot express.
       const parent = (span && readTraceParent(writeTraceParent(span))) ??
         nextTraceParent(readTraceParent(headers.get("traceparent")));
-      response = withHeaders(response, [
-        ["traceparent", writeTraceParent(parent)],
-        ...(serverTiming
-          ? [["server-timing", timing(record, systemClock.now() - began)] as const]
-          : []),
-      ]);
+      response = withHeaders(response, [["traceparent", writeTraceParent(parent)]]);
       if (record.ended === undefined && isEventStream(response)) {
         ({ response, ended: record.ended } = untilRead(response));
       }
@@ -140,12 +123,6 @@ export function observeRequests(options: ObserveOptions): HttpPart {
 
 function isEventStream({ headers, body }: Response): boolean {
   return body !== null && headers.get("content-type")?.startsWith("text/event-stream") === true;
-}
-
-function timing({ authorizeMs, toolMs }: RequestRecord, totalMs: number): string {
-  return [["auth", authorizeMs], ["tool", toolMs], ["total", totalMs]]
-    .flatMap(([name, ms]) => typeof ms === "number" ? [`${name};dur=${ms.toFixed(1)}`] : [])
-    .join(", ");
 }
 
 const TYPES = ["application/json", "text/plain"] as const;

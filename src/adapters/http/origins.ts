@@ -95,7 +95,7 @@ const ARGUMENT_HEADER = /^mcp-param-[a-z0-9-]{1,64}$/;
 const MAX_WANTED = 4_096;
 
 const RESPONSE_HEADERS = "allow, etag, mcp-session-id, ratelimit, ratelimit-policy, retry-after, " +
-  "server-timing, traceparent, www-authenticate, x-call-id";
+  "traceparent, www-authenticate, x-call-id";
 
 /**
  * The part that lets pages of the handler's `allowedOrigins` read its responses. A browser first sends

@@ -22,7 +22,6 @@ import {
   isThenable,
   noop,
   once,
-  systemClock,
 } from "../../tool/mod.ts";
 import { BodyReader, type BodySource, requireJson } from "./body.ts";
 import { type Caller, checkAnswered, ownerToolset, ToolsetNarrower } from "./identity.ts";
@@ -357,9 +356,7 @@ export class ToolServer {
     authorize: NonNullable<ServerOptions["authorize"]>,
   ): Response | Promise<Response> {
     const { context, record } = entry;
-    const began = record === undefined ? 0 : systemClock.now();
     const identify = (caller: Caller | Response): Response | Promise<Response> => {
-      if (record !== undefined) record.authorizeMs = systemClock.now() - began;
       // The host may return the same response for many requests, so headers are set on a copy.
       if (isResponse(caller)) return copyOf(caller);
       checkAnswered(caller);
@@ -371,7 +368,6 @@ export class ToolServer {
   }
 
   #admit(entry: Entry, caller: Caller): Response | Promise<Response> {
-    if (entry.record !== undefined) entry.record.authorizeMs ??= 0;
     if (this.#limiters.length === 0) return entry.answer(new ToolRequest(this, entry, caller));
     const { context: { req: { raw } }, headers } = entry;
     return this.charge(caller, raw, 1, headers).then((refused) =>

@@ -222,10 +222,6 @@ export class RequestRecord {
   route: string | undefined;
   principal: string | undefined;
   readonly calls: RecordedCall[] = [];
-  /** The duration of `authorize`, in milliseconds. */
-  authorizeMs: number | undefined;
-  /** The duration of the longest call, in milliseconds. */
-  toolMs: number | undefined;
   /** The span of the call, if the request has one call. */
   span: TraceParent | undefined;
   /** Resolves when a stream has ended; `undefined` for a response that is not a stream. */
@@ -235,10 +231,8 @@ export class RequestRecord {
     const call: RecordedCall = { toolId: toolId.slice(0, MAX_ID), callId, outcome: undefined };
     this.calls.push(call);
     return {
-      end: (result) => {
-        if (call.outcome !== undefined) return;
-        call.outcome = result.ok ? "ok" : result.error.code;
-        this.toolMs = Math.max(this.toolMs ?? 0, result.durationMs);
+      end(result) {
+        call.outcome ??= result.ok ? "ok" : result.error.code;
       },
     };
   }

@@ -38,7 +38,6 @@ export interface DurableWorkerSettings {
   readonly leaseMs: number;
   readonly concurrency: number;
   readonly toolConcurrency: Readonly<Record<string, number>>;
-  readonly failed: (tool: Tool, failure: ToolFailure) => void;
 }
 
 /** The maximum delay of a call that workers reject, unless its tool names a longer one, in milliseconds. */
@@ -289,7 +288,7 @@ export class DurableWorker {
     tool: Tool,
     { signal, abort }: RunningCall,
   ): Promise<void> {
-    const { link: { log }, failed } = this.#settings;
+    const { log } = this.#settings.link;
     const { call, call: { id: key } } = delivery;
     const { records, engine } = await this.#open();
     let claimed: Awaited<ReturnType<typeof engine.claim>>;
@@ -306,11 +305,8 @@ export class DurableWorker {
     }
     const { lease, record: { result: ended, heldUntil } = NEW_RUN, died } = claimed;
     if (lease === undefined) {
-      if (ended?.ok === false && died) {
-        // Logged as well, because the caller may have disconnected.
-        log(new Error(`${ended.error.message} (task "${key}")`));
-        failed(tool, ended);
-      }
+      // Logged as well, because the caller may have disconnected.
+      if (ended?.ok === false && died) log(new Error(`${ended.error.message} (task "${key}")`));
       if (ended !== undefined) return this.#finish(delivery);
       const freeAt = heldUntil + MAX_SKEW_MS;
       return delivery.retry(Math.max(0, freeAt - systemClock.timestamp()));
@@ -343,7 +339,6 @@ export class DurableWorker {
       progress: (progress) =>
         this.#tell(call, { type: "progress", progress, attempt, count: ++count }),
     });
-    void result.then((given) => given.ok || failed(tool, given));
     const run = { result, abort: () => abort("Another worker runs the call") };
     const isMine = await engine.keep(lease, tool.id, run, end, delivery.extend);
     if (isMine && delayMs !== undefined) return delivery.retry(delayMs);

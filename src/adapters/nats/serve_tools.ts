@@ -14,7 +14,6 @@ import {
   readFields,
   systemClock,
   type Tool,
-  type ToolFailure,
   wholeFrom,
 } from "../../tool/mod.ts";
 import { natsCallStore } from "./call_store.ts";
@@ -23,7 +22,6 @@ import { listenForWorkers, PRESENCE_EVERY_MS, type PresenceMessage } from "./fle
 import { checkServer, Link, NATS_OPTIONS, type NatsOptions, readLinkSettings } from "./link.ts";
 import { Offers } from "./offers.ts";
 import { ServedCalls } from "./served_calls.ts";
-import { Service } from "./service.ts";
 import { presenceSubject } from "./protocol.ts";
 
 /** Options for {@linkcode serveTools}. */
@@ -190,7 +188,7 @@ export async function serveTools(
   return worker;
 }
 
-interface WorkerSettings extends Omit<DurableWorkerSettings, "failed"> {
+interface WorkerSettings extends DurableWorkerSettings {
   readonly registry: Registry;
   readonly selection: Selection | undefined;
   readonly drainTimeoutMs: number;
@@ -203,7 +201,6 @@ class Worker implements ServedTools {
   readonly #offers: Offers;
   readonly #calls: ServedCalls;
   readonly #durable: DurableWorker;
-  readonly #service: Service;
   readonly #end: (() => void)[] = [];
   #stopBeating: () => void = () => {};
   /** Cancels the pending update after a change of the registry. */
@@ -219,10 +216,6 @@ class Worker implements ServedTools {
     this.#settings = settings;
     this.#link = link;
     const offers = this.#offers = new Offers({ ...settings, worker });
-    const service = this.#service = new Service(link, worker, () => dispatcher.metrics());
-    const failed = ({ id }: Tool, { error: { code } }: ToolFailure): void => {
-      if (code !== "input_required") service.lastError = `${code}: ${id}`;
-    };
     const presence = listenForWorkers(
       link,
       (id) => offers.knows(id),
@@ -232,8 +225,8 @@ class Worker implements ServedTools {
     const own = link.listen(presenceSubject(link.name, worker), () => void (this.#unheard = 0));
     this.#end.push(() => presence.unsubscribe(), () => own.unsubscribe());
     const toolAt = (path: string): Tool | undefined => offers.at(path);
-    this.#calls = new ServedCalls({ link, worker, dispatcher, failed, toolAt });
-    this.#durable = new DurableWorker({ ...settings, failed });
+    this.#calls = new ServedCalls({ link, worker, dispatcher, toolAt });
+    this.#durable = new DurableWorker(settings);
   }
 
   get running(): number {
@@ -272,7 +265,6 @@ class Worker implements ServedTools {
     const { connection, log } = this.#link;
     for (const end of this.#end.splice(0)) end();
     this.#stopBeating();
-    this.#service.stop();
     this.#say(true);
     // Without a connection, no result can be sent.
     const graceMs = connection.isClosed() ? 0 : this.#settings.drainTimeoutMs;
@@ -297,7 +289,6 @@ class Worker implements ServedTools {
   #beat(): void {
     this.#reconnectIfStuck();
     this.#say(false);
-    this.#service.renew();
     this.#stopBeating = systemClock.setTimeout(() => {
       this.#beat();
       if (this.#link.down === undefined) this.#offers.announce();

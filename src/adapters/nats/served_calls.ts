@@ -9,7 +9,6 @@ import {
   noop,
   systemClock,
   type Tool,
-  type ToolFailure,
   within,
 } from "../../tool/mod.ts";
 import {
@@ -40,7 +39,6 @@ export interface ServedCallsSettings {
   readonly worker: string;
   readonly dispatcher: ToolDispatcher;
   readonly toolAt: (path: string) => Tool | undefined;
-  readonly failed: (tool: Tool, failure: ToolFailure) => void;
   readonly clock?: Clock;
 }
 
@@ -254,7 +252,6 @@ export class ServedCalls {
       served.credit -= creditOf(bytes);
     }
     const { result } = last as Extract<ToolEvent, { readonly type: "result" }>;
-    if (!result.ok) this.#settings.failed(tool, result);
     // Another worker may have a free slot. A ticket is valid again if nothing has run.
     const isLeft = !result.ok && result.error.code === "overloaded" &&
       (call.ticket === undefined || result.error.ran === "no" || tool.idempotent);

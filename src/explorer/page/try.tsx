@@ -1,7 +1,7 @@
 /** The view that calls a tool: form, JSON arguments, progress, result and code samples. */
 
 import type { JSX } from "preact";
-import { useId, useMemo, useRef, useState } from "preact/hooks";
+import { useId, useMemo, useState } from "preact/hooks";
 import { FormSchema } from "../../schema/form.ts";
 import { explainWithoutEngine } from "../../schema/mod.ts";
 import { BASE, token } from "./api.ts";
@@ -9,7 +9,7 @@ import { calls, lastCallOf, run } from "./calls.ts";
 import { CallView } from "./call_view.tsx";
 import { Form } from "./form.tsx";
 import { parse } from "./json_views.ts";
-import { Block, Button, Coloured, Copy, Segments, useKeys } from "./parts.tsx";
+import { Block, Button, Copy, Segments, useKeys } from "./parts.tsx";
 import { hrefOfCall } from "./route.ts";
 import type { ListedTool } from "./tools.tsx";
 
@@ -119,10 +119,7 @@ export function Try({ tool, given }: {
   );
 }
 
-/**
- * An editor for JSON: a plain text area over the same text in colours. A text area supports undo,
- * selection and screen readers.
- */
+/** An editor for JSON: a text area supports undo, selection and screen readers. */
 function Editor({ label, text, error, onChange }: {
   readonly label: string;
   readonly text: string;
@@ -130,31 +127,20 @@ function Editor({ label, text, error, onChange }: {
   readonly onChange: (text: string) => void;
 }): JSX.Element {
   const id = useId();
-  const behind = useRef<HTMLPreElement>(null);
   return (
-    <div class="editor">
+    <div>
       <label for={id}>{label}</label>
-      <div class="layers">
-        <pre ref={behind} aria-hidden="true">
-          <Coloured text={`${text}\n`} />
-        </pre>
-        <textarea
-          id={id}
-          class="code"
-          value={text}
-          wrap="off"
-          spellcheck={false}
-          autocomplete="off"
-          aria-invalid={error !== undefined}
-          aria-describedby={`${id}-wrong`}
-          onInput={(event) => onChange(event.currentTarget.value)}
-          onScroll={({ currentTarget }) => {
-            if (behind.current === null) return;
-            behind.current.scrollTop = currentTarget.scrollTop;
-            behind.current.scrollLeft = currentTarget.scrollLeft;
-          }}
-        />
-      </div>
+      <textarea
+        id={id}
+        class="code editor"
+        value={text}
+        wrap="off"
+        spellcheck={false}
+        autocomplete="off"
+        aria-invalid={error !== undefined}
+        aria-describedby={`${id}-wrong`}
+        onInput={(event) => onChange(event.currentTarget.value)}
+      />
       <p id={`${id}-wrong`} class="wrong" role="status">
         {error}
       </p>

@@ -92,7 +92,7 @@ const WRONG: readonly (readonly [what: string, make: () => unknown, words: strin
     () => new MemoryRateLimitStore({ maxKey: 1 } as MemoryRateLimitStoreOptions),
     'did you mean "maxKeys"',
   ],
-  ["observe", () => serve({ observe: { serverTimings: true } }), 'did you mean "serverTiming"'],
+  ["observe", () => serve({ observe: { acces() {} } }), 'did you mean "access"'],
   [
     "dispatch: telemetry that is none",
     () => serve({ dispatch: { telemetry: {} } }),
@@ -247,7 +247,7 @@ describe("options", () => {
     logins({ header: "x-api-key", store: new MemoryRateLimitStore({ maxKeys: 1 }) });
     limiter({ ...WINDOW, keyOf: () => "", store: new MemoryRateLimitStore() });
     serve({
-      observe: { access() {}, serverTiming: true },
+      observe: { access() {} },
       protectedResource: { ...RESOURCE, scopes: ["a"] },
     });
   });

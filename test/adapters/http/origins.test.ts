@@ -41,7 +41,7 @@ describe("cors", () => {
     const app = handler({
       ...OPEN,
       authorize: () => constant,
-      observe: { serverTiming: true },
+      observe: {},
     });
     const before = JSON.stringify([...constant.headers]);
     const first = await app.request(`${BASE}/tools`, { headers: { origin: PAGE } });

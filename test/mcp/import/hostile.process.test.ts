@@ -2,7 +2,7 @@
 
 import { toolPins } from "@plue/tools/pins";
 import { afterEach, beforeEach, describe, it } from "bun:test";
-import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -60,16 +60,6 @@ describe("importMcpServer() with a program that is hostile", () => {
     const [first] = logged().filter((line) => line.startsWith("pid")).slice(-1);
     await until(() => !isRunning(Number(first?.slice(4))));
     assertEquals(told(await far.call("call")), "done");
-  });
-
-  it("reads the list at intervals if the server notifies of changes all the time", async () => {
-    await using far = await imported(hostile("storm"));
-    const { revision } = far.registry;
-    const CALLS = 300;
-    for (let count = 0; count < CALLS; count++) await far.call("call");
-    const lists = logged().filter((line) => line === "list").length;
-    assert(lists < 20, `${lists} lists during ${CALLS} calls`);
-    assertEquals(far.registry.revision, revision);
   });
 
   it("continues to read after a flood of unsolicited messages", async () => {

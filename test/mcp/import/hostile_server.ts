@@ -44,11 +44,6 @@ function answer(id: number, method: string, name: string | undefined): void {
         say({ method: "notifications/message", params: data });
       }
     }
-    if (what === "storm") {
-      for (let count = 0; count < 100; count++) {
-        say({ method: "notifications/tools/list_changed" });
-      }
-    }
     return;
   }
   if (name !== "endless") {
