@@ -11,7 +11,6 @@ import {
   RUNS_STREAM,
 } from "../adapters/nats/protocol.ts";
 import { checkServer, Link } from "../adapters/nats/link.ts";
-import { listenForWorkers, PRESENCE_EVERY_MS } from "../adapters/nats/fleet.ts";
 import { Seal } from "../adapters/nats/seal.ts";
 import {
   BUCKET,
@@ -26,7 +25,7 @@ import {
   storageProblemOf,
   type StorageSettings,
 } from "../adapters/nats/streams.ts";
-import { describeThrown, noop, systemClock, within } from "../tool/mod.ts";
+import { describeThrown, noop } from "../tool/mod.ts";
 import { connectNats, type NatsSettings, readNats } from "./nats.ts";
 import {
   broken,
@@ -42,7 +41,6 @@ import {
 const ACTION = "diagnose NATS";
 /** The registry name that `plue serve` uses. */
 const REGISTRY = "default";
-const MAX_NAMED = 10;
 
 interface NatsFlags {
   readonly nats?: string;
@@ -228,75 +226,41 @@ async function diagnoseWorkers(
   const seal = new Seal(ACTION, secret, "caller", keys && { ...keys, seed: undefined });
   const problems: string[] = [];
   const log = (error: unknown): void => void problems.push(describeThrown(error, 200));
-  const link = new Link(connection, { seal, name: REGISTRY, log });
   let directory: Directory;
   try {
+    const link = new Link(connection, { seal, name: REGISTRY, log });
     directory = await Directory.open(ACTION, link, undefined, false);
   } catch (error) {
     const why = reason(error);
     return [broken(/clock/.test(why) ? clock : part, why)];
   }
-  const workers = new Map<string, ToolList[]>();
-  for (const [key, { value }] of directory.entries) {
-    const list = listIn(REGISTRY, key, value);
-    if (list !== undefined) workers.set(list.worker, [...workers.get(list.worker) ?? [], list]);
-  }
-  const heard = await heardOf(link, [...workers.keys()]);
   directory.stop();
+  const lists = [...directory.entries]
+    .flatMap(([key, { value }]) => listIn(REGISTRY, key, value) ?? []);
+  const seconds = Math.abs(directory.skewMs / 1_000).toFixed(1);
+  const side = directory.skewMs > 0 ? "ahead of" : "behind";
   const [problem] = problems;
-  const rows = [
-    ...Array.from(workers, ([id, lists]) => workerRow(part, id, lists, heard.has(id))),
+  return [
+    works(clock, `this machine's clock is ${seconds} s ${side} that of the server`),
+    workersRow(part, lists),
     ...(problem === undefined ? [] : [broken(
       part,
       `${counted(problems.length, "problem")}, such as: ${problem}; do all processes have the ` +
         "same PLUE_NATS_SECRET, PLUE_NATS_CALLERS and PLUE_NATS_WORKERS?",
     )]),
   ];
-  const seconds = Math.abs(directory.skewMs / 1_000).toFixed(1);
-  const side = directory.skewMs > 0 ? "ahead of" : "behind";
-  return [
-    works(clock, `this machine's clock is ${seconds} s ${side} that of the server`),
-    ...rows.length > 0 ? rows : [missing(part, "none is there")],
-  ];
 }
 
-function workerRow(
-  part: string,
-  id: string,
-  lists: readonly ToolList[],
-  isHeard: boolean,
-): Diagnosis {
-  const tools = lists.flatMap(({ up, down }) => [...up, ...down]).map(idOfPath).sort();
-  const has = `"${id}": ${counted(tools.length, "tool")}${named(tools)}`;
-  if (!isHeard) {
-    return missing(part, `${has}; no presence: it has ended, is cut off, or its clock is wrong`);
-  }
-  const tooLarge = lists.flatMap((list) => list.tooLarge);
-  if (tooLarge.length === 0) return works(part, has);
-  const why = "max_payload is too small for the definitions of others";
-  return broken(part, `${has}; ${why}${named(tooLarge)}`);
-}
-
-function named(tools: readonly string[]): string {
-  if (tools.length === 0) return "";
-  return ` (${tools.slice(0, MAX_NAMED).join(", ")}${tools.length > MAX_NAMED ? ", …" : ""})`;
-}
-
-/** Waits for the presence of these workers, for two of their beats. The link logs wrong clocks. */
-async function heardOf(link: Link, ids: readonly string[]): Promise<ReadonlySet<string>> {
-  const heard = new Set<string>();
-  let wake = (): void => {};
-  const all = new Promise<void>((resolve) => wake = resolve);
-  const presence = listenForWorkers(link, (id) => ids.includes(id), ({ worker, isLeaving }) => {
-    if (isLeaving !== true) heard.add(worker);
-    if (heard.size === ids.length) wake();
-  });
-  if (ids.length > 0) {
-    const ended = Promise.race([all, link.connection.closed()]);
-    await within(systemClock, 2 * PRESENCE_EVERY_MS + 1_000, ended);
-  }
-  presence.unsubscribe();
-  return heard;
+function workersRow(part: string, lists: readonly ToolList[]): Diagnosis {
+  if (lists.length === 0) return missing(part, "there are none");
+  const workers = new Set(lists.map(({ worker }) => worker)).size;
+  const tools = new Set(lists.flatMap(({ up, down }) => [...up, ...down]).map(idOfPath)).size;
+  const has = `${counted(workers, "worker")} with ${counted(tools, "tool")}`;
+  const tooLarge = [...new Set(lists.flatMap((list) => list.tooLarge))];
+  return tooLarge.length === 0 ? works(part, has) : broken(
+    part,
+    `${has}; max_payload is too small for the definitions of others: ${tooLarge.join(", ")}`,
+  );
 }
 
 /** Returns an error's reason, without the action that failed. */

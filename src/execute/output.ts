@@ -39,11 +39,10 @@ export function maxOutputBytes({ options, settings }: Call): number {
 }
 
 /** The end of a truncated text, from here or a worker. A truncated text need not match a schema. */
-const CUT = /… \[truncated: \d+ of (?:more than )?\d+ bytes\]$/;
+const CUT = /… \[truncated: \d+ of \d+ bytes\]$/;
 
-/** Contents that are too large, by call, for the layer that truncates them. */
-export const oversized: WeakMap<Call, readonly [content: unknown, blocks: true | undefined]> =
-  new WeakMap();
+/** Texts that are too large, by call, for the layer that truncates them. */
+export const oversized: WeakMap<Call, string> = new WeakMap();
 
 export function toResult(
   call: Call,
@@ -87,7 +86,7 @@ function check(
     return call.fail("invalid_result", why);
   }
   if (verdict.kind === "large") {
-    oversized.set(call, [given, blocks]);
+    if (typeof given === "string") oversized.set(call, given);
     const size = `at least ${verdict.bytes} bytes, and ${limit} are allowed`;
     return call.fail("output_too_large", `its result has ${size}; ask for less of it`);
   }
@@ -101,9 +100,7 @@ function check(
 }
 
 /** Returns true if a value, possibly from JavaScript, has a list of blocks. */
-export function hasBlocks(
-  content: unknown,
-): content is { readonly content: readonly unknown[] } {
+function hasBlocks(content: unknown): boolean {
   return isObject(content) && Array.isArray(content["content"]);
 }
 

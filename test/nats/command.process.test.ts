@@ -104,7 +104,7 @@ describe("plue --nats", () => {
       const now = await doctor(server.url);
       assertEquals(now.code, 0);
       assertEquals(statesOf(now), [...SERVER_WORKS, "nats clock works", "nats workers works"]);
-      assertMatch(rowsOf(now).at(-1)?.detail ?? "", /^"\w+": 1 tool \(version\)$/);
+      assertEquals(rowsOf(now).at(-1)?.detail, "1 worker with 1 tool");
       const other = await doctor(server.url, "another-secret-of-16");
       assertEquals([other.code, statesOf(other).at(-1)], [1, "nats workers broken"]);
       assertStringIncludes(other.stdout, "do all processes have the same PLUE_NATS_SECRET, ");
@@ -150,7 +150,7 @@ describe("plue --nats", () => {
     await using _served = await serveTools(registry, await own.connect(), { secret: SECRET });
     const ran = await doctor(own.url);
     assertEquals([ran.code, statesOf(ran).at(-1)], [1, "nats workers broken"]);
-    assertMatch(rowsOf(ran).at(-1)?.detail ?? "", /1 tool \(ping\); max_payload is .* \(big\)$/);
+    assertMatch(rowsOf(ran).at(-1)?.detail ?? "", /^1 worker with 1 tool; max_payload is .*: big$/);
   });
 
   withServer("says that a user works, without its name", async () => {

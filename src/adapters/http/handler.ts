@@ -11,7 +11,6 @@ import {
   isFunction,
   isListOf,
 } from "../../tool/mod.ts";
-import type { Caller } from "./identity.ts";
 import { type ObserveOptions, observeRequests } from "./observe.ts";
 import { checkObject, checkOptions, SERVER_CHECKS, type ServerOptions } from "./options.ts";
 import { allowCrossOrigin } from "./origins.ts";
@@ -60,8 +59,6 @@ export function sharedParts(
 export interface ComposedHandlerOptions extends ServerOptions {
   /** The features of the handler, such as `serveListing()` and `serveExecution()`. */
   readonly parts: readonly HttpPart[];
-  /** The caller where there is no `authorize`. @default {{}} */
-  readonly everyone?: Caller;
 }
 
 const CHECKS = {
@@ -71,7 +68,6 @@ const CHECKS = {
     (value): value is readonly HttpPart[] =>
       isListOf(value, (part): part is HttpPart => isFunction(part)),
   ),
-  everyone: checkObject,
 } satisfies { readonly [Option in keyof ComposedHandlerOptions]-?: Check };
 
 /** A handler of requests. Workers, Deno and Bun can serve it directly. */
@@ -126,8 +122,7 @@ export function composeToolHandler(
   options: ComposedHandlerOptions,
 ): HttpHandler {
   checkOptions("compose a tool handler", options, CHECKS);
-  const { parts, everyone = {} } = options;
-  const routes = new RoutedServer(new ToolServer(source, options, { everyone }), parts);
+  const routes = new RoutedServer(new ToolServer(source, options), options.parts);
   return { fetch: routes.fetchWith((raw) => routes.answerNone(raw)) };
 }
 

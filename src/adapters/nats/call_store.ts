@@ -38,13 +38,13 @@ import {
 } from "./streams.ts";
 
 /**
- * Options for {@linkcode natsCallStore}. The `maxBytes` are those of a new bucket.
+ * Options for {@linkcode natsCallStore}. The `maxBytes` are those of a new bucket, by default 1 GiB.
  *
  * With a `secret`, values are signed, so that a process without it cannot forge them. With `keys` too,
  * only values of processes of the same role are accepted: a worker cannot forge the tasks of a caller.
  */
 export interface NatsCallStoreOptions
-  extends StoreLimits, Partial<Pick<NatsOptions, "replicas" | "secret" | "keys">> {
+  extends StoreLimits, Partial<Pick<NatsOptions, "secret" | "keys">> {
   /**
    * The name of the bucket, which is created if it is missing.
    *
@@ -74,7 +74,7 @@ const MAX_TRIES = 8;
 
 const OPTIONS = {
   ...STORE_LIMITS,
-  ...STORAGE_OPTIONS,
+  maxBytes: STORAGE_OPTIONS.maxBytes,
   bucket: createCheck(
     'letters, digits, "_" and "-"',
     (value): value is string => typeof value === "string" && /^[\w-]{1,64}$/.test(value),
@@ -115,11 +115,11 @@ export async function openCallStore(
 ): Promise<CallStore> {
   const read = readFields(ACTION, { ...options }, OPTIONS);
   const { bucket: name = CALLS_BUCKET, secret, keys, clock = systemClock } = read;
-  const { maxBytes = STORAGE.maxBytes, replicas = STORAGE.replicas } = read;
+  const { maxBytes = STORAGE.maxBytes } = read;
   const role = roleOf(ACTION, keys);
   const seal = secret === undefined ? undefined : new Seal(ACTION, secret, role, keys);
   await checkServer(ACTION, connection);
-  const storage = { maxBytes, replicas };
+  const storage = { ...STORAGE, maxBytes };
   try {
     const bucket = await Bucket.open({ connection, name, storage });
     await bucket.checkClock();

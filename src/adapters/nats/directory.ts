@@ -104,16 +104,16 @@ export class Directory {
     onChange: (keys: ReadonlySet<string>) => void = () => {},
     hasDefinitions = true,
   ): Promise<Directory> {
-    const { connection, storage } = link;
+    const { connection } = link;
     try {
-      const bucket = await Bucket.open({ connection, name: DIRECTORY, storage });
+      const bucket = await Bucket.open({ connection, name: DIRECTORY });
       const directory = new Directory(link, bucket, onChange, hasDefinitions);
       await directory.#follow(directory.#round);
       // Rejects a wrong clock, with which all calls would fail for a reason that is hard to find.
       checkSkew(directory.skewMs);
       return directory;
     } catch (cause) {
-      const problem = storageProblemOf(cause, connection, DIRECTORY, storage);
+      const problem = storageProblemOf(cause, connection, DIRECTORY);
       throw new Error(`Cannot ${action}: ${problem}`, { cause });
     }
   }

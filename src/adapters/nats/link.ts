@@ -32,7 +32,7 @@ import {
 import { readTraceParent, writeTraceParent } from "../http/mod.ts";
 import { type NatsKeys, type Role, Seal } from "./seal.ts";
 import { type CallMessage, checkRegistryName } from "./protocol.ts";
-import { problemOf, STORAGE, STORAGE_OPTIONS, type StorageSettings } from "./streams.ts";
+import { problemOf } from "./streams.ts";
 
 /** The oldest server that the tests run with. */
 const OLDEST = [2, 9] as const;
@@ -61,18 +61,6 @@ export interface NatsOptions {
    */
   readonly name?: string;
   /**
-   * The number of servers in a cluster that store the streams and buckets that are missing.
-   *
-   * @default {1}
-   */
-  readonly replicas?: number;
-  /**
-   * The maximum size of each of these in bytes, which the server reserves.
-   *
-   * @default {1_073_741_824}
-   */
-  readonly maxBytes?: number;
-  /**
    * Makes a worker's span a child of its caller's: `openTelemetry` returns it. A worker also measures
    * its calls with it, as with `telemetry` of its `dispatcher`; a caller's dispatcher has its own.
    */
@@ -87,7 +75,6 @@ export const NATS_OPTIONS: {
   secret: (_action: string, value: unknown): string | readonly string[] => value as string,
   keys: (_action: string, value: unknown): NatsKeys => value as NatsKeys,
   name: checkRegistryName,
-  ...STORAGE_OPTIONS,
   telemetry: createCheck(
     "what openTelemetry makes",
     (value): value is CallTelemetry => isObject(value) && typeof value["begin"] === "function",
@@ -161,8 +148,6 @@ export interface LinkSettings {
   readonly seal: Seal;
   readonly name: string;
   readonly log: HookLog;
-  /** The settings of missing streams and buckets. @default {STORAGE} */
-  readonly storage?: StorageSettings;
 }
 
 /** A connection of a worker or a caller, which signs messages and logs errors. */
@@ -171,7 +156,6 @@ export class Link {
   readonly seal: Seal;
   readonly name: string;
   readonly log: HookLog;
-  readonly storage: StorageSettings;
   readonly #followers: Set<StatusFollower> = new Set();
   readonly #unfollow: () => void;
   #rejected: PermissionViolationError | undefined;
@@ -180,13 +164,12 @@ export class Link {
 
   constructor(
     connection: NatsConnection,
-    { seal, name, log, storage = STORAGE }: LinkSettings,
+    { seal, name, log }: LinkSettings,
   ) {
     this.connection = connection;
     this.seal = seal;
     this.name = name;
     this.log = log;
-    this.storage = storage;
     this.#unfollow = followStatus(connection, {
       down: (why) => this.#end(why),
       up: () => {
@@ -261,16 +244,15 @@ export class Link {
 export function readLinkSettings(
   action: string,
   role: Role,
-  { secret, keys, name = "default", ...read }: Partial<NatsOptions>,
+  { secret, keys, name = "default" }: Partial<NatsOptions>,
   options: Pick<NatsOptions, "onError">,
-): Required<LinkSettings> {
+): LinkSettings {
   if (keys !== undefined && keys?.seed === undefined) {
     throw new TypeError(`Cannot ${action}: keys must have a seed, callers and workers`);
   }
-  const { replicas = STORAGE.replicas, maxBytes = STORAGE.maxBytes } = read;
   return {
     seal: new Seal(action, secret as string, role, keys),
-    ...{ name, storage: { replicas, maxBytes } },
+    name,
     log: (error) => callHook(() => options.onError?.(error), noop),
   };
 }

@@ -48,7 +48,7 @@ import {
 } from "./protocol.ts";
 import type { Link } from "./link.ts";
 import type { Seal } from "./seal.ts";
-import { isRefused, KEPT_MS, openRunStream, storageProblemOf } from "./streams.ts";
+import { isRefused, KEPT_MS, openRunStream, STORAGE, storageProblemOf } from "./streams.ts";
 
 /** The quota of a principal: this part of the stream. */
 const OWNER_PART = 8;
@@ -229,17 +229,17 @@ export class Runs {
 
   /** @throws {Error} If the stream or the bucket cannot be opened or created. */
   static async open(link: Link, settings: RunsSettings): Promise<Runs> {
-    const { connection, storage } = link;
+    const { connection } = link;
     // A caller writes only short records of aborts, and may not fetch messages to measure them.
     const isCaller = settings.leaseMs === undefined;
-    const store = await openCallStore(connection, { bucket: RESULTS_BUCKET, ...storage }, isCaller);
+    const store = await openCallStore(connection, { bucket: RESULTS_BUCKET }, isCaller);
     try {
       const manager = await jetstreamManager(connection);
-      const config = await openRunStream(manager, storage);
-      const maxBytes = config.max_bytes > 0 ? config.max_bytes : storage.maxBytes;
+      const config = await openRunStream(manager);
+      const maxBytes = config.max_bytes > 0 ? config.max_bytes : STORAGE.maxBytes;
       return new Runs(link, settings, manager, store, maxBytes);
     } catch (cause) {
-      const problem = storageProblemOf(cause, connection, RUNS_STREAM, storage);
+      const problem = storageProblemOf(cause, connection, RUNS_STREAM);
       throw new Error(`Cannot open the stream "${RUNS_STREAM}": ${problem}`, { cause });
     }
   }

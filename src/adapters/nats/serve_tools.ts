@@ -159,7 +159,7 @@ export async function serveTools(
   const dispatcherOptions: ToolDispatcherOptions = {
     tickets: storedTickets(
       await natsCallStore(connection, {
-        ...{ secret: options.secret, ...settings.storage, ...(keys && { keys }) },
+        ...{ secret: options.secret, ...(keys && { keys }) },
       }),
     ),
     timeoutMs: LONGEST_CALL_MS,

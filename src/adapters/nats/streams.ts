@@ -116,7 +116,8 @@ const DUPLICATE_MS = 120_000;
 export interface BucketPlace {
   readonly connection: NatsConnection;
   readonly name: string;
-  readonly storage: StorageSettings;
+  /** The settings of a missing bucket. @default {STORAGE} */
+  readonly storage?: StorageSettings;
 }
 
 /**
@@ -126,7 +127,9 @@ export interface BucketPlace {
 export const BUCKET = { allow_direct: false, allow_rollup_hdrs: false } as const;
 
 /** Opens a bucket, and creates it if it is missing. The client's own function allows rollup headers. */
-export async function openBucket({ connection, name, storage }: BucketPlace): Promise<KV> {
+export async function openBucket(
+  { connection, name, storage = STORAGE }: BucketPlace,
+): Promise<KV> {
   const manager = await jetstreamManager(connection);
   const stream = `KV_${name}`;
   if (await configOf(manager, stream) === undefined) {
@@ -151,7 +154,7 @@ export const RUN_STREAM = { deny_delete: true, deny_purge: true } as const;
  */
 export async function openRunStream(
   manager: JetStreamManager,
-  { maxBytes, replicas }: StorageSettings,
+  { maxBytes, replicas }: StorageSettings = STORAGE,
 ): Promise<StreamConfig> {
   const wanted = {
     subjects: [runSubject(">")],
@@ -190,7 +193,7 @@ export function storageProblemOf(
   error: unknown,
   connection: NatsConnection,
   name: string,
-  { replicas, maxBytes }: StorageSettings,
+  { replicas, maxBytes }: StorageSettings = STORAGE,
 ): string {
   const problem = problemOf(error, connection);
   if (/permissions violation.*\.STREAM\.CREATE\./i.test(problem)) {
@@ -200,7 +203,7 @@ export function storageProblemOf(
   if (!isFull(error)) return problem;
   const size = `${maxBytes} bytes on ${replicas === 1 ? "one server" : `${replicas} servers`}`;
   return `there is no room for "${name}", which reserves ${size}; give the server more storage, ` +
-    `or the option maxBytes a smaller number: ${problem}`;
+    `or create it smaller with "plue nats init --max-bytes": ${problem}`;
 }
 
 /** The header with the expiry of an entry, in milliseconds since 1970. */

@@ -39,7 +39,7 @@ interface Chosen {
 
 export interface RemoteSettings {
   readonly registry: Registry;
-  readonly link: Required<LinkSettings>;
+  readonly link: LinkSettings;
   readonly inboxPrefix: string;
   /** The maximum size of the waiting tasks of a principal, in bytes. */
   readonly maxOwnerBytes: number | undefined;

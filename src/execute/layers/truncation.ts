@@ -1,24 +1,18 @@
 /** Truncates results that are too large, if the host, the tool or the caller chose it. */
 
 import { issuesOf } from "../../schema/mod.ts";
-import {
-  checkOverflow,
-  clip,
-  isObject,
-  type OutputOverflow,
-  type ToolResult,
-} from "../../tool/mod.ts";
+import { checkOverflow, type OutputOverflow, type ToolResult } from "../../tool/mod.ts";
 import { success } from "../failures.ts";
 import { jsonBytes } from "../json_value.ts";
 import { MAKE } from "../kernel_options.ts";
 import type { Call, Layer, LayerFunction } from "../layer.ts";
-import { hasBlocks, maxOutputBytes, misfit, oversized } from "../output.ts";
+import { maxOutputBytes, misfit, oversized } from "../output.ts";
 
 /**
  * Creates the layers that truncate a text larger than `maxOutputBytes`, depending on the caller's
- * `outputOverflow`, else the tool's, else this option. Of blocks, only the texts remain. Without
- * these layers, and for other values, the call fails with `output_too_large`. The result is marked
- * as `truncated`. Stage `run`, next to the tool: outer layers see the truncated result.
+ * `outputOverflow`, else the tool's, else this option. Without these layers, and for other values,
+ * the call fails with `output_too_large`. The result is marked as `truncated`. Stage `run`, next to
+ * the tool: outer layers see the truncated result.
  *
  * @param outputOverflow The handling of a larger text, by default `"fail"`.
  * @throws {TypeError} If it is neither `"fail"` nor `"truncate"`.
@@ -44,25 +38,14 @@ export function truncation(outputOverflow: OutputOverflow = "fail"): readonly La
 }
 
 function cutResult(call: Call, result: ToolResult): ToolResult {
-  const [content, blocks] = oversized.get(call) ?? [];
+  const content = oversized.get(call);
   const isChosen = (call.options.outputOverflow ?? "truncate") === "truncate";
   if (!isChosen || result.ok || result.error.code !== "output_too_large") return result;
-  const limit = maxOutputBytes(call);
-  if (blocks && hasBlocks(content)) {
-    return success(truncate(textOf(content), limit, `more than ${limit}`), undefined, true);
-  }
-  if (typeof content !== "string") return result;
+  if (content === undefined) return result;
   const { returns } = call.runtime;
   const issues = returns && issuesOf(returns, content);
-  return issues ? misfit(call, issues) : success(truncate(content, limit), undefined, true);
-}
-
-/** Returns the texts of blocks: truncated bytes are of no use, and models receive no metadata. */
-function textOf({ content }: { readonly content: readonly unknown[] }): string {
-  return content.map((block) => {
-    const { type, text } = isObject(block) ? block : {};
-    return typeof text === "string" ? text : `[${clip(String(type))} left out]`;
-  }).join("\n");
+  if (issues) return misfit(call, issues);
+  return success(truncate(content, maxOutputBytes(call)), undefined, true);
 }
 
 /** The space for the marker: two numbers and its text. */
@@ -72,11 +55,7 @@ const MARKER_BYTES = 96;
  * Truncates a text to `limit` bytes of JSON, between code points, and ends it with `… [truncated:
  * 900 of 20000 bytes]`.
  */
-export function truncate(
-  text: string,
-  limit: number,
-  whole: string | number = jsonBytes(text),
-): string {
+export function truncate(text: string, limit: number): string {
   const room = limit - MARKER_BYTES;
   // Halves the range of ends that may fit: a character takes one byte at least.
   let end = 0;
@@ -88,5 +67,5 @@ export function truncate(
   // The end must not be between the halves of a surrogate pair.
   if ((text.codePointAt(end - 1) ?? 0) > 0xffff) end--;
   const kept = text.slice(0, end);
-  return `${kept}… [truncated: ${jsonBytes(kept)} of ${whole} bytes]`;
+  return `${kept}… [truncated: ${jsonBytes(kept)} of ${jsonBytes(text)} bytes]`;
 }

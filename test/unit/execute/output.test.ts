@@ -122,18 +122,6 @@ describe("a result that is larger than the limit", () => {
     assertEquals(outcome(await cut(rows)), "output_too_large");
   });
 
-  it("is truncated to the texts of blocks, without their bytes and metadata", async () => {
-    const blocks = ToolResult.blocks([
-      { type: "text", text: "a" },
-      { type: "image", mimeType: "image/png", data: "A".repeat(2_000) },
-      { type: "text", text: "b" },
-    ], { metadata: { id: "for-the-application" }, structuredContent: { rows: 5 } });
-    assertEquals(
-      outcome(await cut(blocks)),
-      "a\n[image left out]\nb… [truncated: 24 of more than 1000 bytes]",
-    );
-  });
-
   it("is measured against a lower limit of the caller, and never a higher one", async () => {
     const text = "x".repeat(500);
     assertEquals(outcome(await give(text, {}, LIMITS)), text);
