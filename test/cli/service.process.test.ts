@@ -148,24 +148,6 @@ describe("plue serve", () => {
     assertStringIncludes(wrong.stderr, "It must be 1 to 128 letters");
   });
 
-  it("rolls back what an earlier run left open, before it serves what needs transactions", async () => {
-    const define = (name: string, recover: string): Promise<string> =>
-      files.write(
-        name,
-        `import { ToolRegistry } from ${MOD};
-        const tool = { name: "write", description: "Writes.", requiresTransaction: true };
-        export const registry = new ToolRegistry({ tools: [tool] });
-        const none = () => {};
-        export const transactions = { begin: none, commit: none, rollback: none, ${recover} };`,
-      );
-    const undone = await define("undone.mjs", "recover: () => 2");
-    const { code, stderr } = await serveUntil(undone, "mcpServers");
-    assertEquals([code, stderr], [0, "Rolled back 2 transactions of an earlier run\n"]);
-    const stuck = await define("stuck.mjs", 'recover() { throw new Error("Cannot roll back") }');
-    const refused = await plue(["serve", stuck, "--port", "0", "--no-watch"]);
-    assertEquals([refused.code, refused.stdout, refused.stderr], [1, "", "Cannot roll back\n"]);
-  });
-
   it("lists twenty tools of many", async () => {
     const module = await files.write(
       "many.mjs",

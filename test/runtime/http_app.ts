@@ -65,5 +65,10 @@ export function createWatchedApp(): Hono {
   const dispatcher = new ToolDispatcher(registry);
   return new Hono()
     .get("/watch", (c) => c.json({ ...watch, inFlight: dispatcher.metrics().inFlight }))
-    .route("/", createToolHandler(registry, { openExecution: true, dispatcher, heartbeatMs: 50 }));
+    .route(
+      "/",
+      createToolHandler(registry, {
+        ...{ openExecution: true, dispatcher, heartbeatMs: 50, maxBodyBytes: 1_000 },
+      }),
+    );
 }

@@ -14,7 +14,6 @@ import {
   attemptOr,
   canonicalJson,
   type Check,
-  checkFunction,
   checkPort,
   copyJson,
   createCheck,
@@ -40,12 +39,6 @@ export interface CachedTool {
   readonly ttlMs: number;
   /** The tags of a result for `invalidate`, such as `["orders"]`, or a function of the call. */
   readonly tags?: readonly string[] | ((call: CallInfo) => readonly string[]) | undefined;
-  /**
-   * Returns a text for all other inputs of the result besides the principal, the arguments and the
-   * context: the session, a service of the call, or the tool's configuration, if processes with the
-   * same store have different ones.
-   */
-  readonly vary?: ((call: CallInfo) => string) | undefined;
 }
 
 /** Options for {@linkcode cacheResults}. */
@@ -88,7 +81,6 @@ const TOOL_CHECKS = {
     "a list of words, or a function",
     (value): value is NonNullable<CachedTool["tags"]> => isTags(value) || isFunction(value),
   ),
-  vary: checkFunction as Check<NonNullable<CachedTool["vary"]>>,
 };
 
 const checkTools: Check<ReadonlyMap<string, CachedTool>> = (action, tools, pointer) => {
@@ -118,8 +110,9 @@ const CHECKS = {
  * dispatcher, the tool runs. Stage `run`.
  *
  * Truncated results, results of tools that require a transaction, and results with arguments or
- * contexts other than JSON are not stored. Callers without a principal share their results. Equal
- * calls before the first result is stored all run.
+ * contexts other than JSON are not stored. Callers without a principal share their results. Name no
+ * tool whose result depends on anything else, such as the session. Equal calls before the first
+ * result is stored all run.
  *
  * @example Usage
  * ```ts
@@ -225,19 +218,16 @@ class StoredResults {
    */
   async find(
     call: Call,
-    { tags: given = [], vary }: CachedTool,
+    { tags: given = [] }: CachedTool,
   ): Promise<StoredResult | Slot | undefined> {
     const { options, settings, tool } = call;
     const info = new CallView(call);
     const { principal, arguments: args, context = null } = info;
     const names = typeof given === "function" ? given(info) : given;
     if (!isTags(names)) throw new TypeError(`The tags of "${tool.id}" must be a list of words`);
-    // Without this check, a promise, for example, would be the same text for all calls.
-    const varied: unknown = vary === undefined ? "" : vary(info);
-    if (typeof varied !== "string") throw new TypeError(`vary of "${tool.id}" must return a text`);
     const inputs = attemptOr(undefined, () => copyJson([args, context], "the inputs of a result"));
     if (inputs === undefined) return undefined;
-    const text = canonicalJson([tool.id, await definitionDigest(tool), inputs, varied]);
+    const text = canonicalJson([tool.id, await definitionDigest(tool), inputs]);
     const key = `result.${await ownerDigest(principal)}.${await ownerDigest(text)}`;
     const stored = await this.#results.store.get(key);
     // Before the tool runs, so that a result that is invalidated meanwhile is never returned.

@@ -17,7 +17,7 @@ import { cleanText, describeThrown, type Tool } from "../../tool/mod.ts";
 import { flagsOf } from "../arguments.ts";
 import { type Flags, selectionOf, toolsFrom } from "../show.ts";
 import type { LoadedTools } from "../sources/mod.ts";
-import { CommandError, counted, EXIT, type Terminal, usageError, VERSION } from "../terminal.ts";
+import { counted, EXIT, type Terminal, usageError, VERSION } from "../terminal.ts";
 import {
   clientAddress,
   hostOf,
@@ -72,12 +72,11 @@ export async function serve(
   const isEdge = nats !== undefined && loaded.sources.length === 0;
   await using edge = isEdge ? await service?.openEdge(loaded.registry, nats, log) : undefined;
   await using shared = await openShared(io, flags);
-  using state = await openState(flags.state, shared ?? edge?.state ?? loaded.state, terminal);
+  using state = await openState(flags.state, shared ?? edge?.state, terminal);
   const { maxRisk, role } = settings;
   // These are a worker's tools without the caller's role and scopes, which edges check.
   const offered = { ...selectionOf(flags), maxRisk, role, ...withinSelection(loaded) };
   const selection = { ...offered, role: role ?? null, scopes: offered.scopes ?? [] };
-  await recover(loaded, selection, terminal);
   const isRemote = flags.stdio !== true && settings.token !== undefined;
   const access = accessOf(loaded, selection, settings, isRemote, state, log);
   // The worker starts before an earlier process stops, so that a reload leaves no gap.
@@ -225,26 +224,6 @@ function withinSelection({ registry, selection }: LoadedTools): Pick<Selection, 
     revision: toolset,
   };
   return { policies: [policy] };
-}
-
-/** Before it changes anything, the server rolls back the open transactions of an earlier run. */
-async function recover(
-  { registry, dispatch }: LoadedTools,
-  selection: Selection,
-  terminal: Terminal,
-): Promise<void> {
-  const { recover } = (dispatch.transactions ?? {}) as { recover?(): unknown };
-  const isNeeded = registry.select(selection).tools.some((tool) => tool.requiresTransaction);
-  if (!isNeeded || typeof recover !== "function") return;
-  try {
-    const count = await recover.call(dispatch.transactions);
-    if (typeof count === "number" && count > 0) {
-      terminal.note(`Rolled back ${count} transactions of an earlier run`);
-    }
-  } catch (cause) {
-    // The message names the remaining changes, so that a person can check them.
-    throw new CommandError(describeThrown(cause, 4_000), EXIT.failed, { cause });
-  }
 }
 
 /**

@@ -39,29 +39,18 @@ const DATABASE_FILES = [DATABASE, `${DATABASE}-wal`, `${DATABASE}-shm`, `${DATAB
 /**
  * Opens the state in a folder, and creates the folder if necessary.
  *
- * @param wanted The user's folder; `undefined` for the default.
- * @param own The module's folder, or the state shared with other servers. By default, the state
- * ends with the process.
- * @throws {CommandError} If the user's folder cannot be used.
+ * @param folder The user's folder. Without it and `shared`, the state ends with the process.
+ * @param shared The state that is shared with other servers.
+ * @throws {CommandError} If the folder cannot be used.
  */
 export async function openState(
-  wanted: string | undefined,
-  own: string | SharedState | undefined,
+  folder: string | undefined,
+  shared: SharedState | undefined,
   terminal: Terminal,
 ): Promise<ServeState> {
-  const place = wanted ?? own;
-  const shared = typeof place === "object" ? place : undefined;
-  let store: CallStore & Partial<Disposable> = shared?.store ?? memoryCallStore();
-  try {
-    if (typeof place === "string") {
-      await makeFolder(place);
-      store = await sqliteCallStore(join(place, DATABASE));
-    }
-  } catch (cause) {
-    const why = describeThrown(cause, 1_000);
-    if (wanted !== undefined) throw new CommandError(why, EXIT.failed, { cause });
-    terminal.note(`${why}. The state of calls is lost when this process ends`);
-  }
+  const store: CallStore & Partial<Disposable> = folder !== undefined
+    ? await storeIn(folder)
+    : shared?.store ?? memoryCallStore();
   const log = (error: unknown): void => terminal.note(cleanText(describeThrown(error), 1_000));
   const tasks = callTasks({ store, onError: log });
   return {
@@ -76,6 +65,15 @@ export async function openState(
     },
     [Symbol.dispose]: () => store[Symbol.dispose]?.(),
   };
+}
+
+async function storeIn(folder: string): Promise<CallStore & Disposable> {
+  try {
+    await makeFolder(folder);
+    return await sqliteCallStore(join(folder, DATABASE));
+  } catch (cause) {
+    throw new CommandError(describeThrown(cause, 1_000), EXIT.failed, { cause });
+  }
 }
 
 /**

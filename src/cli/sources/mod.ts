@@ -22,7 +22,6 @@ import {
   describeThrown,
   isObject,
   isToolName,
-  isWord,
   type Tool,
   type ToolReader,
 } from "../../tool/mod.ts";
@@ -48,8 +47,6 @@ export interface LoadedTools extends AsyncDisposable {
   readonly dispatch: ToolDispatcherOptions;
   /** The tools that the module makes public. */
   readonly selection: Selection;
-  /** The module's folder for persistent state. */
-  readonly state: string | undefined;
   readonly files: readonly string[];
   readonly imports: readonly ImportResult[];
 }
@@ -75,7 +72,6 @@ interface ModuleSettings {
   transactions?: TransactionManager;
   dispatch?: ToolDispatcherOptions;
   selection?: Selection;
-  state?: string;
 }
 
 interface Loading {
@@ -150,7 +146,7 @@ export async function loadTools(
   }
   return {
     sources: named.map(withoutCredentials),
-    ...{ registry, files, imports, selection, state: settings.state },
+    ...{ registry, files, imports, selection },
     dispatch: { ...(transactions && { transactions }), ...dispatch },
     [Symbol.asyncDispose]: close,
   };
@@ -268,13 +264,12 @@ function readSettings(
   exports: Readonly<Record<string, unknown>>,
   { settings, origins }: Loading,
 ): void {
-  for (const name of ["transactions", "dispatch", "selection", "state"] as const) {
+  for (const name of ["transactions", "dispatch", "selection"] as const) {
     const value = exports[name];
     if (value === undefined || isToolLike(value)) continue;
-    const [wanted, isRight] = name === "state"
-      ? ["a folder", isWord(value)]
-      : ["an object", isObject(value)];
-    if (!isRight) throw usageError(`Cannot use "${place}": its export ${name} must be ${wanted}`);
+    if (!isObject(value)) {
+      throw usageError(`Cannot use "${place}": its export ${name} must be an object`);
+    }
     const other = origins.get(name);
     if (other !== undefined) {
       throw usageError(
