@@ -8,7 +8,6 @@ import {
   decodeCalls,
   type DecodedCall,
   dispatchCalls,
-  encodeResults,
   type Exportable,
   type ExportNames,
   Exposure,
@@ -190,10 +189,6 @@ async function* loop<Context>(
   yield* new ToolLoop(client, Object(request), Object(options), streamed).run();
 }
 
-interface NamedTurn extends SuspendedTurn {
-  readonly names: ExportNames;
-}
-
 class ToolLoop<Context> {
   readonly #options: RunToolsOptions<ClientTarget, Context>;
   readonly #request: Json;
@@ -246,7 +241,9 @@ class ToolLoop<Context> {
   async *run(): AsyncGenerator<ToolRunEvent, void> {
     const { signal, maxTurns = 20, suspended } = this.#options;
     if (suspended !== undefined) {
-      const turn = await this.#resume(suspended);
+      const { answers = {} } = this.#options;
+      const options = this.#callOptions(this.#first.result().names);
+      const turn = await resumeTurn(this.#target, suspended, answers, options);
       if (turn.results.some(isSuspended)) return yield this.#end("suspended", turn);
       yield* this.#finishTurn(turn);
     }
@@ -260,10 +257,10 @@ class ToolLoop<Context> {
       this.#response = whole;
       this.#carried = { ...this.#carried, ...this.#format.carried?.(whole) };
       for (const message of this.#format.said(whole)) yield this.#append(message);
-      const { results } = await dispatchCalls(this.#target, calls, this.#callOptions(names));
+      const turn = await dispatchCalls(this.#target, calls, this.#callOptions(names));
       signal?.throwIfAborted();
-      if (results.some(isSuspended)) return yield this.#end("suspended", { calls, results });
-      yield* this.#finishTurn({ calls, results, names });
+      if (turn.results.some(isSuspended)) return yield this.#end("suspended", turn);
+      yield* this.#finishTurn(turn);
       if (calls.length === 0 && this.#format.paused?.(whole) !== true) {
         return yield this.#end("answer");
       }
@@ -273,13 +270,6 @@ class ToolLoop<Context> {
 
   #callOptions(names: ExportNames) {
     return { dispatcher: this.#options.dispatcher, names, context: this.#context };
-  }
-
-  async #resume(suspended: SuspendedTurn): Promise<NamedTurn> {
-    const { answers = {} } = this.#options;
-    const { names } = this.#first.result();
-    const options = this.#callOptions(names);
-    return { ...await resumeTurn(this.#target, suspended, answers, options), names };
   }
 
   async #send(tools: readonly unknown[], settings: object): Promise<unknown> {
@@ -320,15 +310,13 @@ class ToolLoop<Context> {
   }
 
   /** Yields the results of a turn, and appends them. */
-  *#finishTurn({ calls, results, names }: NamedTurn): Generator<ToolRunEvent, void> {
+  *#finishTurn({ calls, results, messages, losses }: Turn): Generator<ToolRunEvent, void> {
     for (const [index, call] of calls.entries()) {
       // There are as many results as calls.
       yield { type: "result", call, result: results[index] as ToolResult };
     }
-    const lose = (loss: ResultLoss): unknown => this.#losses.push(loss);
-    for (const message of encodeResults(this.#target, calls, results, names, lose)) {
-      yield this.#append(message);
-    }
+    this.#losses.push(...losses);
+    for (const message of messages) yield this.#append(message);
   }
 
   #append(message: unknown): ToolRunEvent {
