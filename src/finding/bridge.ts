@@ -38,23 +38,11 @@ import { signatureOf } from "./signature.ts";
 
 /** Options for {@linkcode createToolBridge}. */
 export interface ToolBridgeOptions {
-  /**
-   * Ids of tools that are listed in addition to the bridge's own. Ids that the toolset does not
-   * have are ignored: not every caller sees every tool.
-   */
+  /** Ids of tools to list, too. Ids that the toolset of a caller does not have are ignored. */
   readonly pinned?: readonly string[] | undefined;
-  /**
-   * The number of tools that a search returns, from 1 to 50, unless the model requests another one.
-   *
-   * @default {5}
-   */
+  /** The number of found tools, 1 to 50, unless the model sets another. @default {5} */
   readonly limit?: number | undefined;
-  /**
-   * The detail of a found tool: a line with its signature, or also its schema, with or without
-   * examples.
-   *
-   * @default {"signature"}
-   */
+  /** The detail of found tools: a signature, or a schema, too. @default {"signature"} */
   readonly detail?: ToolDetail | undefined;
   /**
    * If true, providers that can load found tools (Anthropic, OpenAI Responses) receive the search
@@ -252,9 +240,7 @@ function targetIn(
   }
 }
 
-/**
- * The bridge's own tools by their options. They are shared, because they do not refer to a toolset.
- */
+/** The bridge's own tools by their options, shared because they do not refer to a toolset. */
 const made = new Map<string, Toolset>();
 
 function ownTools(limit: number, detail: ToolDetail): Toolset {

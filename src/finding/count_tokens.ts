@@ -1,7 +1,4 @@
-/**
- * Estimates the tokens of a text without a tokenizer: the text is split into the pieces of OpenAI's
- * o200k, and each piece has the average cost of pieces of its kind and length.
- */
+/** Estimates the tokens of a text without a tokenizer, from pieces like those of o200k. */
 
 /** Counts the tokens of a text. */
 export type TokenCounter = (text: string) => number;

@@ -1,7 +1,4 @@
-/**
- * Budgets: the tokens of an export, and the choice of tools and their detail within a number of
- * tokens.
- */
+/** Budgets: the tokens of an export, and the choice of tools that fit into a number of tokens. */
 
 import {
   type ExportOptions,
@@ -99,10 +96,7 @@ export interface FitBudgetOptions<Like extends TargetLike = TargetLike> {
   readonly target: Like;
   /** The purpose of the tools. Only tools that fit it are shown, and the best are preferred. */
   readonly query?: string | undefined;
-  /**
-   * Instead of a query: the matching tools, best first, such as the result of `searchToolsetAsync`.
-   * Others are not shown.
-   */
+  /** Instead of a query, the tools to show, best first, such as from `searchToolsetAsync`. */
   readonly ranked?: readonly Tool[] | undefined;
   /** Ids of tools that are always shown, in the detail that fits. */
   readonly pinned?: readonly string[] | undefined;
@@ -122,10 +116,7 @@ export interface FittedTool {
 /** A tool that is not shown. */
 export interface LeftOutTool {
   readonly id: string;
-  /**
-   * The reason: the budget is used up, the query does not find the tool, or the target cannot
-   * express it.
-   */
+  /** The budget is used up, the query does not find the tool, or the target cannot express it. */
   readonly reason: "budget" | "query" | "target";
   /** The complete message. */
   readonly message: string;
@@ -346,10 +337,7 @@ interface Candidate {
 /** The forms of a tool, or the reason why the target cannot express it. */
 type Forms = readonly Form[] | string;
 
-/**
- * The forms of each tool by target, under the default options: exporting and counting take most of the
- * time, 0.4 ms a tool.
- */
+/** The forms of each tool by target, with default options: making them takes 0.4 ms a tool. */
 const formsByTarget = new WeakMap<Tool, Map<string, Forms>>();
 
 function formsOf(
@@ -466,10 +454,7 @@ function worthOfForm({ value, pinned }: Candidate, { detail }: Form): number {
 }
 const PINNED = 1_000_000;
 
-/**
- * Takes the steps in their order while there is room; `fixed` is taken first, and is the only one
- * of its candidate. Fills `chosen`, and returns the sum of the values.
- */
+/** Takes steps in order while there is room, `fixed` first. Returns the sum of their values. */
 function take(
   steps: readonly Step[],
   room: number,

@@ -1,7 +1,4 @@
-/**
- * A tool in one line, with its arguments as a type of TypeScript: the shortest form in which models
- * know how to call it.
- */
+/** A tool in one line, with its arguments as a TypeScript type: enough for a model to call it. */
 
 import { fragmentSteps } from "../schema/mod.ts";
 import { clip, isObject, type JsonSchemaObject, type Tool } from "../tool/mod.ts";

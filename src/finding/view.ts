@@ -1,7 +1,4 @@
-/**
- * Views: a tool under another name, with fewer or other arguments. The arguments of a call are
- * mapped to the tool's arguments, and checked against the tool's schema.
- */
+/** Views: a tool with another name or text, or with renamed, bound or hidden arguments. */
 
 import {
   checkWithoutEngine,
@@ -357,9 +354,7 @@ function led(args: Args, { bind, defaults, rename }: Change): Args {
   return result;
 }
 
-/**
- * Returns the issue in terms of the view. Issues of bound arguments are hidden from the caller.
- */
+/** Returns the issue in the view's terms. Callers do not see issues of bound arguments. */
 function told(issue: Issue, change: Change, names: ReadonlySet<string>): Issue {
   if (!changesNames(change)) return issue;
   const { path, keyword, expected, message } = issue;

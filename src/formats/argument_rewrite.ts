@@ -1,6 +1,4 @@
-/**
- * Converts arguments between the form of an exported schema and the form of the tool's own schema.
- */
+/** Converts arguments between the form of an exported schema and that of the tool's own. */
 
 import { isOfType } from "../schema/mod.ts";
 import {
@@ -203,12 +201,7 @@ function schemasOf(
   return schemas.filter((part): part is JsonSchemaObject => marks.has(part));
 }
 
-/**
- * The inverse of {@linkcode decodeArguments}: converts arguments that fit the tool's own schema into
- * the form of the exported schema, for examples and calls that you write.
- *
- * @param rewrite The changes of the export: `names.encodingOf(id)?.input`.
- */
+/** The inverse of {@linkcode decodeArguments}, for examples and calls that you write. */
 export function encodeArguments(value: unknown, rewrite: ArgumentRewrite | undefined): unknown {
   if (rewrite === undefined) return value;
   const work = { left: MAX_WRITES };

@@ -82,11 +82,7 @@ export interface MediaFormat<Block = unknown> {
   /** Returns true if the answer to a call may contain files. By default, every answer may. */
   takes?(call: AnsweredCall): boolean;
   text(text: string): Block;
-  /**
-   * Writes a file; `undefined` if the target does not take its type, and a text replaces it.
-   *
-   * @param id An id that no other file of the conversation has.
-   */
+  /** Writes a file; `id` is unique. `undefined` if the target does not take its type. */
   file(file: MediaFile, id: string): Block | undefined;
 }
 

@@ -21,19 +21,13 @@ interface CallParts {
   /** The name that the model wrote. */
   readonly wireName: string;
   readonly namespace?: string;
-  /**
-   * The arguments in the form of the tool's own schema. Text that is not JSON stays unchanged, and a
-   * dispatcher reports it.
-   */
+  /** The arguments in the tool's own form. A dispatcher reports text that is not JSON. */
   readonly arguments: unknown;
   /** The call as the provider sent it. */
   readonly raw: unknown;
 }
 
-/**
- * A call of a response, for a dispatcher: `name` is the id of the tool. A call with a `problem` must not
- * be run: its tool was not exported, or it is incomplete.
- */
+/** A call for a dispatcher: `name` is the tool's id. A call with a `problem` must not be run. */
 export type DecodedCall =
   & CallParts
   & (

@@ -18,10 +18,7 @@ import { encodeResults, type ResultLoss } from "./encode.ts";
 import type { ExportNames } from "./export_names.ts";
 import type { MessageOf, TargetLike } from "./targets.ts";
 
-/**
- * Runs calls. A `ToolDispatcher` is one. It returns one result for each call, in their order, and does
- * not reject if a call fails.
- */
+/** Runs calls, such as a `ToolDispatcher`: one result each, in order, also for failed calls. */
 export interface CallDispatcher<Context = unknown> {
   dispatchAll(
     calls: readonly (
@@ -67,10 +64,7 @@ export interface Turn<Message = unknown> {
   readonly calls: readonly DecodedCall[];
   /** In the order of the calls. */
   readonly results: readonly ToolResult[];
-  /**
-   * The messages to send back; empty if the model called no tool. Providers require all results: send
-   * them once `suspended` is empty.
-   */
+  /** The messages to send back, once `suspended` is empty: providers require all results. */
   readonly messages: readonly Message[];
   /** The calls that wait for answers. {@linkcode resumeTurn} resumes them. */
   readonly suspended: readonly WaitingTurnCall[];

@@ -1,7 +1,4 @@
-/**
- * Exports a set of tools to one target. It takes the whole set, because names, limits and budgets
- * apply to a request.
- */
+/** Exports tools to a target, all at once, because names, limits and budgets are per request. */
 
 import { numberOf, type Tool } from "../tool/mod.ts";
 import type { ExportNames } from "./export_names.ts";
@@ -21,10 +18,7 @@ import {
   type ToolsOf,
 } from "./targets.ts";
 
-/**
- * A source of tools: a toolset, whose available tools are exported, or a list. A target with tool
- * search also receives the tools that a bridge loads on demand.
- */
+/** A list of tools, or a toolset: its available tools, and those that its bridge loads. */
 export type Exportable = readonly Tool[] | {
   available(): readonly Tool[];
   readonly bridge?: { loadable(): readonly Tool[] | undefined } | undefined;
@@ -39,11 +33,7 @@ export interface ExportedPart {
   readonly wire: unknown;
 }
 
-/**
- * The tools of an export one by one, in its order.
- *
- * @throws {TypeError} If `exportTools` did not make it.
- */
+/** The tools of an export one by one. Throws if `exportTools` did not make it. */
 export function partsOf(exported: ExportResult): readonly ExportedPart[] {
   const found = sentTools.get(exported?.names);
   if (found !== undefined) {
@@ -215,11 +205,7 @@ export class Exposure<Like extends TargetLike> {
     return exportTools(this.toolset, this.target, this.#options);
   }
 
-  /**
-   * The tools in the target's shape.
-   *
-   * @throws {TypeError} If a tool could not be exported: the list would not show that it is missing.
-   */
+  /** The tools in the target's shape. Throws a `TypeError` if a tool would be missing. */
   export(): ToolsOf<Like> {
     const { tools, rejected } = this.result();
     const first = rejected[0];

@@ -1,7 +1,4 @@
-/**
- * The options of an export with their checks, the settings of a request, and the losses, rejected
- * tools and warnings that an export reports.
- */
+/** The options of an export with their checks, and the losses and warnings that it reports. */
 
 import {
   type Check,
@@ -38,18 +35,9 @@ export interface ExportOptions extends RequestSettings {
    * @default {true}
    */
   readonly strictFallback?: boolean;
-  /**
-   * Use the target's own namespaces, if it has some (OpenAI Responses). Otherwise the namespace
-   * becomes part of the name.
-   *
-   * @default {true}
-   */
+  /** Use namespaces of the target (OpenAI Responses), not prefixes. @default {true} */
   readonly namespaces?: boolean;
-  /**
-   * The path of the operation that calls a tool, for OpenAPI, with `{id}` for the id.
-   *
-   * @default {"/tools/{id}/execute"}
-   */
+  /** The path of a call in OpenAPI. @default {"/tools/{id}/execute"} */
   readonly path?: string;
 }
 
@@ -143,10 +131,7 @@ export interface RejectedTool extends ExportWarning {
 export interface ExportResult<Tools = unknown, Id extends string = string, Request = object> {
   /** The target's id. */
   readonly target: Id;
-  /**
-   * The tools of a request, in the target's shape. They are a copy for this result, made at the first
-   * access, because frameworks and clients modify the tools that they receive.
-   */
+  /** The tools in the target's shape: a copy of your own, because clients modify tools. */
   readonly tools: Tools;
   /**
    * The other fields of a request, which follow from the options `toolChoice` and `parallel`. Spread

@@ -1,12 +1,6 @@
-/**
- * The rules of a target for each form of a schema. A form is a keyword, a group of keywords with one
- * meaning, or a use of a keyword that targets treat differently.
- */
+/** The rules of a target by form: a keyword, a group of keywords, or one use of a keyword. */
 
-/**
- * The forms, in the order of the tables: the keywords, a description if these are not enough, and the
- * replacement.
- */
+/** The forms, in the order of the tables: keywords, a description if needed, the replacement. */
 const FORMS = {
   "root composition": {
     says: "`anyOf`, `oneOf`, `allOf`, `not`, `enum`, `const` or `$ref` at the root",

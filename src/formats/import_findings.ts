@@ -1,7 +1,4 @@
-/**
- * Cleans the texts of imported tools, and finds suspicious text: hidden characters, instructions to the
- * model, and names that look like other names.
- */
+/** Cleans the texts of imported tools, and finds hidden characters, instructions, look-alikes. */
 
 import {
   cleanText,
@@ -90,11 +87,7 @@ const INSTRUCTIONS: readonly RegExp[] = [
 
 const MAX_FINDINGS = 8;
 
-/**
- * Searches every text of a tool's definition, including the names of properties.
- *
- * @param clean The parts that were searched before, without a finding.
- */
+/** Searches all texts and property names of a tool, except parts that are known as `clean`. */
 export function textFindings(
   fields: { readonly [field: string]: unknown },
   clean: WeakSet<object>,
@@ -239,10 +232,7 @@ export interface ToolNames {
   readonly name: string;
 }
 
-/**
- * Finds names that look like the name or id of another tool, of the list or `beside` it. The same
- * name in another namespace is allowed.
- */
+/** Finds names that look like the name or id of another tool, of the list or `beside` it. */
 export function lookAlikes(
   tools: readonly ToolNames[],
   beside: Iterable<ToolNames>,

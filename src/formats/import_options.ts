@@ -78,18 +78,9 @@ export type ImportExecute = (
 
 /** Bounds of an import, against documents that are made to exhaust memory or time. */
 export interface ImportLimits {
-  /**
-   * The maximum number of entries of the document that are read.
-   *
-   * @default {5_000}
-   */
+  /** The maximum number of entries that are read. @default {5_000} */
   readonly maxTools?: number;
-  /**
-   * The maximum number of JSON values of all tools. A part that an OpenAPI document shares counts
-   * once for every operation that uses it.
-   *
-   * @default {2_000_000}
-   */
+  /** The maximum number of JSON values, each counted at each use. @default {2_000_000} */
   readonly maxValues?: number;
 }
 
@@ -108,10 +99,7 @@ export interface ImportOptions {
    * change the risk of tools that it does not name.
    */
   readonly risk?: PerTool<RiskLevel>;
-  /**
-   * The roles that may use the tools; `undefined` is everyone. A tool that a record does not name
-   * is rejected: a server may add tools at any time.
-   */
+  /** The roles; `undefined` for everyone. A tool that a record does not name is rejected. */
   readonly roles?: PerTool<readonly string[] | undefined>;
   /** The scopes that a caller must have. A tool that a record does not name is rejected. */
   readonly scopes?: PerTool<readonly string[]>;
@@ -281,10 +269,7 @@ export interface PinChange {
 /** A tool that is held back: not listed, found, exported or called until it is approved. */
 export interface HeldTool {
   readonly id: string;
-  /**
-   * The change since the approval. `unverified`: the pins cannot be read or stored, so the change is
-   * unknown.
-   */
+  /** The change since the approval; `unverified` if the pins cannot be read or stored. */
   readonly kind: "new" | "changed" | "renamed" | "vanished" | "unverified";
   /** The gravest of its changes. */
   readonly grade: PinGrade;
@@ -322,11 +307,7 @@ export interface PinnedImport<Source extends string = string> extends ImportResu
 
 /** Compares imports with the approved definitions. */
 export interface ImportPins {
-  /**
-   * Holds back tools that are not approved. Never rejects: undecidable tools are held back.
-   *
-   * @param key Identifies the import: its namespace.
-   */
+  /** Holds back tools that are not approved. Never rejects. `key` is the import's namespace. */
   check<Source extends string>(
     imported: ImportResult<Source>,
     key: string,

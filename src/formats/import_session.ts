@@ -1,7 +1,4 @@
-/**
- * The state of one import. Importers read the tools of a document; the session limits, names and
- * creates them, and collects the warnings.
- */
+/** The state of one import: it limits, names and creates the tools that an importer reads. */
 
 import {
   checkSchema,

@@ -68,10 +68,7 @@ export interface ProviderToolDefinition {
   readonly roles?: readonly string[];
   readonly scopes?: readonly string[];
   readonly risk?: Tool["risk"];
-  /**
-   * The entries among the tools of a request, as the providers document them, by the ids of the
-   * targets. A strict mode has the entry of the target without it.
-   */
+  /** The entries in a request, by the ids of targets. Strict modes have those of the plain ones. */
   readonly definitions: { readonly [target: string]: { readonly [field: string]: unknown } };
 }
 

@@ -29,10 +29,7 @@ export interface Entry {
   readonly path: string;
 }
 
-/**
- * Returns the items of a list, or of the first list that an object has under one of `lists`, directly
- * or inside one of `wrappers`. Otherwise the object is the only entry.
- */
+/** Returns a list's items, or those of the first list in an object, or the object alone. */
 export function entriesOf(
   document: unknown,
   lists: readonly string[],

@@ -10,18 +10,9 @@ import { findTarget, type TargetLike } from "./targets.ts";
 
 /** Options for {@linkcode accumulateCalls}. */
 export interface AccumulateOptions {
-  /**
-   * The maximum length of all arguments together, in characters. Only the call that exceeds it is
-   * rejected.
-   *
-   * @default {4_194_304}
-   */
+  /** The maximum length of all arguments; only a call beyond it fails. @default {4_194_304} */
   readonly maxCharacters?: number;
-  /**
-   * The maximum number of calls.
-   *
-   * @default {1_024}
-   */
+  /** The maximum number of calls. @default {1_024} */
   readonly maxCalls?: number;
 }
 
@@ -32,10 +23,7 @@ export interface PartialCall {
   readonly wireName: string;
   /** The id of the tool with that name. */
   readonly tool: string | undefined;
-  /**
-   * The known arguments, in the form of the tool's own schema. Texts, lists and objects may be
-   * incomplete; incomplete numbers and words are omitted.
-   */
+  /** The known arguments in the tool's own form. Texts, lists and objects may still grow. */
   readonly partialArguments: unknown;
 }
 
@@ -131,10 +119,7 @@ export class CallAccumulator {
     return this.#reader.steps(event).flatMap((step) => this.#take(step));
   }
 
-  /**
-   * Returns the calls that have begun and are incomplete, in that order, to show them. It reads all of
-   * their text, so call it once per rendering, not per event.
-   */
+  /** Returns the incomplete calls, to show them. Reads all of their text: once per rendering. */
   partial(): readonly PartialCall[] {
     return this.#open().map((slot) => {
       const { id: callId, name: wireName, namespace } = this.#rebuild(slot, false);
@@ -146,11 +131,7 @@ export class CallAccumulator {
     });
   }
 
-  /**
-   * Ends the stream, even if it broke off. Incomplete calls are rejected.
-   *
-   * @returns All calls, in the order in which they began; the same when it is called again.
-   */
+  /** Ends the stream, rejects incomplete calls, and returns all calls in their order. */
   end(): readonly DecodedCall[] {
     if (!this.#ended) {
       this.#ended = true;
@@ -265,10 +246,7 @@ const SCALAR = /(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?)(
 /** Whole characters of a text, with a bounded number of escapes, which engines stack up. */
 const CHARACTERS = /[^"\\]+|(?:\\(?:["\\/bfnrt]|u[\da-fA-F]{4})){1,1000}/y;
 
-/**
- * Reads the beginning of a JSON text, and omits the parts that may still change: numbers and words at
- * the end, and members without a value. Texts, lists and objects may grow.
- */
+/** Reads the beginning of a JSON text, without numbers, words and members that may change. */
 export function readPartialJson(text: string): JsonValue | undefined {
   let at = 0;
 

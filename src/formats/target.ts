@@ -1,7 +1,4 @@
-/**
- * The record of a target: its rules for tools as data, and the functions that write tools, read calls
- * and write results in its shape.
- */
+/** The record of a target: rules for tools as data, and functions that write and read its shape. */
 
 import { type NameRule, OPENAI_NAME_RULE } from "../select/mod.ts";
 import type { JsonSchema, Tool } from "../tool/mod.ts";

@@ -1,6 +1,4 @@
-/**
- * Delivers the changes of a registry to its subscribers, in order, even if listeners make changes.
- */
+/** Delivers a registry's changes to its subscribers, in order, even if listeners make changes. */
 
 import { callHook, type Tool } from "../tool/mod.ts";
 
@@ -11,10 +9,7 @@ export interface ToolChange {
    * `isAvailable` function returns true again or no longer.
    */
   readonly type: "added" | "removed" | "updated" | "available" | "unavailable";
-  /**
-   * The added or removed tool, the replacement of `previous`, or the tool whose `isAvailable`
-   * function has a new result.
-   */
+  /** The added or removed tool, the replacement, or the tool whose availability has changed. */
   readonly tool: Tool;
   /** For `updated`: the replaced tool. */
   readonly previous?: Tool;
@@ -24,11 +19,7 @@ export interface ToolChange {
 
 /** The fields of a change besides its tool. */
 export interface ToolChangeDetails {
-  /**
-   * The time of the change, in milliseconds since 1970.
-   *
-   * @default {Date.now()}
-   */
+  /** The time of the change, in milliseconds since 1970. @default {Date.now()} */
   readonly timestamp?: number | undefined;
 }
 

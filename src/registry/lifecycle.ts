@@ -1,7 +1,4 @@
-/**
- * The lifecycle of a registered tool: compiled and initialised (`init`) before its first call,
- * disposed of after its last; and the interface through which a dispatcher acquires a ready tool.
- */
+/** The lifecycle of a registered tool, and the interface through which dispatchers acquire it. */
 
 import { compileOnce, type SchemaEngine, type SchemaValidator } from "../schema/mod.ts";
 import type { ToolSource } from "../select/mod.ts";
@@ -24,10 +21,7 @@ export interface ToolRuntime {
   readonly config: unknown;
   /** The result of `init`. */
   readonly state: unknown;
-  /**
-   * The validator of `tool.parameters`, compiled once. It accepts everything if the schema's own
-   * library checks the arguments.
-   */
+  /** The validator of `tool.parameters`; it accepts everything if the schema's library checks. */
   readonly parameters: SchemaValidator;
   /** The validator of `tool.returns`; `undefined` without it, or if its own library validates. */
   readonly returns: SchemaValidator | undefined;

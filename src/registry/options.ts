@@ -1,7 +1,4 @@
-/**
- * The options of a registry, and the checks of a tool. Everything that can fail happens here,
- * before the registry changes.
- */
+/** The options of a registry, and the checks of a tool before the registry changes. */
 
 import { admitSchema, compileOnce, isSchemaEngine, type SchemaEngine } from "../schema/mod.ts";
 import {
@@ -44,16 +41,9 @@ export interface RegistryOptions {
   readonly tools?: Iterable<Tool | ToolDefinition> | undefined;
   /** Dependencies that the tools receive, by name. */
   readonly services?: Services | undefined;
-  /**
-   * The tools' configuration by id: JSON, checked against the tool's `config` schema when the tool
-   * is registered. `ready()` reports ids that no tool has.
-   */
+  /** The tools' configuration by id: JSON. `ready()` reports ids that no tool has. */
   readonly config?: { readonly [id: string]: unknown } | undefined;
-  /**
-   * The time limit of one tool's `init` or `dispose`, in milliseconds.
-   *
-   * @default {30_000}
-   */
+  /** The time limit of an `init` or `dispose`, in milliseconds. @default {30_000} */
   readonly lifecycleTimeoutMs?: number | undefined;
   /**
    * Receives errors that reach no caller: of a listener, of an `isAvailable` function (at each
@@ -62,11 +52,7 @@ export interface RegistryOptions {
    * Errors of this function are ignored.
    */
   readonly onError?: ((report: RegistryErrorReport) => void) | undefined;
-  /**
-   * The clock for timestamps of events, and for the time limit of `init` and `dispose`.
-   *
-   * @default The clock of the runtime.
-   */
+  /** The clock for timestamps and time limits. By default, the runtime's. */
   readonly clock?: RegistryClock | undefined;
 }
 

@@ -137,10 +137,7 @@ export class Registry implements ToolHost {
     return tool as Tool;
   }
 
-  /**
-   * Registers all these tools; if one is invalid, it registers no tool. Throws as {@linkcode
-   * Registry.registerTool}.
-   */
+  /** Registers all these tools, or none; throws as {@linkcode Registry.registerTool}. */
   registerTools(candidates: Iterable<Tool | ToolDefinition>): readonly Tool[] {
     if (typeof candidates?.[Symbol.iterator] !== "function") {
       fail("register tools", "they must be a list");
@@ -208,10 +205,7 @@ export class Registry implements ToolHost {
     return this.#entries.get(id)?.tool;
   }
 
-  /**
-   * Returns the configuration of the tool with this id, checked, copied and frozen, or `undefined`
-   * if it has none, or there is no such tool.
-   */
+  /** Returns the checked, frozen configuration of a tool; `undefined` if there is none. */
   getConfig(id: string): unknown {
     return this.#entries.get(id)?.config;
   }
@@ -336,10 +330,7 @@ export class Registry implements ToolHost {
     return this.dispose();
   }
 
-  /**
-   * Called when the tool of an id was set or removed, before any listener, for parts that must
-   * never lag behind the registry.
-   */
+  /** Called when the tool of an id was set or removed, before the listeners. */
   protected follow(_id: string, _tool: Tool | undefined): void {}
 
   /** Notifies the subscribers. */

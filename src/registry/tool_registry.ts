@@ -1,7 +1,4 @@
-/**
- * The registry with all features outside of its kernel: listings by field, definitions for models,
- * search, and changes of availability.
- */
+/** The registry with listings by field, definitions, search, and changes of availability. */
 
 import {
   type Explainer,
@@ -55,10 +52,7 @@ export class ToolRegistry extends Registry {
   readonly #makeIndex: (() => ToolIndex<ToolAnswer>) | undefined;
   /** Created by the first search, and updated by every change from then on. */
   #index: ToolIndex<ToolAnswer> | undefined;
-  /**
-   * The last answers of the tools' `isAvailable` functions, by id, and the ids whose results have
-   * changed since `refresh`, so that a change is noticed after any listing.
-   */
+  /** The last answers of `isAvailable` functions, by id, and the ids changed since `refresh`. */
   readonly #answers: Map<string, boolean> = new Map();
   readonly #turned: Set<string> = new Set();
   /** By the context object: a look-up takes 3 ns, and 130 ns by the context's key. */
@@ -132,10 +126,7 @@ export class ToolRegistry extends Registry {
     return this.#listed({ maxRisk: max });
   }
 
-  /**
-   * Returns the available tools that a role may use: the tools that list it, and the tools without
-   * roles. `null` is a caller without a role.
-   */
+  /** The available tools that list a role, or list none; `null` is a caller without a role. */
   getToolsForRole(role: string | null): readonly Tool[] {
     return this.#listed({ role });
   }

@@ -1,7 +1,4 @@
-/**
- * Checks a schema before it is used: the values of its keywords (with the verdicts of the draft's
- * meta-schema), its size, its patterns, and its references.
- */
+/** Checks a schema before its use: the values of keywords, its size, patterns and references. */
 
 import {
   clip,

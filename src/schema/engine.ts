@@ -1,7 +1,4 @@
-/**
- * The port through which plue validates, and the cache of compiled schemas. An adapter implements
- * the port with one package.
- */
+/** The port for validation, which adapters implement, and the cache of compiled schemas. */
 
 import {
   assertSync,
@@ -59,12 +56,7 @@ export interface SchemaEngine {
    * @throws {TypeError | SyntaxError | RangeError} With the JSON Pointer of the cause.
    */
   admit(schema: JsonSchema, what?: string, hardening?: Hardening): AdmittedSchema;
-  /**
-   * Compiles a schema.
-   *
-   * @param dialect Its draft; detected when it is absent.
-   * @param hardening The protections to compile in, if any.
-   */
+  /** Compiles a schema, of a detected draft by default, and with these protections. */
   compile(schema: JsonSchema, dialect?: Dialect, hardening?: Hardening): SchemaValidator;
 }
 
@@ -100,10 +92,7 @@ export interface Hardening {
 }
 
 export interface CheckedPattern extends RegExp {
-  /**
-   * The maximum number of times that a runtime's `RegExp` reads a character; `Infinity` for an
-   * automaton.
-   */
+  /** How often a runtime's `RegExp` reads a character at most; `Infinity` for an automaton. */
   readonly looks: number;
 }
 
@@ -133,10 +122,7 @@ const BOOLEANS = [{}, {}] as const;
 
 const wrappers = new WeakMap<object, (engine: SchemaEngine) => SchemaEngine>();
 
-/**
- * Wraps every engine that admits or compiles `schema`, in any registry: an imported schema keeps
- * its protections.
- */
+/** Wraps all engines for `schema`, in any registry: an imported schema keeps its protections. */
 export function wrapEngineOf(
   schema: object | boolean | undefined,
   wrap: (engine: SchemaEngine) => SchemaEngine,

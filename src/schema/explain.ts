@@ -59,10 +59,7 @@ interface Found {
   readonly found: readonly Issue[];
 }
 
-/**
- * Interprets one schema: explains failed checks, and replaces the engine's check where it cannot
- * compile.
- */
+/** Interprets one schema: explains failed checks, and checks where an engine cannot compile. */
 export class SchemaInterpreter {
   readonly #form: NormalizedSchema;
   readonly #testFormat: FormatTest;
@@ -91,10 +88,7 @@ export class SchemaInterpreter {
     this.#compilePattern = hardening?.compilePattern ?? ((source) => new RegExp(source, "u"));
   }
 
-  /**
-   * Returns at most 8 issues of a value, none if it fits. Never throws, and ends within `maxSteps`
-   * visits of a value by a schema.
-   */
+  /** Returns at most 8 issues of a value. Never throws, and ends within `maxSteps` visits. */
   issues(value: unknown, maxSteps: number = MAX_STEPS): readonly Issue[] {
     this.#steps = maxSteps;
     this.#compared = 0;
@@ -154,10 +148,7 @@ export class SchemaInterpreter {
     return found;
   }
 
-  /**
-   * Visits a part of the value once for each schema: otherwise recursive schemas would double the
-   * visits with each level.
-   */
+  /** Visits a part once for each schema, or each level of a recursive schema doubles the visits. */
   #visitPart(schema: unknown, value: unknown, path: string): readonly Issue[] {
     if (!isObject(schema) || typeof value !== "object" || value === null) {
       return this.#visit(schema, value, path);
@@ -171,9 +162,7 @@ export class SchemaInterpreter {
     return found;
   }
 
-  /**
-   * Applies a schema to the same value. If it fits, its checked keys count for the outer schema.
-   */
+  /** Applies a schema to the same value; if it fits, the outer schema gets its checked keys. */
   #apply(schema: unknown, value: unknown, { path, seen }: Visit): readonly Issue[] {
     const inner = new Set<string>();
     const found = this.#visit(schema, value, path, inner);
@@ -414,11 +403,7 @@ export function typeOf(value: unknown): string {
   return value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
 }
 
-/**
- * Makes a test for being one of `choices`. The value is written as text once, however many there are.
- *
- * @param textOf Returns a value as canonical JSON.
- */
+/** Makes a test for being one of `choices`, which writes the value as text only once. */
 export function isOneOf(
   choices: readonly unknown[],
   textOf: (value: unknown) => string = canonicalJson,
@@ -452,10 +437,7 @@ export function isMultipleOf(value: number, step: number): boolean {
   return Math.min(Math.abs(rest), Math.abs(rest - step), Math.abs(rest + step)) < TOLERANCE;
 }
 
-/**
- * Creates a check without an engine. It is slow, and has the verdicts of the engines, except that
- * every text fits a format. A value that takes too long does not fit.
- */
+/** Creates a check without an engine: slow, without formats; a costly value does not fit. */
 export function checkWithoutEngine(schema: JsonSchema): (value: unknown) => boolean {
   const issuesOf = explainWithoutEngine(schema);
   return (value) => issuesOf(value).length === 0;

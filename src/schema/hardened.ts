@@ -61,10 +61,7 @@ export function hardened(engine: SchemaEngine): SchemaEngine {
   });
 }
 
-/**
- * Makes every registry compile the schemas of this tool with hardened engines only: for tools that
- * come from outside.
- */
+/** Makes every registry compile the schemas of a tool from outside with hardened engines only. */
 export function hardenTool(tool: Tool): Tool {
   const { parameters, returns, config, context } = tool;
   for (const schema of [parameters, returns, config, context]) wrapEngineOf(schema, hardened);
@@ -165,10 +162,7 @@ class StepEstimator {
   readonly #costs = new Map<JsonSchemaObject, Cost & { readonly id: number }>();
   #left = 0;
 
-  /**
-   * @param caches True if each schema checks each part of a value once. Otherwise it checks the
-   * part each time that it is reached.
-   */
+  /** @param caches True if each schema checks each part once, however often it is reached. */
   constructor(form: NormalizedSchema, isTracked: boolean, caches: boolean) {
     this.#form = form;
     this.#isTracked = isTracked;

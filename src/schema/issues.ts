@@ -1,7 +1,4 @@
-/**
- * The texts of issues, in one plain style, for a model to act on; and the issues of a library's
- * schema. Values are clipped, so that a message never echoes a whole input.
- */
+/** The texts of issues, written for a model to act on. Values in them are clipped. */
 
 import {
   clip,
@@ -169,10 +166,7 @@ export type StandardOutcome =
   | { readonly value: unknown; readonly issues?: undefined }
   | { readonly value?: undefined; readonly issues: readonly Issue[] };
 
-/**
- * Validates a value with the library's own rules. A `validate` that throws or rejects is an issue,
- * so that no value passes unchecked. Returns the library's value, or 1 to 8 issues.
- */
+/** Returns the library's value, or 1 to 8 issues, also if `validate` throws or rejects. */
 export function validateStandard(
   schema: StandardSchema,
   value: unknown,

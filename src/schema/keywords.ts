@@ -9,10 +9,7 @@ import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../too
 /** The drafts that plue reads. */
 export type Dialect = (typeof DIALECTS)[number];
 
-/**
- * Returns true for drafts in which a `$ref` hides the keywords next to it, and `items` may be a
- * list.
- */
+/** True for drafts in which a `$ref` hides its sibling keywords, and `items` may be a list. */
 export function isOldDraft(dialect: Dialect): boolean {
   return dialect.startsWith("draft");
 }

@@ -1,8 +1,4 @@
-/**
- * Rewrites a checked schema into the form that engines compile: 2020-12, self-contained, and with
- * references such as `#` or `#/$defs/0` only. So engines need neither older drafts nor URIs, and
- * cannot differ in them.
- */
+/** Rewrites a checked schema for engines: self-contained 2020-12, with plain references only. */
 
 import { isObject, type JsonSchema, type JsonSchemaObject, once, setOwn } from "../tool/mod.ts";
 import {
@@ -39,10 +35,7 @@ export interface NormalizedSchema {
   readonly hasReferences: boolean;
 }
 
-/**
- * The target of each `$dynamicAnchor` that several schemas have: the schema that validation entered
- * first. A schema is rewritten once for each scope.
- */
+/** The first entered schema of each ambiguous `$dynamicAnchor`. Schemas are rewritten per scope. */
 interface Scope {
   readonly key: string;
   readonly anchors: ReadonlyMap<string, ReferenceTarget>;
@@ -182,10 +175,7 @@ class Normalizer {
   }
 }
 
-/**
- * Engines take 20 to 700 ns per character for a format, and give up on long texts at different
- * lengths.
- */
+/** Engines take 20 to 700 ns per character of a format, and give up at different lengths. */
 const MAX_FORMATTED = 10_000;
 
 /** Formats that engines test in quadratic time, with the maximum length of their standards. */

@@ -1,7 +1,4 @@
-/**
- * The syntax of patterns: JavaScript's regular expressions with the "u" flag, as a tree. The
- * runtime's own `RegExp` matches single characters (classes, escapes, properties of Unicode).
- */
+/** Reads JavaScript's regular expressions with the "u" flag as a tree of characters. */
 
 export type PatternPart =
   /** One character, as a pattern of its own. */
@@ -36,10 +33,7 @@ interface Group {
   parts: PatternPart[];
 }
 
-/**
- * Parses a pattern that `RegExp` has accepted. For an unsupported pattern, returns the requirement
- * that it does not meet, as a text.
- */
+/** Parses a pattern that `RegExp` accepts. Returns what is wrong if it is not supported. */
 export function readPattern(source: string): PatternPart | string {
   const groups: Group[] = [];
   let group: Group = { open: "", choices: [], parts: [] };

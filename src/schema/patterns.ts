@@ -17,9 +17,7 @@ const MAX_STATES = 10_000;
 const MAX_LOOKS = 24;
 /** The maximum number of states that are visited to determine whether a pattern is plain. */
 const MAX_VISITS = 50_000;
-/**
- * The maximum number of characters that a plain pattern may read again at every position of a text.
- */
+/** The maximum number of characters that a plain pattern may read again at each position. */
 const MAX_AGAIN = 32;
 /** The maximum number of states on all ways through an anchored pattern. */
 const MAX_WAYS = 100;
@@ -243,12 +241,7 @@ class Search {
     this.#backwards = backwards;
   }
 
-  /**
-   * Searches a text. With a `bit`, sets it at every match; without, returns true at the first
-   * match.
-   *
-   * @param contexts The facts about each position, as bits.
-   */
+  /** Searches a text. With a `bit`, marks every match; without, returns true at the first. */
   run(
     text: string,
     asksForWords: boolean,

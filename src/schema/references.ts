@@ -1,7 +1,4 @@
-/**
- * Resolves references inside one schema document, and bounds how far they lead. Nothing is fetched, so
- * a reference out of the document is not found.
- */
+/** Resolves references inside one schema document, and bounds their number. Fetches nothing. */
 
 import {
   attemptOr,
@@ -39,10 +36,7 @@ export class ReferenceIndex {
     this.#targets.set(ROOT_URI, { schema: root, base: ROOT_URI });
   }
 
-  /**
-   * Adds the names of a schema. Calls `refuse` with a duplicate name, and with an `$id` that is not
-   * a URI. Returns the base URI of references inside it.
-   */
+  /** Adds a schema's names, returns the base inside it. `refuse` gets duplicate and bad names. */
   add(schema: JsonSchemaObject, base: string, refuse: (name: unknown) => void = () => {}): string {
     const { $ref: ref, $anchor: anchor, $dynamicAnchor: dynamic } = schema;
     const target = { schema, base };

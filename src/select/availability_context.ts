@@ -1,7 +1,4 @@
-/**
- * The environment in which tools would run: workspace, terminal, editor, git repository, and the
- * permitted risk, categories and tools.
- */
+/** The environment in which tools would run: what it offers, and what it permits. */
 
 import type { RiskLevel } from "../tool/mod.ts";
 import {
@@ -84,10 +81,7 @@ export class ToolAvailabilityContext {
   static readonly fileSystemOnly: ToolAvailabilityContext = new ToolAvailabilityContext({
     includedCategories: ["filesystem"],
   });
-  /**
-   * Only tools with the tag `read-only`. A `readOnlyHint` is not enough, because a foreign server
-   * can claim it.
-   */
+  /** Only tools with the tag `read-only`: any foreign server can claim a `readOnlyHint`. */
   static readonly readOnly: ToolAvailabilityContext = new ToolAvailabilityContext({
     requiredTags: ["read-only"],
   });

@@ -95,10 +95,7 @@ export interface SelectionCriteria {
   readonly tagsAny?: NameList | undefined;
   /** Only tools with all of these tags. */
   readonly tagsAll?: NameList | undefined;
-  /**
-   * The caller's role. `null` is a caller without one, who sees only tools that list no roles. By
-   * default roles are not checked, as for trusted local code.
-   */
+  /** The caller's role; `null` for none. By default roles are not checked (trusted local code). */
   readonly role?: string | null | undefined;
   /** The caller's scopes; `[]` for a caller without scopes. By default scopes are not checked. */
   readonly scopes?: NameList | undefined;
@@ -106,10 +103,7 @@ export interface SelectionCriteria {
   readonly namespace?: string | NameList | undefined;
 }
 
-/**
- * The offers and permissions of an environment, with a value for every field. The defaults remove
- * nothing.
- */
+/** The offers and permissions of an environment, in full. The defaults remove nothing. */
 export interface CompleteAvailabilityFields {
   /** Only these tools, by id. `undefined`: every tool. */
   readonly enabledToolIds: readonly string[] | undefined;
@@ -131,10 +125,7 @@ export interface CompleteAvailabilityFields {
   readonly hasEditor: boolean;
   /** The workspace is a git repository. `false` removes the category `git`. @default {true} */
   readonly hasGitRepository: boolean;
-  /**
-   * The model that reads the descriptions, with the provider's name. This field and the next two
-   * remove nothing: tools whose description is a function receive them.
-   */
+  /** The model that reads descriptions. Only description functions use this and the next two. */
   readonly model: string | undefined;
   /** The model's provider, such as `anthropic`. */
   readonly provider: string | undefined;

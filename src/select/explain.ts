@@ -1,7 +1,4 @@
-/**
- * Explanations of the visibility of tools. They are passed to toolsets, so that the core does not
- * contain their texts.
- */
+/** Explains the visibility of tools. Toolsets receive it, so that the core lacks its texts. */
 
 import { assertSync, describeThrown, type Tool } from "../tool/mod.ts";
 import { type CriterionName, REASONS, type SelectionStepName } from "./criteria.ts";
@@ -18,11 +15,7 @@ export interface ExplainedStep {
   readonly reason?: string;
 }
 
-/**
- * The explanation of a tool's visibility. JSON.
- *
- * It names hidden tools, so show it to the operator, not to a caller.
- */
+/** The visibility of a tool, as JSON, for the operator: it names tools that callers do not see. */
 export interface ToolExplanation {
   readonly id: string;
   /** The tool is in the toolset, and its filters and policies allow it now. */

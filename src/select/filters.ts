@@ -37,10 +37,7 @@ export interface ToolFilter {
   readonly revision?: unknown;
 }
 
-/**
- * The filters of this file and their compositions, whose results never change, and the reasons for
- * their removals.
- */
+/** The filters made here, whose results never change, and the reasons for their removals. */
 const fixed = new WeakMap<object, ((tool: Tool) => string) | undefined>();
 
 const ARGUMENTS = '"arguments"';
@@ -113,10 +110,7 @@ export function maxRisk(level: RiskLevel): ToolFilter {
   return filterOf("maxRisk", level);
 }
 
-/**
- * Keeps the tools that a caller with this role may use: the tools that list it, and the tools
- * without roles. `null` is a caller without a role.
- */
+/** Keeps the tools that list a role, or list none. `null` is a caller without a role. */
 export function role(name: string | null): ToolFilter {
   return filterOf("role", name);
 }

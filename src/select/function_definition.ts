@@ -96,10 +96,7 @@ export class FunctionDefinition {
     return FunctionDefinition.#of(tool, `\n\n${text}`);
   }
 
-  /**
-   * The definitions as OpenAI's list of tools, in compact JSON. Names that would collide get a hash
-   * of their id at the end.
-   */
+  /** The definitions as OpenAI's list of tools, in compact JSON. Equal names get a hash. */
   static toOpenAIToolsJson(definitions: Iterable<FunctionDefinition>): string {
     const list = [...definitions];
     const names = mapNames(list.map(({ name }) => name), OPENAI_NAME_RULE);
@@ -129,10 +126,7 @@ export class FunctionDefinition {
     return JSON.stringify(this, undefined, 2);
   }
 
-  /**
-   * The definition as a tool of OpenAI, in compact JSON. OpenAI's names have no `:` or `.`, and at
-   * most 64 characters.
-   */
+  /** The definition as an OpenAI tool, in compact JSON, with a name that OpenAI allows. */
   toOpenAIToolJson(): string {
     return JSON.stringify(this.#forOpenAI(legalName(this.name, OPENAI_NAME_RULE)));
   }

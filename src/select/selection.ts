@@ -1,8 +1,4 @@
-/**
- * A selection determines the tools of a caller: data and predicates. A tool must pass every given
- * field; omitted fields are not checked. It is converted to a list of steps, always in the same
- * order.
- */
+/** A selection (data and predicates) of a caller's tools, converted to steps in a fixed order. */
 
 import {
   assertSync,
@@ -92,10 +88,7 @@ export function rejectUndefined(selection: Selection): Selection {
   return selection;
 }
 
-/**
- * Returns equal texts for equal selections, and `undefined` for a selection with filters or
- * policies, which are functions.
- */
+/** Returns equal texts for equal selections; `undefined` with filters or policies (functions). */
 export function selectionKey(selection: Selection): string | undefined {
   const { filters, policies, ...data } = checkSelection(selection);
   return filters?.length || policies?.length ? undefined : JSON.stringify(data);
@@ -111,10 +104,7 @@ export interface SelectionStep {
   readonly decider?: ToolFilter | ToolPolicy;
   /** True if a call of the tool needs approval. Never throws. */
   readonly requiresApproval?: (tool: Tool) => boolean;
-  /**
-   * Present for a function whose results may change: while it returns the same value, `keeps` has
-   * the same results. Never throws.
-   */
+  /** Only for functions: while it returns the same value, `keeps` has the same results. */
   readonly revision?: () => unknown;
 }
 
@@ -169,10 +159,7 @@ function revisionOf(decider: { readonly revision?: unknown }): unknown {
   }) ?? {};
 }
 
-/**
- * Extends a rule that may decide by id to the original of a view, because another name must not
- * allow a denied tool.
- */
+/** Extends a rule about ids to a view's original: a new name must not allow a denied tool. */
 function withOriginals(keeps: Rule): Rule {
   return (tool) => {
     for (let shown: Tool | undefined = tool; shown; shown = shown.view?.tool) {

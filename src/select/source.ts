@@ -9,18 +9,12 @@ export interface ToolCollection {
 
 /** A set of tools that a selection can be made from, and that may change. */
 export interface ToolSource {
-  /**
-   * All tools. The same array until `revision` changes. Best frozen and in code-unit order of id:
-   * toolsets copy and sort other lists.
-   */
+  /** All tools; the same array until `revision` changes, best frozen and in order of id. */
   readonly tools: readonly Tool[];
   /** Counts changes. */
   readonly revision: number;
   getTool(id: string): Tool | undefined;
-  /**
-   * Calls the tool's `isAvailable` function now. A tool without one is available. Never throws:
-   * returns false if the function throws.
-   */
+  /** Calls the tool's `isAvailable`, if it is a function. Never throws: an error means no. */
   isAvailable(tool: Tool): boolean;
   /** Receives the error of a description function. */
   onDescribeError?(tool: Tool, error: unknown): void;
@@ -30,10 +24,7 @@ export const ACTION = "make a toolset";
 
 const NOTHING_ELSE = Object.freeze({ services: Object.freeze({}), config: undefined });
 
-/**
- * Creates a source that never changes, whose availability functions have neither services nor
- * configuration. Throws a `TypeError` for two tools with one id, and for other values.
- */
+/** Creates a source that never changes. Throws for two tools with one id, or other values. */
 export function listSource(list: Iterable<Tool>): ToolSource {
   if (typeof list?.[Symbol.iterator] !== "function") {
     fail(ACTION, "it needs a registry, a toolset or a list of tools");
@@ -73,10 +64,7 @@ export function claimNames(
   }
 }
 
-/**
- * The lists that are frozen and in order. Comparing all their ids again takes JavaScriptCore 5 ms
- * for 10,000 tools, ten times as long as making a toolset of them.
- */
+/** The frozen, ordered lists: comparing 10,000 ids again takes JavaScriptCore 5 ms. */
 const ordered = new WeakSet<readonly Tool[]>();
 
 /** Freezes a list that is in code-unit order of id, once. */

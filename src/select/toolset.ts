@@ -50,10 +50,7 @@ export interface ToolsetBridge {
     call: Call,
     maxLength?: number,
   ): Call | undefined;
-  /**
-   * The export for a target that loads found tools: the search, and the target tools. `undefined`
-   * if such a target receives the same as others.
-   */
+  /** The export for a target that loads found tools; `undefined` if it gets the usual export. */
   loadable(): readonly Tool[] | undefined;
 }
 
@@ -187,10 +184,7 @@ export class Toolset implements Iterable<Tool> {
     return this.#functions.length > 0 || this.#uncertain.length > 0;
   }
 
-  /**
-   * True if the same selection of the same source would have these members now. Filters and
-   * policies whose results may have changed are called for all candidates.
-   */
+  /** True if the same selection would have these members now. May call filters and policies. */
   isCurrent(): boolean {
     if (this.source.revision !== this.revision) return false;
     if (this.#functions.length === 0 || this.#changedSteps().length === 0) return true;
@@ -208,10 +202,7 @@ export class Toolset implements Iterable<Tool> {
     return this.tools === this.#kept ? tool : this.tools[this.#kept.indexOf(tool)];
   }
 
-  /**
-   * Returns the member for the name of a call: by its id, or by one of its aliases. It is the
-   * registered tool, independent of the reader.
-   */
+  /** Returns the registered member for a name in a call: its id, or one of its aliases. */
   resolve(name: string): Tool | undefined {
     const tool = (this.#byName ??= byName(this.#kept)).get(name);
     // Most toolsets have no functions, and every call runs this.
@@ -224,10 +215,7 @@ export class Toolset implements Iterable<Tool> {
     return this.get(id) !== undefined;
   }
 
-  /**
-   * True if `tool` is a member, still belongs to the source, and is currently available. Never
-   * throws.
-   */
+  /** True if `tool` is a member, still in the source, and currently available. Never throws. */
   isAvailable(tool: Tool): boolean {
     const original = originalOf(tool);
     return this.resolve(tool.id) === original && !this.#isReplaced(original) &&

@@ -87,17 +87,12 @@ export class ToolsetBuilder {
     this.#name = name;
   }
 
-  /**
-   * Takes the tools of a registry, or of anything else with `tools`, as they are when the toolset is
-   * built.
-   */
+  /** Takes the tools of a registry, or of anything with `tools`, when the toolset is built. */
   fromRegistry(registry: ToolSource | ToolCollection): this {
     return this.#from(registry);
   }
 
-  /**
-   * Takes the tools of a list, which is read now, or of another toolset. An absent list is empty.
-   */
+  /** Takes the tools of a list, read now, or of another toolset. An absent list is empty. */
   fromTools(tools: Iterable<Tool> | Toolset | ToolCollection | null | undefined): this {
     const given = tools ?? [];
     // A toolset keeps its own source, so that its tools can be run.
@@ -121,11 +116,7 @@ export class ToolsetBuilder {
     return this.#with({ context });
   }
 
-  /**
-   * Makes the toolset. Later changes of the builder do not affect it.
-   *
-   * @throws {TypeError} If there is no source, or a value is invalid.
-   */
+  /** Makes the toolset. Throws a `TypeError` without a source, or for an invalid value. */
   build(): Toolset {
     const source = this.#source ??
       this.#refuse("it has no source; call fromRegistry or fromTools first");

@@ -1,7 +1,4 @@
-/**
- * The criteria for people: the flag of each on the command line, and which tools it keeps. The command,
- * the OpenAPI document and the explorer use it; the core does not.
- */
+/** The criteria for people: the flag of each, and what it keeps. The core does not use it. */
 
 import { type Check, checkFlag, checkRisk } from "../tool/mod.ts";
 import {
@@ -57,10 +54,7 @@ export function isReaderField(name: VocabularyName): name is (typeof READER_FIEL
   return (READER_FIELDS as readonly string[]).includes(name);
 }
 
-/**
- * Returns the selection with these values; names that a selection does not have are fields of its
- * context. It is `undefined` without any value.
- */
+/** Returns the selection with these values, some in its context; `undefined` without values. */
 export function selectionFrom(
   values: { readonly [Name in VocabularyName]?: unknown },
 ): Selection | undefined {

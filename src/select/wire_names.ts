@@ -1,7 +1,4 @@
-/**
- * Names on the wire. Most targets allow fewer characters than an id has, so each id is mapped to a
- * legal name. No two ids get the same name, and the same ids always get the same names.
- */
+/** Names on the wire: a legal one for each id, always the same, and no two the same. */
 
 import { fnv1a } from "../tool/mod.ts";
 

@@ -1,7 +1,4 @@
-/**
- * Checks of values from callers, and calls of their functions. A table has a check for each field,
- * and all messages have the same form.
- */
+/** Checks of values from callers, one for each field of a table, and calls of their functions. */
 
 import { pointerStep } from "./json.ts";
 import { describe, describeThrown, isWithinEdits } from "./text.ts";
@@ -9,10 +6,7 @@ import { describe, describeThrown, isWithinEdits } from "./text.ts";
 /** The maximum of `setTimeout`, in milliseconds. A larger delay overflows and fires immediately. */
 export const MAX_TIMEOUT_MS = 2_147_483_647;
 
-/**
- * Checks a value, and returns the value to use. Throws a `TypeError` that begins with the action,
- * such as `select tools`.
- */
+/** Returns the value to use, or throws an error about the action, such as `select tools`. */
 export type Check<T = unknown> = (action: string, value: unknown, place: string) => T;
 
 /** Throws a `TypeError`: `Cannot <action>: <problem>`. */
@@ -20,10 +14,7 @@ export function fail(action: string, problem: string, cause?: unknown): never {
   throw new TypeError(`Cannot ${action}: ${problem}`, cause === undefined ? undefined : { cause });
 }
 
-/**
- * Runs a function. Its errors are rethrown for the action, with `before` in front of the message,
- * without a leading "Cannot use …" or "Cannot copy …".
- */
+/** Runs a function; rethrows its error for the action, with `before` in front of its message. */
 export function attempt<T>(action: string, work: () => T, before = ""): T {
   try {
     return work();
@@ -207,10 +198,7 @@ export function callHook(hook: () => unknown, log: HookLog): void {
   }
 }
 
-/**
- * Returns the result of a function that must be synchronous. Throws for a promise, which would
- * count as true. `advice` follows the reason in the message.
- */
+/** Returns the result of a synchronous function. Throws for a promise, which would be truthy. */
 export function assertSync<T>(answer: T, advice = ""): T {
   if (!isThenable(answer)) return answer;
   Promise.resolve(answer).then(undefined, noop);

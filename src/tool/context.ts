@@ -48,9 +48,7 @@ export interface ToolContext<
   readonly callId: string;
   /** The caller, if known. Over HTTP and MCP it comes from `authorize`. */
   readonly principal: string | undefined;
-  /**
-   * Aborts when the caller gives up or the time is over. Pass it to every asynchronous operation.
-   */
+  /** Aborts when the caller gives up or the time is over. Pass it to all asynchronous work. */
   readonly signal: AbortSignal;
   /** The services of the registry, overridden by the services of this call. */
   readonly services: Available;

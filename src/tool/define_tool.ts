@@ -66,11 +66,7 @@ export function isTool(value: unknown): value is Tool {
   return typeof value === "object" && value !== null && made.has(value);
 }
 
-/**
- * Makes a tool.
- *
- * @throws {TypeError} If a field is missing, unknown or invalid. The message names it.
- */
+/** Makes a tool. Throws a `TypeError` that names the missing, unknown or invalid field. */
 export function defineTool<
   const ParamsSchema extends SchemaInput = JsonSchemaObject,
   const ReturnsSchema extends SchemaInput = boolean,
@@ -93,10 +89,7 @@ export function defineTool<
   return makeTool(definition as ToolDefinition) as never;
 }
 
-/**
- * {@linkcode defineTool} for definitions that are data, without inference. A tool is returned
- * unchanged.
- */
+/** {@linkcode defineTool} without inference, for data. Returns a tool unchanged. */
 export function makeTool(definition: ToolDefinition | Tool): Tool {
   if (isTool(definition)) return definition;
   if (!isObject(definition)) fail("define a tool", "the definition must be an object");
@@ -382,9 +375,7 @@ const BLANK = {
   execution: "either",
 };
 
-/**
- * Names for `execute` in the specifications and other libraries: `executeAsync`, `run`, `handler`.
- */
+/** Names for `execute` in the specifications and other libraries, such as `run` and `handler`. */
 const EXECUTE_NAME = /^(exec|run|call|invoke|handle|func|fn)/i;
 /** Names for the schemas there: `inputSchema`, `output_schema`. */
 const SCHEMA_NAME = /^(?:(in)|out)put_?schema$/i;
@@ -406,12 +397,7 @@ export function originalOf(tool: Tool): Tool {
   return originals.get(tool) ?? tool;
 }
 
-/**
- * Returns a tool for a reader: a copy, if that reader has another description.
- *
- * @param log Receives errors of the tool's function. The description for an unknown reader is used
- * instead.
- */
+/** Returns a tool for a reader; the original if its description function fails, and logs that. */
 export function describedFor(
   tool: Tool,
   { model, provider, locale }: ToolReader,

@@ -44,9 +44,7 @@ export function defined<Members extends object>(
   return Object.fromEntries(entries) as { [Key in keyof Members]?: never };
 }
 
-/**
- * Compares two JSON values. `visit` is called for each compared object and list, to count the work.
- */
+/** Compares two JSON values. `visit` is called for each object and list, to count the work. */
 export function jsonEqual(a: unknown, b: unknown, visit?: () => void): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
@@ -63,10 +61,7 @@ export function jsonEqual(a: unknown, b: unknown, visit?: () => void): boolean {
   );
 }
 
-/**
- * Returns JSON with sorted keys, which is the same text for equal values. `visit` is called for
- * each object and list, to count the work.
- */
+/** Returns JSON with sorted keys: one text for equal values. `visit` counts objects and lists. */
 export function canonicalJson(value: unknown, visit?: () => void): string {
   // Appends to one text, because joining the text of each level would copy deep values many times.
   let text = "";
@@ -126,9 +121,7 @@ export class JsonReader {
     return clip(this.#steps.toReversed().map(pointerStep).join(""), 200);
   }
 
-  /**
-   * Returns a copy of the value, or {@linkcode STOPPED}. Members that are `undefined` are omitted.
-   */
+  /** Returns a copy, or {@linkcode STOPPED}. Members that are `undefined` are omitted. */
   read(value: unknown, depth = 0): unknown {
     const { maxValues = Infinity, maxBytes = Infinity } = this.#options;
     if (++this.#values > maxValues) return this.#refuse(`more than ${maxValues} values`);

@@ -16,10 +16,7 @@ export function clip(text: string, length: number = MAX_QUOTED): string {
 const MARKS = /[\p{M}\uff9e\uff9f\u0640]+/gu;
 const MAX_MARKS = 30;
 
-/**
- * Returns a text with at most 30 combining marks in a row, as in the Stream-Safe Text Format of
- * Unicode (UAX #15). `normalize` takes quadratic time for a long run.
- */
+/** Cuts runs of combining marks to 30 (UAX #15): `normalize` is quadratic in longer runs. */
 export function cutMarks(text: string): string {
   return text.replace(MARKS, (run) => run.slice(0, MAX_MARKS));
 }
@@ -42,10 +39,7 @@ export function cleanText(text: string, length: number): string {
   return clip(part.replace(CONTROLS, "").replace(INVISIBLE, "").replace(STRAY, ""), length);
 }
 
-/**
- * Returns the arguments of a call as JSON for the person who approves it, with invisible characters
- * as `\\u{202e}`; `undefined` if it has more than `length` characters.
- */
+/** Returns arguments as JSON to approve, with escaped invisible characters, unless too long. */
 export function argumentsText(args: unknown, length: number, indent?: number): string | undefined {
   const escape = (hidden: string): string => `\\u{${hidden.codePointAt(0)?.toString(16)}}`;
   // A joiner after an escaped character is invisible too.
@@ -54,9 +48,7 @@ export function argumentsText(args: unknown, length: number, indent?: number): s
   return text.length <= length ? text : undefined;
 }
 
-/**
- * Describes a value in a few words: text in quotes; a list, an object or a function by its kind.
- */
+/** Describes a value briefly: text in quotes; a list, an object or a function by its kind. */
 export function describe(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(clip(value, 100));
   if (Array.isArray(value)) return "a list";
@@ -79,10 +71,7 @@ export function describeThrown(thrown: unknown, length: number = MAX_THROWN): st
   }
 }
 
-/**
- * Returns true if `a` differs from `b` by at most `errors` wrong, missing, additional or swapped
- * letters.
- */
+/** True if two texts differ by at most `errors` wrong, missing, additional or swapped letters. */
 export function isWithinEdits(a: string, b: string, errors: number): boolean {
   if (Math.abs(a.length - b.length) > errors) return false;
   let start = 0;

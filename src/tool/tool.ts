@@ -1,7 +1,4 @@
-/**
- * The types of a tool (its texts for models, its access rules and its functions), and of the
- * definition that its author writes.
- */
+/** The types of a tool (texts for models, access rules, functions) and of its definition. */
 
 import type { JsonSchema, JsonSchemaObject } from "./json.ts";
 import { assertSync, type HookLog } from "./check.ts";
@@ -69,10 +66,7 @@ export interface ViewedTool {
 
 /** The fields that are the same in a tool and in its definition. */
 export interface ToolTraits {
-  /**
-   * Earlier ids, `name` or `namespace:name`, accepted in calls and never listed. In a registry no
-   * other tool may have one of them as its id or alias.
-   */
+  /** Earlier ids, accepted in calls and never listed. No other tool may have one of them. */
   readonly aliases: readonly string[];
   /** A name for people. */
   readonly title: string | undefined;
@@ -90,11 +84,7 @@ export interface ToolTraits {
   readonly scopes: readonly string[];
   readonly requiresTransaction: boolean;
   readonly requiresApproval: boolean;
-  /**
-   * The availability: a constant, or a function that runs at each listing and again at dispatch.
-   *
-   * @default {true}
-   */
+  /** A constant, or a function that runs at each listing and at dispatch. @default {true} */
   readonly isAvailable: boolean | ((query: ToolAvailabilityQuery) => boolean);
   /** The reason for `isAvailable: false`, for explanations. */
   readonly unavailableReason: string | undefined;
@@ -137,10 +127,7 @@ export interface Tool<Params = unknown, Result = unknown> extends ToolTraits {
   readonly namespace: string | undefined;
   /** The original of a view; `undefined` for other tools. */
   readonly view: ViewedTool | undefined;
-  /**
-   * The description for a model. If the tool has `describe`, it is the text for the reader of the
-   * tool's toolset, or for an unknown reader.
-   */
+  /** The text for a model; of a tool with `describe`, the text for the toolset's reader. */
   readonly description: string;
   /** Returns the description for a reader, if the author wrote a function. */
   readonly describe: ((reader: ToolReader) => string) | undefined;
@@ -235,10 +222,7 @@ export interface ToolDefinition<
 
 type Optional<Fields> = { readonly [Field in keyof Fields]?: Fields[Field] | undefined };
 
-/**
- * Returns true if a tool is available now. A function that throws, or returns anything but `true`,
- * makes it unavailable.
- */
+/** Returns true if a tool is available now. A function must return `true`, without an error. */
 export function askAvailable(
   tool: Tool,
   { services, config }: ToolAvailabilityQuery,
@@ -253,10 +237,7 @@ export function askAvailable(
   }
 }
 
-/**
- * Returns the public fields of a tool, without its roles and scopes, which only concern the host.
- * JSON omits `undefined` fields.
- */
+/** Returns the fields of a tool for callers, without roles and scopes, which concern the host. */
 export function describeTool(tool: Tool): Record<string, unknown> {
   const { id, name, namespace, title, description, version, parameters, returns } = tool;
   const { category, risk, tags, annotations, examples, icons, timeoutMs, idempotent } = tool;

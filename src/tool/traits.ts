@@ -72,10 +72,7 @@ export function compareRisk(a: RiskLevel, b: RiskLevel): number {
   return riskRank(a) - riskRank(b);
 }
 
-/**
- * The predefined categories. The set is open: any name is a category. The flags of an availability
- * context remove some of these: `withTerminal(false)` removes `terminal`.
- */
+/** The predefined categories. The set is open. Flags of a context remove some of them. */
 export const KNOWN_CATEGORIES = [
   "filesystem",
   "terminal",
@@ -108,10 +105,7 @@ export const checkCategory: Check<string> = (action, value, place) => {
     : fail(action, `${place} is ${describe(name)}: did you mean "${known}"?`);
 };
 
-/**
- * Hints about a tool's behaviour, with the names of the Model Context Protocol. They are
- * information only: plue neither grants nor denies a call because of them.
- */
+/** Hints of MCP about a tool's behaviour. plue grants or denies no call because of them. */
 export interface ToolAnnotations {
   /** The tool changes nothing. */
   readonly readOnlyHint?: boolean;

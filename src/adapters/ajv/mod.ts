@@ -41,10 +41,7 @@ import {
   type JsonSchemaObject,
 } from "../../tool/mod.ts";
 
-/**
- * An Ajv instance keeps parts of every schema that it has compiled. So it is replaced after this
- * number of schemas, and its memory is freed together with its validators.
- */
+/** Schemas per Ajv instance, which keeps parts of each: a new instance frees the memory. */
 const SCHEMAS_PER_INSTANCE = 500;
 const MAX_MESSAGE = 200;
 const NAME = "plue:schema";

@@ -1,7 +1,4 @@
-/**
- * Tools that frameworks run: the AI SDK, LangChain and the OpenAI Agents SDK, which are not imported.
- * The dispatcher runs their calls.
- */
+/** Tools for the AI SDK, LangChain and the OpenAI Agents SDK, which are not imported. */
 
 import {
   type AiSdkTool,
@@ -110,11 +107,7 @@ export type AiSdk6ContentPart =
   | { type: "image-data"; data: string; mediaType: string }
   | { type: "file-data"; data: string; mediaType: string; filename?: string };
 
-/**
- * A tool that the AI SDK runs.
- *
- * @typeParam Version The version of the SDK.
- */
+/** A tool that this version of the AI SDK runs. */
 export interface RunnableAiSdkTool<Version extends 6 | 7 = 7> extends AiSdkTool {
   /** Returns a result with blocks unchanged, with `blocks: true`, for the application's metadata. */
   execute(
@@ -131,11 +124,7 @@ export interface RunnableAiSdkTool<Version extends 6 | 7 = 7> extends AiSdkTool 
 /** Options of tools for the AI SDK. */
 export interface AiSdkOptions<Context = unknown, Version extends 6 | 7 = 7>
   extends FrameworkOptions<Context> {
-  /**
-   * The major version of `ai`, which determines the form of images and files in results.
-   *
-   * @default {7}
-   */
+  /** The major version of `ai`, for the form of images and files. @default {7} */
   readonly version?: Version;
 }
 

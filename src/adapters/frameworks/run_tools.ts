@@ -1,7 +1,4 @@
-/**
- * An agent loop over a provider's own client: request a response, run its calls, send the results,
- * until the model answers. One loop serves all clients, streamed or not.
- */
+/** An agent loop over a provider's client: request, run the calls, send the results, repeat. */
 
 import {
   accumulateCalls,
@@ -49,11 +46,7 @@ export interface RunToolsOptions<Target extends ClientTarget, Context = unknown>
   readonly target: Target;
   /** A toolset, which is listed before each request, or a list of tools. */
   readonly tools: Exportable;
-  /**
-   * The maximum number of requests.
-   *
-   * @default {20}
-   */
+  /** The maximum number of requests. @default {20} */
   readonly maxTurns?: number;
   /** Aborts the request or the calls; the loop then rejects. */
   readonly signal?: AbortSignal;

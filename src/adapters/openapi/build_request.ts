@@ -1,7 +1,4 @@
-/**
- * A call's arguments as an HTTP request. The host and the path of the API are fixed at import: no
- * argument changes them.
- */
+/** A call's arguments as an HTTP request. They cannot change the host or the path of the API. */
 
 import type { JsonRecord } from "../../formats/provider_kit.ts";
 import { clip } from "../../tool/mod.ts";
@@ -75,11 +72,7 @@ interface EncodedBody {
   readonly text: string;
 }
 
-/**
- * Builds the request of a call.
- *
- * @throws {UnsendableArgument} If an argument cannot be sent in its location.
- */
+/** Builds a request. Throws {@linkcode UnsendableArgument} for what it cannot express. */
 export function buildRequest(
   operation: HttpOperation,
   server: string,
@@ -199,12 +192,7 @@ function bodyOf(
     : encodeBody(rest, body, "");
 }
 
-/**
- * Writes a body.
- *
- * @param key The argument that it comes from, for messages; `""` if it comes from several.
- * @throws {UnsendableArgument} If the value does not fit the media type.
- */
+/** Writes a body; `key` is its argument, `""` if there are several. */
 function encodeBody(value: unknown, binding: BodyBinding, key: string): EncodedBody {
   const { kind, mediaType } = binding;
   switch (kind) {

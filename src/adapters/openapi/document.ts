@@ -1,7 +1,4 @@
-/**
- * An OpenAPI document: the targets of its references, its credentials, its operations and its
- * servers. Nothing outside of the document is read.
- */
+/** An OpenAPI document: references, credentials, operations and servers. Fetches nothing. */
 
 import {
   type ImportSession,
@@ -78,10 +75,7 @@ export class ApiDocument {
   }
 }
 
-/**
- * The keys of the document's `apiKey` security schemes, as `in name`. A model has no credentials,
- * so it is not asked for these parameters.
- */
+/** The keys of `apiKey` security schemes, as `in name`: models are not asked for credentials. */
 export function credentialKeys(document: ApiDocument): ReadonlySet<string> {
   const schemes = objectIn(objectIn(document.root, "components"), "securitySchemes") ?? {};
   const keys = new Set<string>();
@@ -157,10 +151,7 @@ function* operationsOf(item: Located): Generator<[string, Located]> {
   }
 }
 
-/**
- * Returns the name of each operation: its id if that is unique; else its method and path as words
- * if these are unique; else its method and path unchanged.
- */
+/** Returns the name of each operation: its id, or its method and path as words, if unique. */
 export function nameOperations(
   found: readonly FoundOperation[],
 ): ReadonlyMap<FoundOperation, string> {
@@ -226,11 +217,7 @@ export interface FoundServer {
   readonly problem: string;
 }
 
-/**
- * Finds the first server that calls may go to.
- *
- * @param servers A list of Server Objects, as the document has it.
- */
+/** Finds the first of a list of Server Objects that calls may go to. */
 export function findServer(servers: unknown, options: ServerOptions): FoundServer {
   const { documentUrl } = options;
   let problem = "No server has an address that calls may go to: give baseUrl";

@@ -1,7 +1,4 @@
-/**
- * Runs operations over HTTP: the credentials, the request, the response. The network is a port: the
- * global `fetch` of every runtime fits, and tests pass a function.
- */
+/** Runs operations over HTTP: credentials, request, response. `fetch` is handed in. */
 
 import type { JsonRecord } from "../../formats/provider_kit.ts";
 import {

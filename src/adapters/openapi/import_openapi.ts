@@ -58,10 +58,7 @@ import { type ReadContext, SchemaReader } from "./schemas.ts";
 
 /** Options for {@linkcode importOpenApi}. */
 export interface OpenApiImportOptions extends ImportOptions, ServerOptions {
-  /**
-   * Performs the HTTP requests. By default, the tools are definitions only, unless `execute` is
-   * set.
-   */
+  /** Performs the HTTP requests. Without it and `execute`, the tools are definitions only. */
   readonly fetch?: HttpFetch;
   /**
    * Returns the credentials of a request, which override arguments. They are sent to `baseUrl`.
@@ -69,11 +66,7 @@ export interface OpenApiImportOptions extends ImportOptions, ServerOptions {
    * `servers` of a path or an operation are then used only if they have the same origin.
    */
   readonly authorize?: CredentialSource;
-  /**
-   * The maximum size of a response, in bytes.
-   *
-   * @default {1_048_576}
-   */
+  /** The maximum size of a response, in bytes. @default {1_048_576} */
   readonly maxResponseBytes?: number;
   /**
    * Checks results against the schemas of the responses; `false` is for a server that does not
@@ -408,11 +401,7 @@ function bindTool(
   draft.execute = (args, context) => callOperation(operation, server, client, args, context);
 }
 
-/**
- * Returns the address of an operation's calls, as the document states it. With credentials, all
- * calls go to the origin of the document's own servers: a single operation may not send them
- * elsewhere.
- */
+/** Returns the address for calls; with credentials, only one of the document's own servers. */
 function serverOf(
   { session, document, options, client, warned }: OpenApiImport,
   own: unknown,

@@ -1,7 +1,4 @@
-/**
- * The parameters of an operation: how the value of each is written, and from which argument it
- * comes; and the schema of all arguments.
- */
+/** The parameters of an operation, the arguments with their values, and the schema of all. */
 
 import {
   flagIn,
@@ -38,10 +35,7 @@ const MAX_PARAMETERS = 1_000;
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
 
-/**
- * Headers that OpenAPI derives from the media types and the credentials, and headers that decide where
- * a request goes or how it is framed. No argument may set them.
- */
+/** Headers that the request itself determines. No argument may set them. */
 const CLOSED_HEADERS: ReadonlySet<string> = new Set(
   ("accept content-type authorization host connection content-length cookie expect forwarded " +
     "keep-alive te trailer transfer-encoding upgrade").split(" "),

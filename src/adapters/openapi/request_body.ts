@@ -81,11 +81,7 @@ export interface ReadBody {
   readonly examples: readonly ToolExample[];
 }
 
-/**
- * Reads a body.
- *
- * @param keys The arguments that the parameters take.
- */
+/** Reads a body; `keys` are the arguments of the parameters. */
 export function readBody(
   context: ReadContext,
   { value: body, path }: Located,

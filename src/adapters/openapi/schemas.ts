@@ -1,7 +1,4 @@
-/**
- * The schemas of an OpenAPI document as JSON Schema. Shared schemas are copied into the `$defs` of
- * each schema that refers to them; recursion stays.
- */
+/** The schemas of an OpenAPI document as JSON Schema, with shared schemas in their `$defs`. */
 
 import {
   definitionName,
@@ -14,9 +11,7 @@ import { fragment, fragmentSteps, isSchema } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
 import type { ApiDocument, Located } from "./document.ts";
 
-/**
- * The direction of values: inputs have no `readOnly` properties, outputs no `writeOnly` properties.
- */
+/** The direction of values: inputs lack `readOnly` properties, outputs `writeOnly` ones. */
 export type Direction = "input" | "output";
 
 /** A schema, and the names of the definitions that it refers to. */
@@ -146,10 +141,7 @@ export class SchemaReader {
     return mapChildren(undefined, shown, (child) => this.#convert(child, direction, refs));
   }
 
-  /**
-   * Returns the node with its reference pointing into `$defs`, and without the document's own
-   * keywords.
-   */
+  /** Returns the node with its reference into `$defs`, without the document's own keywords. */
   #reference(node: JsonSchemaObject, refs: Set<string>): JsonSchemaObject {
     const dialect = node["$schema"];
     const clean = typeof dialect === "string" && OAS_DIALECT.test(dialect)

@@ -143,9 +143,7 @@ function deepPairs(
   });
 }
 
-/**
- * Writes a value in a path. An empty value is an error: the path could belong to another operation.
- */
+/** Writes a value in a path. If it were empty, the path could belong to another operation. */
 export function writePath(name: string, value: unknown, style: ValueStyle, key: string): string {
   if (isNothing(value) || textOf(value) === "") throw new UnsendableArgument(key, "not empty");
   const pieces = piecesOf(value, style, (text) => encode(text, key));

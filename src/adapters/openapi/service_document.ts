@@ -32,11 +32,7 @@ export interface OpenApiOptions {
   readonly description?: string;
   /** The URLs of the routes. By default, they are next to the document. */
   readonly servers?: readonly string[];
-  /**
-   * How callers authenticate, as Security Scheme Objects by name. Any one of them is enough.
-   *
-   * @default {a bearer token, if there is an `authorize`}
-   */
+  /** Security Scheme Objects by name, any of which is enough. By default a bearer token. */
   readonly securitySchemes?: Readonly<Record<string, unknown>>;
 }
 
@@ -48,12 +44,7 @@ export const OPENAPI_CHECKS: { readonly [Option in keyof OpenApiOptions]-?: Chec
   securitySchemes: createCheck("an object", isObject),
 };
 
-/**
- * Writes the document.
- *
- * @param exported The caller's tools, exported to `openapi@3.1`.
- * @param isProtected True if callers must authenticate.
- */
+/** Writes the document of tools that were exported to `openapi@3.1`. */
 export function openApiDocument(
   exported: ExportResult<OpenApiDocument>,
   options: OpenApiOptions,

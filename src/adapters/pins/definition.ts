@@ -12,10 +12,7 @@ import {
   type Tool,
 } from "../../tool/mod.ts";
 
-/**
- * All properties of a tool that come from its source. Properties that the operator sets (id, risk,
- * roles, scopes) are not included. Lists without a meaningful order are sorted.
- */
+/** The properties that come from the source, not from the operator, with sets in order. */
 export function definitionOf(tool: Tool): JsonRecord {
   const { title, description, parameters, returns, annotations, deprecated, meta } = tool;
   const fields = {
@@ -71,10 +68,7 @@ const MAX_CHANGES = 100;
 
 type Add = (path: string, grade: PinGrade) => void;
 
-/**
- * Returns the differences between two definitions, the most severe first. A difference with an
- * unclear effect is `widened`.
- */
+/** Returns the differences of two definitions, gravest first. An unclear effect is `widened`. */
 export function differences(before: unknown, after: unknown): readonly PinChange[] {
   const changes: PinChange[] = [];
   const add: Add = (path, grade) => void changes.push({ path, grade });

@@ -2,10 +2,7 @@
 
 /** Stores one text. */
 export interface PinStore {
-  /**
-   * Returns the text that was saved last, or `undefined` if there is none. Rejects if it cannot be
-   * read.
-   */
+  /** Returns the last saved text; `undefined` if there is none. Rejects if it cannot be read. */
   load(): Promise<string | undefined>;
   /** Replaces the stored text atomically. */
   save(text: string): Promise<void>;

@@ -64,11 +64,7 @@ export interface OpaProgram {
 
 /** Options for {@linkcode opaPolicy}. */
 export interface OpaPolicyOptions {
-  /**
-   * Names the policy in explanations.
-   *
-   * @default {"opa"}
-   */
+  /** Names the policy in explanations. @default {"opa"} */
   readonly name?: string | undefined;
   /** The rule's input in addition to `input.tool`, for example the caller. JSON. */
   readonly input?: { readonly [field: string]: unknown } | undefined;
@@ -207,21 +203,13 @@ export interface CedarPolicyOptions {
   readonly policies: string | { readonly [name: string]: string };
   /** The caller. */
   readonly principal: CedarEntity;
-  /**
-   * The requested action.
-   *
-   * @default {{ type: "Action", id: "call" }}
-   */
+  /** The requested action. @default {{ type: "Action", id: "call" }} */
   readonly action?: CedarEntity | undefined;
   /** The value of `context` in policies. JSON without null. */
   readonly context?: { readonly [field: string]: unknown } | undefined;
   /** The principal's attributes and groups, in Cedar's JSON format. */
   readonly entities?: readonly object[] | undefined;
-  /**
-   * Names the policy in explanations.
-   *
-   * @default {"cedar"}
-   */
+  /** Names the policy in explanations. @default {"cedar"} */
   readonly name?: string | undefined;
 }
 

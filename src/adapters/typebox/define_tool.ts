@@ -76,10 +76,7 @@ type IsLiteral<Schema> = boolean extends Schema ? false
 type InferJson<Schema, Otherwise> = IsLiteral<Schema> extends true ? NotAny<XStatic<Schema>>
   : Otherwise;
 
-/**
- * The arguments of `execute`: the output of `parameters` after validation. Of a tool (`typeof
- * tool`), or of a schema.
- */
+/** The arguments of `execute`: the validated `parameters` of a tool (`typeof tool`) or a schema. */
 export type InferParams<Of> = Of extends Tool<infer Params, infer _Result> ? Params
   : Of extends StandardSchema ? InferStandardOutput<Of>
   : InferJson<Of, { readonly [name: string]: unknown }>;

@@ -1,8 +1,4 @@
-/**
- * The default schema engine, the registry and the dispatcher that use it, and `defineTool` with types
- * inferred from TypeBox and JSON Schema. The engine generates code where that is allowed, and
- * interprets elsewhere; the formats are TypeBox's.
- */
+/** The default engine, the registry and dispatcher that use it, and `defineTool` with types. */
 
 import * as Formats from "typebox/format";
 import {
@@ -131,18 +127,9 @@ function harden(engine: SchemaEngine): SchemaEngine {
 
 /** Options for {@linkcode ToolRegistry}. */
 export interface ToolRegistryOptions extends Omit<FullRegistryOptions, "engine"> {
-  /**
-   * Checks the tools' schemas when they are registered, and compiles them. It is hardened: see
-   * `hardened`.
-   *
-   * @default {typeboxEngine()}
-   */
+  /** Checks and compiles the tools' schemas, hardened. @default {typeboxEngine()} */
   readonly engine?: SchemaEngine | undefined;
-  /**
-   * Creates the index for `searchTools`.
-   *
-   * @default {createToolIndex}
-   */
+  /** Creates the index for `searchTools`. @default {createToolIndex} */
   readonly index?: (() => ToolIndex<ToolAnswer>) | undefined;
 }
 

@@ -1,8 +1,4 @@
-/**
- * The shared parts of OpenAI's surfaces: keyword tables, formats, limits, and the importer of tools
- * (Chat, the older `functions`, Responses with namespaces, Realtime), which reads Mistral's as
- * well.
- */
+/** What OpenAI's surfaces share: formats, limits, and the importer, which reads Mistral's, too. */
 
 import {
   isObject,

@@ -285,10 +285,7 @@ const MAX_NODES = 20_000;
 /** The keywords of a recursive schema that are sent where it is cut. */
 const STAYS = ["type", "title", "description"] as const;
 
-/**
- * Replaces each local `$ref` by its target, and drops `$defs`. A recursive reference is followed once
- * and then cut to its type.
- */
+/** Replaces each local `$ref` by its target. A recursive one is followed once, then cut. */
 export function inlineRefs(root: JsonSchema, { trace, report }: Context): JsonSchema {
   const resolve = resolverOf(root);
   let left = MAX_NODES;
@@ -339,10 +336,7 @@ function cut(trace: Trace, node: JsonSchemaObject, target: JsonSchema): JsonSche
   return rest;
 }
 
-/**
- * Moves a `$ref` with sibling keywords into an `anyOf` of one branch, for targets that require it alone.
- * Beside another `anyOf`, its target is merged in.
- */
+/** Moves a `$ref` with siblings into an `anyOf`; beside another one, merges its target in. */
 export function wrapReferences(root: JsonSchema, { trace }: Pick<Context, "trace">): JsonSchema {
   const leave = (node: JsonSchemaObject, { root, depth }: Spot): JsonSchema => {
     if (!Object.hasOwn(node, "$ref") || root || Object.keys(node).length === 1) return node;

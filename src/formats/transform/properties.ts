@@ -225,10 +225,7 @@ export function closeObjects(
   return changed(trace, named, { additionalProperties: false });
 }
 
-/**
- * Renames the illegal property keys, in the same way everywhere in the schema. No two keys get the same
- * name. In an open object, the model may write both keys.
- */
+/** Renames illegal property keys, each in one way everywhere, and no two to the same name. */
 export function renameKeys(
   root: JsonSchema,
   { trace, report, keys: rule }: Context,

@@ -100,10 +100,7 @@ export function findReferences(trace: Trace | undefined, root: JsonSchema): Refe
   return { recursive, external };
 }
 
-/**
- * Returns the nodes on and between cycles of a graph, by removing nodes without a successor, and nodes
- * without a predecessor, until there are none.
- */
+/** Returns the nodes on and between cycles, by removing the nodes at the ends of the graph. */
 function onLoops<Node>(leads: ReadonlyMap<Node, ReadonlySet<Node>>): ReadonlySet<Node> {
   const back = new Map<Node, Set<Node>>();
   for (const node of leads.keys()) back.set(node, new Set());
@@ -199,10 +196,7 @@ export function pruneDefinitions(trace: Trace, root: JsonSchema): JsonSchema {
   return changed(trace, root, { $defs: Object.keys(kept).length > 0 ? kept : undefined });
 }
 
-/**
- * Rewrites the local references of a schema for its position in another document. The references of a
- * schema with an `$id` are relative to that.
- */
+/** Rewrites the local references of a schema without an `$id` for its place in a document. */
 export function rebaseReferences(schema: JsonSchema, steps: readonly string[]): JsonSchema {
   if (isObject(schema) && Object.hasOwn(schema, "$id")) return schema;
   return mapSchema(undefined, schema, {

@@ -1,7 +1,4 @@
-/**
- * Walks a schema and rebuilds the parts that change; the others are shared with the input. A trace
- * records the origins of the new parts, the changes to undo in values, and the amount of work.
- */
+/** Walks and rebuilds a schema, shares unchanged parts, and traces where the others come from. */
 
 import {
   eachSchemaIn,
@@ -30,10 +27,7 @@ export const HOLDS: ReadonlyMap<string, Keyword> = new Map(
 /** The maximum depth of a schema. Registered schemas are far less deep. */
 export const MAX_DEPTH = 512;
 
-/**
- * The effect of a looser subschema on the whole schema. Under `not`, the whole accepts fewer values;
- * under `oneOf` or `if`, it may accept more or fewer.
- */
+/** What a looser subschema does to the whole: under `not` the opposite, under `oneOf` either. */
 export type Effect = "same" | "flipped" | "both";
 
 /** The position of a subschema. */
@@ -188,10 +182,7 @@ function effectWithin(effect: Effect, keyword: string, node: JsonSchemaObject): 
   }
 }
 
-/**
- * Returns true if the keywords above a node do not determine the effect of a looser schema: a `$ref`
- * may be under a negation, and `unevaluated…` depends on other keywords.
- */
+/** True if a `$ref` under a negation, or `unevaluated…`, leaves the effect of a change open. */
 export function hidesEffects(trace: Trace, schema: JsonSchema): boolean {
   let negated = false;
   let reference = false;

@@ -131,11 +131,7 @@ const BELONGS_TO_PROPERTIES: ReadonlySet<string> = new Set([
   "patternProperties",
 ]);
 
-/**
- * Moves the sibling constraints of an `anyOf` into its branches, for targets that require it alone.
- *
- * @throws {TypeError} If that is impossible, and the tool can be sent in another mode.
- */
+/** Moves the siblings of an `anyOf` into its branches; throws if a strict mode cannot. */
 export function distributeUnions(root: JsonSchema, context: Context): JsonSchema {
   const { trace, refuses, fateOf } = context;
   const resolve = resolverOf(root);
@@ -203,10 +199,7 @@ function saysAlready(
 }
 const MAX_ROUNDS = 16;
 
-/**
- * Makes the root one plain object. `$ref` and `allOf` are merged in. A union becomes one object with the
- * properties of all branches, which are required if every branch requires them.
- */
+/** Makes the root one plain object, with the properties of all branches of a union. */
 export function flattenRoot(first: JsonSchema, context: Context): JsonSchema {
   const { trace } = context;
   if (!isObject(first)) return first;

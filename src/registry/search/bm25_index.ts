@@ -84,11 +84,7 @@ export interface ToolIndexOptions {
    * invoice receipt"`), or a short form and its long form (`"so = sales order"`).
    */
   readonly synonyms?: readonly string[] | undefined;
-  /**
-   * The score that the best tool must reach where a search has no `minScore`; 0 for any.
-   *
-   * @default {0.048}
-   */
+  /** The score that the best tool must reach by default; 0 for any. @default {0.048} */
   readonly minScore?: number | undefined;
 }
 

@@ -1,8 +1,4 @@
-/**
- * Search in a toolset: the port of an index, the index of a registry, and the visible part of its
- * results. This module does not import plue's own index, so that bundles of programs without it
- * stay small.
- */
+/** Search in a toolset, without plue's own index, so that bundles without it stay small. */
 
 import type { Toolset, ToolSource } from "../../select/mod.ts";
 import {
@@ -88,15 +84,9 @@ export interface FoundTools extends ReadonlyArray<Tool> {
 
 /** Options for `searchToolset` and `registry.searchTools()`. */
 export interface ToolSearchOptions {
-  /**
-   * The maximum number of tools. By default, `registry.searchTools()` returns all matching tools,
-   * and `searchToolset`, which models and other callers use, the best 10.
-   */
+  /** The maximum number; by default all for `registry.searchTools()`, 10 for `searchToolset`. */
   readonly limit?: number | undefined;
-  /**
-   * The score that the best tool must reach for an answer, so that a question without a fitting
-   * tool finds nothing; 0 for any score. By default, the index decides.
-   */
+  /** The least score of the best tool, or nothing is found. By default, the index decides. */
   readonly minScore?: number | undefined;
 }
 

@@ -1,7 +1,4 @@
-/**
- * Words: splitting a text, stems, corrections of typing errors, the lexicon of synonyms and stop
- * words, and the texts of a tool that are searched.
- */
+/** Words: splitting a text, stems, typing errors, the lexicon, and the searched texts of a tool. */
 
 import { type Check, cutMarks, fail, isText, isWithinEdits, type Tool } from "../../tool/mod.ts";
 import type { ToolField } from "./find.ts";
@@ -160,10 +157,7 @@ export interface Lexicon {
 
 let known: Lexicon | undefined;
 
-/**
- * Returns the lexicon, extended by a user's lines. Without such lines it is created once, on first
- * use: a program that never searches does not pay for it.
- */
+/** Returns the lexicon with a user's lines; without any, one for all, made by the first search. */
 export function lexicon(lines: readonly string[] = []): Lexicon {
   if (lines.length === 0 && known !== undefined) return known;
   const abbreviations = new Map<string, readonly string[]>();
@@ -236,10 +230,7 @@ function join(texts: readonly string[]): string {
   return texts.join(" ").slice(0, MAX_TEXT);
 }
 
-/**
- * Collects names of parameters and the values they list (a tool with a `method` parameter does what
- * its values say), and descriptions. Breadth first, so that a large schema is read from its root.
- */
+/** Collects names of parameters and their listed values, and descriptions, from the root down. */
 function readSchema(root: unknown, names: string[], texts: string[]): void {
   const queue = [root];
   for (let index = 0; index < queue.length; index++) {
