@@ -98,22 +98,13 @@ const OPTIONS = {
  * const search = defineTool({
  *   name: "search",
  *   description: "Searches a repository.",
- *   parameters: {
- *     type: "object",
- *     properties: { repo: { type: "string" }, q: { type: "string" } },
- *     required: ["repo", "q"],
- *   },
+ *   parameters: { type: "object", properties: { repo: { type: "string" }, q: { type: "string" } } },
  *   execute: ({ repo, q }) => `${q} in ${repo}`,
  * });
- * const docs = viewOf(search, {
- *   name: "search_docs",
- *   description: "Searches the documentation.",
- *   bind: { repo: "docs" },
- *   rename: { q: "query" },
- * });
+ * const docs = viewOf(search, { name: "docs", bind: { repo: "docs" }, rename: { q: "query" } });
  *
  * const dispatcher = new ToolDispatcher(new ToolRegistry({ tools: [docs] }));
- * const found = await dispatcher.dispatch({ name: "search_docs", arguments: { query: "install" } });
+ * const found = await dispatcher.dispatch({ name: "docs", arguments: { query: "install" } });
  * assert.equal(found.ok && found.content, "install in docs");
  * ```
  *

@@ -21,9 +21,6 @@ export type * from "./provider_hints.ts";
 export {
   FunctionDefinition,
   type FunctionDefinitionJson,
-  isLegalName,
-  legalName,
-  mapNames,
   type NameRule,
   OPENAI_NAME_RULE,
 } from "../select/mod.ts";

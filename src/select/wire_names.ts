@@ -37,9 +37,8 @@ function inCase(name: string, rule: NameRule): string {
 }
 
 /**
- * Returns the name of `id` without conflicts: `id` itself if it is legal, otherwise `id` with the
- * separator for its colon, `_` for characters that are not allowed, and the rule's case. A name
- * that is too long is truncated, and ends in a hash of the whole id.
+ * Returns the legal name of `id` alone: with the separator for its colon, `_` for illegal characters,
+ * the rule's case, and, if it is too long, a hash of the whole id at its end.
  */
 export function legalName(id: string, rule: NameRule): string {
   if (isLegalName(id, rule)) return id;
@@ -53,21 +52,8 @@ export function legalName(id: string, rule: NameRule): string {
 }
 
 /**
- * Maps ids to names under `rule`: injective, and independent of the order of the ids.
- *
- * An id that is legal keeps its name. Ids that would get a taken name, or share one, get a hash of
- * the id at the end.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { mapNames, OPENAI_NAME_RULE } from "@plue/tools/formats";
- *
- * const names = mapNames(["chain:status", "read"], OPENAI_NAME_RULE);
- * assert.deepEqual([...names], [["chain:status", "chain__status"], ["read", "read"]]);
- * ```
- *
- * @returns The name of each id, in the order of `ids`.
+ * Maps ids to names under `rule`, without collisions, in any order of the ids. A legal id keeps its
+ * name. Ids that would get a taken name, or share one, get a hash of the id at the end.
  */
 export function mapNames(ids: readonly string[], rule: NameRule): Map<string, string> {
   const names = new Map<string, string>();

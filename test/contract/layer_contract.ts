@@ -1,6 +1,4 @@
-/**
- * The contract of every {@linkcode Layer}: a call ends once and in time, and resources are free.
- */
+/** The contract of every {@linkcode Layer}: calls end once and in time; resources are free. */
 
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertStrictEquals } from "@std/assert";

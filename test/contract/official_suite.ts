@@ -50,10 +50,7 @@ const DRAFTS: readonly Draft[] = [
   },
 ];
 
-/**
- * Checks an engine against the suite, in both drafts: the required tests, which want formats to be
- * annotations, and the format tests, which want them asserted.
- */
+/** Runs the suite in both drafts, and its format tests, with formats asserted. */
 export function describeOfficialSuite(
   name: string,
   makeEngine: (formats: "assert" | "annotate") => SchemaEngine,

@@ -1,7 +1,4 @@
-/**
- * Whole loops through the providers' own clients, against a server that plays the model: streamed
- * or not, the conversation is the same, and is what the next request has.
- */
+/** Whole loops through the providers' clients: the same conversation, streamed or not. */
 
 import Anthropic from "@anthropic-ai/sdk";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";

@@ -1,7 +1,4 @@
-/**
- * Tools that frameworks run themselves, run by the frameworks: both versions of the AI SDK,
- * LangChain's agent with both versions of its core, and the OpenAI Agents SDK.
- */
+/** Tools that frameworks run: AI SDK 6 and 7, LangChain's agents, the OpenAI Agents SDK. */
 
 import {
   Agent,

@@ -1,7 +1,4 @@
-/**
- * Whole turns through frameworks: the AI SDK with a mock model, and LangChain's messages; and MCP's
- * results, judged by both generations of its SDK.
- */
+/** Whole turns through the AI SDK, LangChain's messages and both MCP SDKs. */
 
 import {
   AIMessage,

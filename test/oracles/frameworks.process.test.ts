@@ -1,7 +1,4 @@
-/**
- * Second implementations: the AI SDK's providers and LangChain convert a tool to the same form as
- * plue. The test lists the intended differences.
- */
+/** The AI SDK's providers and LangChain convert a tool as plue does, with listed differences. */
 
 import { createAmazonBedrock } from "@ai-sdk/amazon-bedrock";
 import { createAnthropic } from "@ai-sdk/anthropic";

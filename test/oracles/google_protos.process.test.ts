@@ -1,8 +1,4 @@
-/**
- * Google's protos: the API refuses a field that they do not have, with `Unknown name`, and an enum's
- * value that is not in it. The JSON mapping of protobufjs itself looks away from both, so the fields
- * are walked here.
- */
+/** Google's protos, walked here, because protobufjs ignores unknown fields and enum values. */
 
 import { assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";

@@ -1,7 +1,4 @@
-/**
- * A text, an image and a PDF file as the result of a tool, through the providers' own clients to a
- * server that plays the provider, and through the frameworks that run tools themselves.
- */
+/** A text, an image and a PDF file as a result, through clients and frameworks. */
 
 import { Agent, type Model, Runner, setTracingDisabled, Usage } from "@openai/agents-core";
 import { assertEquals, assertFalse } from "@std/assert";

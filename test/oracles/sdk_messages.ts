@@ -1,7 +1,4 @@
-/**
- * Results of calls have the SDKs' types, without a cast. Checked by `sdk_types.process.test.ts`;
- * never run.
- */
+/** Results have the SDKs' types, without a cast. `sdk_types.process.test.ts` checks them. */
 
 import type { MessageParam, ToolResultBlockParam } from "@anthropic-ai/sdk/resources/messages";
 import type { ContentBlock, Message as BedrockSdkMessage } from "@aws-sdk/client-bedrock-runtime";

@@ -1,7 +1,4 @@
-/**
- * Runtime checks of SDKs: Mistral's request schema, the `Tool` of both generations of the MCP SDK,
- * and the draft 2020-12 that Anthropic holds a schema to.
- */
+/** Runtime checks of SDKs: Mistral's request, MCP's `Tool` (both SDKs), draft 2020-12. */
 
 import { Tool$outboundSchema } from "@mistralai/mistralai/models/components";
 import { Client, InMemoryTransport } from "@modelcontextprotocol/client";

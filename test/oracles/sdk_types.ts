@@ -1,6 +1,4 @@
-/**
- * Exports have the SDKs' types, without a cast. Checked by `sdk_types.process.test.ts`; never run.
- */
+/** Exports have the SDKs' types, without a cast. `sdk_types.process.test.ts` checks them. */
 
 import type { LanguageModelV4FunctionTool } from "@ai-sdk/provider";
 import type { BetaTool } from "@anthropic-ai/sdk/resources/beta/messages";

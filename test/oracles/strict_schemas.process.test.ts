@@ -1,6 +1,4 @@
-/**
- * Strict schemas, judged by the providers' own transforms, which leave plue's schemas unchanged.
- */
+/** Strict schemas, which the transforms of the providers leave unchanged. */
 
 import { transformJSONSchema } from "@anthropic-ai/sdk/lib/transform-json-schema";
 import { assertEquals, assertGreater } from "@std/assert";

@@ -1,7 +1,4 @@
-/**
- * The tools that the oracles judge: hand-written tools that use every field, and the 117 of
- * GitHub's MCP server if its list is available.
- */
+/** Tools for the oracles: with every field, and GitHub's 117 if that list is available. */
 
 import { existsSync, readFileSync } from "node:fs";
 import { createToolBridge } from "../../src/finding/mod.ts";

@@ -1,7 +1,4 @@
-/**
- * Whole turns through the providers' own clients, against a simulated provider: plue reads the
- * client's response, and the client sends plue's results.
- */
+/** Whole turns through the providers' own clients, against a simulated provider. */
 
 import Anthropic from "@anthropic-ai/sdk";
 import { assertEquals } from "@std/assert";

@@ -1,7 +1,4 @@
-/**
- * Schemas of 2020-12 and values for them, for property tests. Keys, texts and numbers come from
- * small sets, so that schemas and values meet often; every keyword comes up.
- */
+/** Schemas and values for property tests, from small sets, so that both meet often. */
 
 import fc from "fast-check";
 import { checkSchema } from "../../src/schema/mod.ts";

@@ -99,27 +99,18 @@ export type ToolRunEvent<Message = unknown, Response = unknown, Event = unknown>
  *   tools: [defineTool({ name: "ping", description: "Answers.", execute: () => "pong" })],
  * }).select();
  *
+ * const responses = [
+ *   { content: [{ type: "tool_use", id: "toolu_1", name: "ping", input: {} }] },
+ *   { content: [{ type: "text", text: "It says pong." }] },
+ * ];
  * // const client = new Anthropic();
- * const client = {
- *   messages: {
- *     create: (body: { model: string; messages: object[] }) =>
- *       Promise.resolve({
- *         content: body.messages.length === 1
- *           ? [{ type: "tool_use", id: "toolu_1", name: "ping", input: {} }]
- *           : [{ type: "text", text: "It says pong." }],
- *       }),
- *   },
- * };
+ * const create = (_body: { messages: object[] }) => Promise.resolve(responses.shift());
  * const { stop, messages } = await runTools(
- *   client,
- *   { model: "claude", messages: [{ role: "user", content: "Ping it." }] },
+ *   { messages: { create } },
+ *   { messages: [{ role: "user", content: "Ping it." }] },
  *   { target: "anthropic", tools, dispatcher: new ToolDispatcher(tools) },
  * );
- * assert.equal(stop, "answer");
- * assert.deepEqual(messages[2], {
- *   role: "user",
- *   content: [{ type: "tool_result", tool_use_id: "toolu_1", content: "pong" }],
- * });
+ * assert.deepEqual([stop, messages.length], ["answer", 4]);
  * ```
  *
  * @param client The provider's client (`openai`, `@anthropic-ai/sdk`), or an object with the same

@@ -1,7 +1,4 @@
-/**
- * The tools of MCP's conformance suite that ask the client's user. The suite's tools for sampling
- * and roots are missing: plue does not support these requests.
- */
+/** The tools of MCP's conformance suite that ask the client's user, but for removed requests. */
 
 import {
   type Answer,

@@ -15,12 +15,7 @@ const resource = (uri: string, text: string): {
 
 const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 50));
 
-/**
- * Makes the tools.
- *
- * @param change Changes the set of tools.
- * @param changePrompts Changes the prompts.
- */
+/** Makes the tools, which call `change` to change the tools, `changePrompts` the prompts. */
 export function conformanceTools(change: () => void, changePrompts: () => void): readonly Tool[] {
   return [
     defineTool({

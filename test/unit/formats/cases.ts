@@ -46,10 +46,7 @@ interface ProviderCases {
   readonly results: readonly (readonly [Targets, unknown, unknown, unknown])[];
   /** The message for a text, an image and a PDF file. */
   readonly blocks: readonly (readonly [Targets, unknown])[];
-  /**
-   * The settings for `auto`, `none`, `required`, one tool, and one call at a time; a text is the
-   * setting that is reported.
-   */
+  /** The settings for each tool choice and one call at a time; a text is a reported setting. */
   readonly settings: readonly (readonly [Targets, ...(object | string)[]])[];
   /** A tool with all fields, in the shape of each target. */
   readonly exported: Readonly<Record<string, unknown>>;

@@ -1,15 +1,14 @@
 import { assert, assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
 import fc from "fast-check";
+import { exportTools, listTargets } from "../../../src/formats/mod.ts";
 import {
-  exportTools,
   isLegalName,
   legalName,
-  listTargets,
   mapNames,
   type NameRule,
   OPENAI_NAME_RULE,
-} from "../../../src/formats/mod.ts";
+} from "../../../src/select/mod.ts";
 import { makeTool } from "../../../src/tool/mod.ts";
 import { cases } from "../../support/laws.ts";
 
