@@ -72,28 +72,6 @@ export interface ToolContext<
    *
    * A call has at most 64 questions and steps together.
    *
-   * @example Usage
-   * ```ts
-   * import assert from "node:assert/strict";
-   * import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
-   *
-   * const rm = defineTool({
-   *   name: "rm",
-   *   description: "Deletes a file.",
-   *   parameters: { type: "object", properties: { path: { type: "string" } }, required: ["path"] },
-   *   async execute({ path }, context) {
-   *     const { action } = await context.ask("sure", { kind: "approval", message: `Delete ${path}?` });
-   *     return action === "accept" ? "deleted" : "kept";
-   *   },
-   * });
-   * const dispatcher = new ToolDispatcher(new ToolRegistry({ tools: [rm] }));
-   *
-   * const result = await dispatcher.dispatch({ name: "rm", arguments: { path: "a.txt" } }, {
-   *   onQuestion: ({ message }) => ({ action: message === "Delete a.txt?" ? "accept" : "decline" }),
-   * });
-   * assert.equal(result.ok && result.content, "deleted");
-   * ```
-   *
    * @param key The key of the question: 1 to 64 letters, digits, `_`, `.` or `-`, unique in the
    * call.
    * @returns The person's answer. Rejects with an error of the code `input_unavailable` if there is
