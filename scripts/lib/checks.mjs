@@ -58,6 +58,7 @@ export function docExamples() {
 export const CHECKS = [
   {
     name: "types",
+    packages: "test/mcp",
     steps() {
       docExamples();
       return ["tsconfig.json", "tsconfig.core.json"]
