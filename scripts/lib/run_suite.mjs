@@ -71,11 +71,11 @@ function oneFile(folder, files) {
 }
 
 /** Runs one entry of the plan, and judges it as `judge` says. */
-export async function runSuite({ runtime, files, noEval = false, together = false }, coverageDir) {
+export async function runSuite({ runtime, files, noEval = false }, coverageDir) {
   const folder = mkdtempSync(join(tmpdir(), "plue-test-"));
   const junit = join(folder, "junit.xml");
   try {
-    const isOne = together && (runtime === "node" || runtime === "deno");
+    const isOne = runtime === "node" || runtime === "deno";
     const run = isOne ? [oneFile(folder, files)] : files;
     const [command, ...args] = COMMANDS[runtime]({ files: run, junit, noEval, coverageDir });
     const ended = await capture(command, args, { timeoutMs: RUN_LIMIT_MS });

@@ -13,9 +13,8 @@ const WITH_FILES = ["bun", "deno", "node"];
 
 /**
  * The suites, the longest first. `folders`: by default the folder of the name. `coverage`: its run on
- * Bun counts towards the line coverage of `src/`. `together`: its files run in one process on Node and
- * Deno too, as they do elsewhere. `files`: the pattern of its files, by default all. `packages`: the
- * folder with the packages that only this suite needs.
+ * Bun counts towards the line coverage of `src/`. `files`: the pattern of its files, by default all.
+ * `packages`: the folder with the packages that only this suite needs.
  */
 const SUITES = [
   // libplue and its hosts; the tests start the other runtimes themselves.
@@ -24,7 +23,7 @@ const SUITES = [
   { name: "nats", on: ["bun"], coverage: true },
   {
     // The differences between runtimes: connections, sockets, timers, streams, keys and processes.
-    ...{ name: "nats, runtimes", folders: ["test/nats"], on: ["deno", "node"], together: true },
+    ...{ name: "nats, runtimes", folders: ["test/nats"], on: ["deno", "node"] },
     files: /(contracts|command|keys|per_call|served_calls|start)\.process/,
   },
   // The page of the explorer, in Chromium.
@@ -32,12 +31,12 @@ const SUITES = [
   // The clients run on Node, the endpoints on all four.
   { name: "mcp", folders: ["test/mcp/endpoint"], on: ["node"], packages: "test/mcp" },
   { name: "package", on: ["bun"], packages: "test/package" },
-  { name: "cli", on: WITH_FILES, coverage: true, together: true },
-  { name: "examples", on: WITH_FILES, coverage: true, together: true },
+  { name: "cli", on: WITH_FILES, coverage: true },
+  { name: "examples", on: WITH_FILES, coverage: true },
   // Other projects' code, with packages of its own. Some of them need Node 22 or later.
-  { name: "oracles", on: ["node"], packages: "test/oracles", together: true },
-  { name: "unit", on: ALL, coverage: true, together: true },
-  { name: "adapters", on: ALL, coverage: true, together: true },
+  { name: "oracles", on: ["node"], packages: "test/oracles" },
+  { name: "unit", on: ALL, coverage: true },
+  { name: "adapters", on: ALL, coverage: true },
   {
     // Only what compiles schemas, or checks arguments with them.
     ...{ name: "unit, no eval", on: ["workerd"], noEval: true },
@@ -46,9 +45,7 @@ const SUITES = [
       ...["test/adapters/typebox", "test/adapters/openapi"],
     ],
   },
-  // The setting is V8's, as in workerd: here only the engine, with the official suite.
-  { name: "unit, no eval", on: ["node"], folders: ["test/adapters/typebox"], noEval: true },
-  { name: "runtime", on: WITH_FILES, coverage: true, together: true },
+  { name: "runtime", on: WITH_FILES, coverage: true },
   {
     name: "mcp, import",
     folders: ["test/mcp/import"],

@@ -49,17 +49,15 @@ describe("runSuite()", () => {
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  const places = RUNTIMES.map((runtime) => [runtime, false] as const);
-  for (const [runtime, together] of [...places, ["node", true] as const, ["deno", true] as const]) {
+  for (const runtime of RUNTIMES) {
     const test = maybe(Bun.which(runtime) !== null, `${runtime} is not here`);
     const run = (name: string, source: string) => {
       const file = join(folder, name);
       writeFileSync(file, source);
-      return runSuite({ runtime, files: [relative(ROOT, file)], together });
+      return runSuite({ runtime, files: [relative(ROOT, file)] });
     };
-    const place = together ? `${runtime}, in one process` : runtime;
 
-    test(`counts tests, not groups, on ${place}, and shows only what failed and why`, async () => {
+    test(`counts tests, not groups, on ${runtime}, and shows only what failed and why`, async () => {
       const { failures, output, ...counts } = await run("mixed.test.ts", MIXED);
       assertEquals([counts.passed, counts.failed, counts.skipped], [3, 2, 2]);
       assertEquals(counts.skips.length, 2);
@@ -76,17 +74,17 @@ describe("runSuite()", () => {
       assertEquals(output.includes("printed by a pass"), false, output);
     });
 
-    test(`shows on ${place} an error outside of tests and the failed tests`, async () => {
+    test(`shows on ${runtime} an error outside of tests and the failed tests`, async () => {
       const { output } = await run("hook.test.ts", BROKEN_HOOK);
       for (const reason of ["in a test", "in a hook"]) assertStringIncludes(output, reason);
     });
 
-    test(`fails on ${place} when no test was registered`, async () => {
+    test(`fails on ${runtime} when no test was registered`, async () => {
       const { passed, failed } = await run("empty.test.ts", "export {};");
       assertEquals({ passed, failed }, { passed: 0, failed: 1 });
     });
 
-    test(`fails on ${place} when a file throws while it is loaded`, async () => {
+    test(`fails on ${runtime} when a file throws while it is loaded`, async () => {
       const { failed, output } = await run(
         "throws.test.ts",
         'import { test } from "bun:test"; test("x", () => {}); throw new Error("too early");',
@@ -95,7 +93,7 @@ describe("runSuite()", () => {
       assertStringIncludes(output, "too early");
     });
 
-    test(`fails on ${place} when a file cannot be resolved`, async () => {
+    test(`fails on ${runtime} when a file cannot be resolved`, async () => {
       const { failed } = await run("unresolved.test.ts", 'import "./not_there.ts";');
       assertGreater(failed, 0);
     });
