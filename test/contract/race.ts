@@ -9,7 +9,7 @@ import { commandOn } from "../../scripts/lib/runtimes.mjs";
 import { type CallStore, storedTickets } from "../../src/execute/durable/mod.ts";
 import { projectFolder } from "../support/program.ts";
 
-const CALLS = 600;
+const CALLS = 240;
 const RUNTIMES = ["bun", "deno", "node"];
 
 /** Why there is no race here; `undefined` if there is one. */
@@ -29,7 +29,7 @@ export interface Race {
 }
 
 /**
- * Lets three processes run 600 calls: every second one resumes a ticket, the others have an
+ * Lets three processes run 240 calls: every second one resumes a ticket, the others have an
  * idempotency key. Kills the server twice, and checks that no call has run
  * twice, and that a call has not run only if a process was told that its claim may have been lost.
  */

@@ -11,7 +11,7 @@ describe("three processes over postgresCallStore()", () => {
   const server = useServer();
 
   maybe(why === undefined, why ?? "")(
-    "run each of 600 calls once, while the server is killed twice",
+    "run each of 240 calls once, while the server is killed twice",
     async () => {
       const pool = server().pool();
       await migratePostgresCallStore(pool);

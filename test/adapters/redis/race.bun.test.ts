@@ -15,7 +15,7 @@ describe("three processes over redisCallStore()", () => {
   const server = useServer();
 
   maybe(why === undefined, why ?? "")(
-    "run each of 600 calls once, while the server is killed twice",
+    "run each of 240 calls once, while the server is killed twice",
     async () => {
       await race({
         store: await redisCallStore(await server().connect()),
