@@ -220,6 +220,19 @@ function typeCheck(
   return stdout + stderr + (status === 0 ? "" : `It ended with ${status}`);
 }
 
+/** The packages that a file of types imports, with the files that it loads. */
+function namedBy(file: string, loaded: Set<string> = new Set()): Set<string> {
+  loaded.add(file);
+  const named = new Set<string>();
+  const imports = readFileSync(file, "utf8").matchAll(/(?:from|import\() ?"([^"]+)"/g);
+  for (const [, path = ""] of imports) {
+    const next = join(dirname(file), path.replace(/\.js$/, ".d.ts"));
+    if (!path.startsWith(".")) named.add(path);
+    else if (!loaded.has(next)) namedBy(next, loaded).forEach((name) => named.add(name));
+  }
+  return named;
+}
+
 describe("the types of the npm package", () => {
   const modules = { nodenext: "nodenext", bundler: "preserve" };
   for (const [resolution, module] of Object.entries(modules)) {
@@ -233,15 +246,24 @@ describe("the types of the npm package", () => {
     });
   }
 
-  const groups = Map.groupBy(SPECIFIERS, (name) => TYPED_PEERS[name]?.join(" ") ?? "");
-  for (const [at, [peers, specifiers]] of [...groups].entries()) {
-    test(`are right in themselves, with ${peers || "no peer"}`, () => {
-      const folder = createApp(`typed-${at}`, peers.split(" ").filter((peer) => peer !== ""));
-      const types = peers.includes("@types/node") ? "node" : "";
+  for (const needsPeers of [false, true]) {
+    test(`are right in themselves, ${needsPeers ? "with the peers" : "without a peer"}`, () => {
+      const specifiers = SPECIFIERS.filter((name) => (name in TYPED_PEERS) === needsPeers);
+      const peers = needsPeers ? [...new Set(Object.values(TYPED_PEERS).flat())] : [];
+      const folder = createApp(`typed-${needsPeers}`, peers);
+      const types = needsPeers ? "node" : "";
       const options = ["--target", "es2023", "--module", "nodenext", "--types", types];
       assertEquals(typeCheck(folder, specifiers, options), "");
     });
   }
+
+  test("name the peers of their own entry only", () => {
+    for (const [specifier, peers] of Object.entries(TYPED_PEERS)) {
+      const named = namedBy(join(home, "dist", `${specifier.split("/").at(-1)}.d.ts`));
+      const foreign = [...named].filter((name) => !peers.some((peer) => name.startsWith(peer)));
+      assertEquals([specifier, ...foreign], [specifier]);
+    }
+  });
 
   testWith(OLD_TSC, "TypeScript 5.5")("are accepted by the oldest TypeScript", () => {
     const folder = createApp("typed-oldest", ["@types/node"]);
