@@ -125,9 +125,9 @@ export function openTerminal(
   let text = "";
   const waiting = new Set<() => void>();
   const decoder = new TextDecoder();
-  const { PATH = "", HOME = "" } = process.env;
+  const { PATH = "", HOME = "", NODE_COMPILE_CACHE = "" } = process.env;
   const program = Bun.spawn([...command], {
-    env: { PATH, HOME, TERM: "xterm-256color", ...env },
+    env: { PATH, HOME, NODE_COMPILE_CACHE, TERM: "xterm-256color", ...env },
     terminal: {
       cols: columns,
       rows: 30,
