@@ -5,6 +5,7 @@
 
 import { defineTool, ToolDispatcher, ToolRegistry, ToolResult } from "@plue/tools";
 import { createMcpEndpoint } from "@plue/tools/mcp";
+import { waitingTool } from "../runtime/http_app.ts";
 
 /** The actions of the tools since the app was created. */
 export interface Watch {
@@ -100,20 +101,7 @@ const registry: ToolRegistry = new ToolRegistry({
         return "done";
       },
     }),
-    defineTool({
-      name: "wait",
-      description: "Waits until it is aborted.",
-      execute: (_, { signal, defer }) => {
-        watch.started++;
-        defer(() => void watch.cleaned++);
-        return new Promise((_resolve, reject) =>
-          signal.addEventListener("abort", () => {
-            watch.aborted++;
-            reject(signal.reason);
-          })
-        );
-      },
-    }),
+    waitingTool(watch),
     defineTool({
       name: "dot",
       description: "Answers an image.",

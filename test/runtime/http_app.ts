@@ -2,7 +2,7 @@
 
 import { Hono } from "hono";
 import { createToolHandler } from "@plue/tools/hono";
-import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
+import { defineTool, type Tool, ToolDispatcher, ToolRegistry } from "@plue/tools";
 
 /** The actions of the tools since the app was created. */
 export interface Watch {
@@ -18,25 +18,30 @@ export interface Watch {
 
 const CHUNK = "x".repeat(64_000);
 
+/** A tool whose calls run until they are aborted, and which counts them. */
+export function waitingTool(watch: Pick<Watch, "started" | "aborted" | "cleaned">): Tool {
+  return defineTool({
+    name: "wait",
+    description: "Waits until it is aborted.",
+    execute: (_, { signal, defer }) => {
+      watch.started++;
+      defer(() => void watch.cleaned++);
+      return new Promise((_resolve, reject) =>
+        signal.addEventListener("abort", () => {
+          watch.aborted++;
+          reject(signal.reason);
+        })
+      );
+    },
+  });
+}
+
 /** Makes the app: the handler, and `GET /watch`. */
 export function createWatchedApp(): Hono {
   const watch: Watch = { started: 0, aborted: 0, cleaned: 0, yielded: 0, inFlight: 0 };
   const registry = new ToolRegistry({
     tools: [
-      defineTool({
-        name: "wait",
-        description: "Waits until it is aborted.",
-        execute: (_, { signal, defer }) => {
-          watch.started++;
-          defer(() => void watch.cleaned++);
-          return new Promise((_resolve, reject) =>
-            signal.addEventListener("abort", () => {
-              watch.aborted++;
-              reject(signal.reason);
-            })
-          );
-        },
-      }),
+      waitingTool(watch),
       defineTool({
         name: "pour",
         description: "Yields without end.",

@@ -135,13 +135,8 @@ export function useCluster(): () => readonly RedisServer[] {
       servers.push(server);
       const client = await server.connect();
       await client.sendCommand(["CLUSTER", "ADDSLOTSRANGE", `${first}`, `${last}`]);
-      await client.sendCommand([
-        "CLUSTER",
-        "MEET",
-        "127.0.0.1",
-        `${servers[0]?.port}`,
-        `${buses[0]}`,
-      ]);
+      const meet = ["CLUSTER", "MEET", "127.0.0.1", `${servers[0]?.port}`, `${buses[0]}`];
+      await client.sendCommand(meet);
     }
     for (const server of servers) {
       const client = await server.connect();
