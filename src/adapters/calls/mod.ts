@@ -12,7 +12,6 @@ export {
   type CallTasksOptions,
   checkStored,
   checkStoreKey,
-  type DeadTask,
   type DueEntry,
   MAX_STORE_KEY,
   MAX_STORED_BYTES,
@@ -20,7 +19,6 @@ export {
   type RecoveredCall,
   runByClient,
   type RunByClientOptions,
-  type RunningTask,
   type StoredEntry,
   storedKeys,
   storedTickets,
@@ -30,12 +28,9 @@ export {
   type TaskList,
   type TaskListOptions,
   type TaskOwner,
-  type TaskQueueState,
-  type TaskRetry,
   type TaskState,
   type TaskStatus,
   type TicketOptions,
-  type WorkOptions,
 } from "../../execute/durable/mod.ts";
 export { coerceArguments } from "./coerce_arguments.ts";
 export { sealedTickets, type SealedTicketsOptions } from "./sealed_tickets.ts";

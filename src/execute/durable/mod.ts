@@ -11,5 +11,7 @@ export * from "./stored_keys.ts";
 export * from "./task_engine.ts";
 export * from "./task_queue.ts";
 export * from "./task_records.ts";
+export type { TaskRetry } from "./task_retries.ts";
+export type { CallTasksOptions, RecoveredCall } from "./task_runs.ts";
 export * from "./tasks.ts";
 export * from "./tickets.ts";

@@ -1,6 +1,5 @@
 /** Tools that the caller runs: the call waits for their result. */
 
-import { checkSchema } from "../../schema/mod.ts";
 import {
   checkText,
   createCheck,
@@ -33,7 +32,8 @@ const CHECKS = {
  *
  * The dispatcher needs `tickets`, or the caller `onQuestion`, as for other questions. A turn lists
  * the call in `suspended`, HTTP responds with 202, and an MCP client shows a form. A result has at
- * most 64 KiB of JSON.
+ * most 64 KiB of JSON. A call with an invalid schema fails; pass the schema as the `returns` of the
+ * tool, too, and it is checked when the tool is registered.
  *
  * @example Usage
  * ```ts
@@ -66,7 +66,7 @@ const CHECKS = {
  *
  * @param options The schema of the result.
  * @returns A function for the field `execute` of a tool.
- * @throws {TypeError | SyntaxError | RangeError} If an option is invalid.
+ * @throws {TypeError} If an option is invalid.
  */
 export function runByClient(
   options: RunByClientOptions = {},
@@ -77,7 +77,6 @@ export function runByClient(
     options,
     CHECKS,
   );
-  if (returns !== undefined) checkSchema(returns, "returns");
   const question = { kind: "client", message, ...(returns && { schema: returns }) } as const;
   return async (_params, { ask }) => {
     const answer = await ask(KEY, question);

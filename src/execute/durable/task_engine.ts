@@ -3,7 +3,13 @@
  * its tool runs, and stores its result.
  */
 
-import { type HookLog, type ToolFailure, ToolResult, type ToolRun } from "../../tool/mod.ts";
+import {
+  type Clock,
+  type HookLog,
+  type ToolFailure,
+  ToolResult,
+  type ToolRun,
+} from "../../tool/mod.ts";
 import { failure } from "../failures.ts";
 import type { DispatchContext, ToolProgress } from "../request.ts";
 import type { Claim, Lease, LeasedRecord, LeasedRecords } from "./records.ts";
@@ -192,4 +198,41 @@ export function beginRun(
     output: (value, bytes) => isAttached ? context.output?.(value, bytes) : undefined,
   });
   return run;
+}
+
+/** Stores the progress of a run until the run has ended. */
+export function storeProgress<R extends RunRecord & { readonly progress?: ToolProgress }>(
+  lease: Lease<R>,
+  run: Run,
+  { clock, pollMs, log }: { readonly clock: Clock; readonly pollMs: number; readonly log: HookLog },
+): void {
+  let writing: Promise<unknown> | undefined;
+  let isDirty = false;
+  let disarm = (): void => {};
+  const flush = (): void => {
+    isDirty = writing !== undefined;
+    // Writes are serialized; the next write contains the latest progress.
+    writing ??= lease.change((record) => ({
+      ...record,
+      updatedAt: clock.timestamp(),
+      ...progressOf(run),
+    })).catch(log).then(() => {
+      if (run.changed !== flush) return;
+      // Not sooner, because clients do not read it sooner, and a record may be large.
+      disarm = clock.setTimeout(() => {
+        writing = undefined;
+        if (isDirty) flush();
+      }, pollMs);
+    });
+  };
+  run.changed = flush;
+  if (run.progress !== undefined) flush();
+  void run.result.then(() => {
+    run.changed = () => {};
+    disarm();
+  });
+}
+
+export function progressOf({ progress }: Run): { readonly progress?: ToolProgress } {
+  return progress === undefined ? {} : { progress };
 }

@@ -1,49 +1,40 @@
-/** Tasks that wait until a process runs them: retries, dead letters, and the state of the queue. */
+/** Queues of tasks: delays, retries, workers, dead tasks, and the state of the queue. */
 
 import {
-  type Check,
+  checkText,
   createCheck,
   fail,
-  type FailureCode,
-  isFailureCode,
-  isListOf,
   isObject,
-  MAX_TIMEOUT_MS,
   numberFrom,
   readFields,
   type ToolCallError,
-  type ToolResult,
+  type ToolFailure,
   wholeFrom,
+  within,
 } from "../../tool/mod.ts";
-import type { TaskRecord, TaskState } from "./task_records.ts";
+import type { DispatchContext, ToolCall } from "../request.ts";
+import type { ToolDispatcher } from "../tool_dispatcher.ts";
+import type { DueEntry } from "./call_store.ts";
+import { Quotas } from "./quotas.ts";
+import { keyOf, type TaskOwner, type TaskRecord, type TaskState } from "./task_records.ts";
+import { checkRetries, retried, runsOf, type TaskRetry } from "./task_retries.ts";
+import { type CallTasksOptions, TaskRuns } from "./task_runs.ts";
+import { storeTask } from "./task_starts.ts";
+import { MAX_DUE, PAGE, type TakenTasks, type TakePlace, TaskWorker } from "./task_worker.ts";
+import { CallTasks } from "./tasks.ts";
 
-/** The repetition of failed tasks of a tool. */
-export interface TaskRetry {
+/** Options for {@linkcode taskQueue}. */
+export interface TaskQueueOptions extends CallTasksOptions {
   /**
-   * The maximum number of runs, the first one included. A call that was refused before its tool ran
-   * (`ran: "no"`) does not count, at most 100 times.
-   *
-   * @default {3}
+   * The retries of failed tasks, by the ids of their tools. The other tools are not retried. A task
+   * that has failed in all its attempts is one of `deadTasks()`.
    */
-  readonly maxAttempts?: number;
-  /**
-   * The first delay, in milliseconds. Each further one is twice as long, up to an hour. Up to half of
-   * a delay is omitted at random. A longer `retryAfterMs` of the failure counts instead, but the task
-   * fails if that is longer than its `ttlMs`.
-   *
-   * @default {1_000}
-   */
-  readonly initialDelayMs?: number;
-  /**
-   * Failures that are retried although they are not `retryable`. If the tool is not `idempotent`, it
-   * may do its work twice.
-   *
-   * @default {[]}
-   */
-  readonly codes?: readonly FailureCode[];
+  readonly retries?: Readonly<Record<string, TaskRetry>>;
+  /** The name of this process in `state()`. By default, it has none. */
+  readonly name?: string;
 }
 
-/** Options for `tasks.work()`. */
+/** Options for `queue.work()`. */
 export interface WorkOptions {
   /**
    * The maximum number of tasks that this process runs at once.
@@ -79,17 +70,9 @@ export interface TaskQueueState {
   readonly running: readonly RunningTask[];
 }
 
-const MAX_DELAY_MS = 3_600_000;
-const MAX_REFUSALS = 100;
-const RETRY_CHECKS = {
-  maxAttempts: wholeFrom(1),
-  initialDelayMs: numberFrom(0, MAX_TIMEOUT_MS),
-  codes: createCheck(
-    "a list of failure codes",
-    (value): value is readonly FailureCode[] => isListOf(value, isFailureCode),
-  ),
-};
-
+/** The maximum delay of a task: a hundred years, in milliseconds. */
+const MAX_DELAY_MS = 3_153_600_000_000;
+const NONE_DUE: TakenTasks = { taken: 0 };
 const WORK_CHECKS = {
   concurrency: wholeFrom(1),
   toolConcurrency: createCheck(
@@ -101,71 +84,205 @@ const WORK_CHECKS = {
   signal: createCheck("an AbortSignal", (value) => value instanceof AbortSignal),
 };
 
-export function checkWorkOptions(options: WorkOptions): WorkOptions {
-  const { signal, ...read } = readFields("work on tasks", options, WORK_CHECKS);
-  if (signal === undefined) fail("work on tasks", "signal must be an AbortSignal");
-  return { ...read, signal };
-}
-
-/** Checks the retries of tools by their ids. */
-export const checkRetries: Check<Readonly<Record<string, TaskRetry>>> = (action, value, place) => {
-  const retries = Object.entries(Object(value)).map(([tool, retry]) => [
-    tool,
-    readFields(
-      action,
-      retry as object,
-      RETRY_CHECKS,
-      (field) => `${place.slice(0, -1)}/${tool}/${field}"`,
-    ),
-  ]);
-  // A tool may be called "constructor".
-  return Object.assign(Object.create(null), Object.fromEntries(retries));
-};
-
 /**
- * Returns the record of a task whose failure is retried: it waits until its next run. Returns
- * `undefined` if it has ended.
+ * Runs calls as tasks, as {@linkcode callTasks} does, and lets several processes share the tasks of
+ * one store: each process that calls `work` runs tasks of the queue.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ToolDispatcher, ToolRegistry } from "@plue/tools";
+ * import { memoryCallStore } from "@plue/tools/calls";
+ * import { taskQueue } from "@plue/tools/queue";
+ *
+ * const registry = new ToolRegistry({
+ *   tools: [{ name: "send", description: "Sends a mail.", execute: () => "sent" }],
+ * });
+ * const dispatcher = new ToolDispatcher(registry);
+ * const queue = taskQueue({ store: memoryCallStore(), retries: { send: { maxAttempts: 5 } } });
+ *
+ * const task = await queue.enqueue(dispatcher, { name: "send" });
+ * assert.equal((await queue.state()).waiting, 1);
+ *
+ * const stop = new AbortController();
+ * const work = queue.work(dispatcher, { signal: stop.signal });
+ * for await (const { result } of queue.follow("id" in task ? task.id : "")) {
+ *   if (result?.ok) assert.equal(result.content, "sent");
+ * }
+ * stop.abort();
+ * await work;
+ * ```
+ *
+ * @throws {TypeError | RangeError} If an option is invalid.
  */
-export function retried(
-  record: TaskRecord,
-  result: ToolResult,
-  retry: TaskRetry | undefined,
-  now: number,
-): TaskRecord | undefined {
-  if (result.ok || retry === undefined || record.isRepeatable === false) return undefined;
-  const { maxAttempts = 3, initialDelayMs = 1_000, codes = [] } = retry;
-  const { code, retryable, retryAfterMs = 0, ran } = result.error;
-  if (!retryable && !codes.includes(code)) return undefined;
-  const isRefusal = ran === "no";
-  const refusals = (record.refusals ?? 0) + Number(isRefusal);
-  const runs = runsOf(record) - Number(isRefusal);
-  if (runs >= maxAttempts || refusals > MAX_REFUSALS || retryAfterMs > record.ttlMs) {
-    return undefined;
-  }
-  const longest = Math.min(initialDelayMs * 2 ** Math.min(runs + refusals - 1, 32), MAX_DELAY_MS);
-  const delay = Math.max(longest * (1 - Math.random() / 2), retryAfterMs);
-  return { ...record, holder: "", attempts: 0, runs, refusals, runAt: now + delay };
-}
-
-function runsOf({ runs = 0, attempts }: TaskRecord): number {
-  return runs + attempts;
-}
-
-/** Returns the state of the queue by the records of all tasks that are running or waiting. */
-export function queueOf(records: readonly TaskRecord[], now: number): TaskQueueState {
-  const waiting = records.filter(({ holder }) => holder === "");
-  const running = records.filter(({ holder }) => holder !== "");
-  return {
-    waiting: waiting.length,
-    oldestMs: Math.max(0, ...waiting.map(({ createdAt }) => now - createdAt)),
-    running: running.map((record) => {
-      const { id, tool, createdAt, worker } = record;
-      return { id, tool, createdAt, attempts: runsOf(record), worker };
+export function taskQueue(options: TaskQueueOptions): TaskQueue {
+  const { retries, name, ...others } = { ...options };
+  const checks = { retries: checkRetries, name: checkText };
+  const read = readFields("make a queue of tasks", { retries, name }, checks);
+  return new TaskQueue(
+    new TaskRuns(others, {
+      name: read.name,
+      retry: (record, result, now) => retried(record, result, read.retries?.[record.tool], now),
+      async failed(records, key, tool) {
+        if (read.retries?.[tool] === undefined) return;
+        const now = records.now();
+        const life = { dueAt: now, expiresAt: now + records.ttlMs };
+        await records.store.create(markOf(key), new Uint8Array(), life);
+      },
     }),
-  };
+  );
 }
 
-export function deadTaskOf(record: TaskRecord): DeadTask {
+/** Returns the key of the mark that a task is dead. */
+function markOf(key: string): string {
+  return key.replace("task", "dead");
+}
+
+/** The tasks of a store, which several processes share. Made by {@linkcode taskQueue}. */
+export class TaskQueue extends CallTasks {
+  readonly #runs: TaskRuns;
+  readonly #worker: TaskWorker;
+
+  /** @ignore Use {@linkcode taskQueue}. */
+  constructor(runs: TaskRuns) {
+    super(runs);
+    this.#runs = runs;
+    this.#worker = new TaskWorker(runs);
+  }
+
+  /**
+   * Stores a call as a task. A process that calls `work` or `recover` runs it.
+   *
+   * @param dispatcher Has the caller's tools.
+   * @param context The host's part of the call. Its signal and its callbacks have no effect.
+   * @param options `delayMs`: the task waits at least for this time, in milliseconds.
+   * @returns The task, or the failure.
+   */
+  async enqueue(
+    dispatcher: ToolDispatcher,
+    call: ToolCall,
+    context: DispatchContext = {},
+    options: { readonly delayMs?: number } = {},
+  ): Promise<TaskState | ToolFailure> {
+    const checks = { delayMs: numberFrom(0, MAX_DELAY_MS) };
+    const { delayMs = 0 } = readFields("enqueue a task", options, checks);
+    const { records } = this.#runs;
+    return await storeTask(this.#runs, dispatcher, call, context, async (task) => {
+      return records.shown(await records.enqueue(task, records.now() + delayMs));
+    });
+  }
+
+  /**
+   * Runs tasks that wait, and those of processes that died, until its signal aborts. Several
+   * processes may work on the tasks of one store. A task whose tool this process does not have is
+   * left to others.
+   *
+   * @param dispatcher Runs the calls. It has all tools, because the caller was authorized at the
+   * start of the call.
+   * @throws {TypeError | RangeError} If an option is invalid.
+   */
+  async work(dispatcher: ToolDispatcher, options: WorkOptions): Promise<void> {
+    const { concurrency = 16, toolConcurrency = {}, signal } = readFields(
+      ...["work on tasks", options, WORK_CHECKS] as const,
+    );
+    if (signal === undefined) fail("work on tasks", "signal must be an AbortSignal");
+    const { clock, log, pollMs } = this.#runs;
+    const running = new Quotas<string>(concurrency, Infinity);
+    const most = new Map(Object.entries(toolConcurrency));
+    let wake = (): void => {};
+    const take: TakePlace = (tool) => {
+      if (signal.aborted || running.exceeded(tool, 1) !== undefined) return "full";
+      if (running.usedBy(tool) >= (most.get(tool) ?? Infinity)) return undefined;
+      running.add(tool, 1);
+      return { end: () => (running.add(tool, -1), wake()) };
+    };
+    const takeDue = (limit: number, after?: DueEntry): Promise<TakenTasks> =>
+      this.#worker.takeDue(dispatcher, limit, take, after).catch((error) => {
+        log(error);
+        return NONE_DUE;
+      });
+    let after: DueEntry | undefined;
+    signal.addEventListener("abort", () => wake(), { once: true });
+    while (!signal.aborted) {
+      const ended = new Promise<void>((resolve) => wake = resolve);
+      const begunAt = clock.now();
+      const free = concurrency - running.total;
+      const first = free === 0 ? NONE_DUE : await takeDue(Math.min(2 * free, PAGE));
+      // The first ones may be of tools that are busy, or that other processes have.
+      const next = first.last === undefined ? NONE_DUE : await takeDue(PAGE, after ?? first.last);
+      after = next.last;
+      if (signal.aborted) break;
+      // Reading large tasks in vain must not take most of the time.
+      const isVain = first.taken + next.taken === 0;
+      const waitMs = isVain ? 9 * (clock.now() - begunAt) : 0;
+      await within(clock, Math.max(after === undefined ? pollMs : 0, waitMs), ended);
+    }
+    while (running.total > 0) await new Promise<void>((resolve) => wake = resolve);
+  }
+
+  /** Returns the state of the tasks that run or wait, of all principals. Reads at most 1,000. */
+  async state(): Promise<TaskQueueState> {
+    const { records, clock } = this.#runs;
+    const running: RunningTask[] = [];
+    let [count, waiting, oldest] = [0, 0, Infinity];
+    let after: DueEntry | undefined;
+    do {
+      const due = await records.store.due("task", Number.MAX_SAFE_INTEGER, PAGE, after);
+      after = due.at(-1);
+      count += due.length;
+      for (const entry of due) {
+        const record = await this.#worker.read(entry);
+        if (record === undefined) continue;
+        const { id, tool, createdAt, worker, holder } = record;
+        if (holder !== "") running.push({ id, tool, createdAt, attempts: runsOf(record), worker });
+        else [waiting, oldest] = [waiting + 1, Math.min(oldest, createdAt)];
+      }
+    } while (after !== undefined && count < MAX_DUE);
+    return { waiting, oldestMs: Math.max(0, clock.timestamp() - oldest), running };
+  }
+
+  /** Returns the tasks of all principals that have failed in all their attempts, the oldest first. */
+  async deadTasks(limit: number = 100): Promise<readonly DeadTask[]> {
+    const { records } = this.#runs;
+    const marks = await records.store.due("dead", Number.MAX_SAFE_INTEGER, limit);
+    const found = await Promise.all(
+      marks.map(({ key }) => records.read(key.replace("dead", "task"))),
+    );
+    return found.flatMap((task) =>
+      task?.record.status === "failed" ? [deadTaskOf(task.record)] : []
+    );
+  }
+
+  /**
+   * Lets a task wait again that has failed in all its attempts.
+   *
+   * @returns The task; `undefined` if there is none, or if it has not failed.
+   */
+  async runAgain(id: string, owner: TaskOwner = {}): Promise<TaskState | undefined> {
+    const { records } = this.#runs;
+    const key = await keyOf(id, owner.principal);
+    const isFailed = (record?: TaskRecord): boolean =>
+      record?.status === "failed" && record.isRepeatable !== false;
+    if (key === undefined || !isFailed(await this.#runs.find(id, owner))) return undefined;
+    const runAt = records.now();
+    // Not later, because the task may have failed again by then.
+    const mark = await records.store.get(markOf(key));
+    if (mark !== undefined) await records.store.delete(markOf(key), mark.revision);
+    let isChanged = false;
+    const found = await records.change(key, (record) => {
+      isChanged = isFailed(record);
+      if (record === undefined || !isChanged) return undefined;
+      const { result: _, ...rest } = record;
+      return {
+        ...{ ...rest, ...records.touched(), status: "working" },
+        ...{ attempts: 0, runs: 0, refusals: 0, runAt },
+      };
+    });
+    return found && isChanged ? records.shown(found.record) : undefined;
+  }
+}
+
+function deadTaskOf(record: TaskRecord): DeadTask {
   const { id, tool, createdAt, updatedAt, principal, result } = record;
   return {
     ...{ id, tool, createdAt, updatedAt, attempts: runsOf(record) },

@@ -40,6 +40,16 @@ export interface TaskState {
   readonly result?: ToolResult;
 }
 
+/** The principal of the tasks. */
+export interface TaskOwner {
+  readonly principal?: string | undefined;
+  /**
+   * The caller's current toolset. A task whose tool is neither in it nor bridged by it is not
+   * found. By default all tasks of the principal are found.
+   */
+  readonly toolset?: Toolset | undefined;
+}
+
 export interface TaskRecord extends Omit<TaskState, "pollMs">, RunRecord {
   readonly version: 1;
   readonly principal: string | null;
@@ -88,7 +98,7 @@ interface TaskTimes {
 }
 
 export class TaskRecords extends LeasedRecords<TaskRecord> {
-  readonly #ttlMs: number;
+  readonly ttlMs: number;
   readonly #pollMs: number;
   readonly #name: string | undefined;
   /** Waiters for a change in this process, by key. */
@@ -101,7 +111,7 @@ export class TaskRecords extends LeasedRecords<TaskRecord> {
       clock,
       leaseMs,
     );
-    this.#ttlMs = ttlMs;
+    this.ttlMs = ttlMs;
     this.#pollMs = pollMs;
     this.#name = name;
   }
@@ -113,25 +123,6 @@ export class TaskRecords extends LeasedRecords<TaskRecord> {
 
   override newLease(): LeasedRecord & Pick<TaskRecord, "worker"> {
     return { ...super.newLease(), worker: this.#name };
-  }
-
-  /** Marks a task as dead: one that has failed in all its attempts. */
-  async bury(key: string): Promise<void> {
-    const now = this.now();
-    const life = { dueAt: now, expiresAt: now + this.#ttlMs };
-    await this.store.create(graveOf(key), new Uint8Array(), life);
-  }
-
-  async unbury(key: string): Promise<void> {
-    const mark = await this.store.get(graveOf(key));
-    if (mark !== undefined) await this.store.delete(graveOf(key), mark.revision);
-  }
-
-  /** Returns the dead tasks of all principals, the oldest first. */
-  async dead(limit: number): Promise<readonly TaskRecord[]> {
-    const marks = await this.store.due("dead", Number.MAX_SAFE_INTEGER, limit);
-    const found = await Promise.all(marks.map(({ key }) => this.read(key.replace("dead", "task"))));
-    return found.flatMap((task) => task?.record.status === "failed" ? [task.record] : []);
   }
 
   /** A store lists by key: the id of a newer task begins with a smaller number. */
@@ -163,7 +154,7 @@ export class TaskRecords extends LeasedRecords<TaskRecord> {
     const now = this.clock.timestamp();
     const record: TaskRecord = {
       ...{ version: 1, id, status: "working", tool: tool.id, callId: call.callId ?? id },
-      ...{ createdAt: now, updatedAt: now, ttlMs: this.#ttlMs, principal },
+      ...{ createdAt: now, updatedAt: now, ttlMs: this.ttlMs, principal },
       ...{ arguments: call.arguments, sessionId, messageId, idempotencyKey },
       context: await contextDigest(context.context),
       ...{ idempotent: tool.idempotent && isRepeatable, ...(!isRepeatable && { isRepeatable }) },
@@ -218,10 +209,6 @@ export class TaskRecords extends LeasedRecords<TaskRecord> {
       ...(result && { result }),
     };
   }
-}
-
-function graveOf(key: string): string {
-  return key.replace("task", "dead");
 }
 
 /** Returns true if the caller's toolset contains the tool of a task. */

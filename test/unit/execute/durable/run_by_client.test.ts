@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import {
   memoryCallStore,
@@ -37,12 +37,20 @@ describe("runByClient()", () => {
     const wrong: readonly (readonly [object, string])[] = [
       [{ return: returns }, '"/return" is not one of its fields: did you mean "returns"?'],
       [{ returns: [] }, '"/returns" must be a JSON Schema'],
-      [{ returns: { type: "objec" } }, "returns"],
       [{ message: 5 }, '"/message" must be a string, not 5'],
     ];
     for (const [options, message] of wrong) {
       assertThrows(() => runByClient(options), TypeError, message);
     }
+  });
+
+  it("fails a call whose result has an invalid schema", async () => {
+    const execute = runByClient({ returns: { type: "objec" } as never });
+    const broken = buildToolset([defineTool({ name: "broken", description: "Broken.", execute })]);
+    const dispatcher = dispatcherWith().withToolset(broken);
+    const result = await dispatcher.dispatch({ name: "broken" });
+    assert(!result.ok && !isSuspended(result));
+    assertStringIncludes(result.error.message, "/type");
   });
 
   it("waits for the result of its caller, and shows the arguments", async () => {

@@ -2,9 +2,9 @@ import { describe, it } from "bun:test";
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { ToolDispatcher, ToolRegistry } from "../../../../mod.ts";
 import {
-  callTasks,
-  type CallTasksOptions,
   memoryCallStore,
+  taskQueue,
+  type TaskQueueOptions,
   type TaskState,
 } from "../../../../src/execute/durable/mod.ts";
 import { ToolResult } from "../../../../src/tool/mod.ts";
@@ -13,7 +13,7 @@ import { FakeClock, type FakeTool, fakeTool } from "../support.ts";
 const ANN = { principal: "ann" };
 
 /** Processes with these tools that share a store and a clock. */
-function processes(tools: readonly FakeTool[], options: Partial<CallTasksOptions> = {}) {
+function processes(tools: readonly FakeTool[], options: Partial<TaskQueueOptions> = {}) {
   const clock = new FakeClock();
   const store = options.store ?? memoryCallStore({ clock });
   const controller = new AbortController();
@@ -22,9 +22,9 @@ function processes(tools: readonly FakeTool[], options: Partial<CallTasksOptions
     const registry = new ToolRegistry({ tools: own.map(fakeTool) });
     const dispatcher = new ToolDispatcher(registry, { clock, graceMs: 0 });
     const onError = (error: unknown): void => void errors.push(error);
-    const tasks = callTasks({ onError, pollMs: 10, name, ...options, store, clock });
+    const tasks = taskQueue({ onError, pollMs: 10, name, ...options, store, clock });
     const start = async (tool: string, delayMs = 0): Promise<TaskState> => {
-      const task = await tasks.start(dispatcher, { name: tool }, ANN, { delayMs });
+      const task = await tasks.enqueue(dispatcher, { name: tool }, ANN, { delayMs });
       assert("id" in task, JSON.stringify(task));
       return task;
     };
@@ -40,7 +40,7 @@ async function later(clock: FakeClock, isTrue: () => unknown): Promise<void> {
   while (!await isTrue()) await clock.pass(10);
 }
 
-describe("callTasks().start() with a delay", () => {
+describe("taskQueue().enqueue()", () => {
   it("queues a task that a worker runs after the delay", async () => {
     const runs: number[] = [];
     const { clock, open, controller } = processes([{
@@ -67,7 +67,7 @@ describe("callTasks().start() with a delay", () => {
     assertEquals((await tasks.cancel(id, ANN))?.status, "cancelled");
     clock.advance(60);
     assertEquals(await tasks.recover(dispatcher), 0);
-    assertEquals((await tasks.queue()).waiting, 0);
+    assertEquals((await tasks.state()).waiting, 0);
   });
 
   it("rejects a wrong delay", async () => {
@@ -78,7 +78,7 @@ describe("callTasks().start() with a delay", () => {
   });
 });
 
-describe("callTasks().work()", () => {
+describe("taskQueue().work()", () => {
   it("runs each task of a store once, with several workers", async () => {
     const runs: string[] = [];
     const { clock, open, controller } = processes([{
@@ -87,10 +87,10 @@ describe("callTasks().work()", () => {
     }]);
     const { start, tasks } = open();
     for (let count = 0; count < 40; count++) await start("job");
-    assertEquals((await tasks.queue()).waiting, 40);
+    assertEquals((await tasks.state()).waiting, 40);
     const workers = ["a", "b", "c"].map((name) => open(undefined, name).work());
     await later(clock, () => runs.length >= 40);
-    await later(clock, async () => (await tasks.queue()).running.length === 0);
+    await later(clock, async () => (await tasks.state()).running.length === 0);
     assertEquals([runs.length, new Set(runs).size], [40, 40]);
     controller.abort();
     await Promise.all(workers);
@@ -113,7 +113,7 @@ describe("callTasks().work()", () => {
     const worked = work({ concurrency: 3, toolConcurrency: { slow: 1 } });
     await later(clock, () => running.slow + running.other === 3);
     assert(running.slow <= 1, `${running.slow}`);
-    const { running: shown, waiting, oldestMs } = await tasks.queue();
+    const { running: shown, waiting, oldestMs } = await tasks.state();
     assertEquals([shown.length, waiting, oldestMs > 0], [3, 3, true]);
     assertEquals(new Set(shown.map(({ worker }) => worker)), new Set(["here"]));
     let ended = 0;
@@ -123,7 +123,7 @@ describe("callTasks().work()", () => {
       ended++;
       assert(running.slow <= 1 && running.slow + running.other <= 3);
     }
-    await later(clock, async () => (await tasks.queue()).running.length === 0);
+    await later(clock, async () => (await tasks.state()).running.length === 0);
     controller.abort();
     await worked;
   });
@@ -149,10 +149,10 @@ describe("callTasks().work()", () => {
       tools: [fakeTool({ name: "job", execute: () => void (--left === 0 && ended.resolve()) })],
     });
     const dispatcher = new ToolDispatcher(registry);
-    const tasks = callTasks({ store: memoryCallStore() });
+    const tasks = taskQueue({ store: memoryCallStore() });
     let left = 1_000;
     for (let count = 0; count < left; count++) {
-      await tasks.start(dispatcher, { name: "job" }, ANN, { delayMs: 0 });
+      await tasks.enqueue(dispatcher, { name: "job" }, ANN);
     }
     const controller = new AbortController();
     let most = 0;
@@ -219,7 +219,7 @@ describe("callTasks().work()", () => {
     const worked = process.work().then(() => hasEnded = true);
     await later(clock, () => errors.length > 0);
     isAway = false;
-    await later(clock, async () => (await tasks.queue()).running.length === 1);
+    await later(clock, async () => (await tasks.state()).running.length === 1);
     controller.abort();
     await clock.pass(100);
     assertEquals(hasEnded, false);
@@ -236,7 +236,7 @@ describe("callTasks().work()", () => {
       await store.create(`task.ann.${text.length}`, value, { dueAt: 0 });
     }
     await start("job");
-    assertEquals([(await tasks.queue()).waiting, errors.length], [1, 3]);
+    assertEquals([(await tasks.state()).waiting, errors.length], [1, 3]);
     assertEquals(await tasks.recover(dispatcher), 1);
   });
 
@@ -276,11 +276,11 @@ describe("callTasks().work()", () => {
   });
 });
 
-describe("the retries of callTasks()", () => {
+describe("the retries of taskQueue()", () => {
   /** Starts a task whose tool gives these results in turn, and runs it until it ends. */
   async function attempts(
     results: readonly (string | ToolResult)[],
-    retry: NonNullable<CallTasksOptions["retries"]>[string],
+    retry: NonNullable<TaskQueueOptions["retries"]>[string],
   ) {
     const times: number[] = [];
     const { clock, open, controller } = processes([{
@@ -350,7 +350,7 @@ describe("the retries of callTasks()", () => {
     }], { retries: { job: { initialDelayMs: 10 } } });
     const { tasks, dispatcher, work } = open();
     const keyed = { ...ANN, idempotencyKey: "order-7" };
-    const task = await tasks.start(dispatcher, { name: "job" }, keyed, { delayMs: 0 });
+    const task = await tasks.enqueue(dispatcher, { name: "job" }, keyed);
     assert("id" in task);
     const worked = work();
     await later(clock, async () => (await tasks.get(task.id, ANN))?.result !== undefined);
@@ -375,7 +375,7 @@ describe("the retries of callTasks()", () => {
     const timestamp = (): number => clock.timestamp() + 31_000;
     const setTimeout = clock.setTimeout.bind(clock);
     const late = { now: () => clock.now(), timestamp, setTimeout };
-    const alive = callTasks({ store, retries: { job: {} }, clock: late });
+    const alive = taskQueue({ store, retries: { job: {} }, clock: late });
     assertEquals((await alive.get(ids[0] ?? "", ANN))?.status, "failed");
     assertEquals(await alive.recover(open().dispatcher), 0);
     const dead = await alive.deadTasks();
@@ -404,7 +404,7 @@ describe("the retries of callTasks()", () => {
 
   it("are rejected if they are wrong", () => {
     const store = memoryCallStore();
-    const retries = (retry: object) => () => callTasks({ store, retries: { job: retry } });
+    const retries = (retry: object) => () => taskQueue({ store, retries: { job: retry } });
     assertThrows(
       retries({ maxAttempts: 0 }),
       RangeError,

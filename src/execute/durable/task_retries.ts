@@ -1,0 +1,97 @@
+/** The retries of failed tasks. */
+
+import {
+  type Check,
+  createCheck,
+  type FailureCode,
+  isFailureCode,
+  isListOf,
+  MAX_TIMEOUT_MS,
+  numberFrom,
+  readFields,
+  type ToolResult,
+  wholeFrom,
+} from "../../tool/mod.ts";
+import type { TaskRecord } from "./task_records.ts";
+
+/** The repetition of failed tasks of a tool. */
+export interface TaskRetry {
+  /**
+   * The maximum number of runs, the first one included. A call that was refused before its tool ran
+   * (`ran: "no"`) does not count, at most 100 times.
+   *
+   * @default {3}
+   */
+  readonly maxAttempts?: number;
+  /**
+   * The first delay, in milliseconds. Each further one is twice as long, up to an hour. Up to half of
+   * a delay is omitted at random. A longer `retryAfterMs` of the failure counts instead, but the task
+   * fails if that is longer than its `ttlMs`.
+   *
+   * @default {1_000}
+   */
+  readonly initialDelayMs?: number;
+  /**
+   * Failures that are retried although they are not `retryable`. If the tool is not `idempotent`, it
+   * may do its work twice.
+   *
+   * @default {[]}
+   */
+  readonly codes?: readonly FailureCode[];
+}
+
+const MAX_DELAY_MS = 3_600_000;
+const MAX_REFUSALS = 100;
+const RETRY_CHECKS = {
+  maxAttempts: wholeFrom(1),
+  initialDelayMs: numberFrom(0, MAX_TIMEOUT_MS),
+  codes: createCheck(
+    "a list of failure codes",
+    (value): value is readonly FailureCode[] => isListOf(value, isFailureCode),
+  ),
+};
+
+/** Checks the retries of tools by their ids. */
+export const checkRetries: Check<Readonly<Record<string, TaskRetry>>> = (action, value, place) => {
+  const retries = Object.entries(Object(value)).map(([tool, retry]) => [
+    tool,
+    readFields(
+      action,
+      retry as object,
+      RETRY_CHECKS,
+      (field) => `${place.slice(0, -1)}/${tool}/${field}"`,
+    ),
+  ]);
+  // A tool may be called "constructor".
+  return Object.assign(Object.create(null), Object.fromEntries(retries));
+};
+
+/**
+ * Returns the record of a task whose failure is retried: it waits until its next run. Returns
+ * `undefined` if it has ended.
+ */
+export function retried(
+  record: TaskRecord,
+  result: ToolResult,
+  retry: TaskRetry | undefined,
+  now: number,
+): TaskRecord | undefined {
+  if (result.ok || retry === undefined || record.isRepeatable === false) return undefined;
+  const { maxAttempts = 3, initialDelayMs = 1_000, codes = [] } = retry;
+  const { code, retryable, retryAfterMs = 0, ran } = result.error;
+  if (!retryable && !codes.includes(code)) return undefined;
+  const isRefusal = ran === "no";
+  const refusals = (record.refusals ?? 0) + Number(isRefusal);
+  const runs = runsOf(record) - Number(isRefusal);
+  if (runs >= maxAttempts || refusals > MAX_REFUSALS || retryAfterMs > record.ttlMs) {
+    return undefined;
+  }
+  const longest = Math.min(initialDelayMs * 2 ** Math.min(runs + refusals - 1, 32), MAX_DELAY_MS);
+  const delay = Math.max(longest * (1 - Math.random() / 2), retryAfterMs);
+  return { ...record, holder: "", attempts: 0, runs, refusals, runAt: now + delay };
+}
+
+/** Returns the number of runs of a task. */
+export function runsOf({ runs = 0, attempts }: TaskRecord): number {
+  return runs + attempts;
+}
