@@ -27,7 +27,7 @@ const ENTRIES: readonly Entry[] = [
   { name: "@plue/tools/hono", file: "src/adapters/hono/mod.ts", limitKb: 79.5, packages: true },
   { name: "@plue/tools/mcp", file: "src/adapters/mcp/mod.ts", packages: true },
   { name: "@plue/tools/finding", file: "src/finding/mod.ts", limitKb: 71.2 },
-  { name: "@plue/tools/calls", file: "src/adapters/calls/mod.ts", limitKb: 26.5, packages: true },
+  { name: "@plue/tools/calls", file: "src/adapters/calls/mod.ts", limitKb: 26.7, packages: true },
   { name: "@plue/tools/queue", file: "src/adapters/queue/mod.ts", limitKb: 12.1 },
   { name: "@plue/tools/frameworks", file: "src/adapters/frameworks/mod.ts", limitKb: 60.6 },
   { name: "@plue/tools/telemetry", file: "src/adapters/telemetry/mod.ts" },
