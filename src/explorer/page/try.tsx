@@ -128,11 +128,11 @@ function Editor({ label, text, error, onChange }: {
 }): JSX.Element {
   const id = useId();
   return (
-    <div>
+    <div class="editor">
       <label for={id}>{label}</label>
       <textarea
         id={id}
-        class="code editor"
+        class="code"
         value={text}
         wrap="off"
         spellcheck={false}
