@@ -202,6 +202,17 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
     .option("--store <url>", "sqlite:<path>, postgres://… or redis://… (PLUE_STORE)");
 
   add(
+    "tasks",
+    "Show the tasks of a store that wait, run or are dead, or let a dead one run again",
+    async () => (await import("./tasks.ts")).tasks,
+    "plue tasks --store postgres://127.0.0.1/plue",
+    "plue tasks run-again 0e66dc8b1f2YzH0Yxv9mZb3Qk4s7Tt1aQ --store sqlite:calls.db",
+  ).addArgument(
+    new Argument("[action]", "what to do").choices(["list", "run-again"]).default("list"),
+  ).addArgument(new Argument("[id]", "the dead task that runs again"))
+    .option("--store <url>", "sqlite:<path>, postgres://… or redis://… (PLUE_STORE)");
+
+  add(
     "nats",
     "Create the streams and buckets that tools over NATS need, or a new key of a worker or caller",
     async () => (await import("./nats_admin.ts")).nats,

@@ -49,7 +49,8 @@ describe("the guides", () => {
       [...textOf(file).matchAll(/^```[jt]s ignore$/gm)].map(() => file)
     );
     // test/edge tests the frameworks of http.md, test/oracles the frameworks of frameworks.md.
-    // test/adapters/durable_objects runs the Worker of cloudflare.md.
+    // test/adapters/durable_objects runs the Worker of cloudflare.md, test/adapters/postgres the
+    // program of workers.md.
     assertEquals(ignored.toSorted(), [
       "docs/cloudflare.md",
       "docs/finding.md",
@@ -59,6 +60,7 @@ describe("the guides", () => {
       "docs/mcp.md",
       "docs/mcp.md",
       "docs/mcp.md",
+      "docs/workers.md",
     ]);
   });
 });

@@ -3,11 +3,12 @@
  * `telemetry` traces and measures the calls.
  */
 
+import type { TaskQueue, TaskQueueState } from "../../execute/durable/mod.ts";
 import type { DispatcherMetrics, ToolMetrics, TraceParent } from "../../execute/mod.ts";
 import { callHook, checkFunction, systemClock } from "../../tool/mod.ts";
 import { untilRead } from "./event_stream.ts";
 import { checkOptions, parseUrl } from "./options.ts";
-import { type HttpPart, type RequestAnswer, type ToolRequest, withAllLayers } from "./request.ts";
+import { type HttpPart, type ToolRequest, type ToolServer, withAllLayers } from "./request.ts";
 import { chooseType, json, refuseQuery, UNCACHED_HEADERS, withHeaders } from "./responses.ts";
 import { type AccessCall, records, type RequestObserver, RequestRecord } from "./running_calls.ts";
 
@@ -131,22 +132,55 @@ const TYPES = ["application/json", "text/plain"] as const;
 export function serveMetrics(): HttpPart {
   return (server) => {
     const dispatcher = withAllLayers(server.dispatcher, "serveMetrics()");
-    const answer: RequestAnswer = (request) => showMetrics(request, dispatcher.metrics());
+    const readQueue = queueReader(server);
+    const answer = async (request: ToolRequest): Promise<Response> =>
+      showMetrics(
+        request,
+        dispatcher.metrics(),
+        request.caller.explain === true ? await readQueue() : undefined,
+      );
     return { routes: [{ method: "GET", path: "/metrics", answer }] };
+  };
+}
+
+/** The time for which the state of the queue is shown again, in milliseconds. */
+const QUEUE_MS = 5_000;
+
+/** Returns a function that reads the queue of the server's tasks, if it is one, from time to time. */
+function queueReader(server: ToolServer): () => Promise<TaskQueueState | undefined> {
+  let readAt = -Infinity;
+  let state: TaskQueueState | undefined;
+  return async () => {
+    const { tasks } = server;
+    // Not `instanceof`, because it would add the queue to every bundle.
+    if (tasks === undefined || !("state" in tasks)) return undefined;
+    if (systemClock.now() - readAt < QUEUE_MS) return state;
+    readAt = systemClock.now();
+    try {
+      return state = await (tasks as TaskQueue).state();
+    } catch (error) {
+      server.log(error);
+      return state = undefined;
+    }
   };
 }
 
 /**
  * The metrics of the caller's tools, in JSON or in text for Prometheus. Queued calls and calls of
- * unknown tools belong to no tool: only callers with access to hidden tools see them.
+ * unknown tools belong to no tool, and tasks to other callers: only callers with access to hidden
+ * tools see them, and no caller sees the ids of tasks.
  */
 function showMetrics(
   { raw, caller, toolset }: ToolRequest,
   { since, tools, queued, unknownTool }: DispatcherMetrics,
+  queue: TaskQueueState | undefined,
 ): Response {
   refuseQuery(raw.url);
   const seen = tools.filter(({ id }) => toolset.has(id));
-  const totals = caller.explain === true ? { queued, unknownTool } : undefined;
+  const running = queue?.running.map(({ id: _, ...task }) => task) ?? [];
+  const totals = caller.explain !== true
+    ? undefined
+    : { queued, unknownTool, ...(queue && { queue: { ...queue, running } }) };
   if (chooseType(raw.headers.get("accept"), TYPES) === "text/plain") {
     return new Response(metricsText(seen, totals), {
       headers: {
@@ -159,6 +193,10 @@ function showMetrics(
     seen.reduce((total, tool) => total + tool[field], 0);
   const sums = { calls: sum("calls"), failed: sum("failed"), inFlight: sum("inFlight") };
   return json({ since, ...sums, ...totals, tools: seen });
+}
+
+interface Totals extends Pick<DispatcherMetrics, "queued" | "unknownTool"> {
+  readonly queue?: Omit<TaskQueueState, "running"> & { readonly running: readonly unknown[] };
 }
 
 type Sample = readonly [suffix: string, value: number, label?: string];
@@ -223,7 +261,7 @@ const FAMILIES: readonly Family[] = [
 /** Writes metrics in the text format of Prometheus. Tool ids and codes need no escapes. */
 function metricsText(
   tools: readonly ToolMetrics[],
-  totals: Pick<DispatcherMetrics, "queued" | "unknownTool"> | undefined,
+  totals: Totals | undefined,
 ): string {
   const lines: string[] = [];
   const head = (name: string, type: string, help: string): void => {
@@ -239,13 +277,30 @@ function metricsText(
       }
     }
   }
-  if (totals !== undefined) {
-    head("plue_calls_queued", "gauge", "Calls that wait for a slot.");
-    lines.push(`plue_calls_queued ${totals.queued}`);
-    head("plue_calls_unknown_tool_total", "counter", "Calls that named no tool of their caller.");
-    lines.push(`plue_calls_unknown_tool_total ${totals.unknownTool}`);
+  for (const [name, type, help, value] of totals === undefined ? [] : totalsOf(totals)) {
+    head(name, type, help);
+    lines.push(`${name} ${value}`);
   }
   return `${lines.join("\n")}\n`;
+}
+
+/** The metrics that belong to no tool. */
+function totalsOf({ queued, unknownTool, queue }: Totals) {
+  return [
+    ["plue_calls_queued", "gauge", "Calls that wait for a slot.", queued],
+    [
+      "plue_calls_unknown_tool_total",
+      "counter",
+      "Calls that named no tool of their caller.",
+      unknownTool,
+    ],
+    ...(queue === undefined ? [] : [
+      ["plue_tasks_waiting", "gauge", "Tasks that wait for a process.", queue.waiting],
+      ["plue_tasks_oldest_seconds", "gauge", "The oldest waiting task.", queue.oldestMs / 1000],
+      ["plue_tasks_running", "gauge", "Tasks that processes run.", queue.running.length],
+      ["plue_tasks_dead", "gauge", "Tasks that failed in all their attempts.", queue.dead],
+    ] as const),
+  ] as const;
 }
 
 /** The part that answers health checks, whatever host they name: `GET /healthz`. */

@@ -1,16 +1,16 @@
 /** The stored state of a server: calls that wait, tasks, idempotency keys, failed logins. */
 
 import { lstat, mkdir, stat } from "node:fs/promises";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import {
   type CallStore,
-  type CallTasks,
-  callTasks,
   memoryCallStore,
   storedKeys,
   storedTickets,
 } from "../../adapters/calls/mod.ts";
+import { type TaskQueue, taskQueue } from "../../adapters/queue/mod.ts";
 import { type RateLimitStore, storedRateLimits } from "../../adapters/hono/mod.ts";
 import { sqliteCallStore } from "../../adapters/sqlite/mod.ts";
 import type { ToolDispatcher, ToolDispatcherOptions } from "../../execute/mod.ts";
@@ -19,7 +19,7 @@ import { CommandError, EXIT, type Terminal } from "../terminal.ts";
 
 export interface ServeState extends Disposable {
   readonly dispatch: Pick<ToolDispatcherOptions, "tickets" | "idempotency">;
-  readonly tasks: CallTasks;
+  readonly tasks: TaskQueue;
   readonly logins: RateLimitStore;
   /** Resumes the tasks of an earlier run, now and while the server runs. */
   recover(dispatcher: () => ToolDispatcher, signal: AbortSignal): void;
@@ -52,7 +52,7 @@ export async function openState(
     ? await storeIn(folder)
     : shared?.store ?? memoryCallStore();
   const log = (error: unknown): void => terminal.note(cleanText(describeThrown(error), 1_000));
-  const tasks = callTasks({ store, onError: log });
+  const tasks = taskQueue({ store, onError: log, name: `${hostname()}:${process.pid}` });
   return {
     dispatch: { tickets: storedTickets(store), idempotency: { kept: storedKeys(store) } },
     tasks,

@@ -68,6 +68,10 @@ export interface TaskQueueState {
   /** The age of the oldest waiting task, in milliseconds. */
   readonly oldestMs: number;
   readonly running: readonly RunningTask[];
+  /** The number of tasks that have failed in all their attempts, up to 1,000. */
+  readonly dead: number;
+  /** True if there are more tasks, which were not read. */
+  readonly hasMore: boolean;
 }
 
 /** The maximum delay of a task: a hundred years, in milliseconds. */
@@ -238,7 +242,9 @@ export class TaskQueue extends CallTasks {
         else [waiting, oldest] = [waiting + 1, Math.min(oldest, createdAt)];
       }
     } while (after !== undefined && count < MAX_DUE);
-    return { waiting, oldestMs: Math.max(0, clock.timestamp() - oldest), running };
+    const dead = await records.store.due("dead", Number.MAX_SAFE_INTEGER, MAX_DUE);
+    const oldestMs = Math.max(0, clock.timestamp() - oldest);
+    return { waiting, oldestMs, running, dead: dead.length, hasMore: after !== undefined };
   }
 
   /** Returns the tasks of all principals that have failed in all their attempts, the oldest first. */

@@ -1,7 +1,7 @@
 /** The calls of this page: running, suspended and completed. */
 
 import { signal } from "@preact/signals";
-import type { TaskState } from "../../execute/durable/mod.ts";
+import type { RunningTask, TaskQueueState, TaskState } from "../../execute/durable/mod.ts";
 import type { DispatcherMetrics, ToolProgress } from "../../execute/mod.ts";
 import { type Answer, isObject, type Issue, type Question } from "../../tool/mod.ts";
 import { ApiError, ask, eventsOf, newCallId, send, type StreamEvent } from "./api.ts";
@@ -214,7 +214,12 @@ function fail(callId: string, code: string, message: string, issues: readonly Is
 /** The response of `GET /metrics`. Only callers with access to explanations get all figures. */
 type Figures =
   & Omit<DispatcherMetrics, "queued" | "unknownTool">
-  & Partial<Pick<DispatcherMetrics, "queued">>;
+  & Partial<Pick<DispatcherMetrics, "queued">>
+  & {
+    readonly queue?: Omit<TaskQueueState, "running"> & {
+      readonly running: readonly Omit<RunningTask, "id">[];
+    };
+  };
 
 /** The last measurements, oldest first. */
 export const samples = signal<readonly Figures[]>([]);

@@ -28,6 +28,7 @@ export function Calls(): JSX.Element {
       <h2>Metrics of the service</h2>
       {error !== undefined && <p class="wrong">{error}</p>}
       <Metrics />
+      <Queue />
     </main>
   );
 }
@@ -137,6 +138,29 @@ function Metrics(): JSX.Element {
           </table>
         </div>
       )}
+    </>
+  );
+}
+
+/** The tasks of all callers. Only callers with access to explanations get it. */
+function Queue(): JSX.Element | null {
+  const queue = samples.value.at(-1)?.queue;
+  if (queue === undefined) return null;
+  const { waiting, oldestMs, running, dead } = queue;
+  return (
+    <>
+      <h2>Queue of tasks</h2>
+      <p>
+        waiting: {waiting}, the oldest for {milliseconds(oldestMs)}; running:{" "}
+        {running.length}; dead: {dead}
+      </p>
+      <ul>
+        {running.map(({ tool, worker, attempts }, index) => (
+          <li key={index}>
+            <code>{tool}</code> {worker}, run {attempts}
+          </li>
+        ))}
+      </ul>
     </>
   );
 }

@@ -1,6 +1,9 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { memoryCallStore } from "@plue/tools/calls";
 import { createToolHandler, type ToolHandlerOptions } from "@plue/tools/hono";
+import { taskQueue } from "@plue/tools/queue";
+import { ToolDispatcher } from "@plue/tools";
 import { BASE, execute, sampleRegistry } from "./support.ts";
 
 /** The `accept` header of Prometheus 3. */
@@ -95,6 +98,47 @@ describe("GET /metrics", () => {
     assertEquals(await figures("owner"), [3, 1, 0, undefined, undefined, 3]);
     assertEquals(await figures("guest"), [2, 1, 0, undefined, undefined, 2]);
     assertEquals(await figures("operator"), [2, 1, 0, 0, 1, 2]);
+  });
+
+  it("shows the queue of tasks to callers with access to explanations, without ids", async () => {
+    const registry = sampleRegistry();
+    const dispatcher = new ToolDispatcher(registry);
+    const memory = memoryCallStore();
+    let reads = 0;
+    let isAway = false;
+    const errors: unknown[] = [];
+    const tasks = taskQueue({
+      store: {
+        ...memory,
+        due: (...query) =>
+          isAway ? Promise.reject(new Error("Away")) : (reads++, memory.due(...query)),
+      },
+    });
+    const task = await tasks.enqueue(dispatcher, { name: "echo", arguments: { text: "a" } });
+    assert("id" in task);
+    const serve = () =>
+      createToolHandler(registry, {
+        authorize: (request) => ({ explain: request.headers.get("x-who") === "operator" }),
+        ...{ tasks, dispatcher, onError: (error: unknown) => errors.push(error) },
+      });
+    const app = serve();
+    const ask = async (who: string, accept: string, own = app) =>
+      await (await own.request(`${BASE}/metrics`, { headers: { accept, "x-who": who } })).text();
+    for (const accept of ["application/json", "text/plain"]) {
+      assert(!/queue|plue_tasks/.test(await ask("guest", accept)));
+    }
+    assertEquals(reads, 0);
+    const { queue } = JSON.parse(await ask("operator", "application/json"));
+    assertEquals([queue.waiting, queue.running, queue.dead, queue.hasMore], [1, [], 0, false]);
+    const text = await ask("operator", "text/plain");
+    assertStringIncludes(text, "plue_tasks_waiting 1\n");
+    assertStringIncludes(text, "# TYPE plue_tasks_dead gauge\nplue_tasks_dead 0\n");
+    assertEquals(text.includes(task.id), false);
+    // One page of tasks, the empty page behind it, and the dead ones: read once for both requests.
+    assertEquals(reads, 3);
+    isAway = true;
+    const { queue: none, calls } = JSON.parse(await ask("operator", "application/json", serve()));
+    assertEquals([none, calls, errors.length], [undefined, 0, 1]);
   });
 
   it("shows no hidden tools in the text either", async () => {
