@@ -296,7 +296,12 @@ function totalsOf({ queued, unknownTool, queue }: Totals) {
     ],
     ...(queue === undefined ? [] : [
       ["plue_tasks_waiting", "gauge", "Tasks that wait for a process.", queue.waiting],
-      ["plue_tasks_oldest_seconds", "gauge", "The oldest waiting task.", queue.oldestMs / 1000],
+      [
+        "plue_tasks_oldest_seconds",
+        "gauge",
+        "The age of the oldest waiting task.",
+        queue.oldestMs / 1000,
+      ],
       ["plue_tasks_running", "gauge", "Tasks that processes run.", queue.running.length],
       ["plue_tasks_dead", "gauge", "Tasks that failed in all their attempts.", queue.dead],
     ] as const),
