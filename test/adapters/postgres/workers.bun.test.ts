@@ -3,7 +3,6 @@ import { assertEquals } from "@std/assert";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import pg from "pg";
 import { migratePostgresCallStore } from "@plue/tools/postgres";
 import { type Program, startProgram } from "../../support/program.ts";
 import { maybe } from "../../support/skip.ts";
@@ -15,7 +14,7 @@ describe("the program of docs/workers.md", () => {
   maybe(missing === undefined, missing ?? "")(
     "renders all pages, although a worker and the database are killed",
     async () => {
-      await migratePostgresCallStore(server().pool() as pg.Pool);
+      await migratePostgresCallStore(server().pool());
       const guide = readFileSync(join(import.meta.dirname, "../../../docs/workers.md"), "utf8");
       const [, listing = ""] = /```js ignore\n([^]*?)```/.exec(guide) ?? [];
       // In the project, so that the names of the package are found.
