@@ -17,8 +17,13 @@ const WITH_FILES = ["bun", "deno", "node"];
  * `packages`: the folder with the packages that only this suite needs.
  */
 const SUITES = [
-  // libplue and its hosts; the tests start the other runtimes themselves.
-  { name: "native", on: ["bun"], coverage: true },
+  // libplue and its hosts; the tests start the other runtimes themselves. In two runs, because one
+  // would last longer than all other suites together.
+  { name: "native", on: ["bun"], coverage: true, files: /native\/(?!c_sanitizers|npm)/ },
+  {
+    ...{ name: "native, builds", folders: ["test/native"], on: ["bun"], coverage: true },
+    files: /native\/(c_sanitizers|npm)/,
+  },
   // Tools over NATS; the tests start servers of their own.
   { name: "nats", on: ["bun"], coverage: true },
   {

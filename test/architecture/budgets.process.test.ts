@@ -12,7 +12,7 @@ const LIMITS = [
   { folder: "test", lines: 65_520, files: 425, aim: 60_000 },
   { folder: "ffi", lines: 18_355, files: 96, aim: 15_000 },
   { folder: "examples", lines: 4_138, files: 40, aim: 6_000 },
-  { folder: "scripts", lines: 2_459, files: 27, aim: 2_000 },
+  { folder: "scripts", lines: 2_456, files: 26, aim: 2_000 },
 ];
 
 describe("the budgets of lines and files", () => {
