@@ -22,7 +22,8 @@ const HEAD = `/* libplue in one file, made of the files of ffi/src by scripts/am
 
 /** A file with the headers that it needs in their places, each once. */
 function inline(path, done) {
-  return readFileSync(path, "utf8").replace(/^#include "(.+)"\n/gm, (_line, name) => {
+  const text = readFileSync(path, "utf8").replace(/^#pragma once\n/m, "");
+  return text.replace(/^#include "(.+)"\n/gm, (_line, name) => {
     if (done.has(name)) return "";
     done.add(name);
     const header = [SOURCES, PUBLIC].map((folder) => join(folder, name)).find(existsSync);

@@ -40,12 +40,6 @@ function writeManifest(folder, manifest) {
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(manifest, undefined, 2)}\n`);
 }
 
-/** Packs a folder into a tarball in `out`. */
-function pack(folder) {
-  const args = ["pack", "--ignore-scripts", "--silent", "--pack-destination", out];
-  return run("npm", args, { cwd: folder });
-}
-
 /** Replaces imports of sources in the examples by the entries of the package. */
 function importEntries(folder) {
   const { name, exports } = JSON.parse(readFileSync(join(ROOT, "deno.json"), "utf8"));
@@ -117,6 +111,7 @@ async function buildNative(name, folder, { script, env }) {
   await run("make", [
     ...["-s", "-C", FFI, "install", `BUILD=${build}`, `PREFIX=${folder}`],
     ...[`LIBEXECDIR=${library}`, `SYSTEM=${isLinux ? "Linux" : "Darwin"}`, "DEPENDENCIES="],
+    `SRC=${sources}`,
     ...[`CC=zig cc -target ${platform.zig}`, "AR=zig ar", "CFLAGS=-O2 -g0", "LDFLAGS=-s"],
   ], { env });
   rmSync(join(library, isLinux ? "libplue.so" : "libplue.dylib"));
@@ -154,12 +149,15 @@ const out = resolve(options.out?.[0] ?? join(ROOT, "build", "packages"));
 const only = options.only ?? NAMES;
 mkdirSync(out, { recursive: true });
 const script = join(out, "build", "plue-sidecar.js");
+const sources = join(out, "build", "src");
 const isNative = only.some((name) => name !== "tools");
 const zig = isNative ? await findZig() : {};
 if (zig.missing !== undefined) fail(`Cannot build the packages: ${zig.missing}`);
 if (isNative) {
   const main = join(FFI, "sidecar", "main.ts");
   await run("bun", ["build", main, "--target=node", "--minify", `--outfile=${script}`]);
+  // In one file, because Zig takes longer to start than to compile.
+  await run(process.execPath, ["scripts/amalgamate.mjs", sources]);
 }
 
 async function build(name) {
@@ -168,7 +166,6 @@ async function build(name) {
   mkdirSync(folder);
   if (name === "tools") await buildTools(folder);
   else await buildNative(name, folder, { script, env: zig.env });
-  await pack(folder);
   console.log(`Built ${relative(ROOT, folder)}`);
 }
 const queue = [...only];
@@ -176,4 +173,6 @@ const queue = [...only];
 await Promise.all([1, 2].map(async () => {
   for (let name = queue.shift(); name !== undefined; name = queue.shift()) await build(name);
 }));
+const args = ["pack", "--ignore-scripts", "--silent", "--pack-destination", out];
+await run("npm", [...args, ...only.map((name) => `./${name}`)], { cwd: out });
 rmSync(join(out, "build"), { recursive: true, force: true });
