@@ -5,17 +5,21 @@
 #include "state.h"
 #include "text.h"
 
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-
 struct abort_reason {
     uint64_t at_ms;
-    const char *text; /* behind the struct */
+    char *text;
 };
 
 /* The reason if there is no memory for the given one. The grace period then ends immediately. */
-static struct abort_reason no_reason = {0, ""};
+static char no_text[] = "";
+static struct abort_reason no_reason = {0, no_text};
+
+static void free_reason(struct abort_reason *reason) {
+    if (reason != NULL && reason != &no_reason) {
+        free(reason->text);
+        free(reason);
+    }
+}
 
 struct plue_abort_signal {
     /* The low half counts the references of the host, the high half the references of calls. So a
@@ -71,10 +75,7 @@ static void give_back(struct plue_abort_signal *signal, uint64_t one) {
     plue_order_release(&signal->references);
     if (atomic_fetch_sub(&signal->references, one) == one) {
         plue_order_acquire(&signal->references);
-        struct abort_reason *reason = reason_of(signal);
-        if (reason != &no_reason) {
-            free(reason);
-        }
+        free_reason(reason_of(signal));
         free(signal);
     }
 }
@@ -150,20 +151,13 @@ void plue_abort_signal_release(plue_abort_signal_t *signal) {
 static struct abort_reason *make_reason(const char *text) {
     size_t length = text == NULL ? 0 : plue_text_prefix(text, PLUE_MAX_REASON);
     char *repaired = plue_text_repair(text == NULL ? "" : text, length);
-    struct abort_reason *reason = NULL;
-    if (repaired != NULL) {
-        length = plue_text_prefix(repaired, PLUE_MAX_REASON); /* a replacement is longer */
-        reason = malloc(sizeof *reason + length + 1);
-    }
+    struct abort_reason *reason = repaired == NULL ? NULL : malloc(sizeof *reason);
     if (reason == NULL) {
         free(repaired);
         return &no_reason;
     }
-    char *copy = (char *)(reason + 1);
-    memcpy(copy, repaired, length);
-    copy[length] = '\0';
-    free(repaired);
-    *reason = (struct abort_reason){plue_now_ms(), copy};
+    repaired[plue_text_prefix(repaired, PLUE_MAX_REASON)] = '\0'; /* a replacement is longer */
+    *reason = (struct abort_reason){plue_now_ms(), repaired};
     return reason;
 }
 
@@ -183,9 +177,7 @@ void plue_abort_signal_abort(plue_abort_signal_t *signal, const char *text) {
             plue_unlock();
         }
     } else {
-        if (reason != &no_reason) {
-            free(reason);
-        }
+        free_reason(reason);
         plue_abort_drop(signal);
     }
 }

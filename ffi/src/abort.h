@@ -3,15 +3,11 @@
  * A signal is aborted by one atomic store. Its calls are notified by the thread that has the lock: the
  * thread that aborts if the lock is free, else the thread that releases it. So plue_abort_signal_...()
  * wait for no other thread. */
-#ifndef PLUE_ABORT_H
-#define PLUE_ABORT_H
+#pragma once
 
 #include "frame.h"
 #include "plue.h"
 #include "state.h"
-
-#include <stdbool.h>
-#include <stdint.h>
 
 /* ---- signals; NULL is a signal that is never aborted ---- */
 
@@ -46,5 +42,3 @@ bool plue_aborts_are_due(void);
  * Each has a reference, which plue_abort_drop() releases. */
 plue_abort_signal_t *plue_aborts_take(void) PLUE_LOCKED;
 plue_abort_signal_t *plue_abort_next(const plue_abort_signal_t *signal);
-
-#endif

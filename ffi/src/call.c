@@ -3,9 +3,6 @@
 #include "abort.h"
 #include "platform.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { MAX_EVENTS_SIZE = 16 << 20 };
 
 void plue_wakeups_carry_out(struct plue_wakeups *wakeups) {

@@ -1,17 +1,11 @@
 /* Running calls: each lives on the stack of the thread that made it, and is found by its number. */
-#ifndef PLUE_CALL_H
-#define PLUE_CALL_H
+#pragma once
 
 #include "events.h"
 #include "outcome.h"
 #include "plue.h"
 #include "state.h"
 #include "text.h"
-
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /* A metadata event that waits for the callback. */
 struct plue_event {
@@ -117,5 +111,3 @@ void plue_call_add(struct plue_call *call) PLUE_LOCKED;
 void plue_call_forget(struct plue_call *call) PLUE_LOCKED;
 
 void plue_calls_fail(uint64_t generation, const char *code, const char *message) PLUE_LOCKED;
-
-#endif

@@ -6,13 +6,6 @@
 #include "plue.h"
 #include "text.h"
 
-#include <errno.h>
-#include <poll.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 static struct plue_due *first_waiting PLUE_GUARDED;
 static struct plue_due **waiting_end PLUE_GUARDED = &first_waiting;
 static size_t waiting PLUE_GUARDED;
@@ -175,12 +168,10 @@ static bool wait_for_events(int timeout_ms) PLUE_UNLOCKED {
     if (descriptor.fd < 0) {
         return false;
     }
-    uint64_t until = plue_now_ms() + (uint64_t)timeout_ms;
+    uint64_t until = timeout_ms < 0 ? PLUE_NEVER_MS : plue_now_ms() + (uint64_t)timeout_ms;
     int ready;
     do {
-        uint64_t now = plue_now_ms();
-        int left = timeout_ms < 0 ? -1 : until > now ? (int)(until - now) : 0;
-        ready = poll(&descriptor, 1, left);
+        ready = poll(&descriptor, 1, plue_ms_until(until));
     } while (ready < 0 && errno == EINTR);
     return ready >= 0;
 }

@@ -1,11 +1,7 @@
 /* The events that wait for plue_events_dispatch(). */
-#ifndef PLUE_EVENTS_H
-#define PLUE_EVENTS_H
+#pragma once
 
 #include "state.h"
-
-#include <stdbool.h>
-#include <stdint.h>
 
 /* A source of events for the host: a submitted call, an invocation, the list. Starts as {0}, apart
  * from the functions. */
@@ -50,5 +46,3 @@ bool plue_events_log(const char *line, size_t length) PLUE_UNLOCKED;
 
 /* Prints the waiting lines, because the host no longer takes them. */
 void plue_events_print_log(void) PLUE_UNLOCKED;
-
-#endif

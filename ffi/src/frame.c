@@ -3,9 +3,6 @@
 #include "platform.h"
 #include "text.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static const uint32_t null_string = 0xFFFFFFFF;
 
 static void write_u32(uint8_t *bytes, uint32_t value) {

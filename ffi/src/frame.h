@@ -1,11 +1,7 @@
 /* The frames of PROTOCOL.md: how they are built and read. */
-#ifndef PLUE_FRAME_H
-#define PLUE_FRAME_H
+#pragma once
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "std.h"
 
 enum {
     PLUE_PROTOCOL_VERSION = 2,
@@ -126,5 +122,3 @@ struct plue_frame *plue_frame_queue_withdraw(struct plue_frame_queue *queue, uin
 struct plue_frame *plue_frame_queue_take(struct plue_frame_queue *queue);
 /* Frees a frame and the frames linked to it. */
 void plue_frame_free_all(struct plue_frame *first);
-
-#endif

@@ -3,10 +3,6 @@
 #include "platform.h"
 #include "plue_guest.h"
 
-#include <stdatomic.h>
-#include <string.h>
-#include <unistd.h>
-
 static struct {
     struct plue_peer peer;
     bool attached;

@@ -1,12 +1,9 @@
 /* The runtime that has attached itself in this process, and the frames that wait for it. */
-#ifndef PLUE_GUEST_INTERNAL_H
-#define PLUE_GUEST_INTERNAL_H
+#pragma once
 
 #include "frame.h"
 #include "peer.h"
 #include "state.h"
-
-#include <stdbool.h>
 
 /* NULL while no runtime is attached. */
 struct plue_peer *plue_guest_peer(void) PLUE_LOCKED;
@@ -37,5 +34,3 @@ struct plue_wake {
 };
 struct plue_wake plue_guest_take_wake(void) PLUE_LOCKED;
 void plue_guest_wake(const struct plue_wake *wake);
-
-#endif

@@ -3,12 +3,7 @@
 #include "call.h"
 #include "platform.h"
 
-#include <errno.h>
-#include <poll.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 const char plue_closed_by_host[] = "The host closed a descriptor of libplue";
 

@@ -1,15 +1,9 @@
 /* Frames that arrive over a socket. One thread at a time reads: a caller that waits for its answer,
  * which saves waking it, or the sidecar's own thread. */
-#ifndef PLUE_INBOX_H
-#define PLUE_INBOX_H
+#pragma once
 
 #include "frame.h"
 #include "peer.h"
-
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 enum { PLUE_INBOX_SIZE = 64 << 10 };
 
@@ -56,5 +50,3 @@ void plue_inbox_wake(struct plue_inbox *inbox);
  * not read any more. Returns false if another thread reads. */
 bool plue_inbox_lead(struct plue_inbox *inbox, struct plue_peer *peer, const atomic_uint *word,
                      unsigned value, uint64_t at_ms);
-
-#endif

@@ -7,12 +7,6 @@
 #include "settings.h"
 #include "text.h"
 
-#include <inttypes.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 struct plue_host_tool {
     struct plue_host_tool *next PLUE_GUARDED;
     uint64_t number;
@@ -148,7 +142,9 @@ static struct plue_outcome invalid_tool(const char *message) {
 static struct plue_host_tool *make_tool(const char *definition, plue_execute_t execute,
                                         struct plue_outcome *failure) {
     size_t length = definition == NULL ? 0 : strlen(definition);
-    if (definition == NULL || execute == NULL) {
+    if (plue_is_forked()) {
+        *failure = plue_forked_failure();
+    } else if (definition == NULL || execute == NULL) {
         *failure = invalid_tool(execute == NULL ? "execute is NULL" : "definition_json is NULL");
     } else if (!plue_text_is_utf8(definition, length)) {
         *failure = invalid_tool("definition_json is not UTF-8");
@@ -240,12 +236,7 @@ int plue_register_tool(const char *definition_json, plue_execute_t execute,
                        void (*destroy_user_data)(void *user_data), void *user_data) {
     PLUE_WITHOUT_CANCELLATION;
     struct plue_outcome outcome = {.status = PLUE_OK};
-    struct plue_host_tool *tool = NULL;
-    if (plue_is_forked()) {
-        outcome = plue_forked_failure();
-    } else {
-        tool = make_tool(definition_json, execute, &outcome);
-    }
+    struct plue_host_tool *tool = make_tool(definition_json, execute, &outcome);
     if (tool == NULL) {
         if (destroy_user_data != NULL) {
             destroy_user_data(user_data);

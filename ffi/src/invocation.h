@@ -1,13 +1,9 @@
 /* Tools that the host registered, and their invocations by the tools side. */
-#ifndef PLUE_INVOCATION_H
-#define PLUE_INVOCATION_H
+#pragma once
 
 #include "call.h"
 #include "frame.h"
 #include "state.h"
-
-#include <stdbool.h>
-#include <stdint.h>
 
 /* Returns true if the host answers questions. Needs no lock. */
 bool plue_questions_are_answered(void);
@@ -32,5 +28,3 @@ void plue_invocations_abort(uint64_t generation) PLUE_LOCKED;
 
 /* Runs the invocations that wait for the calling thread, which runs the call. */
 void plue_invocations_run(struct plue_call *call) PLUE_UNLOCKED;
-
-#endif

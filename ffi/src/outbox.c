@@ -2,8 +2,6 @@
 
 #include "platform.h"
 
-#include <stdlib.h>
-
 void plue_outbox_init(struct plue_outbox *outbox, int socket) {
     outbox->socket = socket;
     pthread_mutex_init(&outbox->lock, NULL);

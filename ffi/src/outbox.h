@@ -3,14 +3,9 @@
  * Any thread posts, and none waits for the socket or for another thread that writes to it: the lock
  * guards the list alone, and is not held around a system call or while a frame is freed. One thread
  * writes at a time, and at most a portion; the thread that polls the socket writes the rest. */
-#ifndef PLUE_OUTBOX_H
-#define PLUE_OUTBOX_H
+#pragma once
 
 #include "frame.h"
-
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 
 /* The maximum number of bytes that a thread writes at a time. */
 enum { PLUE_OUTBOX_PORTION = 128 << 10 };
@@ -46,5 +41,3 @@ void plue_outbox_close(struct plue_outbox *outbox);
 
 /* Closes the outbox, which no other thread may use any more. The socket stays open. */
 void plue_outbox_destroy(struct plue_outbox *outbox);
-
-#endif

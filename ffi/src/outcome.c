@@ -3,12 +3,7 @@
 #include "plue.h"
 #include "text.h"
 
-#include <pthread.h>
 #include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* The outcome if there is no memory for another one. It is never freed. */
 static char out_of_memory_json[] = "{\"error\":\"out_of_memory\",\"message\":\"Out of memory\"}";

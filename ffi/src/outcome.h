@@ -1,6 +1,7 @@
 /* How a call ended, and the last failure of each thread. */
-#ifndef PLUE_OUTCOME_H
-#define PLUE_OUTCOME_H
+#pragma once
+
+#include "std.h"
 
 /* Both strings are on the heap, or static if plue_outcome_out_of_memory() made the outcome. */
 struct plue_outcome {
@@ -30,5 +31,3 @@ char *plue_outcome_answer(struct plue_outcome outcome);
 int plue_outcome_status(struct plue_outcome outcome);
 int plue_outcome_fail(struct plue_outcome outcome); /* returns -1 */
 void plue_outcome_clear(void);                      /* a success */
-
-#endif

@@ -4,13 +4,6 @@
 #include "platform.h"
 #include "text.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <poll.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 enum {
     MAX_READS = 5, /* what a pipe holds, and its end; the thread has other work, too */
     MAX_WRITES = 17, /* for all that waits, and the line about dropped bytes */

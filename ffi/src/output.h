@@ -2,12 +2,9 @@
  * are stored for the message about a failed start. A slow reader of the standard error blocks
  * nothing: excess output is dropped, and its size is printed. A host that takes the log
  * (plue_set_log()) receives the output line by line instead. */
-#ifndef PLUE_OUTPUT_H
-#define PLUE_OUTPUT_H
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "std.h"
 
 enum { PLUE_OUTPUT_WAITING = 64 << 10, PLUE_OUTPUT_KEPT = 4 << 10, PLUE_OUTPUT_LINE = 4 << 10 };
 
@@ -38,5 +35,3 @@ void plue_output_write(struct plue_output *output);
 
 /* Appends a colon and the last lines, if there are any. */
 void plue_output_append_last(const struct plue_output *output, char *text, size_t size);
-
-#endif

@@ -6,10 +6,6 @@
 #include "program.h"
 #include "settings.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 static uint64_t last_generation PLUE_GUARDED;
 
 void plue_peer_open(struct plue_peer *peer) {

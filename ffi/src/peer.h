@@ -1,16 +1,11 @@
 /* The tools side of a connection: one peer per attached guest, one per running sidecar. */
-#ifndef PLUE_PEER_H
-#define PLUE_PEER_H
+#pragma once
 
 #include "call.h"
 #include "frame.h"
 #include "outcome.h"
 #include "state.h"
 #include "text.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 enum plue_peer_state {
     PLUE_PEER_WAITING, /* for the answer to CONFIG */
@@ -61,5 +56,3 @@ void plue_peer_fail(const struct plue_peer *peer, const char *code,
  * frame breaks the protocol. Wake the threads in `wakeups` when no further frame waits. */
 bool plue_peer_receive(struct plue_peer *peer, struct plue_frame_view *view,
                        struct plue_wakeups *wakeups) PLUE_UNLOCKED;
-
-#endif

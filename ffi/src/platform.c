@@ -1,16 +1,10 @@
 #include "platform.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #if defined(__linux__)
 #include <linux/futex.h>

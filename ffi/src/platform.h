@@ -1,13 +1,7 @@
 /* The differences between Linux and macOS, and the few system calls that need care. */
-#ifndef PLUE_PLATFORM_H
-#define PLUE_PLATFORM_H
+#pragma once
 
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
+#include "std.h"
 
 /* Returns milliseconds of a clock that is never set back or forward. */
 uint64_t plue_now_ms(void);
@@ -97,5 +91,3 @@ const char *plue_error_text(int error);
 
 /* Starts a thread that receives none of the process's signals. Returns 0 or an errno. */
 int plue_thread_start(pthread_t *thread, void *(*run)(void *), void *argument);
-
-#endif

@@ -4,20 +4,11 @@
 #include "program.h"
 #include "text.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <poll.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #if defined(__linux__)
 #include <sys/syscall.h>
@@ -548,16 +539,14 @@ static bool has_no_child(struct plue_process *process, uint64_t at_ms) {
 /* Waits for a report until `at_ms`. Returns false if none has come by then. */
 static bool await_report(struct plue_process *process, uint64_t at_ms) {
     struct pollfd wait = {process->news, POLLIN, 0};
-    uint64_t now = plue_now_ms();
+    int left = plue_ms_until(at_ms);
     if (process->news < 0) {
         return has_no_child(process, at_ms);
     }
-    if (now >= at_ms) {
-        return false;
+    if (left > 0) {
+        poll(&wait, 1, left);
     }
-    uint64_t left = at_ms - now;
-    poll(&wait, 1, left < INT_MAX ? (int)left : INT_MAX);
-    return true;
+    return left > 0;
 }
 
 /* Writes the reason why the tools cannot be started; a long name is cut between two characters. */

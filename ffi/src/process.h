@@ -4,12 +4,9 @@
  * memory of this one, so that starting it costs a large host nothing. It adopts what the sidecar and
  * its children leave behind, and kills all of it when the sidecar ends or this process does, however
  * that ends. Elsewhere the sidecar is a child of this process, and its process group is killed. */
-#ifndef PLUE_PROCESS_H
-#define PLUE_PROCESS_H
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "std.h"
 
 struct plue_process;
 
@@ -43,5 +40,3 @@ void plue_process_forget_descriptors(struct plue_process *process);
  * immediately, or when it does not end in time. Appends its exit status to `why`. Returns even if
  * the system cannot end the process. Frees it. */
 void plue_process_bury(struct plue_process *process, bool kill_now, char *why, size_t why_size);
-
-#endif

@@ -5,12 +5,7 @@
 
 #include <ctype.h>
 #include <dlfcn.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #if defined(__linux__)
 #include <sys/auxv.h>

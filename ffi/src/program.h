@@ -1,10 +1,8 @@
 /* Paths of files: paths that a host passes, files next to this library, and the program of the
  * sidecar. */
-#ifndef PLUE_PROGRAM_H
-#define PLUE_PROGRAM_H
+#pragma once
 
-#include <limits.h>
-#include <stdbool.h>
+#include "std.h"
 
 #ifndef PATH_MAX
 #define PATH_MAX 4096
@@ -43,5 +41,3 @@ struct plue_program {
 /* Finds the program of `argv`, or the default one for NULL, for the tools of `module` (may be
  * NULL). Returns false if there is none: `argv[0]` is then its name, `lack` the searched places. */
 bool plue_program_find(char *const *argv, const char *module, struct plue_program *program);
-
-#endif

@@ -11,11 +11,6 @@
 #include "sidecar.h"
 #include "text.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* The maximum number of events delivered at once, because a host's loop has other work. */
 enum { MAX_EVENTS = 256 };
 

@@ -1,6 +1,5 @@
 /* The stages of a call, in order. */
-#ifndef PLUE_RUN_H
-#define PLUE_RUN_H
+#pragma once
 
 #include "call.h"
 #include "frame.h"
@@ -8,9 +7,6 @@
 #include "peer.h"
 #include "plue.h"
 #include "state.h"
-
-#include <stdbool.h>
-#include <stdint.h>
 
 enum plue_operation {
     PLUE_CALL_TOOL,
@@ -66,5 +62,3 @@ uint64_t plue_submissions_expire(uint64_t now_ms) PLUE_LOCKED;
 void plue_submissions_runtime_changed(void) PLUE_LOCKED;
 
 bool plue_submissions_are_open(void) PLUE_LOCKED;
-
-#endif

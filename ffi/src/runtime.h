@@ -1,6 +1,5 @@
 /* Chooses the peer that runs the calls: the attached guest, or the sidecar, started when needed. */
-#ifndef PLUE_RUNTIME_H
-#define PLUE_RUNTIME_H
+#pragma once
 
 #include "call.h"
 #include "frame.h"
@@ -9,9 +8,6 @@
 #include "plue.h"
 #include "sidecar.h"
 #include "state.h"
-
-#include <stdbool.h>
-#include <stdint.h>
 
 /* The caller's wait for JavaScript, which must not happen on the JavaScript thread. */
 enum plue_patience { PLUE_WAITS_FOR_TOOL, PLUE_WAITS_FOR_START, PLUE_WAITS_FOR_NOTHING };
@@ -52,5 +48,3 @@ struct plue_aborts {
 /* Notifies the calls of aborted signals, and returns the remaining work. */
 struct plue_aborts plue_runtime_take_aborts(void) PLUE_LOCKED;
 void plue_runtime_send_aborts(struct plue_aborts *aborts);
-
-#endif

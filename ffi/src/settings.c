@@ -5,9 +5,6 @@
 #include "program.h"
 #include "text.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum {
     DEFAULT_START_TIMEOUT_MS = 10000,
     DEFAULT_ABORT_GRACE_MS = 1000,

@@ -1,13 +1,8 @@
 /* The options of plue_init(), copied, with the defaults filled in. */
-#ifndef PLUE_SETTINGS_H
-#define PLUE_SETTINGS_H
+#pragma once
 
 #include "plue.h"
 #include "state.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 struct plue_settings {
     bool in_use; /* a call or plue_init() has been made: too late for another plue_init() */
@@ -27,5 +22,3 @@ extern struct plue_settings plue_settings PLUE_GUARDED;
 
 /* Resets all options to their defaults. */
 void plue_settings_reset(void) PLUE_LOCKED;
-
-#endif

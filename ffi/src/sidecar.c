@@ -10,16 +10,7 @@
 #include "settings.h"
 #include "text.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 /* The interval at which the sidecar's thread checks that callers still read the socket. */
 enum { LOOK_INTERVAL_MS = 20 };

@@ -1,15 +1,10 @@
 /* The tools as a child process. At most one runs; it is started when it is needed. */
-#ifndef PLUE_SIDECAR_H
-#define PLUE_SIDECAR_H
+#pragma once
 
 #include "frame.h"
 #include "outcome.h"
 #include "peer.h"
 #include "state.h"
-
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 struct plue_sidecar;
 
@@ -59,5 +54,3 @@ void plue_sidecar_join(struct plue_sidecar *sidecar) PLUE_UNLOCKED;
 /* Closes the copy of the socket in the child of a fork(), so that the sidecar notices the end of
  * its host. */
 void plue_sidecar_abandon(void);
-
-#endif

@@ -2,8 +2,6 @@
 
 #include "platform.h"
 
-#include <stdatomic.h>
-
 struct plue_mutex plue_mutex = {PTHREAD_MUTEX_INITIALIZER};
 bool plue_stopping;
 

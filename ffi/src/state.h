@@ -4,14 +4,9 @@
  * peers. It is held briefly: never while code of the host or of JavaScript runs, never around a
  * system call that can block. The lock of a sidecar's outbox may be taken while it is held, never
  * the other way round. clang checks who holds it (-Wthread-safety). */
-#ifndef PLUE_STATE_H
-#define PLUE_STATE_H
+#pragma once
 
 #include "outcome.h"
-
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #if defined(__clang__)
 #define PLUE_CHECKED(attribute) __attribute__((attribute))
@@ -72,5 +67,3 @@ struct plue_above {
     void (*wake_leader)(struct plue_sidecar *sidecar);
 };
 extern const struct plue_above plue_above;
-
-#endif

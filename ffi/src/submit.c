@@ -8,10 +8,6 @@
 #include "runtime.h"
 #include "settings.h"
 
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
 struct submission {
     struct plue_call call;
     struct plue_due due;

@@ -2,10 +2,6 @@
 
 #include "platform.h"
 
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* Nearly all text is ASCII: skips it eight bytes at a time. */
 static size_t skip_ascii(const unsigned char *text, size_t at, size_t length) {
     while (length - at >= 8) {

@@ -1,10 +1,7 @@
 /* Checks and copies strings from outside the library. */
-#ifndef PLUE_TEXT_H
-#define PLUE_TEXT_H
+#pragma once
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
+#include "std.h"
 
 /* Returns true if the bytes are UTF-8 without a NUL, so that a C string can hold them. */
 bool plue_text_is_string(const void *bytes, size_t length);
@@ -40,5 +37,3 @@ struct plue_shared_text *plue_shared_text_new(const void *bytes, size_t length);
 /* Both functions accept NULL. */
 struct plue_shared_text *plue_shared_text_retain(struct plue_shared_text *text);
 void plue_shared_text_release(struct plue_shared_text *text);
-
-#endif

@@ -5,13 +5,8 @@
 #include <dirent.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 static atomic_int failures;
 
@@ -36,35 +31,54 @@ int check_verdict(const char *name) {
     return count != 0;
 }
 
-int check_run(const char *program, const struct check_test *tests, size_t count, char **names) {
-    bool is_found = false;
-    for (size_t i = 0; i < count; i++) {
-        bool is_wanted = *names == NULL;
-        for (char **name = names; *name != NULL; name++) {
-            is_wanted |= strcmp(*name, tests[i].name) == 0;
-        }
-        if (is_wanted) {
-            int before = check_failures();
-            uint64_t start = now_ns();
-            is_found = true;
-            tests[i].run();
-            plue_guest_detach();
-            plue_shutdown();
-            printf("%s: %s (%.0f ms)\n", tests[i].name, check_failures() == before ? "ok" : "FAILED",
-                   ms_since(start));
-            fflush(stdout);
+static struct check_test *tests;
+
+void check_add(struct check_test *test) {
+    struct check_test **end = &tests;
+    while (*end != NULL) {
+        end = &(*end)->next;
+    }
+    *end = test;
+}
+
+const struct check_test *check_find(const char *name) {
+    const struct check_test *test = tests;
+    while (test != NULL && strcmp(test->name, name) != 0) {
+        test = test->next;
+    }
+    return test;
+}
+
+static void run_test(const struct check_test *test) {
+    int before = check_failures();
+    uint64_t start = now_ns();
+    test->run();
+    plue_guest_detach();
+    plue_shutdown();
+    printf("%s: %s (%.0f ms)\n", test->name, check_failures() == before ? "ok" : "FAILED",
+           ms_since(start));
+    fflush(stdout);
+}
+
+int check_run(const char *program, char **names) {
+    for (const struct check_test *test = tests; *names == NULL && test != NULL; test = test->next) {
+        run_test(test);
+    }
+    for (char **name = names; *name != NULL; name++) {
+        const struct check_test *test = check_find(*name);
+        CHECK(test != NULL, "there is no test %s", *name);
+        if (test != NULL) {
+            run_test(test);
         }
     }
-    CHECK(is_found, "there is no such test");
     return check_verdict(program);
 }
 
 const char *fake_sidecar;
 
-int check_with_sidecar(const char *program, const struct check_test *tests, size_t count,
-                       int arguments_count, char **arguments) {
-    fake_sidecar = arguments_count > 1 ? arguments[1] : "";
-    return check_run(program, tests, count, arguments + (arguments_count > 1 ? 2 : 1));
+int check_with_sidecar(const char *program, int count, char **arguments) {
+    fake_sidecar = count > 1 ? arguments[1] : "";
+    return check_run(program, arguments + (count > 1 ? 2 : 1));
 }
 
 void init_with(plue_options_t options) {

@@ -1,14 +1,8 @@
 /* The common functions of the test programs. */
-#ifndef CHECK_H
-#define CHECK_H
+#pragma once
 
 #include "plue.h"
-
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "std.h"
 
 /* Counts a failure and prints it, with `...` as for printf(). */
 #define CHECK(condition, ...) \
@@ -31,19 +25,35 @@ __attribute__((visibility("default"))) int check_failures(void);
 /* Prints the verdict and returns the exit status. */
 int check_verdict(const char *name);
 
+/* A test, which check_find() finds by its name. */
 struct check_test {
     const char *name;
     void (*run)(void);
+    struct check_test *next;
 };
+void check_add(struct check_test *test);
+const struct check_test *check_find(const char *name);
+
+/* Defines a test: TEST(start_race) { ... } */
+#define TEST(name) \
+    static void test_##name(void); \
+    __attribute__((constructor)) static void add_##name(void) { \
+        static struct check_test test = {#name, test_##name, NULL}; \
+        check_add(&test); \
+    } \
+    static void test_##name(void)
 
 /* Runs the tests with the names, or all if there are none, and detaches and shuts down after each. Returns
  * check_verdict(). */
-int check_run(const char *program, const struct check_test *tests, size_t count, char **names);
+int check_run(const char *program, char **names);
 
 /* The main function of a program that is run as: program FAKE_SIDECAR test ... */
 extern const char *fake_sidecar;
-int check_with_sidecar(const char *program, const struct check_test *tests, size_t count,
-                       int arguments_count, char **arguments);
+int check_with_sidecar(const char *program, int count, char **arguments);
+
+/* The host suite, the same in both hostings and against every runtime. Runs the parts named, such as "basic",
+ * "abort" or "stress:8:20000:echo". Returns the number of failures. `config_json` may be NULL. */
+int suite_run(const char *config_json, int count, char **parts);
 
 /* Sets the options, which must be right; `struct_size` is filled in. */
 void init_with(plue_options_t options);
@@ -130,5 +140,3 @@ void await_death(int process);
 long memory_kb(int process, const char *figure);
 int open_descriptors(void);
 int running_threads(void);
-
-#endif

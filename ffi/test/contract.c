@@ -3,11 +3,6 @@
 
 #include "check.h"
 #include "plue.h"
-#include "suite.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { LINE = 4000 };
 

@@ -41,6 +41,9 @@ void contract_expect(const char *params, const char *part);
  * calls that are submitted. */
 void contract_run(const struct contract_driver *driver, const char *group);
 
+/* The same in C, as a part of the host suite. */
+void suite_contract(const char *group);
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

@@ -42,6 +42,31 @@ std::string definition(const std::string &name) {
            R"("parameters":{"type":"object"}})";
 }
 
+template <class Function> void dispatch_until(Function is_done) {
+    while (!is_done()) {
+        plue::dispatch();
+    }
+}
+
+// A submitted call, and its end.
+struct Submitted {
+    plue::Result result;
+    bool is_over = false;
+
+    void call(const std::string &tool, const std::string &params = "{}",
+              const plue::CallOptions &options = {}) {
+        is_over = false;
+        plue::submit(tool, params, options, [this](plue::Result ended) {
+            result = std::move(ended);
+            is_over = true;
+        });
+    }
+    const plue::Result &wait() {
+        dispatch_until([this] { return is_over; });
+        return result;
+    }
+};
+
 // ------------------------------------------------------------------ the cases of contract.txt
 
 std::string text_or(const char *text, const char *otherwise = "") {
@@ -94,9 +119,7 @@ void submit(const contract_call &call, const std::string &json, const plue::Call
     };
     const bool is_resumed = std::string_view(call.operation) == "resume";
     (is_resumed ? plue::submit_resume : plue::submit)(call.name, json, options, on_done);
-    while (!is_over) {
-        plue::dispatch();
-    }
+    dispatch_until([&] { return is_over; });
 }
 
 void call_by_binding(const contract_call *call) {
@@ -213,49 +236,30 @@ void test_ending_later() {
         }
         kept.emplace(std::move(call));
     });
-    plue::Result last;
-    bool is_over = false;
-    const auto call_it = [&](const std::string &params) {
-        is_over = false;
-        plue::submit("host:later", params, {}, [&](plue::Result result) {
-            last = std::move(result);
-            is_over = true;
-        });
-    };
-    const auto until_kept = [&] {
-        while (!kept) {
-            plue::dispatch();
-        }
-    };
-    const auto until_over = [&] {
-        while (!is_over) {
-            plue::dispatch();
-        }
-    };
-    call_it("{}");
+    Submitted submitted;
+    const auto until_kept = [&] { dispatch_until([&] { return kept.has_value(); }); };
+    submitted.call("host:later");
     until_kept();
     std::thread([&] { kept->succeed("{\"later\":true}"); }).join();
     kept->metadata("1"); // after the end: nothing happens
     kept.reset();
-    until_over();
-    CHECK(last.value() == "{\"later\":true}", last.json);
+    CHECK(submitted.wait().value() == "{\"later\":true}", submitted.result.json);
 
-    call_it("{}");
+    submitted.call("host:later");
     until_kept();
     kept.reset();
-    until_over();
-    CHECK(last.status == plue::Status::threw && contains(last.json, "without a result"), last.json);
+    CHECK(submitted.wait().status == plue::Status::threw, submitted.result.json);
+    CHECK(contains(submitted.result.json, "without a result"), submitted.result.json);
 
-    call_it("{\"a\":1}");
-    until_over();
-    CHECK(last.status == plue::Status::denied && contains(last.json, "Not later"), last.json);
+    submitted.call("host:later", "{\"a\":1}");
+    CHECK(submitted.wait().status == plue::Status::denied, submitted.result.json);
+    CHECK(contains(submitted.result.json, "Not later"), submitted.result.json);
 
     plue::register_tool(definition("moved"), [&](plue::Invocation &&call, std::string_view) {
         kept.emplace(std::move(call));
         throw std::out_of_range("after the move");
     });
-    is_over = false;
-    plue::submit("host:moved", "{}", {}, [&](const plue::Result &) { is_over = true; });
+    submitted.call("host:moved");
     try {
         until_kept();
         CHECK(false, "it threw nothing");
@@ -263,7 +267,7 @@ void test_ending_later() {
     }
     kept->succeed();
     kept.reset();
-    until_over();
+    submitted.wait();
 }
 
 void test_on_abort() {
@@ -275,22 +279,13 @@ void test_on_abort() {
     const plue::AbortSignal signal;
     plue::CallOptions options;
     options.signal = &signal;
-    plue::Result last;
-    bool is_over = false;
-    plue::submit("host:slow", "{}", options, [&](plue::Result result) {
-        last = std::move(result);
-        is_over = true;
-    });
-    while (!kept) {
-        plue::dispatch();
-    }
+    Submitted submitted;
+    submitted.call("host:slow", "{}", options);
+    dispatch_until([&] { return kept.has_value(); });
     signal.abort("enough");
-    bool was_told = false;
-    while (!is_over || !was_told) {
-        plue::dispatch();
-        was_told = plue::detail::on_abort.functions.empty();
-    }
-    CHECK(last.status == plue::Status::aborted && contains(last.json, "enough"), last.json);
+    CHECK(submitted.wait().status == plue::Status::aborted, submitted.result.json);
+    CHECK(contains(submitted.result.json, "enough"), submitted.result.json);
+    dispatch_until([] { return plue::detail::on_abort.functions.empty(); });
     plue::unregister_tool("host:slow");
 }
 

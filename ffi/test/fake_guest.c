@@ -5,16 +5,8 @@
 #include "fake_tools.h"
 #include "plue.h"
 #include "plue_guest.h"
-#include "suite.h"
 
-#include <poll.h>
-#include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 enum orders { SERVE, CYCLE, STOP };
 static atomic_int order = SERVE;

@@ -1,14 +1,7 @@
 /* A sidecar written in C: fake_sidecar [manner]. Its manners are for the tests of bad ones. */
 #include "fake_tools.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 enum { SOCKET = 3 };
 

@@ -1,17 +1,13 @@
 #include "fake_tools.h"
 
 #include "frame.h"
+#include "plue.h"
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
-enum { EVENTS_OF_A_FLOOD = 100 }; /* in each turn */
+enum { EVENTS_OF_A_FLOOD = 100 }; /* in each millisecond */
 
 struct fake_call {
     struct fake_call *next;
@@ -43,27 +39,15 @@ static void succeed(struct fake_tools *tools, uint64_t id, const char *json) {
     fake_tools_frame(tools, PLUE_FRAME_RESULT, 0, id, json, strlen(json));
 }
 
-/* The numbers of plue.h. */
-static int status_of(const char *code) {
-    static const struct {
-        const char *code;
-        int status;
-    } statuses[] = {{"unknown_tool", 1}, {"invalid_arguments", 5}, {"aborted", 8}, {"threw", 13}};
-    size_t at = 0;
-    while (strcmp(statuses[at].code, code) != 0) {
-        at++;
-    }
-    return statuses[at].status;
-}
-
-static void fail(struct fake_tools *tools, uint64_t id, const char *code, const char *message) {
+static void fail(struct fake_tools *tools, uint64_t id, int status, const char *code,
+                 const char *message) {
     uint8_t payload[1000];
     const uint32_t length = (uint32_t)strlen(message);
     memcpy(payload, &length, 4);
     memcpy(payload + 4, message, length);
     int json = snprintf((char *)payload + 4 + length, sizeof payload - 4 - length,
                         "{\"error\":\"%s\",\"message\":\"%s\"}", code, message);
-    fake_tools_frame(tools, PLUE_FRAME_RESULT, 1 | status_of(code) << 1, id, payload, 4 + length + (size_t)json);
+    fake_tools_frame(tools, PLUE_FRAME_RESULT, 1 | status << 1, id, payload, 4 + length + (size_t)json);
 }
 
 struct request {
@@ -243,7 +227,7 @@ static void run_tool(struct fake_tools *tools, const struct request *request) {
     uint64_t id = request->id;
     char json[100];
     if (strstr(params, "{bad") != NULL) {
-        fail(tools, id, "invalid_arguments", "The arguments are not JSON");
+        fail(tools, id, PLUE_INVALID_ARGUMENTS, "invalid_arguments", "The arguments are not JSON");
     } else if (strcmp(name, "echo") == 0 && tools->sends_half) {
         static const uint8_t half[] = {100, 0, 0, 0, PLUE_FRAME_RESULT, 0};
         tools->send(half, sizeof half);
@@ -266,7 +250,7 @@ static void run_tool(struct fake_tools *tools, const struct request *request) {
     } else if (strcmp(name, "big") == 0) {
         send_big(tools, id, (size_t)number(params, "n"));
     } else if (strcmp(name, "fail") == 0) {
-        fail(tools, id, "threw", "boom");
+        fail(tools, id, PLUE_THREW, "threw", "boom");
     } else if (strcmp(name, "garble") == 0) {
         static const uint8_t garbage[] = "HTTP/1.1 200 OK\r\n\r\n";
         tools->send(garbage, sizeof garbage - 1);
@@ -303,7 +287,7 @@ static void run_tool(struct fake_tools *tools, const struct request *request) {
     } else {
         char message[300];
         snprintf(message, sizeof message, "There is no tool %.200s", name);
-        fail(tools, id, "unknown_tool", message);
+        fail(tools, id, PLUE_UNKNOWN_TOOL, "unknown_tool", message);
     }
 }
 
@@ -368,7 +352,7 @@ static void end_sleeps(struct fake_tools *tools, bool is_of_signal, uint64_t id,
             continue;
         }
         *at = call->next;
-        fail(tools, call->id, "aborted", reason);
+        fail(tools, call->id, PLUE_ABORTED, "aborted", reason);
         free(call);
     }
 }
@@ -420,7 +404,7 @@ int fake_tools_tick(struct fake_tools *tools) {
         struct fake_call *call = *at;
         for (int i = 0; i < EVENTS_OF_A_FLOOD && call->is_flooding; i++) {
             fake_tools_frame(tools, PLUE_FRAME_META, 0, call->id, "{\"flood\":true}", 14);
-            next = 0;
+            next = 1;
         }
         if (call->until_ms > now) {
             int64_t left = (int64_t)(call->until_ms - now);

@@ -1,11 +1,8 @@
 /* A tools side written in C, so that the sanitizers and valgrind see both ends. It has the tools of
  * README.md, and one thread. */
-#ifndef FAKE_TOOLS_H
-#define FAKE_TOOLS_H
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "std.h"
 
 struct fake_tools {
     void (*send)(const uint8_t *frame, size_t length);
@@ -31,5 +28,3 @@ void fake_tools_clear(struct fake_tools *tools);
 /* Sends one frame. */
 void fake_tools_frame(struct fake_tools *tools, int type, int flags, uint64_t id,
                       const void *payload, size_t length);
-
-#endif

@@ -6,14 +6,8 @@
 #include "plue_guest.h"
 #include "state.h"
 
-#include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 int LLVMFuzzerInitialize(int *count, char ***arguments);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -115,7 +109,7 @@ static uint64_t await_frame(enum plue_frame_type type) {
                 return view.id;
             }
         }
-        sched_yield();
+        usleep(20);
     }
 }
 

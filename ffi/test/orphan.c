@@ -5,12 +5,7 @@
 #include "check.h"
 #include "plue.h"
 
-#include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 static void *keep_busy(void *file) {
     char params[300];

@@ -1,4 +1,4 @@
-/* How the sidecar's process is started and seen out: process FAKE_SIDECAR test ...
+/* How the sidecar's process is started and seen out: process FAKE_SIDECAR test ..., or process host word ...
  *
  * It is linked statically, so that it can put itself in the place of a system call. */
 #include "check.h"
@@ -6,19 +6,11 @@
 #include "plue_guest.h"
 
 #include <dlfcn.h>
-#include <errno.h>
-#include <limits.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #if defined(__linux__)
 #include <sys/prctl.h>
@@ -83,7 +75,7 @@ static void call_without(unsigned closed) {
     }
 }
 
-static void test_no_stdio(void) {
+TEST(no_stdio) {
     for (unsigned closed = 0; closed < 8; closed++) {
         call_without(closed);
     }
@@ -115,7 +107,7 @@ static void abort_a_call(void) {
 }
 
 /* A fork before the tools are started, or after they have ended, loses nothing. */
-static void test_fork(void) {
+TEST(fork) {
     init("", FOREVER_MS);
     in_child(call_in_child);
     in_child(abort_a_call);
@@ -147,7 +139,7 @@ __attribute__((constructor)) static void call_early(void) {
     }
 }
 
-static void test_early(void) {
+TEST(early) {
     CHECK(early_answer != NULL && strcmp(early_answer, "{\"a\":1}") == 0, "%s", early_answer);
     CHECK(is_failure(early_failure, "unknown_tool"), "%s", early_failure);
     CHECK(strcmp(early_last_error, early_failure) == 0, "%s", early_last_error);
@@ -169,7 +161,7 @@ int execve(const char *path, char *const argv[], char *const envp[]) {
     return (int)syscall(SYS_execve, path, argv, envp);
 }
 
-static void test_never_exec(void) {
+TEST(never_exec) {
     never_exec = true;
     init("", 200);
     expect_failure("echo", "{}", "runtime_unavailable", "did not begin within the time to start");
@@ -196,7 +188,7 @@ int clone(int (*run)(void *), void *stack, int flags, void *argument, ...) {
 }
 
 /* A child that another thread makes in the middle of a start, and that lives on, has nothing of it. */
-static void test_fork_in_start(void) {
+TEST(fork_in_start) {
     atomic_store(&holds_starts, true);
     init("", FOREVER_MS);
     pthread_t caller;
@@ -227,7 +219,7 @@ int shutdown(int socket, int how) {
     return never_kill ? 0 : (int)syscall(SYS_shutdown, socket, how);
 }
 
-static void test_unkillable(void) {
+TEST(unkillable) {
     init("close", FOREVER_MS);
     never_kill = true;
     expect_failure("echo", "{}", "runtime_unavailable", "(the system does not end process ");
@@ -250,7 +242,7 @@ static pid_t parent_of(pid_t process) {
 }
 
 /* A tool that stops the guardian saves no process that it has started. */
-static void test_stopped_guardian(void) {
+TEST(stopped_guardian) {
     init("", FOREVER_MS);
     char *json = plue_tool_execute("start", "{\"detached\":true}", NULL);
     send_signal(parent_of(ask_for_process()), SIGSTOP);
@@ -271,7 +263,7 @@ ssize_t recv(int socket, void *bytes, size_t length, int flags) {
     return sizeof pong;
 }
 
-static void test_endless_child(void) {
+TEST(endless_child) {
     struct held_calls calls = {.code = "runtime_crashed", .part = "killed by signal 9"};
     init("", FOREVER_MS);
     int process = ask_for_process();
@@ -287,7 +279,7 @@ static void note_child_signal(int number) {
 }
 
 /* The host sees none of the library's processes: neither by SIGCHLD nor by wait(). */
-static void test_no_child(void) {
+TEST(no_child) {
     signal(SIGCHLD, note_child_signal);
     init("", FOREVER_MS);
     expect_answer("echo", "{}", "{}");
@@ -304,8 +296,8 @@ static long faults(void) {
 }
 
 /* A host with much memory: it is not copied, and no page of it is protected and faulted in again. */
-static void test_large_host(void) {
-    const size_t size = (size_t)512 << 20;
+TEST(large_host) {
+    const size_t size = (size_t)128 << 20;
     char *memory = malloc(size);
     CHECK(memory != NULL, "no memory");
     memset(memory, 1, size);
@@ -324,46 +316,13 @@ static void test_large_host(void) {
 
 #endif
 
-/* The host is in a folder with a `plue-sidecar` and a folder `sub`, or with a module `loud.ts`, and
- * goes elsewhere before the sidecar is started, or before it says what that is. */
-static void go_away(void) {
-    CHECK(chdir("/") == 0, "errno %d", errno);
-}
-
-static void expect_echo(void) {
-    expect_answer("echo", "{}", "{}");
-    plue_shutdown();
-}
-
-static void test_default_program(void) {
-    go_away();
-    init_with((plue_options_t){.mode = PLUE_MODE_SIDECAR});
-    expect_echo();
-}
-
 static void expect_lack(plue_options_t options, const char *part) {
     init_with(options);
     expect_failure("echo", "{}", "runtime_unavailable", part);
     plue_shutdown();
 }
 
-/* Says what is missing, and not that the program is. */
-static void test_no_folder(void) {
-    const char *argv[] = {"./plue-sidecar", NULL};
-    expect_lack((plue_options_t){.sidecar_argv = argv, .sidecar_cwd = "/no/such/folder"},
-                "tools in \"/no/such/folder\" (sidecar_cwd): No such file or directory");
-    const char *none[] = {"./no-sidecar", NULL};
-    expect_lack((plue_options_t){.sidecar_argv = none, .sidecar_cwd = "sub"},
-                "/no-sidecar\": No such file or directory");
-}
-
-/* PATH begins with a folder in which `sub` is a folder. */
-static void test_no_file(void) {
-    const char *folder[] = {"sub", NULL};
-    expect_lack((plue_options_t){.sidecar_argv = folder}, "\"sub\": there is no such program in PATH");
-}
-
-static void test_few_descriptors(void) {
+TEST(few_descriptors) {
     for (rlim_t most = 9; most <= 10; most++) {
         struct rlimit limit = {most, 20};
         CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0, "errno %d", errno);
@@ -373,7 +332,7 @@ static void test_few_descriptors(void) {
 }
 
 /* A struct of a version that ends in the middle of a field has the fields before it. */
-static void test_half_a_field(void) {
+TEST(half_a_field) {
     plue_options_t options;
     memset(&options, 0xff, sizeof options);
     options.mode = PLUE_MODE_SIDECAR;
@@ -389,7 +348,7 @@ static void test_half_a_field(void) {
 
 /* Variables that make the runtime run another program are not passed on to the sidecar, nor is the
  * channel between Node and a host that Node has started. */
-static void test_hostile_environment(void) {
+TEST(hostile_environment) {
     static const char *const names[] = {"BUN_BE_BUN",     "BUN_OPTIONS",     "NODE_OPTIONS", "OPENSSL_CONF",
                                         "NODE_UNIQUE_ID", "NODE_CHANNEL_FD", "NODE_CHANNEL_SERIALIZATION_MODE"};
     enum { NAMES = sizeof names / sizeof *names };
@@ -406,41 +365,9 @@ static void test_hostile_environment(void) {
     expect_answer("variable", "{\"name\":\"PLUE_TEST_HARMLESS\"}", "\"handed on\"");
 }
 
-/* The output of a sidecar that is never ready is the reason. */
-static void test_last_words(void) {
-    const char *argv[] = {"/bin/sh", "-c", "printf 'a NUL: \\0 the reason' >&2; exit 3", NULL};
-    expect_lack((plue_options_t){.sidecar_argv = argv},
-                "The tool process ended (exit status 3): a NUL:   the reason");
-}
-
-/* The folder of this one has settings for the sidecar's runtime. */
-static void test_hostile_folder(void) {
-    init_with((plue_options_t){.mode = PLUE_MODE_SIDECAR});
-    expect_answer("variable", "{\"name\":\"PLUE_TEST_EVIL\"}", "\"\"");
-    expect_answer("variable", "{\"name\":\"a package\"}", "\"it is not installed\"");
-    expect_answer("variable", "{\"name\":\"a worker\"}", "\"by the paths of the module\"");
-    char here[PATH_MAX];
-    char expected[PATH_MAX + 2];
-    CHECK(getcwd(here, sizeof here) != NULL, "there is no folder");
-    snprintf(expected, sizeof expected, "\"%s\"", here);
-    expect_answer("variable", "{\"name\":\"the folder\"}", expected);
-}
-
-/* The folder of this one has a name that is not UTF-8, or may not be entered by now. */
-static void test_odd_folder(void) {
-    init_with((plue_options_t){.mode = PLUE_MODE_SIDECAR});
-    expect_answer("variable", "{\"name\":\"PLUE_TEST_EVIL\"}", "\"\"");
-}
-
-/* A host whose folder was removed has tools all the same. */
-static void test_folder_gone(void) {
-    init("", FOREVER_MS);
-    expect_answer("folder", "{}", "\"/\"");
-}
-
 /* This one runs with the rights of another user than its caller's: nothing that the caller chose
  * reaches the sidecar. */
-static void test_no_environment(void) {
+TEST(no_environment) {
     CHECK(getenv("PLUE_SIDECAR") != NULL && geteuid() != getuid(), "it is not that kind of host");
     CHECK(getenv("PLUE_TEST_EVIL") != NULL, "the caller chose nothing");
     init("", FOREVER_MS);
@@ -454,41 +381,6 @@ static void test_no_environment(void) {
     expect_lack((plue_options_t){.sidecar_argv = argv}, "there is no such program in PATH");
 }
 
-/* The environment of this one has no sidecar anywhere. */
-static void test_no_program(void) {
-    init_with((plue_options_t){.mode = PLUE_MODE_SIDECAR});
-    expect_failure("echo", "{}", "runtime_unavailable",
-                   "it is neither beside libplue (where that is linked statically: beside the program), "
-                   "nor where \"make install\" puts it, nor in PATH; put it or plue-sidecar.js "
-                   "there, or name it in PLUE_SIDECAR; \"bun build --compile my-sidecar.ts "
-                   "--outfile plue-sidecar\" makes one");
-}
-
-static void test_relative_program(void) {
-    const char *argv[] = {"./plue-sidecar", NULL};
-    init_with((plue_options_t){.sidecar_argv = argv, .sidecar_cwd = "sub"});
-    go_away();
-    expect_echo();
-}
-
-static void test_relative_path_variable(void) {
-    const char *argv[] = {"plue-sidecar", NULL};
-    init_with((plue_options_t){.sidecar_argv = argv, .sidecar_cwd = "sub"});
-    expect_echo();
-}
-
-static void test_relative_module(void) {
-    init_with((plue_options_t){.tools_module = "loud.ts", .sidecar_cwd = "/"});
-    go_away();
-    expect_answer("shout", "{}", "\"quiet\"");
-}
-
-static void test_relative_module_variable(void) {
-    go_away();
-    init_with((plue_options_t){.sidecar_cwd = "/"});
-    expect_answer("shout", "{}", "\"quiet\"");
-}
-
 static void close_all(void) {
     for (int descriptor = STDERR_FILENO + 1; descriptor < 256; descriptor++) {
         close(descriptor);
@@ -498,7 +390,7 @@ static void close_all(void) {
 static const char closed[] = "The host closed a descriptor of libplue";
 
 /* Before a call, while the library's thread waits, and during one, while the caller does. */
-static void test_closed_descriptors(void) {
+TEST(closed_descriptors) {
     init("", FOREVER_MS);
     for (int during = 0; during < 2; during++) {
         int process = ask_for_process();
@@ -562,7 +454,7 @@ static bool close_one(int index, bool is_killed) {
     return is_there;
 }
 
-static void test_closed_descriptor(void) {
+TEST(closed_descriptor) {
     int count = 0;
     CHECK(plue_events_fd() >= 0, "%s", plue_get_last_error());
     for (bool is_there = true; is_there; count++) {
@@ -574,39 +466,48 @@ static void test_closed_descriptor(void) {
     CHECK(count > 5, "%d descriptors", count);
 }
 
-static const struct check_test tests[] = {
-    {"no_stdio", test_no_stdio},
-    {"fork", test_fork},
-    {"early", test_early},
-    {"closed_descriptors", test_closed_descriptors},
-    {"closed_descriptor", test_closed_descriptor},
-    {"default_program", test_default_program},
-    {"no_program", test_no_program},
-    {"no_folder", test_no_folder},
-    {"no_file", test_no_file},
-    {"few_descriptors", test_few_descriptors},
-    {"half_a_field", test_half_a_field},
-    {"no_environment", test_no_environment},
-    {"hostile_folder", test_hostile_folder},
-    {"odd_folder", test_odd_folder},
-    {"last_words", test_last_words},
-    {"folder_gone", test_folder_gone},
-    {"relative_program", test_relative_program},
-    {"relative_path_variable", test_relative_path_variable},
-    {"relative_module", test_relative_module},
-    {"relative_module_variable", test_relative_module_variable},
-#if defined(__linux__)
-    {"never_exec", test_never_exec},
-    {"fork_in_start", test_fork_in_start},
-    {"unkillable", test_unkillable},
-    {"stopped_guardian", test_stopped_guardian},
-    {"endless_child", test_endless_child},
-    {"no_child", test_no_child},
-    {"large_host", test_large_host},
-    {"hostile_environment", test_hostile_environment},
-#endif
-};
+/* A host by words: first its options ("argv=PROGRAM" and its arguments, "cwd=", "tools="); "init" sets them,
+ * and "go=FOLDER" changes the folder. Then "call=TOOL [PARAMS]", and what that returns: "result=", or
+ * "failure=" with a part of the message. */
+static void act(char **words) {
+    const char *argv[8] = {NULL};
+    plue_options_t options = {.mode = PLUE_MODE_SIDECAR, .start_timeout_ms = FOREVER_MS};
+    char *json = NULL;
+    size_t count = 0;
+    for (; *words != NULL; words++) {
+        char *value = *words + strcspn(*words, "=");
+        value += *value == '=';
+        if (strncmp(*words, "argv=", 5) == 0) {
+            options.sidecar_argv = argv;
+            argv[count++] = value;
+        } else if (strncmp(*words, "cwd=", 4) == 0) {
+            options.sidecar_cwd = value;
+        } else if (strncmp(*words, "tools=", 6) == 0) {
+            options.tools_module = value;
+        } else if (strcmp(*words, "init") == 0) {
+            init_with(options);
+        } else if (strncmp(*words, "go=", 3) == 0) {
+            CHECK(chdir(value) == 0, "errno %d", errno);
+        } else if (strncmp(*words, "call=", 5) == 0) {
+            char *params = strchr(value, ' ');
+            value[strcspn(value, " ")] = '\0';
+            plue_free_json(json);
+            json = plue_tool_execute(value, params == NULL ? NULL : params + 1, NULL);
+        } else if (strncmp(*words, "result=", 7) == 0) {
+            CHECK(json != NULL && strcmp(json, value) == 0, "%s instead of %s", json, value);
+        } else {
+            CHECK(strncmp(*words, "failure=", 8) == 0 && is_failure(json, "runtime_unavailable"), "%s", json);
+            CHECK(contains(plue_get_last_error(), value), "%s in %s", value, plue_get_last_error());
+        }
+    }
+    plue_free_json(json);
+    plue_shutdown();
+}
 
 int main(int count, char **arguments) {
-    return check_with_sidecar("process", tests, sizeof tests / sizeof *tests, count, arguments);
+    if (count > 1 && strcmp(arguments[1], "host") == 0) {
+        act(arguments + 2);
+        return check_verdict("host");
+    }
+    return check_with_sidecar("process", count, arguments);
 }

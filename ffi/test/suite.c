@@ -1,14 +1,6 @@
-#include "suite.h"
-
 #include "check.h"
+#include "contract.h"
 #include "plue.h"
-
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 /* The time within which a tool that is aborted must stop: more than any machine needs, so that no
  * test depends on it, but where a tool does not stop. */
@@ -85,8 +77,8 @@ static void test_big(int most) {
     free(params);
 }
 
-static void test_too_big(void) {
-    size_t size = 300u << 20;
+TEST(too_big) {
+    size_t size = 257u << 20;
     char *params = malloc(size + 1);
     memset(params, ' ', size);
     params[size] = '\0';
@@ -96,8 +88,8 @@ static void test_too_big(void) {
 
 /* Large arguments, one after the other, cost the tool process at most four times the size of one. If the
  * first was not freed, the second exceeds that. */
-static void test_large_arguments(void) {
-    long size = 64 << 20;
+TEST(large_arguments) {
+    long size = 32 << 20;
     int process = ask_for_process();
     long before = memory_kb(process, "VmHWM");
     char *params = malloc((size_t)size + 32);
@@ -115,7 +107,7 @@ static void test_large_arguments(void) {
     CHECK(times <= 4, "%.1f times", times);
 }
 
-static void test_basic(void) {
+TEST(basic) {
     test_list();
     test_texts();
     test_event_of_failure();
@@ -209,7 +201,7 @@ static void release_held(const char *json, void *user_data) {
 }
 
 /* An event comes while the tool runs: it ends only when the callback has released it. */
-static void test_streaming(void) {
+TEST(streaming) {
     int events = 0;
     plue_tool_context_t context = {NULL, NULL, NULL, release_held, &events};
     expect_answer_with(&context, "hold", "{}", "{\"held\":true}");
@@ -237,8 +229,8 @@ static void count_after_all(const char *json, void *user_data) {
     drops->seen++;
 }
 
-/* 16 MiB are about 250 000 small events with what the library needs for each. */
-static void test_dropping(void) {
+/* 16 MiB are about 580,000 small events. */
+TEST(dropping) {
     struct drops drops = {0, 0, false};
     plue_tool_context_t context = {NULL, NULL, NULL, count_after_all, &drops};
     plue_free_json(plue_tool_execute("progress", "{\"n\":600000}", &context));
@@ -360,7 +352,7 @@ static void test_late_events(void) {
 }
 
 /* A tool that does not stop, or cannot: its caller returns after the grace period. */
-static void test_grace(void) {
+TEST(grace) {
     configure(SHORT_GRACE_MS);
     /* The start of a runtime is not tested here. */
     expect_answer("echo", "{}", "{}");
@@ -372,10 +364,10 @@ static void test_grace(void) {
     configure(LONG_GRACE_MS);
 }
 
-static void test_abort(void) {
+TEST(abort) {
     test_odd_reasons();
     /* Each call ends in its tool, which returns the reason, and not at the end of the grace period. */
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < 100; i++) {
         call_and_abort("hold", "{}", NULL, "user pressed stop");
     }
 }
@@ -444,7 +436,7 @@ static void *ask_for_state(void *unused) {
     return unused;
 }
 
-static void test_cancellation(void) {
+TEST(cancellation) {
     test_cancellation_of_call(false);
     test_cancellation_of_call(true);
     on_threads(1, ask_for_state, NULL);
@@ -520,7 +512,7 @@ static void test_abort_race(int rounds) {
 
 enum { HELD = 8 };
 
-static void test_crash(void) {
+TEST(crash) {
     static const char *const ways[] = {"{\"code\":7}", "{\"signal\":\"SIGKILL\"}", "{\"code\":0}"};
     for (int i = 0; i < 3; i++) {
         struct held_calls calls = {.code = "runtime_crashed", .part = ""};
@@ -531,8 +523,8 @@ static void test_crash(void) {
     }
 }
 
-static void test_shutdown(void) {
-    for (int i = 0; i < 5; i++) {
+TEST(shutdown) {
+    for (int i = 0; i < 3; i++) {
         struct held_calls calls = {.code = "shutdown", .part = ""};
         hold_calls(&calls, HELD);
         plue_shutdown();
@@ -616,42 +608,14 @@ static void test_soak(int threads, int seconds) {
            atomic_load(&soak.aborted), atomic_load(&soak.lost), memory_kb(getpid(), "VmRSS"));
 }
 
-static const struct check_test plain_parts[] = {
-    {"basic", test_basic},
-    {"too_big", test_too_big},
-    {"large_arguments", test_large_arguments},
-    {"streaming", test_streaming},
-    {"dropping", test_dropping},
-    {"abort", test_abort},
-    {"grace", test_grace},
-    {"cancellation", test_cancellation},
-    {"crash", test_crash},
-    {"shutdown", test_shutdown},
-    {"submit", suite_submit},
-    {"submit_restarts", suite_submit_restarts},
-    {"tools", suite_tools},
-    {"tools_restarts", suite_tools_restarts},
-    {"tools_shutdown", suite_tools_shutdown},
-    {"offer", suite_offer},
-    {"questions", suite_questions},
-    {"questions_restarts", suite_questions_restarts},
-    {"notices", suite_notices},
-    {"taking_back", suite_taking_back},
-    {"log", suite_log},
-    {"log_left", suite_log_left},
-};
-
 static void run_part(const char *part) {
     int first = 0;
     int second = 0;
     char tool[32];
-    for (size_t i = 0; i < sizeof plain_parts / sizeof *plain_parts; i++) {
-        if (strcmp(part, plain_parts[i].name) == 0) {
-            plain_parts[i].run();
-            return;
-        }
-    }
-    if (sscanf(part, "stress:%d:%d:%31s", &first, &second, tool) == 3) {
+    const struct check_test *plain = check_find(part);
+    if (plain != NULL) {
+        plain->run();
+    } else if (sscanf(part, "stress:%d:%d:%31s", &first, &second, tool) == 3) {
         test_stress(first, second, tool);
     } else if (sscanf(part, "big:%d", &first) == 1) {
         test_big(first);

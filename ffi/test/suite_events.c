@@ -1,16 +1,8 @@
 /* The parts of the host suite about submitted calls, tools of the host, questions, tasks and notices. */
-#include "suite.h"
-
 #include "check.h"
 #include "plue.h"
 
-#include <poll.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* The outcomes of submitted calls. */
 struct ends {
@@ -158,7 +150,7 @@ static void test_submitted_shutdown(void) {
     CHECK(ends.status == PLUE_SHUTDOWN, "%s", ends.json);
 }
 
-void suite_submit(void) {
+TEST(submit) {
     test_submitted();
     test_descriptor();
     test_submitted_aborts();
@@ -166,7 +158,7 @@ void suite_submit(void) {
     test_shared_dispatch();
 }
 
-void suite_submit_restarts(void) {
+TEST(submit_restarts) {
     test_submitted_at_start();
     test_submitted_shutdown();
     test_submitted_at_start();
@@ -328,7 +320,7 @@ static void *call_added(void *unused) {
     return unused;
 }
 
-void suite_tools(void) {
+TEST(tools) {
     static const char *const ids[] = {"host:add", "host:nested", "host:held"};
     atomic_store(&destroyed, 0);
     test_registering();
@@ -359,7 +351,7 @@ static void run_photo(plue_invocation_t *invocation, const char *params, void *u
 }
 
 /* Offers tools to others, until one of them calls host:stop. */
-void suite_offer(void) {
+TEST(offer) {
     static const char *const ids[] = {"host:add", "host:held", "host:photo", "host:stop"};
     is_stopped = false;
     expect_registered(adder, run_add, NULL);
@@ -398,7 +390,7 @@ static void test_late_registration(void) {
 }
 
 /* The tools outlive the sidecar, and not a shutdown. */
-void suite_tools_restarts(void) {
+TEST(tools_restarts) {
     atomic_store(&destroyed, 0);
     expect_registered(adder, run_add, NULL);
     expect_failure("crash", "{\"code\":7}", "runtime_crashed", "");
@@ -428,13 +420,13 @@ static void *keep_registering(void *unused) {
 }
 
 /* Each tool is destroyed once, even if a shutdown removes it while it is being registered. */
-void suite_tools_shutdown(void) {
+TEST(tools_shutdown) {
     pthread_t thread;
     atomic_store(&destroyed, 0);
     atomic_store(&is_over, false);
     registrations = 0;
     pthread_create(&thread, NULL, keep_registering, NULL);
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 5; i++) {
         CHECK_OK(plue_start());
         plue_shutdown();
     }
@@ -550,7 +542,7 @@ static void test_tampered(void) {
     expect_resumed(ticket, ACCEPT("\"mine\""), PLUE_OK, "\"mine\"");
 }
 
-void suite_questions(void) {
+TEST(questions) {
     test_question_functions();
     test_ticket_race();
     test_tampered();
@@ -561,7 +553,7 @@ void suite_questions(void) {
 
 /* The runtime crashes between the question and the answer: the ticket is still valid, and the tasks,
  * which were in the memory of the runtime, are lost. */
-void suite_questions_restarts(void) {
+TEST(questions_restarts) {
     char ticket[TICKET_BYTES];
     char id[100] = "";
     char *json = NULL;
@@ -584,7 +576,7 @@ static void find_line(const char *line, void *user_data) {
 }
 
 /* The output of tools goes to the host, line by line. */
-void suite_log(void) {
+TEST(log) {
     int found = 0;
     plue_set_log(find_line, &found);
     expect_answer("print", "{\"text\":\"first of two\\nsecond of two\"}", "null");
@@ -606,7 +598,7 @@ static void print_and_wait(const char *params) {
 
 /* A callback that takes itself back is called no more, and what waits is printed: so it is with what
  * waits at a shutdown. The caller looks at the standard error. */
-void suite_log_left(void) {
+TEST(log_left) {
     int count_of_lines = 0;
     plue_set_log(leave_log, &count_of_lines);
     print_and_wait("{\"text\":\"left one\\nleft two\\nleft three\"}");
@@ -637,7 +629,7 @@ static void *dispatch_all(void *unused) {
 }
 
 /* A callback that was taken back is neither begun any more nor running. */
-void suite_taking_back(void) {
+TEST(taking_back) {
     pthread_t threads[3];
     atomic_store(&is_over, false);
     atomic_store(&late, 0);
@@ -658,7 +650,7 @@ void suite_taking_back(void) {
     CHECK(atomic_load(&late) == 0, "%d times", atomic_load(&late));
 }
 
-void suite_notices(void) {
+TEST(notices) {
     CHECK_OK(plue_start());
     int changes = 0;
     plue_set_list_changed(count, &changes);

@@ -1,12 +1,6 @@
 /* The suite as a library that a JavaScript runtime loads: the native app in guest mode. */
 #include "check.h"
 #include "plue.h"
-#include "suite.h"
-
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 
 PLUE_API int suite_start(const char *arguments);
 PLUE_API int suite_status(void);

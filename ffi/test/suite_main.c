@@ -1,9 +1,6 @@
 /* The suite as a host program: suite [--config JSON] part ... */
 #include "check.h"
 #include "plue.h"
-#include "suite.h"
-
-#include <string.h>
 
 int main(int count, char **arguments) {
     int first = 1;

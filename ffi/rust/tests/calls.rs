@@ -1,13 +1,15 @@
 //! Calls and tools, with a real sidecar: test/native/rust.bun.test.ts runs them.
 
-use std::future::Future;
+mod common;
+
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{mpsc, Arc};
-use std::task::{Context, Poll, Wake};
-use std::thread::{self, Thread};
+use std::task::{Context, Wake};
+use std::thread;
 use std::time::Duration;
 
+use common::block_on;
 use plue::{AbortSignal, Call, Code, Error, Invocation};
 
 fn definition(name: &str) -> String {
@@ -16,23 +18,9 @@ fn definition(name: &str) -> String {
     )
 }
 
-/// Runs a future on this thread, which tells itself what it waits for.
-fn block_on<F: Future>(future: F) -> F::Output {
-    struct Unpark(Thread);
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let waker = Arc::new(Unpark(thread::current())).into();
-    let mut future = Box::pin(future);
-    loop {
-        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(output) => return output,
-            // Another test's thread may have told: this one looks again.
-            Poll::Pending => drop(plue::dispatch(Some(Duration::from_millis(10)))),
-        }
-    }
+/// Dispatches what there is. Another test's thread may have dispatched it: the caller looks again.
+fn tell() {
+    drop(plue::dispatch(Some(Duration::from_millis(10))));
 }
 
 #[test]
@@ -68,7 +56,7 @@ fn a_call_that_is_dropped_is_aborted() {
     .unwrap();
     let pending = Call::new("host:dropped").start().unwrap();
     let invocation: Invocation = loop {
-        drop(plue::dispatch(Some(Duration::from_millis(10))));
+        tell();
         if let Ok(invocation) = invocations.try_recv() {
             break invocation;
         }
@@ -77,7 +65,7 @@ fn a_call_that_is_dropped_is_aborted() {
     assert!(!signal.aborted());
     drop(pending);
     while !signal.aborted() {
-        drop(plue::dispatch(Some(Duration::from_millis(10))));
+        tell();
     }
     plue::unregister_tool("host:dropped").unwrap();
 }
@@ -174,7 +162,7 @@ fn a_panic_of_a_waker_or_a_drop_does_not_reach_c() {
     let waker = std::mem::ManuallyDrop::new(Arc::new(Bomb));
     let waker = Arc::clone(&waker).into();
     while pending.as_mut().poll(&mut Context::from_waker(&waker)).is_pending() {
-        drop(plue::dispatch(Some(Duration::from_millis(10))));
+        tell();
     }
     std::mem::forget(waker);
 }
@@ -199,12 +187,12 @@ fn a_tool_is_told_of_its_abort() {
     .unwrap();
     let pending = Call::new("host:slow").signal(&signal).start().unwrap();
     while slow.lock().unwrap().is_none() {
-        drop(plue::dispatch(Some(Duration::from_millis(10))));
+        tell();
     }
     signal.abort("enough");
     assert_eq!(block_on(pending).unwrap_err().code(), Code::Aborted);
     while slow.lock().unwrap().is_some() {
-        drop(plue::dispatch(Some(Duration::from_millis(10))));
+        tell();
     }
     plue::unregister_tool("host:slow").unwrap();
 }

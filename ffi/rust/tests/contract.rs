@@ -1,10 +1,12 @@
 //! The cases of ffi/test/contract.txt, read by ffi/test/contract.c, which libsuite has.
 
+mod common;
+
 use std::ffi::{CStr, CString};
 use std::os::raw::{c_char, c_int};
-use std::task::{Context, Poll, Wake};
-use std::{future::Future, ptr, sync::Arc};
+use std::ptr;
 
+use common::block_on;
 use plue::{AbortSignal, Answer, Call, Code, Error, Invocation};
 
 #[repr(C)]
@@ -55,22 +57,6 @@ fn end(outcome: Result<(String, c_int), Error>) {
         }
     };
     unsafe { contract_end(status, flags, c(&json).as_ptr(), c(&message).as_ptr()) }
-}
-
-/// Dispatches until the future is ready.
-fn block_on<F: Future>(future: F) -> F::Output {
-    struct Nothing;
-    impl Wake for Nothing {
-        fn wake(self: Arc<Self>) {}
-    }
-    let waker = Arc::new(Nothing).into();
-    let mut future = Box::pin(future);
-    loop {
-        if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            return output;
-        }
-        plue::dispatch(None).unwrap();
-    }
 }
 
 unsafe extern "C" fn call(given: *const ContractCall) {
