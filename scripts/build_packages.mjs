@@ -149,7 +149,8 @@ const out = resolve(options.out?.[0] ?? join(ROOT, "build", "packages"));
 const only = options.only ?? NAMES;
 mkdirSync(out, { recursive: true });
 const script = join(out, "build", "plue-sidecar.js");
-const sources = join(out, "build", "src");
+// At a fixed place: Zig keeps what it compiled by the path of the source.
+const sources = join(FFI, "build", "amalgamation");
 const isNative = only.some((name) => name !== "tools");
 const zig = isNative ? await findZig() : {};
 if (zig.missing !== undefined) fail(`Cannot build the packages: ${zig.missing}`);

@@ -43,12 +43,18 @@ async function succeed(...commands: readonly (readonly string[])[]): Promise<voi
 
 /** Parts of the suite for sanitizers, which report an error or a race even if it happens rarely. */
 const PARTS =
-  "basic contract:call submit metadata:200 abort shared:10 race:100 stress:8:200:echo grace";
+  "basic contract:call submit metadata:200 abort shared:4 race:50 stress:8:200:echo grace";
+/** Parts of a host with ThreadSanitizer whose threads the library must order. */
+const ORDERED = "basic submit metadata:200 shared:4 race:50 stress:8:200:echo";
 /** Parts whose behaviour depends on the way to wake a guest. */
-const WAKES = "submit shared:5 race:50 stress:8:200:echo";
+const WAKES = "submit shared:2 race:30 stress:8:100:echo";
 /** Tests of unusual hosts, in which threads race. */
 const RACES = "bad_starts grandchild refused start_race shutdown_race both_hostings " +
   "abort_of_start flood call_timeout unread_output bytes_in_flight withdrawn_call";
+/** Unit tests in which several threads take part. */
+const SEAMS = "listing stream registration_race refused_removal end_while_told last_event " +
+  "endless_stream tool_beside_stream mutual_replacement";
+const UNITS = "crowded_outbox signal_references crowd_of_signal signals_without_lock fork";
 const TOOLS_IN_C = "contract questions tools tools_restarts tools_shutdown " +
   "questions_restarts notices taking_back log_left submit_restarts";
 
@@ -71,15 +77,16 @@ for (const sanitizer of ["thread", "address,undefined"]) {
     unless(lack)("reports nothing", async () => {
       // AddressSanitizer reports an error in the C library itself when a cancelled thread ends.
       const parts = sanitizer === "thread" ? `${PARTS} cancellation` : PARTS;
+      const only = (tests: string) => sanitizer === "thread" ? words(tests) : [];
       // ThreadSanitizer's own malloc() may stay locked in a child of fork().
       const races = sanitizer === "thread" ? RACES : `${RACES} fork_race`;
       await succeed(
         [program("fake_guest"), "callback", "300", ...words(parts), "shutdown"],
         [program("suite"), ...words(parts), "crash", "shutdown"],
         [program("edge"), FAKE_SIDECAR, ...words(races)],
-        [program("units")],
-        [program("seam")],
-        [program("fuzz"), sanitizer === "thread" ? "500" : "2000"],
+        [program("units"), ...only(UNITS)],
+        [program("seam"), ...only(SEAMS)],
+        [program("fuzz"), sanitizer === "thread" ? "150" : "1000"],
         [program("fake_guest"), "socket", "300", ...words(WAKES)],
         [program("process"), FAKE_SIDECAR, "no_stdio"],
       );
@@ -111,7 +118,7 @@ for (const sanitizer of ["thread", "address,undefined"]) {
       const shared = [`-L${BUILD}`, "-lplue", `-Wl,-rpath,${BUILD}`];
       const host = await link(shared, "suite_main");
       const guest = await link([join(BUILD, "libplue.a")], "fake_guest", "fake_tools");
-      const parts = words(PARTS);
+      const parts = words(ORDERED);
       await succeed([host, ...parts, "crash", "shutdown"], [guest, "callback", "300", ...parts]);
     });
   });
@@ -129,7 +136,7 @@ describe("under valgrind", () => {
     "--errors-for-leak-kinds=definite,possible",
   ];
   withValgrind("memcheck reports nothing of a host with the library as it is shipped", async () => {
-    const parts = words("basic metadata:100 shared:1 grace race:30 stress:4:100:echo shutdown");
+    const parts = words("basic metadata:100 shared:1 race:20 stress:4:50:echo shutdown");
     // In valgrind the guardian is a copy of the host, and does not free the host's memory.
     const ofHost = [...valgrind, "--child-silent-after-fork=yes"];
     await succeed([...ofHost, join(PROGRAMS, "suite"), ...parts]);
@@ -138,7 +145,7 @@ describe("under valgrind", () => {
   withValgrind("memcheck reports nothing without what only Linux has", async () => {
     const programs = buildVariant("portable", "PORTABLE=1");
     await succeed(
-      [...valgrind, join(programs, "suite"), ...words("basic race:30 stress:4:100:echo shutdown")],
+      [...valgrind, join(programs, "suite"), ...words("basic race:10 stress:4:50:echo shutdown")],
       [...valgrind, join(programs, "process"), FAKE_SIDECAR, "no_stdio"],
     );
   });

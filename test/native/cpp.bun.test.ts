@@ -31,12 +31,12 @@ function compile(compiler: string, file: string, ...flags: readonly string[]): P
 describe("plue.hpp", () => {
   const tests = join(ROOT, "ffi", "test", "cpp.cpp");
 
-  for (const compiler of ["g++", "clang++"]) {
-    unless(missing ?? lackOf(compiler))(`is C++17 and C++20 to ${compiler}`, async () => {
-      for (const standard of ["-std=c++17", "-std=c++20"]) {
-        await compile(compiler, tests, standard, "-fsyntax-only");
-      }
-    });
+  // The tests below are compiled as C++17 by the system's compiler.
+  for (const [compiler, standard] of [["g++", 20], ["clang++", 17], ["clang++", 20]] as const) {
+    unless(missing ?? lackOf(compiler))(
+      `is C++${standard} to ${compiler}`,
+      async () => void await compile(compiler, tests, `-std=c++${standard}`, "-fsyntax-only"),
+    );
   }
 
   const test = unless(missing ?? lackOf("c++"));

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe } from "bun:test";
 import {
   buildPrograms,
+  BUNDLES,
   installKoffi,
   MORE_PARTS,
   type Outcome,
@@ -28,12 +29,15 @@ const GUESTS = [
   { runtime: "node", wake: "fd" },
 ] as const;
 
+/** Where Node finds koffi from a bundle. */
+const env = { NODE_PATH: join(ROOT, "test", "native", "node_modules") };
+
 function scriptOn(runtime: string, name: string): readonly string[] {
-  return [...RUNTIMES[runtime] ?? [], join(ROOT, "test", "native", name), SUITE_LIBRARY];
+  return [...RUNTIMES[runtime] ?? [], join(BUNDLES, `${name}.mjs`), SUITE_LIBRARY];
 }
 
 function guest(runtime: string, wake: string, ...words: readonly string[]): Promise<Outcome> {
-  return run([...scriptOn(runtime, "guest.ts"), `--wake=${wake}`, ...words]);
+  return run([...scriptOn(runtime, "guest"), `--wake=${wake}`, ...words], { env });
 }
 
 for (const { runtime, wake } of GUESTS) {
@@ -42,7 +46,7 @@ for (const { runtime, wake } of GUESTS) {
   describe(`attachNative() on ${runtime}, woken by ${wake}`, () => {
     test("passes the host suite", async () => {
       const more = wake === "callback" ? MORE_PARTS : "";
-      const parts = `${PARTS} stress:8:500:later ${more}`.trim().split(" ");
+      const parts = `${PARTS} stress:8:200:later ${more}`.trim().split(" ");
       const outcome = await guest(runtime, wake, ...parts);
       assertEquals(outcome.code, 0, said(outcome));
       assertStringIncludes(outcome.stdout, `attached by ${wake}`);
@@ -57,7 +61,7 @@ for (const { runtime, wake } of GUESTS) {
     });
 
     test("can detach and attach again, any number of times, while calls run", async () => {
-      const outcome = await guest(runtime, wake, "--cycle", `soak:4:${Math.max(SOAK, 1)}`);
+      const outcome = await guest(runtime, wake, "--cycle", `soak:2:${Math.max(SOAK, 1)}`);
       assertEquals(outcome.code, 0, said(outcome));
       assertMatch(outcome.stdout, /attached ([2-9]|\d{2,}) times/, said(outcome));
     });
@@ -67,7 +71,7 @@ for (const { runtime, wake } of GUESTS) {
 describe("attachNative()", () => {
   unless(unbuilt)("serves from a worker while native code keeps the main thread", async () => {
     for (const wake of ["callback", "fd"]) {
-      const command = [...scriptOn("bun", "worker_guest.ts"), wake, "stress:4:500:later abort"];
+      const command = [...scriptOn("bun", "worker_guest"), wake, "stress:4:500:later abort"];
       assertStringIncludes(await succeed(command), "suite: ok");
     }
   });
@@ -76,7 +80,8 @@ describe("attachNative()", () => {
     unless(lackOn(runtime))(
       `says what is wrong on ${runtime}, and leaves nothing behind`,
       async () => {
-        const lines = (await succeed(scriptOn(runtime, "attach_errors.ts"))).trim().split("\n");
+        const printed = await succeed(scriptOn(runtime, "attach_errors"), { env });
+        const lines = printed.trim().split("\n");
         const [wake = "", missingFile = "", twice = "", remote = "", ...end] = lines;
         assertStringIncludes(wake, "TypeError: Cannot attach to libplue: the wake of");
         assertStringIncludes(wake, 'not "pigeon"');

@@ -1,6 +1,7 @@
-// libplue as others get it: built, and installed for pkg-config and CMake.
+// libplue as others get it: built, installed for pkg-config and CMake, and linked by the hosts of
+// ffi/README.md.
 
-import { beforeAll, describe } from "bun:test";
+import { beforeAll, describe, it } from "bun:test";
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import {
   cpSync,
@@ -13,11 +14,14 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join, resolve } from "node:path";
+import { findZig } from "../../scripts/setup.mjs";
 import {
   buildPrograms,
   lackOf,
+  lackOfSanitizer,
   LONG_LIMIT_MS,
   make,
+  type Outcome,
   ROOT,
   run,
   said,
@@ -29,6 +33,7 @@ import {
 } from "./support.ts";
 
 const SOURCE = join(ROOT, "ffi", "examples", "host.c");
+const readme = readFileSync(join(ROOT, "ffi", "README.md"), "utf8");
 const missing = buildPrograms();
 
 const folder = temporaryFolder("packaging");
@@ -57,12 +62,6 @@ const withCompiler = unless(missing);
 const withPkgConfig = unless(lackOf("pkg-config"));
 const withCmake = unless(lackOf("cmake"));
 
-describe("make", () => {
-  withCompiler("compiles the examples, like everything that tests build, without a warning", () => {
-    make("-s", "-j2", "examples");
-  });
-});
-
 describe("npm run build:native", () => {
   const clone = inFolder("clone");
   withCompiler("builds the library in a fresh clone, and says what the sidecar needs", async () => {
@@ -74,7 +73,8 @@ describe("npm run build:native", () => {
       cpSync(join(ROOT, name), join(clone, name), { recursive: true, filter: isSource });
     }
     const script = join(clone, "scripts", "build_native.mjs");
-    const outcome = await run(["node", script], { limitMs: LONG_LIMIT_MS });
+    const env = { CFLAGS: "-O0" };
+    const outcome = await run(["node", script], { limitMs: LONG_LIMIT_MS, env });
     assertEquals(outcome.code, 0, said(outcome));
     assertStringIncludes(outcome.stdout, "Built ffi/build/libplue");
     assertEquals(existsSync(join(clone, "ffi", "build", "libplue.a")), true);
@@ -89,14 +89,15 @@ describe("npm run build:native", () => {
   });
 
   unless(lackOf("npm", "bun"))(
-    "is followed in ffi/README.md by commands that run a host with the sidecar",
+    "is followed in ffi/README.md by commands that run a host with the sidecar, without a warning",
     async () => {
-      const readme = readFileSync(join(ROOT, "ffi", "README.md"), "utf8");
       const [, block = ""] = /```sh\n(npm run build:native [^]*?)```/.exec(readme) ?? [];
       for (const name of ["node_modules", "src", "mod.ts", "package.json", "examples"]) {
         symlinkSync(join(ROOT, name), join(clone, name));
       }
-      assertStringIncludes(await shell(block, { cwd: clone }), 'result: {"message":"hello"}');
+      const env = { CFLAGS: "-O0", WERROR: "-Werror" };
+      const output = await shell(block, { cwd: clone, env });
+      assertStringIncludes(output, 'result: {"message":"hello"}');
     },
   );
 });
@@ -230,4 +231,75 @@ target_link_libraries(host_static plue::plue_static)
       await succeed([join(build, host), "echo"], { env: WITH_FAKE });
     }
   });
+});
+
+/** Runs lines of the README in a copy of the examples, as somebody who has installed libplue. */
+function inExamples(name: string, lines: string, more = {}): Promise<Outcome> {
+  const cwd = inFolder(name);
+  cpSync(join(ROOT, "ffi", "examples"), cwd, { recursive: true });
+  const installed = { PREFIX: second, PKG_CONFIG_PATH: join(second, "lib", "pkgconfig") };
+  const env = { ...installed, ...WITH_FAKE, ...more };
+  return run(["sh", "-ec", lines], { cwd, limitMs: LONG_LIMIT_MS, env });
+}
+
+/** The table in ffi/README.md: a language, its example, and the build command. */
+const ROW = /^\| ([^|]+?) +\| \[`(examples\/[^`]+)`\][^|]*\| `([^`]+)` +\|$/gm;
+const hosts = [...readme.matchAll(ROW)]
+  .map(([, language = "", file = "", command = ""]) => ({ language, file, command }));
+
+describe("ffi/README.md", () => {
+  it("has a host in each language without a binding", () => {
+    const languages = hosts.map(({ language }) => language);
+    assertEquals(languages, ["C", "Zig 0.16", "Swift"]);
+    assertEquals(hosts.filter(({ file }) => !existsSync(join(ROOT, "ffi", file))), []);
+  });
+});
+
+describe("the section about valgrind and sanitizers in ffi/README.md", () => {
+  const [, block = ""] = /^## Valgrind and sanitizers\n[^]*?```sh\n([^]*?)```/m.exec(readme) ?? [];
+  const [withValgrind = "", withSanitizer = ""] = block.split("\n");
+  const build = hosts.find(({ language }) => language === "C")?.command ?? "";
+  const cases = [
+    { tool: "valgrind", lack: lackOf("valgrind"), lines: [build, withValgrind] },
+    {
+      tool: "-fsanitize=thread",
+      lack: lackOfSanitizer("thread"),
+      lines: [withSanitizer, "./host echo '{}'"],
+    },
+  ];
+  for (const { tool, lack, lines } of cases) {
+    unless(lack)(`has a command for ${tool} that works`, async () => {
+      const outcome = await inExamples(`under ${tool}`, lines.join("\n"));
+      assertEquals([outcome.code, outcome.stderr], [0, ""], said(outcome));
+      assertStringIncludes(outcome.stdout, "result: {}", said(outcome));
+    });
+  }
+});
+
+const foundZig = missing === undefined ? await findZig() : {};
+
+describe("the example host", () => {
+  for (const { language, command } of hosts) {
+    const [program = ""] = command.split(" ");
+    const isZig = program === "zig";
+    const lack = isZig ? missing ?? foundZig.missing : lackOf(program);
+
+    unless(lack)(`in ${language} is built and works`, async () => {
+      const runLine = (line: string): Promise<Outcome> =>
+        inExamples(language, line, isZig ? foundZig.env : {});
+      const built = await runLine(command);
+      assertEquals([built.code, built.stderr], [0, ""], said(built));
+
+      const good = await runLine(`./host progress '{"n":2}'`);
+      assertEquals(good.code, 0, said(good));
+      assertMatch(good.stdout, /result: \{"n":2/, said(good));
+      assertStringIncludes(good.stdout, "echo", said(good));
+      const events = `${good.stdout}${good.stderr}`.match(/"i":[01]/g);
+      assertEquals(events?.length, 2, said(good));
+
+      const bad = await runLine("./host nope");
+      assertEquals(bad.code, 1, said(bad));
+      assertMatch(bad.stdout, /failure: .*There is no tool nope/, said(bad));
+    });
+  }
 });

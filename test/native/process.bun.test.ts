@@ -7,6 +7,7 @@ import { join } from "node:path";
 import process from "node:process";
 import {
   buildPrograms,
+  BUNDLES,
   PROGRAMS,
   ROOT,
   sidecarOn,
@@ -51,6 +52,21 @@ function passEach(
   for (const [title, line] of Object.entries(lines)) test(title, () => pass(line, cwd, env));
 }
 
+/** Words of a host (`act()` of ffi/test/process.c) that calls a tool in C, and gets its answer. */
+const ECHO = "call=echo 'result={}'";
+/** The same of a host whose tools have seen nothing of the hostile folder. */
+const NO_EVIL = `'call=variable {"name":"PLUE_TEST_EVIL"}' 'result=""'`;
+const UNHARMED = `init ${NO_EVIL} ` +
+  `'call=variable {"name":"a package"}' 'result="it is not installed"' ` +
+  `'call=variable {"name":"a worker"}' 'result="by the paths of the module"' ` +
+  `'call=variable {"name":"the folder"}' "result=\\"$PWD\\""`;
+
+/** What a host without a sidecar is told. */
+const LACK =
+  "it is neither beside libplue (where that is linked statically: beside the program), " +
+  'nor where "make install" puts it, nor in PATH; put it or plue-sidecar.js there, or name it in ' +
+  'PLUE_SIDECAR; "bun build --compile my-sidecar.ts --outfile plue-sidecar" makes one';
+
 /** A test of ffi/test/process.c with the sidecar in C. */
 const withFake = (name: string): string => `exec ${PROCESS} ${FAKE_SIDECAR} ${name}`;
 
@@ -61,7 +77,7 @@ describe("the sidecar's process", () => {
       "hostile_environment",
     ),
     "begins in / where the host's folder was removed":
-      `mkdir removed && cd removed && rmdir ../removed && ${withFake("folder_gone")}`,
+      `mkdir removed && cd removed && rmdir ../removed && exec ${PROCESS} host argv=${FAKE_SIDECAR} init call=folder 'result="/"'`,
   });
   passEach(onLinux, {
     "ends, and says why, if the host closes the descriptors of the library": withFake(
@@ -82,10 +98,11 @@ describe("the sidecar's process", () => {
 
 describe("the sidecar beside a host that was linked statically is found, from elsewhere,", () => {
   passEach(onLinux, {
-    "when the host was started by a relative path": "exec ./host - default_program",
-    "when the host was found in PATH": "PATH=.:$PATH exec host - default_program",
-    "when the host was given another name": "exec -a /bin/something ./host - default_program",
-    "when the host was given a name without a folder": "exec -a something ./host - default_program",
+    "when the host was started by a relative path": `exec ./host host go=/ init ${ECHO}`,
+    "when the host was found in PATH": `PATH=.:$PATH exec host host go=/ init ${ECHO}`,
+    "when the host was given another name": `exec -a /bin/something ./host host go=/ init ${ECHO}`,
+    "when the host was given a name without a folder":
+      `exec -a something ./host host go=/ init ${ECHO}`,
   });
 });
 
@@ -94,14 +111,12 @@ describe("plue-sidecar.js", () => {
   const hostile = join(folder, "hostile");
   const host = join(withScript, "host");
   const evil = join(hostile, "evil-was-run");
-  beforeAll(async () => {
+  beforeAll(() => {
     if (missing !== undefined) return;
     mkdirSync(withScript);
     mkdirSync(hostile);
     copyFileSync(PROCESS, host);
-    const entrypoints = [join(ROOT, "ffi", "sidecar", "main.ts")];
-    const { outputs } = await Bun.build({ entrypoints, target: "node" });
-    writeFileSync(join(withScript, "plue-sidecar.js"), await outputs[0]?.text() ?? "");
+    copyFileSync(join(BUNDLES, "main.mjs"), join(withScript, "plue-sidecar.js"));
     writeFileSync(
       join(withScript, "tools.mjs"),
       `import { defineTool, ToolRegistry } from ${JSON.stringify(join(ROOT, "mod.ts"))};
@@ -157,14 +172,14 @@ export default new ToolRegistry({
     "runs nothing that lies in the host's folder, and takes no variable of it",
     async () => {
       for (const path of [hostile, join(hostile, "below")]) {
-        await pass(`exec ${host} - hostile_folder`, path, env);
+        await pass(`exec ${host} host ${UNHARMED}`, path, env);
         assertEquals(existsSync(evil), false);
       }
     },
   );
 
   withCompiler("takes no variable that makes its runtime run something else", async () => {
-    await pass(`exec ${host} - hostile_folder`, hostile, {
+    await pass(`exec ${host} host ${UNHARMED}`, hostile, {
       ...env,
       BUN_INSPECT_CONNECT_TO: "unix:///tmp/no-such-socket",
       BUN_INSPECT_NOTIFY: "unix:///tmp/no-such-socket",
@@ -180,11 +195,11 @@ export default new ToolRegistry({
     withCompiler,
     {
       "runs for a host in a folder whose name is not UTF-8":
-        `mkdir $'caf\\xe9' && cd $'caf\\xe9' && exec ${host} - odd_folder`,
+        `mkdir $'caf\\xe9' && cd $'caf\\xe9' && exec ${host} host init ${NO_EVIL}`,
       "runs for a host in a folder that it may not enter again":
-        `mkdir closed && cd closed && chmod 0 . && exec ${host} - odd_folder`,
+        `mkdir closed && cd closed && chmod 0 . && exec ${host} host init ${NO_EVIL}`,
       "may be what PLUE_SIDECAR names":
-        `PLUE_SIDECAR=with-script/plue-sidecar.js exec ${PROCESS} - hostile_folder`,
+        `PLUE_SIDECAR=with-script/plue-sidecar.js exec ${PROCESS} host ${UNHARMED}`,
     },
     folder,
     env,
@@ -204,10 +219,17 @@ describe("a host", () => {
 
 describe("a host without a sidecar", () => {
   passEach(withCompiler, {
-    "says where one is looked for": `exec ${PROCESS} - no_program`,
-    "says of a working directory that it is missing": "exec ./host - no_folder",
-    "says what the sidecar has printed that was never ready": `exec ${PROCESS} - last_words`,
-    "takes no folder and no empty name for one": "PATH=.:$PATH exec ./host - no_file",
+    "says where one is looked for": `exec ${PROCESS} host init call=echo 'failure=${LACK}'`,
+    "says of a working directory that it is missing": `./host host argv=./plue-sidecar \\
+      cwd=/no/such/folder init call=echo \\
+      'failure=tools in "/no/such/folder" (sidecar_cwd): No such file or directory'
+    exec ./host host argv=./no-sidecar cwd=sub init call=echo \\
+      'failure=/no-sidecar": No such file or directory'`,
+    "says what the sidecar has printed that was never ready": `exec ${PROCESS} host argv=/bin/sh \\
+      argv=-c "argv=printf 'a NUL: \\\\0 the reason' >&2; exit 3" init call=echo \\
+      'failure=The tool process ended (exit status 3): a NUL:   the reason'`,
+    "takes no folder and no empty name for one": `PATH=.:$PATH exec ./host host argv=sub init \\
+      call=echo 'failure="sub": there is no such program in PATH'`,
     "says that there are too few descriptors": "exec ./host - few_descriptors",
   });
 
@@ -230,19 +252,20 @@ describe("a host without a sidecar", () => {
 
 describe("a relative path", () => {
   passEach(withCompiler, {
-    "of a program is seen from where the host called plue_init()": "exec ./host - relative_program",
+    "of a program is seen from where the host called plue_init()":
+      `exec ./host host argv=./plue-sidecar cwd=sub init go=/ ${ECHO}`,
     "in PATH is seen from the host's folder, not from the sidecar's":
-      "PATH=.:$PATH exec ./host - relative_path_variable",
+      `PATH=.:$PATH exec ./host host argv=plue-sidecar cwd=sub init ${ECHO}`,
     "of PLUE_SIDECAR is seen from where the host was started":
-      `PLUE_SIDECAR=./plue-sidecar exec ${PROCESS} - default_program`,
+      `PLUE_SIDECAR=./plue-sidecar exec ${PROCESS} host go=/ init ${ECHO}`,
   });
   passEach(
     withCompiler,
     {
       "of a module is seen from where the host called plue_init()":
-        `exec ${PROCESS} - relative_module`,
+        `exec ${PROCESS} host tools=loud.ts cwd=/ init go=/ call=shout 'result="quiet"'`,
       "of PLUE_TOOLS is seen from where the host was started":
-        `PLUE_TOOLS=loud.ts exec ${PROCESS} - relative_module_variable`,
+        `PLUE_TOOLS=loud.ts exec ${PROCESS} host cwd=/ go=/ init call=shout 'result="quiet"'`,
     },
     join(ROOT, "test", "native", "modules"),
     { PLUE_SIDECAR: sidecarOn("bun", folder) },

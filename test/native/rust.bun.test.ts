@@ -7,7 +7,6 @@ import { join } from "node:path";
 import {
   BUILD,
   buildPrograms,
-  CARGO,
   lackOf,
   PROGRAMS,
   ROOT,
@@ -28,7 +27,10 @@ describe("the crate for Rust", () => {
       const command = ["cargo", "test", "--quiet", "--offline", "--locked"];
       await succeed([...command, "--manifest-path", MANIFEST, "--", "--nocapture"], {
         env: {
-          ...CARGO,
+          // Where an earlier run has compiled, and without what only a debugger needs.
+          CARGO_TARGET_DIR: join(BUILD, "cargo"),
+          CARGO_INCREMENTAL: "0",
+          CARGO_PROFILE_DEV_DEBUG: "0",
           LD_LIBRARY_PATH: `${BUILD}:${PROGRAMS}`,
           PLUE_LIB_DIR: BUILD,
           PLUE_SIDECAR: sidecarOn("bun", folder),

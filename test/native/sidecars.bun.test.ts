@@ -5,6 +5,7 @@ import { describe, it } from "bun:test";
 import {
   BUILD,
   buildPrograms,
+  BUNDLES,
   MORE_PARTS,
   PARTS,
   program,
@@ -22,7 +23,7 @@ import {
 
 const folder = temporaryFolder("sidecar");
 
-const MAIN = join(ROOT, "ffi", "sidecar", "main.ts");
+const MAIN = join(BUNDLES, "main.mjs");
 const MODULES = join(ROOT, "test", "native", "modules");
 const HOST = join(folder, "host");
 
@@ -41,7 +42,7 @@ const onBun = join(folder, "sidecar-on-bun");
 /** `large_arguments` comes first, because earlier parts would raise the sidecar's peak memory. */
 const PARTS_OF_SIDECAR = `large_arguments ${PARTS} log`;
 /** Parts that belong to the library alone, and take many starts. */
-const RESTARTS = "submit_restarts tools_restarts questions_restarts crash shutdown";
+const RESTARTS = "taking_back submit_restarts tools_restarts questions_restarts crash shutdown";
 
 async function passSuite(sidecar: string, parts: string): Promise<void> {
   const env = { PLUE_SIDECAR: sidecar, PLUE_TOOLS: TOOLS };
@@ -52,12 +53,12 @@ async function passSuite(sidecar: string, parts: string): Promise<void> {
 
 /** The output of a host, line by line. */
 async function host(
-  tools: string | undefined,
+  tools: string,
   config: unknown,
   calls: readonly string[] = [],
   sidecar: string = onBun,
 ): Promise<{ readonly lines: readonly string[]; readonly stderr: string }> {
-  const env = { PLUE_SIDECAR: sidecar, PLUE_TOOLS: tools ?? "" };
+  const env = { PLUE_SIDECAR: sidecar, PLUE_TOOLS: tools };
   const outcome = await run([HOST, JSON.stringify(config), ...calls], { env });
   assertEquals(outcome.code, 0, said(outcome));
   return { lines: outcome.stdout.trim().split("\n"), stderr: outcome.stderr };
@@ -81,7 +82,7 @@ describe("the sidecar", () => {
 
   withLibrary("keeps what tools print out of the host's output, on every runtime", async () => {
     for (const { file } of SIDECARS) {
-      const { lines, stderr } = await host(join(MODULES, "loud.ts"), {}, ["shout", "{}"], file);
+      const { lines, stderr } = await host(join(BUNDLES, "loud.mjs"), {}, ["shout", "{}"], file);
       assertEquals(lines.slice(1), ['shout "quiet"']);
       assertStringIncludes(stderr, "loud: loading");
       assertStringIncludes(stderr, "loud: running");
@@ -91,7 +92,7 @@ describe("the sidecar", () => {
   withLibrary("survives a rejection that nobody handles, on every runtime", async () => {
     for (const { name, file } of SIDECARS) {
       const calls = ["now", "{}", "later", "{}", "count", "{}"];
-      const { lines, stderr } = await host(join(MODULES, "stray.ts"), {}, calls, file);
+      const { lines, stderr } = await host(join(BUNDLES, "stray.mjs"), {}, calls, file);
       const [now, later, count] = lines.slice(1).map((line) => line.replace(/^\w+ /, ""));
       assertMatch(now ?? "", /^\d+$/, name);
       assertEquals([later, count], [now, now], name);
@@ -160,13 +161,11 @@ describe("a sidecar without permissions", () => {
 });
 
 describe("a compiled sidecar", () => {
-  const compiled = join(folder, "plue-sidecar");
-
   withLibrary("passes the host suite, with tools of the module that the host names", async () => {
     await succeed(["node", join(ROOT, "scripts", "build_native.mjs"), "--sidecar"]);
     // The compiled sidecar runs the same code as Bun. This test checks that it contains all of it.
-    const parts = "basic contract submit tools questions log big:8000000 abort stress:8:500:echo";
-    await passSuite(join(BUILD, "plue-sidecar"), `${parts} crash`);
+    const parts = "basic contract tools questions log abort crash";
+    await passSuite(join(BUILD, "plue-sidecar"), parts);
   });
 
   withLibrary("is found beside the library, also as a script for Bun", async () => {
@@ -180,12 +179,5 @@ describe("a compiled sidecar", () => {
       const { lines } = await host(TOOLS, {}, ["echo", '{"a":2}'], script);
       assertEquals(lines.at(-1), 'echo {"a":2}');
     }
-  });
-
-  withLibrary("may have its tools inside, and then needs no module", async () => {
-    const source = join(MODULES, "built_in.ts");
-    await succeed(["bun", "build", source, "--compile", `--outfile=${compiled}`]);
-    const { lines } = await host(undefined, {}, ["echo", '{"a":1}'], compiled);
-    assertEquals(lines.at(-1), 'echo {"a":1}');
   });
 });

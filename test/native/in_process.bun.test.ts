@@ -1,7 +1,8 @@
-// Tools that native code registered, as models meet them: over HTTP, over MCP and exported.
+// The runtime of the tests as a guest: calls of native threads, and the tools that native code has
+// registered, as models meet them: over HTTP, over MCP and exported.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { afterAll, beforeAll, describe } from "bun:test";
+import { afterAll, afterEach, beforeAll, describe } from "bun:test";
 import { type Selection, type Tool, ToolDispatcher } from "../../mod.ts";
 import { createToolHandler } from "../../src/adapters/hono/mod.ts";
 import { dispatchResponse, exportTools } from "../../src/formats/mod.ts";
@@ -18,6 +19,12 @@ const suite = unbuilt === undefined ? await loadSuite(SUITE_LIBRARY) : undefined
 const dispatcher = new ToolDispatcher(registry);
 let attachment: NativeAttachment | undefined;
 
+/** The status of the parts of the host suite, once they have ended. */
+async function ended(): Promise<number | undefined> {
+  while (suite?.status() === -1) await new Promise((resolve) => setTimeout(resolve, 1));
+  return suite?.status();
+}
+
 /** Resolves when a tool exists, or no longer exists. */
 function changed(type: "added" | "removed", id: string): Promise<void> {
   return new Promise((resolve) => {
@@ -29,24 +36,23 @@ function changed(type: "added" | "removed", id: string): Promise<void> {
   });
 }
 
-beforeAll(async () => {
-  if (suite === undefined) return;
-  attachment = await attachNative(registry, { library: SUITE_LIBRARY, dispatch });
-  const ready = changed("added", "host:stop");
-  suite.start("offer");
-  await ready;
-});
-afterAll(async () => {
-  if (suite === undefined) return;
-  const gone = changed("removed", "host:stop");
-  await dispatcher.dispatch({ name: "host:stop" });
-  await gone;
-  while (suite.status() === -1) await new Promise((resolve) => setTimeout(resolve, 1));
-  assertEquals(suite.status(), 0);
-  await attachment?.detach();
-});
-
 describe("a tool in C", () => {
+  beforeAll(async () => {
+    if (suite === undefined) return;
+    attachment = await attachNative(registry, { library: SUITE_LIBRARY, dispatch });
+    const ready = changed("added", "host:stop");
+    suite.start("offer");
+    await ready;
+  });
+  afterAll(async () => {
+    if (suite === undefined) return;
+    const gone = changed("removed", "host:stop");
+    await dispatcher.dispatch({ name: "host:stop" });
+    await gone;
+    assertEquals(await ended(), 0);
+    await attachment?.detach();
+  });
+
   test("is listed and called over HTTP, and its arguments are checked", async () => {
     const handler = createToolHandler(registry, { openExecution: true });
     const origin = "http://localhost";
@@ -111,5 +117,29 @@ describe("a tool in C", () => {
   test("is aborted by the timeout of its call", async () => {
     const result = await dispatcher.dispatch({ name: "host:held" }, { timeoutMs: 20 });
     assertEquals([result.ok, result.ok ? "" : result.error.code], [false, "timeout"]);
+  });
+});
+
+/** Runs parts of the host suite on a thread of their own, against this very process. */
+async function passes(parts: string): Promise<boolean> {
+  suite?.start(parts);
+  return await ended() === 0;
+}
+
+describe("attachNative(), in this process", () => {
+  afterEach(() => attachment?.detach());
+
+  for (const wake of ["callback", "fd"] as const) {
+    test(`answers native threads that wake it by ${wake}`, async () => {
+      attachment = await attachNative(registry, { library: SUITE_LIBRARY, dispatch, wake });
+      assertEquals(attachment.wake, wake);
+      assertEquals(await passes("basic tools questions stress:4:200:echo stress:2:50:later"), true);
+    });
+  }
+
+  test("has tools that can be called as soon as it is there", async () => {
+    attachment = await attachNative(registry, { library: SUITE_LIBRARY, dispatch });
+    assertStringIncludes(suite?.callHere() ?? "", "would_deadlock");
+    assertEquals(await passes("stress:1:1:echo"), true);
   });
 });
