@@ -75,8 +75,7 @@ export async function runSuite({ runtime, files, noEval = false }, coverageDir) 
   const folder = mkdtempSync(join(tmpdir(), "plue-test-"));
   const junit = join(folder, "junit.xml");
   try {
-    const isOne = runtime === "node" || runtime === "deno";
-    const run = isOne ? [oneFile(folder, files)] : files;
+    const run = ["node", "deno"].includes(runtime) ? [oneFile(folder, files)] : files;
     const [command, ...args] = COMMANDS[runtime]({ files: run, junit, noEval, coverageDir });
     const ended = await capture(command, args, { timeoutMs: RUN_LIMIT_MS });
     const count = runtime === "workerd" ? countWorkerd(ended.output) : countJunit(junit);

@@ -52,11 +52,8 @@ const SUITES = [
   },
   { name: "runtime", on: WITH_FILES, coverage: true },
   {
-    name: "mcp, import",
-    folders: ["test/mcp/import"],
-    on: WITH_FILES,
-    packages: "test/mcp",
-    coverage: true,
+    ...{ name: "mcp, import", folders: ["test/mcp/import"], on: WITH_FILES },
+    ...{ packages: "test/mcp", coverage: true },
   },
   // The HTTP handler with optional packages of other projects.
   { name: "edge", on: ["node"], packages: "test/edge" },
