@@ -35,16 +35,16 @@ export const SHARED_LIBRARY: string = join(
   process.platform === "darwin" ? "libplue.1.dylib" : "libplue.so.1",
 );
 /** Bundles of what many processes load: a bundle starts in a fraction of the time of its sources. */
-export const BUNDLES: string = join(PROGRAMS, "bundles");
-if (process.env["PLUE_TEST_BUNDLED"] === undefined) {
+const bundled = process.env["PLUE_TEST_BUNDLES"]; // by another test file of this process
+export const BUNDLES: string = bundled ?? join(PROGRAMS, `bundles-${process.pid}`);
+if (bundled === undefined) {
   const entrypoints = [
     join(ROOT, "ffi", "sidecar", "main.ts"),
     ...["tools", "guest", "worker_guest", "attach_errors", "modules/loud", "modules/stray"]
       .map((name) => join(ROOT, "test", "native", `${name}.ts`)),
   ];
   await Bun.build({ entrypoints, target: "node", naming: "[name].mjs", outdir: BUNDLES });
-  // Once for all test files of this process.
-  process.env["PLUE_TEST_BUNDLED"] = "1";
+  process.env["PLUE_TEST_BUNDLES"] = BUNDLES;
 }
 /** The module of tools that the host suite needs. */
 export const TOOLS: string = join(BUNDLES, "tools.mjs");
