@@ -31,7 +31,7 @@ const ENTRIES: readonly Entry[] = [
   { name: "@plue/tools/queue", file: "src/adapters/queue/mod.ts", limitKb: 12.1 },
   { name: "@plue/tools/frameworks", file: "src/adapters/frameworks/mod.ts", limitKb: 60.6 },
   { name: "@plue/tools/telemetry", file: "src/adapters/telemetry/mod.ts" },
-  { name: "@plue/tools/resilience", file: "src/adapters/resilience/mod.ts", limitKb: 7.65 },
+  { name: "@plue/tools/resilience", file: "src/adapters/resilience/mod.ts", limitKb: 7.35 },
   { name: "@plue/tools/pins", file: "src/adapters/pins/mod.ts" },
   { name: "@plue/tools/policies", file: "src/adapters/policies/mod.ts" },
   { name: "@plue/tools/explorer", file: "src/explorer/mod.ts", limitKb: 43.2 },

@@ -57,19 +57,17 @@ export async function openStore(action: string, address: string): Promise<OpenSt
     if (kind === "sqlite" && path !== "") {
       const { sqliteCallStore } = await import("../adapters/sqlite/mod.ts");
       const store = await sqliteCallStore(path);
-      return opened("SQLite", store, () => store.close());
+      return await opened("SQLite", store, () => store.close());
     }
     if (kind.startsWith("postgres")) {
       const { postgresCallStore } = await import("../adapters/postgres/mod.ts");
       const pool = await poolOf(action, address);
-      const store = await closing(postgresCallStore(pool), () => pool.end());
-      return opened("PostgreSQL", store, () => pool.end());
+      return await opened("PostgreSQL", postgresCallStore(pool), () => pool.end());
     }
     if (kind.startsWith("redis") && URL.canParse(address)) {
       const { redisCallStore } = await import("../adapters/redis/mod.ts");
       const client = await clientOf(action, address);
-      const close = () => Promise.resolve(client.destroy());
-      return opened("Redis", await closing(redisCallStore(client), close), close);
+      return await opened("Redis", redisCallStore(client), () => client.destroy());
     }
   } catch (cause) {
     if (cause instanceof CommandError) throw cause;
@@ -80,14 +78,14 @@ export async function openStore(action: string, address: string): Promise<OpenSt
   throw usageError(`Cannot ${action}: --store must be ${FORMS}`);
 }
 
-function opened(kind: string, store: CallStore, close: () => unknown): OpenStore {
-  return { kind, store, [Symbol.asyncDispose]: async () => void await close() };
-}
-
-/** Closes the connection of a store that could not be opened. */
-async function closing<T>(opening: Promise<T>, close: () => Promise<void>): Promise<T> {
+/** Closes the connection if the store cannot be opened. */
+async function opened(
+  kind: string,
+  opening: CallStore | Promise<CallStore>,
+  close: () => unknown,
+): Promise<OpenStore> {
   try {
-    return await opening;
+    return { kind, store: await opening, [Symbol.asyncDispose]: async () => void await close() };
   } catch (error) {
     await close();
     throw error;

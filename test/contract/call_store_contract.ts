@@ -9,28 +9,24 @@ import {
   MAX_STORED_BYTES,
   SettledStore,
 } from "../../src/execute/durable/mod.ts";
+import { describeStoreUsers } from "./store_users_contract.ts";
 
 /** The time of a store. */
 export interface StoreTime {
+  readonly isReal: boolean;
   timestamp(): number;
-  /** Lets time pass. */
-  pass(ms: number): Promise<void>;
+  /** Lets time pass, unless it is real. */
+  pass(ms: number): void;
 }
 
 /** Returns a time that begins now and passes without waiting. */
-function createTime(): StoreTime {
+export function createTime(): StoreTime {
   let now = Date.now();
-  return {
-    timestamp: () => now,
-    pass: (ms) => Promise.resolve(void (now += ms)),
-  };
+  return { isReal: false, timestamp: () => now, pass: (ms) => void (now += ms) };
 }
 
-/** The real time, for stores with a clock of their own. A little more passes. */
-const REAL_TIME: StoreTime = {
-  timestamp: () => Date.now(),
-  pass: (ms) => new Promise((resolve) => setTimeout(resolve, ms + 20)),
-};
+/** The real time, for stores with a clock of their own. */
+const REAL_TIME: StoreTime = { isReal: true, timestamp: () => Date.now(), pass() {} };
 
 const LATER = 3_600_000;
 
@@ -38,23 +34,26 @@ const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const text = (value: Uint8Array | undefined): string => new TextDecoder().decode(value);
 
 export interface TestedStore {
-  /** Makes an empty store with this time. */
-  create(time: StoreTime): CallStore | Promise<CallStore>;
+  /** Makes an empty store with this time, and a name of its own. */
+  create(time: StoreTime, name: string): CallStore | Promise<CallStore>;
   /** Makes another store with the same content, as another process would. */
-  open?(store: CallStore, time: StoreTime): CallStore | Promise<CallStore>;
+  open?(store: CallStore, time: StoreTime, name: string): CallStore | Promise<CallStore>;
   /** The maximum size of a value. */
   readonly maxBytes?: number;
   /** True for a store with a clock of its own. */
   readonly hasClock?: boolean;
 }
 
+let stores = 0;
+
 /** Declares the tests of the contract. */
 export function describeCallStore(
   name: string,
   { create, open, maxBytes = MAX_STORED_BYTES, hasClock = false }: TestedStore,
 ): void {
+  const another = (store: CallStore, time: StoreTime) => open?.(store, time, `s${stores}`) ?? store;
   const newTime = (): StoreTime => hasClock ? REAL_TIME : createTime();
-  const made = async (time = newTime()): Promise<CallStore> => await create(time);
+  const made = async (time = newTime()): Promise<CallStore> => await create(time, `s${++stores}`);
   const keysOf = async (
     store: CallStore,
     prefix: string,
@@ -69,6 +68,18 @@ export function describeCallStore(
     assert(revision !== undefined, "nothing was written");
     return revision;
   };
+
+  /** Lets time pass until an entry has expired. */
+  const expires = async (store: CallStore, key: string, time: StoreTime, ms: number) => {
+    time.pass(ms);
+    while (time.isReal && await store.get(key) !== undefined);
+    assertEquals(await store.get(key), undefined);
+  };
+
+  describeStoreUsers(name, newTime, async (time) => {
+    const store = await made(time);
+    return [store, await another(store, time)];
+  });
 
   describe(`${name} as a CallStore`, () => {
     it("returns the stored value", async () => {
@@ -164,8 +175,7 @@ export function describeCallStore(
       const revision = await written(
         store.create("t.a.z", bytes("one"), { expiresAt: now + 50, dueAt: now }),
       );
-      await time.pass(50);
-      assertEquals(await store.get("t.a.z"), undefined);
+      await expires(store, "t.a.z", time, 50);
       assertEquals(await keysOf(store, "t.a"), ["t.a.x", "t.a.y"]);
       assertEquals(await store.due("t", now + LATER, 10), []);
       assertEquals(await store.update("t.a.z", bytes("two"), revision), undefined);
@@ -180,8 +190,7 @@ export function describeCallStore(
       await store.create("a", bytes("one"), { expiresAt: now + 40.5 });
       await store.create("b", bytes("one"), { expiresAt: Infinity });
       assertEquals(text((await store.get("b"))?.value), "one");
-      await time.pass(41);
-      assertEquals(await store.get("a"), undefined);
+      await expires(store, "a", time, 41);
       assertEquals(text((await store.get("b"))?.value), "one");
     });
 
@@ -197,8 +206,7 @@ export function describeCallStore(
       const third = await written(store.update("a", bytes("three"), second));
       assertEquals("expiresAt" in (await store.get("a") ?? {}), false);
       await written(store.update("a", bytes("four"), third, { expiresAt: now + 50 }));
-      await time.pass(50);
-      assertEquals(await store.get("a"), undefined);
+      await expires(store, "a", time, 50);
     });
 
     it("returns what is due, the earliest first", async () => {
@@ -345,7 +353,7 @@ export function describeCallStore(
       const time = newTime();
       const store = await made(time);
       const first = await written(store.create("a", bytes("one")));
-      const other = await open(store, time);
+      const other = await another(store, time);
       assertEquals(text((await other.get("a"))?.value), "one");
       await written(other.update("a", bytes("two"), first));
       assertEquals(text((await store.get("a"))?.value), "two");
@@ -355,7 +363,7 @@ export function describeCallStore(
     it("lets one of two processes win", async () => {
       const time = newTime();
       const store = await made(time);
-      const other = await open(store, time);
+      const other = await another(store, time);
       const tries = Array.from(
         { length: 16 },
         (_, index) => (index % 2 === 0 ? store : other).create("a", bytes(`${index}`)),
@@ -383,10 +391,10 @@ export function itSharesItsSpace(
   });
 }
 
-/** Declares the test that concurrent writes do not exceed a principal's quota. */
-export function itCountsExactly(
-  open: (options: { readonly maxOwnerBytes: number }) => CallStore | Promise<CallStore>,
-): void {
+/** Declares the tests of a store whose quotas of principals are exact. */
+export function itCountsExactly(open: Parameters<typeof itSharesItsSpace>[0]): void {
+  itSharesItsSpace(open);
+
   it("stores 10 of 64 concurrent values of a principal whose quota is 10 values", async () => {
     const store = await open({ maxOwnerBytes: 10 * entryWeight("t.a.00", 1_000) });
     const keys = Array.from({ length: 64 }, (_, index) => `t.a.${index + 10}`);

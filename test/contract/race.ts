@@ -6,7 +6,9 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { isSuspended, ToolDispatcher, ToolRegistry } from "../../mod.ts";
 import { commandOn } from "../../scripts/lib/runtimes.mjs";
+import { openStore } from "../../src/cli/store.ts";
 import { type CallStore, storedTickets } from "../../src/execute/durable/mod.ts";
+import { maybe } from "../support/skip.ts";
 import { projectFolder } from "../support/program.ts";
 
 const CALLS = 240;
@@ -16,16 +18,9 @@ const LANES = 4;
 /** The numbers of runs after which the server is killed. */
 const KILLS = [CALLS / 3, CALLS * 2 / 3];
 
-/** Why there is no race here; `undefined` if there is one. */
-export const missingRuntime: string | undefined = RUNTIMES
-  .filter((name) => spawnSync(name, ["--version"]).status !== 0)
-  .map((name) => `${name} is not installed`)[0];
+const missingRuntime = RUNTIMES.find((name) => spawnSync(name, ["--version"]).status !== 0);
 
-export interface Race {
-  /** The store of the processes. */
-  readonly store: CallStore;
-  /** The file of a module with a function `openStore(url)`, which opens the store. */
-  readonly opener: string;
+export interface RacedServer {
   readonly url: string;
   /** Kills the server, as `kill -9` does. */
   kill(): Promise<unknown>;
@@ -33,12 +28,23 @@ export interface Race {
 }
 
 /**
- * Lets three processes run 240 calls: every second one resumes a ticket, the others have an
- * idempotency key. Kills the server twice, and checks that no call has run
- * twice, and that a call has not run only if a process was told that its claim may have been lost.
+ * Declares the test that three processes run 240 calls while their server is killed twice. Every
+ * second call resumes a ticket, the others have an idempotency key. No call runs twice, and a call
+ * does not run only if a process was told that its claim may have been lost.
+ *
+ * @param missing The reason why the server is not here.
  */
-export async function race({ store, opener, url, kill, start }: Race): Promise<void> {
-  const tickets = await suspend(store);
+export function itRaces(missing: string | undefined, open: () => Promise<RacedServer>): void {
+  const why = missing ?? (missingRuntime && `${missingRuntime} is not installed`);
+  maybe(why === undefined, why ?? "")(
+    "lets three processes run each of 240 calls once, while the server is killed twice",
+    async () => await race(await open()),
+  );
+}
+
+async function race({ url, kill, start }: RacedServer): Promise<void> {
+  await using opened = await openStore("open the store", url);
+  const tickets = await suspend(opened.store);
   const runs: number[] = [];
   const unsettled = new Set<number>();
   const unexpected: string[] = [];
@@ -47,7 +53,7 @@ export async function race({ store, opener, url, kill, start }: Race): Promise<v
   const children = RUNTIMES.map((runtime): ChildProcess => {
     const [command = "", ...args] = commandOn(runtime);
     const file = join(import.meta.dirname, "racer.ts");
-    const child = spawn(command, [...args, file, opener, url], {
+    const child = spawn(command, [...args, file, url], {
       cwd: projectFolder,
       stdio: ["pipe", "pipe", "inherit"],
     });

@@ -5,11 +5,10 @@
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { ToolDispatcher, ToolRegistry, type ToolResult } from "../../mod.ts";
+import { openStore } from "../../src/cli/store.ts";
 import { storedKeys, storedTickets } from "../../src/execute/durable/mod.ts";
 
-const [, , opener = "", url = ""] = process.argv;
-const { openStore } = await import(opener);
-const store = await openStore(url);
+const { store } = await openStore("open the store", process.argv[2] ?? "");
 const print = (line: string): Promise<void> =>
   new Promise((resolve) => void process.stdout.write(`${line}\n`, () => resolve()));
 

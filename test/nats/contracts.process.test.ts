@@ -1,29 +1,19 @@
 import { describe } from "bun:test";
 import { ToolRegistry } from "@plue/tools";
 import { natsCallStore, remoteTools, serveTools } from "@plue/tools/nats";
-import { describeCallStore } from "../contract/call_store_contract.ts";
+import { describeCallStore, type StoreTime } from "../contract/call_store_contract.ts";
 import { describeDispatch } from "../contract/dispatch_contract.ts";
 import { missing, SECRET, useServer, withServer } from "./server.ts";
 
 describe("NATS", () => {
   const server = useServer();
 
-  let buckets = 0;
-  const bucketOf = new WeakMap<object, string>();
-
-  async function open(
-    bucket: string,
-    clock: { timestamp(): number },
-  ): ReturnType<typeof natsCallStore> {
-    const store = await natsCallStore(await server.connect(), { bucket, clock });
-    bucketOf.set(store, bucket);
-    return store;
-  }
-
   if (missing === undefined) {
+    const open = async (clock: StoreTime, bucket: string) =>
+      await natsCallStore(await server.connect(), { bucket, clock });
     describeCallStore("natsCallStore()", {
-      create: (clock) => open(`bucket_${++buckets}`, clock),
-      open: (store, clock) => open(bucketOf.get(store) ?? "", clock),
+      create: open,
+      open: (_, clock, bucket) => open(clock, bucket),
     });
   } else withServer("natsCallStore() as a CallStore", () => {});
 

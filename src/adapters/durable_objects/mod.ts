@@ -7,17 +7,17 @@
 
 import {
   type CallStore,
-  checkStored,
-  checkStoreKey,
-  checkStorePrefix,
+  createCallStore,
+  dueEntryOf,
   earliestOf,
+  explainBy,
+  MAX_OWNER_BYTES,
   ownerOf,
   quotaExhausted,
+  readPages,
   shardOf,
   STORE_LIMITS,
-  storeFailure,
   type StoreLimits,
-  type StoreOptions,
 } from "../../execute/durable/mod.ts";
 import {
   checkPort,
@@ -27,7 +27,7 @@ import {
   systemClock,
   wholeFrom,
 } from "../../tool/mod.ts";
-import { type CallStoreMethods, entryOf, type Put, type Wire } from "./object.ts";
+import { type CallStoreMethods, rowOf, type Wire } from "./object.ts";
 
 export {
   type CallStoreMethods,
@@ -96,7 +96,7 @@ export function durableObjectStore(
   namespace: CallStoreNamespace,
   options: DurableObjectStoreOptions = {},
 ): CallStore {
-  const { name = "plue", shards = 16, maxOwnerBytes = 134_217_728 } = readFields(
+  const { name = "plue", shards = 16, maxOwnerBytes = MAX_OWNER_BYTES } = readFields(
     ...[ACTION, options, CHECKS] as const,
   );
   checkPort(ACTION, "namespace", namespace, ["idFromName", "get"]);
@@ -104,75 +104,48 @@ export function durableObjectStore(
   let offset = 0;
 
   async function call(shard: number, ...request: Wire): Promise<Wire> {
-    try {
-      // A stub that has failed stays broken, so each call has its own.
-      const id = namespace.idFromName(`${name}:${shards}:${shard}`);
-      const [now, ...answer] = await (namespace.get(id) as CallStoreMethods).callStore(request);
-      offset = Number(now) - systemClock.timestamp();
-      return answer;
-    } catch (cause) {
-      throw storeFailure(problemOf(cause), cause);
-    }
+    // A stub that has failed stays broken, so each call has its own.
+    const id = namespace.idFromName(`${name}:${shards}:${shard}`);
+    const [now, ...answer] = await (namespace.get(id) as CallStoreMethods).callStore(request);
+    offset = Number(now) - systemClock.timestamp();
+    return answer;
   }
 
   async function callOwner(operation: string, key: string, ...request: Wire): Promise<Wire> {
     return await call(shardOf(ownerOf(key), shards), operation, key, ...request);
   }
 
-  async function put(
-    key: string,
-    value: Uint8Array,
-    expected: number | null,
-    { expiresAt = Infinity, dueAt = Infinity }: StoreOptions = {},
-  ): Promise<number | undefined> {
-    checkStored(key, value);
-    const [expires = null, due = null] = [expiresAt, dueAt].map((time) =>
-      time === Infinity ? null : time
-    );
-    const bytes = value.slice().buffer;
-    const request: Put = [key, bytes, expected, expires, due, maxOwnerBytes];
-    const [revision, problem] = await callOwner("put", ...request);
-    if (problem === "quota") throw quotaExhausted();
-    return typeof revision === "number" ? revision : undefined;
-  }
-
-  return {
+  return createCallStore({
     async get(key) {
-      checkStoreKey(key);
-      const [entry] = await callOwner("get", key);
-      return entry === undefined ? undefined : entryOf(entry as Wire);
+      const [row] = await callOwner("get", key);
+      return row === undefined ? undefined : rowOf(row as Wire);
     },
-    create: (key, value, settings) => put(key, value, null, settings),
-    update: (key, value, revision, settings) => put(key, value, revision, settings),
-    async delete(key, revision) {
-      checkStoreKey(key);
-      const [isDeleted] = await callOwner("delete", key, revision);
-      return isDeleted === true;
+    async put({ key, value, expected, expires, due }) {
+      const request = [value.buffer, expected, expires, due, maxOwnerBytes];
+      const [revision, problem] = await callOwner("put", key, ...request);
+      if (problem === "quota") throw quotaExhausted();
+      return typeof revision === "number" ? revision : undefined;
     },
-    async *list(prefix, after = "") {
-      checkStorePrefix(prefix);
-      for (let from: unknown = after; typeof from === "string";) {
-        const [last, entries] = await callOwner("list", prefix, from);
-        yield* (entries as readonly Wire[]).map(entryOf);
-        from = last;
-      }
-    },
-    async due(kind, before, limit, after) {
-      const request = ["due", kind, before, limit, after?.dueAt, after?.key];
+    remove: async (key, revision) => (await callOwner("delete", key, revision))[0] === true,
+    list: (prefix, after) =>
+      readPages(after, async (from) => {
+        const [rows] = await callOwner("list", prefix, from);
+        return (rows as readonly Wire[]).map(rowOf);
+      }),
+    async due({ kind, before, limit, after }) {
+      const request = ["due", kind, before, limit, after.dueAt, after.key];
       const found = Array.from({ length: shards }, async (_, shard) => {
-        const [entries, isCut] = await call(shard, ...request);
-        return { entries: (entries as readonly Wire[]).map(entryOf), isCut: isCut === true };
+        const [rows, isCut] = await call(shard, ...request);
+        const entries = (rows as readonly Wire[]).map(rowOf).map(dueEntryOf);
+        return { entries, isCut: isCut === true };
       });
       return earliestOf(await Promise.all(found), limit);
     },
+    explain: (error) => explainBy(KNOWN, describeThrown(error)),
     now: () => systemClock.timestamp() + offset,
-  };
+  });
 }
 
-/** Returns the problem, with advice for readers without knowledge of Durable Objects. */
-function problemOf(error: unknown): string {
-  const text = describeThrown(error);
-  return /SQLite storage|SQL is not enabled/.test(text)
-    ? `name the class in new_sqlite_classes (${text})`
-    : text;
-}
+const KNOWN = [
+  [/SQLite storage|SQL is not enabled/, "name the class in new_sqlite_classes"],
+] as const;

@@ -2,10 +2,11 @@
 
 import {
   type CallStore,
-  ENTRY_BYTES,
-  entryWeight,
-  ownerOf,
-  type StoredEntry,
+  dueEntryOf,
+  type DueQuery,
+  SqlEntries,
+  sqlSchema,
+  type StoreRow,
 } from "../../execute/durable/mod.ts";
 import { checkFunction, fail, readFields } from "../../tool/mod.ts";
 
@@ -53,17 +54,23 @@ export interface CallStoreObjectOptions<Env> {
 /** The used part of the platform's `DurableObjectState`. */
 interface ObjectState {
   readonly storage: {
-    readonly sql: { exec(query: string, ...values: readonly unknown[]): Iterable<unknown> };
+    readonly sql: { exec(statement: string, ...values: readonly unknown[]): Iterable<unknown> };
     transactionSync<T>(work: () => T): T;
     setAlarm(at: number): Promise<void>;
   };
   waitUntil(promise: Promise<unknown>): void;
 }
 
-type Recover = (due: CallStore["due"]) => Promise<unknown>;
+type WireRow = readonly [
+  key: string,
+  value: ArrayBuffer,
+  revision: number,
+  expires?: number | null,
+  due?: number | null,
+];
 
-/** A request to write. The key must have the expected revision; `null` is no value. */
-export type Put = readonly [
+/** The key must have the expected revision; `null` is no value. */
+type PutRequest = readonly [
   key: string,
   value: ArrayBuffer,
   expected?: number | null,
@@ -72,46 +79,7 @@ export type Put = readonly [
   maxOwnerBytes?: number,
 ];
 
-type WireEntry = readonly [
-  key: string,
-  value: ArrayBuffer,
-  revision: number,
-  expires?: number | null,
-  due?: number | null,
-];
-
-interface Row {
-  readonly revision: number;
-  readonly key: string;
-  readonly value: ArrayBuffer;
-  readonly expires: number | null;
-  readonly due: number | null;
-}
-
-/** Later versions may only add to it. AUTOINCREMENT never reuses a revision. */
-const SCHEMA = `
-  create table if not exists entries(
-    revision integer primary key autoincrement,
-    key text not null unique,
-    kind text not null,
-    owner text not null,
-    value blob not null,
-    expires real,
-    due real
-  ) strict;
-  create index if not exists expiring on entries(expires) where expires is not null;
-  create index if not exists due on entries(kind, due, key) where due is not null;
-  create table if not exists owners(owner text primary key, bytes integer not null) strict;
-  create trigger if not exists kept after insert on entries begin
-    insert into owners values(new.owner, ${ENTRY_BYTES} + length(new.key) + length(new.value))
-      on conflict do update set bytes = bytes + excluded.bytes;
-  end;
-  create trigger if not exists gone after delete on entries begin
-    update owners set bytes = bytes - ${ENTRY_BYTES} - length(old.key) - length(old.value)
-      where owner = old.owner;
-    delete from owners where owner = old.owner and bytes = 0;
-  end;
-`;
+type Recover = (due: CallStore["due"]) => Promise<unknown>;
 
 /** The time from the expiry of an entry to its deletion, in milliseconds: one alarm deletes many. */
 const SWEEP_MS = 10_000;
@@ -119,9 +87,7 @@ const SWEEP_MS = 10_000;
 const RECOVER_MS = 10_000;
 /** The maximum time to an alarm, in milliseconds: a date has a limit. */
 const MAX_ALARM_MS = 2 ** 31;
-const SWEPT_ROWS = 1_000;
-const PAGE_ROWS = 128;
-/** The bytes after which an answer ends: the limit of RPC is 32 MiB. The next alarm has the rest. */
+/** The bytes after which an answer ends: the limit of RPC is 32 MiB. */
 const PAGE_BYTES = 1_048_576;
 
 const ACTION = "make the class of the store's objects";
@@ -163,11 +129,11 @@ export function callStoreObject<Base extends DurableObjectBase, Env = unknown>(
   // The platform accepts methods of any class that extends its own.
   class CallStoreObject extends (base as unknown as new (state: ObjectState, env: Env) => object)
     implements CallStoreMethods {
-    readonly #entries: Entries;
+    readonly #entries: ObjectEntries;
 
     constructor(state: ObjectState, env: Env) {
       super(state, env);
-      this.#entries = new Entries(
+      this.#entries = new ObjectEntries(
         state,
         recover && store && (async (due) => await recover({ ...store(env), due }, env)),
       );
@@ -184,10 +150,11 @@ export function callStoreObject<Base extends DurableObjectBase, Env = unknown>(
   return CallStoreObject as unknown as CallStoreObjectClass<Base>;
 }
 
-/** The entries of an object. SQL is synchronous, so a method without `await` is atomic. */
-class Entries {
+/** The entries of an object, and its alarm. */
+class ObjectEntries {
   readonly #state: ObjectState;
   readonly #recover: Recover | undefined;
+  readonly #entries: SqlEntries;
   /** The next alarm that this instance has set. */
   #alarm = Infinity;
   /** The time of the last call of `recover`. */
@@ -196,43 +163,64 @@ class Entries {
   constructor(state: ObjectState, recover: Recover | undefined) {
     this.#state = state;
     this.#recover = recover;
-    this.#rows(SCHEMA);
+    const { sql } = state.storage;
+    this.#entries = new SqlEntries((...statement) => sql.exec(...statement), PAGE_BYTES);
+    sql.exec(sqlSchema());
   }
 
   async answer([operation, ...request]: Wire): Promise<Wire> {
     const now = Date.now();
+    const answer = this.#answer(`${operation}`, request, now);
+    // Nothing awaits before this, so the value and its alarm are stored together.
+    if (operation === "put") await this.#setAlarm(now);
+    return [now, ...answer];
+  }
+
+  #answer(operation: string, request: Wire, now: number): Wire {
+    const entries = this.#entries;
+    const [key, second] = request as readonly [string, string & number];
     switch (operation) {
-      case "get":
-        return [now, ...this.#get(request, now)];
-      case "list":
-        return [now, ...this.#list(request, now)];
-      case "due":
-        return [now, ...this.#due(request, now)];
-      case "delete":
-        return [now, this.#delete(request, now)];
-      case "put": {
-        const put = () => this.#put(request as unknown as Put, now);
-        const answer = this.#state.storage.transactionSync(put);
-        // Nothing awaits before this, so the value and its alarm are stored together.
-        await this.#setAlarm(now);
-        return [now, ...answer];
+      case "get": {
+        const row = entries.get(key, now);
+        return row === undefined ? [] : [wireOf(row)];
       }
+      case "list":
+        return [entries.list(key, second).map(wireOf)];
+      case "due": {
+        const { rows, isCut } = entries.due(dueQueryOf(request), now);
+        return [rows.map(wireOf), isCut];
+      }
+      case "delete":
+        return [entries.remove(key, second, now)];
+      case "put":
+        return this.#put(request as PutRequest, now);
       default:
         throw new Error(`the version of the object has no operation "${operation}"`);
+    }
+  }
+
+  #put(request: PutRequest, now: number): Wire {
+    const [key, value, expected = null, expires = null, due = null, most = Infinity] = request;
+    const write = { key, value, expected, expires, due };
+    try {
+      return this.#state.storage.transactionSync(() => [this.#entries.put(write, most, now)]);
+    } catch (error) {
+      // Classes of errors do not survive the call.
+      if (error instanceof RangeError) return [null, "quota"];
+      throw error;
     }
   }
 
   async alarm(): Promise<void> {
     const now = Date.now();
     this.#alarm = Infinity;
-    this.#sweep(now);
-    const [due] = this.#rows("select 1 from entries where kind = 'task' and due <= ? limit 1", now);
+    this.#entries.sweep(now);
+    const [due] = this.#entries.due(dueQueryOf(["task", now, 1]), now).rows;
     if (due !== undefined && this.#recover !== undefined) {
       this.#recoveredAt = now;
       const own: CallStore["due"] = (kind, before, limit, after) => {
-        const request = [kind, before, limit, after?.dueAt, after?.key];
-        const [entries] = this.#due(request, Date.now());
-        return Promise.resolve(entries.map(entryOf));
+        const query = dueQueryOf([kind, before, limit, after?.dueAt, after?.key]);
+        return Promise.resolve(this.#entries.due(query, Date.now()).rows.map(dueEntryOf));
       };
       // Not awaited, because the next alarm must not wait for the end of a task.
       this.#state.waitUntil(this.#recover(own));
@@ -240,103 +228,15 @@ class Entries {
     await this.#setAlarm(now);
   }
 
-  #get([key]: Wire, now: number): Wire {
-    const where = "key = ? and (expires is null or expires > ?)";
-    return this.#rows<Row>(`select * from entries where ${where}`, key, now).map(wireOf);
-  }
-
-  #put([key, value, expected = null, expires = null, due = null, most]: Put, now: number): Wire {
-    const before = this.#find(key, now);
-    if ((before?.revision ?? null) !== expected) return [null];
-    const owner = ownerOf(key);
-    const more = value.byteLength - (before?.bytes ?? -entryWeight(key, 0));
-    const isExceeded = () => more > 0 && this.#bytesOf(owner) + more > (most ?? Infinity);
-    if (isExceeded()) this.#sweep(now);
-    if (isExceeded()) return [null, "quota"];
-    this.#rows("delete from entries where key = ?", key);
-    const [row] = this.#rows<Row>(
-      "insert into entries(key, kind, owner, value, expires, due) values(?, ?, ?, ?, ?, ?) " +
-        "returning revision",
-      ...[key, key.split(".", 1)[0], owner, value, expires, due],
-    );
-    return [row?.revision];
-  }
-
-  #delete([key, revision]: Wire, now: number): boolean {
-    if (this.#find(key, now)?.revision !== revision) return false;
-    this.#rows("delete from entries where revision = ?", revision);
-    return true;
-  }
-
-  #list([prefix, after]: Wire, now: number): Wire {
-    // A range, because LIKE takes 50 bytes at most. "/" is the next character after ".".
-    const rows = this.#page(
-      "select * from entries where key > ?1 and " +
-        "(key = ?2 or (key > ?2 || '.' and key < ?2 || '/')) order by key limit ?3",
-      ...[after, prefix, PAGE_ROWS],
-    );
-    const entries = rows.filter(({ expires }) => (expires ?? Infinity) > now);
-    return [rows.at(-1)?.key ?? null, entries.map(wireOf)];
-  }
-
-  #due(
-    [kind, before, limit, afterDue = -Infinity, afterKey = ""]: Wire,
-    now: number,
-  ): readonly [entries: readonly Wire[], isCut: boolean] {
-    const rows = this.#page(
-      "select * from entries where kind = ? and due <= ? and (expires is null or expires > ?) " +
-        "and (due, key) > (?, ?) order by due, key limit ?",
-      ...[kind, before, now, afterDue, afterKey, limit],
-    );
-    const bytes = rows.reduce((sum, { value }) => sum + value.byteLength, 0);
-    return [rows.map(wireOf), bytes >= PAGE_BYTES];
-  }
-
-  /** Reads rows one by one, up to the size of a page. */
-  #page(query: string, ...values: Wire): readonly Row[] {
-    const rows: Row[] = [];
-    let bytes = 0;
-    for (const row of this.#state.storage.sql.exec(query, ...values) as Iterable<Row>) {
-      rows.push(row);
-      if ((bytes += row.value.byteLength) >= PAGE_BYTES) break;
-    }
-    return rows;
-  }
-
-  #find(
-    key: unknown,
-    now: number,
-  ): { readonly revision: number; readonly bytes: number } | undefined {
-    const where = "key = ? and (expires is null or expires > ?)";
-    return this.#rows<{ readonly revision: number; readonly bytes: number }>(
-      `select revision, length(value) as bytes from entries where ${where}`,
-      ...[key, now],
-    )[0];
-  }
-
-  #bytesOf(owner: string): number {
-    const query = "select bytes from owners where owner = ?";
-    return this.#rows<{ readonly bytes: number }>(query, owner)[0]?.bytes ?? 0;
-  }
-
-  /** Deletes entries that have expired. */
-  #sweep(now: number): void {
-    this.#rows(
-      "delete from entries where revision in " +
-        "(select revision from entries where expires <= ? limit ?)",
-      ...[now, SWEPT_ROWS],
-    );
-  }
-
   /** Sets the alarm for the first entry that expires or is due, if it is earlier than the last one. */
   async #setAlarm(now: number): Promise<void> {
-    const [first] = this.#rows<{ readonly [name in "expires" | "due" | "left"]: number | null }>(
+    const [first] = this.#entries.rows<Readonly<Record<string, number | null>>>(
       "select (select min(expires) from entries where expires is not null) as expires, " +
         "(select min(due) from entries where kind = 'task' and due > ?1) as due, " +
         "(select min(due) from entries where kind = 'task' and due <= ?1) as left",
       this.#recoveredAt,
     );
-    const { expires, due, left } = first ?? {};
+    const { expires, due, left = null } = first ?? {};
     const sweep = (expires ?? Infinity) + SWEEP_MS;
     const again = left === null ? Infinity : this.#recoveredAt + RECOVER_MS;
     const recover = this.#recover === undefined ? Infinity : Math.min(due ?? Infinity, again);
@@ -345,19 +245,18 @@ class Entries {
     this.#alarm = next;
     await this.#state.storage.setAlarm(Math.min(Math.ceil(next), now + MAX_ALARM_MS));
   }
-
-  #rows<R>(query: string, ...values: Wire): readonly R[] {
-    return [...this.#state.storage.sql.exec(query, ...values)] as readonly R[];
-  }
 }
 
-function wireOf({ key, value, revision, expires, due }: Row): Wire {
+function dueQueryOf([kind, before, limit, dueAt = -Infinity, key = ""]: Wire): DueQuery {
+  return { kind, before, limit, after: { dueAt, key } } as DueQuery;
+}
+
+function wireOf({ key, value, revision, expires, due }: StoreRow): Wire {
   return [key, value, revision, expires, due];
 }
 
 /** Returns an entry of an answer. */
-export function entryOf(wire: Wire): StoredEntry & { readonly dueAt: number } {
-  const [key, bytes, revision, expires, due] = wire as WireEntry;
-  const entry = { key, value: new Uint8Array(bytes), revision, dueAt: due ?? Infinity };
-  return typeof expires === "number" ? { ...entry, expiresAt: expires } : entry;
+export function rowOf(wire: Wire): StoreRow {
+  const [key, value, revision, expires = null, due = null] = wire as WireRow;
+  return { key, value, revision, expires, due };
 }

@@ -4,21 +4,22 @@ import { JsHeaders, type StoredMsg } from "@nats-io/jetstream";
 import { headers, type NatsConnection } from "@nats-io/nats-core";
 import {
   type CallStore,
-  checkStored,
-  checkStoreKey,
-  checkStorePrefix,
   compareDue,
+  createCallStore,
   type DueEntry,
+  dueEntryOf,
+  type DuePlace,
+  type DueQuery,
   entryWeight,
   MAX_STORED_BYTES,
   MeasuredQuotas,
   ownerOf,
   quotaExhausted,
   STORE_LIMITS,
-  type StoredEntry,
-  storeFailure,
+  type StoreDriver,
   type StoreLimits,
-  type StoreOptions,
+  type StoreRow,
+  type StoreWrite,
 } from "../../execute/durable/mod.ts";
 import { createCheck, noop, readFields, type RegistryClock, systemClock } from "../../tool/mod.ts";
 import { checkServer, followStatus, NATS_OPTIONS, type NatsOptions } from "./link.ts";
@@ -125,7 +126,8 @@ export async function openCallStore(
     await bucket.checkClock();
     const { config: { max_bytes: most } } = await bucket.info();
     const { maxOwnerBytes = (most > 0 ? most : maxBytes) / 8 } = read;
-    return new NatsCallStore(connection, bucket, { seal, maxOwnerBytes, clock, countsKeys });
+    const settings = { seal, maxOwnerBytes, clock, countsKeys };
+    return createCallStore(new NatsDriver(connection, bucket, settings));
   } catch (cause) {
     const problem = storageProblemOf(cause, connection, name, storage);
     throw new Error(`Cannot ${ACTION} "${name}": ${problem}`, { cause });
@@ -143,7 +145,7 @@ interface Settings {
   readonly clock: Pick<RegistryClock, "timestamp">;
 }
 
-class NatsCallStore implements CallStore {
+class NatsDriver implements StoreDriver {
   readonly #connection: NatsConnection;
   readonly #bucket: Bucket;
   readonly #settings: Settings;
@@ -169,20 +171,18 @@ class NatsCallStore implements CallStore {
     this.#quotas = new MeasuredQuotas({ maxBytes, clock, measure });
   }
 
-  async get(key: string): Promise<StoredEntry | undefined> {
-    checkStoreKey(key);
+  async get(key: string): Promise<StoreRow | undefined> {
     return await this.#attempt(() => this.#read(key, true));
   }
 
   /** @param isStrict False to skip a value with another signature instead of throwing. */
-  async #read(key: string, isStrict: boolean): Promise<StoredEntry | undefined> {
+  async #read(key: string, isStrict: boolean): Promise<StoreRow | undefined> {
     const message = await this.#find(key);
     if (message === undefined) return undefined;
     const value = this.#valueOf(key, message);
     if (value !== undefined) {
-      const expiresAt = expiryOf(message.header);
-      const entry = { key, revision: message.seq, value };
-      return expiresAt < Infinity ? { ...entry, expiresAt } : entry;
+      const expires = expiryOf(message.header);
+      return { key, revision: message.seq, value, expires: expires < Infinity ? expires : null };
     }
     if (isStrict) throw new Error("a value is damaged, or has a wrong signature");
     return undefined;
@@ -198,21 +198,26 @@ class NatsCallStore implements CallStore {
     return expiryOf(header) > this.#settings.clock.timestamp();
   }
 
-  async create(
-    key: string,
-    value: Uint8Array,
-    options: StoreOptions = {},
-  ): Promise<number | undefined> {
-    this.#check(key, value);
+  async put(write: StoreWrite): Promise<number | undefined> {
+    this.#checkSize(write.value);
+    return await this.#attempt(() =>
+      write.expected === null ? this.#create(write) : this.#update(write, write.expected)
+    );
+  }
+
+  async #create(write: StoreWrite): Promise<number | undefined> {
+    const { key, value } = write;
+    await this.#checkClock();
     const weight = entryWeight(key, value.byteLength);
-    const create = () => this.#create(key, value, options);
-    return await this.#attempt(async () => {
-      await this.#checkClock();
-      return await this.#quotas.write(ownerOf(key), weight, create, async () => {
+    return await this.#quotas.write(
+      ownerOf(key),
+      weight,
+      () => this.#createNow(write),
+      async () => {
         if (await this.#find(key) !== undefined) return undefined;
         throw quotaExhausted();
-      });
-    });
+      },
+    );
   }
 
   /** With a wrong clock, a key could expire for one process only, and be created twice. */
@@ -223,14 +228,11 @@ class NatsCallStore implements CallStore {
     this.#clockOffset = offset;
   }
 
-  async #create(
-    key: string,
-    value: Uint8Array,
-    options: StoreOptions,
-  ): Promise<number | undefined> {
+  async #createNow(write: StoreWrite): Promise<number | undefined> {
+    const { key } = write;
     let before = 0;
     for (let tries = 0; tries < MAX_TRIES; tries++) {
-      const revision = await this.#put(key, value, options, before);
+      const revision = await this.#send(write, before);
       if (revision !== undefined) return revision;
       const message = await this.#bucket.last(key);
       if (message !== undefined && this.#isThere(message)) return undefined;
@@ -240,29 +242,20 @@ class NatsCallStore implements CallStore {
     return undefined;
   }
 
-  async update(
-    key: string,
-    value: Uint8Array,
-    revision: number,
-    options: StoreOptions = {},
-  ): Promise<number | undefined> {
-    this.#check(key, value);
-    return await this.#attempt(async () => {
-      const message = await this.#find(key);
-      if (message?.seq !== revision) return undefined;
-      // Short values are exempt from the quota, because the end of a call must always be writable.
-      const more = value.byteLength <= SHORT_BYTES
-        ? 0
-        : value.byteLength - this.#lengthOf(message.data.byteLength);
-      const put = () => this.#put(key, value, options, revision);
-      return await this.#quotas.write(
-        ...[ownerOf(key), more, put, () => Promise.reject(quotaExhausted())] as const,
-      );
-    });
+  async #update(write: StoreWrite, revision: number): Promise<number | undefined> {
+    const { key, value } = write;
+    const message = await this.#find(key);
+    if (message?.seq !== revision) return undefined;
+    // Short values are exempt from the quota, because the end of a call must always be writable.
+    const more = value.byteLength <= SHORT_BYTES
+      ? 0
+      : value.byteLength - this.#lengthOf(message.data.byteLength);
+    const send = () => this.#send(write, revision);
+    const full = () => Promise.reject(quotaExhausted());
+    return await this.#quotas.write(ownerOf(key), more, send, full);
   }
 
-  async delete(key: string, revision: number): Promise<boolean> {
-    checkStoreKey(key);
+  async remove(key: string, revision: number): Promise<boolean> {
     return await this.#attempt(async () => {
       const message = await this.#find(key);
       if (message?.seq !== revision) return false;
@@ -273,46 +266,38 @@ class NatsCallStore implements CallStore {
     });
   }
 
-  async *list(prefix: string, after = ""): AsyncIterable<StoredEntry> {
-    checkStorePrefix(prefix);
+  async *list(prefix: string, after: string): AsyncGenerator<StoreRow, void> {
     const { state } = await this.#attempt(() => this.#bucket.info(`${prefix}.>`));
     const { length } = this.#bucket.subject("");
     const found = Object.keys(state.subjects ?? {}).map((subject) => subject.slice(length));
     // The bucket has no order, so this reads and sorts all keys first, and each value on demand.
     for (const key of [prefix, ...found].filter((key) => key > after).sort()) {
-      const entry = await this.#attempt(() => this.#read(key, false));
-      if (entry !== undefined) yield entry;
+      const row = await this.#attempt(() => this.#read(key, false));
+      if (row !== undefined) yield row;
     }
   }
 
   /** Reads the headers of all entries of the kind, and then the values of those that are due. */
-  async due(
-    ...[kind, before, limit, after]: Parameters<CallStore["due"]>
-  ): Promise<readonly DueEntry[]> {
+  async due({ kind, before, limit, after }: DueQuery): Promise<readonly DueEntry[]> {
     return await this.#attempt(async () => {
-      const due: Pick<DueEntry, "dueAt" | "key">[] = [];
+      const due: DuePlace[] = [];
       const { length } = this.#bucket.subject("");
       for await (const { subject, headers } of this.#bucket.heads(`${kind}.>`)) {
-        const one = { key: subject.slice(length), dueAt: Number(headers?.get(DUE) || Infinity) };
-        if (one.dueAt <= before && !(after && compareDue(one, after) <= 0)) due.push(one);
+        const dueAt = Number(headers?.get(DUE) || Infinity);
+        const place = { key: subject.slice(length), dueAt };
+        if (dueAt <= before && compareDue(place, after) > 0) due.push(place);
       }
-      const entries = await Promise.all(
-        due.sort(compareDue).slice(0, limit).map(async ({ key, dueAt }) => {
-          const entry = await this.#read(key, false);
-          return entry && { ...entry, dueAt };
-        }),
-      );
-      return entries.filter((entry) => entry !== undefined);
+      const first = due.sort(compareDue).slice(0, limit);
+      const rows = await Promise.all(first.map(async ({ key, dueAt }) => {
+        const row = await this.#read(key, false);
+        return row && dueEntryOf({ ...row, due: dueAt });
+      }));
+      return rows.filter((row) => row !== undefined);
     });
   }
 
-  /**
-   * Checks that one message of the server has room for a value.
-   *
-   * @throws {TypeError | RangeError} If the key is not valid, or the value is too large.
-   */
-  #check(key: string, value: Uint8Array): void {
-    checkStored(key, value);
+  /** Rejects a value for which one message of the server has no room. */
+  #checkSize(value: Uint8Array): void {
     const { max_payload: limit = MAX_STORED_BYTES + OVERHEAD_BYTES } = this.#connection.info ?? {};
     if (value.byteLength <= limit - OVERHEAD_BYTES) return;
     throw new RangeError(
@@ -322,22 +307,21 @@ class NatsCallStore implements CallStore {
   }
 
   /** Writes a value if the key has that revision; 0 means no value. Returns the new revision. */
-  async #put(
-    key: string,
-    value: Uint8Array,
-    { expiresAt = Infinity, dueAt }: StoreOptions,
+  async #send(
+    { key, value, expires, due }: StoreWrite,
     revision: number,
   ): Promise<number | undefined> {
     const { seal } = this.#settings;
     const about = headers();
-    about.set(EXPIRY, `${expiresAt}`);
-    if (dueAt !== undefined) about.set(DUE, `${dueAt}`);
+    const ends = `${expires ?? Infinity}`;
+    about.set(EXPIRY, ends);
+    if (due !== null) about.set(DUE, `${due}`);
     let message = value;
     if (seal !== undefined) {
       about.set(SIGNED, "1");
       message = new Uint8Array(seal.bytes + value.byteLength);
       message.set(value, seal.bytes);
-      seal.sign(message, this.#bucket.subject(key), `${expiresAt}`);
+      seal.sign(message, this.#bucket.subject(key), ends);
     }
     const written = await this.#inRoom(() => this.#bucket.write(key, message, about, revision));
     if (++this.#writes % WRITES_TO_SWEEP === 0) void this.#sweepInTurn();
@@ -419,17 +403,17 @@ class NatsCallStore implements CallStore {
 
   async #attempt<T>(work: () => Promise<T>): Promise<T> {
     // Throws, because the client would buffer the request until it is connected again.
-    if (this.#down !== undefined) throw storeFailure(this.#down);
+    if (this.#down !== undefined) throw new Error(this.#down);
     try {
-      try {
-        return await work();
-      } catch (error) {
-        if (!isMissing(error)) throw error;
-        await this.#bucket.reopen();
-        return await work();
-      }
-    } catch (cause) {
-      throw storeFailure(problemOf(cause, this.#connection), cause);
+      return await work();
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      await this.#bucket.reopen();
+      return await work();
     }
+  }
+
+  explain(error: unknown): string {
+    return problemOf(error, this.#connection);
   }
 }

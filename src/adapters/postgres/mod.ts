@@ -7,17 +7,19 @@
 
 import {
   type CallStore,
-  checkStored,
-  checkStoreKey,
-  checkStorePrefix,
   type DueEntry,
+  dueEntryOf,
+  type DueQuery,
+  explainBy,
+  MAX_OWNER_BYTES,
+  openCallStore,
   quotaExhausted,
+  readPages,
   STORE_LIMITS,
-  type StoredEntry,
-  type StoredValue,
-  storeFailure,
+  type StoreDriver,
   type StoreLimits,
-  type StoreOptions,
+  type StoreRow,
+  type StoreWrite,
 } from "../../execute/durable/mod.ts";
 import {
   checkFlag,
@@ -100,9 +102,10 @@ const SCHEMA = {
 };
 const DEFAULTS = {
   schema: "plue",
-  maxOwnerBytes: 134_217_728,
+  maxOwnerBytes: MAX_OWNER_BYTES,
   timeoutMs: 10_000,
   preparesStatements: false,
+  allowsLostWrites: false,
 };
 const CHECKS = {
   ...SCHEMA,
@@ -112,16 +115,10 @@ const CHECKS = {
   allowsLostWrites: checkFlag,
 };
 
-type Settings = Required<Omit<PostgresCallStoreOptions, "allowsLostWrites">>;
+type Settings = Required<PostgresCallStoreOptions>;
 
-interface Row {
-  /** `null` if there is no entry. */
-  readonly key: string;
-  readonly revision: string;
-  readonly value: Uint8Array;
-  readonly expires: number | null;
-  readonly due: number | null;
-}
+/** `null` if there is no entry. */
+type Row = { readonly [Name in keyof StoreRow]: StoreRow[Name] | null };
 
 /**
  * Creates or updates the tables and functions of {@linkcode postgresCallStore}. Current tables stay
@@ -140,7 +137,7 @@ export async function migratePostgresCallStore(
     // One transaction, because statements without values are sent together.
     await client.query({ text: migrationOf(schema) });
   } catch (cause) {
-    throw new Error(`Cannot ${MIGRATION}: ${problemOf(cause)}`, { cause });
+    throw new Error(`Cannot ${MIGRATION}: ${explain(cause)}`, { cause });
   }
 }
 
@@ -171,21 +168,13 @@ export async function postgresCallStore(
   client: PostgresClient,
   options: PostgresCallStoreOptions = {},
 ): Promise<CallStore> {
-  const { allowsLostWrites = false, ...read } = readFields(ACTION, options, CHECKS);
+  const settings = { ...DEFAULTS, ...readFields(ACTION, options, CHECKS) };
   checkClient(ACTION, client);
   const { options: pool } = client as { readonly options?: unknown };
   if (isObject(pool) && "max" in pool && !pool["connectionTimeoutMillis"]) {
     fail(ACTION, "its pool waits for a connection without end; set connectionTimeoutMillis");
   }
-  const store = new PostgresStore(client, { ...DEFAULTS, ...read });
-  try {
-    await store.check(allowsLostWrites);
-  } catch (cause) {
-    throw new Error(`Cannot ${ACTION}: ${describeThrown(cause).replace(/^Cannot.*?: /, "")}`, {
-      cause,
-    });
-  }
-  return store;
+  return await openCallStore(ACTION, new PostgresDriver(client, settings));
 }
 
 function checkClient(action: string, client: PostgresClient): void {
@@ -194,12 +183,14 @@ function checkClient(action: string, client: PostgresClient): void {
   if (!client.listenerCount?.("error")) client.on?.("error", noop);
 }
 
-class PostgresStore implements CallStore {
+class PostgresDriver implements StoreDriver {
   readonly #client: PostgresClient;
   readonly #settings: Settings;
   readonly #statements: ReturnType<typeof statementsOf>;
   /** The database's time at the zero of the monotonic clock. */
   #epoch = NaN;
+
+  readonly explain = explain;
 
   constructor(client: PostgresClient, settings: Settings) {
     this.#client = client;
@@ -208,7 +199,7 @@ class PostgresStore implements CallStore {
   }
 
   /** Rejects a database that cannot keep the contract. */
-  async check(allowsLostWrites: boolean): Promise<void> {
+  async check(): Promise<void> {
     const [row] = await this.#query<Readonly<Record<string, unknown>>>("check", []);
     const { version, isolation, read_only, ...durability } = row ?? {};
     if (version !== VERSION) {
@@ -224,7 +215,7 @@ class PostgresStore implements CallStore {
       );
     }
     const unsafe = ["synchronous_commit", "fsync"].find((name) => durability[name] === "off");
-    if (unsafe === undefined || allowsLostWrites) return;
+    if (unsafe === undefined || this.#settings.allowsLostWrites) return;
     throw new Error(
       `${unsafe} is off, so confirmed writes can be lost, and calls can run twice; turn it on, or ` +
         "pass allowsLostWrites",
@@ -235,72 +226,34 @@ class PostgresStore implements CallStore {
     return this.#epoch + systemClock.now();
   }
 
-  async get(key: string): Promise<StoredValue | undefined> {
-    checkStoreKey(key);
+  async get(key: string): Promise<StoreRow | undefined> {
     const [row] = await this.#query<Row>("get", [key]);
-    return row === undefined || row.key === null ? undefined : entryOf(row);
+    return row === undefined || row.key === null ? undefined : rowOf(row);
   }
 
-  create(key: string, value: Uint8Array, options?: StoreOptions): Promise<number | undefined> {
-    return this.#put(key, value, null, options);
+  async put({ key, value, expected, expires, due }: StoreWrite): Promise<number | undefined> {
+    const most = Math.floor(this.#settings.maxOwnerBytes);
+    const values = [key, value, expires, due, expected, most, this.#deadline()];
+    const [row] = await this.#query<{ readonly revision: string | null }>("put", values);
+    const revision = Number(row?.revision ?? NaN);
+    if (revision === 0) throw quotaExhausted();
+    return Number.isNaN(revision) ? undefined : revision;
   }
 
-  update(
-    key: string,
-    value: Uint8Array,
-    revision: number,
-    options?: StoreOptions,
-  ): Promise<number | undefined> {
-    return this.#put(key, value, revision, options);
-  }
-
-  async delete(key: string, revision: number): Promise<boolean> {
-    checkStoreKey(key);
+  async remove(key: string, revision: number): Promise<boolean> {
     const values = [key, revision, this.#deadline()];
     const [row] = await this.#query<{ readonly done: boolean }>("remove", values);
     return row?.done === true;
   }
 
-  async *list(prefix: string, after = ""): AsyncGenerator<StoredEntry, void> {
-    checkStorePrefix(prefix);
-    for (let last = after;;) {
-      const rows = await this.#query<Row>("list", [last, prefix]);
-      for (const entry of rows.map(entryOf)) {
-        // It may have expired while the entries before it were used.
-        if ((entry.expiresAt ?? Infinity) > this.now()) yield entry;
-        last = entry.key;
-      }
-      if (rows.length === 0) return;
-    }
+  list(prefix: string, after: string): AsyncIterable<StoreRow> {
+    const read = async (from: string) => await this.#query<Row>("list", [from, prefix]);
+    return readPages(after, async (from) => (await read(from)).map(rowOf));
   }
 
-  async due(
-    ...[kind, before, limit, after]: Parameters<CallStore["due"]>
-  ): Promise<readonly DueEntry[]> {
-    const from = [after?.dueAt ?? -Infinity, after?.key ?? ""];
-    const rows = await this.#query<Row>("due", [kind, before, limit, ...from]);
-    return rows.map((row) => ({ ...entryOf(row), dueAt: Number(row.due) }));
-  }
-
-  async #put(
-    key: string,
-    value: Uint8Array,
-    expected: number | null,
-    { expiresAt = Infinity, dueAt = Infinity }: StoreOptions = {},
-  ): Promise<number | undefined> {
-    checkStored(key, value);
-    const [row] = await this.#query<{ readonly revision: string | null }>("put", [
-      key,
-      // A copy, because it may be sent after the caller has changed the value.
-      value.slice(),
-      ...[expiresAt, dueAt].map((time) => time === Infinity ? null : time),
-      expected,
-      Math.floor(this.#settings.maxOwnerBytes),
-      this.#deadline(),
-    ]);
-    const revision = Number(row?.revision ?? NaN);
-    if (revision === 0) throw quotaExhausted();
-    return Number.isNaN(revision) ? undefined : revision;
+  async due({ kind, before, limit, after }: DueQuery): Promise<readonly DueEntry[]> {
+    const values = [kind, before, limit, after.dueAt, after.key];
+    return (await this.#query<Row>("due", values)).map(rowOf).map(dueEntryOf);
   }
 
   /** The database's time from which a write that is sent now must not be made. */
@@ -315,16 +268,12 @@ class PostgresStore implements CallStore {
     const { schema, timeoutMs, preparesStatements } = this.#settings;
     const statement = { text: this.#statements[name], values, query_timeout: timeoutMs };
     const sentAt = systemClock.now();
-    try {
-      const { rows } = await this.#client.query(
-        preparesStatements ? { ...statement, name: `plue_${schema}_${name}` } : statement,
-      );
-      const [first] = rows as readonly (Answer & { readonly now?: number })[];
-      if (first?.now !== undefined) this.#readTime(Number(first.now), sentAt);
-      return rows as readonly Answer[];
-    } catch (cause) {
-      throw storeFailure(problemOf(cause), cause);
-    }
+    const { rows } = await this.#client.query(
+      preparesStatements ? { ...statement, name: `plue_${schema}_${name}` } : statement,
+    );
+    const [first] = rows as readonly (Answer & { readonly now?: number })[];
+    if (first?.now !== undefined) this.#readTime(Number(first.now), sentAt);
+    return rows as readonly Answer[];
   }
 
   /** Corrects the clock if it cannot be right: the database's time was read after the sending. */
@@ -335,21 +284,18 @@ class PostgresStore implements CallStore {
   }
 }
 
-function entryOf({ key, value, revision, expires }: Row): StoredEntry {
-  const entry = { key, value: new Uint8Array(value), revision: Number(revision) };
-  return expires === null ? entry : { ...entry, expiresAt: Number(expires) };
+function rowOf({ key, revision, ...row }: Row): StoreRow {
+  return { ...row, key, revision: Number(revision) } as StoreRow;
 }
 
 /** Returns an error message that gives the reason, and no password. */
-function problemOf(error: unknown): string {
+function explain(error: unknown): string {
   const { code } = isObject(error) ? error : {};
   const text = describeThrown(error).replace(/:\/\/\S*@/g, "://…@");
-  const said = typeof code === "string" ? `${text}, ${code}` : text;
-  const [, words] = KNOWN.find(([pattern]) => pattern.test(said)) ?? [];
-  return words === undefined ? said : `${words} (${said})`;
+  return explainBy(KNOWN, typeof code === "string" ? `${text}, ${code}` : text);
 }
 
-const KNOWN: readonly (readonly [RegExp, string])[] = [
+const KNOWN: Parameters<typeof explainBy>[0] = [
   [/3F000|42P01|42883/, `the tables do not exist; ${CALL_MIGRATION}`],
   [/42501/, "its role lacks a permission; grant it as docs/calls.md shows"],
   [/53100|53200/, "the server has no space left"],

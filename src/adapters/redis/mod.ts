@@ -9,19 +9,22 @@ import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import {
   type CallStore,
-  checkStored,
-  checkStoreKey,
-  checkStorePrefix,
   type DueEntry,
+  dueEntryOf,
+  type DueQuery,
   earliestOf,
+  explainBy,
+  MAX_OWNER_BYTES,
+  openCallStore,
   ownerOf,
   quotaExhausted,
+  readPages,
   shardOf,
   STORE_LIMITS,
-  type StoredEntry,
-  storeFailure,
+  type StoreDriver,
   type StoreLimits,
-  type StoreOptions,
+  type StoreRow,
+  type StoreWrite,
 } from "../../execute/durable/mod.ts";
 import {
   checkFlag,
@@ -101,7 +104,7 @@ const DIGEST = createHash("sha1").update(SCRIPT).digest("hex");
 
 const DEFAULTS = {
   prefix: "plue",
-  maxOwnerBytes: 134_217_728,
+  maxOwnerBytes: MAX_OWNER_BYTES,
   timeoutMs: 2_000,
   allowsLostWrites: false,
   checksServer: true,
@@ -158,17 +161,10 @@ export async function redisCallStore(
     );
   }
   if (client.listenerCount("error") === 0) client.on("error", noop);
-  const store = new RedisCallStore(client, settings);
-  try {
-    await store.check();
-  } catch (cause) {
-    const problem = describeThrown(cause).replace(/^Cannot .*?: /, "");
-    throw new Error(`Cannot ${ACTION}: ${problem}`, { cause });
-  }
-  return store;
+  return await openCallStore(ACTION, new RedisDriver(client, settings));
 }
 
-class RedisCallStore implements CallStore {
+class RedisDriver implements StoreDriver {
   readonly #scripts: RedisScripts;
   readonly #settings: Settings;
   /** What the time of each shard's server is ahead of this process's monotonic clock. */
@@ -202,78 +198,41 @@ class RedisCallStore implements CallStore {
     }
   }
 
-  async get(key: string): Promise<StoredEntry | undefined> {
-    checkStoreKey(key);
+  async get(key: string): Promise<StoreRow | undefined> {
     const found = await this.#ask(ownerOf(key), "get", key);
-    return found === null ? undefined : entryOf(key, found);
+    return found === null ? undefined : rowOf(key, found);
   }
 
-  async create(
-    key: string,
-    value: Uint8Array,
-    options?: StoreOptions,
-  ): Promise<number | undefined> {
-    return await this.#put(key, value, "", options);
-  }
-
-  async update(
-    key: string,
-    value: Uint8Array,
-    revision: number,
-    options?: StoreOptions,
-  ): Promise<number | undefined> {
-    return await this.#put(key, value, String(revision), options);
-  }
-
-  async #put(
-    key: string,
-    value: Uint8Array,
-    expected: string,
-    { expiresAt, dueAt }: StoreOptions = {},
-  ): Promise<number | undefined> {
-    checkStored(key, value);
-    const about = [expected, textOf(expiresAt), textOf(dueAt), `${this.#settings.maxOwnerBytes}`];
-    // Copies the value, because the client sends it later.
-    const answer = await this.#ask(ownerOf(key), "put", key, ...about, Buffer.from(value));
-    if (typeof answer === "number") return answer;
+  async put({ key, value, expected, expires, due }: StoreWrite): Promise<number | undefined> {
+    const about = [expected, expires, due, this.#settings.maxOwnerBytes].map((one) =>
+      `${one ?? ""}`
+    );
+    const answer = await this.#ask(ownerOf(key), "put", key, ...about, Buffer.from(value.buffer));
     if (answer === null) return undefined;
+    if (typeof answer === "number") return answer;
     throw quotaExhausted();
   }
 
-  async delete(key: string, revision: number): Promise<boolean> {
-    checkStoreKey(key);
+  async remove(key: string, revision: number): Promise<boolean> {
     return await this.#ask(ownerOf(key), "delete", key, `${revision}`) === 1;
   }
 
-  async *list(prefix: string, after = ""): AsyncGenerator<StoredEntry, void> {
-    checkStorePrefix(prefix);
+  async *list(prefix: string, after: string): AsyncGenerator<StoreRow, void> {
     const own = after < prefix ? await this.get(prefix) : undefined;
     if (own !== undefined) yield own;
     // All keys that begin with `<prefix>.`, because "/" is the next character after ".".
-    let from = after > `${prefix}.` ? `(${after}` : `[${prefix}.`;
-    for (;;) {
-      const page = await this.#ask(ownerOf(prefix), "list", from, `(${prefix}/`) as Buffer[];
-      if (page.length === 0) return;
-      for (let at = 0; at < page.length; at += 2) {
-        const entry = entryOf(String(page[at]), page[at + 1]);
-        from = `(${entry.key}`;
-        if ((entry.expiresAt ?? Infinity) > this.now()) yield entry;
-      }
-    }
+    const first = `${prefix}.`;
+    yield* readPages(after > first ? after : first, async (last) => {
+      const range = [last === first ? `[${first}` : `(${last}`, `(${prefix}/`];
+      return rowsOf(await this.#ask(ownerOf(prefix), "list", ...range));
+    });
   }
 
-  async due(
-    ...[kind, before, limit, after]: Parameters<CallStore["due"]>
-  ): Promise<readonly DueEntry[]> {
-    const from = [`${after?.dueAt ?? "-inf"}`, after?.key ?? ""];
-    const shards = await this.#askAll("due", kind, `${before}`, `${limit}`, ...from) as Buffer[][];
-    const due = shards.map((found) => ({
-      entries: Array.from({ length: found.length / 3 }, (_, index) => ({
-        ...entryOf(String(found[3 * index]), found[3 * index + 2]),
-        dueAt: Number(String(found[3 * index + 1])),
-      })),
-    }));
-    return earliestOf(due, limit);
+  async due({ kind, before, limit, after }: DueQuery): Promise<readonly DueEntry[]> {
+    const query = [kind, before, limit, after.dueAt, after.key].map(String);
+    const shards = await this.#askAll("due", ...query);
+    const found = shards.map((rows) => ({ entries: rowsOf(rows).map(dueEntryOf), isCut: false }));
+    return earliestOf(found, limit);
   }
 
   now(): number {
@@ -302,46 +261,44 @@ class RedisCallStore implements CallStore {
       arguments: [action, deadline, ...args],
     };
     // `timeout` of the client does not end the wait for a command that was sent.
-    const answer = await within(systemClock, timeoutMs, this.#evaluate(input)).catch(rethrow);
-    if (answer === TIME_OVER) throw storeFailure(`the server has not answered for ${timeoutMs} ms`);
+    const answer = await within(systemClock, timeoutMs, this.#evaluate(input));
+    if (answer === TIME_OVER) throw new Error(`the server has not answered for ${timeoutMs} ms`);
     const [micros, result, isLate] = answer as readonly [number, unknown, unknown?];
     this.#offset = this.#offsets[shard] = micros / 1_000 - systemClock.now();
-    if (isLate) throw storeFailure("the server received the write too late, and did not make it");
+    if (isLate) throw new Error("the server received the write too late, and did not make it");
     return result;
   }
 
   async #evaluate(input: object): Promise<unknown> {
-    try {
-      return await this.#scripts.evalSha(DIGEST, input);
-    } catch (error) {
+    return await this.#scripts.evalSha(DIGEST, input).catch((error) => {
       // A server that was started again does not have the script, and has run nothing.
       if (!/^NOSCRIPT/.test(describeThrown(error))) throw error;
-      return await this.#scripts.eval(SCRIPT, input);
-    }
+      return this.#scripts.eval(SCRIPT, input);
+    }).catch((cause) => {
+      if (!/\bOOM\b/.test(describeThrown(cause))) throw cause;
+      throw new RangeError("Cannot store a value: maxmemory of the server is used up", { cause });
+    });
+  }
+
+  explain(error: unknown): string {
+    const advice = "its user may not run INFO, or another command; see checksServer";
+    return explainBy([[/NOPERM|can't run this command/, advice]], describeThrown(error));
   }
 }
 
-/** Throws the error of the client with a reason for readers without knowledge of Redis. */
-function rethrow(cause: unknown): never {
-  const said = describeThrown(cause);
-  if (/\bOOM\b/.test(said)) {
-    throw new RangeError("Cannot store a value: maxmemory of the server is used up", { cause });
-  }
-  const isForbidden = /NOPERM|can't run this command/.test(said);
-  const advice = "its user may not run INFO, or another command; see checksServer";
-  throw storeFailure(isForbidden ? `${advice} (${said})` : said, cause);
-}
-
-/** Returns a time for the script; empty if there is none. */
-function textOf(time = Infinity): string {
-  return time === Infinity ? "" : `${time}`;
+/** Reads the entries of an answer: their keys, perhaps the times from which they are due, and values. */
+function rowsOf(answer: unknown): readonly StoreRow[] {
+  const found = answer as readonly Buffer[];
+  return Array.from({ length: found.length / 3 }, (_, index) => {
+    const [key, due, stored] = found.slice(3 * index, 3 * index + 3);
+    return { ...rowOf(String(key), stored), due: Number(String(due)) };
+  });
 }
 
 /** Reads a stored value, behind its revision and its expiry. */
-function entryOf(key: string, stored: unknown): StoredEntry {
+function rowOf(key: string, stored: unknown): StoreRow {
   const bytes = stored as Buffer;
-  const [revision, expiresAt] = [bytes.readDoubleLE(0), bytes.readDoubleLE(8)];
-  // Copies the value, because the client reads several answers into one buffer.
-  const entry = { key, value: new Uint8Array(bytes.subarray(HEAD_BYTES)), revision };
-  return expiresAt === Infinity ? entry : { ...entry, expiresAt };
+  const [revision, expires] = [bytes.readDoubleLE(0), bytes.readDoubleLE(8)];
+  const value = bytes.subarray(HEAD_BYTES);
+  return { key, value, revision, expires: expires === Infinity ? null : expires };
 }

@@ -106,8 +106,7 @@ function actions.list()
   for _, name in ipairs(redis.call('ZRANGEBYLEX', keys, key, ARGV[4], 'LIMIT', 0, 128)) do
     if bytes > 1048576 then break end
     local stored = read(name)
-    table.insert(found, name)
-    table.insert(found, stored)
+    for _, part in ipairs({name, '', stored}) do table.insert(found, part) end
     bytes = bytes + #stored
   end
   return found

@@ -4,7 +4,7 @@ import {
   type CallStore,
   definitionDigest,
   MAX_STORED_BYTES,
-  memoryCallStore,
+  openMemoryValues,
   ownerDigest,
   StoredRecords,
 } from "../../execute/durable/mod.ts";
@@ -139,9 +139,9 @@ const CHECKS = {
  * @throws {TypeError | RangeError} If an option is invalid.
  */
 export function cacheResults(options: ResultCacheOptions): ResultCache {
-  const { tools, store = memoryCallStore(), storeTimeoutMs = 1_000, clock = systemClock } =
+  const { tools, store = openMemoryValues(), storeTimeoutMs = 1_000, clock = systemClock } =
     readFields(ACTION, options, CHECKS);
-  checkPort(ACTION, "store", store, ["get", "create", "update", "delete", "list"]);
+  checkPort(ACTION, "store", store, ["get", "create", "update"]);
   if (tools === undefined) fail(ACTION, "tools is missing");
   const results = new StoredResults(store);
   const longestMs = Math.max(0, ...[...tools.values()].map(({ ttlMs }) => ttlMs));
@@ -207,7 +207,7 @@ class StoredResults {
   readonly #results: StoredRecords<StoredResult>;
   readonly #generations: StoredRecords<Generation>;
 
-  constructor(store: CallStore) {
+  constructor(store: Pick<CallStore, "get" | "create" | "update">) {
     this.#results = new StoredRecords(store, ({ expiresAt }) => expiresAt);
     this.#generations = new StoredRecords(store, ({ expiresAt }) => expiresAt);
   }

@@ -8,18 +8,19 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import {
   type CallStore,
-  checkStored,
-  checkStoreKey,
-  checkStorePrefix,
+  createCallStore,
   type DueEntry,
-  ENTRY_BYTES,
-  ownerOf,
-  quotaExhausted,
+  dueEntryOf,
+  type DueQuery,
+  explainBy,
+  readPages,
+  SqlEntries,
+  sqlSchema,
   STORE_LIMITS,
-  type StoredEntry,
-  storeFailure,
+  type StoreDriver,
   type StoreLimits,
-  type StoreOptions,
+  type StoreRow,
+  type StoreWrite,
 } from "../../execute/durable/mod.ts";
 import {
   checkFlag,
@@ -49,51 +50,17 @@ export interface SqliteCallStore extends CallStore, Disposable {
 }
 
 const ACTION = "open the store";
-const VERSION = 2;
+const VERSION = 3;
 /** The maximum time to wait for another process's lock, in milliseconds. */
 const LOCK_MS = 5_000;
 /** The interval between attempts on a file that another process has locked, in milliseconds. */
 const RETRY_MS = 5;
 /** The number of writes after which expired entries are deleted. */
 const WRITES_TO_SWEEP = 256;
-const ROWS_TO_SWEEP = 1_024;
-/** The size of a value that takes long to read, in bytes. */
-const LARGE_BYTES = 65_536;
-
-// The row's id is the revision: AUTOINCREMENT never reuses an id.
-const SCHEMA = `
-  create table entries(
-    revision integer primary key autoincrement,
-    key text not null unique,
-    owner text not null,
-    value blob not null,
-    expires integer,
-    due real
-  ) strict;
-  create index expiring on entries(expires) where expires is not null;
-  create index due on entries(due) where due is not null;
-  create table owners(owner text primary key, bytes integer not null) strict;
-  create trigger kept after insert on entries begin
-    insert into owners values(new.owner, ${ENTRY_BYTES} + length(new.key) + length(new.value))
-      on conflict do update set bytes = bytes + excluded.bytes;
-  end;
-  create trigger gone after delete on entries begin
-    update owners set bytes = bytes - ${ENTRY_BYTES} - length(old.key) - length(old.value)
-      where owner = old.owner;
-    delete from owners where owner = old.owner and bytes = 0;
-  end;
-  pragma user_version = ${VERSION};
-`;
+/** The bytes after which a page ends: more at once would block the process. */
+const PAGE_BYTES = 65_536;
 
 const CHECKS = { ...STORE_LIMITS, maxBytes: numberFrom(65_536), syncsEachWrite: checkFlag };
-
-interface Row {
-  readonly revision: number;
-  readonly key: string;
-  readonly value: Uint8Array;
-  readonly expires: number | null;
-  readonly due: number | null;
-}
 
 /**
  * Opens a {@linkcode CallStore} in a file. The file is created if it does not exist; its folder
@@ -136,10 +103,12 @@ export async function sqliteCallStore(
     await lock.whenFree(() => prepare(opened, read.syncsEachWrite));
     const pageSize = numberIn(opened, "page_size");
     opened.exec(`pragma max_page_count = ${Math.floor(maxBytes / pageSize)}`);
-    return new SqliteStore(opened, { maxOwnerBytes, lock, clock });
+    const driver = new SqliteDriver(opened, { maxOwnerBytes, lock, clock });
+    const close = (): void => void (opened.isOpen && opened.close());
+    return { ...createCallStore(driver), close, [Symbol.dispose]: close };
   } catch (cause) {
     db?.close();
-    throw new Error(`Cannot ${ACTION} "${path}": ${problemOf(cause)}`, { cause });
+    throw new Error(`Cannot ${ACTION} "${path}": ${explain(cause)}`, { cause });
   }
 }
 
@@ -154,7 +123,7 @@ function prepare(db: DatabaseSync, syncsEachWrite = false): void {
   try {
     // Checks again, because another process may have created the tables meanwhile.
     const version = numberIn(db, "user_version");
-    if (version === 0) db.exec(SCHEMA);
+    if (version === 0) db.exec(`${sqlSchema()} pragma user_version = ${VERSION};`);
     else if (version !== VERSION) throw new Error("another version of plue has made it");
     db.exec("commit");
   } catch (error) {
@@ -171,110 +140,66 @@ interface Settings extends Required<Pick<StoreLimits, "maxOwnerBytes" | "clock">
   readonly lock: FileLock;
 }
 
-class SqliteStore implements SqliteCallStore {
+class SqliteDriver implements StoreDriver {
   readonly #db: DatabaseSync;
   readonly #settings: Settings;
-  readonly #statements: ReturnType<typeof prepareStatements>;
+  readonly #entries: SqlEntries;
   #writes = 0;
+
+  readonly explain = explain;
 
   constructor(db: DatabaseSync, settings: Settings) {
     this.#db = db;
     this.#settings = settings;
-    this.#statements = prepareStatements(db);
+    const statements = new Map<string, StatementSync>();
+    this.#entries = new SqlEntries((text, ...values) => {
+      const statement = statements.get(text) ?? db.prepare(text);
+      statements.set(text, statement);
+      return statement.iterate(...values as readonly Exclude<typeof values[number], ArrayBuffer>[]);
+    }, PAGE_BYTES);
   }
 
-  async get(key: string): Promise<StoredEntry | undefined> {
-    checkStoreKey(key);
-    const row = await this.#attempt(() => this.#find(key, this.#settings.clock.timestamp()));
-    return row && entryOf(row);
+  async get(key: string): Promise<StoreRow | undefined> {
+    return await this.#attempt((now) => this.#entries.get(key, now));
   }
 
-  async create(
-    key: string,
-    value: Uint8Array,
-    settings: StoreOptions = {},
-  ): Promise<number | undefined> {
-    checkStored(key, value);
-    return await this.#write((now) => {
-      this.#statements.expire.run(key, now);
-      return this.#insert(key, value, settings);
-    });
+  async put(write: StoreWrite): Promise<number | undefined> {
+    const { maxOwnerBytes } = this.#settings;
+    return await this.#write((now) => this.#entries.put(write, maxOwnerBytes, now));
   }
 
-  async update(
-    key: string,
-    value: Uint8Array,
-    revision: number,
-    settings: StoreOptions = {},
-  ): Promise<number | undefined> {
-    checkStored(key, value);
-    return await this.#write((now) => {
-      if (this.#find(key, now)?.revision !== revision) return undefined;
-      this.#statements.remove.run(revision);
-      return this.#insert(key, value, settings);
-    });
+  async remove(key: string, revision: number): Promise<boolean> {
+    return await this.#write((now) => this.#entries.remove(key, revision, now));
   }
 
-  async delete(key: string, revision: number): Promise<boolean> {
-    checkStoreKey(key);
-    return await this.#write((now) => {
-      if (this.#find(key, now)?.revision !== revision) return false;
-      this.#statements.remove.run(revision);
-      return true;
-    });
-  }
-
-  async *list(prefix: string, after = ""): AsyncGenerator<StoredEntry, void> {
-    checkStorePrefix(prefix);
-    for (let last = after;;) {
-      const row = await this.#attempt(() => this.#next(last, prefix));
-      if (row === undefined) return;
-      last = row.key;
-      if ((row.expires ?? Infinity) > this.#settings.clock.timestamp()) yield entryOf(row);
+  async *list(prefix: string, after: string): AsyncGenerator<StoreRow, void> {
+    const { clock } = this.#settings;
+    const read = (from: string) => this.#attempt(() => this.#entries.list(prefix, from));
+    for await (const row of readPages(after, read)) {
+      if ((row.expires ?? Infinity) > clock.timestamp()) yield row;
     }
   }
 
-  async due(
-    ...[kind, before, limit, after]: Parameters<CallStore["due"]>
-  ): Promise<readonly DueEntry[]> {
-    const now = this.#settings.clock.timestamp();
-    const { at, due } = this.#statements;
-    const from = [after?.dueAt ?? -Infinity, after?.key ?? ""] as const;
-    const rows = await this.#attempt(() => due.all(before, kind, now, limit, ...from));
-    const entries: DueEntry[] = [];
-    for (const { revision } of rows as unknown as readonly Pick<Row, "revision">[]) {
-      const row = await this.#attempt(() => at.get(revision)) as Row | undefined;
-      if (row !== undefined) entries.push({ ...entryOf(row), dueAt: row.due ?? Infinity });
+  async due(query: DueQuery): Promise<readonly DueEntry[]> {
+    const found: DueEntry[] = [];
+    for (;;) {
+      const [limit, after] = [query.limit - found.length, found.at(-1) ?? query.after];
+      const { rows, isCut } = await this.#attempt((now) =>
+        this.#entries.due({ ...query, limit, after }, now)
+      );
+      found.push(...rows.map(dueEntryOf));
+      if (!isCut || rows.length === limit) return found;
       // Large values at once would block the process.
-      if ((row?.value.byteLength ?? 0) >= LARGE_BYTES) await pause(0);
+      await pause(0);
     }
-    return entries;
-  }
-
-  /** Continues after the last key, so that deletions in between do no harm. */
-  #next(last: string, prefix: string): Row | undefined {
-    const { get, next } = this.#statements;
-    const own = last < prefix ? get.get(prefix) as Row | undefined : undefined;
-    // The keys with the prefix `<key>.`: "/" is the next character after ".".
-    const from = last > `${prefix}.` ? last : `${prefix}.`;
-    return own ?? next.get(from, `${prefix}/`) as Row | undefined;
-  }
-
-  close(): void {
-    if (this.#db.isOpen) this.#db.close();
-  }
-
-  [Symbol.dispose](): void {
-    this.close();
   }
 
   /** Runs a function in a transaction, when no other process writes. */
   async #write<T>(work: (now: number) => T): Promise<T> {
-    return await this.#attempt(() => {
-      const now = this.#settings.clock.timestamp();
+    return await this.#attempt((now) => {
       this.#db.exec("begin immediate");
       try {
-        if (++this.#writes % WRITES_TO_SWEEP === 0) this.#statements.sweep.run(now);
+        if (++this.#writes % WRITES_TO_SWEEP === 0) this.#entries.sweep(now);
         const done = work(now);
         this.#db.exec("commit");
         return done;
@@ -285,65 +210,10 @@ class SqliteStore implements SqliteCallStore {
     });
   }
 
-  async #attempt<T>(work: () => T): Promise<T> {
-    try {
-      return await this.#settings.lock.whenFree(work);
-    } catch (cause) {
-      throw storeFailure(problemOf(cause), cause);
-    }
+  async #attempt<T>(work: (now: number) => T): Promise<T> {
+    const { lock, clock } = this.#settings;
+    return await lock.whenFree(() => work(clock.timestamp()));
   }
-
-  #insert(key: string, value: Uint8Array, options: StoreOptions): number | undefined {
-    const { expiresAt, dueAt = null } = options;
-    const owner = ownerOf(key);
-    const ends = expiresAt === undefined
-      ? null
-      : Math.min(Math.ceil(expiresAt), Number.MAX_SAFE_INTEGER);
-    const row = this.#statements.insert.get(key, owner, value, ends, dueAt) as Row | undefined;
-    if (row === undefined) return undefined;
-    const { bytes } = this.#statements.owner.get(owner) as { readonly bytes: number };
-    if (bytes > this.#settings.maxOwnerBytes) throw quotaExhausted();
-    return row.revision;
-  }
-
-  #find(key: string, now: number): Row | undefined {
-    const row = this.#statements.get.get(key) as Row | undefined;
-    return row !== undefined && (row.expires ?? Infinity) <= now ? undefined : row;
-  }
-}
-
-function prepareStatements(db: DatabaseSync) {
-  return {
-    get: db.prepare("select * from entries where key = ?"),
-    expire: db.prepare("delete from entries where key = ? and expires <= ?"),
-    // More rows at once would block the process.
-    sweep: db.prepare(
-      "delete from entries where revision in " +
-        `(select revision from entries where expires <= ? limit ${ROWS_TO_SWEEP})`,
-    ),
-    insert: db.prepare(
-      "insert into entries(key, owner, value, expires, due) values(?, ?, ?, ?, ?) " +
-        "on conflict do nothing returning revision",
-    ),
-    at: db.prepare("select * from entries where revision = ?"),
-    remove: db.prepare("delete from entries where revision = ?"),
-    owner: db.prepare("select bytes from owners where owner = ?"),
-    next: db.prepare("select * from entries where key > ? and key < ? order by key limit 1"),
-    due: db.prepare(
-      "select revision from entries where due <= ?1 and key > ?2 || '.' and key < ?2 || '/' and " +
-        "(expires is null or expires > ?3) and (due, key) > (?5, ?6) order by due, key limit ?4",
-    ),
-  } satisfies Readonly<Record<string, StatementSync>>;
-}
-
-function entryOf({ key, value, revision, expires }: Row): StoredEntry {
-  // Copies the bytes, because some runtimes return an empty or a shared array.
-  const entry = { key, value: new Uint8Array(value), revision };
-  return expires === null ? entry : { ...entry, expiresAt: expires };
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => void systemClock.setTimeout(resolve, ms));
 }
 
 function rollBack(db: DatabaseSync): void {
@@ -352,6 +222,10 @@ function rollBack(db: DatabaseSync): void {
   } catch {
     // SQLite has already rolled back, for example because the disk is full.
   }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => void systemClock.setTimeout(resolve, ms));
 }
 
 /**
@@ -388,15 +262,12 @@ class FileLock {
 }
 
 /** Returns an error message for readers without knowledge of SQLite. */
-function problemOf(error: unknown): string {
-  const said = describeThrown(error);
-  const known: readonly (readonly [RegExp, string])[] = [
+function explain(error: unknown): string {
+  return explainBy([
     [/disk is full|disk I\/O/, "the disk or the store is full"],
     [/not a database|malformed|corrupt/, "the file is damaged, or is not a store"],
     [/\b(locked|busy)\b/, "another process has locked it"],
     [/readonly|read-only/, "the file is not writable"],
     [/\bis not open\b|closed|finalized/, "it is closed"],
-  ];
-  const [, words] = known.find(([pattern]) => pattern.test(said)) ?? [];
-  return words === undefined ? said : `${words} (${said})`;
+  ], describeThrown(error));
 }

@@ -33,6 +33,9 @@ export interface DueEntry extends StoredEntry {
   readonly dueAt: number;
 }
 
+/** A place in the order of the entries that are due. */
+export type DuePlace = Pick<DueEntry, "dueAt" | "key">;
+
 /** Options of a write. */
 export interface StoreOptions {
   /** The expiry of the value, in milliseconds since 1970. By default it does not expire. */
@@ -98,7 +101,7 @@ export interface CallStore {
     kind: string,
     before: number,
     limit: number,
-    after?: Pick<DueEntry, "dueAt" | "key">,
+    after?: DuePlace,
   ): Promise<readonly DueEntry[]>;
   /**
    * Returns the store's time in milliseconds since 1970, as far as its last answer tells: for leases
@@ -181,6 +184,8 @@ export const STORE_LIMITS: {
   clock: anyValue as Check<Pick<RegistryClock, "timestamp">>,
 };
 
+/** The quota of a principal in stores without a limit of their own, in bytes. */
+export const MAX_OWNER_BYTES = 134_217_728;
 /** The size of an entry in addition to its key and value, in bytes. */
 export const ENTRY_BYTES = 128;
 
@@ -192,13 +197,6 @@ export function entryWeight(key: string, bytes: number): number {
 /** Returns the word of a key that names the principal. */
 export function ownerOf(key: string): string {
   return key.split(".", 2)[1] ?? "";
-}
-
-/** Returns the error of an operation. Errors of a caller stay as they are: a `RangeError` names a limit. */
-export function storeFailure(problem: string, cause?: unknown): Error {
-  return cause instanceof RangeError
-    ? cause
-    : new Error(`Cannot use the store of calls: ${problem}`, { cause });
 }
 
 /** The error of a write that exceeds the quota of its principal. */

@@ -6,7 +6,6 @@ import {
   checkStored,
   checkStoreKey,
   checkStorePrefix,
-  type DueEntry,
   entryWeight,
   ownerOf,
   quotaExhausted,
@@ -16,15 +15,11 @@ import {
   type StoreOptions,
 } from "./call_store.ts";
 import { Quotas } from "./quotas.ts";
-import { compareDue } from "./shards.ts";
+import { compareDue } from "./store_driver.ts";
 
 interface Entry extends StoredValue, StoreOptions {
   readonly owner: string;
   readonly weight: number;
-}
-
-interface Due extends Pick<DueEntry, "dueAt" | "key"> {
-  readonly entry: Entry;
 }
 
 /** The minimum time between two scans of all entries, in milliseconds. */
@@ -49,25 +44,9 @@ const SWEEP_MS = 1_000;
  * @throws {RangeError} If a number is out of range.
  */
 export function memoryCallStore(options: StoreLimits = {}): CallStore {
-  const { maxBytes = 67_108_864, maxOwnerBytes = maxBytes / 8, clock = systemClock } = readFields(
-    "make a store in memory",
-    options,
-    STORE_LIMITS,
-  );
-  const entries = new Entries(new Quotas(maxBytes, maxOwnerBytes), clock);
+  const entries = openEntries(options);
   return {
-    get: (key) => settled(() => shown(entries.find(key))),
-    create: (key, value, settings = {}) =>
-      settled(() => {
-        checkStored(key, value);
-        return entries.find(key) === undefined ? entries.put(key, value, settings) : undefined;
-      }),
-    update: (key, value, revision, settings = {}) =>
-      settled(() => {
-        checkStored(key, value);
-        const entry = entries.find(key);
-        return entry?.revision === revision ? entries.put(key, value, settings, entry) : undefined;
-      }),
+    ...memoryValues(entries),
     delete: (key, revision) =>
       settled(() => {
         const entry = entries.find(key);
@@ -77,16 +56,58 @@ export function memoryCallStore(options: StoreLimits = {}): CallStore {
       }),
     async *list(prefix, after = "") {
       checkStorePrefix(prefix);
-      for (const key of entries.keysBelow(prefix, after)) {
+      const keys = entries.living().map(([key]) => key);
+      const isListed = (key: string): boolean =>
+        key > after && (key === prefix || key.startsWith(`${prefix}.`));
+      for (const key of keys.filter(isListed).sort()) {
         const entry = shown(entries.find(key));
         if (entry !== undefined) yield await Promise.resolve({ key, ...entry });
       }
     },
     due: (kind, before, limit, after) =>
       settled(() =>
-        entries.due(kind, before, after).slice(0, limit)
-          .map(({ key, dueAt, entry }) => ({ key, dueAt, ...shown(entry) }))
+        entries.living()
+          .map(([key, entry]) => ({ key, dueAt: entry.dueAt ?? Infinity, entry }))
+          .filter((due) => due.dueAt <= before && due.key.startsWith(`${kind}.`))
+          .filter((due) => !after || compareDue(due, after) > 0)
+          .sort(compareDue).slice(0, limit)
+          .map(({ entry, ...place }) => ({ ...place, ...shown(entry) }))
       ),
+  };
+}
+
+/** A store in memory for those who only read and write. Bundles then omit the rest. */
+export function openMemoryValues(): MemoryValues {
+  return memoryValues(openEntries({}));
+}
+
+type MemoryValues = Pick<CallStore, "get" | "create" | "update">;
+
+function openEntries(options: StoreLimits): Entries {
+  const { maxBytes = 67_108_864, maxOwnerBytes = maxBytes / 8, clock = systemClock } = readFields(
+    "make a store in memory",
+    options,
+    STORE_LIMITS,
+  );
+  return new Entries(new Quotas(maxBytes, maxOwnerBytes), clock);
+}
+
+function memoryValues(entries: Entries): MemoryValues {
+  const put = (
+    key: string,
+    value: Uint8Array,
+    revision: number | undefined,
+    options: StoreOptions = {},
+  ): Promise<number | undefined> =>
+    settled(() => {
+      checkStored(key, value);
+      const entry = entries.find(key);
+      return entry?.revision === revision ? entries.put(key, value, options, entry) : undefined;
+    });
+  return {
+    get: (key) => settled(() => shown(entries.find(key))),
+    create: (key, value, options) => put(key, value, undefined, options),
+    update: put,
   };
 }
 
@@ -148,23 +169,10 @@ class Entries {
     return revision;
   }
 
-  keysBelow(prefix: string, after: string): readonly string[] {
-    this.#forgetExpired();
-    const isListed = (key: string): boolean =>
-      key > after && (key === prefix || key.startsWith(`${prefix}.`));
-    return [...this.#entries.keys()].filter(isListed).sort();
-  }
-
-  /** Returns the entries that are due, the earliest first. */
-  due(kind: string, before: number, after?: Pick<DueEntry, "dueAt" | "key">): readonly Due[] {
+  /** Returns the entries that have not expired. */
+  living(): readonly (readonly [string, Entry])[] {
     const now = this.#clock.timestamp();
-    return [...this.#entries]
-      .map(([key, entry]) => ({ key, dueAt: entry.dueAt ?? Infinity, entry }))
-      .filter(({ key, dueAt, entry: { expiresAt = Infinity } }) =>
-        dueAt <= before && expiresAt > now && key.startsWith(`${kind}.`)
-      )
-      .filter((due) => after === undefined || compareDue(due, after) > 0)
-      .sort(compareDue);
+    return [...this.#entries].filter(([, { expiresAt = Infinity }]) => expiresAt > now);
   }
 }
 

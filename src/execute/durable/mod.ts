@@ -6,7 +6,7 @@ export * from "./quotas.ts";
 export * from "./records.ts";
 export * from "./run_by_client.ts";
 export * from "./settled_store.ts";
-export * from "./shards.ts";
+export * from "./store_driver.ts";
 export * from "./stored_keys.ts";
 export * from "./task_engine.ts";
 export * from "./task_queue.ts";

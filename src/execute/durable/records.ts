@@ -5,7 +5,7 @@
 
 import { canonicalJson, type Clock, describeTool, type Tool } from "../../tool/mod.ts";
 import { frozenCopy } from "../json_value.ts";
-import type { CallStore } from "./call_store.ts";
+import type { CallStore, StoreOptions } from "./call_store.ts";
 import { SettledStore } from "./settled_store.ts";
 
 export interface RevisedRecord<R> {
@@ -16,8 +16,11 @@ export interface RevisedRecord<R> {
 /** The maximum number of attempts of a change while other processes change the same record. */
 const MAX_TRIES = 32;
 
+/** The used part of a call store. */
+type RecordStore = Pick<CallStore, "get" | "create" | "update">;
+
 /** Records of JSON in a call store. Every change is a compare-and-set on the revision. */
-export class StoredRecords<R, Store extends CallStore = CallStore> {
+export class StoredRecords<R, Store extends RecordStore = RecordStore> {
   readonly store: Store;
   readonly #expiresAt: (record: R) => number;
 
@@ -35,9 +38,9 @@ export class StoredRecords<R, Store extends CallStore = CallStore> {
     return parseJson(value) as R;
   }
 
-  /** Returns the time from which the store lists a record as due. */
-  dueAt(_record: R): number | undefined {
-    return undefined;
+  /** Returns the options of a write. */
+  optionsOf(record: R): StoreOptions {
+    return { expiresAt: this.#expiresAt(record) };
   }
 
   async read(key: string): Promise<RevisedRecord<R> | undefined> {
@@ -51,11 +54,10 @@ export class StoredRecords<R, Store extends CallStore = CallStore> {
    */
   async write(key: string, record: R, revision?: number): Promise<number | undefined> {
     const value = this.encode(record, key);
-    const dueAt = this.dueAt(record);
-    const life = { expiresAt: this.#expiresAt(record), ...(dueAt !== undefined && { dueAt }) };
+    const options = this.optionsOf(record);
     return revision === undefined
-      ? await this.store.create(key, value, life)
-      : await this.store.update(key, value, revision, life);
+      ? await this.store.create(key, value, options)
+      : await this.store.update(key, value, revision, options);
   }
 
   /**

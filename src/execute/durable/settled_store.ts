@@ -30,8 +30,7 @@ export class SettledStore implements CallStore {
 
   create(key: string, value: Uint8Array, options?: StoreOptions): Promise<number | undefined> {
     const marked = withMark(value);
-    const isUnchanged = (found?: StoredValue): boolean => found === undefined;
-    return this.#settle(key, marked, isUnchanged, () => this.#store.create(key, marked, options));
+    return this.#settle(key, marked, undefined, () => this.#store.create(key, marked, options));
   }
 
   update(
@@ -41,9 +40,8 @@ export class SettledStore implements CallStore {
     options?: StoreOptions,
   ): Promise<number | undefined> {
     const marked = withMark(value);
-    const isUnchanged = (found?: StoredValue): boolean => found?.revision === revision;
     const write = () => this.#store.update(key, marked, revision, options);
-    return this.#settle(key, marked, isUnchanged, write);
+    return this.#settle(key, marked, revision, write);
   }
 
   /** After a lost answer, returns true even if another process has deleted the value meanwhile. */
@@ -76,7 +74,7 @@ export class SettledStore implements CallStore {
   async #settle(
     key: string,
     marked: Uint8Array,
-    isUnchanged: (found?: StoredValue) => boolean,
+    before: number | undefined,
     write: () => Promise<number | undefined>,
   ): Promise<number | undefined> {
     for (let tries = 0;; tries++) {
@@ -88,14 +86,12 @@ export class SettledStore implements CallStore {
       } catch (error) {
         await pause(tries, error);
         // If it cannot be read, the write is tried again.
-        const found = await this.#store.get(key).catch(() => UNREACHABLE);
-        if (found !== UNREACHABLE && !isUnchanged(found)) return revisionOf(marked, found);
+        const found = await this.#store.get(key).catch(() => ({ revision: before }));
+        if (found?.revision !== before) return revisionOf(marked, found);
       }
     }
   }
 }
-
-const UNREACHABLE: StoredValue = { value: new Uint8Array(), revision: -1 };
 
 /** Waits before another attempt. Throws the error after the last one, or if it would come again. */
 async function pause(tries: number, error: unknown): Promise<void> {
@@ -108,12 +104,14 @@ async function pause(tries: number, error: unknown): Promise<void> {
 }
 
 /** Returns the revision of a value if it has the mark. */
-function revisionOf(marked: Uint8Array, found: StoredValue | undefined): number | undefined {
-  const isOwn = found?.value.byteLength === marked.byteLength &&
-    found.value.subarray(-MARK_BYTES).every((byte, at) =>
-      byte === marked[marked.byteLength - MARK_BYTES + at]
-    );
-  return isOwn ? found?.revision : undefined;
+function revisionOf(
+  marked: Uint8Array,
+  found?: { readonly value?: Uint8Array; readonly revision: number | undefined },
+): number | undefined {
+  const mark = marked.subarray(-MARK_BYTES);
+  const isOwn = found?.value?.byteLength === marked.byteLength &&
+    found.value.subarray(-MARK_BYTES).every((byte, at) => byte === mark[at]);
+  return isOwn ? found.revision : undefined;
 }
 
 function withMark(value: Uint8Array): Uint8Array {

@@ -3,7 +3,7 @@
 import type { Answers, Clock, Question, Tool, ToolResult } from "../../tool/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
 import type { DispatchContext, ToolCall, ToolProgress } from "../request.ts";
-import type { CallStore } from "./call_store.ts";
+import type { CallStore, StoreOptions } from "./call_store.ts";
 import {
   contextDigest,
   Lease,
@@ -117,8 +117,10 @@ export class TaskRecords extends LeasedRecords<TaskRecord> {
   }
 
   /** The time of the next run, or the end of the lease of a process that may have died. */
-  override dueAt({ holder, heldUntil, runAt }: TaskRecord): number | undefined {
-    return holder === "" ? runAt : heldUntil;
+  override optionsOf(record: TaskRecord): StoreOptions {
+    const { holder, heldUntil, runAt } = record;
+    const dueAt = holder === "" ? runAt : heldUntil;
+    return { ...super.optionsOf(record), ...(dueAt !== undefined && { dueAt }) };
   }
 
   override newLease(): LeasedRecord & Pick<TaskRecord, "worker"> {

@@ -2,17 +2,14 @@ import { describe, it } from "bun:test";
 import { assertEquals, assertGreater, assertLess, assertRejects } from "@std/assert";
 import { type CallStore, memoryCallStore } from "@plue/tools/calls";
 import { MemoryRateLimitStore, type RateLimitStore, storedRateLimits } from "@plue/tools/hono";
+import { createTime, type StoreTime } from "../../contract/call_store_contract.ts";
+import { describeRateLimits } from "../../contract/store_users_contract.ts";
 
 const WINDOW = { limit: 5, windowMs: 1_000 };
 const ADVANCE = { maxPermits: 50 };
 
-interface Clock {
-  now: number;
-  timestamp(): number;
-}
-
 /** The stores of this package, by their names. */
-const STORES: Readonly<Record<string, (clock: Clock) => RateLimitStore>> = {
+const STORES: Readonly<Record<string, (clock: StoreTime) => RateLimitStore>> = {
   "MemoryRateLimitStore": ({ timestamp }) => new MemoryRateLimitStore({ now: timestamp }),
   "storedRateLimits()": (clock) => storedRateLimits(memoryCallStore({ clock }), { clock }),
   "storedRateLimits() with permits in advance": (clock) =>
@@ -20,46 +17,13 @@ const STORES: Readonly<Record<string, (clock: Clock) => RateLimitStore>> = {
 };
 
 for (const [name, make] of Object.entries(STORES)) {
-  describe(name, () => {
-    const clock: Clock = { now: 1_000_000, timestamp: () => clock.now };
-
-    it("takes an amount entirely or not at all, and nothing for an amount of 0", async () => {
-      const store = make(clock);
-      const counts = [];
-      for (const amount of [0, 4, 2, 1, 1, 0]) {
-        counts.push((await store.take("ann", amount, WINDOW)).count);
-      }
-      assertEquals(counts, [0, 4, 6, 5, 6, 5]);
-    });
-
-    it("opens a window when the previous one has ended", async () => {
-      const store = make(clock);
-      assertEquals(await store.take("ann", 5, WINDOW), { count: 5, resetMs: 1_000 });
-      clock.now += 999;
-      assertEquals(await store.take("ann", 1, WINDOW), { count: 6, resetMs: 1 });
-      clock.now += 1;
-      assertEquals(await store.take("ann", 1, WINDOW), { count: 1, resetMs: 1_000 });
-    });
-
-    it("accepts every string as a key", async () => {
-      const store = make(clock);
-      for (const key of ["__proto__", "constructor", ""]) {
-        assertEquals((await store.take(key, 1, WINDOW)).count, 1);
-      }
-    });
+  describeRateLimits(name, createTime, (time) => {
+    const counts = make(time);
+    return Promise.resolve([counts, counts]);
   });
 }
 
 describe("storedRateLimits()", () => {
-  it("counts together with others on the same store, even concurrently", async () => {
-    const store = memoryCallStore();
-    const limits = [storedRateLimits(store), storedRateLimits(store)];
-    const taken = await Promise.all(
-      Array.from({ length: 10 }, (_, index) => limits[index % 2]?.take("ann", 1, WINDOW)),
-    );
-    assertEquals(taken.map((answer) => answer?.count).toSorted(), [1, 2, 3, 4, 5, 6, 6, 6, 6, 6]);
-  });
-
   it("rejects if other processes count at every attempt", async () => {
     const update = (): Promise<undefined> => Promise.resolve(undefined);
     const limits = storedRateLimits({ ...memoryCallStore(), update });

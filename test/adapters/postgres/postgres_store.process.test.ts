@@ -12,7 +12,6 @@ import {
   describeCallStore,
   describeOutages,
   itCountsExactly,
-  itSharesItsSpace,
 } from "../../contract/call_store_contract.ts";
 import { isAll } from "../../support/laws.ts";
 import { maybe } from "../../support/skip.ts";
@@ -57,7 +56,6 @@ describe("postgresCallStore()", () => {
       open: (store) => openAgain(pool(), store, { preparesStatements: true }),
       hasClock: true,
     });
-    itSharesItsSpace((options) => open(pool(), options));
     itCountsExactly((options) => open(pool(), options));
   } else it("is a CallStore", () => {});
 

@@ -1,27 +1,14 @@
 import { describe } from "bun:test";
-import { join } from "node:path";
-import { migratePostgresCallStore, postgresCallStore } from "@plue/tools/postgres";
-import { missingRuntime, race } from "../../contract/race.ts";
-import { maybe } from "../../support/skip.ts";
+import { migratePostgresCallStore } from "@plue/tools/postgres";
+import { itRaces } from "../../contract/race.ts";
 import { missing, useServer } from "./server.ts";
 
-const why = missing ?? missingRuntime;
-
-describe("three processes over postgresCallStore()", () => {
+describe("postgresCallStore()", () => {
   const server = useServer();
 
-  maybe(why === undefined, why ?? "")(
-    "run each of 240 calls once, while the server is killed twice",
-    async () => {
-      const pool = server().pool();
-      await migratePostgresCallStore(pool);
-      await race({
-        store: await postgresCallStore(pool),
-        opener: join(import.meta.dirname, "open_store.ts"),
-        url: server().url,
-        kill: () => server().kill(),
-        start: () => server().start(),
-      });
-    },
-  );
+  itRaces(missing, async () => {
+    await migratePostgresCallStore(server().pool());
+    const { url } = server();
+    return { url, kill: () => server().kill(), start: () => server().start() };
+  });
 });

@@ -1,37 +1,24 @@
 import { afterAll, describe } from "bun:test";
 import { assertEquals } from "@std/assert";
-import { join } from "node:path";
 import { createCluster } from "redis";
 import type { CallStore } from "@plue/tools/calls";
 import { redisCallStore } from "@plue/tools/redis";
 import { describeCallStore, itCountsExactly } from "../../contract/call_store_contract.ts";
-import { missingRuntime, race } from "../../contract/race.ts";
-import { maybe } from "../../support/skip.ts";
+import { itRaces } from "../../contract/race.ts";
 import { missing, useCluster, useServer, withServer } from "./server.ts";
 
-const why = missing ?? missingRuntime;
-
-describe("three processes over redisCallStore()", () => {
+describe("redisCallStore()", () => {
   const server = useServer();
 
-  maybe(why === undefined, why ?? "")(
-    "run each of 240 calls once, while the server is killed twice",
-    async () => {
-      await race({
-        store: await redisCallStore(await server().connect()),
-        opener: join(import.meta.dirname, "open_store.ts"),
-        url: `redis://127.0.0.1:${server().port}`,
-        kill: () => server().kill(),
-        start: () => server().start(),
-      });
-    },
-  );
+  itRaces(missing, () => {
+    const url = `redis://127.0.0.1:${server().port}`;
+    return Promise.resolve({ url, kill: () => server().kill(), start: () => server().start() });
+  });
 });
 
 describe("redisCallStore() in a cluster of three servers", () => {
   const servers = useCluster();
   let stores = 0;
-  const prefixOf = new WeakMap<object, string>();
   const clusters: { destroy(): void }[] = [];
   afterAll(() => clusters.forEach((cluster) => cluster.destroy()));
 
@@ -42,15 +29,13 @@ describe("redisCallStore() in a cluster of three servers", () => {
     });
     clusters.push(cluster);
     await cluster.connect();
-    const store = await redisCallStore(cluster, { ...options, prefix });
-    prefixOf.set(store, prefix);
-    return store;
+    return await redisCallStore(cluster, { ...options, prefix });
   }
 
   if (missing === undefined) {
     describeCallStore("redisCallStore() in a cluster", {
-      create: () => open(),
-      open: (store) => open(prefixOf.get(store)),
+      create: (_, name) => open(name),
+      open: (_store, _time, name) => open(name),
       hasClock: true,
     });
     itCountsExactly((options) => open(undefined, options));

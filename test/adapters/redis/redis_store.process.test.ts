@@ -14,7 +14,6 @@ import {
   describeCallStore,
   describeOutages,
   itCountsExactly,
-  itSharesItsSpace,
 } from "../../contract/call_store_contract.ts";
 import { loseAnswers } from "../../contract/lost_answers.ts";
 import { missing, RedisServer, useServer, withServer as it } from "./server.ts";
@@ -59,7 +58,6 @@ describe("redisCallStore()", () => {
       kill: () => server().kill(),
       start: () => server().start(),
     });
-    itSharesItsSpace((options) => open(server().connect(), options));
     itCountsExactly((options) => open(server().connect(), options));
   } else it("is a CallStore", () => {});
 

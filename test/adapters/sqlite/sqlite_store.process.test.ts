@@ -12,14 +12,12 @@ const folder = mkdtempSync(join(tmpdir(), "plue-sqlite-"));
 const opened: SqliteCallStore[] = [];
 let files = 0;
 const newPath = (): string => join(folder, `${++files}.db`);
-const paths = new WeakMap<object, string>();
 
 async function open(
   path = newPath(),
   options: Parameters<typeof sqliteCallStore>[1] = {},
 ): Promise<SqliteCallStore> {
   const store = await sqliteCallStore(path, options);
-  paths.set(store, path);
   opened.push(store);
   return store;
 }
@@ -30,8 +28,8 @@ afterAll(() => {
 });
 
 describeCallStore("sqliteCallStore()", {
-  create: (clock) => open(newPath(), { clock }),
-  open: (store, clock) => open(paths.get(store), { clock }),
+  create: (clock, name) => open(join(folder, name), { clock }),
+  open: (_, clock, name) => open(join(folder, name), { clock }),
 });
 
 /** Starts `entries.ts` with this runtime, on the store at a path. */

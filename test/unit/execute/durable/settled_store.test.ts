@@ -4,7 +4,6 @@ import { isSuspended } from "../../../../mod.ts";
 import { sealedTickets } from "../../../../src/adapters/calls/mod.ts";
 import {
   type CallStore,
-  callTasks,
   MAX_STORED_BYTES,
   memoryCallStore,
   SettledStore,
@@ -97,21 +96,5 @@ describe("a call over a store that loses an answer", () => {
         assertEquals(!again.ok && again.error.code, "ticket_refused");
       });
     }
-
-    it(`starts one task (${loss})`, async () => {
-      let runs = 0;
-      const { dispatcher } = fixture([{
-        name: "sync",
-        idempotent: true,
-        execute: () => ++runs,
-      }]);
-      const tasks = callTasks({ store: losing("create", loss), pollMs: 5 });
-      const task = await tasks.start(dispatcher, { name: "sync" });
-      assert("id" in task);
-      for await (const { result } of tasks.follow(task.id)) {
-        if (result) assertEquals(result.ok && result.content, 1);
-      }
-      assertEquals([(await tasks.list()).tasks.length, await tasks.recover(dispatcher)], [1, 0]);
-    });
   }
 });

@@ -1,0 +1,317 @@
+/** Call stores over drivers, each for one kind of storage; shards of drivers, and tables in SQLite. */
+
+import {
+  type CallStore,
+  checkStored,
+  checkStoreKey,
+  checkStorePrefix,
+  type DueEntry,
+  type DuePlace,
+  ENTRY_BYTES,
+  entryWeight,
+  ownerOf,
+  quotaExhausted,
+  type StoredEntry,
+  type StoreOptions,
+} from "./call_store.ts";
+
+/** An entry of a driver. `null` is no time. */
+export interface StoreRow {
+  readonly key: string;
+  /** Is copied, unless it is an `ArrayBuffer`. */
+  readonly value: Uint8Array | ArrayBuffer;
+  readonly revision: number;
+  readonly expires: number | null;
+  readonly due?: number | null;
+}
+
+/** A write. `null` is no time. */
+export interface StoreWrite extends Pick<StoreRow, "key" | "expires"> {
+  /** The driver may keep its buffer. */
+  readonly value: Uint8Array<ArrayBuffer>;
+  /** The revision to replace; `null` to create the key. */
+  readonly expected: number | null;
+  readonly due: number | null;
+}
+
+/** The parameters of `CallStore.due`. */
+export interface DueQuery {
+  readonly kind: string;
+  readonly before: number;
+  readonly limit: number;
+  readonly after: DuePlace;
+}
+
+/** Reads and writes a storage. Its arguments are valid. A `RangeError` names an exceeded limit. */
+export interface StoreDriver {
+  get(key: string): Promise<StoreRow | undefined>;
+  /** Returns the new revision; `undefined` if the key has another one. */
+  put(write: StoreWrite): Promise<number | undefined>;
+  remove(key: string, revision: number): Promise<boolean>;
+  /** Yields the entries of `CallStore.list`. They may have expired if the driver has a clock. */
+  list(prefix: string, after: string): AsyncIterable<StoreRow>;
+  due(query: DueQuery): Promise<readonly DueEntry[]>;
+  /** Explains an error of these functions. */
+  explain(error: unknown): string;
+  now?(): number;
+}
+
+export function createCallStore(driver: StoreDriver): CallStore {
+  const failed = (cause: unknown): never => {
+    if (cause instanceof RangeError) throw cause;
+    throw new Error(`Cannot use the store of calls: ${driver.explain(cause)}`, { cause });
+  };
+  async function put(
+    key: string,
+    given: Uint8Array,
+    expected: number | null,
+    { expiresAt = Infinity, dueAt = Infinity }: StoreOptions = {},
+  ): Promise<number | undefined> {
+    checkStored(key, given);
+    const [expires = null, due = null] = [expiresAt, dueAt].map((at) =>
+      at === Infinity ? null : at
+    );
+    // A copy, because it may be sent after the caller has changed the value.
+    const value = given.slice();
+    return await driver.put({ key, value, expected, expires, due }).catch(failed);
+  }
+  return {
+    async get(key) {
+      checkStoreKey(key);
+      const row = await driver.get(key).catch(failed);
+      return row && entryOf(row);
+    },
+    create: (key, value, options) => put(key, value, null, options),
+    update: (key, value, revision, options) => put(key, value, revision, options),
+    async delete(key, revision) {
+      checkStoreKey(key);
+      return await driver.remove(key, revision).catch(failed);
+    },
+    async *list(prefix, after = "") {
+      checkStorePrefix(prefix);
+      try {
+        for await (const row of driver.list(prefix, after)) {
+          // It may have expired while the entries before it were used.
+          if ((row.expires ?? Infinity) > (driver.now?.() ?? -Infinity)) yield entryOf(row);
+        }
+      } catch (error) {
+        failed(error);
+      }
+    },
+    due: (kind, before, limit, after = { dueAt: -Infinity, key: "" }) =>
+      driver.due({ kind, before, limit, after }).catch(failed),
+    ...(driver.now && { now: () => driver.now?.() ?? NaN }),
+  };
+}
+
+/** Opens a store whose storage is checked first. */
+export async function openCallStore(
+  action: string,
+  driver: StoreDriver & { check(): Promise<void> },
+): Promise<CallStore> {
+  await driver.check().catch((cause) => {
+    throw new Error(`Cannot ${action}: ${driver.explain(cause)}`, { cause });
+  });
+  return createCallStore(driver);
+}
+
+/** Yields the entries of pages, until one is empty. */
+export async function* readPages(
+  after: string,
+  read: (after: string) => Promise<readonly StoreRow[]>,
+): AsyncGenerator<StoreRow, void> {
+  for (let from: string | undefined = after; from !== undefined;) {
+    const rows: readonly StoreRow[] = await read(from);
+    yield* rows;
+    from = rows.at(-1)?.key;
+  }
+}
+
+/** Explains an error by the first pattern that its message matches. */
+export function explainBy(known: readonly (readonly [RegExp, string])[], message: string): string {
+  const [, words] = known.find(([pattern]) => pattern.test(message)) ?? [];
+  return words === undefined ? message : `${words} (${message})`;
+}
+
+function entryOf({ key, value, revision, expires }: StoreRow): StoredEntry {
+  const entry = { key, value: new Uint8Array(value), revision };
+  return expires === null ? entry : { ...entry, expiresAt: expires };
+}
+
+export function dueEntryOf(row: StoreRow): DueEntry {
+  return { ...entryOf(row), dueAt: row.due ?? Infinity };
+}
+
+/** Returns the shard with the entries of a principal. Every process computes the same number. */
+export function shardOf(owner: string, shards: number): number {
+  // FNV-1a.
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < owner.length; at++) {
+    hash = Math.imul(hash ^ owner.charCodeAt(at), 0x01000193);
+  }
+  return (hash >>> 0) % shards;
+}
+
+/** Entries that are due. */
+export interface DuePage {
+  readonly entries: readonly DueEntry[];
+  /** True if the page has ended before the limit, because they are large. */
+  readonly isCut: boolean;
+}
+
+/** Compares entries by the order in which they are due. */
+export function compareDue(a: DuePlace, b: DuePlace): number {
+  return a.dueAt - b.dueAt || (a.key < b.key ? -1 : Number(a.key > b.key));
+}
+
+/** Returns the first entries that are due in all shards. */
+export function earliestOf(shards: readonly DuePage[], limit: number): readonly DueEntry[] {
+  const all = shards.flatMap(({ entries }) => entries).sort(compareDue).slice(0, limit);
+  const ends = shards.flatMap(({ entries, isCut }) => isCut ? entries.slice(-1) : []);
+  // A shard whose page has ended early may have entries before the later ones of others.
+  return all.filter((entry) => ends.every((end) => compareDue(entry, end) <= 0));
+}
+
+type SqlValue = string | number | null | Uint8Array | ArrayBuffer;
+
+/** Runs a statement while its rows are read. */
+export type RunSql = (statement: string, ...values: readonly SqlValue[]) => Iterable<unknown>;
+
+/**
+ * Returns the statements for the tables. Versions of plue may only add to them, because old and new
+ * objects run side by side. AUTOINCREMENT never reuses a revision.
+ */
+export function sqlSchema(): string {
+  return `
+  create table if not exists entries(
+    revision integer primary key autoincrement,
+    key text not null unique,
+    kind text generated always as (substr(key, 1, instr(key || '.', '.') - 1)) virtual,
+    owner text not null,
+    value blob not null,
+    expires real,
+    due real
+  ) strict;
+  create index if not exists expiring on entries(expires) where expires is not null;
+  create index if not exists due on entries(kind, due, key) where due is not null;
+  create table if not exists owners(owner text primary key, bytes integer not null) strict;
+  create trigger if not exists kept after insert on entries begin
+    insert into owners values(new.owner, ${ENTRY_BYTES} + length(new.key) + length(new.value))
+      on conflict do update set bytes = bytes + excluded.bytes;
+  end;
+  create trigger if not exists gone after delete on entries begin
+    update owners set bytes = bytes - ${ENTRY_BYTES} - length(old.key) - length(old.value)
+      where owner = old.owner;
+    delete from owners where owner = old.owner and bytes = 0;
+  end;
+`;
+}
+
+const IS_LIVE = "(expires is null or expires > ?1)";
+const PAGE_ROWS = 128;
+/** The number of expired entries that are deleted at once: more would block the process. */
+const SWEPT_ROWS = 1_024;
+
+export interface SqlWrite extends Omit<StoreWrite, "value"> {
+  readonly value: Uint8Array | ArrayBuffer;
+}
+
+interface SqlPage {
+  readonly rows: readonly StoreRow[];
+  /** True if it has ended before the limit, because they are large. */
+  readonly isCut: boolean;
+}
+
+/** Reads and writes the tables. SQL is synchronous, so each method is atomic in its process. */
+export class SqlEntries {
+  readonly #run: RunSql;
+  readonly #pageBytes: number;
+
+  /** @param pageBytes The bytes after which a page ends. */
+  constructor(run: RunSql, pageBytes: number) {
+    this.#run = run;
+    this.#pageBytes = pageBytes;
+  }
+
+  get(key: string, now: number): StoreRow | undefined {
+    return this.rows<StoreRow>(`select * from entries where key = ?2 and ${IS_LIVE}`, now, key)[0];
+  }
+
+  /** @throws {RangeError} If the quota of the owner is exhausted. */
+  put(write: SqlWrite, most: number, now: number): number | undefined {
+    const { key, value, expected, expires, due } = write;
+    const before = this.#find(key, now);
+    if ((before?.revision ?? null) !== expected) return undefined;
+    const owner = ownerOf(key);
+    const more = value.byteLength - (before?.bytes ?? -entryWeight(key, 0));
+    const isExceeded = () => more > 0 && this.#bytesOf(owner) + more > most;
+    if (isExceeded()) this.sweep(now);
+    if (isExceeded()) throw quotaExhausted();
+    this.rows("delete from entries where key = ?", key);
+    const [row] = this.rows<StoreRow>(
+      "insert into entries(key, owner, value, expires, due) values(?, ?, ?, ?, ?) " +
+        "returning revision",
+      ...[key, owner, value, expires, due],
+    );
+    return row?.revision;
+  }
+
+  remove(key: string, revision: number, now: number): boolean {
+    if (this.#find(key, now)?.revision !== revision) return false;
+    this.rows("delete from entries where revision = ?", revision);
+    return true;
+  }
+
+  list(prefix: string, after: string): readonly StoreRow[] {
+    // "/" is the next character after ".". Patterns of LIKE have 50 bytes at most in an object.
+    return this.#page(
+      "select * from entries where key >= ?1 and key < ?2 || '/' and key <> ?3 and " +
+        "(key = ?2 or key > ?2 || '.') order by key limit ?4",
+      ...[after > prefix ? after : prefix, prefix, after, PAGE_ROWS],
+    ).rows;
+  }
+
+  due({ kind, before, limit, after }: DueQuery, now: number): SqlPage {
+    return this.#page(
+      "select * from entries where kind = ?2 and due <= ?3 and (due, key) > (?4, ?5) " +
+        `and ${IS_LIVE} order by due, key limit ?6`,
+      ...[now, kind, before, after.dueAt, after.key, limit],
+    );
+  }
+
+  /** Deletes entries that have expired. */
+  sweep(now: number): void {
+    this.rows(
+      "delete from entries where revision in " +
+        "(select revision from entries where expires <= ? limit ?)",
+      ...[now, SWEPT_ROWS],
+    );
+  }
+
+  rows<Row>(statement: string, ...values: readonly SqlValue[]): readonly Row[] {
+    return [...this.#run(statement, ...values)] as readonly Row[];
+  }
+
+  #page(statement: string, ...values: readonly SqlValue[]): SqlPage {
+    const rows: StoreRow[] = [];
+    let bytes = 0;
+    for (const row of this.#run(statement, ...values) as Iterable<StoreRow>) {
+      rows.push(row);
+      bytes += row.value.byteLength;
+      if (bytes >= this.#pageBytes) return { rows, isCut: true };
+    }
+    return { rows, isCut: false };
+  }
+
+  #find(key: string, now: number) {
+    return this.rows<{ readonly revision: number; readonly bytes: number }>(
+      `select revision, length(value) as bytes from entries where key = ?2 and ${IS_LIVE}`,
+      ...[now, key],
+    )[0];
+  }
+
+  #bytesOf(owner: string): number {
+    const query = "select bytes from owners where owner = ?";
+    return this.rows<{ readonly bytes: number }>(query, owner)[0]?.bytes ?? 0;
+  }
+}
