@@ -1,5 +1,6 @@
 /** The store of `--store`: its URL, `plue store init`, and the rows of `plue doctor` for it. */
 
+import { existsSync } from "node:fs";
 import { type CallStore, newId } from "../execute/durable/mod.ts";
 import { describeThrown, noop, systemClock } from "../tool/mod.ts";
 import {
@@ -42,19 +43,27 @@ export async function openShared(
     throw usageError("Cannot serve: --state has no effect beside --store; leave out one of them");
   }
   const address = state === undefined ? storeAddress(io, store) : undefined;
-  return address === undefined ? undefined : await openStore("serve", address);
+  return address === undefined ? undefined : await openStore("serve", address, { create: true });
 }
 
 /**
- * Opens the store at an address.
+ * Opens the store at an address. A file of SQLite that does not exist is created only if `create` is
+ * set, so that a mistyped path is an error of the commands that only read.
  *
  * @throws {CommandError} If the address is wrong, its package is missing, or it cannot be used.
  */
-export async function openStore(action: string, address: string): Promise<OpenStore> {
+export async function openStore(
+  action: string,
+  address: string,
+  { create = false }: { readonly create?: boolean } = {},
+): Promise<OpenStore> {
   const [, kind = "", path = ""] = /^(sqlite|postgres|postgresql|rediss?):(.*)$/s.exec(address) ??
     [];
   try {
     if (kind === "sqlite" && path !== "") {
+      if (!create && !existsSync(path)) {
+        throw new Error(`the file ${path} does not exist; run "plue store init" to create it`);
+      }
       const { sqliteCallStore } = await import("../adapters/sqlite/mod.ts");
       const store = await sqliteCallStore(path);
       return await opened("SQLite", store, () => store.close());
@@ -135,7 +144,7 @@ export async function store(
       await pool.end();
     }
   }
-  await using open = await openStore(INIT, address);
+  await using open = await openStore(INIT, address, { create: true });
   terminal.printResult({ store: open.kind }, () => `The store in ${open.kind} is ready`);
 }
 

@@ -58,7 +58,7 @@ describe("plue store init, and plue doctor --store", () => {
       const [store, message] of [
         ["mysql://root@host/db", "--store must be sqlite:<path>"],
         ["sqlite:", "--store must be sqlite:<path>"],
-        ["sqlite:/no/such/folder/calls.db", "Cannot open the store"],
+        ["sqlite:/no/such/folder/calls.db", "calls.db does not exist"],
         ["postgres://ann:secret-word@127.0.0.1:1/plue", "the server cannot be reached"],
         ["redis://ann:secret-word@127.0.0.1:1", "ECONNREFUSED"],
         ["redis://ann:secret-word@:x", "--store must be sqlite:<path>"],

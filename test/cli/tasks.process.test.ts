@@ -1,6 +1,6 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ToolDispatcher, ToolRegistry } from "../../mod.ts";
@@ -60,6 +60,10 @@ describe("plue tasks", () => {
     const { code, stderr } = await plue(["tasks"]);
     assertEquals(code, 2);
     assertStringIncludes(stderr, "Cannot show the tasks: give --store, or set PLUE_STORE");
+    const mistyped = join(tmpdir(), "no-such-plue-store.db");
+    const absent = await plue(["tasks", "--store", `sqlite:${mistyped}`]);
+    assertEquals([absent.code, existsSync(mistyped)], [1, false]);
+    assertStringIncludes(absent.stderr, `the file ${mistyped} does not exist`);
     for (const words of [["run-again"], ["list", "0"]]) {
       const wrong = await plue(["tasks", ...words], { env: { PLUE_STORE: "sqlite:/none" } });
       assertEquals(wrong.code, 2);
