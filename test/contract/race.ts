@@ -11,7 +11,7 @@ import { type CallStore, storedTickets } from "../../src/execute/durable/mod.ts"
 import { maybe } from "../support/skip.ts";
 import { projectFolder } from "../support/program.ts";
 
-const CALLS = 240;
+const CALLS = 600;
 const RUNTIMES = ["bun", "deno", "node"];
 /** The number of calls that a process of racer.ts makes at once. */
 const LANES = 4;
@@ -28,7 +28,7 @@ export interface RacedServer {
 }
 
 /**
- * Declares the test that three processes run 240 calls while their server is killed twice. Every
+ * Declares the test that three processes run 600 calls while their server is killed twice. Every
  * second call resumes a ticket, the others have an idempotency key. No call runs twice, and a call
  * does not run only if a process was told that its claim may have been lost.
  *
@@ -37,7 +37,7 @@ export interface RacedServer {
 export function itRaces(missing: string | undefined, open: () => Promise<RacedServer>): void {
   const why = missing ?? (missingRuntime && `${missingRuntime} is not installed`);
   maybe(why === undefined, why ?? "")(
-    "lets three processes run each of 240 calls once, while the server is killed twice",
+    "lets three processes run each of 600 calls once, while the server is killed twice",
     async () => await race(await open()),
   );
 }
