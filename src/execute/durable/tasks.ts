@@ -18,8 +18,8 @@ import {
   type TaskRecord,
   type TaskState,
 } from "./task_records.ts";
-import { failure } from "../failures.ts";
-import { type CallTasksOptions, TaskRuns } from "./task_runs.ts";
+import { failure, type FailureDetails } from "../failures.ts";
+import { type CallTasksOptions, NOT_RUN, TaskRuns } from "./task_runs.ts";
 import { answerTask, type NamedCall, runOrStart, startTask } from "./task_starts.ts";
 import { TaskWorker } from "./task_worker.ts";
 
@@ -138,7 +138,11 @@ export class CallTasks {
     if (key === undefined || await runs.find(id, owner) === undefined) return undefined;
     const found = await runs.records.change(key, (before) => {
       if (before === undefined || hasEnded(before)) return undefined;
-      const result = failure("aborted", before.tool, "the task was cancelled");
+      const hasBegun = before.holder !== "" || before.attempts > 0;
+      const ran: FailureDetails = hasBegun
+        ? { ran: "unknown", retryable: before.idempotent }
+        : NOT_RUN;
+      const result = failure("aborted", before.tool, "the task was cancelled", ran);
       return runs.ended(before, "cancelled", result);
     });
     runs.abort(key);

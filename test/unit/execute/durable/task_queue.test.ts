@@ -7,7 +7,7 @@ import {
   type TaskQueueOptions,
   type TaskState,
 } from "../../../../src/execute/durable/mod.ts";
-import { ToolResult } from "../../../../src/tool/mod.ts";
+import { type ToolFailure, ToolResult } from "../../../../src/tool/mod.ts";
 import { FakeClock, type FakeTool, fakeTool } from "../support.ts";
 
 const ANN = { principal: "ann" };
@@ -64,7 +64,8 @@ describe("taskQueue().enqueue()", () => {
     const { clock, open } = processes([{ name: "job", execute: () => "ran" }]);
     const { start, tasks, dispatcher } = open();
     const { id } = await start("job", 50);
-    assertEquals((await tasks.cancel(id, ANN))?.status, "cancelled");
+    const { status, result } = await tasks.cancel(id, ANN) as TaskState;
+    assertEquals([status, (result as ToolFailure).error.ran], ["cancelled", "no"]);
     clock.advance(60);
     assertEquals(await tasks.recover(dispatcher), 0);
     assertEquals((await tasks.state()).waiting, 0);

@@ -460,6 +460,8 @@ describe("a task", () => {
     const cancelled = await tasks.cancel(id, ANN);
     assertEquals([cancelled?.status, signals[0]?.aborted], ["cancelled", true]);
     assertEquals(cancelled?.result && outcome(cancelled.result), "aborted");
+    const { ran, retryable } = (cancelled?.result as ToolFailure).error;
+    assertEquals([ran, retryable], ["unknown", false]);
     assertEquals(await tasks.cancel(id, ANN), cancelled);
     assertEquals(codeOf(await tasks.answer(dispatcher, id, {}, ANN)), "ticket_refused");
   });
