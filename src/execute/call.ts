@@ -325,6 +325,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
       return call.#pass(call.#interruption ??= interruption(tool.id, cause, "about to run"));
     }
     if (call.toolState === "running") fail("run the tool again", "it still runs");
+    call.#observe(call.#plan.observers.toolStarted);
     call.toolState = "running";
     let output: unknown;
     try {

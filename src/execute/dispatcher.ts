@@ -58,13 +58,18 @@ export class Kernel implements CallShared {
   }
 
   /** Ends a call that names no tool: its layers receive it in `unresolved`. */
-  endUnresolved(request: ToolCall, options: DispatchContext, failed: ToolFailure): ToolFailure {
+  endUnresolved(
+    request: ToolCall,
+    options: DispatchContext,
+    failed: ToolFailure,
+    toolset?: Toolset,
+  ): ToolFailure {
     completeFailure(failed, "no");
     const report = (phase: DispatchPhase, error: unknown): void =>
       this.report(nameIn(request), chosenCallId(request) ?? this.nextCallId(), phase, error);
     for (const layer of this.settings.layers) {
       callHook(
-        () => layer.unresolved?.(request, options, failed, report),
+        () => layer.unresolved?.(request, options, failed, report, toolset),
         (error) => report("internal", error),
       );
     }
@@ -195,13 +200,13 @@ export class Dispatcher {
       const { name, ticket }: ToolCall & ResumedCall = Object(call);
       if (ticket !== undefined) return this.continueCall(call as ResumedCall, options, started);
       const tool = toolset.resolve(name);
-      if (tool === undefined) return this.#endUnresolved(request, options, toolset);
+      if (tool === undefined) return this.endUnresolved(request, options, toolset);
       const plan = this.#plans.get(tool) ?? this.#compose(tool);
       created = new KernelCall(kernel, toolset, plan, request, options);
     } catch (error) {
       // Only a toolset, a registry, a layer or a getter of the host can throw here.
       kernel.report(nameIn(request), "", "internal", error);
-      return this.#endUnresolved(request, options);
+      return this.endUnresolved(request, options);
     }
     started?.(created);
     return created.run();
@@ -233,8 +238,11 @@ export class Dispatcher {
     return plan;
   }
 
-  /** Ends a call that names no tool of the caller. The toolset may be unreadable. */
-  #endUnresolved(request: ToolCall, options: DispatchContext, toolset?: Toolset): ToolFailure {
+  /**
+   * Ends a call that names no tool of the caller: layers observe it in `unresolved`. For hosts that
+   * find tools by other names than ids. The toolset may be unreadable.
+   */
+  endUnresolved(request: ToolCall, options: DispatchContext, toolset?: Toolset): ToolFailure {
     const name = readName(request);
     const failed = name === undefined
       ? ToolResult.error(
@@ -244,7 +252,7 @@ export class Dispatcher {
       : toolset === undefined
       ? unreadable(request, "toolset")
       : this.#kernel.unknown(name, toolset);
-    return this.#kernel.endUnresolved(request, options, failed);
+    return this.#kernel.endUnresolved(request, options, failed, toolset);
   }
 }
 

@@ -111,12 +111,16 @@ export interface Layer {
   readonly when?: keyof DispatchContext | ((call: Call) => boolean);
   /** Only observes: never waits, never changes the result, and costs no promise. */
   observe?(tool: Tool): CallObserver;
-  /** Called for a call that names no tool of its toolset: no other function is called for it. */
+  /**
+   * Called for a call that names no tool of its toolset: no other function is called for it.
+   * `toolset` is absent if it cannot be read.
+   */
   unresolved?(
     request: ToolCall,
     options: DispatchContext,
     failure: ToolFailure,
     report: (phase: DispatchPhase, error: unknown) => void,
+    toolset?: Toolset,
   ): void;
   /**
    * Members that the layer adds to the context of every tool, by name. Each is computed whenever the
@@ -136,6 +140,8 @@ export interface Layer {
 export interface CallObserver {
   /** The call begins. */
   began?(call: Call): void;
+  /** The tool is about to run with valid arguments. A tool that is retried starts several times. */
+  toolStarted?(call: Call): void;
   /**
    * The call has ended with this result, after all layers and cleanups.
    *

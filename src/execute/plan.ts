@@ -73,6 +73,7 @@ export function compose(tool: Tool, host: ToolHost, kernel: CallShared): Plan {
 function observersOf(tool: Tool, kernel: CallShared): Plan["observers"] {
   const observers: Plan["observers"] = {
     began: [],
+    toolStarted: [],
     ended: [],
     failed: [],
     toolEnded: [],

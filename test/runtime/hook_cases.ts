@@ -55,6 +55,7 @@ import {
   sealedTickets,
   storedTickets,
 } from "../../src/adapters/calls/mod.ts";
+import { journal, type JournalSink } from "../../src/adapters/journal/mod.ts";
 import {
   memoryStore,
   type PinStore,
@@ -164,6 +165,19 @@ async function request(
   return String(response.status);
 }
 
+/** Records a call in a sink with a broken function, and closes the journal. */
+async function journaled(hook: Partial<JournalSink>): Promise<string> {
+  const sink: JournalSink = {
+    open: () => Promise.resolve([]),
+    append: () => Promise.resolve(),
+    ...hook,
+  };
+  const kept = journal({ sink, onFailure: "drop-and-count", flushMs: 0 });
+  const answer = await call({ dispatcher: { layers: [kept] } });
+  void kept.close().catch(() => {});
+  return answer;
+}
+
 const OWN_ROUTE: PartHooks = {
   routes: [{ method: "GET", path: "/t", answer: () => new Response("t") }],
 };
@@ -269,6 +283,7 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   "Layer.unresolved": (unresolved) =>
     call({ request: { name: "none" }, dispatcher: { layers: [layer({ unresolved })] } }),
   "CallObserver.began": observes((began) => ({ began })),
+  "CallObserver.toolStarted": observes((toolStarted) => ({ toolStarted })),
   "CallObserver.ended": observes((ended) => ({ ended })),
   "CallObserver.failed": observes((failed) => ({ failed }), FAIL),
   "CallObserver.toolEnded": observes((toolEnded) => ({ toolEnded }), {
@@ -287,6 +302,10 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
       },
       dispatcher: { layers: [layer({ observe: () => ({ yielded }) })] },
     }),
+  "JournalSink.open": (open) => journaled({ open }),
+  "JournalSink.append": (append) => journaled({ append }),
+  "JournalSink.sync": (sync) => journaled({ sync }),
+  "JournalSink.close": (close) => journaled({ close }),
   "ToolHooks.before": (before) => call({ dispatcher: { hooks: { before } } }),
   "ToolDispatcherOptions.repair": (repair) =>
     call({

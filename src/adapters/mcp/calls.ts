@@ -74,8 +74,10 @@ export function callTool(
     : toolset.resolve(call.name);
   if (call?.name === undefined || target === undefined || called === undefined) {
     const { name } = params;
-    const { error } = ToolResult.error("unknown_tool", `There is no tool "${name.slice(0, 200)}"`);
-    request.beginCall(name, callId).end({ ok: false, error, durationMs: 0 });
+    const unknown = { name, arguments: params.arguments, callId };
+    const context = { principal, sessionId: channel.session };
+    const failed = request.dispatcher.endUnresolved(unknown, context, toolset);
+    request.beginCall(name, callId).end(failed);
     throw unknownTool(name);
   }
   const { client, session, messages } = channel;

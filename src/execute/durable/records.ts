@@ -3,7 +3,7 @@
  * in base64url.
  */
 
-import { canonicalJson, type Clock, describeTool, type Tool } from "../../tool/mod.ts";
+import { canonicalJson, type Clock, describeTool, once, type Tool } from "../../tool/mod.ts";
 import { frozenCopy } from "../json_value.ts";
 import type { CallStore, StoreOptions } from "./call_store.ts";
 import { SettledStore } from "./settled_store.ts";
@@ -261,15 +261,15 @@ const definitions = new WeakMap<Tool, Promise<string>>();
 
 /** Returns the digest of a tool's public fields, and of a view's original tool. */
 export function definitionDigest(tool: Tool): Promise<string> {
-  let digest = definitions.get(tool);
-  if (digest === undefined) {
-    const told = [];
-    for (let one: Tool | undefined = tool; one; one = one.view?.tool) told.push(describeTool(one));
-    // JSON omits absent fields.
-    digest = digestOf(canonicalJson(JSON.parse(JSON.stringify(told))));
-    definitions.set(tool, digest);
-  }
-  return digest;
+  return once(definitions, tool, () => digestOf(definitionText(tool)));
+}
+
+/** Returns the text of that digest. */
+export function definitionText(tool: Tool): string {
+  const told = [];
+  for (let one: Tool | undefined = tool; one; one = one.view?.tool) told.push(describeTool(one));
+  // JSON omits absent fields.
+  return canonicalJson(JSON.parse(JSON.stringify(told)));
 }
 
 /** Returns the text that stands for a principal in the keys of a store. */

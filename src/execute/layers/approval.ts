@@ -18,6 +18,7 @@ import { callHost, CallView, FAILED } from "../context.ts";
 import { CallFailure } from "../failures.ts";
 import { MAKE } from "../kernel_options.ts";
 import type { Call, Layer, Next } from "../layer.ts";
+import { note } from "../notes.ts";
 import type { Approver, CallInfo } from "../ports.ts";
 import type { QuestionsLayer } from "./questions.ts";
 
@@ -113,13 +114,13 @@ async function approved(
       return call.fail("approval_required", "it needs approval, and its caller cannot be asked");
     }
   }
-  if (answer === FAILED) {
-    return call.fail("denied", "the approver failed, so the call is refused");
-  }
   const { approved, reason } = isObject(answer) ? answer : { approved: answer };
+  const why = answer === FAILED ? "the approver failed" : isWord(reason) ? reason : undefined;
+  const verdict = approved === true ? "allow" : "deny";
+  note(call, { by: isWord(message) ? "caller" : "approver", verdict, reason: why });
   return approved === true
     ? await next(call)
-    : call.fail("denied", `it was not approved${isWord(reason) ? `: ${reason}` : ""}`);
+    : call.fail("denied", `it was not approved${why ? `: ${why}` : ""}`);
 }
 
 /** Returns true if the caller approves; `undefined` if the caller answers no questions. */

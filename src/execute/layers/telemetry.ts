@@ -2,6 +2,7 @@
 
 import { assertSync, callHook } from "../../tool/mod.ts";
 import type { Call, Layer, Next, Outcome } from "../layer.ts";
+import { note } from "../notes.ts";
 import type { CallSpan, CallTelemetry } from "../ports.ts";
 
 /**
@@ -33,7 +34,9 @@ function runInSpan(
     const span = assertSync(port.begin({ tool, callId, sessionId, headers: trace?.headers }));
     const { place } = span;
     spans.set(call, span);
-    return place && trace?.began?.(place);
+    if (place === undefined) return;
+    note(call, place);
+    return trace?.began?.(place);
   });
   let outcome: Outcome | undefined;
   // The work runs exactly once, independent of the span.

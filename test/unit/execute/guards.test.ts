@@ -176,7 +176,7 @@ describe("approval", () => {
     const { call, reports } = single(RISKY, { approve: broken });
     assertEquals(
       messageOf(await call({ n: 1 })),
-      'Cannot call "t": the approver failed, so the call is refused',
+      'Cannot call "t": it was not approved: the approver failed',
     );
     assertEquals(reports.map(({ phase }) => phase), ["approve"]);
   });

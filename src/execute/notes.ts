@@ -1,0 +1,30 @@
+/** Facts about a call that its layers note for observers, such as a journal. */
+
+import { once } from "../tool/mod.ts";
+import type { Call } from "./layer.ts";
+import type { TraceParent } from "./ports.ts";
+
+/** A decision about a call, in addition to the selection of its tool. */
+export interface CallDecision {
+  /** What decided: a criterion of the selection, a rule, the approver, or the caller who was asked. */
+  readonly by: "criterion" | "rule" | "approver" | "caller";
+  /** Names the criterion or the rule. */
+  readonly name?: string | undefined;
+  readonly verdict: "allow" | "deny";
+  readonly reason?: string | undefined;
+}
+
+/** A decision, or the position of a call in its trace. */
+export type CallNote = CallDecision | TraceParent;
+
+const notes: WeakMap<Call, CallNote[]> = new WeakMap();
+
+/** Returns the notes of a call, oldest first; `undefined` if there are none. */
+export function notesOf(call: Call): readonly CallNote[] | undefined {
+  return notes.get(call);
+}
+
+/** Notes a fact for the observers of a call. */
+export function note(call: Call, fact: CallNote): void {
+  once(notes, call, () => []).push(fact);
+}

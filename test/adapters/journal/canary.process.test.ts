@@ -1,0 +1,203 @@
+/** A secret goes through every field of a call and every door, and is in no record of the journal. */
+
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { describe, it } from "bun:test";
+import { ToolDispatcher, ToolRegistry, ToolResult } from "@plue/tools";
+import { memoryCallStore, storedTickets } from "@plue/tools/calls";
+import { createToolHandler } from "@plue/tools/hono";
+import { journal, type JournalDetail } from "@plue/tools/journal";
+import { createMcpEndpoint } from "@plue/tools/mcp";
+import type { Tool, ToolContext } from "@plue/tools";
+import { memorySink, recordsIn } from "./support.ts";
+
+const CANARY = 'canary "7f3a91" of ann';
+/** The forms that a secret takes in JSON, in JSON inside JSON, and in a URL. */
+const FORMS = [CANARY, JSON.stringify(CANARY).slice(1, -1), encodeURIComponent(CANARY), "7f3a91"];
+
+const SECRETS: Readonly<Record<string, unknown>> = {
+  "marked with writeOnly": { type: "string", writeOnly: true },
+  "marked with the format password": { type: "string", format: "password" },
+  "marked with x-sensitive": { type: "string", "x-sensitive": true },
+  "marked behind a reference": { $ref: "#/$defs/secret" },
+  "marked in one of two forms": { anyOf: [{ type: "integer" }, { $ref: "#/$defs/secret" }] },
+};
+
+function toolsWith(secret: unknown, name: string): ToolRegistry {
+  const parameters = {
+    type: "object",
+    properties: {
+      how: { type: "string" },
+      [name]: secret,
+      list: { type: "array", items: secret },
+      deep: { type: "object", additionalProperties: secret },
+    },
+    $defs: { secret: { type: "string", writeOnly: true } },
+  };
+  const execute = async (
+    { how, [name]: given }: Record<string, string>,
+    context: ToolContext,
+  ): Promise<unknown> => {
+    context.metadata({ given });
+    context.progress(1, 2, given);
+    if (how === "throw") throw new Error(`Wrong: ${given}; as JSON ${JSON.stringify({ given })}`);
+    if (how === "fail") {
+      const issue = {
+        path: "/x",
+        keyword: "custom",
+        expected: given ?? "",
+        message: `Not ${given}`,
+      };
+      return ToolResult.error("denied", `Not ${given}`, { issues: [issue] });
+    }
+    if (how === "ask") await context.ask("sure", { message: `Is ${given} right?` });
+    return { [name]: given, list: [given], deep: { x: given } };
+  };
+  const tool = { name: "login", description: "Logs in.", parameters, returns: parameters, execute };
+  const hidden = { ...tool, name: "hidden", risk: "high" };
+  return new ToolRegistry({ tools: [tool, hidden] as unknown as Tool[] });
+}
+
+const HOWS = ["", "throw", "fail", "ask", "wrong"] as const;
+
+function argumentsFor(how: string, name: string): Record<string, unknown> {
+  const secret = { [name]: CANARY, list: [CANARY], deep: { x: CANARY } };
+  return how === "wrong" ? { how: 5, ...secret } : { how, ...secret };
+}
+
+type Call = (tool: string, args: unknown) => Promise<unknown>;
+
+/** A registry's doors. Each sends the secret in its own way, and also where no argument is. */
+const DOORS: Readonly<
+  Record<string, (dispatcher: ToolDispatcher, registry: ToolRegistry) => Call>
+> = {
+  "a dispatch of values": (dispatcher) => async (name, args) => {
+    const output: unknown[] = [];
+    return await dispatcher.dispatch({ name, arguments: args }, {
+      context: { secret: CANARY },
+      services: { secret: CANARY },
+      idempotencyKey: undefined,
+      metadata: (value) => void output.push(value),
+      progress: (value) => void output.push(value),
+    });
+  },
+  "a dispatch of text": (dispatcher) => (name, args) =>
+    dispatcher.dispatch({ name, arguments: JSON.stringify(args) }),
+  "text that is not JSON": (dispatcher) => (name, args) =>
+    dispatcher.dispatch({ name, arguments: `${JSON.stringify(args)},` }),
+  HTTP: (dispatcher, registry) => {
+    const app = createToolHandler(registry, {
+      dispatcher,
+      selection: { maxRisk: "medium" },
+      openExecution: true,
+    });
+    return async (name, args) => {
+      const response = await app.request(`http://localhost/tools/${name}/execute`, {
+        method: "POST",
+        headers: {
+          "content-type": "application/json",
+          authorization: `Bearer ${encodeURIComponent(CANARY)}`,
+          cookie: `session=${encodeURIComponent(CANARY)}`,
+          traceparent: CANARY,
+        },
+        body: JSON.stringify({ arguments: args }),
+      });
+      return await response.text();
+    };
+  },
+  MCP: (dispatcher, registry) => {
+    const endpoint = createMcpEndpoint(registry, {
+      dispatcher,
+      selection: { maxRisk: "medium" },
+      openExecution: true,
+    });
+    return async (name, args) => {
+      const response = await endpoint.fetch(
+        new Request("http://localhost/mcp", {
+          method: "POST",
+          headers: {
+            "content-type": "application/json",
+            accept: "application/json, text/event-stream",
+            "mcp-protocol-version": "2025-11-25",
+          },
+          body: JSON.stringify({
+            jsonrpc: "2.0",
+            id: 1,
+            method: "tools/call",
+            params: { name, arguments: args, _meta: { progressToken: CANARY } },
+          }),
+        }),
+      );
+      return await response.text();
+    };
+  },
+};
+
+async function linesOf(
+  detail: JournalDetail,
+  secret: unknown,
+  name: string,
+  door: keyof typeof DOORS,
+): Promise<readonly string[]> {
+  const sink = memorySink();
+  const kept = journal({ sink, onFailure: "drop-and-count", arguments: detail });
+  const registry = toolsWith(secret, name);
+  const dispatcher = new ToolDispatcher(registry, {
+    layers: [kept],
+    tickets: storedTickets(memoryCallStore()),
+  });
+  const call = DOORS[door]?.(dispatcher, registry);
+  for (const how of HOWS) await call?.("login", argumentsFor(how, name));
+  await call?.("hidden", argumentsFor("", name));
+  await call?.("none", argumentsFor("", name));
+  await kept.close();
+  return sink.lines;
+}
+
+describe("a secret", () => {
+  for (const detail of ["none", "digest", "redacted"] as const) {
+    for (const door of Object.keys(DOORS)) {
+      // One mark is enough for the other doors, because all of them end in a dispatch.
+      const marks = Object.keys(SECRETS).slice(0, door === "a dispatch of values" ? 5 : 1);
+      for (const mark of marks) {
+        it(`${mark} is in no record with the detail ${detail} through ${door}`, async () => {
+          const lines = await linesOf(detail, SECRETS[mark], "pin", door);
+          const calls = recordsIn(lines).filter(({ kind }) => kind === undefined);
+          assertEquals(calls.length, HOWS.length + 2);
+          for (const line of lines) for (const form of FORMS) assert(!line.includes(form), line);
+        });
+      }
+    }
+  }
+
+  it("is found by the name of its member, at any depth, whatever the case and the separators", async () => {
+    const sink = memorySink();
+    const kept = journal({
+      sink,
+      onFailure: "drop-and-count",
+      arguments: "redacted",
+      secrets: ["pin"],
+    });
+    const registry = new ToolRegistry({
+      tools: [{
+        name: "any",
+        description: "Any.",
+        parameters: { type: "object" },
+        execute: (given: unknown) => given,
+      }],
+    });
+    const dispatcher = new ToolDispatcher(registry, { layers: [kept] });
+    for (const name of ["password", "API_KEY", "Client-Secret", "Pin"]) {
+      const args = { list: [{ [name]: [{ value: CANARY }] }] };
+      await dispatcher.dispatch({ name: "any", arguments: args });
+    }
+    await kept.close();
+    const calls = recordsIn(sink.lines).filter(({ kind }) => kind === undefined);
+    assertEquals(calls.map(({ outcome }) => outcome), ["ok", "ok", "ok", "ok"]);
+    assert(!sink.lines.join("\n").includes("7f3a91"));
+  });
+
+  it("is in the records with all arguments, so that the test above can fail", async () => {
+    const lines = await linesOf("full", { type: "string" }, "pin", "a dispatch of values");
+    assertStringIncludes(lines.join("\n"), "7f3a91");
+  });
+});
