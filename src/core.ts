@@ -58,6 +58,7 @@ export {
   type ToolIcon,
   toolId,
   type ToolInitContext,
+  type ToolLabels,
   type ToolOutput,
   type ToolReader,
   ToolResult,

@@ -118,11 +118,15 @@ export type ApprovalAnswer =
   | { readonly approved: boolean; readonly reason?: string | undefined };
 
 /**
- * Decides whether a call of a tool that `requiresApproval` may run. The arguments have been
+ * Decides whether a call of a tool that `requiresApproval` may run, or a call for which a rule
+ * requires approval: `message` is then the rule's question. The arguments have been
  * validated. Waiting for the answer does not count against the call's timeout. If an approver
  * throws, or returns another value, the call is denied.
  */
-export type Approver = (call: CallInfo) => ApprovalAnswer | Promise<ApprovalAnswer>;
+export type Approver = (
+  call: CallInfo,
+  message?: string,
+) => ApprovalAnswer | Promise<ApprovalAnswer>;
 
 /** The call of a transaction. Its signal aborts when the call does, so that `begin` can stop. */
 export interface TransactionInfo

@@ -86,8 +86,10 @@ export interface ToolDispatcherOptions extends DispatcherOptions {
   readonly telemetry?: CallTelemetry;
   /** Rules for the arguments of every tool. */
   readonly validators?: readonly CallValidator[];
+  /** Decides on the validated arguments of each call: `rules` of `@plue/tools/rules` creates it. */
+  readonly rules?: Layer;
   /**
-   * For calls that need approval, by their tool or by a policy. Without it, they fail with
+   * For calls that need approval, by their tool, a policy or a rule. Without it, they fail with
    * `approval_required`. `"ask"` asks the caller.
    */
   readonly approve?: Approver | "ask";
@@ -130,7 +132,7 @@ export interface ToolDispatcherOptions extends DispatcherOptions {
 }
 
 const OTHERS: readonly string[] =
-  ("transactions hooks repair telemetry validators approve approvalTimeoutMs tickets " +
+  ("transactions hooks repair telemetry validators rules approve approvalTimeoutMs tickets " +
     "outputOverflow limits idempotency engine maxCallsPerBatch maxBufferedEvents").split(" ");
 
 const checkCount: Check<number> = numberFrom(1);
@@ -177,6 +179,7 @@ class FullKernel extends Kernel {
       repairing ?? [],
       before,
       validators(options.validators),
+      options.rules ?? [],
       approval(options.approve, { timeoutMs, questions: asked }),
       limit,
       transactions(options.transactions),

@@ -319,6 +319,7 @@ const FIELDS = {
   requiresApproval: checkFlag,
   isAvailable: ofType<Tool["isAvailable"]>("true, false or a function", "boolean", "function"),
   unavailableReason: checkText,
+  labels: dataOf("an object", isObject),
   annotations: dataOf(
     `an object in which ${HINTS.join(", ")} are true or false`,
     (value): value is ToolAnnotations =>

@@ -48,6 +48,16 @@ export interface ToolReader {
   readonly locale?: string | undefined;
 }
 
+/** The effect of a tool on the flow of data, for `rules` of `@plue/tools/rules`. */
+export interface ToolLabels {
+  /** Labels of the results, such as `untrusted` for a web page. */
+  readonly produces?: readonly string[];
+  /** Labels of the data that the tool reads and returns, such as `private`. */
+  readonly reads?: readonly string[];
+  /** True if the arguments can leave the system: a mail, a request. @default {false} */
+  readonly sends?: boolean;
+}
+
 /** The relation of a view to its tool. */
 export interface ViewedTool {
   readonly tool: Tool;
@@ -112,6 +122,8 @@ export interface ToolTraits {
   readonly execution: ToolExecution;
   /** Additional JSON data, such as a provider's own fields. */
   readonly meta: { readonly [key: string]: unknown } | undefined;
+  /** The effect on the flow of data. It is used, and its fields are checked, only with `rules`. */
+  readonly labels: ToolLabels | undefined;
 }
 
 /**
@@ -222,6 +234,17 @@ export interface ToolDefinition<
 
 type Optional<Fields> = { readonly [Field in keyof Fields]?: Fields[Field] | undefined };
 
+const pinned = /* @__PURE__ */ new WeakSet<Tool>();
+
+/** Records that the definition of an imported tool was approved. */
+export function markPinned(tool: Tool): void {
+  pinned.add(tool);
+}
+
+export function isPinned(tool: Tool): boolean {
+  return pinned.has(tool);
+}
+
 /** Returns true if a tool is available now. A function must return `true`, without an error. */
 export function askAvailable(
   tool: Tool,
@@ -246,7 +269,7 @@ export function describeTool(tool: Tool): Record<string, unknown> {
     ...{ category, risk, tags, annotations },
     examples: examples.length === 0 ? undefined : examples,
     icons: icons.length === 0 ? undefined : icons,
-    deprecated: tool.deprecated === false ? undefined : tool.deprecated,
+    deprecated: tool.deprecated || undefined,
     requiresApproval: tool.requiresApproval || undefined,
     timeoutMs,
     idempotent,

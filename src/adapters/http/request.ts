@@ -114,7 +114,7 @@ export function withAllLayers(dispatcher: Dispatcher, part: string): ToolDispatc
   // Not `instanceof`, because it would add all layers to every bundle.
   return "dispatchAll" in dispatcher
     ? dispatcher as ToolDispatcher
-    : fail(`use ${part}`, 'it needs a ToolDispatcher of "@plue/tools" as the option dispatcher');
+    : fail(`use ${part}`, "the option dispatcher must be a ToolDispatcher");
 }
 
 const EXECUTION_CLOSED: Problem = {
@@ -189,7 +189,7 @@ export class ToolServer {
         : selection,
     );
     if (options.dispatcher !== undefined && options.dispatch !== undefined) {
-      fail("serve tools", "set dispatch or dispatcher, not both: a dispatcher has its own options");
+      fail("serve tools", "set dispatch or dispatcher, not both");
     }
     const { createDispatcher = (own) => new Dispatcher(source, own) } = setup;
     this.dispatcher = options.dispatcher ?? createDispatcher({

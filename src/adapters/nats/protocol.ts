@@ -86,11 +86,11 @@ export function idOfPath(path: string): string {
 
 /** Returns the definition that a caller needs in order to list, select, validate and call a tool. */
 export function recordOf(tool: Tool): Record<string, unknown> {
-  const { aliases, roles, scopes, outputOverflow, meta } = tool;
+  const { aliases, roles, scopes, outputOverflow, meta, labels } = tool;
   // A Standard Schema cannot be sent. Callers accept any context; the worker validates it.
   const context = isStandardSchema(tool.context) ? true : tool.context;
   const { id: _id, ...described } = describeTool(tool);
-  const record = { ...described, aliases, context, roles, scopes, outputOverflow, meta };
+  const record = { ...described, aliases, context, roles, scopes, outputOverflow, meta, labels };
   // JSON omits undefined fields; an empty list is the default of its field.
   const fields = Object.entries(record)
     .filter(([, value]) => !Array.isArray(value) || value.length > 0);

@@ -21,6 +21,7 @@ import {
   fail,
   isObject,
   makeTool,
+  markPinned,
   MAX_TIMEOUT_MS,
   noop,
   numberFrom,
@@ -217,6 +218,7 @@ class ToolPins implements ImportPins {
       })
     );
     const tools = offers.filter(isApproved).map(({ tool }) => tool);
+    tools.forEach(markPinned);
     return this.#answer(checked, tools, [...held, ...gone]);
   }
 

@@ -17,7 +17,7 @@ import { readRule } from "../arguments.ts";
 import { callHost, CallView, FAILED } from "../context.ts";
 import { CallFailure } from "../failures.ts";
 import { MAKE } from "../kernel_options.ts";
-import type { Call, Layer, Next } from "../layer.ts";
+import type { Call, Layer, Next, Outcome } from "../layer.ts";
 import { note } from "../notes.ts";
 import type { Approver, CallInfo } from "../ports.ts";
 import type { QuestionsLayer } from "./questions.ts";
@@ -64,6 +64,12 @@ export interface ApprovalOptions {
   readonly questions?: QuestionsLayer | undefined;
 }
 
+/** A layer's function that meets the requirement of approval. A `message` is always asked. */
+export type ApprovalFunction = (call: Call, next: Next, message?: string) => Outcome;
+
+/** The arguments of approved calls. */
+const approvedArguments: WeakMap<Call, unknown> = new WeakMap();
+
 /**
  * Creates a layer that requests approval for tools with `requiresApproval`, and for calls for which
  * a policy requires it. A call that is not approved fails with `denied`. Stage `run`.
@@ -78,11 +84,13 @@ export function approval(
   { timeoutMs: limitMs = 600_000, questions }: ApprovalOptions = {},
 ): Layer {
   const timeoutMs = numberFrom(1, MAX_TIMEOUT_MS)(MAKE, limitMs, "approvalTimeoutMs");
-  if (approve !== undefined && approve !== "ask") checkFunction(MAKE, approve, "approve");
-  const decide = (call: Call, next: Next): ToolResult | Promise<ToolResult> =>
-    approve === undefined
+  if ((approve ?? "ask") !== "ask") checkFunction(MAKE, approve, "approve");
+  const decide: ApprovalFunction = (call, next, message) =>
+    message === undefined && approvedArguments.get(call) === call.arguments
+      ? next(call)
+      : approve === undefined
       ? call.fail("approval_required", "it needs approval, and no approver is set up")
-      : approved(call, next, approve, timeoutMs, questions);
+      : approved(call, next, approve, timeoutMs, questions, message);
   return {
     name: "approval",
     stage: "run",
@@ -97,17 +105,14 @@ async function approved(
   approve: Approver | "ask",
   timeoutMs: number,
   questions: QuestionsLayer | undefined,
+  asks: string | undefined,
 ): Promise<ToolResult> {
   const doing = "waiting for approval";
   // The wait for the approver does not count against the call's timeout.
   let answer: unknown = approve === "ask"
     ? approve
-    : await callHost(call, doing, "approve", () => approve(new CallView(call)), timeoutMs);
-  const message = answer === "ask"
-    ? `Run the tool "${call.tool.id}"?`
-    : isObject(answer)
-    ? answer["ask"]
-    : undefined;
+    : await callHost(call, doing, "approve", () => approve(new CallView(call), asks), timeoutMs);
+  const message = answer === "ask" ? asks ?? `Run the tool "${call.tool.id}"?` : Object(answer).ask;
   if (isWord(message)) {
     answer = await askCaller(call, doing, message, questions);
     if (answer === undefined) {
@@ -118,9 +123,11 @@ async function approved(
   const why = answer === FAILED ? "the approver failed" : isWord(reason) ? reason : undefined;
   const verdict = approved === true ? "allow" : "deny";
   note(call, { by: isWord(message) ? "caller" : "approver", verdict, reason: why });
-  return approved === true
-    ? await next(call)
-    : call.fail("denied", `it was not approved${why ? `: ${why}` : ""}`);
+  if (approved !== true) {
+    return call.fail("denied", `it was not approved${why ? `: ${why}` : ""}`);
+  }
+  approvedArguments.set(call, call.arguments);
+  return await next(call);
 }
 
 /** Returns true if the caller approves; `undefined` if the caller answers no questions. */

@@ -1,0 +1,59 @@
+/** A registry and a dispatcher for tests of rules. */
+
+import {
+  type DispatchErrorReport,
+  type ToolDefinition,
+  ToolDispatcher,
+  type ToolDispatcherOptions,
+  ToolRegistry,
+  type ToolResult,
+} from "@plue/tools";
+import { type Rule, rules, type RulesOptions } from "@plue/tools/rules";
+
+export const PAY: ToolDefinition = {
+  name: "bank:pay",
+  description: "Pays an amount.",
+  parameters: {
+    type: "object",
+    properties: { euros: {}, to: { type: "string" } },
+  },
+  execute: () => "paid",
+};
+
+export interface World {
+  readonly dispatcher: ToolDispatcher;
+  readonly registry: ToolRegistry;
+  readonly reports: DispatchErrorReport[];
+  /** Returns the content of the result, or the code of the failure. */
+  call(name: string, args?: unknown, sessionId?: string, principal?: string): Promise<unknown>;
+}
+
+export function worldOf(
+  list: readonly Rule[],
+  tools: readonly ToolDefinition[] = [PAY],
+  options: ToolDispatcherOptions = {},
+  ruleOptions: RulesOptions = {},
+): World {
+  const registry = new ToolRegistry({ tools });
+  const reports: DispatchErrorReport[] = [];
+  const dispatcher = new ToolDispatcher(registry, {
+    ...options,
+    rules: rules(list, ruleOptions),
+    onError: (report) => void reports.push(report),
+  });
+  return {
+    dispatcher,
+    registry,
+    reports,
+    call: async (name, args = {}, sessionId = "s", principal = "ann") =>
+      codeOf(await dispatcher.dispatch({ name, arguments: args }, { sessionId, principal })),
+  };
+}
+
+export function codeOf(result: ToolResult): unknown {
+  return result.ok ? result.content : result.error.code;
+}
+
+export function messageOf(result: ToolResult): string {
+  return result.ok ? "" : result.error.message;
+}
