@@ -1,6 +1,6 @@
 /**
- * An edge on Cloudflare Workers: it has the tools of all workers, and calls them over WebSocket. Its
- * settings need `nodejs_compat`, and NATS a `websocket` block.
+ * A Cloudflare Worker that serves the tools of all NATS workers over HTTP. It reaches NATS over
+ * WebSocket. The NATS server needs a `websocket` block, and the Worker needs `nodejs_compat`.
  */
 
 import { wsconnect } from "@nats-io/nats-core";

@@ -207,8 +207,8 @@ static struct plue_outcome too_late(const struct plue_call *call, bool has_begun
                                    (unsigned)call->timeout_ms);
 }
 
-/* Removes the unsent frame of a call from the queue, where it would use memory, and later run a
- * tool for a result without a reader. Returns NULL if the frame has been sent. */
+/* Removes the unsent frame of a call from the queue: it would use memory, and its tool would run
+ * later although nobody reads the result. Returns NULL if the frame has been sent. */
 static struct plue_frame *withdraw(struct plue_call *call) PLUE_UNLOCKED {
     if (call->sidecar != NULL) {
         return plue_sidecar_withdraw(call->sidecar, call->id);

@@ -1,7 +1,7 @@
 /**
- * The connection to NATS of `plue serve`, `plue doctor` and `plue nats`, and the workers and edges of
- * `plue serve`. The settings are the variables `PLUE_NATS…` (`docs/scale.md`), because other users
- * can read command lines.
+ * The connection to NATS of `plue serve`, `plue doctor` and `plue nats`. With NATS, `plue serve` is a
+ * worker, which offers its tools to edges, or an edge, which serves the tools of all workers to clients.
+ * The settings are variables (`docs/scale.md`), because other users can read command lines.
  */
 
 import { readFile } from "node:fs/promises";
@@ -233,8 +233,8 @@ export async function openEdge(
 }
 
 /**
- * Offers tools to the edges. Edges decide who may call and what is approved, so a role and scopes narrow
- * the tools only if the operator of the worker sets them.
+ * Offers tools to the edges. Edges check callers and approvals, so the worker offers the tools of all
+ * roles and scopes, unless its operator sets them.
  *
  * @param countedBy The dispatcher of calls over HTTP, whose metrics include these calls.
  */

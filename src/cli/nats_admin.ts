@@ -91,7 +91,7 @@ async function createAll(
   }
 }
 
-/** A stream or bucket, as {@linkcode createStreams} leaves it. */
+/** A stream or bucket after {@linkcode createStreams}. */
 export interface CreatedStream extends StorageSettings {
   readonly name: string;
   readonly state: "created" | "changed" | "unchanged";
@@ -193,7 +193,7 @@ async function diagnose(
 async function diagnoseBuckets(manager: JetStreamManager): Promise<readonly Diagnosis[]> {
   const rows: Diagnosis[] = [];
   for (const name of [DIRECTORY, CALLS_BUCKET, RESULTS_BUCKET]) {
-    // If the user must not read it, the check of the workers reports that.
+    // A missing permission to read the bucket is reported by the check of the workers.
     const config = await configOf(manager, `KV_${name}`).catch(noop);
     if (config?.allow_rollup_hdrs !== true) continue;
     const why = "accepts rollup headers, with which one message deletes all others";

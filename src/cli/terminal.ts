@@ -17,7 +17,7 @@ export interface CommandIo {
   readonly stderr: Output;
   /** Aborts at Ctrl-C. */
   readonly signal: AbortSignal;
-  /** Does what Ctrl-C does. */
+  /** Has the same effect as Ctrl-C. */
   interrupt(): void;
 }
 
@@ -40,7 +40,7 @@ export function usageError(message: string, options?: ErrorOptions): CommandErro
 
 export interface Diagnosis {
   readonly part: string;
-  /** `missing` is not a fault: not everyone needs everything. */
+  /** A part that is `missing` is not an error: it may not be needed. */
   readonly state: "works" | "missing" | "broken";
   readonly detail: string;
 }

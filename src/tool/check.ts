@@ -202,5 +202,8 @@ export function callHook(hook: () => unknown, log: HookLog): void {
 export function assertSync<T>(answer: T, advice = ""): T {
   if (!isThenable(answer)) return answer;
   Promise.resolve(answer).then(undefined, noop);
-  return fail("use an answer", `it is a promise, and must be a value${advice}`);
+  return fail(
+    "use the value that a function returned",
+    `it is a promise, and the function must be synchronous${advice}`,
+  );
 }

@@ -214,7 +214,10 @@ class ToolLoop<Context> {
     this.#context = { ...options.context, ...defined({ signal }) } as Context;
     const { conversation } = request;
     if (isObject(conversation) || typeof conversation === "string") {
-      fail(ACTION, "the request must not name a conversation: the loop sends it each time");
+      fail(
+        ACTION,
+        'the request must not have "conversation": the loop sends all messages with each request',
+      );
     }
     this.#messages = conversationOf(request, this.#format);
     this.#request = request;

@@ -42,8 +42,8 @@ const checkExplorer: Check<ExplorerPage> = /* @__PURE__ */ createCheck(
 );
 
 /**
- * The part that shows the tools to people: `GET /`. The page is public; it reads the tools from the
- * other routes, as the caller whose token was pasted into it.
+ * Makes the part that shows the tools to people: `GET /`. The page is public. It reads the tools from
+ * the other routes, with the token that the user pastes.
  *
  * @param page `explorer` of `@plue/tools/explorer`.
  * @throws {TypeError} If it is not such a page.
@@ -170,7 +170,7 @@ export function createToolHandler(
   }
   app.notFound((c) => routes.answerNone(c.req.raw));
   app.onError((error, c) => server.open(c.req.raw, () => server.problemOf(error)));
-  // Hono takes a sixth of a call's time, so it serves only other routes, and apps that mount this.
+  // Skips Hono for these routes, because Hono takes a sixth of a call's time. Hono serves other routes.
   app.fetch = routes.fetchWith(app.fetch);
   return app;
 }

@@ -1,4 +1,4 @@
-/** The providers' formats over HTTP: exports in listings, whole turns, and the OpenAPI document. */
+/** The providers' formats over HTTP: exports, all calls of a model's response, the OpenAPI document. */
 
 import type {
   DecodedCall,
@@ -152,9 +152,9 @@ const EXPORT_OF_TOOL = 1_024;
 const MAX_TURN_BYTES = 8 * 1_024 * 1_024;
 
 /**
- * Runs the calls in a provider's response, and returns the messages to send back. The query must be
- * the query of the model's listing, whose names the calls use. If calls wait for answers, the
- * client sends the turn again with the answers, and receives the missing messages.
+ * Runs the calls in a provider's response, and returns the messages to send back. The query must equal
+ * the query with which the model's tools were exported, because calls use the exported names. If calls
+ * wait for answers, the client sends the calls again with the answers, and gets the missing messages.
  */
 function turnBody(
   target: string,
@@ -164,7 +164,7 @@ function turnBody(
   return {
     target,
     messages,
-    // Each continues with its ticket at /calls/:id, or here with "calls" and "answers".
+    // A suspended call continues with its ticket at /calls/:id, or here with "calls" and "answers".
     suspended: suspended.length === 0 ? undefined : suspended,
     losses: losses.length === 0 ? undefined : losses,
     calls: calls.map(({ callId, name, wireName }, index) => ({
@@ -206,7 +206,7 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RequestAnswer 
     const running = server.running.begin({ principal, callId }, raw);
     const recorded = begun.map((call) => {
       const { name, wireName, callId } = call;
-      // The log omits a returned name, because the client could change it: the ticket decides.
+      // If the client returns suspended calls, the log omits their names: the client can change names.
       const called = turn === undefined ? wireName : "";
       return request.beginCall(
         turn !== undefined || name === undefined ? called : targetOf(shown, call).toolId,
@@ -329,7 +329,7 @@ function exportTo(
   settings?: RequestSettings,
 ): ExportResult {
   const work = (): ExportResult => exportTools(tools, target as TargetName, settings);
-  // If a tool is chosen, it may be missing from the tools: that is the client's error, too.
+  // A chosen tool that is not exported is an error of the client, too.
   return forClient(settings === undefined ? work : () => forClient(work, TypeError), RangeError);
 }
 

@@ -33,7 +33,7 @@ const REJECTIONS: Readonly<Record<Rejection, readonly [number, ProblemCode, stri
     'The header must be "authorization: Bearer …"',
     "invalid_request",
   ],
-  // The message has no reason, which would help an attacker to guess a token.
+  // The message gives no reason: a reason would help an attacker to guess a token.
   invalid: [401, "unauthorized", "The token is not valid here, or has expired", "invalid_token"],
   insufficient: [403, "insufficient_scope", "The token needs the scopes: ", "insufficient_scope"],
 };
@@ -87,14 +87,14 @@ const RESOURCE_CHECKS = {
 const DESCRIBE = "describe the resource";
 const WELL_KNOWN = "/.well-known/oauth-protected-resource";
 
-/** Returns the paths of the metadata: the resource's own path, and the path for its host. */
+/** Returns the paths of the metadata: first for the resource's own path, then for its whole host. */
 function metadataPaths(resource: string): readonly [string, ...string[]] {
   const { pathname } = urlOf(resource);
   return pathname === "/" ? [WELL_KNOWN] : [WELL_KNOWN + pathname, WELL_KNOWN];
 }
 
 /**
- * The part that serves the metadata for clients that need a token (RFC 9728), at
+ * Makes the handler's part that serves the metadata for clients that need a token (RFC 9728), at
  * `/.well-known/oauth-protected-resource`. The handler must then be at the root of its host.
  *
  * @throws {TypeError} If a URL or a field is invalid, or there is no authorization server.
@@ -126,7 +126,7 @@ function urlOf(text: string): URL {
   );
 }
 
-/** Returns the caller of a token; `undefined` for an unknown token. A `Response` is sent unchanged. */
+/** Returns the caller of a token, `undefined` for an unknown token, or a `Response` to send unchanged. */
 export type TokenVerifier = (
   token: string,
   request: Request,
@@ -136,7 +136,7 @@ export type TokenVerifier = (
 export interface BearerAuthOptions extends ChallengeOptions {
   /** Tokens, each with its caller. A token is 16 or more visible ASCII characters. */
   readonly tokens?: ReadonlyMap<string, Caller>;
-  /** Looks a token up. Compare secrets in constant time. */
+  /** Returns the caller of a token. Compare secrets in constant time. */
   readonly verify?: TokenVerifier;
 }
 
@@ -149,8 +149,8 @@ const CHECKS = {
 const TOKEN = /^[\x21-\x7e]{16,8192}$/;
 
 /**
- * Lets in callers with a bearer token: an `authorize` for `createToolHandler`. A caller without a
- * `principal` is named by a digest of its token, so that two tokens are two callers.
+ * Makes an `authorize` for `createToolHandler` that admits callers with a bearer token. A caller
+ * without a `principal` gets a digest of its token as principal, so each token is another principal.
  *
  * @example Usage
  * ```ts

@@ -77,14 +77,14 @@ export function outlastTask(request: ToolRequest, tasks: CallTasks, { id }: Task
         if (status !== "working") return;
       }
     } catch {
-      // The tasks log that their store is unreachable.
+      // If the store cannot be reached, the tasks log the error themselves.
     }
   });
 }
 
 /**
- * The part for `/calls`: continues calls that wait for answers, with their tickets, and shows, lists
- * and cancels the tasks of the server's option `tasks`.
+ * Makes the handler's part for `/calls`. It continues calls that wait for answers, with their tickets,
+ * and shows, lists and cancels the tasks of the server's option `tasks`.
  */
 export function serveCalls(): HttpPart {
   return () => ({
@@ -106,7 +106,7 @@ async function continueCall(request: ToolRequest): Promise<Response> {
   if (ticket === undefined) return await answerQuestions(request, answers);
   const { callId = id } = readCallIds({ callId: id }, new Headers());
   const running = server.running.begin({ principal, callId }, raw);
-  // The ticket names the tool.
+  // The id of the tool is empty, because only the ticket names the tool.
   const recorded = request.beginCall("", callId);
   const context: DispatchContext = { ...request.hostContext(), signal: () => running.signal };
   const call = { ticket, answers, callId };
@@ -174,8 +174,8 @@ async function cancelTask(request: ToolRequest): Promise<Response> {
 }
 
 /**
- * Lists the caller's tasks, the newest first. Callers without a principal share one, so their list
- * is empty: only the id of a task protects it.
+ * Lists the caller's tasks, the newest first. The list is empty for callers without a principal: the
+ * server cannot distinguish them, so a task is secret only as long as its id is.
  */
 async function listTasks(request: ToolRequest): Promise<Response> {
   const { raw, server: { tasks }, caller: { principal } } = request;
@@ -224,6 +224,6 @@ function readAnswers(
   if (!isObject(answers)) {
     throw new RequestError('Cannot read the body: "answers" must be an object', "/answers");
   }
-  // The dispatcher checks each of them.
+  // The dispatcher checks each answer.
   return { ticket, answers: answers as unknown as Answers };
 }

@@ -1,6 +1,6 @@
 /**
- * Server-sent events, at the pace of their reader. And `GET /events`: the changes of a caller's tools,
- * which are the differences of its listings. The events of the registry also name hidden tools.
+ * Server-sent events, which are read from their source only as fast as the client reads. And `GET
+ * /events`: the differences of a caller's listings, because the registry's events name hidden tools.
  */
 
 import { Quotas } from "../../execute/durable/mod.ts";
@@ -36,7 +36,7 @@ export interface EventStream {
 const encoder = new TextEncoder();
 const COMMENT = encoder.encode(":\n\n");
 
-/** The number of frames that wait for the reader; the first comment is one. */
+/** The maximum number of frames that wait for the reader, with the first comment. */
 const READY = 2;
 
 /** Writes one event. `data` is JSON without line breaks. */
@@ -126,7 +126,7 @@ export function untilRead(response: Response): EventStream {
 const openStreams = new WeakMap<ToolServer, Quotas<string | undefined>>();
 
 /**
- * Takes a slot for a stream of a caller. Callers without a principal share theirs.
+ * Takes a slot for a stream of a caller. Callers without a principal share one quota of slots.
  *
  * @returns A function that releases the slot; `undefined` if none is free.
  */
@@ -144,7 +144,7 @@ export function takeSlot(
   };
 }
 
-/** The message does not name the exceeded limit: a caller must not learn how many others there are. */
+/** The message does not name the exceeded limit, which would reveal the number of other callers. */
 const TOO_MANY_STREAMS: Problem = {
   status: 503,
   code: "overloaded",
@@ -171,7 +171,7 @@ export function followingResponse(request: ToolRequest, follow: () => FrameSourc
   return response;
 }
 
-/** Calls a function when a caller's token ends. Returns a function that cancels that. */
+/** Calls `end` when a caller's token expires. The returned function cancels the call. */
 export function atExpiry(expiresAt: number = Infinity, end: () => void): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const wait = (): void => {
@@ -242,7 +242,7 @@ export class ListingWatch {
   constructor(watched: WatchedListing) {
     this.#watched = watched;
     this.#listing = watched.list();
-    // Subscribers only resolve a promise: workerd forbids to run code of another request.
+    // Only resolves a promise: on workerd, the request that causes a change cannot run code of this one.
     this.#unsubscribe = watched.registry?.subscribe(() => {
       this.#hasChanged = true;
       this.#wake?.();
@@ -253,7 +253,7 @@ export class ListingWatch {
     this.#stopWaiting = atExpiry(watched.expiresAt, () => this.stop());
   }
 
-  /** Waits for changes of the list. Returns none at the end of the watch. */
+  /** Waits for changes of the list. Returns an empty array at the end of the watch. */
   async changes(): Promise<readonly ListingChange[]> {
     const { expiresAt = Infinity } = this.#watched;
     while (!this.#isOver && expiresAt > Date.now()) {
@@ -284,14 +284,14 @@ export class ListingWatch {
   }
 }
 
-/** The part that streams how the caller's tools change: `GET /events`. */
+/** Makes the handler's part that streams the changes of the caller's tools: `GET /events`. */
 export function serveEvents(): HttpPart {
   return () => ({ routes: [{ method: "GET", path: "/events", answer: followTools }] });
 }
 
 /**
- * Streams the events `added`, `removed` and `updated`. The watch begins before the headers are sent: a
- * listing that the client then requests is not older than the first event.
+ * Streams the events `added`, `removed` and `updated`. The watch begins before the headers are sent, so
+ * a client that requests a listing after the headers misses no change.
  */
 function followTools(request: ToolRequest): Response {
   const { raw, caller, server } = request;

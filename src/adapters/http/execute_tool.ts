@@ -36,7 +36,7 @@ export interface CallTarget {
   readonly viaBridge: boolean;
 }
 
-/** Returns the tool of a call: through a bridge, its target, which logs and traces name. */
+/** Returns the tool of a call, for logs and traces. Through a bridge, it is the bridge's target. */
 export function targetOf(
   toolset: Toolset,
   call: { readonly name: string; readonly arguments?: unknown },
@@ -69,7 +69,7 @@ export const CALL_ID_HEADERS: { readonly [Field in keyof CallIds]: string } = {
 
 const CALL_FIELDS = ["arguments", ...Object.keys(CALL_ID_HEADERS)];
 
-/** Printable ASCII, without the outer spaces that a header would lose. Bun compiles no lookbehind. */
+/** Printable ASCII. A header loses spaces at the ends. No lookbehind: Bun does not compile it. */
 const ID = /^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/;
 
 /**
@@ -135,7 +135,7 @@ export interface ExecutionOptions {
   readonly toolsetOf?: (request: ToolRequest) => Toolset;
 }
 
-/** The part that executes tools: `POST /tools/:id/execute` and `POST /executions/:callId/abort`. */
+/** Makes the part for `POST /tools/:id/execute` and `POST /executions/:callId/abort`. */
 export function serveExecution(options: ExecutionOptions = {}): HttpPart {
   const { toolsetOf = withoutQuery } = options;
   const answer = (request: ToolRequest): Promise<Response> =>
@@ -243,7 +243,7 @@ function nameIn({ call }: PreparedCall): string {
   return "ticket" in call ? "" : call.name;
 }
 
-/** Results are not copied, so a getter may return another value than during the check. */
+/** The failure of a result with a getter that returns another value than when it was checked. */
 export function resultChanged(prepared: PreparedCall): ToolFailure {
   const why = "its result changed after it was checked, and cannot be written as JSON";
   return ToolResult.error("invalid_result", `Cannot call "${nameIn(prepared)}": ${why}`);
@@ -303,7 +303,7 @@ export function streamCall(prepared: PreparedCall): Response {
     },
     async cancel() {
       await events.return?.();
-      // A cancelled stream has no result.
+      // The result never arrives, so the log records a failure.
       const { error } = ToolResult.error("aborted", "The client has disconnected");
       end({ ok: false, error, durationMs: systemClock.now() - began });
     },

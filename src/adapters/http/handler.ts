@@ -1,4 +1,4 @@
-/** A handler that is composed of parts, and its routes; and the options that all protocols share. */
+/** A handler of HTTP requests, made of parts (`HttpPart`); and the options that all protocols share. */
 
 import type { Registry } from "../../registry/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
@@ -41,7 +41,7 @@ export const HTTP_CHECKS: { readonly [Option in keyof HttpOptions]-?: Check } = 
   cors: checkFlag,
 };
 
-/** The parts that the options of every protocol name. */
+/** Makes the parts for the options `observe`, `cors` and `rateLimit`, which all protocols have. */
 export function sharedParts(
   { observe, cors, rateLimit, tasks, taskAfterMs }: HttpOptions,
 ): readonly HttpPart[] {
@@ -57,7 +57,7 @@ export function sharedParts(
 
 /** Options for {@linkcode composeToolHandler}. */
 export interface ComposedHandlerOptions extends ServerOptions {
-  /** The features of the handler, such as `serveListing()` and `serveExecution()`. */
+  /** Functions that add routes and hooks, such as `serveListing()` and `serveExecution()`. */
   readonly parts: readonly HttpPart[];
 }
 
@@ -153,7 +153,7 @@ export class RoutedServer {
     this.#patterns = this.paths.filter(({ param }) => param !== undefined);
   }
 
-  /** Answers a request for one of the routes; returns `undefined` for others. */
+  /** Answers a request for one of the routes; returns `undefined` for other requests. */
   answer(context: RequestContext): Response | Promise<Response> | undefined {
     const { raw } = context.req;
     const { preflight } = this.server;
@@ -174,7 +174,7 @@ export class RoutedServer {
     return this.#fixed.get(path)?.answer(context);
   }
 
-  /** Returns a `fetch` that answers requests for the routes, and passes others to another one. */
+  /** Returns a `fetch` that answers requests for the routes, and passes other requests to `other`. */
   fetchWith(other: HttpHandler["fetch"]): HttpHandler["fetch"] {
     const { around } = this.server;
     return (raw, env, executionCtx) => {

@@ -80,7 +80,7 @@ const MAX_NARROWED = 512;
 /** Narrows a toolset to the tools of a caller. Callers with equal rights get the same toolset. */
 export class ToolsetNarrower {
   readonly #narrowed = new WeakMap<Toolset, BoundedMap<string, Toolset>>();
-  /** Most callers of a server have equal rights: comparing them takes a tenth of the time of a key. */
+  /** Most callers have equal rights. To compare rights takes a tenth of the time of making a key. */
   #last: LastNarrowed | undefined;
 
   /** @throws {TypeError} If `authorize` returned a value that is not a caller. */
@@ -164,7 +164,7 @@ export function checkCaller(caller: Caller): void {
   checkSelection(selectionOfCaller(caller));
 }
 
-/** Checks a caller, except its rights. All callers with a promise as principal would be equal. */
+/** Checks a caller, except its rights. No promises: as principals, all promises would be equal. */
 export function checkAnswered(caller: Caller): void {
   requireCaller(caller);
   const values = Object.values(caller);
@@ -179,7 +179,7 @@ export function checkAnswered(caller: Caller): void {
   if (explain !== undefined) checkFlag(ACTION, explain, '"/explain"');
 }
 
-/** Rejects values that are not objects. Spreading `false` would make a caller of it. */
+/** Rejects values that are not objects: `{ ...false }` would be a valid caller. */
 export function requireCaller(caller: Caller): void {
   if (!isObject(caller)) fail(ACTION, "authorize must return a caller or a Response");
 }

@@ -99,7 +99,7 @@ const TOKEN = new RegExp(
 );
 
 /**
- * Lets in callers with a JSON Web Token: an `authorize` for `createToolHandler`. A token is valid if
+ * Makes an `authorize` for `createToolHandler` that admits JSON Web Tokens. A token is valid if
  * its signature, issuer, audience and times are, and it has an end, `exp`, and a subject, `sub`. The
  * scopes, the role and `sub` become the caller's scopes, role and principal.
  *
@@ -192,7 +192,7 @@ function isTokenHeader({ typ = "jwt", kid = "" }: JWSHeaderParameters): boolean 
   return /^(application\/)?(at\+)?jwt$/i.test(typ) && typeof kid === "string";
 }
 
-/** The whole package would be six times as large. */
+/** The functions of `jose` in use. The whole package in a bundle would be six times as large. */
 type Jose = Pick<
   typeof import("jose"),
   "createLocalJWKSet" | "createRemoteJWKSet" | "jwtVerify"

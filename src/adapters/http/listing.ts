@@ -72,7 +72,7 @@ export interface FormatService {
 }
 
 /**
- * The part for the routes of the formats: `POST /dispatch/:target` and `GET /openapi.json`.
+ * Makes the part for the routes of the formats: `POST /dispatch/:target` and `GET /openapi.json`.
  *
  * @param formats `serveFormats(…)`.
  * @param bridge Makes the bridge of `?bridge=1`: `createToolBridge`. @default {none}
@@ -92,7 +92,7 @@ export interface ListingOptions {
   readonly pageOf?: (request: ToolRequest) => Page | Promise<Page>;
 }
 
-/** The part that lists the caller's tools: `GET /tools` and `GET /tools/:id`. */
+/** Makes the part that lists the caller's tools: `GET /tools` and `GET /tools/:id`. */
 export function serveListing(options: ListingOptions = {}): HttpPart {
   const { pageOf = wholeListing() } = options;
   return () => ({
@@ -183,7 +183,7 @@ function makePage(
   if (formats === undefined) {
     throw new RequestError("This server exports no formats: the option formats is not set");
   }
-  // An export through a bridge has more tools than the bridge lists.
+  // For a bridge not `tools`: the bridge exports more tools than it lists.
   if (search === undefined) {
     return formats.exportPage(shown.bridge === undefined ? tools : shown, query);
   }
@@ -264,7 +264,7 @@ function badCursor(): RequestError {
   );
 }
 
-/** The part that explains which tools a caller sees: `GET /explain` and `GET /tools/:id/explain`. */
+/** Makes the part that explains which tools a caller sees: `GET /explain`, `GET /tools/:id/explain`. */
 export function serveExplanations(): HttpPart {
   return () => ({
     routes: [
@@ -284,7 +284,7 @@ function explainOne(request: ToolRequest): Response {
   return json(toolset.explain(id, explainTool));
 }
 
-/** Explains each tool, without the steps; hidden ones only for callers with access to them. */
+/** Explains each tool, without the steps; hidden tools only for callers with access to them. */
 function explainTools(request: ToolRequest): Response {
   const { caller, toolset, server } = request;
   const explained = explainedToolset(request);

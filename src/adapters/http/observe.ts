@@ -31,7 +31,7 @@ export function writeTraceParent({ traceId, spanId, sampled }: TraceParent): str
   return `00-${traceId}-${spanId}-${sampled ? "01" : "00"}`;
 }
 
-/** A new span in the trace of `parent`; without one, in a new trace that is not recorded. */
+/** A new span in the trace of `parent`; without a parent, in a new trace that is not recorded. */
 export function nextTraceParent(parent: TraceParent | undefined): TraceParent {
   return {
     traceId: parent?.traceId ?? randomHex(16),
@@ -69,9 +69,9 @@ export interface ObserveOptions {
 }
 
 /**
- * The part that traces, measures and logs requests. The response has the `traceparent` of a traced
- * call, otherwise a new one in the trace of the request. A request that one handler passes to another
- * is observed once.
+ * Makes the part that traces, measures and logs requests. The response has the `traceparent` of a
+ * traced call, otherwise of a new span in the trace of the request. If one handler passes a request to
+ * another, the request is observed once.
  *
  * @throws {TypeError} If an option is unknown or wrong.
  */
@@ -128,7 +128,7 @@ function isEventStream({ headers, body }: Response): boolean {
 
 const TYPES = ["application/json", "text/plain"] as const;
 
-/** The part that shows the metrics of the caller's tools: `GET /metrics`. */
+/** Makes the part that shows the metrics of the caller's tools: `GET /metrics`. */
 export function serveMetrics(): HttpPart {
   return (server) => {
     const dispatcher = withAllLayers(server.dispatcher, "serveMetrics()");
@@ -143,10 +143,10 @@ export function serveMetrics(): HttpPart {
   };
 }
 
-/** The time for which the state of the queue is shown again, in milliseconds. */
+/** The time for which the state of the queue is reused, in milliseconds. */
 const QUEUE_MS = 5_000;
 
-/** Returns a function that reads the queue of the server's tasks, if it is one, from time to time. */
+/** Makes a function that returns the state of the server's task queue; `undefined` without a queue. */
 function queueReader(server: ToolServer): () => Promise<TaskQueueState | undefined> {
   let readAt = -Infinity;
   let state: TaskQueueState | undefined;
@@ -167,8 +167,8 @@ function queueReader(server: ToolServer): () => Promise<TaskQueueState | undefin
 
 /**
  * The metrics of the caller's tools, in JSON or in text for Prometheus. Queued calls and calls of
- * unknown tools belong to no tool, and tasks to other callers: only callers with access to hidden
- * tools see them, and no caller sees the ids of tasks.
+ * unknown tools belong to no tool, and a task may belong to another caller: only callers with access to
+ * hidden tools see these metrics, and no caller sees the ids of tasks.
  */
 function showMetrics(
   { raw, caller, toolset }: ToolRequest,
@@ -213,7 +213,7 @@ function counted(type: Family[1], name: string, field: CountField, help: string)
 
 type CountField = "calls" | "suspended" | "replayed" | "aliased" | "inFlight" | "abandoned";
 
-/** The metrics of each tool. Those whose names end in "_seconds" have that unit. */
+/** The metrics of each tool. Metrics whose names end in "_seconds" are in seconds. */
 const FAMILIES: readonly Family[] = [
   counted("counter", "calls", "calls", "Calls that have ended."),
   [
@@ -308,7 +308,7 @@ function totalsOf({ queued, unknownTool, queue }: Totals) {
   ] as const;
 }
 
-/** The part that answers health checks, whatever host they name: `GET /healthz`. */
+/** Makes the part that answers health checks, for any host name: `GET /healthz`. */
 export function serveHealth(): HttpPart {
   const answerPublic = (): Response => json({ status: "ok" });
   return () => ({ routes: [{ method: "GET", path: "/healthz", answerPublic, anyHost: true }] });

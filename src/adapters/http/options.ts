@@ -54,7 +54,7 @@ export function checkOptions<Checks extends { readonly [option: string]: Check }
 export interface GuardOptions {
   /**
    * The host names of this server, without a port; `"any"` behind a proxy that checks them. Requests
-   * for others are rejected.
+   * for other hosts are rejected.
    *
    * @default {["localhost", "127.0.0.1", "[::1]"]}
    */
@@ -87,8 +87,8 @@ export interface ServerOptions extends GuardOptions {
   /** Runs calls as tasks, which outlive their requests: `callTasks` of `@plue/tools/calls`. */
   readonly tasks?: CallTasks;
   /**
-   * The time after which a call becomes a task, in milliseconds, if its tool allows that. By default,
-   * only if the client sends `Prefer: respond-async`, or the tool's `execution` is `task`.
+   * The time after which a call becomes a task, in milliseconds, if its tool allows tasks. By default, a
+   * call becomes a task only by `Prefer: respond-async`, or if the tool's `execution` is `task`.
    */
   readonly taskAfterMs?: number;
   /** The maximum size of a request's body, in bytes. @default {1_114_112} */
@@ -110,8 +110,8 @@ export interface ServerOptions extends GuardOptions {
   /** The maximum number of streams of changes of tools or tasks. @default {1_024} */
   readonly maxStreams?: number;
   /**
-   * The maximum number of one principal's streams; callers without a principal share one. Without
-   * `authorize` it has no effect.
+   * The maximum number of streams of one principal. All callers without a principal count as one.
+   * The option has no effect without `authorize`.
    *
    * @default {a sixteenth of maxStreams}
    */

@@ -17,7 +17,7 @@ export function createGuard(options: GuardOptions): (request: Request) => Proble
 
   /** Returns the origin of a URL whose host is allowed, or the problem. */
   function originOrProblem(start: string): string | Problem {
-    // workerd joins two Host headers.
+    // workerd joins two Host headers to one, which makes the URL invalid.
     if (!URL.canParse(start)) return badRequest("The request must name one host");
     const { hostname, origin } = new URL(start);
     if (hosts === undefined || hosts.has(hostname)) return origin;
@@ -98,8 +98,8 @@ const RESPONSE_HEADERS = "allow, etag, mcp-session-id, ratelimit, ratelimit-poli
   "traceparent, www-authenticate, x-call-id";
 
 /**
- * The part that lets pages of the handler's `allowedOrigins` read its responses. A browser first sends
- * a preflight request, with `OPTIONS`.
+ * Makes the part that lets pages of the handler's `allowedOrigins` read its responses. A browser first
+ * sends a preflight request, with `OPTIONS`.
  *
  * @throws {TypeError} If there are no origins.
  */
@@ -134,7 +134,7 @@ export function allowCrossOrigin(): (
           status: 204,
           headers: {
             "access-control-allow-headers": [REQUEST_HEADERS, ...names].join(", "),
-            // DELETE would end an MCP session. The page can read why it is rejected.
+            // DELETE ends a session in MCP. It is rejected, but the page can then read the reason.
             "access-control-allow-methods": "GET, POST, DELETE",
             "access-control-max-age": "600",
           },

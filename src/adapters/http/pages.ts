@@ -39,7 +39,7 @@ export interface ListingQuery {
   readonly tokens: number | undefined;
   /** True if an export lists what the target cannot express. */
   readonly losses: boolean;
-  /** Whether the model must call a tool, and may call several together. */
+  /** The model's tool choice, and whether the model may call several tools together. */
   readonly settings: RequestSettings | undefined;
   /** The query in a fixed order: queries with the same key have the same page. */
   readonly key: string;
@@ -55,7 +55,7 @@ const MAX_SEARCH = 8_192;
 
 type Reader<Value = unknown> = (text: string, name: string) => Value;
 
-/** Reads a value; `undefined` of `valueOf` is an error that describes the valid values. */
+/** Makes a reader that throws an error with the valid values if `valueOf` returns `undefined`. */
 function fitting<Value>(
   wanted: string,
   valueOf: (text: string) => Value | undefined,
@@ -148,7 +148,7 @@ function allReaders(): { readonly [name: string]: Reader } {
   };
 }
 
-// Bundles that only cache pages omit pure values.
+// Marked as pure, so that a bundle omits these values if it reads no queries.
 const READERS = /* @__PURE__ */ allReaders();
 /** The parameters of a listing, in the order of its key. */
 const NAMES = /* @__PURE__ */ Object.keys(READERS);
@@ -248,8 +248,8 @@ export interface Page {
 }
 
 /**
- * Makes a page with a strong validator of its content. The registry's revision counts from 0 in every
- * process, and the next request of a client may reach another process.
+ * Makes a page with a strong validator of its content. The registry's revision would not do: each
+ * process counts from 0, and the next request of a client may reach another process.
  */
 export function pageOf(value: unknown): Page {
   const body = JSON.stringify(value);

@@ -54,7 +54,7 @@ interface StoredLimit extends RateLimitWindow {
 export interface RateLimitOptions extends StoredLimit {
   /**
    * Returns the key of the window that a request counts in. By default it is the principal; callers
-   * without one share a window.
+   * without a principal share a window.
    */
   readonly keyOf?: (caller: Caller, request: Request) => string;
 }
@@ -80,8 +80,8 @@ export type RateLimiter = (
 ) => Promise<RateLimitVerdict>;
 
 /**
- * The part that limits how many requests and calls one caller may make. It sets the headers of the IETF
- * draft: `RateLimit-Policy` and `RateLimit`.
+ * Makes the part that limits the requests and calls of one caller. Responses have the headers of the
+ * IETF draft: `RateLimit-Policy` and `RateLimit`.
  *
  * @throws {TypeError} If an option is unknown or wrong.
  * @throws {RangeError} If a number is out of range.
@@ -312,7 +312,7 @@ function networksOf(text: string): readonly string[] {
   if (groups.slice(0, 6).join(":") !== "0:0:0:0:0:ffff") {
     return [`${groups.slice(0, 4).join(":")}::/64`, `${groups.slice(0, 3).join(":")}::/48`];
   }
-  // An address of IPv4, as servers write it that listen on IPv6 too.
+  // An IPv4 address in IPv6 notation (`::ffff:192.0.2.1`), from servers that listen on both.
   const bytes = groups.slice(6).flatMap((group) => {
     const two = parseInt(group, 16);
     return [two >> 8, two & 255];

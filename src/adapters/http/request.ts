@@ -82,7 +82,7 @@ export interface PublicRoute {
 /** The additions of a part to its server. */
 export interface PartHooks {
   readonly routes?: readonly (Route | PublicRoute)[];
-  /** Surrounds the response to every request, including requests that match no route. */
+  /** Is called for every request, even without a route, with a function that makes the response. */
   readonly around?: RequestObserver;
   /** Returns headers for every response to a request. */
   readonly headers?: (request: Request) => readonly Header[];
@@ -92,7 +92,7 @@ export interface PartHooks {
   readonly charge?: RateLimiter;
 }
 
-/** A part of a handler. It is called once for each handler. The guide `docs/http.md` has an example. */
+/** A part of a handler: a function that returns routes and hooks, called once per handler. */
 export type HttpPart = (server: ToolServer) => PartHooks;
 
 /** Settings of a protocol. */
@@ -205,7 +205,7 @@ export class ToolServer {
     });
   }
 
-  /** Installs a part, and returns its routes. The hooks of earlier parts surround the later ones. */
+  /** Installs a part, and returns its routes. `around` of an earlier part calls `around` of later ones. */
   install(part: HttpPart): readonly (Route | PublicRoute)[] {
     const { routes = [], around: inner, headers, preflight, charge } = part(this);
     const outer = this.around;
@@ -416,7 +416,7 @@ export class ToolRequest {
     return this.server.dispatcherOf(this.toolset);
   }
 
-  /** Returns the caller's current toolset, because a stream outlasts changes. */
+  /** Returns the caller's toolset as it is now; `toolset` is from the start of the request. */
   toolsetNow(): Toolset {
     return this.server.toolsetOf(this.caller);
   }
@@ -478,8 +478,8 @@ export class ToolRequest {
   }
 
   /**
-   * Keeps the connection and the work of a long call alive. Reading the platform's context may throw and
-   * catch in Hono: short calls omit this.
+   * Keeps the connection and the work of a long call alive. Not for short calls: on some platforms,
+   * reading the platform's context throws an error in Hono, which takes time.
    *
    * @param work Must not reject.
    */
@@ -497,7 +497,7 @@ export class ToolRequest {
   outlast(work: Promise<unknown> | (() => Promise<unknown>)): void {
     // Hono throws if the runtime has no context. On such runtimes, work continues by itself.
     const context = attemptOr(undefined, () => this.#context.executionCtx);
-    // Bun passes its server in the same position.
+    // On Bun this is Bun's server, which has no `waitUntil`.
     if (isObject(context) && isFunction(context["waitUntil"])) {
       (context as unknown as WorkerContext).waitUntil(typeof work === "function" ? work() : work);
     }

@@ -156,8 +156,8 @@ interface OwnPermits extends StoredWindow {
 export interface StoredRateLimitsOptions {
   /**
    * The maximum number of permits that the process takes in advance, so that most requests need no
-   * access to the store. They are at most an eighth of the free ones. Unused ones are lost when the
-   * process ends. The limit is never exceeded.
+   * access to the store. At most an eighth of the free permits is taken in advance. Unused permits are
+   * lost when the process ends. The limit is never exceeded.
    *
    * @default {1}
    */
@@ -166,7 +166,7 @@ export interface StoredRateLimitsOptions {
 }
 
 const PART_OF_FREE = 8;
-/** The maximum number of keys with permits in advance. Those of an evicted key are lost. */
+/** The maximum number of keys with permits in advance. The permits of an evicted key are lost. */
 const MAX_KEYS = 10_000;
 
 /**

@@ -62,7 +62,7 @@ export class ClientSignal implements CallClient, QuickWait<unknown> {
     else this.#whenLong = work;
   }
 
-  /** Ends the call, and releases the client. Deno aborts the signal of every answered request. */
+  /** Ends the call, and removes its listener: Deno aborts a request's signal after the response. */
   end(): void {
     this.#hasEnded = true;
     if (this.#leave !== undefined) this.#client.signal.removeEventListener("abort", this.#leave);
@@ -121,7 +121,7 @@ export class RunningCall extends ClientSignal {
  * call. An abort searches the short calls, of which there are few at a time.
  */
 export class RunningCalls {
-  /** The last call replaces a call that ends. A Set takes 0.1 µs longer. */
+  /** When a call ends, the last call takes its index. A Set takes 0.1 µs longer. */
   readonly #short: RunningCall[] = [];
   /** Several calls may have the same key, because clients may reuse an id. */
   readonly #long = new Map<string, Set<RunningCall>>();
@@ -171,8 +171,8 @@ export class RunningCalls {
 }
 
 /**
- * Returns a function that runs `work` in the current request, whichever request calls it. As
- * workerd requires this, it only resolves a promise, on which the current request waits.
+ * Returns a function that runs `work` in the current request, even if another request calls it, as
+ * workerd requires. The function only resolves a promise, on which the current request waits.
  */
 function inThisRequest(work: () => void): () => void {
   // `Promise.withResolvers` does not exist in Node 20.
@@ -205,7 +205,7 @@ export type RequestObserver = (
 
 /** One call of a request, while it runs. */
 export interface RequestCall {
-  /** Records the result. Further ones are ignored: a client may disconnect while the result arrives. */
+  /** Records the first result only: a client may disconnect while the result arrives. */
   end(result: ToolResult): void;
 }
 
@@ -242,5 +242,5 @@ export class RequestRecord {
   }
 }
 
-/** The records by request. A request that nothing observes has none. */
+/** The record of each observed request. */
 export const records: WeakMap<Request, RequestRecord> = new WeakMap();

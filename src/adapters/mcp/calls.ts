@@ -228,7 +228,7 @@ function unknownTool(name: string): ProtocolError {
 
 const TRACE_FIELDS = ["traceparent", "tracestate", "baggage"] as const;
 
-/** The request's headers with the trace of `_meta`, which wins: a proxy may have set the headers. */
+/** The request's headers; the trace in `_meta` replaces theirs, which a proxy may have set. */
 function traceHeaders(
   headers: Headers,
   meta: { readonly [key: string]: unknown } | undefined,
@@ -280,7 +280,7 @@ class MessageSender {
     progressToken: string | number | undefined,
   ) {
     const send = (work: Promise<void>): Promise<void> =>
-      // It rejects when the client has disconnected; the call's signal reports that.
+      // `work` rejects when the client has disconnected, which also aborts the call's signal.
       this.sent = work.catch(() => {});
     this.listeners = {
       metadata(value) {

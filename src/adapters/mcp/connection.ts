@@ -100,7 +100,7 @@ export class McpConnection {
     return this.#opener.isOwn;
   }
 
-  /** Ends the connection, and a program with it. A client that was passed in stays connected. */
+  /** Closes the connection and ends its program. A client that was passed in stays connected. */
   async close(): Promise<void> {
     this.#stop.abort(closed());
     const live = this.#live;
@@ -194,8 +194,8 @@ interface Retry {
 const MAX_ROUNDS = 10;
 
 /**
- * Runs one call. The dispatcher makes failures of its errors. Each round of questions is a step: a
- * resumed call does not repeat the earlier rounds at the server.
+ * Runs one call. The dispatcher turns its errors into failures. Each round of questions is stored as a
+ * step of the call, so a resumed call does not send the earlier rounds to the server again.
  */
 export async function callServer(
   connection: McpConnection,
@@ -291,7 +291,7 @@ async function sendCall(
   }
 }
 
-/** The type of the SDK does not contain this result. */
+/** Returns true for a result with questions, which the SDK's type of results omits. */
 function isAsked(result: object): result is Asked {
   return "resultType" in result && result.resultType === "input_required" &&
     "inputRequests" in result && isObject(result.inputRequests);
@@ -338,7 +338,7 @@ const NOT_LOST: ReadonlySet<unknown> = new Set([
 
 async function kindOf(error: unknown, client: Client): Promise<FailureKind> {
   const { ProtocolError, SdkError, SdkHttpError } = await import("@modelcontextprotocol/client");
-  // A `RangeError` is an answer that is too large.
+  // A `RangeError` means that the response is too large.
   if (error instanceof ProtocolError || error instanceof RangeError) return "answered";
   if (error instanceof SdkHttpError) {
     // The protocol's status for an unknown session is 404; many servers send 400.

@@ -1,6 +1,6 @@
 /**
- * Tools for MCP clients, on every runtime that has `fetch`. After the bounds, the fast path responds to
- * plain calls and lists, and the SDK to all other requests.
+ * Tools for MCP clients, on every runtime that has `fetch`. A body within the limits goes to the fast
+ * path if it is a plain call or list (`fast_path.ts`), and otherwise to the official SDK.
  */
 
 import { ToolDispatcher } from "../../execute/mod.ts";
@@ -91,8 +91,8 @@ export interface McpEndpoint {
    */
   fetch(request: Request, env?: unknown, context?: unknown): Promise<Response>;
   /**
-   * Notifies following clients that prompts or resources of the option `extend` have changed: the
-   * streams of this process, or of this isolate of Workers.
+   * Notifies clients that prompts or resources of the option `extend` have changed, if they have a
+   * stream of changes in this process (on Workers, in this isolate).
    */
   readonly notify: McpNotify;
 }
@@ -277,7 +277,7 @@ class McpService {
       if (cancelled !== undefined) {
         server.running.abort({ principal, session, callId: cancelled.requestId });
       } else if (isJSONRPCResponse(body) && this.#answers.settle({ principal, session }, body)) {
-        // The SDK would create a new server, which has not sent the question.
+        // The SDK would pass it to a new server, which has not sent the question.
         return new Response(null, { status: 202 });
       }
     }
@@ -286,7 +286,7 @@ class McpService {
     return await this.#streamIfSlow(request, client, work);
   }
 
-  /** Streams a slow response, if the client accepts a stream. A client that leaves it aborts the call. */
+  /** Streams a slow response if the client accepts a stream. If the client closes it, the call aborts. */
   #streamIfSlow(
     { raw, server }: ToolRequest,
     client: ClientSignal,
@@ -434,7 +434,7 @@ class McpService {
   }
 }
 
-/** Workers detect a disconnected client on writes to a stream only. */
+/** Responses become streams early on Workers, which detect a disconnected client on writes only. */
 const WORKERS_PATIENCE_MS = 20;
 
 function refusalResponse({ status, id, error }: JsonRpcRefusal): Response {

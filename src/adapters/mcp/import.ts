@@ -78,8 +78,8 @@ export interface ImportedMcpServer extends AsyncDisposable {
   /**
    * Approves tools that are held back, and stores that.
    *
-   * @param tools Their ids, or their entries in `held` or `onHeld`. An entry approves no later change of
-   * the tool.
+   * @param tools The tools' ids, or entries of `held` or `onHeld`. An entry does not approve changes that
+   * the server makes later.
    * @throws {TypeError} If a tool is not held back, or has changed since.
    * @throws {Error} If the pins cannot be read or stored.
    */
@@ -327,7 +327,7 @@ function isRepeatable(tool: ListedTool | undefined): boolean {
   return tool?.annotations?.readOnlyHint === true || tool?.annotations?.idempotentHint === true;
 }
 
-/** With the schema, the SDK would check results, even questions. The dispatcher checks results. */
+/** Removes the output schema: by it the SDK would check even questions. The dispatcher checks results. */
 function withoutOutput({ outputSchema: _outputSchema, ...tool }: ListedTool): ListedTool {
   return tool;
 }

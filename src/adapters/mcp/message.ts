@@ -1,7 +1,7 @@
 /**
  * Messages of the protocol, which are checked before the SDK reads them: the SDK does not bound their
- * depth and ids, accepts batches, and reports invalid params as internal errors. And the caller's tools
- * in the form of one revision of MCP.
+ * depth and ids, accepts batches, and reports invalid params as internal errors. And the list of the
+ * caller's tools, as a revision of MCP describes tools.
  */
 
 import {
@@ -118,7 +118,7 @@ export interface JsonRpcRequest {
   readonly params?: unknown;
 }
 
-/** The newest revision, or the earlier ones. */
+/** `modern` is the newest revision, `legacy` is any earlier one. */
 export type McpEra = "modern" | "legacy";
 
 export function isJson(request: Request): boolean {
@@ -228,7 +228,7 @@ export function methodParams(isExtended: boolean): { readonly [Era in McpEra]: M
   };
 }
 
-/** Returns the refusal of a JSON body beyond the bounds. */
+/** Rejects a batch, too many levels, long ids and a large `_meta`; `undefined` for other bodies. */
 export function boundsRefusal(body: unknown): JsonRpcRefusal | undefined {
   const wrong = Array.isArray(body)
     ? "it is a batch, which MCP no longer has; send each message in a request of its own"

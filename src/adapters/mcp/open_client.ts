@@ -69,7 +69,7 @@ function httpOpener(
   limits: ClientLimits,
 ): ClientOpener {
   const name = nameOfUrl(url, new Headers(options.requestInit?.headers));
-  // One pace for all connections: a server must not reset it by ending them.
+  // Shared by all connections: otherwise a server could reset the delay by closing one.
   const pace = new Pace();
   return {
     transport: "http",
@@ -129,7 +129,7 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
         const start = transport.start.bind(transport);
         transport.start = async () => {
           await start();
-          // A subclass would not help: the SDK first starts a copy of the program by itself.
+          // Not in a subclass: only for its own class does the SDK try the revision on a copy of the program.
           const { _process: program } = transport as unknown as StartedProgram;
           program?.once("exit", (code, signalName) => void (ended = { code, signal: signalName }));
           program?.stdout.on("data", () => {
@@ -218,7 +218,8 @@ async function newClient(
     ...OPTIONS,
     capabilities: { elicitation: { form: {}, url: {} } },
   });
-  // A question of an earlier revision does not name its call. Later ones are in the result of the call.
+  // Cancels questions of earlier revisions, which do not name their call. In later revisions, the
+  // result of a call contains the questions.
   client.setRequestHandler("elicitation/create", () => ({ action: "cancel" }));
   return client;
 }

@@ -189,7 +189,7 @@ export class CallQuestions {
     }
     if (!canReceive(declared, request)) this.#missing[modeOf(request)] = {};
     else if (this.#isModern) {
-      // A client may answer in advance; but an approval needs the arguments.
+      // A client may answer in advance, but may approve only arguments that it has seen.
       const isEarly = state === undefined && question.kind === "input" &&
         question.issues === undefined && responses !== undefined &&
         Object.hasOwn(responses, question.key);
@@ -206,7 +206,7 @@ export class CallQuestions {
     const keys = questions.map((each) => hasOneField(each) ? `${each.key}${FIELD_MARK}` : each.key);
     return {
       resultType: "input_required",
-      // A question that MCP cannot express was not asked.
+      // All questions here can be expressed in MCP: others have failed in `answer`.
       inputRequests: Object.fromEntries(
         questions.map((each) => [each.key, requestOf(each) as InputRequest]),
       ),
@@ -214,7 +214,7 @@ export class CallQuestions {
     };
   }
 
-  /** Returns the failure of a call without an answer that it needs. */
+  /** Replaces the failure of a call whose questions the client cannot receive, or throws MCP's error. */
   unanswered(failure: ToolFailure): ToolFailure {
     const { error: { code }, durationMs } = failure;
     if (this.#unaskable !== undefined) {

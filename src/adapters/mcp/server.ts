@@ -1,6 +1,6 @@
 /**
- * The options of an MCP endpoint, and the SDK's server for one request. It answers from the caller's
- * toolset, and has no registered tools: its cost does not depend on their number.
+ * The options of an MCP endpoint, and the SDK's server for one request. The server reads the caller's
+ * toolset, and registers no tools: its cost does not depend on the number of tools.
  */
 
 import {
@@ -109,7 +109,7 @@ export interface ServerParts {
 
 export interface ServerRequest {
   readonly request: ToolRequest;
-  /** As it was sent: the SDK's copy lacks members named `__proto__`. */
+  /** The body of the request, as it was sent: the SDK's copy lacks members named `__proto__`. */
   readonly body: unknown;
   readonly session: string | undefined;
   readonly pace: ReaderPace;

@@ -10,8 +10,8 @@ const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 60_000;
 
 /**
- * Limits how often a server can cause work. After a quiet time the work runs at once. Each time
- * that it is caused again during the delay, the delay doubles.
+ * The delay before work that a server causes, such as reading its list again. After a quiet time there
+ * is no delay. Each time that the server causes the work before the delay is over, the delay doubles.
  */
 export class Pace {
   #lastAt = -Infinity;
@@ -32,8 +32,8 @@ const MAX_UNASKED = 1_000;
 const MAX_STREAM_BYTES = MAX_MESSAGE_BYTES;
 
 /**
- * Counts the notifications and requests of a server, its responses without a request, and the bytes
- * of its streams. Pauses reading until the end of the second in which there are too many.
+ * Counts messages of a server that no request has caused (notifications, requests, other responses),
+ * and the bytes of its streams. After too many in a second, reading pauses until the second ends.
  */
 export class UnaskedMessages {
   #asked = 0;
@@ -131,8 +131,8 @@ const LF = 10;
 const CR = 13;
 
 /**
- * Bounds each event of a stream, and the stream with the response to a request. Beyond a bound, an error
- * replaces the response to the request: the SDK would wait for it.
+ * Bounds each event of a stream, and the stream with the response to a request. Beyond a bound, the SDK
+ * gets an error in place of the response, because it would wait for the response.
  */
 function boundedEvents(
   maxBytes: number,
@@ -183,8 +183,8 @@ function requestId(body: unknown): string | number | undefined {
 const MAX_ANSWERS = 16;
 
 /**
- * Sends few answers to the server's own requests at a time. A server that does not read its answers would
- * fill the memory.
+ * Limits the responses to the server's own requests that are being sent: if the server did not read
+ * them, they would fill the memory.
  */
 export function boundAnswers(transport: Transport, unasked: UnaskedMessages): void {
   const send = transport.send.bind(transport);

@@ -95,7 +95,7 @@ export class Following {
     }
   }
 
-  /** Adds an event. It only settles a promise: workerd forbids to run code of another request. */
+  /** Adds an event. Only settles a promise: on workerd, the caller may be in another request. */
   add(event: ServerEvent): void {
     if (this.#isOver) return;
     // After a change of the list, a client reads all resources again.
@@ -139,7 +139,7 @@ export function followingBus(
   idle: () => Promise<void>,
 ): ServerEventBus {
   return {
-    // `Followers` sends events to all streams of the endpoint.
+    // Empty, because `Followers` sends the events to all streams of the endpoint.
     publish() {},
     subscribe(listener) {
       const following = begin();
@@ -202,7 +202,7 @@ export function followingStream(
 
 export interface SessionKey {
   readonly principal: string | undefined;
-  /** Its name; `undefined` if the client sent none. */
+  /** The name of the session; `undefined` if the client sent none. */
   readonly session: string | undefined;
 }
 
@@ -281,7 +281,7 @@ export class ClientAnswers {
   }
 }
 
-/** Adds the id that these revisions require for an address to visit. */
+/** Adds the id that revisions before 2026-07-28 require for a question with a URL. */
 function onStream({ method, params = {} }: InputRequest, id: string): InputRequest {
   const isUrl = "mode" in params && params.mode === "url";
   return { method, params: isUrl ? { ...params, elicitationId: id } : params } as InputRequest;

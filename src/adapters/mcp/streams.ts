@@ -106,7 +106,7 @@ async function* framesOf(work: Promise<Response>): AsyncGenerator<string, undefi
   }
 }
 
-/** The maximum number of droppable messages between two reads. */
+/** The maximum number of messages between two reads; further progress and metadata are dropped. */
 const MAX_AHEAD = 256;
 
 /**

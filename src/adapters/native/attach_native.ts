@@ -28,7 +28,7 @@ export interface AttachNativeOptions {
    */
   readonly library: string | URL;
   /**
-   * The tools that native code may have. The host's `config_json` narrows it further.
+   * The tools that native code may use. The host's `config_json` can exclude more tools.
    *
    * @default Everything that is registered.
    */
@@ -74,12 +74,12 @@ export interface NativeAttachment extends AsyncDisposable {
 
 /**
  * Attaches this runtime to the libplue in its process. `plue_tool_list()` and `plue_tool_execute()`
- * of that library are then answered by `registry`, from whichever thread they are called, except
- * this one: that would wait for itself, and fails with `would_deadlock`.
+ * of that library then list and call the tools of `registry`, on every thread except this one. A call
+ * from this thread would wait for itself, and fails with `would_deadlock`.
  *
- * The end of the process, or of a worker, by itself, by `process.exit()` or by an error detaches,
- * too. `terminate()` does not: a worker that is attached must `detach()` before that, or calls wait
- * for ever.
+ * When the process or the worker thread ends, by itself, by `process.exit()` or by an error, it
+ * detaches. A thread that is ended by `terminate()` does not: call `detach()` before `terminate()`, or
+ * native calls wait for ever.
  *
  * @example Usage
  * ```ts ignore
@@ -111,7 +111,7 @@ export async function attachNative(
     wake,
     keepAlive: options.keepAlive ?? true,
   });
-  // Without this, native threads would wait for a runtime that has ended, or wake it.
+  // Otherwise native threads would wait for a runtime that has ended, or call its wake function.
   const leave = (): void => guest.leave();
   process.once("exit", leave);
   const detach = (): Promise<void> => {
@@ -261,7 +261,7 @@ export class Guest {
         else if (count > 0) this.#bridge.receive(this.#buffer.subarray(0, count));
       }
     } finally {
-      // Again after an error, because libplue wakes the runtime only after the queue was empty.
+      // Drains the rest after an error: libplue wakes the runtime only after the queue was empty.
       if (!isEmpty && this.#isAttached) setTimeout(() => this.#drain(), 0);
     }
     if (this.#buffer.length > KEPT_BYTES) this.#buffer = new Uint8Array(BUFFER_BYTES);

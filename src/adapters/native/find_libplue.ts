@@ -17,7 +17,7 @@ export interface FindLibplueOptions {
    */
   readonly target?: string | undefined;
   /**
-   * The file, or its URL, from which the package is looked for, as its own imports would be.
+   * The path or URL of a file. The package is resolved as if this file imported it.
    *
    * @default This module.
    */
@@ -87,7 +87,7 @@ function missing(target: string, isAsked: boolean): string {
 function ownTargets(): readonly string[] {
   const target = `${process.platform}-${process.arch}`;
   if (process.platform !== "linux") return [target];
-  // npm may install both: a registry's short answers leave out a package's "libc".
+  // npm may install the packages for glibc and musl, because short metadata omits the field "libc".
   const loaders = ["/lib", "/lib64"].filter(existsSync).flatMap((folder) => readdirSync(folder));
   const isMusl = loaders.some((name) => name.startsWith("ld-musl-")) &&
     !loaders.some((name) => name.startsWith("ld-linux-"));

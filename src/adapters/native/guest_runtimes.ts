@@ -2,8 +2,8 @@
  * libplue in the process of Bun (`bun:ffi`), of Deno (`Deno.dlopen`, with `--allow-ffi`) and of Node
  * (the package `koffi`, an optional peer).
  *
- * Deno and Node are woken by a descriptor only: their callbacks for other threads block the thread
- * that calls until they have run, and aborting a call must not block.
+ * Deno and Node are woken by a descriptor only. Their callbacks block the calling thread until they
+ * have run, and a native thread that aborts a call must not be blocked.
  */
 
 import { Socket } from "node:net";
@@ -40,7 +40,7 @@ export interface WakeCallback {
   close(): void;
 }
 
-/** Something to stop. */
+/** A watched descriptor or socket that can be closed. */
 export interface Closable {
   close(): void;
 }
@@ -56,8 +56,8 @@ export interface GuestRuntime {
   /** Creates a callback for other threads, if `wakes` contains `"callback"`. */
   callback?(run: () => void): WakeCallback;
   /**
-   * Calls `run` whenever a descriptor is readable. It takes over the descriptor unless it throws.
-   * That alone does not keep the process alive.
+   * Calls `run` whenever a descriptor is readable. Closes the descriptor later, unless this throws. A
+   * watched descriptor does not keep the process alive.
    */
   watch(descriptor: number, run: () => void): Closable | Promise<Closable>;
 }
@@ -163,7 +163,7 @@ async function bunGuest(bun: BunRuntime): Promise<GuestRuntime> {
   };
 }
 
-/** Before 1.4, a callback that another thread calls corrupts the heap. */
+/** Returns false for Bun before 1.4, where a callback from another thread corrupts the heap. */
 export function hasSoundCallbacks(version: string): boolean {
   const [major = 0, minor = 0] = version.split(".").map(Number);
   return major > 1 || (major === 1 && minor >= 4);
@@ -242,8 +242,8 @@ function watchSocket(descriptor: number, run: () => void): Closable {
 }
 
 /**
- * Calls a tool through libplue as a native program does, without letting anything else run: only for a
- * process that does nothing else. libplue takes its settings from the environment.
+ * Calls a tool through libplue as a native program does, and blocks the thread: only for a process that
+ * does nothing else. libplue takes its settings from the environment.
  *
  * @returns The result as JSON, or `undefined` on Node, which cannot load libraries by itself.
  * @throws {Error} If the call fails.

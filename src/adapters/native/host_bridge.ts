@@ -1,6 +1,6 @@
 /**
- * The tools side of the protocol: frames in, calls of the dispatcher, frames out. It has no
- * socket and no foreign function; `ffi/PROTOCOL.md` specifies its answers.
+ * The tools side of the protocol: frames in, calls of the dispatcher, frames out. Sockets and foreign
+ * functions are in other files. `ffi/PROTOCOL.md` specifies the frames.
  */
 
 import type { DispatchContext } from "../../execute/mod.ts";
@@ -46,13 +46,13 @@ export interface HostBridgeOptions {
   send(frames: Uint8Array): void;
   /** The runtime, for people: `bun 1.4.5`. */
   readonly runtime: string;
-  /** The host needs no more answers, until it configures the tools again. */
+  /** Called when the host needs no more responses, until it configures the tools again. */
   onShutdown?(): void;
-  /** The tools could not be offered. The host has received the reason. */
+  /** Called when the tools could not be loaded, after the host has received the reason. */
   onFailed?(): void;
   /** Called when a call with large arguments has ended. */
   onLargeCall?(): void;
-  /** Repeats something; by default with a timer that keeps no process alive. */
+  /** Calls a function at an interval; by default by a timer that does not keep the process alive. */
   readonly tick?: Ticker;
   readonly now?: () => number;
 }
@@ -63,7 +63,7 @@ const MAX_REASON = 1_000;
 /** The maximum number of controllers for later calls. */
 const MAX_SPARE = 64;
 
-/** Larger calls are dispatched when their frame has been read. */
+/** Calls above this size are dispatched later, after the bytes of their frame are freed. */
 const LARGE_CALL_BYTES = 1024 * 1024;
 
 /** The id before the first configuration, and after the last. */
@@ -91,8 +91,8 @@ export class HostBridge {
   /** The running calls that carry an abort signal, by the signal's id. */
   readonly #carriers: Map<number, Set<number>> = new Map();
   /**
-   * Controllers that aborted nothing, for later calls: to make one is a tenth of a call's work here.
-   * Tools are given another signal.
+   * Unused controllers of ended calls, for later calls: a new controller takes a tenth of a call's time
+   * here. Tools never receive the signals of these controllers.
    */
   readonly #spare: AbortController[] = [];
   #configuration = NONE;
@@ -201,7 +201,7 @@ export class HostBridge {
     this.#replies.add(REPLY.hello, this.#configuration, text, PROTOCOL_VERSION);
   }
 
-  /** Tells the host that the tools cannot be offered any more: its calls fail with the message. */
+  /** Reports that the tools are no longer available. Calls of the host then fail with the message. */
   giveUp(message: string): void {
     this.#refuse(new Error(message));
   }
@@ -300,7 +300,7 @@ export class HostBridge {
     const wantsEvents = (flags & FLAG.wantsMetadata) !== 0;
     const operation = flags >> OPERATION_SHIFT;
     const isCall = operation === OPERATION.call;
-    // A ticket is not a name for events.
+    // For events, a call that resumes with a ticket has no name.
     const tool = !wantsEvents ? undefined : isCall ? name : "";
     if (!(tools instanceof HostTools)) {
       this.#end(call);

@@ -29,7 +29,7 @@ export interface Yielded {
   readonly text: string;
 }
 
-/** The service with the id of the host's call, on whose waiting thread a tool of the host runs. */
+/** The service with the id of the host's call. The thread that waits for it runs the host's tools. */
 export const HOST_CALL = "plue:hostCall";
 const NO_CALL = 0;
 
@@ -62,7 +62,7 @@ export class HostFunctions {
   #registry: Registry | undefined;
   #lastInvocation = 0;
 
-  /** @param log Receives the error of a tool that could not be registered later. */
+  /** @param log Receives the errors of tools that `follow` could not register. */
   constructor(replies: Replies, log: (error: unknown) => void) {
     this.#replies = replies;
     this.#log = log;

@@ -31,7 +31,7 @@ import type { BridgeFailureCode } from "./replies.ts";
 
 interface NativeConfig {
   readonly selection: Selection;
-  /** The options of the bridge through which the host has the tools; absent: it has no bridge. */
+  /** The options of the bridge to the tools; absent if the host uses the tools directly. */
   readonly bridge?: ToolBridgeOptions;
   /** The tools' configurations, by id. */
   readonly config: { readonly [id: string]: unknown } | undefined;
@@ -90,7 +90,7 @@ function wrong(problem: string, cause?: unknown): NativeConfigError {
 
 export interface NativeTools {
   readonly registry: Registry;
-  /** Runs the calls. It is given the host's toolset. */
+  /** Runs the calls, restricted to the host's toolset. */
   readonly dispatcher: ToolDispatcher;
   /** The selection of tools that hosts may use, independent of their configuration. */
   readonly selection?: Selection | undefined;
@@ -109,7 +109,7 @@ const RECOVER_EVERY_MS = 30_000;
 /** The time after which an operation on a task has failed. */
 const TASK_LIMIT_MS = 10_000;
 
-/** The time for which the results of these functions are reused after calls. */
+/** The time for which results of availability functions, filters and policies are reused. */
 const ANSWERS_HOLD_MS = 100;
 
 /** Sets the configurations of all tools, or, if one fails, of none. Returns a function that restores them. */
@@ -253,7 +253,7 @@ export class HostTools {
   }
 }
 
-/** The host's part of the offered tools: the tools that it selects, or the bridge to them. */
+/** The host's part of the tools that hosts may use: its selection, or the bridge to the selection. */
 function shownOf(owned: Toolset, { selection, bridge }: NativeConfig): Toolset {
   const selected = owned.narrow(selection);
   return bridge === undefined ? selected : createToolBridge(selected, bridge);

@@ -94,7 +94,7 @@ export class Replies {
     return isAdded;
   }
 
-  /** An event of a running call. One that is too large for a frame is dropped. */
+  /** Sends an event of a running call. An event that is too large for a frame is dropped. */
   event(call: number, value: unknown): void {
     const text = writeJson(value);
     if (text !== undefined) this.add(REPLY.metadata, call, text);

@@ -62,7 +62,7 @@ export function runSidecar(options: SidecarOptions = {}): void {
     log: (error) => console.error(error),
   });
   process.on("uncaughtException", (error) => {
-    // If the module of tools listens too, it decides what happens.
+    // If the module of tools has a listener too, that listener handles the exception.
     if (process.listenerCount("uncaughtException") === 1) sidecar.crash(error);
   });
 }
@@ -117,7 +117,7 @@ export interface BunSocket {
 /**
  * Returns true if a descriptor is a socket, which it is only if libplue started this process.
  *
- * @throws {Error} If the runtime does not let this process look, as Deno without its permissions.
+ * @throws {Error} If the permissions of Deno or Node forbid the check.
  */
 export function isSocket(descriptor: number): boolean {
   try {

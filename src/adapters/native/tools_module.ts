@@ -16,7 +16,7 @@ import type { NativeTools } from "./host_tools.ts";
 
 /** The exports of a module of tools. Only the registry is required. */
 export interface ToolsModule {
-  /** The tools. The default export does as well. */
+  /** The tools. The module may also export the registry by default. */
   readonly registry: Registry;
   /** For tools that require a transaction. */
   readonly transactions?: TransactionManager | undefined;
@@ -89,11 +89,11 @@ const MAX_MISTAKES = 3;
 
 /** The position of an error in a module, as runtimes report it. */
 interface LoadError {
-  /** In Bun, of several mistakes. */
+  /** Bun: the errors of a module with several mistakes. */
   readonly errors?: readonly unknown[];
-  /** In Bun, of one. */
+  /** Bun: the position of a single mistake. */
   readonly position?: { readonly file: string; readonly line: number; readonly column: number };
-  /** In Node it may begin with the file and the line. */
+  /** Node: begins with the file and the line of a syntax error in TypeScript. */
   readonly stack?: string;
 }
 
@@ -112,7 +112,7 @@ function whyNotLoaded(error: unknown): string {
     ? `${position.file}:${position.line}:${position.column}`
     : placeIn(stripVTControlCharacters(String(stack)));
   if (place !== undefined) return `${message} (${place})`;
-  // Node keeps the place of a mistake in JavaScript for when it ends.
+  // Node prints the position of a syntax error in JavaScript only if the error ends the process.
   const isHidden = error instanceof SyntaxError && !/:\d+:\d+$/.test(message);
   return isHidden ? `${message}; "node --check" says where` : message;
 }

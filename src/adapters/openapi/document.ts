@@ -75,7 +75,7 @@ export class ApiDocument {
   }
 }
 
-/** The keys of `apiKey` security schemes, as `in name`: models are not asked for credentials. */
+/** The parameters of `apiKey` schemes, as `in name`. Tools omit them, as models have no credentials. */
 export function credentialKeys(document: ApiDocument): ReadonlySet<string> {
   const schemes = objectIn(objectIn(document.root, "components"), "securitySchemes") ?? {};
   const keys = new Set<string>();
@@ -171,7 +171,7 @@ function pathName({ method, path }: FoundOperation): string {
   return [method.toLowerCase(), ...words].join("_");
 }
 
-/** The options that say where calls may go. */
+/** Options that limit the addresses to which calls are sent. */
 export interface ServerOptions {
   /**
    * The address of the API, such as `https://api.example.com/v1`, instead of the document's

@@ -195,7 +195,7 @@ function flattenObject(read: ReadSchema, schemas: SchemaReader): FlatObject | un
   const required = new Set<string>();
   const seen = new Set<JsonSchema>();
 
-  /** This schema is not combined with others, so that `additionalProperties: false` may stay. */
+  /** `alone`: no other schema adds properties, so `additionalProperties: false` may stay. */
   function collect(schema: JsonSchema, alone: boolean): boolean {
     if (!isObject(schema)) return schema === true;
     if (seen.has(schema)) return true;
@@ -258,7 +258,7 @@ interface Results {
 
 /**
  * The schema of an operation's results: the JSON of each response that is a success, and `null` for
- * one without a body. `default` counts only if no success is described.
+ * a response without a body. `default` counts only if no success is described.
  *
  * @returns The schema, or `undefined` if results cannot be checked.
  */
@@ -315,7 +315,7 @@ function addResponse(
       return { path, message: `The responses have more than ${MAX_SCHEMAS} schemas` };
     }
     const where = `${response.path}/content${pointerStep(type)}/schema`;
-    // Without a schema the response is any JSON, as an absent schema reads.
+    // An absent schema is read as the schema of any JSON.
     const read = context.schemas.read(member(content[type], "schema"), where, "output");
     const { schema, refs: more } = context.schemas.inlineRoot(read, "output");
     for (const ref of more) refs.add(ref);

@@ -152,7 +152,12 @@ export async function redisCallStore(
   options: RedisCallStoreOptions = {},
 ): Promise<CallStore> {
   const settings: Settings = { ...DEFAULTS, ...readFields(ACTION, options, CHECKS) };
-  if (!isObject(client)) fail(ACTION, "client must be a client or a cluster of redis");
+  if (!isObject(client)) {
+    fail(
+      ACTION,
+      'client must be made with createClient() or createCluster() of the package "redis"',
+    );
+  }
   checkPort<RedisClient>(ACTION, "client", client, ["withCommandOptions", "on", "listenerCount"]);
   if (!(client.options ?? client._options?.defaults)?.disableOfflineQueue) {
     fail(

@@ -74,7 +74,7 @@ export async function serve(
   await using shared = await openShared(io, flags);
   using state = await openState(flags.state, shared ?? edge?.state, terminal);
   const { maxRisk, role } = settings;
-  // These are a worker's tools without the caller's role and scopes, which edges check.
+  // A worker offers the tools of all roles and scopes, unless they are set: edges check the caller's.
   const offered = { ...selectionOf(flags), maxRisk, role, ...withinSelection(loaded) };
   const selection = { ...offered, role: role ?? null, scopes: offered.scopes ?? [] };
   const isRemote = flags.stdio !== true && settings.token !== undefined;
@@ -137,8 +137,8 @@ function followAvailability({ registry }: LoadedTools): Disposable {
 }
 
 /**
- * Limits the failed logins of one address. The right token is always admitted: behind a proxy all
- * clients have its address, and a token is too long to be guessed.
+ * Limits the failed logins of one address. The right token is always admitted, because behind a proxy
+ * all clients have the same address. The limit is not needed: a token is too long to be guessed.
  */
 function withFailuresLimited(authorize: Authorize, { logins }: ServeState): Authorize {
   const limited = limitFailedLogins(authorize, {
@@ -183,8 +183,8 @@ function accessOf(
       ...dispatch,
     }),
     onError: log,
-    // Without a token only loopback is served (by the settings), and the handler checks Host and
-    // Origin, so that no web page can call. With one, the token is the check, under any name.
+    // Without a token, the settings allow loopback only, and the handler checks Host and Origin, so
+    // that no web page can call. With a token, any host name is allowed, because callers need the token.
     ...(isRemote
       ? {
         authorize: withFailuresLimited(
@@ -220,7 +220,7 @@ function withinSelection({ registry, selection }: LoadedTools): Pick<Selection, 
     allow: (tool) => !!tool && toolset().has(tool.id),
     requiresApproval: (tool) => toolset().requiresApproval(tool),
     reason: (tool) => toolset().explain(tool.id).reason,
-    // The same toolset for as long as it has the same tools.
+    // `select` returns the same object until the tools change.
     revision: toolset,
   };
   return { policies: [policy] };

@@ -140,7 +140,7 @@ export async function loadTools(
     const why = describeThrown(cause, 2_000);
     const isImported = imports.length + state.servers.length > 0;
     const hint = isImported && /already|taken/.test(why)
-      ? "; give an imported source a namespace of its own: other=…"
+      ? '; put a namespace in front of an imported source, such as "other=<source>"'
       : "";
     throw usageError(why + hint, { cause });
   }

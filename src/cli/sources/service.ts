@@ -26,7 +26,7 @@ import type { ToolEvent, ToolProgress } from "../../execute/mod.ts";
 import { parsedJson, usageError } from "../terminal.ts";
 
 export interface ServiceAddress {
-  /** Without a query, and without a `/` at its end. */
+  /** The URL of the service, without a query and without a `/` at the end. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -136,7 +136,7 @@ async function readJson(
 function remoteTool(service: ServiceAddress, described: unknown): Tool {
   const { id, executable, requiresApproval: _, requiresTransaction: __, ...fields } =
     isObject(described) ? described : {};
-  // The service's owner is trusted, and still its texts are read by people and models.
+  // The operator of the service is trusted, but people and models read texts of its tools' authors.
   if (hasTexts(fields)) cleanTexts(fields);
   return hardenTool(makeTool({
     ...fields as unknown as ToolDefinition,

@@ -85,7 +85,9 @@ async function runAfter(hook: ToolHooks, call: Call, next: Next): Promise<ToolRe
   if (answer === FAILED) return failHook(call, hook, "after");
   const changed = answer === TIME_OVER ? undefined : readResult(answer);
   if (changed === undefined) {
-    const problem = answer === TIME_OVER ? "it did not come in time" : "it is not a result";
+    const problem = answer === TIME_OVER
+      ? `it did not arrive within ${closeTimeoutMs} ms`
+      : "it is not a ToolResult";
     return failHook(call, hook, "after", problem);
   }
   // Unchanged content is not checked again, because a library's schema may have transformed it.

@@ -172,7 +172,7 @@ describe("runTools()", () => {
       [clientOf(), request, { ...right, target: "openai" }, "chat.completions.create"],
       [{}, request, right, "the client must have the function messages.create"],
       [clientOf(), { model: "m" }, right, "the request's messages must be a list"],
-      [clientOf(), { ...request, conversation: "c" }, right, "must not name a conversation"],
+      [clientOf(), { ...request, conversation: "c" }, right, 'must not have "conversation"'],
       [clientOf(), undefined, right, "the request's messages must be a list"],
       [clientOf(), request, undefined, "target"],
     ];

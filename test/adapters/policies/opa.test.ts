@@ -81,7 +81,7 @@ describe("opaPolicy()", () => {
         [() => [{ result: { allow: 1 } }], "its rule does not return true"],
         [
           () => Promise.resolve([{ result: true }]),
-          "it is a promise, and must be a value: wait in authorize",
+          "it is a promise, and the function must be synchronous: wait in authorize",
         ],
         [
           () => {

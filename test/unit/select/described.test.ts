@@ -187,7 +187,7 @@ describe("a description that is a function", () => {
       `description bad0 Cannot describe tool "bad0": what ${said} must be a string that says what ` +
         'it does, not ""',
     );
-    assertStringIncludes(errors[2] ?? "", "it is a promise, and must be a value");
+    assertStringIncludes(errors[2] ?? "", "a promise, and the function must be synchronous");
     assertStringIncludes(errors[3] ?? "", `what ${said}: no such model`);
   });
 

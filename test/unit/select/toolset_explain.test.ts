@@ -115,8 +115,8 @@ describe("Toolset.explain()", () => {
     assertEquals(toolset.ids, []);
     assertEquals(
       toolset.explain("a").reason,
-      '"a" is removed by policy: policy slow threw: Cannot use an answer: it is a promise, and ' +
-        "must be a value: wait in authorize, and give the policy what was decided",
+      '"a" is removed by policy: policy slow threw: Cannot use the value that a function returned: it is a ' +
+        "promise, and the function must be synchronous: wait in authorize, and give the policy what was decided",
     );
   });
 

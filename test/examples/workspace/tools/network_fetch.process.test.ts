@@ -119,7 +119,7 @@ describe("network-fetch", () => {
       const location = request.url === "/address" ? "http://127.0.0.2/" : "http://inside.example/";
       response.writeHead(302, { location }).end();
     });
-    // Only the first hop's address is allowed, as a public one would be.
+    // Allows the server's own address, as if it were public, but not the addresses of the redirects.
     await using test = await named({ "inside.example": ["10.0.0.7"] }, {
       allowPrivateNetwork: ["127.0.0.1"],
     });

@@ -49,7 +49,7 @@ describe("a hook that returns something of a wrong shape", () => {
 
   it("after a call fails it, and onError receives why", async () => {
     for (const answer of [7, "done", {}, { ok: "yes" }, { ok: false, error: "No" }]) {
-      assertEquals(await report("after", answer), "it is not a result");
+      assertEquals(await report("after", answer), "it is not a ToolResult");
     }
   });
 });
