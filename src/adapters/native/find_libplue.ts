@@ -87,7 +87,7 @@ function missing(target: string, isAsked: boolean): string {
 function ownTargets(): readonly string[] {
   const target = `${process.platform}-${process.arch}`;
   if (process.platform !== "linux") return [target];
-  // npm may install the packages for glibc and musl, because short metadata omits the field "libc".
+  // npm may install the packages for glibc and musl, because a registry may omit the field "libc".
   const loaders = ["/lib", "/lib64"].filter(existsSync).flatMap((folder) => readdirSync(folder));
   const isMusl = loaders.some((name) => name.startsWith("ld-musl-")) &&
     !loaders.some((name) => name.startsWith("ld-linux-"));

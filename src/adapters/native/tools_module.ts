@@ -93,7 +93,7 @@ interface LoadError {
   readonly errors?: readonly unknown[];
   /** Bun: the position of a single mistake. */
   readonly position?: { readonly file: string; readonly line: number; readonly column: number };
-  /** Node: begins with the file and the line of a syntax error in TypeScript. */
+  /** Node: may begin with the path of the file and the number of the line. */
   readonly stack?: string;
 }
 

@@ -137,8 +137,8 @@ function followAvailability({ registry }: LoadedTools): Disposable {
 }
 
 /**
- * Limits the failed logins of one address. The right token is always admitted, because behind a proxy
- * all clients have the same address. The limit is not needed: a token is too long to be guessed.
+ * Limits the failed logins of one address. The right token is always admitted: behind a proxy, all
+ * clients have the same address. This helps no attacker, because a token is too long to be guessed.
  */
 function withFailuresLimited(authorize: Authorize, { logins }: ServeState): Authorize {
   const limited = limitFailedLogins(authorize, {

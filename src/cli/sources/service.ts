@@ -136,7 +136,7 @@ async function readJson(
 function remoteTool(service: ServiceAddress, described: unknown): Tool {
   const { id, executable, requiresApproval: _, requiresTransaction: __, ...fields } =
     isObject(described) ? described : {};
-  // The operator of the service is trusted, but people and models read texts of its tools' authors.
+  // The service is trusted, but its texts are cleaned, because people and models read them.
   if (hasTexts(fields)) cleanTexts(fields);
   return hardenTool(makeTool({
     ...fields as unknown as ToolDefinition,
