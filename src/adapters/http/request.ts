@@ -114,7 +114,7 @@ export function withAllLayers(dispatcher: Dispatcher, part: string): ToolDispatc
   // Not `instanceof`, because it would add all layers to every bundle.
   return "dispatchAll" in dispatcher
     ? dispatcher as ToolDispatcher
-    : fail(`use ${part}`, "the option dispatcher must be a ToolDispatcher");
+    : fail(`use ${part}`, "it needs a ToolDispatcher as its dispatcher");
 }
 
 const EXECUTION_CLOSED: Problem = {
