@@ -1,6 +1,6 @@
 /**
- * Parses the arguments of a call, and validates them: the schema, the view, the library's schema, the
- * tool's own rule. Only the checks that the tool has are composed.
+ * Parses the arguments of a call, and validates them by the tool's schema, its view, the library's
+ * schema and the tool's own rule. Only the checks that the tool has are composed.
  */
 
 import type { ToolHost } from "../registry/mod.ts";
@@ -73,8 +73,8 @@ export function parseArguments(
       }
       value = {};
     }
-    // A level takes two characters, so a short text is never too deep. JSON.parse reads too large
-    // numbers as Infinity; on Node, THREE_DIGITS takes a third of the time of LARGE_NUMBER.
+    // A nested value adds two characters, so a short text is never too deep. JSON.parse reads too
+    // large numbers as Infinity; on Node, THREE_DIGITS takes a third of the time of LARGE_NUMBER.
     if (bytes <= 2 * MAX_DEPTH && !(THREE_DIGITS.test(given) && LARGE_NUMBER.test(given))) {
       call.setArguments(value, bytes);
       return undefined;

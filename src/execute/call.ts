@@ -1,4 +1,4 @@
-/** One call: its state, and its end, which may come from outside. */
+/** One call: its state, and its end, which may come from outside (an abort or a timeout). */
 
 import type { ToolHost, ToolRuntime } from "../registry/mod.ts";
 import type { Toolset } from "../select/mod.ts";
@@ -107,7 +107,7 @@ export const REQUIREMENTS: {
 };
 
 /**
- * Returns the predicate for the calls to which a layer applies. If the layer's condition throws it
+ * Returns the predicate for the calls to which a layer applies. If its condition throws, the layer
  * applies, so that a check is never skipped.
  */
 export function conditionOf(layer: Layer): (call: Call) => boolean {
@@ -127,7 +127,7 @@ export function conditionOf(layer: Layer): (call: Call) => boolean {
   };
 }
 
-/** Whether the tool of a failed call ran. The outcome of a running tool is unknown. */
+/** The value of `ran` in a failure. The outcome of a running tool is unknown. */
 const RAN: { readonly [State in ToolState]: ToolRun } = {
   "not started": "no",
   running: "unknown",
@@ -227,8 +227,8 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     let disarm: (() => void) | undefined;
     const interrupt = (): void => {
       const { closeTimeoutMs, clock, graceMs } = this.settings;
-      // The time has a part for each layer that closes. Layers that do not use `call.wait` have the
-      // tool's grace period.
+      // If the call is closing, each layer has `closeTimeoutMs`. Otherwise, layers that do not use
+      // `call.wait` have the grace period of a tool.
       const ms = this.#isOver ? closeTimeoutMs * (this.#plan.layerCount + 2) : graceMs;
       disarm = clock.setTimeout(() => giveUp(), ms);
     };
@@ -419,7 +419,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   #finish(result: ToolResult): Outcome {
     if (this.#isEnded) return result;
     if (this.#wait?.outer !== undefined) {
-      // An outer layer has returned before the rest of the call: inner layers must release theirs.
+      // An outer layer has returned before the rest of the call, so the inner layers must stop.
       this.deadline.abort(new DOMException("The call has ended", "AbortError"));
     }
     const closed = this.close(result);
@@ -514,7 +514,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
         next();
       });
       if (!wait.isActive) {
-        // The result of the work is ignored, and must not end the process.
+        // The result is ignored, and an unhandled rejection must not end the process.
         if (typeof work !== "function") assertSync(work);
         return;
       }
@@ -530,10 +530,10 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     });
   }
 
-  /** Bounds what a layer waits for after the call was closed: nothing else ends that. */
+  /** Limits the wait of a layer after the call was closed, because nothing else ends that wait. */
   async #inTime<T>(doing: string, work: Promise<T>, limitMs?: number): Promise<T> {
     const { clock, closeTimeoutMs } = this.settings;
-    // Twice as long, because layers have time limits of their own.
+    // Twice `closeTimeoutMs`, so that the layer's own time limit ends its wait first.
     const ms = limitMs ?? 2 * closeTimeoutMs;
     const value = await within(clock, ms, work);
     if (value === TIME_OVER) throw new RangeError(`It was over ${ms} ms ${doing}`);
@@ -577,7 +577,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
       .then(noop, noop)
       .then(() => void (this.toolState = "ended"));
     if (graceMs > 0 && await within(clock, graceMs, ended) !== TIME_OVER) return true;
-    // By then the observers have seen the end of the call.
+    // The observers have seen the end of the call before this.
     void ended.then(() => this.#observe(this.#plan.observers.toolEnded));
     return false;
   }
@@ -634,7 +634,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   ): ToolFailure {
     if (error instanceof Interrupted) return this.#interruption ?? this.#interrupted("waiting");
     if (error instanceof CallFailure) return this.fail(error.code, error.message);
-    // A tool that stops by throwing the signal's reason did as it should, and is not reported.
+    // A tool may stop by throwing the reason of its signal. This is not reported as an error.
     const isReason = phase === "execute" && this.interruptedBy !== undefined &&
       error === this.deadline.signal.reason;
     if (!isReason) this.report(phase, error);
@@ -648,7 +648,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     const { signal, timeoutMs = ms } = this.options;
     if (timeoutMs < ms) ms = timeoutMs;
     try {
-      // Calls a function only here, for its signal. A value that is not a signal ends no call.
+      // A function is called only here, when a signal is needed. Other values are no signal.
       const given = assertSync(typeof signal === "function" ? signal() : signal);
       if (given !== undefined) checkFunction("use the signal", given?.addEventListener, "it");
       caller = given;
@@ -657,7 +657,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     }
     const { clock } = this.settings;
     this.#deadline = new Deadline(clock, caller, this.#startedAt + ms, () => this.#interruptWait());
-    // A tool that reads its signal after its call listens to nothing.
+    // If a tool first reads its signal after the end of its call, the signal has no listener.
     if (this.#isOver) this.#deadline.close();
     return this.#deadline;
   }

@@ -132,7 +132,7 @@ async function withoutQuestions(): Promise<never> {
   return await fail("ask or take a step", "the dispatcher has no layer of questions");
 }
 
-/** Keeps inherited members of `below`, and members that are `undefined` in `above`. */
+/** Returns `below` with the defined members of `above`, and with the prototype of `below`. */
 function overlay(below: Services, above: Services): Services {
   return Object.setPrototypeOf({ ...below, ...defined(above) }, Object.getPrototypeOf(below));
 }

@@ -24,7 +24,7 @@ export class Deadline {
   readonly #interruptCall: () => void;
   #expiresAt: number;
   #controller: AbortController | undefined;
-  /** The deadlines of the caller's signal, with this one, while it listens. */
+  /** The deadlines that listen to the caller's signal, while this deadline is one of them. */
   #listening: Set<Deadline> | undefined;
   #disarm: (() => void) | undefined;
 
@@ -58,7 +58,7 @@ export class Deadline {
     return Math.max(0, this.#expiresAt - this.#clock.now());
   }
 
-  /** Throws the reason if the call has ended from outside. Needs no controller for that. */
+  /** Throws the reason if the call has ended from outside. Creates no `AbortController`. */
   throwIfAborted(): void {
     this.checkCaller();
     if (this.cause !== undefined) throw this.reason;
@@ -79,7 +79,7 @@ export class Deadline {
     return this.cause !== undefined;
   }
 
-  /** Counts a wait with a limit of its own; the returned function resumes the count of the call. */
+  /** Pauses the call's timeout for a wait with its own limit. The returned function resumes it. */
   suspend(limitMs: number): () => void {
     const left = this.remainingMs;
     this.#expireIn(limitMs);

@@ -126,7 +126,7 @@ export class Dispatcher {
 
   /**
    * @param source The tools that may be called: a toolset of a registry, or a registry for all of its
-   * tools. A registry is followed as it changes.
+   * tools. Later changes of a registry apply to later calls.
    * @param options The layers, limits and clock.
    * @throws {TypeError | RangeError} If an option is invalid, or the toolset was created from a
    * list.
@@ -212,7 +212,7 @@ export class Dispatcher {
     return created.run();
   }
 
-  /** Continues the call of a ticket, which takes a `ToolDispatcher` with tickets. */
+  /** Continues the call of a ticket. Only a `ToolDispatcher` with tickets can. */
   protected continueCall(
     call: ResumedCall,
     context: DispatchContext,

@@ -27,8 +27,8 @@ export type FailureDetails = Pick<
 >;
 
 /**
- * Ends a call with a failure of this code and message, when it is thrown in a tool, which receives
- * it from a function of its context, or in a layer. It is not reported to `onError`.
+ * An error that ends its call with this code and message. Layers and functions of a tool's context
+ * throw it. It is not reported to `onError`.
  */
 export class CallFailure extends Error {
   readonly code: FailureCode;
@@ -90,7 +90,7 @@ export function interruption(
   return failure(cause, id, `${what} while it was ${doing}${rest}`, { acknowledged });
 }
 
-/** A success, without the marks that are not set. */
+/** Creates a success. Flags that are not set are absent. */
 export function success(content: unknown, blocks?: true, truncated = false): ToolSuccess {
   return {
     ok: true,
@@ -111,7 +111,7 @@ const DETAILS: { readonly [field: string]: (value: unknown) => boolean } = {
   ran: isToolRun,
 };
 
-/** Reads a result that a tool or a hook made, without its other fields; `undefined` if it is none. */
+/** Reads the result of a tool or a hook, without unknown fields; `undefined` for other values. */
 export function readResult(value: unknown): ToolResult | undefined {
   if (!isObject(value)) return undefined;
   const { ok, content, error, blocks, truncated } = value;

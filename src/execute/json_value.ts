@@ -105,7 +105,6 @@ const MAX_FROZEN = 1_000;
 export function frozenCopy<T>(value: T): T | undefined {
   try {
     const copy = new JsonReader({ freezeTo: MAX_FROZEN }).read(value);
-    // The copy has the same type.
     return copy === STOPPED ? undefined : copy as T;
   } catch {
     return undefined;

@@ -89,7 +89,7 @@ export class ConcurrencyLimiter {
       for (const waiter of queue) {
         if (!this.#hasFreeSlot(waiter.key)) continue;
         this.#remove(waiter);
-        // The other principals are served before it.
+        // Moves the principal to the end, so that the others are served first.
         if (this.#queues.delete(principal)) this.#queues.set(principal, queue);
         this.#count(waiter.key, 1);
         waiter.hasSlot = true;

@@ -97,10 +97,10 @@ export type RepairAnswer = void | {
 };
 
 /**
- * Repairs arguments that violate the tool's schema, or are not JSON: those are a string in
- * `call.arguments`, with one issue of the keyword `json`. It is called once per call. Its result is
- * validated like other arguments, and passed to hooks, approvers and the tool. A repair that throws
- * repairs nothing.
+ * Repairs arguments that violate the tool's schema, or are not JSON. Text that is not JSON is a
+ * string in `call.arguments`, with one issue of the keyword `json`. A repair is called once per
+ * call. Its result is validated like other arguments, and passed to hooks, approvers and the tool.
+ * A repair that throws repairs nothing.
  */
 export type RepairHook = (
   call: CallInfo,
@@ -217,7 +217,7 @@ export interface CallSpan {
   readonly place: TraceParent | undefined;
   /** Does work inside the span: spans that the work begins become its children. */
   run<Result>(work: () => Result): Result;
-  /** The call has ended, `durationMs` of its result after it began. */
+  /** Ends the span. The call has taken `durationMs` of its result. */
   end(result: ToolResult): void;
 }
 

@@ -252,7 +252,7 @@ export class QuestionSession {
     const call = this.#call;
     const { settings } = call;
     const { tickets } = this.#settings;
-    // A tool may have returned without awaiting its question, which counts all the same.
+    // A call is also suspended if its tool has returned without awaiting its question.
     const waits = call.deadline.reason instanceof Suspended ||
       (this.#waiting.size > 0 && result.ok);
     try {
@@ -265,7 +265,7 @@ export class QuestionSession {
         return result;
       }
       await this.#settleSteps();
-      // Request no answers that the tool could not use.
+      // After an invalid question or step, the tool would fail again whatever the answers are.
       if (this.#misuse) {
         return call.fail("threw", `the tool threw: ${describeThrown(this.#misuse)}`);
       }
@@ -295,7 +295,7 @@ function handled<T>(promise: Promise<T>): Promise<T> {
   return promise;
 }
 
-/** Each run receives its own copy, because a tool may change it. */
+/** Copies a stored value for one run, because a tool may change its copy. */
 function copyOf(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
 }
@@ -365,7 +365,7 @@ export function readQuestion(
   return { key, kind, message, ...more };
 }
 
-/** Reads an answer; `undefined` if it is none. */
+/** Reads an answer; returns `undefined` for other values. */
 export function readAnswer(value: unknown): Answer | undefined {
   if (!isObject(value)) return undefined;
   const { action, content } = value;

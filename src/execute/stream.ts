@@ -44,7 +44,7 @@ export type ToolEvent = MetadataEvent | ProgressEvent | OutputEvent | ResultEven
 
 type Unnumbered<Event> = Omit<Event, keyof EventBase>;
 
-/** An event without a number; it receives one when it is read. */
+/** An event without its sequence number, which is set when the event is read. */
 type QueuedEvent = Unnumbered<MetadataEvent> | Unnumbered<ProgressEvent> | Unnumbered<OutputEvent>;
 
 const BYTES_OF_EVENT = 16_384;

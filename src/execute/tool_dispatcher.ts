@@ -235,8 +235,8 @@ export class ToolDispatcher extends Dispatcher {
 
   /**
    * @param source The tools that may be called: a toolset, or a registry for all of its tools. A
-   * registry is followed as it changes. Tools of a list have no services and no configuration, and
-   * their `dispose` never runs: tools that need those belong in a registry.
+   * registry may change later. Tools of a list have no services and no configuration, and their
+   * `dispose` never runs: tools that need those belong in a registry.
    * @param options The layers, limits and clock.
    * @throws {TypeError | RangeError} If an option is invalid, or a toolset that was created from a
    * list comes without the option `engine`.

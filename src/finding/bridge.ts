@@ -46,7 +46,7 @@ export interface ToolBridgeOptions {
   readonly detail?: ToolDetail | undefined;
   /**
    * If true, providers that can load found tools (Anthropic, OpenAI Responses) receive the search
-   * in their own form. Older models need `false`.
+   * as their own tool search. Older models need `false`.
    *
    * @default {true}
    */
@@ -85,11 +85,11 @@ const CHECKS = {
  * their own ids, too.
  *
  * The listing does not depend on the target tools, so prompts stay cached while tools change.
- * `exportTools` writes the search in the provider's own form if it has one; see {@linkcode
+ * `exportTools` writes the search as the provider's own tool search, if it has one; see {@linkcode
  * ToolBridgeOptions}. Narrowing the bridge narrows its target toolset.
  *
- * A target tool with the id of one of the bridge's own is found and called through `call_tool`.
- * While there is one, no provider receives the search in its own form.
+ * A target tool that has the id of a bridge tool is found and called through `call_tool`. While
+ * there is such a tool, no provider receives the search as its own tool search.
  *
  * @example Usage
  * ```ts
@@ -138,7 +138,7 @@ class ToolBridge extends Toolset implements ToolsetBridge {
     const { limit = 5, detail = "signature", pinned = [] } = options;
     const own = ownTools(limit, detail);
     const added = [...new Set(pinned)].flatMap((id) => own.has(id) ? [] : behind.get(id) ?? []);
-    // The same array for all bridges without pinned tools, because exports are cached by it.
+    // Bridges without pinned tools share their array of tools, by which exports are cached.
     const members = added.length === 0 ? own.tools : Object.freeze(inOrder([...own, ...added]));
     super(own.source, members, {}, behind.name);
     this.behind = behind;
@@ -331,7 +331,7 @@ const CALL_TOOL: Tool = makeTool({
     },
     required: ["name"],
   },
-  // A dispatcher resolves every valid call to its tool.
+  // A dispatcher replaces every valid call of the bridge by a call of the target tool.
   execute: () => ToolResult.error("not_executable", `Cannot call "${CALL}": it needs its bridge`),
 } as ToolDefinition);
 

@@ -72,7 +72,7 @@ export function measureTokens(
 
 function tokensOf(value: unknown, count: TokenCounter): number {
   const tokens: unknown = count(typeof value === "string" ? value : JSON.stringify(value));
-  // Whole, because budgets are: an estimate may have a fraction.
+  // Rounded up, because an estimate may have a fraction and a budget is a whole number.
   return Number.isFinite(tokens) && (tokens as number) >= 0
     ? Math.ceil(tokens as number)
     : fail("count tokens", `the counter must give a number, 0 or above, not ${describe(tokens)}`);
@@ -158,7 +158,7 @@ const CHECKS = {
 
 const ACTION = "fit the tools into a budget";
 
-/** The maximum number of tokens that a combined export may save. */
+/** The maximum number of tokens by which an export is smaller than the sum of its tools. */
 const SLACK = 8;
 
 /** The number of tools whose export takes a noticeable time: some 5 ms. */
@@ -238,7 +238,7 @@ export function fitBudget<const Like extends TargetLike>(
   for (let room = budget - tokensOfExport([]) + SLACK, kept = candidates;;) {
     let chosen = choose(kept, room);
     if (chosen.length === 0 || pins.some((pin) => !chosen.some((one) => one.candidate === pin))) {
-      // The sum over the tools may exceed the count of the whole export.
+      // The least choice may fit all the same: a whole export may be smaller than the sum.
       chosen = leastChoice(budget, kept, pins, tokensOfExport);
     }
     const exported = send(chosen.map(({ form }) => form.tool));
@@ -247,7 +247,7 @@ export function fitBudget<const Like extends TargetLike>(
     if (tooMany > 0) {
       const least = leastWorth(chosen, tooMany);
       if (least.size === 0) fail(ACTION, exported.rejected[0]?.message ?? "");
-      // The target is full: a further choice among all tools would be refused in the same way.
+      // The target limits the tools, and would reject a choice among all tools in the same way.
       kept = chosen.map(({ candidate }) => candidate).filter((candidate) => !least.has(candidate));
     } else if (tokens > budget) {
       const taken = chosen.reduce((sum, { form }) => sum + form.tokens, 0);
@@ -334,10 +334,10 @@ interface Candidate {
   readonly pinned: boolean;
 }
 
-/** The forms of a tool, or the reason why the target cannot express it. */
+/** A tool in each detail, or the reason why the target cannot express the tool. */
 type Forms = readonly Form[] | string;
 
-/** The forms of each tool by target, with default options: making them takes 0.4 ms a tool. */
+/** A cache by tool and target, for default options: forms take 0.4 ms a tool to create. */
 const formsByTarget = new WeakMap<Tool, Map<string, Forms>>();
 
 function formsOf(
@@ -416,9 +416,9 @@ function leastChoice(
 const MAX_STEPS = 1_000_000;
 
 /**
- * Chooses a form of some candidates within `room`, in their order. It takes the forms with the
- * highest value per token, once in their plain order, and once with each form fixed, which uses
- * what the plain order wastes at the end. With many tools only the best forms are tried.
+ * Chooses some candidates within `room` tokens, each in one form (a tool in one detail). It adds
+ * forms by falling value per token; then once more after each form that is added beforehand, which
+ * may use tokens that are left otherwise. With many tools only the best forms are added beforehand.
  */
 function choose(candidates: readonly Candidate[], room: number): readonly Chosen[] {
   const steps = candidates.flatMap((candidate, index) => {
@@ -454,7 +454,7 @@ function worthOfForm({ value, pinned }: Candidate, { detail }: Form): number {
 }
 const PINNED = 1_000_000;
 
-/** Takes steps in order while there is room, `fixed` first. Returns the sum of their values. */
+/** Adds the steps that fit into `room`, `fixed` first. Returns the sum of their values. */
 function take(
   steps: readonly Step[],
   room: number,

@@ -85,9 +85,9 @@ const OPTIONS = {
  * A view keeps the tool's risk, roles, scopes, tags, approval and availability. Deny-lists, filters
  * and policies apply to the view and its tool. Arguments are checked against the view's schema,
  * mapped to the tool's arguments, and checked against the tool's schema; a bound argument cannot be
- * overridden. A view that binds, renames or hides takes only arguments that the tool's `properties`
- * name, and does not show rules over several arguments (`anyOf`, `dependentRequired`), which still
- * hold. Aliases stay with the tool.
+ * overridden. A view that binds, renames or hides accepts only arguments that the tool's
+ * `properties` name. It does not show rules over several arguments (`anyOf`, `dependentRequired`),
+ * but checks them. Aliases stay with the tool.
  *
  * @example Usage
  * ```ts
@@ -204,7 +204,7 @@ function checkChange(action: string, schema: JsonSchemaObject, change: Change): 
         fail(action, `${place} must be one of ${[...properties.keys()].join(", ")}`);
       }
       const other = places.get(name);
-      // Only a new name and a default go together.
+      // An argument has at most one change, or a new name and a default.
       if (other !== undefined && !(field === "defaults" && rename.has(name))) {
         fail(action, `${place} is in ${other}, too`);
       }
@@ -243,7 +243,7 @@ function withoutRules(schema: JsonSchemaObject): JsonSchemaObject {
   const kept = Object.fromEntries(
     Object.entries(schema).filter(([keyword]) => !RULES.includes(keyword)),
   );
-  // The keyword identifies a schema of draft-07.
+  // The keyword must stay: without it, the schema would no longer be detected as draft-07.
   return "dependencies" in kept ? { ...kept, dependencies: {} } : kept;
 }
 
@@ -269,7 +269,7 @@ function linked(schema: JsonSchemaObject): JsonSchemaObject {
   const places = new Map<JsonSchema, string>();
   eachSchemaIn(schema, keywords, (child, keyword, key) => {
     const step = key === undefined ? [] : [String(key)];
-    // The child's new position, because a copy would have the same names and old references.
+    // A `$ref` to the child's new position: a copy would repeat its names and its old references.
     if (isObject(child) && has(child, isPlaced)) {
       places.set(child, fragment([definitions, "tool", keyword, ...step]));
     }
@@ -302,7 +302,7 @@ function linked(schema: JsonSchemaObject): JsonSchemaObject {
     return Object.fromEntries(
       Object.entries(part).map(([keyword, value]) =>
         REFERENCES.includes(keyword) && /^#(\/|$)/.test(String(value))
-          // Within one document, a recursive reference means what a plain one does.
+          // Within one document, a recursive reference has the same target as a plain `$ref`.
           ? ["$ref", place + String(value).slice(1)]
           : [keyword, mapSchemasOf(value, keywords.get(keyword)?.shape ?? "any", change)]
       ),
@@ -334,7 +334,7 @@ function shownSchema(original: JsonSchemaObject, change: Change): JsonSchemaObje
   };
 }
 
-/** Maps the arguments of the view to the tool's arguments. Bound values come last. */
+/** Maps the arguments of the view to the tool's arguments. Bound values override all others. */
 function led(args: Args, { bind, defaults, rename }: Change): Args {
   const original = new Map([...rename].map(([name, shown]) => [shown, name]));
   const result: Record<string, unknown> = Object.fromEntries(defaults);
@@ -355,14 +355,14 @@ function told(issue: Issue, change: Change, names: ReadonlySet<string>): Issue {
     const place = pointerStep(shown) + path.slice(pointerStep(name).length);
     return { ...issue, path: place, message: message.replace(path, () => place) };
   }
-  // A validator of the tool writes its own message.
+  // The text of a tool's own validator was not generated from argument names.
   if (name === undefined && keyword === "custom") return issue;
   const inWords = new Map([...names].map((one) => {
     const now = shownName(one, change);
     return [JSON.stringify(one), now && JSON.stringify(now)];
   }));
-  // An issue of all arguments is passed on if the view shows every name in it. Other quoted words may
-  // be bound values, and paths may belong to bound arguments.
+  // An issue of all arguments is passed on if the view shows every name in its message. Other
+  // quoted words may be bound values, and paths may belong to bound arguments.
   const quoted = /"(?:[^"\\]|\\.)*"/g;
   const tells = path === "" && !/\s\//.test(message) &&
     (message.match(quoted) ?? []).every((word) => inWords.get(word) !== undefined);

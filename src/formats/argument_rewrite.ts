@@ -25,7 +25,7 @@ export interface ArgumentRewrite {
 /** The number of levels of a value that are compared with the branches of a union. */
 const MAX_LOOK = 4;
 
-/** The maximum number of parts of a value that are compared with one branch. Further parts match. */
+/** The maximum number of parts of a value that are compared with a branch. Further parts match. */
 const MAX_LOOKS = 10_000;
 
 export function rewriteOf(schema: JsonSchema, trace: Trace): ArgumentRewrite | undefined {
@@ -208,7 +208,7 @@ export function encodeArguments(value: unknown, rewrite: ArgumentRewrite | undef
   return encode(value, [rewrite.schema], { rewrite, depth: 0, levels: Infinity, work });
 }
 
-/** The maximum number of parts of a value that are written, also tentatively. Others stay unchanged. */
+/** The maximum number of encoded parts of a value, with all attempts. Others stay unchanged. */
 const MAX_WRITES = 100_000;
 
 interface Reach {
@@ -225,8 +225,8 @@ function encode(value: unknown, schemas: readonly JsonSchemaObject[], reach: Rea
   const { rewrite, depth, levels, work } = reach;
   if (schemas.length === 0 || levels < 0 || depth > MAX_DEPTH || --work.left < 0) return value;
   const { marks, targets } = rewrite;
-  // Only the exported form shows which branch a value belongs to. So the first levels are written
-  // for each branch.
+  // Branches describe encoded values. So the first levels of the value are encoded for each branch
+  // before they are compared.
   const look = { ...reach, depth: depth + 1, levels: Math.min(levels, MAX_LOOK) };
   const parts = applying(rewrite, schemas, (branch) => {
     const written = marks.has(branch) ? encode(value, [branch as JsonSchemaObject], look) : value;

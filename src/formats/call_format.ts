@@ -2,7 +2,7 @@
 
 import type { ContentBlock, JsonValue, ToolCallError } from "../tool/mod.ts";
 
-/** The parts of a call that its answer needs. Every `DecodedCall` has it. */
+/** The parts of a call that its answer needs. Every `DecodedCall` has them. */
 export interface AnsweredCall {
   readonly callId: string;
   /** The id of the tool, unless it is unknown. */
@@ -37,7 +37,7 @@ export type Answer =
     readonly ok: true;
     /** The result of the tool, in the form of the exported result schema. */
     readonly value: JsonValue;
-    /** The same as text: a string is itself, everything else is JSON. */
+    /** The value as text: a string unchanged, any other value as JSON. */
     readonly text: string;
     /** True if the request has the schema of the value. */
     readonly typed: boolean;
@@ -53,8 +53,8 @@ export type Answer =
   };
 
 /**
- * A result of blocks. The `text` of the answer has its texts, and a short text for each file that the
- * target does not take; the `value` is the tool's `structuredContent`, or that text.
+ * A result of blocks. The `text` of the answer has the texts of the blocks, and a short text for
+ * each file that the target does not accept. The `value` is the `structuredContent`, or the `text`.
  */
 export interface AnswerBlocks {
   /** The blocks of the tool. */
@@ -82,7 +82,7 @@ export interface MediaFormat<Block = unknown> {
   /** Returns true if the answer to a call may contain files. By default, every answer may. */
   takes?(call: AnsweredCall): boolean;
   text(text: string): Block;
-  /** Writes a file; `id` is unique. `undefined` if the target does not take its type. */
+  /** Writes a file; `id` is unique. Returns `undefined` if the target does not accept its type. */
   file(file: MediaFile, id: string): Block | undefined;
 }
 
@@ -119,7 +119,7 @@ export type StreamStep =
   | { readonly type: "text"; readonly key: string; readonly text: string }
   /** All of the arguments. */
   | { readonly type: "input"; readonly key: string; readonly text: string }
-  /** The whole call: an entry of a list of calls, since it is read as `read([raw])`. */
+  /** The whole call, as an entry of a list that `read` accepts. */
   | { readonly type: "whole"; readonly key: string; readonly raw: unknown }
   /** The call is complete. */
   | { readonly type: "close"; readonly key: string }
@@ -140,7 +140,7 @@ export interface StreamFormat {
   steps(event: { readonly [field: string]: unknown }): readonly StreamStep[];
   /** Writes the call in the form of a response, or of a part of one, for `read`. */
   rebuild(parts: StreamedParts): unknown;
-  /** True if there may be no event for the stop of the model, but only the end of the stream. */
+  /** True if a stream may end without an event that states that the model has stopped. */
   readonly endsSilently?: true;
 }
 
@@ -177,7 +177,7 @@ const EXTENSIONS: ReadonlyMap<string, string> = new Map([
   ["video/x-ms-wmv", "wmv"],
 ]);
 
-/** Returns the extension of a media type, if it is one of these. */
+/** Returns the file extension of a media type, if `extensions` contains it. */
 export function extensionIn<Extension extends string>(
   extensions: readonly Extension[],
   mimeType: string,

@@ -28,7 +28,7 @@ import {
   type SchemaLoss,
 } from "./transform/report.ts";
 
-/** The rules of a target for one side of a tool; `input` has its keywords. */
+/** The rules of a target for the arguments or the result; `input` has the rules of keywords. */
 type SchemaPlan = Pick<Target, "input" | "formats" | "keys" | "typed" | "draft07" | "fallback">;
 
 export type Conversion =
@@ -37,7 +37,7 @@ export type Conversion =
     readonly schema: JsonSchema;
     readonly losses: readonly SchemaLoss[];
     readonly rewrite: ArgumentRewrite | undefined;
-    /** The used forms that the provider does not document. */
+    /** The forms (see `KEYWORD_FORMS`) of the schema that the provider does not document. */
     readonly uncertain: readonly KeywordForm[];
   }
   | Refusal;
@@ -49,7 +49,7 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** Replaces one form by others, for targets that transform the form. */
+/** Replaces one keyword form by others, for targets that transform the form. */
 interface Pass extends NodePass {
   readonly form: KeywordForm;
   /**
@@ -177,7 +177,7 @@ export class SchemaConverter {
       resolve: resolverOf(start),
       report: new Report(trace),
       describe,
-      // The tool can be sent without strict mode, so nothing is weakened.
+      // A schema that would be weakened is rejected, and its tool is sent without strict mode.
       refuses: fallback !== undefined,
       keys,
       fateOf: this.#fateOf,

@@ -53,7 +53,7 @@ export interface ConvertedTool {
   readonly view: ToolView;
   readonly encoding: ToolEncoding;
   readonly losses: readonly Loss[];
-  /** The used forms that the provider does not document. */
+  /** The forms (see `KEYWORD_FORMS`) of the schemas that the provider does not document. */
   readonly uncertain: readonly KeywordForm[];
 }
 
@@ -232,7 +232,7 @@ function splitExtra(
   rule: Target["extra"],
 ): { readonly extra: { readonly [field: string]: unknown }; readonly lost: readonly string[] } {
   const { extra, source, surface } = hints;
-  // A target with a field for all hints receives these in that field.
+  // A target with one field for all hints receives the extra fields in that field, too.
   if (typeof extra !== "object" || extra === null || rule === "all") {
     return { extra: NO_EXTRA, lost: [] };
   }

@@ -87,7 +87,7 @@ export function decodeCalls(
   });
 }
 
-/** True if the host runs the call: it runs a search only if the export has one. */
+/** True if the host runs the call. It runs a search for tools only if the export has one. */
 export function isOurs({ searches }: WireCall, names: ExportNames): boolean {
   return searches !== true || searchIn(names) !== undefined;
 }

@@ -55,7 +55,7 @@ export interface WaitingTurnCall {
   readonly wireName: string;
   readonly questions: readonly Question[];
   readonly ticket: string;
-  /** The reason why it could not be resumed. Its ticket is still valid. */
+  /** The reason why the call could not be resumed. Its ticket is still valid. */
   readonly error?: ToolCallError;
 }
 
@@ -119,7 +119,7 @@ export async function dispatchCalls<Like extends TargetLike, Context = unknown>(
   const routed = calls.filter((call) => call.problem === undefined);
   const answered = routed.length === 0 ? [] : await dispatcher.dispatchAll(
     routed.map(({ name, arguments: args, callId }) => {
-      // A text may be decoded after a repair. Other arguments are decoded already.
+      // Text that is not JSON is decoded after its repair. Other arguments are already decoded.
       const rewrite = typeof args === "string" ? names.encodingOf(name)?.input : undefined;
       const decode = rewrite && { decode: (read: unknown) => decodeArguments(read, rewrite) };
       return { name, arguments: args, callId, ...decode };
@@ -180,7 +180,7 @@ export async function dispatchCalls<Like extends TargetLike, Context = unknown>(
  * }]);
  * ```
  *
- * @param turn The turn, which may have been JSON meanwhile.
+ * @param turn The turn, which may have been stored as JSON meanwhile.
  * @param answers The answers by the ids of the calls.
  * @returns The turn with all results so far.
  * @throws {TypeError} If an answer is invalid, or its call has no such question. Nothing has run then.

@@ -63,14 +63,14 @@ export function encodeResult<Like extends TargetLike>(
         `${found.title} does not take it, and a text replaces it`,
     });
   });
-  // The failure of a call with an unknown name contains the names of the model already.
+  // The failure of a call with an unknown name already contains the names that the model uses.
   if (names !== undefined && encoding !== undefined && !answer.ok) {
     answer = { ...answer, text: inWireNames(answer.text, names) };
   }
   if (names !== undefined && encoding?.searches === true && answer.ok) {
     answer = { ...answer, found: loadFound(found, names, idsIn(answer.value)) };
   }
-  // The types follow from the same record as the answer.
+  // The types fit, because they are derived from the record of the target, as the answer is.
   return format.write(call, answer) as AnswerOf<Like>;
 }
 
@@ -97,7 +97,6 @@ export function encodeResults<Like extends TargetLike>(
     );
   }
   const parts = calls.map((call, index) =>
-    // There are as many results as calls.
     encodeResult(target, call, results[index] as ToolResult, names, onLoss)
   );
   if (parts.length === 0) return [];
@@ -141,7 +140,7 @@ function answerOf(
   }
   if (!result.ok) return failed(result.error);
   const { blocks, content: given } = result;
-  // A turn that has been JSON may hold anything.
+  // A turn that was stored as JSON may contain any value.
   const isContent = blocks === true && isObject(given) && Array.isArray(given["content"]);
   const content = isContent ? given as unknown as ToolContent : undefined;
   const hasValue = content === undefined || content.structuredContent !== undefined;

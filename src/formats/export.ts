@@ -33,7 +33,7 @@ export interface ExportedPart {
   readonly wire: unknown;
 }
 
-/** The tools of an export one by one. Throws if `exportTools` did not make it. */
+/** Returns the tools of an export one by one. Throws if `exportTools` has not made the export. */
 export function partsOf(exported: ExportResult): readonly ExportedPart[] {
   const found = sentTools.get(exported?.names);
   if (found !== undefined) {
@@ -42,7 +42,7 @@ export function partsOf(exported: ExportResult): readonly ExportedPart[] {
   throw new TypeError("Cannot split an export: it must be a result of exportTools");
 }
 
-/** The deferred tools that a search has found. Providers reject a second load of the other ones. */
+/** Returns the deferred tools among `ids`. Providers reject the load of a tool that is loaded. */
 export function loadFound(target: Target, names: ExportNames, ids: readonly string[]): unknown {
   const deferred = sentTools.get(names)?.filter(({ view }) => view.hints.deferLoading === true);
   const byId = new Map(deferred?.map((part) => [part.view.tool.id, part]));
@@ -188,7 +188,7 @@ export interface ExportedWithWarnings<Tools> {
 export class Exposure<Like extends TargetLike> {
   /** The tools. */
   readonly toolset: Exportable;
-  /** The target that sees them. */
+  /** The target of the exports. */
   readonly target: Like;
   readonly #options: ExportOptions | undefined;
 

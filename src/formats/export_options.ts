@@ -21,8 +21,8 @@ export interface ExportOptions extends RequestSettings {
    *
    * - `describe`: add lost constraints to the description of their schema.
    * - `warn`: omit them.
-   * - `reject-tool`: reject a tool whose `parameters` have a loss that widens or is graded `lost`. A
-   *   strict mode falls back first, if `strictFallback` allows that.
+   * - `reject-tool`: reject a tool whose `parameters` have a loss that widens or is graded `lost`.
+   *   In a strict mode, it is sent without `strict` if that avoids the loss (see `strictFallback`).
    * - `throw`: throw a `TypeError` for the first such tool.
    *
    * @default {"describe"}
@@ -121,7 +121,7 @@ export interface ExportWarning {
   readonly message: string;
 }
 
-/** A tool that could not be exported. The others were. */
+/** A tool that could not be exported. Other tools are exported. */
 export interface RejectedTool extends ExportWarning {
   /** The id of the tool. */
   readonly tool: string;

@@ -27,7 +27,7 @@ interface SentTool extends Pick<ConvertedTool, "view" | "encoding"> {
   readonly wire: unknown;
 }
 
-/** The tools of each export, ready to be assembled, by its names, which its copies share. */
+/** The tools of each export before they are assembled, by `names`, which copies share. */
 export const sentTools: WeakMap<ExportNames, readonly SentTool[]> = new WeakMap();
 
 interface ProviderEntry {
@@ -38,9 +38,9 @@ interface ProviderEntry {
 export class RequestExport {
   readonly #target: Target;
   readonly #options: ExportOptions;
-  /** True if a tool is the host's search, and the target has a form of its own for that. */
+  /** True if a tool is the host's tool search, and the target can define tool searches. */
   readonly #searches: boolean;
-  /** The results of a search are definitions, so deferred tools are not in the request. */
+  /** True if deferred tools are not in the request, because a search returns their definitions. */
   readonly #omitsDeferred: boolean;
   readonly #limits: RequestLimits;
   readonly #warnings: ExportWarnings;
@@ -132,7 +132,7 @@ export class RequestExport {
       const converted = convertTool(tool, name, rules, this.#options, instead);
       return converted.ok ? this.#refusal(converted) ?? converted : converted;
     };
-    // A tool may ask for another mode than the target's.
+    // A tool may select another mode than the target's.
     const wanted = hintsOf(tool).strict;
     const strict = typeof wanted === "boolean" ? wanted : strictMode === this.#target;
     if (!strict || strictMode === undefined) return attempt(plain);
@@ -165,7 +165,7 @@ export class RequestExport {
       warnings.add(form, tool, `whether it takes ${KEYWORD_FORMS[form]} is not documented`);
     }
     for (const { name, effect, applies, message } of this.#target.combinations ?? []) {
-      // Deferred tools need a search, which the request has.
+      // The warning that deferred tools need a search is omitted if the request has one.
       if (effect !== "warn" || (this.#searches && name === "deferLoading")) continue;
       if (applies(hints)) warnings.add(name, tool, message);
     }
@@ -233,8 +233,9 @@ function deepFreeze(value: unknown): void {
 
 // The limits of a request
 
+/** `maxFields` adds up the properties of all tools; `maxDepth` applies to each strict tool. */
 interface Count {
-  /** The amount that a tool adds; a tool with `undefined` is not counted. */
+  /** The amount of a tool, or the name of a size of its schema; `undefined` is not counted. */
   readonly of: keyof SchemaSize | ((tool: ToolView) => number | undefined);
   /** Only strict tools count. In a target without a strict mode, every tool is strict. */
   readonly strict?: true;
@@ -265,9 +266,9 @@ interface Excess {
 
 class RequestLimits {
   readonly #limits: readonly Limit[];
-  /** The target has no strict mode: its limits on schemas hold for every tool. */
+  /** True if the target has no strict mode: its limits on schemas apply to every tool. */
   readonly #allStrict: boolean;
-  /** Deferred tools are not in the request: only the limits on each tool concern them. */
+  /** True if deferred tools are not in the request: only limits on each tool apply to them. */
   readonly #omitsDeferred: boolean;
   readonly #used = new Map<LimitName, number>();
 
@@ -327,7 +328,7 @@ interface SchemaSize {
   required: number;
 }
 
-/** The characters of enums with more values count. */
+/** The characters of an enum count only if it has more values than this. */
 const LARGE_ENUM = 250;
 
 function measureSchema(schema: JsonSchema): SchemaSize {

@@ -126,7 +126,7 @@ export type KeywordEnforcement =
   | "enforced"
   /** Only the model reads it. */
   | "advisory"
-  /** Accepted, and neither read nor enforced. */
+  /** The target accepts it, but neither reads nor enforces it. */
   | "ignored";
 
 /** One cell of a keyword table. */
@@ -135,7 +135,7 @@ export interface KeywordRule {
   readonly enforcement: KeywordEnforcement;
   /** The replacement, for `transform`. */
   readonly into?: string;
-  /** The provider does not document it, which is a warning. */
+  /** True if the provider does not document the rule. The export then has a warning. */
   readonly uncertain?: true;
 }
 
@@ -162,7 +162,7 @@ export function unsure(rule: KeywordRule): KeywordRule {
   return Object.freeze({ ...rule, uncertain: true });
 }
 
-/** One rule for all forms but `nullable`, which models read as accepting `null`. */
+/** One rule for all forms. `nullable` is dropped: models would read it as accepting `null`. */
 function every(rule: KeywordRule): KeywordTable {
   const table: Partial<Record<KeywordForm, KeywordRule>> = {};
   for (const form of Object.keys(KEYWORD_FORMS)) table[form as KeywordForm] = rule;
@@ -281,11 +281,11 @@ function column(index: number): KeywordTable {
 
 /** Without strict mode the schema is text for the model, but some forms are rejected. */
 export const OPENAI_RULES: KeywordTable = column(0);
-/** Structured Outputs. */
+/** OpenAI's Structured Outputs. */
 export const OPENAI_STRICT_RULES: KeywordTable = column(1);
-/** Structured outputs. Bedrock's strict mode is the same. */
+/** Anthropic's structured outputs, and Bedrock's strict mode. */
 export const ANTHROPIC_STRICT_RULES: KeywordTable = column(2);
-/** `parametersJsonSchema`, as Google documents `responseJsonSchema`. */
+/** `parametersJsonSchema`, by Google's documentation of `responseJsonSchema`. */
 export const GEMINI_RULES: KeywordTable = column(3);
 /** `parameters`, in which unknown keywords are errors. */
 export const GEMINI_TYPED_RULES: KeywordTable = column(4);

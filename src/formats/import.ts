@@ -12,7 +12,7 @@ type KnownImporter = NonNullable<KnownProvider["importer"]>;
 /** The provider or protocol of a document. */
 export type ImportSource = KnownImporter["source"];
 
-// A bundler may list the providers in any order.
+// Sorted, because a bundler may list the providers in any order.
 const IMPORTERS: readonly KnownImporter[] = (Object.values(providers) as readonly KnownProvider[])
   .flatMap(({ importer }) => importer ?? [])
   .sort((a, b) => a.source < b.source ? -1 : 1);

@@ -58,7 +58,7 @@ export function cleanTexts(tool: ToolTexts): ReadonlySet<string> {
 
 export type FindingRule = "hidden-text" | "instruction" | "look-alike";
 
-/** Suspicious text of a tool. A finding does not prove an attack, nor does its absence exclude one. */
+/** Suspicious text of a tool. A finding does not prove an attack, and an attack may have none. */
 export interface Finding {
   readonly rule: FindingRule;
   /** A JSON Pointer into the fields of the tool. */
@@ -140,7 +140,7 @@ function isAscii(text: string): boolean {
   return /^[\t\n -~]*$/.test(text);
 }
 
-/** The letters that look like each of these, from other alphabets: a subset of Unicode's UTS 39. */
+/** For each Latin letter, similar letters of other alphabets: a subset of Unicode's UTS 39. */
 const LOOK_ALIKES: Readonly<Record<string, string>> = {
   a: "\u0430\u0251\u03b1",
   b: "\u0432\u044c\u0185\u03b2",
@@ -180,7 +180,7 @@ const LATIN: ReadonlyMap<string, string> = new Map(
   ),
 );
 
-/** Only these letters: a call for each letter of a long foreign text would take seconds. */
+/** Matches only these letters: a call for each letter of a long foreign text would take seconds. */
 const LATIN_LETTERS = new RegExp(`[${[...LATIN.keys()].join("")}]`, "g");
 
 /** Characters that look like a letter. */
@@ -203,7 +203,7 @@ function toLatin(text: string): string {
     /[\p{M}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu,
     "",
   );
-  // Twice: some capitals look like other letters than their small ones.
+  // Replaced before and after: a capital may look like another letter than its small form.
   return latinised(latinised(bare).toLowerCase());
 }
 

@@ -23,11 +23,11 @@ import type { ExportWarning } from "./export_options.ts";
 
 /** A note about an imported tool, or about the document. */
 export interface ImportWarning extends ExportWarning {
-  /** Where, as a JSON Pointer into the document. */
+  /** A JSON Pointer into the document. */
   readonly path: string;
 }
 
-/** An entry that could not be imported. The others were. */
+/** An entry that could not be imported. Other entries are imported. */
 export interface RejectedImport extends Omit<ImportWarning, "tool"> {
   /** The name in the document, if it has one. */
   readonly name: string | undefined;
@@ -35,7 +35,7 @@ export interface RejectedImport extends Omit<ImportWarning, "tool"> {
 
 /** The result of an import. */
 export interface ImportResult<Source extends string = string> {
-  /** `undefined` if `auto` has not detected one. */
+  /** The source of the document; `undefined` if `auto` has not detected a source. */
   readonly source: Source | undefined;
   /** In the order of the document. */
   readonly tools: readonly Tool[];
@@ -49,7 +49,7 @@ export interface RiskQuestion {
   readonly id: string;
   /** The name of the tool in the source. */
   readonly sourceName: string;
-  /** The hints of the source, which a server may give wrongly. */
+  /** The hints of the source, which may be wrong. */
   readonly annotations: ToolAnnotations;
   /** The risk that follows from the hints and the findings. */
   readonly suggested: RiskLevel;
@@ -167,7 +167,7 @@ function isList(value: unknown): value is readonly string[] {
   return Array.isArray(value);
 }
 
-/** Checks a value for all tools, or each value of a record. Functions are checked when they answer. */
+/** Checks a value for all tools, or the values of a record. A function's value is checked later. */
 function checkPerTool<Value>(
   given: PerTool<Value> | undefined,
   isOne: (value: unknown) => boolean,
@@ -261,7 +261,7 @@ export type PinGrade = "wording" | "narrowed" | "widened" | "risk_raised";
 
 /** One difference between the approved and the offered definition. */
 export interface PinChange {
-  /** Where, as a JSON Pointer into the definitions. */
+  /** A JSON Pointer into the definitions. */
   readonly path: string;
   readonly grade: PinGrade;
 }

@@ -63,7 +63,7 @@ export interface ImportedTool {
   examples?: readonly ToolExample[];
   deprecated?: boolean;
   hints: ToolAnnotations;
-  /** The hints for exporters, which the tool's `meta` has. */
+  /** The hints for exporters, in the `meta` of the tool. */
   provider: { -readonly [Key in keyof ProviderHints]: ProviderHints[Key] };
   /** The rest of the tool's `meta`. */
   meta?: JsonRecord | undefined;
@@ -97,7 +97,7 @@ export class ImportSession {
   readonly #read: ImportedTool[] = [];
   readonly #notes: Noted[] = [];
   readonly #rejected: RejectedImport[] = [];
-  /** The findings in the texts of each tool, which are read before they are cleaned. */
+  /** The findings in the texts of each tool, which are searched before the texts are cleaned. */
   readonly #found = new Map<ImportedTool, readonly findings.Finding[]>();
   /** The parts of the document without findings. */
   readonly #plain = new WeakSet<object>();
@@ -119,7 +119,7 @@ export class ImportSession {
     this.#values = maxValues;
   }
 
-  /** Counts an entry of the document. Returns false for too many, which is reported once. */
+  /** Counts an entry. Returns false beyond `maxTools`, and reports the first such entry. */
   count(path: string): boolean {
     this.#entries++;
     if (this.#entries === this.#maxTools + 1) {
@@ -242,7 +242,7 @@ export class ImportSession {
     }
   }
 
-  /** Counts the values of a part of the document. */
+  /** Counts the JSON values of a part of the document; see `isFull` and the limit `maxValues`. */
   charge(part: unknown): void {
     if (part === undefined || this.isFull) return;
     const known = typeof part === "object" && part !== null ? this.#sizes.get(part) : 1;
@@ -294,7 +294,7 @@ export class ImportSession {
     const warnings: ImportWarning[] = [];
     for (const { imported, path, rule, message } of this.#notes) {
       const tool = imported === undefined ? undefined : ids.get(imported);
-      // A rejected tool has its own entry in `rejected`.
+      // The notes on a rejected tool are omitted: `rejected` has the reason.
       if (imported !== undefined && tool === undefined) continue;
       warnings.push(Object.freeze({ ...defined({ tool }), path, rule, message }));
     }

@@ -4,20 +4,20 @@ import { fail, isObject, makeTool, type Tool } from "../tool/mod.ts";
 
 /** The hints of a tool for providers, under `provider` in its `meta`. The rest is MCP's `_meta`. */
 export interface ProviderHints {
-  /** Use strict mode for this tool, or do not, whatever the mode of the target. */
+  /** True or false: send this tool with or without strict mode, whatever the mode of the target. */
   readonly strict?: boolean;
   /** Load the tool only when a tool search finds it (OpenAI Responses, Anthropic). */
   readonly deferLoading?: boolean;
   /**
-   * The tool searches the deferred tools, as the own tool search of OpenAI Responses and Anthropic. The
-   * result has a list `tools`: ids, texts that begin with an id, or objects with the id as `name`.
+   * The tool searches the deferred tools. OpenAI Responses and Anthropic receive it as tool search.
+   * Its result has a list `tools`: ids, texts that begin with ids, or objects with `name`.
    */
   readonly toolSearch?: boolean;
   /** The allowed callers: `direct`, `programmatic`, or a version of Anthropic's code execution. */
   readonly allowedCallers?: readonly string[];
   /** The model need not wait for a result (OpenAI Responses, Gemini Live). */
   readonly async?: boolean;
-  /** Anthropic's `cache_control`; a `cachePoint` behind the tool for Bedrock. */
+  /** Anthropic's `cache_control`; for Bedrock, a `cachePoint` after the tool. */
   readonly cacheControl?: { readonly type: "ephemeral"; readonly ttl?: "5m" | "1h" };
   /** Anthropic's `eager_input_streaming`. */
   readonly eagerInputStreaming?: boolean;
@@ -68,7 +68,7 @@ export interface ProviderToolDefinition {
   readonly roles?: readonly string[];
   readonly scopes?: readonly string[];
   readonly risk?: Tool["risk"];
-  /** The entries in a request, by the ids of targets. Strict modes have those of the plain ones. */
+  /** The entries in a request, by the ids of targets. A strict mode uses the plain target's. */
   readonly definitions: { readonly [target: string]: { readonly [field: string]: unknown } };
 }
 

@@ -87,7 +87,7 @@ export interface ToolFields {
   readonly hints?: readonly (keyof typeof HINT_FIELDS)[];
   /** Other known fields. Unknown fields become extra fields. */
   readonly others?: readonly string[];
-  /** The root must have a type, as in MCP. Providers assume `object`. */
+  /** True if the root must have a type, as in MCP. Other providers assume `object`. */
   readonly typed?: true;
 }
 
@@ -120,7 +120,7 @@ export function readTool(
   }
   const imported: ImportedTool = {
     ...{ sourceName, path, namespace, description: textIn(tool, "description"), hints: {} },
-    // Providers have no annotations; `null` keeps derived ones from being sent back.
+    // Providers have no annotations. With `null`, derived annotations are not sent back to them.
     provider: { annotations: null },
   };
   const known = new Set<string>(["name", "description", ...hints, ...others]);
@@ -162,7 +162,7 @@ function readParameters(
   const isAbsent = raw === undefined || raw === null;
   const isTyped = isObject(raw) && raw["type"] === "object";
   if (typed) imported.parameters = isTyped ? raw : undefined;
-  // Providers assume an object without parameters.
+  // Providers treat a tool without a schema as a tool without parameters.
   else if (isAbsent) imported.parameters = NO_PARAMETERS;
   else if (isTyped) imported.parameters = withNull(session, imported, raw, path);
   else if (isObject(raw) && raw["type"] === undefined) {
@@ -198,7 +198,7 @@ function withNull(
     }" is read as accepting null`;
     session.warn(imported, path, "nullable", message);
   }
-  // The root stays an object.
+  // The rewrite leaves the root an object.
   return read as JsonSchemaObject;
 }
 

@@ -19,7 +19,7 @@ const COMPLEX_PATTERN = /\(\?[=!<]|\\[1-9bBk]/;
 
 export function formOfKeyword(keyword: string, node: JsonSchemaObject, root: boolean): KeywordForm {
   const value = node[keyword];
-  // Every schema has a type, so it is checked first.
+  // Checked first, because nearly every schema has a type.
   if (keyword === "type") {
     return Array.isArray(value) ? "type list" : value === "null" ? "type null" : "type";
   }

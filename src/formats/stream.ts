@@ -10,7 +10,7 @@ import { findTarget, type TargetLike } from "./targets.ts";
 
 /** Options for {@linkcode accumulateCalls}. */
 export interface AccumulateOptions {
-  /** The maximum length of all arguments; only a call beyond it fails. @default {4_194_304} */
+  /** The maximum length of all arguments; only calls that exceed it fail. @default {4_194_304} */
   readonly maxCharacters?: number;
   /** The maximum number of calls. @default {1_024} */
   readonly maxCalls?: number;
@@ -45,7 +45,7 @@ const checkCount = wholeFrom(1);
 /**
  * Reads the calls of a streamed response from the events of the provider's API or SDK.
  *
- * A call is returned when it is complete: at its own end if the target marks that (Responses,
+ * A call is returned when it is complete: at its own end if the target marks it (Responses,
  * Anthropic, Bedrock, Cohere), otherwise when the model stops. A call that the token limit or a
  * broken connection cut off is rejected.
  *
@@ -119,7 +119,7 @@ export class CallAccumulator {
     return this.#reader.steps(event).flatMap((step) => this.#take(step));
   }
 
-  /** Returns the incomplete calls, to show them. Reads all of their text: once per rendering. */
+  /** Returns the incomplete calls, to show them. Reads their whole text at each call. */
   partial(): readonly PartialCall[] {
     return this.#open().map((slot) => {
       const { id: callId, name: wireName, namespace } = this.#rebuild(slot, false);
@@ -243,7 +243,7 @@ const MAX_DEPTH = 64;
 
 const WHITE = /[ \t\n\r]*/y;
 const SCALAR = /(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?)(?=[ \t\n\r,\]}])/y;
-/** Whole characters of a text, with a bounded number of escapes, which engines stack up. */
+/** Whole characters of a text. The number of escapes is bounded: engines use stack for each. */
 const CHARACTERS = /[^"\\]+|(?:\\(?:["\\/bfnrt]|u[\da-fA-F]{4})){1,1000}/y;
 
 /** Reads the beginning of a JSON text, without numbers, words and members that may change. */

@@ -110,7 +110,7 @@ export interface ToolView {
   /** The examples that fit the exported schema. */
   readonly examples: readonly WireExample[];
   readonly hints: ProviderHints;
-  /** The extra fields of the tool's source that the target takes back. */
+  /** The extra fields of the tool's source that the target accepts. */
   readonly extra: { readonly [field: string]: unknown };
   readonly options: ExportOptions;
 }
@@ -125,13 +125,13 @@ export interface CombinationRule {
   applies(hints: ProviderHints): boolean;
 }
 
-/** The extra fields of imported tools that a target takes back: the fields of its own provider. */
+/** The extra fields of imported tools that a target accepts: the fields of its own provider. */
 export interface ExtraRule {
   /** The {@linkcode ProviderHints.source} of the tools. */
   readonly source: string;
   /** The {@linkcode ProviderHints.surface} of the tools; absent if the source has one surface. */
   readonly surface?: string;
-  /** Fields that only another version has. */
+  /** Fields that only other versions have. */
   readonly without?: readonly string[];
 }
 
@@ -155,9 +155,9 @@ export interface Target<
   readonly namespaces?: { readonly names: NameRule; readonly tools: NameRule };
   /** The legal property keys; absent: all. */
   readonly keys?: NameRule;
-  /** Its fields. Without `deprecated`, the description contains the deprecation of a tool. */
+  /** The fields of a tool that it has. Without `deprecated`, deprecation is in the description. */
   readonly features: readonly Feature[];
-  /** The extra fields of imported tools that it takes back; `all` if it has a field for all hints. */
+  /** The extra fields of imported tools that it accepts; `all` if it has a field for all hints. */
   readonly extra?: ExtraRule | "all";
   /** The rules for `parameters`. */
   readonly input: KeywordTable;

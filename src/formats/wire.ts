@@ -7,7 +7,7 @@ export interface JsonRecord {
   readonly [key: string]: unknown;
 }
 
-/** Returns an own member of an object: every object inherits `constructor`. */
+/** Returns an own member of an object, because objects inherit members such as `constructor`. */
 export function member(value: unknown, key: string): unknown {
   return isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
 }
@@ -105,7 +105,7 @@ export function streamedCall(
   };
 }
 
-/** An entry in a list of calls that is not a call, which is rejected alone. */
+/** Creates a rejected call for an entry of a list of calls that is not a call. */
 export function noCall(raw: unknown): WireCall {
   return { name: "", input: undefined, raw, refusal: "it is not a call of a tool" };
 }
@@ -120,7 +120,7 @@ function kindOf(value: unknown): string {
 export class Shape {
   readonly #title: string;
 
-  /** @param title Words for the response, with an article. */
+  /** @param title The response in messages, such as "a LangChain message". */
   constructor(title: string) {
     this.#title = title;
   }
@@ -153,17 +153,17 @@ export class Shape {
 }
 
 export interface ResponseShape {
-  /** Words for the response, with an article. */
+  /** The response in messages, such as "a LangChain message". */
   readonly title: string;
   /** The paths from a response to its message. A step `0` is the first item of a list. */
   readonly messages?: readonly string[];
   /** The lists with the calls of a message. The first list that it has is read. */
   readonly lists: readonly string[];
-  /** Other members of a message. */
+  /** Members of a message without calls: an object with one of them is not an error. */
   readonly marks?: readonly string[];
-  /** A response may have no message. */
+  /** True if a response may have no message. */
   readonly mayBeEmpty?: true;
-  /** An entry of a list that is not an object is rejected alone. */
+  /** True if an entry that is not an object becomes a rejected call; by default it is an error. */
   readonly onlyCalls?: true;
   /** The stop reason, in a message or in its parent. */
   reasonOf?(holder: JsonRecord): unknown;
@@ -261,7 +261,7 @@ function markCutOff(calls: readonly WireCall[], reason: unknown): readonly WireC
 export function parsed(text: string): unknown {
   if (text.trim() === "") return {};
   const value: unknown = attemptOr(text, () => JSON.parse(text));
-  // JSON inside a JSON text stays unchanged, and validation reports it.
+  // A JSON text inside a JSON text stays unchanged, and validation reports the text.
   return typeof value === "string" ? text : value ?? {};
 }
 

@@ -156,7 +156,7 @@ export class ToolRegistry extends Registry {
     return tool && FunctionDefinition.fromTool(tool);
   }
 
-  /** Returns true if a tool is currently available, and records it for `refresh`. */
+  /** Returns true if a tool is available now. Stores the result, with which `refresh` compares. */
   override isAvailable(tool: Tool): boolean {
     const answer = super.isAvailable(tool);
     if (isFunction(tool.isAvailable) && this.getTool(tool.id) === tool) {

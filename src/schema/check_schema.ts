@@ -99,10 +99,10 @@ class SchemaChecker {
 
   check(root: JsonSchema): void {
     this.#checkPart(root, ROOT_URI, 0);
-    // A target that is not in the position of a schema is checked now, and may add references.
+    // A target that the walk did not reach as a schema is checked now, and may add references.
     for (const reference of this.#references) reference.targets = this.#resolve(reference);
     boundReferences(this.#references, this.#dialect, MAX_SCHEMAS, this.#what);
-    // Engines get a copy of each schema for each scope of its dynamic references.
+    // A dynamic reference has a meaning per scope, and engines get a copy of each schema for each.
     let scopes = 1;
     for (const { length } of this.#index.dynamicAnchors.values()) {
       if (length > 1) scopes *= length + 1;

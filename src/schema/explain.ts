@@ -1,8 +1,8 @@
 /**
  * Explains why an engine has rejected a value. It walks the schema itself: the sentences are the
- * same for every engine, a union is explained by its closest form, and the work is bounded. The
- * errors of the engines have none of these properties, and need as much code in a bundle. Its
- * verdicts are those of the engines, so it also checks values where no code may be generated.
+ * same for every engine, a union is explained by its closest branch, and the work is bounded. The
+ * errors of the engines have none of these properties, and need as much code in a bundle. The walk
+ * has the same verdicts as the engines, so it also checks values where no code may be generated.
  */
 
 import {
@@ -30,7 +30,7 @@ import { detectDialect, entriesOf, isStructure, listOf } from "./keywords.ts";
 import { type NormalizedSchema, normalizeSchema } from "./normalize.ts";
 import { compilePattern, resetSteps } from "./patterns.ts";
 
-/** The maximum number of visits of a value by a schema: some fifty milliseconds. */
+/** The maximum number of visits, each of one value by one schema: some fifty milliseconds. */
 const MAX_STEPS = 60_000;
 const MAX_KEY = 100;
 
@@ -64,14 +64,14 @@ export class SchemaInterpreter {
   readonly #form: NormalizedSchema;
   readonly #testFormat: FormatTest;
   readonly #compilePattern: (source: string) => Pick<RegExp, "test">;
-  /** The choices of each schema. They may be long, and many values may be compared with them. */
+  /** The choices of each schema, cached because many values may be compared with a long list. */
   readonly #choices: Map<object, readonly Choices[]> = new Map();
   /** The parts of the current value as canonical JSON. */
   readonly #texts: Map<unknown, string> = new Map();
   readonly #patterns: Map<string, Pick<RegExp, "test">> = new Map();
   /** The issues of each part of the current value, by schema. */
   readonly #parts: Map<unknown, Map<object, Found>> = new Map();
-  /** The last measured text, since many schemas may limit its length. */
+  /** The text whose length is in `#length`, cached because many schemas may limit it. */
   #measured = "";
   #length = 0;
   #steps = 0;
@@ -95,7 +95,7 @@ export class SchemaInterpreter {
     try {
       return this.#visit(this.#form.schema, value, "").slice(0, MAX_ISSUES);
     } catch {
-      // A pattern or the search is out of steps, or the value is too deep for the stack.
+      // A pattern or this walk has used up its steps, or the value is too deep for the stack.
       return [tooCostlyIssue()];
     } finally {
       this.#parts.clear();
@@ -148,7 +148,7 @@ export class SchemaInterpreter {
     return found;
   }
 
-  /** Visits a part once for each schema, or each level of a recursive schema doubles the visits. */
+  /** Visits a part only once per schema. Otherwise, visits may double at each level of a value. */
   #visitPart(schema: unknown, value: unknown, path: string): readonly Issue[] {
     if (!isObject(schema) || typeof value !== "object" || value === null) {
       return this.#visit(schema, value, path);
@@ -162,7 +162,7 @@ export class SchemaInterpreter {
     return found;
   }
 
-  /** Applies a schema to the same value; if it fits, the outer schema gets its checked keys. */
+  /** Applies a schema to the same value. If the value fits, adds its checked keys to `seen`. */
   #apply(schema: unknown, value: unknown, { path, seen }: Visit): readonly Issue[] {
     const inner = new Set<string>();
     const found = this.#visit(schema, value, path, inner);
@@ -341,7 +341,7 @@ export class SchemaInterpreter {
   }
 }
 
-/** A keyword that limits a number or a count: its words, and its rule. */
+/** A keyword that limits a number or a count: its wording in issues, and its rule. */
 type Limit = readonly [
   keyword: string,
   words: string,
@@ -403,7 +403,7 @@ export function typeOf(value: unknown): string {
   return value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
 }
 
-/** Makes a test for being one of `choices`, which writes the value as text only once. */
+/** Creates the test whether a value is one of `choices`. It serializes the value only once. */
 export function isOneOf(
   choices: readonly unknown[],
   textOf: (value: unknown) => string = canonicalJson,
@@ -437,7 +437,7 @@ export function isMultipleOf(value: number, step: number): boolean {
   return Math.min(Math.abs(rest), Math.abs(rest - step), Math.abs(rest + step)) < TOLERANCE;
 }
 
-/** Creates a check without an engine: slow, without formats; a costly value does not fit. */
+/** Creates a slow check without an engine. It ignores formats, and a costly value does not fit. */
 export function checkWithoutEngine(schema: JsonSchema): (value: unknown) => boolean {
   const issuesOf = explainWithoutEngine(schema);
   return (value) => issuesOf(value).length === 0;

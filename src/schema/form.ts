@@ -49,14 +49,14 @@ export interface ObjectShape {
   readonly kind: "object";
   readonly properties: ReadonlyMap<string, Place>;
   readonly required: ReadonlySet<string>;
-  /** The schema of further properties; empty for any, absent if the form does not offer them. */
+  /** The schemas of further properties: empty if any value fits, absent if none can be added. */
   readonly rest?: Place;
 }
 
 export interface ListShape {
   readonly kind: "list";
   readonly first: readonly Place[];
-  /** Absent if there are no further items. */
+  /** The schemas of further items; absent if none can be added. */
   readonly rest?: Place;
   readonly maxItems: number;
 }
@@ -159,7 +159,7 @@ export class FormSchema {
     return Math.max(0, variants.findIndex(({ place }) => this.#resembles(place, value, 0)));
   }
 
-  /** Returns the value of a required property that follows from the schema, such as a constant. */
+  /** Returns the value that the schema determines for a required property, such as a constant. */
   #given(place: Place, depth: number): unknown {
     const shape = this.shapeOf(place);
     const hasDefault = defaultIn(this.#expand(place)) !== undefined;
@@ -234,7 +234,7 @@ export class FormSchema {
     for (const part of parts) {
       for (const keyword of ["oneOf", "anyOf"]) {
         const places = placesIn(part.schema[keyword], part.base);
-        // Alternatives that only require properties are not separate forms.
+        // Branches such as { required: ["a"] } only require properties: there is no form to choose.
         if (places.length === 0 || !places.some((place) => this.#saysForm(place))) continue;
         const { [keyword]: _, ...rest } = part.schema;
         const others = parts

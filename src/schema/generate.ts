@@ -3,8 +3,8 @@
  * return `false` for a value that does not fit. A schema that references point to, or that a value
  * need not fit, becomes a function.
  *
- * In a schema with `unevaluated…` keywords, each schema also has a set: the keys and indexes that it
- * has looked at.
+ * In a schema with `unevaluated…` keywords, each schema also has a set of the keys and indexes that
+ * it has checked.
  */
 
 import { isObject, type JsonSchemaObject, once } from "../tool/mod.ts";
@@ -12,7 +12,7 @@ import { characters, type FormatTest, isMultipleOf, isOneOf, sameItems } from ".
 import { eachSchemaIn, entriesOf, isStructure, KEYWORDS, listOf } from "./keywords.ts";
 import type { NormalizedSchema } from "./normalize.ts";
 
-/** The number of choices from which a set is used instead of a comparison with each. */
+/** The number of choices from which on a set replaces the comparisons. */
 const MANY_CHOICES = 16;
 
 const TESTS: { readonly [type: string]: (value: string) => string } = {
@@ -74,13 +74,13 @@ export class CheckGenerator {
       try {
         return check(value);
       } finally {
-        // The next value may be the same object, changed.
+        // The next value may be the same object with other contents.
         verdicts.clear();
       }
     };
   }
 
-  /** @param seen The set of a schema that checks the same value as the calling one. */
+  /** @param seen The variable of the caller's set, if both schemas check the same value. */
   #call(schema: unknown, value: string, seen?: string): string {
     if (!isObject(schema)) return String(schema !== false);
     const name = once(this.#names, schema, () => this.#variable("check"));
@@ -158,7 +158,7 @@ export class CheckGenerator {
   #stringStatements(schema: JsonSchemaObject, value: string): string {
     const { minLength, maxLength, pattern, format } = schema;
     const length = `${value}.length`;
-    // A character has one or two code units, so most texts need not be counted.
+    // A character has one or two code units, so `length` decides for most texts without a count.
     const least = typeof minLength === "number" && failIf(
       `${length}<${minLength}||${length}<${2 * minLength}&&characters(${value})<${minLength}`,
     );
@@ -239,7 +239,7 @@ export class CheckGenerator {
       return (present && `if(${member}!==undefined){${present}}`) +
         this.#member(child, member, false);
     }).join("");
-    // Keys that are undefined are counted exactly only if the count differs.
+    // A key with the value undefined counts as absent, which matters only if the counts differ.
     const closed = isClosed
       ? failIf(`Object.keys(${value}).length!==${count}&&presentKeys(${value}).length!==${count}`)
       : "";
@@ -250,7 +250,7 @@ export class CheckGenerator {
     return (isClosed ? `let ${count}=0;` : "") + limits + named + closed + keys;
   }
 
-  /** The statements for each key; only for its name if all names are allowed. */
+  /** The statements for each key. If `isOpen`, they check only the names of the keys. */
   #keyStatements(schema: JsonSchemaObject, value: string, seen: string, isOpen: boolean): string {
     const { additionalProperties: others, propertyNames, properties } = schema;
     const [key, isKnown] = [this.#variable("k"), this.#variable("known")];
@@ -297,14 +297,14 @@ export class CheckGenerator {
     return code;
   }
 
-  /** The statements of a schema for the same value, which must fit. */
+  /** The statements of a schema for the same value. The value must fit. */
   #apply(schema: unknown, value: string, seen: string): string {
     const own = this.#variable("s");
     const body = this.#statements(schema, value, this.#isTracked ? own : seen);
     return this.#isTracked && body ? `{${this.#newSet(own)}${body}${merge(own, seen)}}` : body;
   }
 
-  /** One of two statements: for a value that fits a schema, and for others. */
+  /** Statements that run `yes` for a value that fits a schema, and `no` for any other value. */
   #branch(schema: unknown, value: string, seen: string, yes: string, no: string): string {
     const own = this.#variable("s");
     const call = this.#call(schema, value, own);

@@ -17,7 +17,7 @@ import { checksRepeatedly } from "./references.ts";
 /** The protections that {@linkcode hardened} passes to an engine. */
 export const HARDENING: Hardening = Object.freeze({
   compilePattern,
-  // Only references make a schema repeat parts, and the check costs more than compiling a small one.
+  // A schema without references checks no part repeatedly, so the slow search is skipped.
   repeatsParts: ({ hasReferences, schema, targets }: NormalizedSchema) =>
     hasReferences && checksRepeatedly(schema, targets),
   boundSteps,
@@ -81,7 +81,7 @@ interface Cost {
   character: number;
   /** Steps for each character of a property's name. */
   name: number;
-  /** Steps for each value inside, at any depth, because equal values are compared completely. */
+  /** Steps for each nested value, at any depth, because `const` and others compare all of it. */
   inside: number;
 }
 
@@ -104,7 +104,7 @@ function boundSteps(
       try {
         return (length <= short || isBounded(value)) && check(value);
       } catch {
-        // A pattern is out of steps, or the value is too deep for the stack.
+        // A pattern has used up the steps, or the value is too deep for the stack.
         return false;
       }
     },
@@ -126,7 +126,7 @@ function totalCost(
     if (!isObject(schema)) return;
     schemas.push(schema);
     const { $ref: ref, unevaluatedItems, unevaluatedProperties } = schema;
-    // A schema may check the same value once for each reference to it.
+    // A schema may check the same value once for each reference to the schema.
     if (typeof ref === "string") references++;
     isTracked ||= (unevaluatedItems ?? unevaluatedProperties) !== undefined;
     eachSchemaIn(schema, KEYWORDS["2020-12"], add);
@@ -162,7 +162,7 @@ class StepEstimator {
   readonly #costs = new Map<JsonSchemaObject, Cost & { readonly id: number }>();
   #left = 0;
 
-  /** @param caches True if each schema checks each part once, however often it is reached. */
+  /** @param caches True if verdicts are cached, so that each schema checks each part once. */
   constructor(form: NormalizedSchema, isTracked: boolean, caches: boolean) {
     this.#form = form;
     this.#isTracked = isTracked;
@@ -177,7 +177,7 @@ class StepEstimator {
       this.#visit(value, this.#positionOf(isObject(schema) ? [schema] : []), 0);
       return true;
     } catch {
-      // Out of steps, or too deep for the stack.
+      // The steps are used up, or the value is too deep for the stack.
       return false;
     } finally {
       this.#positions.clear();
@@ -189,7 +189,7 @@ class StepEstimator {
     if (this.#left < 0) throw new RangeError("Cannot check the value: it takes too many steps");
   }
 
-  /** @param outer The steps of the outer schemas for each value inside. */
+  /** @param outer The steps of the outer schemas for each nested value. */
   #visit(value: unknown, position: Position | undefined, outer: number): void {
     const cost = position ?? NOTHING;
     this.#spend(outer + cost.value);

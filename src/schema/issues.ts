@@ -17,7 +17,7 @@ const MAX_COMPARED = 40;
 
 const MAX_WORDS = 300;
 
-/** Its message reads "/city must be a string". */
+/** Creates an issue, with a message such as "/city must be a string". */
 export function issue(
   path: string,
   keyword: string,
@@ -47,7 +47,7 @@ export function tooCostlyIssue(): Issue {
   return issue("", "schema", "fewer or shorter parts", "have", why);
 }
 
-/** `a string`, or for a list `a string or null`. */
+/** Names types in an issue: `a string`, or for several types `a string or null`. */
 export function typeWords(types: readonly string[]): string {
   return orList(
     types.map((type) =>
@@ -68,7 +68,7 @@ export function quoteList(values: readonly unknown[], others: (count: number) =>
   return values.slice(0, MAX_LISTED).map(quote).join(", ") + (more > 0 ? others(more) : "");
 }
 
-/** `a`, `a or b`, `a, b or c`. */
+/** Joins words as `a`, `a or b`, or `a, b or c`. */
 function orList(words: readonly string[]): string {
   const different = [...new Set(words)];
   return different.length < 2
@@ -76,7 +76,7 @@ function orList(words: readonly string[]): string {
     : `${different.slice(0, -1).join(", ")} or ${different.at(-1)}`;
 }
 
-/** `1 item`, `2 properties`. */
+/** Returns a count with its noun, such as `1 item` or `2 properties`. */
 export function counted(count: number, noun: "character" | "item" | "property"): string {
   return `${count} ${count === 1 ? noun : `${noun.replace("ty", "tie")}s`}`;
 }
@@ -92,7 +92,7 @@ export function nameHint(name: string, known: readonly string[]): string {
     : `: it may have ${quoteList(known, () => " and others")}`;
 }
 
-/** Removes what spellings differ in: `filePath` and `file_path` become equal. */
+/** Removes the differences between spellings: `filePath` and `file_path` become equal. */
 function lettersOf(name: string): string {
   return clip(name, MAX_COMPARED).toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
 }
@@ -104,13 +104,13 @@ function isMisspelt(name: string, candidate: string): boolean {
     isWithinEdits(name, candidate, longest < 6 ? 1 : 2);
 }
 
-/** Issues that distinguish the forms of a union. */
+/** The keywords whose issues distinguish the branches of a union. */
 const TELLING: ReadonlySet<string> = new Set(["type", "const", "enum", "anyOf", "oneOf"]);
 
 /**
- * Returns the issues of a value that fits no form of an `anyOf` or `oneOf`. All issues of all forms
- * would hide the one thing to change. So only those of the closest form are returned, or one issue
- * that names the forms. Each form has at least one issue.
+ * Returns the issues of a value that fits no branch of an `anyOf` or `oneOf`. The issues of all
+ * branches would hide the one thing to change. So only the issues of the closest branch are
+ * returned, or one issue that names the branches. Each branch has at least one issue.
  */
 export function unionIssues(
   keyword: string,
@@ -120,7 +120,7 @@ export function unionIssues(
   const [first] = forms;
   if (first === undefined || forms.length === 1) return first ?? [];
 
-  // "kind" is neither "circle" nor "square": every form has an issue at the same pointer.
+  // Every branch has an issue at one pointer: a "kind" that is neither "circle" nor "square".
   for (const { path: place, keyword: kind } of first) {
     if (!TELLING.has(kind)) continue;
     const told = forms.map((form) =>
@@ -131,7 +131,7 @@ export function unionIssues(
     }
   }
 
-  // The forms that the value could have been meant as: right type, right "kind".
+  // Prefers branches that were probably meant: with the right type, then with the right "kind".
   const distance = (form: readonly Issue[]): number =>
     form.some((one) => one.path === path && TELLING.has(one.keyword))
       ? 2
@@ -183,7 +183,7 @@ export function validateStandard(
 
 function outcome(result: StandardResult<unknown>): StandardOutcome {
   try {
-    // An answer without a value is not a result: nothing was checked.
+    // An object with neither issues nor a value is not a result of a validation.
     if (result.issues === undefined) {
       return "value" in result ? { value: result.value } : failedIssue();
     }

@@ -1,7 +1,7 @@
 /**
- * The keywords of JSON Schema as data: the shape of their values, the part of a value that their
- * schemas check, and the drafts that have them; and the walk over the schemas in a schema. All walks read this table, so that a property named
- * `definitions` or an `enum` of objects is never taken for a keyword.
+ * The keywords of JSON Schema: the shape of their values, the part of a value that their schemas
+ * check, and their drafts; and the walk over the schemas in a schema. All walks read this table, so
+ * that a property named `definitions` or an `enum` of objects is never taken for a keyword.
  */
 
 import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../tool/mod.ts";
@@ -73,9 +73,9 @@ type Row = (typeof ROWS)[number];
 export type KeywordShape = Row[0];
 
 /**
- * The subject of a keyword. Its schemas check the value itself, one or all of its items or
- * properties, or the names of those; without schemas, it `limits` the value or `annotates` the
- * schema, without an effect on validity.
+ * The role of a keyword. The schemas in it check the value itself, one or all of its items or
+ * properties, or the names of properties. A keyword without schemas `limits` the value, or
+ * `annotates` the schema without an effect on validity.
  */
 export type KeywordRole = Row[1];
 
@@ -88,7 +88,7 @@ export function holdsSchemas(shape: KeywordShape): boolean {
   return shape.startsWith("schema") || shape === "map" || shape === "dependencies";
 }
 
-/** The keywords of each draft. A keyword that is not here holds anything. */
+/** The keywords of each draft. A keyword without an entry may have any value. */
 export const KEYWORDS: { readonly [D in Dialect]: ReadonlyMap<string, Keyword> } = Object
   .fromEntries(DIALECTS.map((dialect, draft) => [dialect, keywordsOf(draft)])) as never;
 
@@ -137,7 +137,7 @@ export function eachSchemaOf(
 /** A schema that checks a part of the value. */
 export interface MemberSchema {
   readonly child: JsonSchemaObject;
-  /** `.name`, `[0`, or `.` and `[` for all properties and all items. */
+  /** `.name` or `[0` for one member, `.` for all properties, `[` for all items. */
   readonly position: string;
 }
 
@@ -192,7 +192,7 @@ const MAX_DEPTH = 64;
 const MAX_SCHEMAS = 100_000;
 
 /**
- * Returns the draft of a schema: that of `$schema`; without it draft-07 if a form is used that
+ * Returns the draft of a schema: that of `$schema`; without it draft-07 if there is a keyword that
  * 2020-12 does not have (`definitions`, `dependencies`, a list in `items`), else 2020-12. Throws a
  * `TypeError` if `$schema` names another draft.
  */

@@ -33,7 +33,7 @@ interface Group {
   parts: PatternPart[];
 }
 
-/** Parses a pattern that `RegExp` accepts. Returns what is wrong if it is not supported. */
+/** Parses a pattern that `RegExp` accepts. Returns the problem if a part is not supported. */
 export function readPattern(source: string): PatternPart | string {
   const groups: Group[] = [];
   let group: Group = { open: "", choices: [], parts: [] };

@@ -15,9 +15,9 @@ const MAX_LENGTH = 20_000;
 const MAX_STATES = 10_000;
 /** The maximum number of lookaheads and lookbehinds, each a bit of a context. */
 const MAX_LOOKS = 24;
-/** The maximum number of states that are visited to determine whether a pattern is plain. */
+/** The maximum number of states that are visited to find out if `RegExp` takes linear time. */
 const MAX_VISITS = 50_000;
-/** The maximum number of characters that a plain pattern may read again at each position. */
+/** The maximum number of characters that `RegExp` may read again at each position. */
 const MAX_AGAIN = 32;
 /** The maximum number of states on all ways through an anchored pattern. */
 const MAX_WAYS = 100;
@@ -83,7 +83,7 @@ export function compilePattern(
   return checked;
 }
 
-/** A cache of plain patterns, because the tools of a registry share many. */
+/** A cache of patterns that `RegExp` checks, because the tools of a registry share many. */
 const PLAIN = new Map<string, CheckedPattern>();
 const MAX_PLAIN = 1_000;
 const MAX_SHORT = 200;
@@ -218,7 +218,7 @@ class Machine {
 /** The states of an automaton after a character. */
 interface Place {
   readonly states: readonly State[];
-  /** The states that these reach without a character, by context. */
+  /** The states that `states` lead to without reading a character, by context. */
   readonly turns: Map<number, Turn>;
 }
 
@@ -361,7 +361,7 @@ function has({ pattern, bits }: CharacterSet, code: number): boolean {
 }
 
 interface Ways {
-  /** The states that take a character; no two of them take the same one. */
+  /** The states that take a character; no two of them take the same character. */
   readonly takers: readonly State[];
   /** True if the pattern has matched, independent of the rest. */
   readonly ends: boolean;
@@ -428,7 +428,7 @@ function looksOf({ start, hasLoops }: Machine): number | undefined {
         ends ||= !asserted;
         continue;
       }
-      // A state that is reached in two ways is tried twice.
+      // `RegExp` tries a state twice that is reached in two ways.
       if (entered.has(state) || ++visits > MAX_VISITS) return undefined;
       entered.add(state);
       if (takes !== undefined) {

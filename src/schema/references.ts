@@ -20,7 +20,7 @@ const MAX_DEPTH = 512;
 /** A schema in a document. */
 export interface ReferenceTarget {
   readonly schema: unknown;
-  /** The base URI around it. Its own `$id` is relative to that. */
+  /** The base URI outside the schema, to which the schema's own `$id` is relative. */
   readonly base: string;
 }
 
@@ -36,7 +36,7 @@ export class ReferenceIndex {
     this.#targets.set(ROOT_URI, { schema: root, base: ROOT_URI });
   }
 
-  /** Adds a schema's names, returns the base inside it. `refuse` gets duplicate and bad names. */
+  /** Adds a schema's names, and returns its base URI. `refuse` gets duplicate and invalid names. */
   add(schema: JsonSchemaObject, base: string, refuse: (name: unknown) => void = () => {}): string {
     const { $ref: ref, $anchor: anchor, $dynamicAnchor: dynamic } = schema;
     const target = { schema, base };
@@ -105,7 +105,7 @@ export class ReferenceIndex {
   }
 }
 
-// Functions, not methods, so that a bundle of the core, which needs neither, leaves them out.
+// Functions instead of methods: bundles of the core do not use them, and so do not contain them.
 
 export function indexSchemas(
   index: ReferenceIndex,
@@ -212,7 +212,7 @@ export function boundReferences(
     const known = once(targetsOf, holder, () => new Set());
     for (const target of targets) known.add(target);
   }
-  // NaN for a circle, and for every schema that refers to one.
+  // NaN for a circle, and for every schema that refers to a circle.
   const sizeOf = unfolding(
     (schema) => {
       const next = [...targetsOf.get(schema) ?? []];
@@ -237,7 +237,7 @@ export function boundReferences(
   }
 }
 
-/** A schema that unfolds to fewer schemas costs little; a recursive one unfolds without end. */
+/** A schema that unfolds to at most this number is cheap; a recursive one unfolds without end. */
 const FEW_SCHEMAS = 1_000;
 /** The length from which on a chain of schemas counts as endless. */
 const LONG_CHAIN = 1_000;

@@ -40,7 +40,7 @@ const DEFAULTS = Object.fromEntries(
 export interface ToolAvailabilityContext extends CompleteAvailabilityFields {}
 
 /**
- * The offers and permissions of an environment, as immutable data.
+ * The features of an environment, and the tools that it permits, as immutable data.
  *
  * @example Usage
  * ```ts

@@ -103,7 +103,7 @@ export interface SelectionCriteria {
   readonly namespace?: string | NameList | undefined;
 }
 
-/** The offers and permissions of an environment, in full. The defaults remove nothing. */
+/** All settings of an environment: its features and permitted tools. Defaults remove no tool. */
 export interface CompleteAvailabilityFields {
   /** Only these tools, by id. `undefined`: every tool. */
   readonly enabledToolIds: readonly string[] | undefined;

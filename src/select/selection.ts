@@ -36,7 +36,7 @@ import {
 
 /** The selection of a caller's tools. */
 export interface Selection extends SelectionCriteria {
-  /** The offers and permissions of the environment. */
+  /** The features of the environment, and the tools that it permits. */
   readonly context?: ToolAvailabilityInput | undefined;
   /** Only tools that every one of these keeps, called in this order. */
   readonly filters?: readonly ToolFilter[] | undefined;

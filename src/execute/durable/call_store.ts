@@ -33,7 +33,7 @@ export interface DueEntry extends StoredEntry {
   readonly dueAt: number;
 }
 
-/** A place in the order of the entries that are due. */
+/** A position in the order of the entries that are due. */
 export type DuePlace = Pick<DueEntry, "dueAt" | "key">;
 
 /** Options of a write. */
@@ -104,8 +104,8 @@ export interface CallStore {
     after?: DuePlace,
   ): Promise<readonly DueEntry[]>;
   /**
-   * Returns the store's time in milliseconds since 1970, as far as its last answer tells: for leases
-   * of processes whose clocks differ. By default, the clock of the process counts.
+   * Returns the store's time in milliseconds since 1970, estimated from its last response. Leases
+   * use it, because clocks of processes differ. By default, they use the clock of the process.
    */
   now?(): number;
 }
@@ -140,7 +140,7 @@ export function checkStoreKey(key: string): void {
   }
 }
 
-/** Rejects a prefix of a list that is no key of two or more words. @throws {TypeError} */
+/** Rejects a prefix of a list that is not a key of two or more words. @throws {TypeError} */
 export function checkStorePrefix(prefix: string): void {
   checkStoreKey(prefix);
   if (!prefix.includes(".")) fail("list entries of a store", "the prefix must name their owner");

@@ -76,7 +76,7 @@ export function memoryCallStore(options: StoreLimits = {}): CallStore {
   };
 }
 
-/** A store in memory for those who only read and write. Bundles then omit the rest. */
+/** Creates a store that only reads and writes, so that bundles omit the other functions. */
 export function openMemoryValues(): MemoryValues {
   return memoryValues(openEntries({}));
 }

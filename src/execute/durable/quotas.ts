@@ -53,7 +53,7 @@ interface Share {
   left: number;
   /** The free bytes, by the last measurement and the writes since. */
   free: number;
-  /** The bytes of writes in flight, which a measurement may not include. */
+  /** The bytes of writes in flight, which a measurement may miss. */
   pending: number;
   at: number;
   /** The minimum time until the next measurement, in milliseconds. */
@@ -131,7 +131,7 @@ export class MeasuredQuotas {
     }
   }
 
-  /** A slow measurement delays the writes of others, so the next one comes after ten times its duration. */
+  /** Measures the usage. After a slow measurement, the next one waits ten times as long. */
   async #measure(share: Share, owner: string, bytes: number): Promise<void> {
     const { maxBytes, clock, measure } = this.#settings;
     const least = maxBytes / LEAST;

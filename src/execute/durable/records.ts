@@ -16,7 +16,7 @@ export interface RevisedRecord<R> {
 /** The maximum number of attempts of a change while other processes change the same record. */
 const MAX_TRIES = 32;
 
-/** The used part of a call store. */
+/** The functions of a call store that records use. */
 type RecordStore = Pick<CallStore, "get" | "create" | "update">;
 
 /** Records of JSON in a call store. Every change is a compare-and-set on the revision. */
@@ -120,8 +120,8 @@ export class LeasedRecords<R extends LeasedRecord> extends StoredRecords<R, Sett
   }
 
   /**
-   * Takes the lease of a record, or returns the current record. `take` returns the record with the new
-   * lease; or without it, to end the record or to leave it.
+   * Takes the lease of a record, or returns the current record. `take` returns the record with the
+   * lease; or a record without it, to store that; or `undefined`, to change nothing.
    */
   async claim(
     key: string,
@@ -132,7 +132,7 @@ export class LeasedRecords<R extends LeasedRecord> extends StoredRecords<R, Sett
     let before: R | undefined;
     const found = await this.change(key, (record) => take(before = record, lease), isNew)
       .catch((error) => {
-        // The store may have made the write, and no process runs for that lease.
+        // The lease may have been stored although the write rejected, and no process would run.
         new Lease(this, key, { record: lease as R, revision: 0 }).undo(before);
         throw error;
       });
@@ -143,7 +143,7 @@ export class LeasedRecords<R extends LeasedRecord> extends StoredRecords<R, Sett
   }
 }
 
-/** The lease of this process on a record. Other processes take it over if it is not renewed. */
+/** The lease of this process on a record. Without renewal, another process can take the lease. */
 export class Lease<R extends LeasedRecord> {
   readonly key: string;
   /** The revision of the record when the lease began: higher for each later lease. */

@@ -1,4 +1,4 @@
-/** Writes to a store whose answers are lost. */
+/** Writes to a store whose responses may be lost. */
 
 import { assertSync, describeThrown, type RegistryClock, systemClock } from "../../tool/mod.ts";
 import type { CallStore, DueEntry, StoredEntry, StoredValue, StoreOptions } from "./call_store.ts";
@@ -9,12 +9,12 @@ const MARK_BYTES = 16;
 const WAITS_MS: readonly number[] = [20, 80, 320];
 
 /**
- * A view of a store whose connection may break after a write was made and before its answer arrives.
+ * A view of a store whose connection may break after a write and before its response arrives.
  * If a write rejects, the view reads the key: the random bytes of the value show whether this write
  * made it. If not, it writes again. A write rejects only if the store stays unreachable or refuses
  * the value.
  *
- * Only views can read each other's values.
+ * The values of such a view can only be read through such a view.
  */
 export class SettledStore implements CallStore {
   readonly #store: CallStore;
@@ -44,7 +44,7 @@ export class SettledStore implements CallStore {
     return this.#settle(key, marked, revision, write);
   }
 
-  /** After a lost answer, returns true even if another process has deleted the value meanwhile. */
+  /** After a lost response, returns true even if another process has deleted the value. */
   async delete(key: string, revision: number): Promise<boolean> {
     for (let tries = 0;; tries++) {
       try {
@@ -80,12 +80,12 @@ export class SettledStore implements CallStore {
     for (let tries = 0;; tries++) {
       try {
         const revision = await write();
-        // After a lost answer, the key may be taken by this write.
+        // The key may be taken by an earlier attempt of this write, whose response was lost.
         if (revision !== undefined || tries === 0) return revision;
         return revisionOf(marked, await this.#store.get(key));
       } catch (error) {
         await pause(tries, error);
-        // If it cannot be read, the write is tried again.
+        // If the key cannot be read, the write is tried again.
         const found = await this.#store.get(key).catch(() => ({ revision: before }));
         if (found?.revision !== before) return revisionOf(marked, found);
       }
@@ -93,10 +93,10 @@ export class SettledStore implements CallStore {
   }
 }
 
-/** Waits before another attempt. Throws the error after the last one, or if it would come again. */
+/** Waits before another attempt. Throws the error after the last one, or if it is lasting. */
 async function pause(tries: number, error: unknown): Promise<void> {
   const ms = WAITS_MS[tries];
-  // With a wrong clock, the key would seem to be taken, and then its lease to be over.
+  // An error about a wrong clock is lasting: further attempts would misread the times of leases.
   const isLasting = error instanceof RangeError || error instanceof TypeError ||
     /the clock of this machine/.test(describeThrown(error));
   if (ms === undefined || isLasting) throw error;

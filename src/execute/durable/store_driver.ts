@@ -15,7 +15,7 @@ import {
   type StoreOptions,
 } from "./call_store.ts";
 
-/** An entry of a driver. `null` is no time. */
+/** An entry of a driver. A time is `null` if it is not set. */
 export interface StoreRow {
   readonly key: string;
   /** Is copied, unless it is an `ArrayBuffer`. */
@@ -25,7 +25,7 @@ export interface StoreRow {
   readonly due?: number | null;
 }
 
-/** A write. `null` is no time. */
+/** A write. A time is `null` if it is not set. */
 export interface StoreWrite extends Pick<StoreRow, "key" | "expires"> {
   /** The driver may keep its buffer. */
   readonly value: Uint8Array<ArrayBuffer>;
@@ -91,7 +91,7 @@ export function createCallStore(driver: StoreDriver): CallStore {
       checkStorePrefix(prefix);
       try {
         for await (const row of driver.list(prefix, after)) {
-          // It may have expired while the entries before it were used.
+          // The entry may have expired while the caller used the entries before it.
           if ((row.expires ?? Infinity) > (driver.now?.() ?? -Infinity)) yield entryOf(row);
         }
       } catch (error) {
@@ -152,10 +152,9 @@ export function shardOf(owner: string, shards: number): number {
   return (hash >>> 0) % shards;
 }
 
-/** Entries that are due. */
 export interface DuePage {
   readonly entries: readonly DueEntry[];
-  /** True if the page has ended before the limit, because they are large. */
+  /** True if the page has ended before the limit, because its entries are large. */
   readonly isCut: boolean;
 }
 
@@ -168,7 +167,7 @@ export function compareDue(a: DuePlace, b: DuePlace): number {
 export function earliestOf(shards: readonly DuePage[], limit: number): readonly DueEntry[] {
   const all = shards.flatMap(({ entries }) => entries).sort(compareDue).slice(0, limit);
   const ends = shards.flatMap(({ entries, isCut }) => isCut ? entries.slice(-1) : []);
-  // A shard whose page has ended early may have entries before the later ones of others.
+  // A shard whose page has ended early may have more entries that are due before those of others.
   return all.filter((entry) => ends.every((end) => compareDue(entry, end) <= 0));
 }
 
@@ -218,7 +217,7 @@ export interface SqlWrite extends Omit<StoreWrite, "value"> {
 
 interface SqlPage {
   readonly rows: readonly StoreRow[];
-  /** True if it has ended before the limit, because they are large. */
+  /** True if the page has ended before the limit, because its entries are large. */
   readonly isCut: boolean;
 }
 
@@ -279,7 +278,6 @@ export class SqlEntries {
     );
   }
 
-  /** Deletes entries that have expired. */
   sweep(now: number): void {
     this.rows(
       "delete from entries where revision in " +

@@ -16,7 +16,7 @@ import type { Claim, Lease, LeasedRecord, LeasedRecords } from "./records.ts";
 
 export interface RunRecord extends LeasedRecord {
   readonly attempts: number;
-  /** The time from which a process may run it, in milliseconds since 1970, while none does. */
+  /** The earliest start of the next run, in milliseconds since 1970; absent during a run. */
   readonly runAt?: number | undefined;
   readonly result?: ToolResult;
   /** Its questions. A task with questions waits for answers, not for a process. */
@@ -218,7 +218,7 @@ export function storeProgress<R extends RunRecord & { readonly progress?: ToolPr
       ...progressOf(run),
     })).catch(log).then(() => {
       if (run.changed !== flush) return;
-      // Not sooner, because clients do not read it sooner, and a record may be large.
+      // Waits for the polling interval: clients do not read sooner, and a record may be large.
       disarm = clock.setTimeout(() => {
         writing = undefined;
         if (isDirty) flush();

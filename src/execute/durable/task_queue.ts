@@ -212,11 +212,11 @@ export class TaskQueue extends CallTasks {
       const begunAt = clock.now();
       const free = concurrency - running.total;
       const first = free === 0 ? NONE_DUE : await takeDue(Math.min(2 * free, PAGE));
-      // The first ones may be of tools that are busy, or that other processes have.
+      // The first tasks may be of tools that are busy, or that only other processes have.
       const next = first.last === undefined ? NONE_DUE : await takeDue(PAGE, after ?? first.last);
       after = next.last;
       if (signal.aborted) break;
-      // Reading large tasks in vain must not take most of the time.
+      // If no task could run, waits nine times as long, so that searches take a tenth of the time.
       const isVain = first.taken + next.taken === 0;
       const waitMs = isVain ? 9 * (clock.now() - begunAt) : 0;
       await within(clock, Math.max(after === undefined ? pollMs : 0, waitMs), ended);
@@ -271,7 +271,7 @@ export class TaskQueue extends CallTasks {
       record?.status === "failed" && record.isRepeatable !== false;
     if (key === undefined || !isFailed(await this.#runs.find(id, owner))) return undefined;
     const runAt = records.now();
-    // Not later, because the task may have failed again by then.
+    // Deletes the mark before the change: later, it could belong to a new failure of the task.
     const mark = await records.store.get(markOf(key));
     if (mark !== undefined) await records.store.delete(markOf(key), mark.revision);
     let isChanged = false;

@@ -61,11 +61,11 @@ export interface TaskRecord extends Omit<TaskState, "pollMs">, RunRecord {
   readonly idempotent: boolean;
   /** False if another process cannot run the call. */
   readonly isRepeatable?: boolean;
-  /** The number of runs before its last retry. Without one, `attempts` counts them all. */
+  /** The number of runs before its last retry. Without a retry, `attempts` counts all runs. */
   readonly runs?: number;
   /** The number of runs that were refused before the tool ran. */
   readonly refusals?: number;
-  /** The name of the process that runs it, or did last. */
+  /** The name of the process that runs the task, or ran it last. */
   readonly worker?: string | undefined;
   readonly ticket?: string;
   /** Answers that have arrived, while others are missing. */
@@ -127,7 +127,7 @@ export class TaskRecords extends LeasedRecords<TaskRecord> {
     return { ...super.newLease(), worker: this.#name };
   }
 
-  /** A store lists by key: the id of a newer task begins with a smaller number. */
+  /** Returns an id that sorts before the ids of older tasks, because stores list by key. */
   newId(): string {
     const age = END_OF_TIME - Math.floor(this.clock.timestamp());
     return age.toString(16).padStart(11, "0") + newId();

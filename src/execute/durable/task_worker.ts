@@ -8,32 +8,32 @@ import { beginRun } from "./task_engine.ts";
 import type { TaskRecord } from "./task_records.ts";
 import type { TaskRuns } from "./task_runs.ts";
 
-/** The place of a running task among those of a process. */
+/** The slot of a running task in a process. */
 interface Taken {
   end(): void;
 }
 
 export interface TakenTasks {
   readonly taken: number;
-  /** The entry after which the next ones are read; none after the last one. */
+  /** The entry after which the next page begins; absent after the last page. */
   readonly last?: DueEntry | undefined;
 }
 
-/** Returns nothing for a tool that this process cannot run now, and `"full"` if it can run none. */
+/** Returns a slot; nothing if this process cannot run the tool now; `"full"` if it can run none. */
 export type TakePlace = (tool: string) => Taken | "full" | undefined;
 
 /** The number of tasks that are read at a time after the first ones. */
 export const PAGE = 128;
 /** The maximum number of tasks that `recover` runs, and that `state` reads. */
 export const MAX_DUE = 1_000;
-/** The bytes of tasks after which other work of the process continues. */
+/** The bytes of tasks after which the worker lets other work of the process run. */
 const TURN_BYTES = 262_144;
 /** The size of a task that takes as long as its claim, in bytes. */
 const CLAIM_BYTES = 4_096;
 
 export class TaskWorker {
   readonly #host: TaskRuns;
-  /** The bytes of tasks that were read since other work has continued. */
+  /** The bytes of tasks that were read since other work could run. */
   #readBytes = 0;
 
   constructor(host: TaskRuns) {
@@ -101,7 +101,7 @@ export class TaskWorker {
   #runAgain(dispatcher: ToolDispatcher, lease: Lease<TaskRecord>, ended: () => void): void {
     const { tool: name, arguments: args, callId, attempts, ...ids } = lease.record;
     const { sessionId, messageId, principal } = ids;
-    // The run of a process that died may still hold the idempotency key; one that ended does not.
+    // From the second run on without the key: the run of a process that died may still hold it.
     const idempotencyKey = attempts === 1 ? ids.idempotencyKey : undefined;
     const context = {
       ...{ principal: principal ?? undefined, sessionId, messageId },

@@ -31,7 +31,7 @@ export interface TaskListOptions extends TaskOwner {
    * @default {50}
    */
   readonly limit?: number;
-  /** The `nextCursor` of the list before. */
+  /** The `nextCursor` of the previous page. */
   readonly cursor?: string;
 }
 

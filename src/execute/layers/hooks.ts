@@ -90,7 +90,7 @@ async function runAfter(hook: ToolHooks, call: Call, next: Next): Promise<ToolRe
       : "it is not a ToolResult";
     return failHook(call, hook, "after", problem);
   }
-  // Unchanged content is not checked again, because a library's schema may have transformed it.
+  // Unchanged content is not validated again: a Standard Schema may reject its transformed output.
   if (!changed.ok || (result.ok && changed.content === result.content)) return changed;
   const last = await within(clock, closeTimeoutMs, checkContent(call, changed));
   return last === TIME_OVER ? failHook(call, hook, "after") : last;

@@ -102,7 +102,7 @@ function bytesOf(result: ToolResult): number {
 }
 
 const MAX_KEY = 256;
-/** A scope is stored as long as its result, and a part of it is the caller's choice. */
+/** The maximum length of a scope: callers choose a part of it, and it is stored with the result. */
 const MAX_SCOPE = 4_096;
 
 /** Returns the scoped key, or the failure of an invalid key. */

@@ -52,7 +52,7 @@ export function repair(given: RepairHook | readonly RepairHook[]): RepairLayer {
     for: () => (call, next) => {
       const before = resumptions.get(call.request)?.repaired;
       if (before !== undefined) {
-        // A resumed call is not repaired again: it uses the arguments of its first part.
+        // A resumed call is not repaired again: it uses the arguments of its first run.
         repaired.set(call, before);
         return parseArguments(call, before.arguments) ?? note(call, next);
       }

@@ -57,7 +57,7 @@ const MARKER_BYTES = 96;
  */
 export function truncate(text: string, limit: number): string {
   const room = limit - MARKER_BYTES;
-  // Halves the range of ends that may fit: a character takes one byte at least.
+  // Searches for the end by halves. A character takes at least one byte.
   let end = 0;
   for (let most = Math.min(text.length, room); end < most;) {
     const middle = Math.ceil((end + most) / 2);

@@ -257,7 +257,7 @@ const ANTHROPIC: AnthropicTarget<"anthropic"> = kit.makeTarget({
     }),
     gather: (parts) => [{ role: "user", content: [...parts] }],
     media: {
-      // The answers to calls from code are texts.
+      // Calls from the code execution tool accept only texts.
       takes: ({ raw }) => (kit.member(kit.member(raw, "caller"), "type") ?? "direct") === "direct",
       text: (text) => ({ type: "text", text }),
       file({ mimeType, data, name }) {

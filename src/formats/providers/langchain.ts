@@ -1,4 +1,4 @@
-/** LangChain JS: what `tool()` and `bindTools` take, and the calls of a message. */
+/** LangChain JS: the arguments of `tool()` and `bindTools`, and the calls of a message. */
 
 import { defined, isObject } from "../../tool/mod.ts";
 import * as kit from "../provider_kit.ts";
@@ -131,7 +131,7 @@ const LANGCHAIN: kit.ListTarget<
       reasonOf: stopReason,
       isCall: (entry, isInList) => isInList || kit.given(entry, "args"),
       call: (call) => kit.callFrom(CALL, call),
-      // They may lack a name.
+      // Calls that LangChain could not parse may lack a name.
       others(message, at, shape) {
         const list = message["invalid_tool_calls"] ?? [];
         return shape.list(list, `${at}/invalid_tool_calls`).map((call) =>

@@ -1,4 +1,4 @@
-/** What OpenAI's surfaces share: formats, limits, and the importer, which reads Mistral's, too. */
+/** Common parts of OpenAI's surfaces: formats, limits, and the importer, also for Mistral. */
 
 import {
   isObject,

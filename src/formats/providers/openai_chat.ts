@@ -97,7 +97,7 @@ function streamFunctionCalls(): kit.StreamFormat {
 
   return {
     steps(event) {
-      // Mistral's SDK hands chunks out in `data`.
+      // Mistral's SDK wraps each chunk in `data`.
       const chunk = isObject(event["data"]) ? event["data"] : event;
       const choices = Array.isArray(chunk["choices"]) ? chunk["choices"] : [];
       const choice = choices.find((one) => isObject(one) && (one["index"] ?? 0) === 0);

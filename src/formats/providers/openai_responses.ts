@@ -213,7 +213,7 @@ export interface OpenAiRealtimeEvent {
   item: { type: "function_call_output"; call_id: string; output: string };
 }
 
-/** The index of an item: some servers use another id in each event. */
+/** Identifies an item by its index, because some servers use another id in each event. */
 function keyOf(event: kit.JsonRecord): string {
   const index = event["output_index"];
   return typeof index === "number" ? `#${index}` : String(kit.textOf(event["item_id"]) ?? "");
@@ -343,7 +343,7 @@ const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = kit.makeTarget({
           call_id: call.callId,
           execution: "client",
           status: answer.ok ? "completed" : "incomplete",
-          // The export wrote them, and no search is deferred.
+          // The export created these entries. None is a search, because a search is never deferred.
           tools: (answer.ok ? answer.found ?? [] : []) as OpenAiResponsesFunction[],
         };
       }

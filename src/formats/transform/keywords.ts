@@ -21,7 +21,7 @@ import {
 } from "./rewrite.ts";
 import type { Context, Report, SchemaLoss } from "./report.ts";
 
-/** Every target takes a boolean as the value of these. */
+/** The keywords whose value may be a boolean in every target. */
 const USUAL: ReadonlySet<string> = new Set(["additionalProperties", "unevaluatedProperties"]);
 
 /** Rewrites `true` as `{}`. A `false` is omitted where that means the same, or is `{ not: {} }`. */
@@ -270,7 +270,7 @@ export function leaveOut(
   return copy;
 }
 
-/** True if another keyword applies to values that this keyword covered, and may reject them. */
+/** True if, without this keyword, another keyword applies to its values and may reject them. */
 function opensAnother(keyword: string, node: JsonSchemaObject): boolean {
   if (keyword === "patternProperties") {
     return Object.hasOwn(node, "additionalProperties") && node["additionalProperties"] !== true;
@@ -344,7 +344,7 @@ function dependentWords(value: unknown): string {
   return `${lines.join("; ").slice(0, MAX_WORDS)}.`;
 }
 
-/** A union of `required` lists is described by the names. */
+/** Describes a union of `required` lists by the names in the lists. */
 function unionWords(how: string, value: unknown): string {
   const branches = Array.isArray(value) ? value : [];
   const names = branches.map((branch: { readonly required?: unknown } | null) => {

@@ -1,4 +1,7 @@
-/** Merges schemas: `allOf` and references become one schema of the same meaning. */
+/**
+ * Merges schemas: `allOf` and references become one schema of the same meaning. Two values of a
+ * keyword are merged, or both stay in an `allOf`. The trace records the origin of each keyword.
+ */
 
 import { isSchema } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
@@ -103,9 +106,9 @@ export function mergeSchemas(trace: Trace, a: JsonSchema, b: JsonSchema): JsonSc
   return withRest(trace, result, rest);
 }
 
-/** One keyword cannot express both values. */
+/** The result for two values of a keyword that one keyword cannot express: `allOf` has both. */
 const APART: unique symbol = Symbol("apart");
-/** Nothing satisfies both. */
+/** The result for two values of a keyword that no value can satisfy. */
 const NEVER: unique symbol = Symbol("never");
 
 function mergeKeyword(trace: Trace, keyword: string, a: unknown, b: unknown): unknown {
@@ -161,7 +164,7 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [value];
 }
 
-/** The length is counted, because lists may double at each level. */
+/** Joins lists. Counts their lengths as steps, because lists may double at each level. */
 function joined(trace: Trace, a: readonly unknown[], b: readonly unknown[]): readonly unknown[] {
   trace.count(a.length + b.length);
   return [...a, ...b];
@@ -336,7 +339,7 @@ function cut(trace: Trace, node: JsonSchemaObject, target: JsonSchema): JsonSche
   return rest;
 }
 
-/** Moves a `$ref` with siblings into an `anyOf`; beside another one, merges its target in. */
+/** Moves a `$ref` with siblings into an `anyOf`. Next to an `anyOf`, merges its target instead. */
 export function wrapReferences(root: JsonSchema, { trace }: Pick<Context, "trace">): JsonSchema {
   const leave = (node: JsonSchemaObject, { root, depth }: Spot): JsonSchema => {
     if (!Object.hasOwn(node, "$ref") || root || Object.keys(node).length === 1) return node;

@@ -40,7 +40,7 @@ export function acceptsNull(
     known ??= new Map();
     let accepted = known.get(target);
     if (accepted === undefined) {
-      // While it is being computed, a reference to the schema itself accepts nothing.
+      // Until the result is known, a reference from the target to itself does not accept `null`.
       known.set(target, false);
       known.set(target, accepted = acceptsNull(target, resolve, known));
     }
@@ -206,7 +206,7 @@ export function describesObjects(node: JsonSchemaObject): boolean {
     (type === undefined && isObject(node["properties"]));
 }
 
-/** Closes every object, in which unnamed properties then cannot be sent. */
+/** Closes every object: properties without a name in the schema then cannot be sent. */
 export function closeObjects(
   node: JsonSchemaObject,
   { trace, report }: Context,

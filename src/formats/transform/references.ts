@@ -86,7 +86,7 @@ export function findReferences(trace: Trace | undefined, root: JsonSchema): Refe
   if (targets.size === 0 && external.size === 0) return NO_REFERENCES;
   const leads = new Map<JsonSchemaObject, Set<JsonSchemaObject>>();
   for (const target of targets.values()) {
-    if (leads.has(target)) continue; // Two texts may mean one schema.
+    if (leads.has(target)) continue; // Two references may have one target.
     const next = new Set<JsonSchemaObject>();
     leads.set(target, next);
     eachNode(trace, target, (node) => {
@@ -132,7 +132,7 @@ export function definitionName(ref: unknown): string | undefined {
   return steps?.length === 2 && steps[0] === "$defs" ? steps[1] : undefined;
 }
 
-/** Moves the targets of references to the root's `$defs`. Passes may move parts then. */
+/** Moves the targets of references to the root's `$defs`, so that passes may move other parts. */
 export function hoistReferences(trace: Trace, root: JsonSchema): JsonSchema {
   if (!isObject(root)) return root;
   const names = new Map<JsonSchema, string>();
@@ -165,7 +165,7 @@ export function hoistReferences(trace: Trace, root: JsonSchema): JsonSchema {
   const result = rewrite(root);
   if (extra.size === 0 || !isObject(result)) return result;
   const definitions = { ...mapOf(result["$defs"]) };
-  // Rewriting one may add more, which a map's iterator also visits.
+  // The rewrite of a target may add targets, which the map's iterator also visits.
   for (const [name, target] of extra) setOwn(definitions, name, rewrite(target));
   return changed(trace, result, { $defs: definitions });
 }

@@ -6,7 +6,7 @@ import { type Resolve, resolverOf } from "./references.ts";
 import { hidesEffects, locate, mapSchema, pathOf, type Spot, type Trace } from "./rewrite.ts";
 import type { NameRule } from "../../select/mod.ts";
 
-/** A loss in a schema, before it is known whose schema it is. */
+/** A loss in a schema, without the tool, and without the side: arguments or result. */
 export type SchemaLoss = Omit<Loss, "tool" | "side">;
 
 /** `ignored`: the exported schema has the keyword, although the target ignores it. */

@@ -27,7 +27,7 @@ export const HOLDS: ReadonlyMap<string, Keyword> = new Map(
 /** The maximum depth of a schema. Registered schemas are far less deep. */
 export const MAX_DEPTH = 512;
 
-/** What a looser subschema does to the whole: under `not` the opposite, under `oneOf` either. */
+/** The effect of a looser subschema on the whole: `flipped` under `not`, `both` under `oneOf`. */
 export type Effect = "same" | "flipped" | "both";
 
 /** The position of a subschema. */
@@ -182,7 +182,7 @@ function effectWithin(effect: Effect, keyword: string, node: JsonSchemaObject): 
   }
 }
 
-/** True if a `$ref` under a negation, or `unevaluated…`, leaves the effect of a change open. */
+/** True if a `$ref` under a negation, or `unevaluated…`, makes the effect of a change unknown. */
 export function hidesEffects(trace: Trace, schema: JsonSchema): boolean {
   let negated = false;
   let reference = false;

@@ -131,7 +131,7 @@ const BELONGS_TO_PROPERTIES: ReadonlySet<string> = new Set([
   "patternProperties",
 ]);
 
-/** Moves the siblings of an `anyOf` into its branches; throws if a strict mode cannot. */
+/** Moves the siblings of an `anyOf` into its branches. With `refuses`, throws if that fails. */
 export function distributeUnions(root: JsonSchema, context: Context): JsonSchema {
   const { trace, refuses, fateOf } = context;
   const resolve = resolverOf(root);
@@ -262,7 +262,7 @@ function flattenUnion(
     const whole = isObject(branch) ? dereference(trace, branch, root) : branch;
     return isObject(whole) && Array.isArray(whole["allOf"]) ? mergeInRoot(whole) : whole;
   }).map((branch) => isObject(branch) ? without(trace, branch, "$defs", "definitions") : branch)
-    // Arguments never match a branch for other values than objects.
+    // Omits branches for other values than objects, because arguments are an object.
     .filter((branch) => branch !== false && !(isObject(branch) && excludesObjects(branch)));
   const base = without(trace, root, keyword);
   const nodes = branches.filter(isObject);
@@ -302,7 +302,7 @@ function flattenUnion(
     all && requirers.every((names) => names.has(name))
   );
   const required = new Set([...requiredBy(base), ...shared]);
-  // If all branches are closed, the object is too, because they reject other properties.
+  // If all branches are closed, the object is closed: each of them rejects unnamed properties.
   const closes = all && nodes.length > 0 && nodes.every(closed) &&
     !Object.hasOwn(base, "additionalProperties");
   const copy = changed(trace, base, {
