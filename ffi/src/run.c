@@ -208,7 +208,7 @@ static struct plue_outcome too_late(const struct plue_call *call, bool has_begun
 }
 
 /* Removes the unsent frame of a call from the queue: it would use memory, and its tool would run
- * later although nobody reads the result. Returns NULL if the frame has been sent. */
+ * later although the call has ended. Returns NULL if the frame has been sent. */
 static struct plue_frame *withdraw(struct plue_call *call) PLUE_UNLOCKED {
     if (call->sidecar != NULL) {
         return plue_sidecar_withdraw(call->sidecar, call->id);

@@ -98,8 +98,8 @@ export interface CreatedStream extends StorageSettings {
 }
 
 /**
- * Creates all streams and buckets that are missing, and changes the others to the settings that are
- * given.
+ * Creates all streams and buckets that are missing, and changes the settings of existing streams and
+ * buckets to the given settings.
  *
  * @throws {Error} If the server rejects a stream: with its name and the remedy.
  */

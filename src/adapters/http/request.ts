@@ -416,7 +416,7 @@ export class ToolRequest {
     return this.server.dispatcherOf(this.toolset);
   }
 
-  /** Returns the caller's toolset as it is now; `toolset` is from the start of the request. */
+  /** Returns the caller's current toolset; `toolset` is from the start of the request. */
   toolsetNow(): Toolset {
     return this.server.toolsetOf(this.caller);
   }
@@ -497,7 +497,7 @@ export class ToolRequest {
   outlast(work: Promise<unknown> | (() => Promise<unknown>)): void {
     // Hono throws if the runtime has no context. On such runtimes, work continues by itself.
     const context = attemptOr(undefined, () => this.#context.executionCtx);
-    // On Bun this is Bun's server, which has no `waitUntil`.
+    // On Bun this is Bun's server, without `waitUntil`.
     if (isObject(context) && isFunction(context["waitUntil"])) {
       (context as unknown as WorkerContext).waitUntil(typeof work === "function" ? work() : work);
     }

@@ -24,7 +24,7 @@ import { pageAfter } from "../http/mod.ts";
 
 export type McpTarget = Extract<TargetId, `mcp@${string}`>;
 
-/** One page of `tools/list`. The last one has no cursor. */
+/** One page of `tools/list`. The last page has no cursor. */
 export interface McpToolPage {
   readonly tools: readonly McpTool[];
   readonly nextCursor?: string;

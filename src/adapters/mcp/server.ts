@@ -109,7 +109,7 @@ export interface ServerParts {
 
 export interface ServerRequest {
   readonly request: ToolRequest;
-  /** The body of the request, as it was sent: the SDK's copy lacks members named `__proto__`. */
+  /** The original body of the request: the SDK's copy lacks members named `__proto__`. */
   readonly body: unknown;
   readonly session: string | undefined;
   readonly pace: ReaderPace;

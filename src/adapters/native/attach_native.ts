@@ -204,8 +204,8 @@ export class Guest {
   }
 
   /**
-   * Fails the running calls, and serves no others, without waiting: for the end of the process or
-   * the worker.
+   * Fails the running calls and accepts no further calls, without waiting: for the end of the process
+   * or of the worker thread.
    */
   leave(): void {
     if (!this.#isAttached) return;

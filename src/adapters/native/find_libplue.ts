@@ -44,7 +44,7 @@ export interface Libplue {
 
 /**
  * Finds the libplue that was installed with this package: the package `@plue/native-<platform>`, or
- * else what `plue native` or `make -C ffi` has compiled in this one.
+ * else the files that `plue native` or `make -C ffi` has compiled in this package.
  *
  * @example Usage
  * ```ts ignore
@@ -54,7 +54,7 @@ export interface Libplue {
  * console.log(["cc", "host.c", "-o", "host", ...cflags, ...libs].join(" "));
  * ```
  *
- * @param options For which platform, if it is not this one.
+ * @param options The platform, if it is not this machine's, and the file that imports the package.
  * @returns Its paths and flags.
  * @throws {Error} If libplue is not installed for that platform. The message has the command that installs it.
  */
@@ -109,10 +109,10 @@ function sourceFolder(): string | undefined {
 }
 
 /**
- * Finds libplue for this machine, and compiles it from the sources in this package where npm has
- * installed none: a tarball that is installed by its path brings the sources alone.
+ * Finds libplue for this machine. If npm has installed none, compiles libplue from the sources in this
+ * package: a tarball that is installed by its path contains only the sources.
  *
- * @param report Called with a line before it is compiled, which takes seconds.
+ * @param report Called with a line before libplue is compiled, which takes seconds.
  * @throws {Error} If there are no sources, `make` or compiler.
  */
 export function findOrCompileLibplue(report: (line: string) => void): Libplue {

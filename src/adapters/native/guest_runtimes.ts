@@ -17,7 +17,7 @@ export type WakeKind = "callback" | "fd";
 export interface GuestLibrary {
   plue_abi_version(): number;
   /**
-   * Attaches this thread's runtime: 0 or a descriptor, or -1 if there is one already.
+   * Attaches this thread's runtime. Returns 0 or a descriptor; -1 if a runtime is attached already.
    *
    * @param wake The pointer of a {@linkcode WakeCallback}, or `null`.
    */
@@ -184,7 +184,7 @@ export function denoGuest(deno: DenoRuntime): GuestRuntime {
  * Node as a guest.
  *
  * @param version Node's version.
- * @param given The package, if it cannot be found from here.
+ * @param given The package koffi, if this module cannot import it.
  * @throws {TypeError} If koffi is not installed.
  */
 export async function nodeGuest(version: string, given?: Koffi): Promise<GuestRuntime> {

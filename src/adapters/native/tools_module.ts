@@ -31,8 +31,8 @@ export interface ToolsModule {
 /**
  * Loads the tools of a sidecar.
  *
- * @param builtIn The tools that it was compiled with, if it was.
- * @param name The module that the host named, if it named one: a path, from the current folder, or a
+ * @param builtIn The tools that are compiled into the sidecar, if any.
+ * @param name The module in the host's configuration, if any: a path from the current folder, or a
  * URL.
  * @throws {Error} If there is no such module, it throws, or it exports no registry.
  */

@@ -72,7 +72,7 @@ interface EncodedBody {
   readonly text: string;
 }
 
-/** Builds a request. Throws {@linkcode UnsendableArgument} for what it cannot express. */
+/** Builds a request. Throws {@linkcode UnsendableArgument} for an argument that cannot be sent. */
 export function buildRequest(
   operation: HttpOperation,
   server: string,

@@ -211,17 +211,17 @@ export function baseAddress(address: string, documentUrl?: string): string | und
   return href.endsWith("/") ? href.slice(0, -1) : href;
 }
 
-/** The address of the first server that calls may go to, and the problem of the servers before it. */
+/** The address of the first allowed server, and the problem of the servers before this server. */
 export interface FoundServer {
   readonly address: string | undefined;
   readonly problem: string;
 }
 
-/** Finds the first of a list of Server Objects that calls may go to. */
+/** Finds the first server in a list of Server Objects to which calls may be sent. */
 export function findServer(servers: unknown, options: ServerOptions): FoundServer {
   const { documentUrl } = options;
   let problem = "No server has an address that calls may go to: give baseUrl";
-  // OpenAPI: where there is no server, the API is at the root of the document's own host.
+  // In OpenAPI, an API without servers is at the root of the document's host.
   const listed = Array.isArray(servers) && servers.length > 0 ? servers : [{ url: "/" }];
   for (const server of listed) {
     const filled = fillIn(server);

@@ -19,13 +19,13 @@ import {
 } from "./build_request.ts";
 import { UnsendableArgument } from "./serialize.ts";
 
-/** The fields of a request. Redirects are not followed: one could send credentials elsewhere. */
+/** The fields of a request. Redirects are not followed: they could send credentials to another host. */
 type HttpRequest = Omit<BuiltRequest, "url"> & {
   readonly signal: AbortSignal;
   readonly redirect: "manual";
 };
 
-/** Sends a request. The global `fetch` fits. */
+/** Sends a request, such as the global `fetch`. */
 export type HttpFetch = (
   url: string,
   request: HttpRequest,

@@ -188,7 +188,7 @@ const ANNOTATIONS: ReadonlySet<string> = new Set(
 
 /**
  * The properties of an object schema that is composed with `allOf` and references, as one list;
- * `undefined` if the schema says more than such a list can say.
+ * `undefined` if a list of properties cannot express the schema.
  */
 function flattenObject(read: ReadSchema, schemas: SchemaReader): FlatObject | undefined {
   const properties = new Map<string, unknown>();

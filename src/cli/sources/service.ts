@@ -77,7 +77,7 @@ export async function readService(
  * Fetches a text of at most 64 MiB, within 30 seconds.
  *
  * @param headers Are sent to the origin of the URL, but not to another one after a redirect.
- * @throws {CommandError} If nothing answers, or not within these bounds.
+ * @throws {CommandError} If no server responds, or the response exceeds a bound.
  */
 export async function fetchText(
   url: string,
