@@ -130,7 +130,7 @@ export interface FittedTools<Tools = unknown, Id extends string = string> {
   readonly tokens: number;
   /** The tools that are shown, in the order of the export. */
   readonly tools: readonly FittedTool[];
-  /** The others, in order of id. */
+  /** The tools that are not shown, in order of id. */
   readonly leftOut: readonly LeftOutTool[];
 }
 

@@ -70,7 +70,7 @@ export function checkExportOptions(options: ExportOptions): void {
   readFields("export the tools", options, FIELDS, (field) => field);
 }
 
-/** The place of a loss in a tool: its `parameters`, its `returns`, or another field. */
+/** The part of a tool with a loss: its `parameters`, its `returns`, or another field. */
 export type LossSide = "input" | "output" | "tool";
 
 /**

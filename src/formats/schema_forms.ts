@@ -108,7 +108,7 @@ class FormFinder {
       saysType ||= SAYS_TYPE.has(keyword);
       if (keyword === "$ref") this.#addReference(node, root);
       else if (root) continue;
-      // A constant that is a list or an object has two forms.
+      // A constant that is a list or an object has a form for that, and the form "const".
       else if (keyword === "const") forms.add("const");
       else if (keyword === "$id") forms.add("$ref elsewhere");
       else if (keyword === "anyOf" && crowdsUnion(node)) forms.add("anyOf with siblings");

@@ -62,7 +62,7 @@ export function quote(value: unknown): string {
   return clip(JSON.stringify(value) ?? typeof value);
 }
 
-/** The first values of a list, and a remark about the number of the others. */
+/** The first values of a list, and a remark about the number of further values. */
 export function quoteList(values: readonly unknown[], others: (count: number) => string): string {
   const more = values.length - MAX_LISTED;
   return values.slice(0, MAX_LISTED).map(quote).join(", ") + (more > 0 ? others(more) : "");

@@ -2,7 +2,7 @@
  * Checks strings against patterns, in time that grows with the string and no faster.
  *
  * A runtime's `RegExp` tries every way through a pattern: `^(a+)+$` takes 2, 4, 8… times as long
- * with each letter. `RegExp` is used for patterns that leave one way only, as most do. The others
+ * with each letter. `RegExp` is used for patterns that leave one way only, as most do. Other patterns
  * run as an automaton that is in several states simultaneously, and caches its transitions. Its
  * verdicts are the same, but it does not support references back to a group.
  */
@@ -330,7 +330,7 @@ function codeBefore(text: string, at: number): number | undefined {
 
 interface CharacterSet {
   readonly pattern: RegExp;
-  /** A bit for each ASCII character of the class, and one more if it may contain others. */
+  /** A bit for each ASCII character of the class, and one more if it may contain non-ASCII ones. */
   readonly bits: bigint;
 }
 

@@ -151,7 +151,7 @@ class Entries {
     return void this.forget(key, entry);
   }
 
-  /** Stores a value in place of the entry before it, and returns its revision. */
+  /** Stores a value, which replaces the entry `before`, and returns the revision of the value. */
   put(key: string, value: Uint8Array, options: StoreOptions, before?: Entry): number {
     const { expiresAt, dueAt } = options;
     const owner = ownerOf(key);

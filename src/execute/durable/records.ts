@@ -280,7 +280,7 @@ export function ownerDigest(principal: string | undefined): Promise<string> {
 /**
  * The digest of a host's context, so that a result or an approval for one tenant does not count for
  * another; `undefined` for no context. If a context is not JSON, only its members that are JSON
- * count: others, such as a database, cannot be compared.
+ * count: other members, such as a database, cannot be compared.
  */
 export async function contextDigest(context: unknown): Promise<string | undefined> {
   if (context === undefined) return undefined;

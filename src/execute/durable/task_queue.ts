@@ -137,7 +137,7 @@ export function taskQueue(options: TaskQueueOptions): TaskQueue {
   );
 }
 
-/** Returns the key of the mark that a task is dead. */
+/** Returns the key of the entry that marks a task as dead. */
 function markOf(key: string): string {
   return key.replace("task", "dead");
 }
@@ -179,7 +179,7 @@ export class TaskQueue extends CallTasks {
   /**
    * Runs tasks that wait, and those of processes that died, until its signal aborts. Several
    * processes may work on the tasks of one store. A task whose tool this process does not have is
-   * left to others.
+   * left to other processes.
    *
    * @param dispatcher Runs the calls. It has all tools, because the caller was authorized at the
    * start of the call.

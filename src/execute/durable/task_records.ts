@@ -68,7 +68,7 @@ export interface TaskRecord extends Omit<TaskState, "pollMs">, RunRecord {
   /** The name of the process that runs the task, or ran it last. */
   readonly worker?: string | undefined;
   readonly ticket?: string;
-  /** Answers that have arrived, while others are missing. */
+  /** The answers that have arrived, while answers to other questions are missing. */
   readonly answers?: Answers;
   readonly result?: ToolResult;
   readonly questions?: readonly Question[];

@@ -212,7 +212,7 @@ export class TaskRuns {
   /**
    * Keeps the record of a run up to date until the run has ended.
    *
-   * @param asked The questions that the run continues from.
+   * @param asked The questions, with their ticket, that the run has answers to.
    */
   keep(lease: Lease<TaskRecord>, run: Run, asked?: Asked, ended = (): void => {}): void {
     const { key, record: { tool } } = lease;

@@ -55,7 +55,7 @@ export class TaskWorker {
    * Claims tasks that are due, and runs them in this process.
    *
    * @param after The entry after which they are read.
-   * @param isWorker If true, tasks of dead processes whose tool is unknown here are left to others.
+   * @param isWorker If true, tasks of dead processes with an unknown tool are left to other workers.
    */
   async takeDue(
     dispatcher: ToolDispatcher,

@@ -6,7 +6,7 @@ import type { ProviderHints } from "../provider_hints.ts";
 
 // Tools
 
-/** The mark of the SDK's schemas: a registered symbol, the same in all copies of the SDK. */
+/** The symbol that identifies the SDK's schemas. It is the same in all copies of the SDK. */
 const SCHEMA: unique symbol = Symbol.for("vercel.ai.schema") as never;
 
 /**

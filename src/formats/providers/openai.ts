@@ -104,7 +104,7 @@ function readEntry(
 function nullableToOptional(
   strict: JsonSchemaObject,
 ): Pick<kit.ImportedTool, "parameters" | "writeArguments"> | undefined {
-  // `relax` marks the strict schema in the trace.
+  // `relax` records in the trace which properties of the strict schema accept `null`.
   const trace = new kit.Trace();
   const resolve = resolverOf(strict);
   const schema = kit.mapSchema(trace, strict, { leave: (node) => relax(trace, node, resolve) });

@@ -205,7 +205,7 @@ export function isTypedSchema(schema: unknown): boolean {
 /** The keywords that have another name in a typed schema. */
 const NAMED: ReadonlyMap<string, string> = new Map([["defs", "$defs"], ["ref", "$ref"]]);
 
-/** @param wrong Called for a length that is not a number. */
+/** @param wrong Called with the path of a length that is not a number. */
 export function readTypedSchema(
   schema: JsonSchemaObject,
   wrong: (path: string, keyword: string) => void,

@@ -1,4 +1,4 @@
-/** Walks and rebuilds a schema, shares unchanged parts, and traces where the others come from. */
+/** Walks and rebuilds a schema, shares unchanged parts, and traces the origin of changed parts. */
 
 import {
   eachSchemaIn,
