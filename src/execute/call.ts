@@ -648,7 +648,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     const { signal, timeoutMs = ms } = this.options;
     if (timeoutMs < ms) ms = timeoutMs;
     try {
-      // A function is called only here, when a signal is needed. Other values are no signal.
+      // A function is called only here, when a signal is needed. Other values are ignored.
       const given = assertSync(typeof signal === "function" ? signal() : signal);
       if (given !== undefined) checkFunction("use the signal", given?.addEventListener, "it");
       caller = given;

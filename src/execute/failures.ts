@@ -163,7 +163,7 @@ export function ownResult(result: ToolResult): Settable<ToolResult> {
 export function completeFailure({ error, replayed }: ToolFailure, ran: ToolRun, tool?: Tool): void {
   if (error.code === "input_required") return;
   const settable = error as Settable<ToolFailure["error"]>;
-  // A result from another process states whether its tool ran, so it is kept. Only failures of
+  // The `ran` of a result from another process is correct, and stays. Only failures of
   // tools that have run are stored.
   settable.ran ??= replayed ? "yes" : ran;
   if (settable.ran === "unknown" && tool?.idempotent !== true) settable.retryable = false;

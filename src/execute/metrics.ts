@@ -161,7 +161,7 @@ export class Histogram {
   }
 }
 
-/** The maximum number of tools with counters. Beyond it, those of the oldest idle tool are lost. */
+/** The maximum number of tools with counters. Beyond it, the oldest idle tool loses its counters. */
 const MAX_TOOLS = 10_000;
 
 /** The layer of metrics, and its counters. */

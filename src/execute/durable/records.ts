@@ -272,7 +272,7 @@ export function definitionText(tool: Tool): string {
   return canonicalJson(JSON.parse(JSON.stringify(told)));
 }
 
-/** Returns the text that stands for a principal in the keys of a store. */
+/** Returns the text that represents a principal in the keys of a store. */
 export function ownerDigest(principal: string | undefined): Promise<string> {
   return digestOf(JSON.stringify(principal ?? null));
 }

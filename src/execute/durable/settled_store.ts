@@ -11,7 +11,7 @@ const WAITS_MS: readonly number[] = [20, 80, 320];
 /**
  * A view of a store whose connection may break after a write and before its response arrives.
  * If a write rejects, the view reads the key: the random bytes of the value show whether this write
- * made it. If not, it writes again. A write rejects only if the store stays unreachable or refuses
+ * made it. If not, it writes again. A write rejects only if the store stays unreachable or rejects
  * the value.
  *
  * The values of such a view can only be read through such a view.
@@ -66,7 +66,7 @@ export class SettledStore implements CallStore {
     return (await this.#store.due(...query)).map(withoutMark);
   }
 
-  /** The store's time, or that of a clock. */
+  /** The time of the store, or of `clock` if the store has no clock. */
   timeBy(clock: Pick<RegistryClock, "timestamp">): number {
     return assertSync(this.#store.now?.() ?? clock.timestamp());
   }

@@ -167,7 +167,7 @@ export function compareDue(a: DuePlace, b: DuePlace): number {
 export function earliestOf(shards: readonly DuePage[], limit: number): readonly DueEntry[] {
   const all = shards.flatMap(({ entries }) => entries).sort(compareDue).slice(0, limit);
   const ends = shards.flatMap(({ entries, isCut }) => isCut ? entries.slice(-1) : []);
-  // A shard whose page has ended early may have more entries that are due before those of others.
+  // A shard whose page has ended early may have more entries, due before entries of other shards.
   return all.filter((entry) => ends.every((end) => compareDue(entry, end) <= 0));
 }
 
@@ -208,7 +208,7 @@ export function sqlSchema(): string {
 
 const IS_LIVE = "(expires is null or expires > ?1)";
 const PAGE_ROWS = 128;
-/** The number of expired entries that are deleted at once: more would block the process. */
+/** The number of expired entries that one sweep deletes: more would block the process. */
 const SWEPT_ROWS = 1_024;
 
 export interface SqlWrite extends Omit<StoreWrite, "value"> {

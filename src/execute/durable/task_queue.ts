@@ -37,7 +37,7 @@ export interface TaskQueueOptions extends CallTasksOptions {
 /** Options for `queue.work()`. */
 export interface WorkOptions {
   /**
-   * The maximum number of tasks that this process runs at once.
+   * The maximum number of tasks that this process runs concurrently.
    *
    * @default {16}
    */
@@ -177,7 +177,7 @@ export class TaskQueue extends CallTasks {
   }
 
   /**
-   * Runs tasks that wait, and those of processes that died, until its signal aborts. Several
+   * Runs tasks that wait, and tasks of processes that died, until its signal aborts. Several
    * processes may work on the tasks of one store. A task whose tool this process does not have is
    * left to other processes.
    *

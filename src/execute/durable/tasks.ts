@@ -234,8 +234,8 @@ export class CallTasks {
   }
 
   /**
-   * Runs the tasks that wait, and those of processes that died: tasks of idempotent tools run again,
-   * the others fail. Call it when the program starts, and at intervals.
+   * Runs the tasks that wait. If its process died, a task of an idempotent tool runs
+   * again, and any other fails. Call this function when the program starts, and at intervals.
    *
    * @param dispatcher Runs the calls. It has all tools, because the caller was authorized at the
    * start of the call.
