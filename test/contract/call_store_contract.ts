@@ -29,6 +29,7 @@ export function createTime(): StoreTime {
 const REAL_TIME: StoreTime = { isReal: true, timestamp: () => Date.now(), pass() {} };
 
 const LATER = 3_600_000;
+let stores = 0;
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const text = (value: Uint8Array | undefined): string => new TextDecoder().decode(value);
@@ -43,8 +44,6 @@ export interface TestedStore {
   /** True for a store with a clock of its own. */
   readonly hasClock?: boolean;
 }
-
-let stores = 0;
 
 /** Declares the tests of the contract. */
 export function describeCallStore(

@@ -5,8 +5,6 @@ import { isSuspended, ToolDispatcher, ToolRegistry } from "../../mod.ts";
 import { type CallStore, SettledStore, storedTickets } from "../../src/execute/durable/mod.ts";
 import { CutProxy } from "../support/cut_proxy.ts";
 
-const value = new Uint8Array(1);
-
 /**
  * A test of a store behind a proxy that loses the answer to a write.
  *
@@ -33,8 +31,8 @@ export async function loseAnswers(
     const resume = () => dispatcher.resume(waiting.ticket, { sure: { action: "accept" } });
     const settled = new SettledStore(store);
     proxy.cut();
-    assertEquals(typeof await settled.create(`t.a.${round}`, value), "number");
-    assertEquals(await settled.create(`t.a.${round}`, value), undefined);
+    assertEquals(typeof await settled.create(`t.a.${round}`, new Uint8Array(1)), "number");
+    assertEquals(await settled.create(`t.a.${round}`, new Uint8Array(1)), undefined);
     const result = await resume();
     assert(result.ok, JSON.stringify(result));
     const again = await resume();

@@ -42,8 +42,8 @@ export function itRaces(missing: string | undefined, open: () => Promise<RacedSe
   );
 }
 
-async function race({ url, kill, start }: RacedServer): Promise<void> {
-  await using opened = await openStore("open the store", url);
+async function race(server: RacedServer): Promise<void> {
+  await using opened = await openStore("open the store", server.url);
   const tickets = await suspend(opened.store);
   const runs: number[] = [];
   const unsettled = new Set<number>();
@@ -53,7 +53,7 @@ async function race({ url, kill, start }: RacedServer): Promise<void> {
   const children = RUNTIMES.map((runtime): ChildProcess => {
     const [command = "", ...args] = commandOn(runtime);
     const file = join(import.meta.dirname, "racer.ts");
-    const child = spawn(command, [...args, file, url], {
+    const child = spawn(command, [...args, file, server.url], {
       cwd: projectFolder,
       stdio: ["pipe", "pipe", "inherit"],
     });
@@ -86,8 +86,8 @@ async function race({ url, kill, start }: RacedServer): Promise<void> {
   for (const child of children) child.stdin?.end(`${JSON.stringify(tickets)}\n`);
   for (const count of KILLS) {
     await until(() => runs.length >= count);
-    await kill();
-    await start();
+    await server.kill();
+    await server.start();
   }
   await ended;
   assertEquals(unexpected, []);

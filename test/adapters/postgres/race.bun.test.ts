@@ -8,7 +8,6 @@ describe("postgresCallStore()", () => {
 
   itRaces(missing, async () => {
     await migratePostgresCallStore(server().pool());
-    const { url } = server();
-    return { url, kill: () => server().kill(), start: () => server().start() };
+    return server();
   });
 });
