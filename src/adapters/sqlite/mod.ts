@@ -155,7 +155,8 @@ class SqliteDriver implements StoreDriver {
     this.#entries = new SqlEntries((text, ...values) => {
       const statement = statements.get(text) ?? db.prepare(text);
       statements.set(text, statement);
-      return statement.iterate(...values as readonly Exclude<typeof values[number], ArrayBuffer>[]);
+      // Deno's iterate() ends without the error of a statement that fails.
+      return statement.all(...values as readonly Exclude<typeof values[number], ArrayBuffer>[]);
     }, PAGE_BYTES);
   }
 

@@ -173,7 +173,7 @@ export function earliestOf(shards: readonly DuePage[], limit: number): readonly 
 
 type SqlValue = string | number | null | Uint8Array | ArrayBuffer;
 
-/** Runs a statement while its rows are read. */
+/** Runs a statement. The rows may be read once. */
 export type RunSql = (statement: string, ...values: readonly SqlValue[]) => Iterable<unknown>;
 
 /**
@@ -264,7 +264,7 @@ export class SqlEntries {
   list(prefix: string, after: string): readonly StoreRow[] {
     // "/" is the next character after ".". Patterns of LIKE have 50 bytes at most in an object.
     return this.#page(
-      "select * from entries where key >= ?1 and key < ?2 || '/' and key <> ?3 and " +
+      "key >= ?1 and key < ?2 || '/' and key <> ?3 and " +
         "(key = ?2 or key > ?2 || '.') order by key limit ?4",
       ...[after > prefix ? after : prefix, prefix, after, PAGE_ROWS],
     ).rows;
@@ -272,7 +272,7 @@ export class SqlEntries {
 
   due({ kind, before, limit, after }: DueQuery, now: number): SqlPage {
     return this.#page(
-      "select * from entries where kind = ?2 and due <= ?3 and (due, key) > (?4, ?5) " +
+      "kind = ?2 and due <= ?3 and (due, key) > (?4, ?5) " +
         `and ${IS_LIVE} order by due, key limit ?6`,
       ...[now, kind, before, after.dueAt, after.key, limit],
     );
@@ -290,15 +290,19 @@ export class SqlEntries {
     return [...this.#run(statement, ...values)] as readonly Row[];
   }
 
-  #page(statement: string, ...values: readonly SqlValue[]): SqlPage {
-    const rows: StoreRow[] = [];
+  /** Reads the rows one by one, up to the size of a page. */
+  #page(condition: string, ...values: readonly SqlValue[]): SqlPage {
+    const found = this.rows<{ readonly revision: number; readonly bytes: number }>(
+      `select revision, length(value) as bytes from entries where ${condition}`,
+      ...values,
+    );
     let bytes = 0;
-    for (const row of this.#run(statement, ...values) as Iterable<StoreRow>) {
-      rows.push(row);
-      bytes += row.value.byteLength;
-      if (bytes >= this.#pageBytes) return { rows, isCut: true };
-    }
-    return { rows, isCut: false };
+    const last = found.findIndex((row) => (bytes += row.bytes) >= this.#pageBytes);
+    const read = last < 0 ? found : found.slice(0, last + 1);
+    const rows = read.flatMap(({ revision }) =>
+      this.rows<StoreRow>("select * from entries where revision = ?", revision)
+    );
+    return { rows, isCut: last >= 0 };
   }
 
   #find(key: string, now: number) {
