@@ -92,19 +92,19 @@ export async function verifyJournal(
   { key, head: wanted }: VerifyOptions = {},
 ): Promise<JournalVerdict> {
   const check = new ChainCheck(hashWith(key), wanted);
-  let rest = Buffer.alloc(0);
+  let rest: Buffer[] = [];
   for await (const chunk of chunks) {
     const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length);
     let start = 0;
     for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10, start)) {
       // Only a line that two chunks share is copied.
-      const shared = rest.length > 0 ? Buffer.concat([rest, bytes.subarray(0, end)]) : undefined;
+      const shared = rest.length > 0 ? Buffer.concat([...rest, bytes.subarray(0, end)]) : undefined;
       const fits = shared ? check.take(shared, 0, shared.length) : check.take(bytes, start, end);
       if (!fits) return check.verdict();
-      rest = rest.subarray(0, 0);
+      rest = [];
       start = end + 1;
     }
-    rest = Buffer.concat([rest, bytes.subarray(start)]);
+    if (start < bytes.length) rest.push(Buffer.from(bytes.subarray(start)));
   }
   if (rest.length > 0) check.fail("it is incomplete: its writer was interrupted");
   return check.verdict();
@@ -116,6 +116,7 @@ class ChainCheck {
   readonly #found = { records: 0, first: 0, interrupted: [] as number[], dropped: 0 };
   #head: JournalHead = NO_RECORD;
   #hasEnded = true;
+  #hasFoundWanted = false;
   #problem: JournalVerdict["problem"];
 
   constructor(hash: Hash, wanted: JournalHead = NO_RECORD) {
@@ -132,10 +133,11 @@ class ChainCheck {
   take(bytes: Buffer, start: number, end: number): boolean {
     const found = this.#found;
     const before = start + BEFORE.length;
-    const hash = bytes.toString("latin1", end - HASH_LENGTH - 2, end - 2);
     const parse = (): Partial<JournalRecord> =>
       readRecord(bytes.toString("utf8", start, end)) ?? {};
-    if (end < before + END_LENGTH || this.#hash(bytes.subarray(start, end - END_LENGTH)) !== hash) {
+    if (end < before + END_LENGTH) return this.fail("it is too short: it was changed");
+    const hash = this.#hash(bytes.subarray(start, end - END_LENGTH));
+    if (bytes.toString("latin1", end - END_LENGTH, end) !== `${AFTER}${hash}"}`) {
       return this.fail("its hash does not fit: it was changed");
     }
     if (found.records === 0) {
@@ -148,8 +150,11 @@ class ChainCheck {
     // `"kind"` and `"sequence"` begin behind the hash, its quote, the comma and a quote.
     if (bytes[before + HASH_LENGTH + 3] === 107) this.#note(parse(), sequence);
     else if (this.#hasEnded) return this.fail("no writer had begun before it");
-    if (this.#wanted.sequence === sequence && this.#wanted.hash !== hash) {
-      return this.fail("it is not the record that was expected here");
+    if (this.#wanted.sequence === sequence) {
+      if (this.#wanted.hash !== hash) {
+        return this.fail("it is not the record that was expected here");
+      }
+      this.#hasFoundWanted = true;
     }
     this.#head = { sequence, hash };
     found.records++;
@@ -164,8 +169,9 @@ class ChainCheck {
 
   verdict(): JournalVerdict {
     const { sequence } = this.#wanted;
-    if (this.#problem === undefined && sequence > this.#head.sequence) {
-      this.fail(`it is missing: the journal had ${sequence} records`);
+    if (this.#problem === undefined && sequence > 0 && !this.#hasFoundWanted) {
+      const why = `it is missing: the journal had ${sequence} records`;
+      this.#problem = { sequence: Math.min(sequence, this.#head.sequence + 1), why };
     }
     const problem = this.#problem;
     const isOpen = !this.#hasEnded && problem === undefined;

@@ -12,8 +12,8 @@ import {
   type Clock,
   fail,
   isObject,
-  isPlain,
   isWord,
+  JsonReader,
   numberFrom,
   oneOf,
   readFields,
@@ -82,7 +82,7 @@ export interface JournalStats {
 /** A layer that records calls. */
 export interface Journal extends Layer, AsyncDisposable {
   stats(): JournalStats;
-  /** The newest records of the process, newest first: at most 1,000. */
+  /** The newest records of the process, newest first: at most 1,000, and `maxBuffered` characters. */
   recent(): readonly JournalRecord[];
   /**
    * Writes the records that wait. Rejects if the sink cannot be opened or written: call it at the
@@ -116,8 +116,8 @@ const DEFAULTS = {
 
 type Settings = typeof DEFAULTS & Pick<JournalOptions, "sink" | "onFailure">;
 
-/** The number of records that are made and written together. More would delay other work. */
-const BATCH = 256;
+/** The weight of records that are made and written together. More would delay other work. */
+const BATCH_SIZE = 262_144;
 const BATCHES_PER_SYNC = 32;
 const RETRY_MS = 1_000;
 const CLOSE_MS = 10_000;
@@ -188,6 +188,10 @@ class CallJournal implements Journal {
   #lines: string[] = [];
   #recent: readonly string[] = [];
 
+  get #hasWork(): boolean {
+    return this.#waiting.length + this.#lines.length + this.#dropped.unwritten > 0;
+  }
+
   constructor(settings: Settings, hash: Hash) {
     this.#settings = settings;
     this.#hash = hash;
@@ -219,7 +223,8 @@ class CallJournal implements Journal {
         if (run?.call === call) this.#newest = undefined;
         else if ((run = this.#others.get(call)) !== undefined) this.#others.delete(call);
         const { request: { arguments: asked = {} }, options, callId } = call;
-        const text = run?.text ?? this.#textOf(call.plainArguments ?? asked);
+        const text = run?.text ??
+          this.#textOf(call.plainArguments ?? new JsonReader({}).read(asked));
         this.#last = call;
         this.#add(options, callId, text, { name: tool.id, tool, result }, run, notesOf(call));
       },
@@ -230,17 +235,16 @@ class CallJournal implements Journal {
     const read = (field: "name" | "callId"): string | undefined =>
       attemptOr(undefined, () => isWord(call[field]) ? call[field].slice(0, 256) : undefined);
     const name = read("name") ?? "";
-    const text = attemptOr(undefined, () => this.#textOf(call.arguments));
+    const text = attemptOr(undefined, () => this.#textOf(new JsonReader({}).read(call.arguments)));
     const hiddenBy = from && attemptOr(undefined, () => criterionOf(from, name));
     this.#last = { report };
     const notes = hiddenBy && [hiddenBy];
     this.#add(options, read("callId"), text, { name, tool: undefined, result }, undefined, notes);
   };
 
-  /** Text that is not JSON has no names by which its secrets could be found. */
+  /** Only for JSON that is not too deep: other values have no names by which secrets are found. */
   #textOf(args: unknown): string | undefined {
-    const isKept = this.#settings.arguments !== "none" && isObject(args) && isPlain(args);
-    return isKept ? jsonOf(args) : undefined;
+    return this.#settings.arguments !== "none" && isObject(args) ? jsonOf(args) : undefined;
   }
 
   #add(
@@ -257,6 +261,7 @@ class CallJournal implements Journal {
     if (this.#isClosed || this.#weight + weight > maxBuffered) {
       this.#dropped.total++;
       this.#dropped.unwritten++;
+      if (!this.#isClosed) this.#arm(flushMs);
       const why = this.#isClosed ? "the journal is closed" : "the buffer of the journal is full";
       return this.#setFailure(new RangeError(`Cannot record a call: ${why}`));
     }
@@ -287,17 +292,16 @@ class CallJournal implements Journal {
       throw error;
     }).finally(() => {
       this.#writing = undefined;
-      const isWaiting = this.#waiting.length + this.#lines.length > 0;
-      if (isWaiting && !this.#isClosed) this.#arm(this.#failure === undefined ? 0 : RETRY_MS);
+      if (this.#hasWork && !this.#isClosed) this.#arm(this.#failure === undefined ? 0 : RETRY_MS);
     });
   }
 
   async #write(): Promise<void> {
     if (!this.#isOpen) await this.#open();
-    for (let batches = 1; this.#waiting.length + this.#lines.length > 0; batches++) {
+    for (let batches = 1; this.#hasWork; batches++) {
       if (this.#lines.length === 0) this.#makeLines();
       await this.#settings.sink.append(this.#lines);
-      this.#recent = [...this.#recent, ...this.#lines].slice(-MAX_RECENT);
+      this.#keepRecent([...this.#recent, ...this.#lines]);
       this.#lines = [];
       if (batches % BATCHES_PER_SYNC === 0) await this.#sync();
     }
@@ -309,19 +313,32 @@ class CallJournal implements Journal {
     const last = lines.at(-1);
     this.#head = last === undefined ? NO_RECORD : headAfter(last, this.#hash) ??
       fail("continue the journal", "its last record was changed, or the key is another one");
-    this.#recent = lines.slice(-MAX_RECENT);
+    this.#keepRecent(lines);
     this.#isOpen = true;
     this.#line({ kind: "begin", clean: last === undefined || readRecord(last)?.kind === "end" });
   }
 
   #makeLines(): void {
-    for (const call of this.#waiting.splice(0, BATCH)) {
+    let size = 0;
+    const last = this.#waiting.findIndex(({ texts }) => (size += weightOf(texts)) > BATCH_SIZE);
+    for (const call of this.#waiting.splice(0, last < 0 ? BATCH_SIZE : last + 1)) {
       this.#weight -= weightOf(call.texts);
-      this.#line(this.#records.recordOf(call));
+      try {
+        this.#line(this.#records.recordOf(call));
+      } catch {
+        this.#line(this.#records.outlineOf(call));
+      }
     }
     const { unwritten: count } = this.#dropped;
     this.#dropped.unwritten = 0;
     if (count > 0) this.#line({ kind: "dropped", count });
+  }
+
+  #keepRecent(lines: readonly string[]): void {
+    const newest = lines.slice(-MAX_RECENT);
+    let size = newest.reduce((sum, { length }) => sum + length, 0);
+    while (size > this.#settings.maxBuffered) size -= newest.shift()?.length ?? size;
+    this.#recent = newest;
   }
 
   #line(fields: object): void {

@@ -102,6 +102,12 @@ export class RecordMaker {
     this.#hash = hash;
   }
 
+  /** The record of a call whose values cannot be read, such as lists in lists that are too deep. */
+  outlineOf({ facts, name, result, attempts }: EndedCall): object {
+    const outcome = result.ok ? "ok" : result.error.code;
+    return { ...facts, tool: clip(name, 257), outcome, attempts };
+  }
+
   recordOf({ facts, name, tool, texts, result, attempts, ...call }: EndedCall): object {
     const redactor = tool === undefined ? new Redactor([]) : this.#redactorOf(tool);
     const found: Set<string> = new Set();

@@ -5,12 +5,14 @@ import { attemptOr, isObject, type JsonSchema, type JsonSchemaObject } from "../
 
 const REDACTED = "[redacted]";
 
-/** The names of members that are always secret, in lower case and without separators. */
-const NAMES = "password passwd secret token apikey authorization cookie clientsecret accesstoken " +
-  "refreshtoken privatekey credentials";
+/** The ends of names that are always secret, in lower case and without separators. */
+const NAMES =
+  /(?:password|passwd|secret|token|apikey|authorization|cookie|privatekey|credentials)$/;
 
 /** A shorter text is part of many words: a message that contains it is removed as a whole. */
 const MIN_SECRET = 4;
+/** With more secrets, a text is removed as a whole, because looking for each of them takes long. */
+const MAX_SECRETS = 200;
 
 /** Removes the secrets of one tool's values. */
 export class Redactor {
@@ -22,7 +24,7 @@ export class Redactor {
    * @param schemas The schemas of the values; without them, every value is secret.
    */
   constructor(names: readonly string[], schemas?: readonly JsonSchema[]) {
-    this.#names = new Set([...NAMES.split(" "), ...names].map(plain));
+    this.#names = new Set(names.map(plain));
     this.#isAllSecret = schemas === undefined;
     for (const schema of schemas ?? []) if (isObject(schema)) this.#learn(schema);
   }
@@ -30,43 +32,67 @@ export class Redactor {
   /** Adds the names of all properties that are secret, wherever they are in the schema. */
   #learn(root: JsonSchemaObject): void {
     const keywords = KEYWORDS[detectDialect(root)];
+    const seen: Set<unknown> = new Set();
     const isSecret = (schema: JsonSchema) => isSecretIn(root, keywords, schema, new Set());
-    const collect = (node: JsonSchemaObject): void =>
+    const collect = (node: unknown): void => {
+      if (!isObject(node) || seen.has(node)) return;
+      seen.add(node);
       eachSchemaIn(node, keywords, (child, keyword, key = "") => {
         if (keyword === "properties" && isSecret(child)) this.#names.add(plain(key));
-        if (isObject(child)) collect(child);
+        collect(child);
       });
+      // A reference may point to a place where no keyword has schemas, such as `components`.
+      for (const ref of refsOf(node)) collect(targetOf(root, ref));
+    };
     collect(root);
     this.#isAllSecret ||= isSecret(root);
   }
 
   /** Returns a copy of a JSON value without its secrets, and adds their texts to `found`. */
   redact(value: unknown, found: Set<string>, isSecret: boolean = this.#isAllSecret): unknown {
-    if (Array.isArray(value)) return value.map((item) => this.redact(item, found, isSecret));
-    if (isObject(value)) {
-      const members = Object.entries(value).map(([name, member]) => [
-        name,
-        this.redact(member, found, isSecret || this.#names.has(plain(name))),
-      ]);
-      return Object.fromEntries(members);
-    }
-    if (!isSecret || value === null || value === undefined) return value;
-    found.add(String(value));
-    return REDACTED;
+    // As a whole, because the names in a secret object and its size may be secret too.
+    if (isSecret && value !== undefined) return addTexts(value, found);
+    if (Array.isArray(value)) return value.map((item) => this.redact(item, found));
+    if (!isObject(value)) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([name, member]) => {
+        const key = plain(name);
+        return [name, this.redact(member, found, NAMES.test(key) || this.#names.has(key))];
+      }),
+    );
   }
+}
+
+function addTexts(secret: unknown, found: Set<string>): string {
+  if (found.size > MAX_SECRETS || secret === null) return REDACTED;
+  if (typeof secret !== "object") found.add(String(secret));
+  else for (const part of Object.values(secret)) addTexts(part, found);
+  return REDACTED;
 }
 
 /** Removes found secrets from a text, also as they are written in JSON and in URLs. */
 export function scrub(text: string, found: ReadonlySet<string>): string {
+  if (found.size > MAX_SECRETS) return REDACTED;
   let clean = text;
   // The longest first, because a secret may contain another one.
   for (const secret of [...found].filter(Boolean).sort((a, b) => b.length - a.length)) {
     if (secret.length < MIN_SECRET && text.includes(secret)) return REDACTED;
-    for (const form of [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]) {
-      clean = clean.replaceAll(form, REDACTED);
+    const inUrl = encodeURIComponent(secret.toWellFormed());
+    for (const form of [secret, JSON.stringify(secret).slice(1, -1), inUrl]) {
+      clean = withoutStart(clean.replaceAll(form, REDACTED), form);
     }
   }
   return clean;
+}
+
+/** Removes the start of a secret, with which a text ends that was cut. */
+function withoutStart(text: string, secret: string): string {
+  if (!text.endsWith("…")) return text;
+  const start = secret.slice(0, MIN_SECRET);
+  for (let at = text.indexOf(start); at >= 0; at = text.indexOf(start, at + 1)) {
+    if (secret.startsWith(text.slice(at, -1))) return `${text.slice(0, at)}${REDACTED}…`;
+  }
+  return text;
 }
 
 function plain(name: string): string {
@@ -82,15 +108,19 @@ function isSecretIn(
 ): boolean {
   if (!isObject(schema) || seen.has(schema)) return false;
   seen.add(schema);
-  const { writeOnly, format, $ref: ref } = schema;
+  const { writeOnly, format } = schema;
   if (writeOnly === true || format === "password" || schema["x-sensitive"]) return true;
   const isSecret = (part: unknown): boolean => isSecretIn(root, keywords, part, seen);
   // A value counts as secret if its reference cannot be followed.
-  let found = typeof ref === "string" && isSecret(targetOf(root, ref) ?? { writeOnly: true });
+  let found = refsOf(schema).some((ref) => isSecret(targetOf(root, ref) ?? { writeOnly: true }));
   eachSchemaIn(schema, keywords, (child, keyword) => {
     if (!["properties", "$defs", "definitions"].includes(keyword)) found ||= isSecret(child);
   });
   return found;
+}
+
+function refsOf({ $ref, $dynamicRef, $recursiveRef }: JsonSchemaObject): readonly string[] {
+  return [$ref, $dynamicRef, $recursiveRef].filter((ref) => typeof ref === "string");
 }
 
 /** Follows a JSON Pointer of a reference. */

@@ -8,7 +8,7 @@ import { createToolHandler } from "@plue/tools/hono";
 import { journal, type JournalDetail } from "@plue/tools/journal";
 import { createMcpEndpoint } from "@plue/tools/mcp";
 import type { Tool, ToolContext } from "@plue/tools";
-import { memorySink, recordsIn } from "./support.ts";
+import { memorySink, recorded, recordsIn } from "./support.ts";
 
 const CANARY = 'canary "7f3a91" of ann';
 /** The forms that a secret takes in JSON, in JSON inside JSON, and in a URL. */
@@ -19,6 +19,7 @@ const SECRETS: Readonly<Record<string, unknown>> = {
   "marked with the format password": { type: "string", format: "password" },
   "marked with x-sensitive": { type: "string", "x-sensitive": true },
   "marked behind a reference": { $ref: "#/$defs/secret" },
+  "marked behind a dynamic reference": { $dynamicRef: "#dynamic" },
   "marked in one of two forms": { anyOf: [{ type: "integer" }, { $ref: "#/$defs/secret" }] },
 };
 
@@ -31,7 +32,10 @@ function toolsWith(secret: unknown, name: string): ToolRegistry {
       list: { type: "array", items: secret },
       deep: { type: "object", additionalProperties: secret },
     },
-    $defs: { secret: { type: "string", writeOnly: true } },
+    $defs: {
+      secret: { type: "string", writeOnly: true },
+      dynamic: { $dynamicAnchor: "dynamic", type: "string", writeOnly: true },
+    },
   };
   const execute = async (
     { how, [name]: given }: Record<string, string>,
@@ -157,7 +161,7 @@ describe("a secret", () => {
   for (const detail of ["none", "digest", "redacted"] as const) {
     for (const door of Object.keys(DOORS)) {
       // One mark is enough for the other doors, because all of them end in a dispatch.
-      const marks = Object.keys(SECRETS).slice(0, door === "a dispatch of values" ? 5 : 1);
+      const marks = Object.keys(SECRETS).slice(0, door === "a dispatch of values" ? undefined : 1);
       for (const mark of marks) {
         it(`${mark} is in no record with the detail ${detail} through ${door}`, async () => {
           const lines = await linesOf(detail, SECRETS[mark], "pin", door);
@@ -186,14 +190,54 @@ describe("a secret", () => {
       }],
     });
     const dispatcher = new ToolDispatcher(registry, { layers: [kept] });
-    for (const name of ["password", "API_KEY", "Client-Secret", "Pin"]) {
+    for (const name of ["password", "API_KEY", "Client-Secret", "newPassword", "Pin"]) {
       const args = { list: [{ [name]: [{ value: CANARY }] }] };
       await dispatcher.dispatch({ name: "any", arguments: args });
     }
     await kept.close();
     const calls = recordsIn(sink.lines).filter(({ kind }) => kind === undefined);
-    assertEquals(calls.map(({ outcome }) => outcome), ["ok", "ok", "ok", "ok"]);
+    assertEquals(calls.map(({ outcome }) => outcome), ["ok", "ok", "ok", "ok", "ok"]);
     assert(!sink.lines.join("\n").includes("7f3a91"));
+  });
+
+  it("is in no record if it is the name of a member of a secret object, or of an unknown tool", async () => {
+    const { call, records } = recorded([{ name: "any" }], { arguments: "redacted" });
+    await call("any", { password: { [CANARY]: true } });
+    await call("none", { [CANARY]: true });
+    const given = (await records()).map((record) => record.arguments);
+    assertEquals(given, [{ password: "[redacted]" }, "[redacted]"]);
+  });
+
+  it("is found in a schema that only a reference finds", async () => {
+    const login = { type: "object", properties: { pin: { type: "string", writeOnly: true } } };
+    const { call, records } = recorded([{
+      name: "any",
+      parameters: {
+        type: "object",
+        properties: { login: { $ref: "#/components/schemas/login" } },
+        components: { schemas: { login } },
+      },
+    }], { arguments: "redacted" });
+    await call("any", { login: { pin: CANARY } });
+    assertEquals((await records())[0]?.arguments, { login: { pin: "[redacted]" } });
+  });
+
+  it("is in no message that was cut within it", async () => {
+    const { call, records } = recorded([{
+      name: "any",
+      execute: ({ password }: { password: string }) => {
+        throw new Error(`Wrong: ${password}`);
+      },
+    }], { arguments: "redacted" });
+    await call("any", { password: "7f3a91".repeat(1_000) });
+    const [record] = await records();
+    assertEquals(record?.message?.replace(/.*Wrong: /, ""), "[redacted]…");
+  });
+
+  it("is not looked for in messages one by one if there are very many", async () => {
+    const { call, records } = recorded([], { arguments: "redacted" });
+    await call("none", { list: Array.from({ length: 1_000 }, (_, at) => `secret ${at}`) });
+    assertEquals((await records())[0]?.message, "[redacted]");
   });
 
   it("is in the records with all arguments, so that the test above can fail", async () => {

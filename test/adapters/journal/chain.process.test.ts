@@ -24,6 +24,16 @@ const ATTACKS: readonly (readonly [
   ["changes an amount", (all) => edit(all, 5, (line) => line.replace('"euros":5', '"euros":9')), 6],
   ["changes one byte of a hash", (all) => edit(all, 3, (line) => line.replace(/.{3}$/, 'x"}')), 4],
   ["changes the last record", (all) => edit(all, 11, (line) => line.replace("end", "END")), 12],
+  [
+    "writes another name before a hash",
+    (all) => edit(all, 5, (line) => line.replace(',"hash":"', ',"tool":"')),
+    6,
+  ],
+  [
+    "changes the last characters of a line",
+    (all) => edit(all, 5, (line) => line.replace(/..$/, '" ')),
+    6,
+  ],
   ["removes a record", (all) => all.toSpliced(4, 1), 5],
   ["repeats a record", (all) => all.toSpliced(4, 0, all[4] ?? ""), 6],
   ["swaps two records", (all) => all.toSpliced(4, 2, all[5] ?? "", all[4] ?? ""), 5],
@@ -122,6 +132,36 @@ describe("verifyJournal()", () => {
     await second.close();
     const { ok, interrupted } = await verifyJournal(bytesOf(sink.lines));
     assertEquals([ok, interrupted], [true, [1]]);
+  });
+
+  it("finds that a new chain without a key begins behind the head from elsewhere", async () => {
+    const { head } = await verifyJournal(bytesOf(lines));
+    for (const sequence of [13, 1e300, '"x"']) {
+      const forged = rehashed((lines[0] ?? "").replace('"sequence":1', `"sequence":${sequence}`));
+      assertEquals((await verifyJournal(bytesOf([forged]), { head })).ok, false);
+    }
+    const later = await verifyJournal(bytesOf(lines.slice(3)), { head });
+    assertEquals([later.ok, later.first], [true, 4]);
+  });
+
+  it("reads a line of many chunks in linear time", async () => {
+    const chunk = new Uint8Array(1_024).fill(120);
+    const before = Buffer.concat;
+    let copied = 0;
+    Buffer.concat = (list, length) => {
+      const made = before(list as Uint8Array[], length);
+      copied += made.length;
+      return made;
+    };
+    try {
+      await verifyJournal((async function* () {
+        for (let times = 0; times < 200; times++) yield chunk;
+        yield new Uint8Array([10]);
+      })());
+    } finally {
+      Buffer.concat = before;
+    }
+    assertEquals(copied, 200 * chunk.length);
   });
 
   it("finds an incomplete last line", async () => {

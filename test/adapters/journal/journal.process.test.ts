@@ -217,6 +217,50 @@ describe("journal()", () => {
     await assertRejects(() => next.flush(), Error, "its last record was changed");
   });
 
+  it("has a record of a call with any JSON, and of the calls beside it", async () => {
+    for (const text of ['"\\ud800 alone"', `${"[".repeat(50_000)}${"]".repeat(50_000)}`]) {
+      for (const detail of ["digest", "redacted"] as const) {
+        const { call, records } = recorded([PAY], { arguments: detail });
+        await call("pay", { euros: 5 });
+        await call("none", { value: JSON.parse(text) });
+        await call("pay", { euros: 6 });
+        assertEquals((await records()).map(({ tool }) => tool), ["pay", "none", "pay"]);
+      }
+    }
+  });
+
+  it("writes the number of dropped calls at its end, although no record waits", async () => {
+    const { call, journal: kept, sink } = recorded([PAY], { maxBuffered: 10 });
+    await call("pay", { euros: 5 });
+    await kept.close();
+    assertEquals(recordsIn(sink.lines).map(({ kind, count }) => [kind, count]), [
+      ["begin", undefined],
+      ["dropped", 1],
+      ["end", undefined],
+    ]);
+  });
+
+  it("makes few large records at a time", async () => {
+    const sizes: number[] = [];
+    const sink = {
+      ...memorySink(),
+      append: (l: readonly string[]) => (sizes.push(l.length), Promise.resolve()),
+    };
+    const { call, journal: kept } = recorded([PAY], { sink, arguments: "full" });
+    for (let times = 0; times < 6; times++) await call("pay", { euros: 5, x: "x".repeat(200_000) });
+    await kept.flush();
+    assertEquals(sizes, [1, 2, 2, 2]);
+  });
+
+  it("keeps recent records up to the size of its buffer", async () => {
+    const { call, journal: kept } = recorded([PAY], { arguments: "full", maxBuffered: 300_000 });
+    for (let times = 0; times < 5; times++) {
+      await call("pay", { euros: 5, x: "x".repeat(100_000) });
+      await kept.flush();
+    }
+    assertEquals(kept.recent().length, 2);
+  });
+
   it("shows the newest records first", async () => {
     const { call, journal: kept } = recorded([PAY]);
     await call("pay", { euros: 5 }, { principal: "ann" });
