@@ -6,7 +6,7 @@ import * as check from "../../tool/mod.ts";
 import { attemptOr, fail, isThenable, once, type Tool, type ToolLabels } from "../../tool/mod.ts";
 import { CallFacts, deny, type Marks, readVerdict, type Rule, type Verdict } from "./rule.ts";
 import { SessionStore } from "./sessions.ts";
-import { ownLabels, readLabels, toolMatcher, toolsBehind } from "./tools.ts";
+import { type GivenLabels, ownLabels, readLabels, toolMatcher, toolsBehind } from "./tools.ts";
 
 /** Options for {@linkcode rules}. */
 export interface RulesOptions {
@@ -24,7 +24,8 @@ export interface RulesOptions {
    */
   readonly sessionTtlMs?: number | undefined;
   /**
-   * Labels by id: `{ "web:*": { produces: ["untrusted"] } }`. They replace a tool's own labels.
+   * Labels by id: `{ "web:*": { produces: ["untrusted"] } }`. Each field replaces that of the tool's
+   * own labels. The first pattern that matches counts.
    */
   readonly labels?: { readonly [pattern: string]: ToolLabels } | undefined;
 }
@@ -119,14 +120,13 @@ interface Decision {
   readonly asks: readonly string[];
 }
 
-type LabelPatterns = readonly (readonly [(tool: Tool) => boolean, Required<ToolLabels>])[];
+type LabelPatterns = readonly (readonly [(tool: Tool) => boolean, GivenLabels])[];
 
 class RuleEngine {
   readonly #rules: readonly Rule[];
   readonly #store: SessionStore;
   readonly #labels: LabelPatterns;
   readonly #tools: WeakMap<Tool, ToolRules> = new WeakMap();
-  readonly #approvals: WeakMap<Tool, calls.ApprovalFunction> = new WeakMap();
 
   constructor(list: readonly Rule[], store: SessionStore, labels: LabelPatterns) {
     this.#rules = list;
@@ -159,7 +159,8 @@ class RuleEngine {
     return once(this.#tools, tool, () => {
       const tools = toolsBehind(tool);
       const original = tools.at(-1) ?? tool;
-      const [, labels = ownLabels(original)] = this.#labels.find(([is]) => tools.some(is)) ?? [];
+      const [, given] = this.#labels.find(([is]) => tools.some(is)) ?? [];
+      const labels = { ...ownLabels(original), ...given };
       // A function that throws must not exempt a tool.
       const without = (name: "appliesTo" | "remembers", otherwise: boolean) =>
         this.#rules.filter((rule) =>
@@ -192,12 +193,11 @@ class RuleEngine {
     if (asks.length === 0) return this.#run(call, next, own);
     // Layers have no access to each other, so the layer of approval is found in the settings.
     const { layers } = call.settings as calls.KernelSettings;
-    const approve = this.#approvals.get(call.tool) ??
-      layers.find(({ meets }) => meets === "approval")?.for?.(call.tool, call.host);
+    const approval = layers.find(({ meets }) => meets === "approval");
+    const approve = approval?.for?.(call.tool, call.host);
     if (approve === undefined) {
       return call.fail("approval_required", "a rule requires approval, and no approver is set up");
     }
-    this.#approvals.set(call.tool, approve);
     const message = `Run the tool "${own.original.id}"? ${asks.join("; ")}`;
     const run: calls.Next = () => this.#run(call, next, own);
     return (approve as calls.ApprovalFunction)(call, run, message);
@@ -213,7 +213,9 @@ class RuleEngine {
       if (!result.ok && call.toolState === "not started") {
         call.defer(() => this.#store.unmark(call, began));
       } else if (result.ok && succeeded.length > 0) {
-        await call.wait(doing, () => this.#store.mark(call, succeeded));
+        // The tool has run, so its result is not lost. Without the mark, onlyAfter still denies.
+        await call.wait(doing, () => this.#store.mark(call, succeeded))
+          .catch((error) => call.report("rule", error));
       }
       return result;
     });

@@ -138,9 +138,9 @@ function formsOf(path: string): readonly string[] {
 }
 
 const HIDDEN = /[\p{Cc}\p{Cf}]/u;
-/** Backslashes, and encoded dots, separators and zeros. */
-const UNSAFE = /\\|%(?:2[ef]|5c|00)/i;
-const PARENT = /\/\s*\.\.+\s*(?:\/|$)/;
+/** Backslashes, and encoded dots, separators, zeros and percent signs. */
+const UNSAFE = /\\|%(?:2[5ef]|5c|00|u|c[01])/i;
+const PARENT = /\/\s*\.\.+\s*(?:[/;?#:]|$)/;
 
 /** Returns an absolute path without empty names; `undefined` if it is not one, or is ambiguous. */
 function plainPath(path: unknown): string | undefined {

@@ -6,6 +6,8 @@ import { type EarlierCall, type Marks, tenantOf } from "./rule.ts";
 
 /** The maximum number of calls that are stored for a mark. The store bounds the whole session. */
 const MAX_CALLS = 8;
+/** Marks are stored for a little longer than their time, and renewed once less than it is left. */
+const RENEWAL = 1.01;
 
 interface Stored {
   readonly marks: Marks;
@@ -49,9 +51,13 @@ export class SessionStore {
   }
 
   async #change(call: Call, change: (marks: Marks) => Marks | undefined): Promise<void> {
-    const expiresAt = call.settings.clock.timestamp() + this.#ttlMs;
+    const now = call.settings.clock.timestamp();
+    // Full lists are written again from time to time, so that they do not expire in a session in use.
+    const isOld = (stored: Stored): boolean => stored.expiresAt < now + this.#ttlMs;
+    const expiresAt = now + Math.ceil(this.#ttlMs * RENEWAL);
     await this.#records.change(await sessionKey(call), (stored) => {
-      const marks = change(stored?.marks ?? {});
+      const marks = change(stored?.marks ?? {}) ??
+        (stored && isOld(stored) ? stored.marks : undefined);
       return marks && { marks, expiresAt };
     });
   }

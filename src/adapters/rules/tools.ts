@@ -59,10 +59,13 @@ const checkLabels = createCheck(
     isListOf(value, isWord) && value.length <= 16 && value.every(({ length }) => length <= 64),
 );
 
+/** The fields of labels that are present. */
+export type GivenLabels = Partial<Required<ToolLabels>>;
+
 /** Checks labels. @throws {TypeError} */
-export function readLabels(action: string, given: object): Required<ToolLabels> {
+export function readLabels(action: string, given: object): GivenLabels {
   const checks = { produces: checkLabels, reads: checkLabels, sends: checkFlag };
-  return { produces: [], reads: [], sends: false, ...readFields(action, given, checks) };
+  return readFields(action, given, checks) as GivenLabels;
 }
 
 /**
@@ -74,7 +77,8 @@ export function ownLabels(tool: Tool): Required<ToolLabels> {
   const isImported = isObject(meta?.["provider"]) && "source" in meta["provider"];
   const sends = !(isPinned(tool) && annotations.openWorldHint === false);
   const implied = isImported ? { produces: ["untrusted"], sends } : {};
-  return readLabels(`use the labels of "${id}"`, labels ?? implied);
+  const own = readLabels(`use the labels of "${id}"`, labels ?? implied);
+  return { produces: [], reads: [], sends: false, ...own };
 }
 
 /** Checks a JSON Pointer, and returns the function that reads the argument there. */

@@ -219,8 +219,13 @@ describe("the question of a rule", () => {
     assertMatch(second.questions[0]?.message ?? "", /2 euros/);
   });
 
-  it("is refused by an approver that refuses", async () => {
-    assertEquals(await worldOf([asks], [PAY], { approve: () => false }).call("bank:pay"), "denied");
+  it("is passed to the approver of the dispatcher of the call", async () => {
+    const shared = rules([asks]);
+    const registry = new ToolRegistry({ tools: [PAY] });
+    for (const [approves, outcome] of [[true, "paid"], [false, "denied"]] as const) {
+      const own = { rules: shared, approve: () => approves };
+      assertEquals(await callOf(new ToolDispatcher(registry, own), "bank:pay", {}), outcome);
+    }
   });
 });
 

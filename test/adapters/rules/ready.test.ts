@@ -1,7 +1,7 @@
-import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
+import { assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import { type ToolDefinition, ToolRegistry } from "@plue/tools";
-import { type CallStore, memoryCallStore } from "@plue/tools/calls";
+import { defineTool, systemClock, type ToolDefinition } from "@plue/tools";
+import { memoryCallStore } from "@plue/tools/calls";
 import { viewOf } from "@plue/tools/finding";
 import {
   amountAtMost,
@@ -16,7 +16,7 @@ import {
 } from "@plue/tools/rules";
 import { importTools } from "@plue/tools/formats";
 import { toolPins } from "@plue/tools/pins";
-import { codeOf, messageOf, PAY, worldOf } from "./support.ts";
+import { messageOf, PAY, worldOf } from "./support.ts";
 
 const tool = (name: string, rest: Partial<ToolDefinition> = {}): ToolDefinition => ({
   name,
@@ -94,26 +94,19 @@ describe("pathWithin()", () => {
           "/tmp/\uff0e\uff0e/x",
         ],
         ...["/tmp/\u2025/etc", "\uff0ftmp/a", "/tmp/a\n", 5, null, {}, [], ["/tmp/a", "/etc"]],
-        ...[[["/tmp/a"], "/etc"]],
+        ...[[["/tmp/a"], "/etc"], "/tmp/x\uff0f..\uff0f..\uff0fetc"],
+        ...["/tmp/%252e%252e/etc", "/tmp/%u002e./etc", "/tmp/..;/etc", "/tmp/..?/etc"],
       ]
     ) assertEquals(await call("read", { path }), "denied", JSON.stringify(path));
     assertEquals(await call("read", {}), "denied");
-  });
-
-  it("denies a fullwidth separator that leaves the folder", async () => {
-    assertEquals(await call("read", { path: "/tmp/x\uff0f..\uff0f..\uff0fetc" }), "denied");
   });
 });
 
 describe("onlyAfter() and neverAfter()", () => {
   it("allow a tool after a success, and only in the same session", async () => {
     let isFailing = true;
-    const check = tool("check", {
-      execute() {
-        if (isFailing) throw new Error("not checked");
-        return "checked";
-      },
-    });
+    const execute = () => isFailing ? Promise.reject(new Error("not checked")) : "checked";
+    const check = tool("check", { execute });
     const { call } = worldOf([onlyAfter("check", { tool: "bank:*" })], [PAY, check]);
     assertEquals(await call("bank:pay"), "denied");
     assertEquals(await call("check"), "threw");
@@ -126,28 +119,28 @@ describe("onlyAfter() and neverAfter()", () => {
   });
 
   it("deny a tool after another one, even if that failed", async () => {
-    const broken = tool("broken", {
-      execute() {
-        throw new Error("broken");
-      },
-    });
+    const broken = tool("broken", { execute: () => Promise.reject(new Error("broken")) });
     const { call, dispatcher } = worldOf([neverAfter("bro*", { tool: "bank:pay" })], [PAY, broken]);
     assertEquals(await call("bank:pay"), "paid");
     await call("broken");
-    const result = await dispatcher.dispatch(
-      { name: "bank:pay" },
-      { sessionId: "s", principal: "ann" },
-    );
+    const context = { sessionId: "s", principal: "ann" };
+    const result = await dispatcher.dispatch({ name: "bank:pay" }, context);
     assertMatch(messageOf(result), /may not run in its session after call "call_.*" of "broken"/);
   });
 
   it("remember a tool that is called through a view", async () => {
-    const registry = new ToolRegistry({ tools: [tool("check")] });
-    const original = registry.getTool("check");
-    assert(original !== undefined);
-    const view = viewOf(original, { name: "verify" });
+    const view = viewOf(defineTool(tool("check")), { name: "verify" });
     const { call } = worldOf([neverAfter("check", { tool: "bank:pay" })], [PAY, view as never]);
     await call("verify");
+    assertEquals(await call("bank:pay"), "denied");
+  });
+
+  it("keep the result of a call whose success cannot be stored", async () => {
+    const update = () => Promise.reject(new Error("away"));
+    const store = { ...memoryCallStore(), update };
+    const list = [onlyAfter("check", { tool: "bank:pay" })];
+    const { call, reports } = worldOf(list, [PAY, tool("check")], {}, { store });
+    assertEquals([await call("check"), reports[0]?.phase], ["done", "rule"]);
     assertEquals(await call("bank:pay"), "denied");
   });
 
@@ -162,21 +155,32 @@ describe("onlyAfter() and neverAfter()", () => {
 });
 
 describe("noTrifecta()", () => {
-  for (const store of [undefined, memoryCallStore()] as (CallStore | undefined)[]) {
-    it(`asks once a session has private and untrusted data, ${store ? "in" : "without"} a store`, async () => {
-      const { call, dispatcher } = flow(store && { store });
-      assertEquals(await call("mail"), "done");
-      await call("page");
-      assertEquals(await call("mail"), "done");
-      await call("files");
-      const result = await dispatcher.dispatch(
-        { name: "mail", callId: "c9" },
-        { sessionId: "s", principal: "ann" },
-      );
-      assertEquals(codeOf(result), "approval_required");
-      assertEquals(await call("mail", {}, "other"), "done");
-    });
-  }
+  it("asks once a session has private and untrusted data", async () => {
+    const store = memoryCallStore();
+    const { call } = flow({ store });
+    assertEquals(await call("mail"), "done");
+    await call("page");
+    assertEquals(await call("mail"), "done");
+    await call("files");
+    assertEquals(await call("mail"), "approval_required");
+    assertEquals(await flow({ store }).call("mail"), "approval_required");
+    assertEquals(await call("mail", {}, "other"), "done");
+  });
+
+  it("keeps full lists of labels while calls bring them", async () => {
+    let time = Date.now();
+    const clock = { ...systemClock, timestamp: () => time };
+    const options = { store: memoryCallStore({ clock }), sessionTtlMs: 10_000 };
+    const page = tool("page", { labels: { produces: ["untrusted"], reads: ["private"] } });
+    const { call } = worldOf([noTrifecta()], [page, MAIL], { clock }, options);
+    for (let count = 0; count < 8; count++) await call("page");
+    time += 9_000;
+    await call("page");
+    time += 9_000;
+    assertEquals(await call("mail"), "approval_required");
+    time += 2_000;
+    assertEquals(await call("mail"), "done");
+  });
 
   it("names the calls that brought the data", async () => {
     const { dispatcher } = flow();
@@ -237,21 +241,18 @@ describe("noTrifecta()", () => {
   it("treats imported tools as untrusted and as sending, unless pins say otherwise", async () => {
     const open = { name: "open", description: "Gets.", inputSchema: { type: "object" } };
     const closed = { ...open, name: "closed", annotations: { openWorldHint: false } };
-    const imported = importTools("mcp", { tools: [open, closed] }, { execute: () => "page" });
+    const imported = () => importTools("mcp", { tools: [open, closed] }, { execute: () => "page" });
     for (const [isPinned, outcome] of [[true, "page"], [false, "approval_required"]] as const) {
-      const pinned = isPinned
-        ? await toolPins().check(
-          importTools("mcp", { tools: [open, closed] }, {
-            execute: () => "page",
-          }),
-          "key",
-        )
-        : imported;
-      const { call } = flow({}, [...pinned.tools as never[], FILES]);
-      await call("open");
-      await call("files");
-      assertEquals(await call("open"), "approval_required");
-      assertEquals(await call("closed"), outcome);
+      const { tools } = isPinned ? await toolPins().check(imported(), "key") : imported();
+      // The operator's labels of a tool keep its others.
+      const labels = { open: { reads: ["private"] } };
+      for (const options of [{}, { labels }]) {
+        const { call } = flow(options, [...tools as never[], FILES]);
+        await call("open");
+        await call("files");
+        assertEquals(await call("open"), "approval_required");
+        assertEquals(await call("closed"), outcome);
+      }
     }
   });
 
@@ -264,10 +265,8 @@ describe("noTrifecta()", () => {
   });
 
   it("has the same labels for a view", async () => {
-    const registry = new ToolRegistry({ tools: [PAGE] });
-    const page = registry.getTool("page");
-    assert(page !== undefined);
-    const { call } = flow({}, [viewOf(page, { name: "web" }) as never, FILES, MAIL]);
+    const view = viewOf(defineTool(PAGE), { name: "web" });
+    const { call } = flow({}, [view as never, FILES, MAIL]);
     await call("web");
     await call("files");
     assertEquals(await call("mail"), "approval_required");
