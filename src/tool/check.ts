@@ -203,7 +203,7 @@ export function assertSync<T>(answer: T, advice = ""): T {
   if (!isThenable(answer)) return answer;
   Promise.resolve(answer).then(undefined, noop);
   return fail(
-    "use the value that a function returned",
+    "use a function's result",
     `it is a promise, and the function must be synchronous${advice}`,
   );
 }

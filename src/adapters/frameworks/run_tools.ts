@@ -216,7 +216,7 @@ class ToolLoop<Context> {
     if (isObject(conversation) || typeof conversation === "string") {
       fail(
         ACTION,
-        'the request must not have "conversation": the loop sends all messages with each request',
+        'the request must not have "conversation": each request has all messages',
       );
     }
     this.#messages = conversationOf(request, this.#format);

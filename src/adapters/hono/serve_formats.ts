@@ -264,7 +264,7 @@ function turnIn(body: unknown): ReturnedTurn | undefined {
     const { callId, name, wireName, result } = isObject(call) ? call : {};
     if (typeof callId !== "string" || typeof wireName !== "string" || !isResult(result)) {
       throw new RequestError(
-        "Cannot read the turn: each call must have the callId, wireName and result of the earlier response",
+        "Cannot read the turn: each call must have the callId, wireName and result",
         `/calls/${index}`,
       );
     }

@@ -286,7 +286,7 @@ const checkAddress: Check<string | undefined> = createCheck(
 
 function tooManyFailures(resetMs: number): Response {
   const seconds = secondsOf(resetMs);
-  const detail = `Too many attempts to log in from this address failed: try again in ${seconds} s`;
+  const detail = `Too many failed logins from this address: try again in ${seconds} s`;
   return problemResponse(limited(detail, seconds));
 }
 

@@ -120,8 +120,7 @@ export function withAllLayers(dispatcher: Dispatcher, part: string): ToolDispatc
 const EXECUTION_CLOSED: Problem = {
   status: 403,
   code: "execution_closed",
-  detail: "This server lists tools and does not execute them: neither authorize nor " +
-    "openExecution is set",
+  detail: "This server only lists tools: neither authorize nor openExecution is set",
 };
 
 /** The state that the requests of one handler or endpoint share. Each request passes through `answer`. */

@@ -115,7 +115,7 @@ describe("Toolset.explain()", () => {
     assertEquals(toolset.ids, []);
     assertEquals(
       toolset.explain("a").reason,
-      '"a" is removed by policy: policy slow threw: Cannot use the value that a function returned: it is a ' +
+      '"a" is removed by policy: policy slow threw: Cannot use a function\'s result: it is a ' +
         "promise, and the function must be synchronous: wait in authorize, and give the policy what was decided",
     );
   });
