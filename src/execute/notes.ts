@@ -8,7 +8,6 @@ import type { TraceParent } from "./ports.ts";
 export interface CallDecision {
   /** What decided: a criterion of the selection, a rule, the approver, or the caller who was asked. */
   readonly by: "criterion" | "rule" | "approver" | "caller";
-  /** Names the criterion or the rule. */
   readonly name?: string | undefined;
   readonly verdict: "allow" | "deny";
   readonly reason?: string | undefined;
@@ -24,7 +23,6 @@ export function notesOf(call: Call): readonly CallNote[] | undefined {
   return notes.get(call);
 }
 
-/** Notes a fact for the observers of a call. */
 export function note(call: Call, fact: CallNote): void {
   once(notes, call, () => []).push(fact);
 }

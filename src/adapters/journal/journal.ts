@@ -202,10 +202,9 @@ class CallJournal implements Journal {
   readonly when = (): boolean => this.#failure !== undefined || this.#isClosed;
 
   for(): ReturnType<NonNullable<Layer["for"]>> {
+    if (this.#settings.onFailure === "drop-and-count") return undefined;
     const why = "the journal cannot be written now, and calls without a record are refused";
-    return this.#settings.onFailure === "drop-and-count"
-      ? undefined
-      : (call) => call.fail("unavailable", why);
+    return (call) => call.fail("unavailable", why);
   }
 
   observe(tool: Tool): ReturnType<NonNullable<Layer["observe"]>> {
@@ -323,11 +322,8 @@ class CallJournal implements Journal {
     const last = this.#waiting.findIndex(({ texts }) => (size += weightOf(texts)) > BATCH_SIZE);
     for (const call of this.#waiting.splice(0, last < 0 ? BATCH_SIZE : last + 1)) {
       this.#weight -= weightOf(call.texts);
-      try {
-        this.#line(this.#records.recordOf(call));
-      } catch {
-        this.#line(this.#records.outlineOf(call));
-      }
+      const record = attemptOr(undefined, () => this.#records.recordOf(call));
+      this.#line(record ?? this.#records.outlineOf(call));
     }
     const { unwritten: count } = this.#dropped;
     this.#dropped.unwritten = 0;
@@ -384,9 +380,7 @@ class CallJournal implements Journal {
     }
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
-  }
+  readonly [Symbol.asyncDispose] = (): Promise<void> => this.close();
 }
 
 /** Returns the criterion that hides a tool; `undefined` if there is no such tool. */

@@ -62,7 +62,6 @@ export interface JournalRecord {
   readonly durationMs?: number;
   /** How often the tool was started: 0 if the call ended before, more than 1 after retries. */
   readonly attempts?: number;
-  /** The id of the call's trace. */
   readonly trace?: string;
   /** In a record `begin`: false if the writer before it did not end, so that records may be lost. */
   readonly clean?: boolean;

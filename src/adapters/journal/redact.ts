@@ -1,7 +1,13 @@
 /** Finds the secrets of values by a tool's schema and by names, and removes them. */
 
-import { detectDialect, eachSchemaIn, type Keyword, KEYWORDS } from "../../schema/mod.ts";
-import { attemptOr, isObject, type JsonSchema, type JsonSchemaObject } from "../../tool/mod.ts";
+import {
+  detectDialect,
+  eachSchemaIn,
+  fragmentSteps,
+  type Keyword,
+  KEYWORDS,
+} from "../../schema/mod.ts";
+import { isObject, type JsonSchema, type JsonSchemaObject } from "../../tool/mod.ts";
 
 const REDACTED = "[redacted]";
 
@@ -125,10 +131,5 @@ function refsOf({ $ref, $dynamicRef, $recursiveRef }: JsonSchemaObject): readonl
 
 /** Follows a JSON Pointer of a reference. */
 function targetOf(root: unknown, ref: string): unknown {
-  if (ref !== "#" && !ref.startsWith("#/")) return undefined;
-  return attemptOr(undefined, () =>
-    ref.split("/").slice(1).reduce((node, step) => {
-      const name = decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
-      return Object(node)[name];
-    }, root));
+  return fragmentSteps(ref)?.reduce((node, step) => Object(node)[step], root);
 }

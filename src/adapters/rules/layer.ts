@@ -10,18 +10,9 @@ import { type GivenLabels, ownLabels, readLabels, toolMatcher, toolsBehind } fro
 
 /** Options for {@linkcode rules}. */
 export interface RulesOptions {
-  /**
-   * Stores labels. If it fails, or a principal's quota in it is used up, the calls that
-   * need it fail.
-   *
-   * @default {memoryCallStore()}
-   */
+  /** Stores labels. Calls that need it fail if it fails or is full. @default {memoryCallStore()} */
   readonly store?: CallStore | undefined;
-  /**
-   * The time from the last change of a session's labels until they are deleted, in milliseconds.
-   *
-   * @default {2_592_000_000} 30 days
-   */
+  /** The lifetime of labels after their last change, in milliseconds. @default {2_592_000_000} */
   readonly sessionTtlMs?: number | undefined;
   /**
    * Labels by id: `{ "web:*": { produces: ["untrusted"] } }`. Each field replaces that of the tool's

@@ -27,7 +27,6 @@ export class SessionStore {
     return (await this.#records.read(await sessionKey(call)))?.record.marks ?? {};
   }
 
-  /** Adds a call to marks of its session. */
   async mark(call: Call, names: readonly string[]): Promise<void> {
     await this.#change(call, (marks) => {
       const open = names.filter((name) => (marks[name]?.length ?? 0) < MAX_CALLS);
