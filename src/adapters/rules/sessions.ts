@@ -35,7 +35,6 @@ export class SessionStore {
     });
   }
 
-  /** Removes a call whose tool did not run. */
   async unmark(call: Call, names: readonly string[]): Promise<void> {
     const { tool, callId } = sourceOf(call);
     await this.#change(call, (marks) => {

@@ -18,12 +18,13 @@ import {
 
 /** Tools by id or alias, in which `*` is any text, or by criteria: `{ tagsAny: ["write"] }`. */
 export type ToolPattern = string | readonly string[] | SelectionCriteria;
+type Matcher = (tool: Tool) => boolean;
 
 /** Returns the predicate of a pattern. @throws {TypeError} If it is invalid. */
-export function toolMatcher(action: string, pattern: unknown, place: string) {
+export function toolMatcher(action: string, pattern: unknown, place: string): Matcher {
   const ids: unknown = isWord(pattern) ? [pattern] : pattern;
   if (isListOf(ids, isWord) && ids.length > 0) {
-    return ({ id, aliases }: Tool): boolean =>
+    return ({ id, aliases }) =>
       [id, ...aliases].some((name) => ids.some((glob) => matchesGlob(name, glob)));
   }
   if (!isObject(pattern) || Object.keys(pattern).length === 0) {
@@ -32,7 +33,7 @@ export function toolMatcher(action: string, pattern: unknown, place: string) {
   const { filters, policies, ...criteria } = checkSelection(pattern);
   if (filters ?? policies) fail(action, `${place} must have no filters and policies`);
   const steps = selectionSteps(criteria);
-  return (tool: Tool): boolean => steps.every(({ keeps }) => keeps(tool));
+  return (tool) => steps.every(({ keeps }) => keeps(tool));
 }
 
 function matchesGlob(text: string, glob: string): boolean {
