@@ -224,7 +224,9 @@ function typeCheck(
 function namedBy(file: string, loaded: Set<string> = new Set()): Set<string> {
   loaded.add(file);
   const named = new Set<string>();
-  const imports = readFileSync(file, "utf8").matchAll(/(?:from|import\() ?"([^"]+)"/g);
+  // Comments have examples, which import other entries.
+  const code = readFileSync(file, "utf8").replaceAll(/\/\*.*?\*\//gs, "");
+  const imports = code.matchAll(/(?:from|import\() ?"([^"]+)"/g);
   for (const [, path = ""] of imports) {
     const next = join(dirname(file), path.replace(/\.js$/, ".d.ts"));
     if (!path.startsWith(".")) named.add(path);

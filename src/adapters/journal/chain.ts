@@ -135,10 +135,10 @@ class ChainCheck {
     const before = start + BEFORE.length;
     const parse = (): Partial<JournalRecord> =>
       readRecord(bytes.toString("utf8", start, end)) ?? {};
-    if (end < before + END_LENGTH) return this.fail("it is too short: it was changed");
+    if (end < before + END_LENGTH) return this.fail("it is too short");
     const hash = this.#hash(bytes.subarray(start, end - END_LENGTH));
     if (bytes.toString("latin1", end - END_LENGTH, end) !== `${AFTER}${hash}"}`) {
-      return this.fail("its hash does not fit: it was changed");
+      return this.fail("it was changed");
     }
     if (found.records === 0) {
       found.first = Number(parse().sequence);
@@ -152,7 +152,7 @@ class ChainCheck {
     else if (this.#hasEnded) return this.fail("no writer had begun before it");
     if (this.#wanted.sequence === sequence) {
       if (this.#wanted.hash !== hash) {
-        return this.fail("it is not the record that was expected here");
+        return this.fail("it is not the expected record");
       }
       this.#hasFoundWanted = true;
     }

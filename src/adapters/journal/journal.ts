@@ -203,7 +203,7 @@ class CallJournal implements Journal {
 
   for(): ReturnType<NonNullable<Layer["for"]>> {
     if (this.#settings.onFailure === "drop-and-count") return undefined;
-    const why = "the journal cannot be written now, and calls without a record are refused";
+    const why = "its journal cannot be written now";
     return (call) => call.fail("unavailable", why);
   }
 
@@ -311,7 +311,7 @@ class CallJournal implements Journal {
     const lines = await this.#settings.sink.open();
     const last = lines.at(-1);
     this.#head = last === undefined ? NO_RECORD : headAfter(last, this.#hash) ??
-      fail("continue the journal", "its last record was changed, or the key is another one");
+      fail("continue the journal", "its last record was changed, or its key");
     this.#keepRecent(lines);
     this.#isOpen = true;
     this.#line({ kind: "begin", clean: last === undefined || readRecord(last)?.kind === "end" });
@@ -373,7 +373,7 @@ class CallJournal implements Journal {
     };
     try {
       if (await within(clock, CLOSE_MS, end()) === TIME_OVER) {
-        throw new RangeError(`Cannot close the journal: its sink took longer than ${CLOSE_MS} ms`);
+        throw new RangeError(`Cannot close the journal: its sink took over ${CLOSE_MS} ms`);
       }
     } finally {
       await sink.close?.();

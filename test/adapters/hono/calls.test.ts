@@ -159,16 +159,18 @@ describe("a task over HTTP", () => {
       const { body } = await app.request(`${BASE}/calls/${id}`, { headers: EVENTS });
       const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
       let text = "";
-      while (!text.includes("working")) text += (await reader?.read())?.value;
+      let isOpen = true;
+      const read = async (): Promise<void> => {
+        const { done, value = "" } = await reader?.read() ?? { done: true };
+        isOpen = !done;
+        text += value;
+      };
+      while (isOpen && !text.includes("working")) await read();
       if (ends === "the tool") {
         registry.unregisterTool("work");
         finish();
       }
-      while (true) {
-        const { done, value } = await reader?.read() ?? { done: true };
-        if (done) break;
-        text += value;
-      }
+      while (isOpen) await read();
       assertEquals(text.includes("secret"), false, ends);
       finish();
     }
