@@ -135,8 +135,6 @@ export interface Layer {
   readText?(text: string): unknown;
   /** The requirement that the layer meets for all calls that have it. */
   readonly meets?: Requirement;
-  /** Returns verdicts about a call that is not made, for `explainCall` of `@plue/tools/rules`. */
-  explain?(call: Call): Promise<unknown>;
 }
 
 /** Observes the calls of one tool. Errors of its functions are passed to `onError`. */

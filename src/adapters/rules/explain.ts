@@ -10,7 +10,7 @@ import {
   type ToolCall,
 } from "../../execute/mod.ts";
 import { fail, type ToolCallError, type ToolDefinition } from "../../tool/mod.ts";
-import type { RuleVerdict } from "./layer.ts";
+import { engines, type RuleVerdict } from "./layer.ts";
 
 /** The explanation of a call that was not made. JSON. */
 export interface CallExplanation {
@@ -57,8 +57,10 @@ export async function explainCall(
         ...{ name: "explain", stage: "run" },
         ...(meets && { meets }),
         for: () => async (call) => {
-          const explained = await Promise.all(layers.map((layer) => layer.explain?.(call) ?? []));
-          rules = explained.flat() as RuleVerdict[];
+          const explained = await Promise.all(
+            layers.map((layer) => engines.get(layer)?.explain(call) ?? []),
+          );
+          rules = explained.flat();
           return { ok: true, content: null, durationMs: 0 };
         },
       })),

@@ -2,6 +2,7 @@
 
 import { type CallStore, memoryCallStore } from "../../execute/durable/mod.ts";
 import type * as calls from "../../execute/mod.ts";
+import { note } from "../../execute/mod.ts";
 import * as check from "../../tool/mod.ts";
 import { attemptOr, fail, isThenable, once, type Tool, type ToolLabels } from "../../tool/mod.ts";
 import { CallFacts, deny, type Marks, readVerdict, type Rule, type Verdict } from "./rule.ts";
@@ -72,13 +73,13 @@ export function rules(list: readonly Rule[], options: RulesOptions = {}): calls.
     [toolMatcher(ACTION, pattern, "the id"), readLabels(ACTION, given)] as const
   );
   const engine = new RuleEngine(checkRules(list), new SessionStore(store, sessionTtlMs), patterns);
-  return {
-    name: "rules",
-    stage: "run",
-    for: (tool) => engine.for(tool),
-    explain: (call) => engine.explain(call),
-  };
+  const layer: calls.Layer = { name: "rules", stage: "run", for: (tool) => engine.for(tool) };
+  engines.set(layer, engine);
+  return layer;
 }
+
+/** The rules of each layer, for explanations. */
+export const engines: WeakMap<calls.Layer, RuleEngine> = new WeakMap();
 
 function checkRules(list: unknown): readonly Rule[] {
   if (!Array.isArray(list)) fail(ACTION, "the rules must be a list");
@@ -105,15 +106,16 @@ interface ToolRules {
   readonly succeeded: readonly string[];
 }
 
-/** A denial, or the questions of all rules. */
+/** A denial with the name of its rule, or the questions of all rules. */
 interface Decision {
   readonly denied?: string;
+  readonly by?: string;
   readonly asks: readonly string[];
 }
 
 type LabelPatterns = readonly (readonly [(tool: Tool) => boolean, GivenLabels])[];
 
-class RuleEngine {
+export class RuleEngine {
   readonly #rules: readonly Rule[];
   readonly #store: SessionStore;
   readonly #labels: LabelPatterns;
@@ -153,12 +155,12 @@ class RuleEngine {
       const [, given] = this.#labels.find(([is]) => tools.some(is)) ?? [];
       const labels = { ...ownLabels(original), ...given };
       // A function that throws must not exempt a tool.
-      const without = (name: "appliesTo" | "remembers", otherwise: boolean) =>
+      const concerning = (name: "appliesTo" | "remembers", otherwise: boolean) =>
         this.#rules.filter((rule) =>
           tools.some((one) => attemptOr(true, () => (rule[name]?.(one) ?? otherwise) !== false))
         );
-      const applied = without("appliesTo", true);
-      const remembering = without("remembers", false).map(({ name }) => name);
+      const applied = concerning("appliesTo", true);
+      const remembering = concerning("remembers", false).map(({ name }) => name);
       const carried = [...labels.produces, ...labels.reads].map((label) => `label ${label}`);
       return {
         ...{ original, labels, applied },
@@ -179,8 +181,11 @@ class RuleEngine {
   }
 
   #approve(call: calls.Call, next: calls.Next, own: ToolRules, made: Decision): calls.Outcome {
-    const { denied, asks } = made;
-    if (denied !== undefined) return call.fail("denied", denied);
+    const { denied: reason, by: name, asks } = made;
+    if (reason !== undefined) {
+      note(call, { by: "rule", name, verdict: "deny", reason });
+      return call.fail("denied", `the rule "${name}" denies it: ${reason}`);
+    }
     if (asks.length === 0) return this.#run(call, next, own);
     // Layers have no access to each other, so the layer of approval is found in the settings.
     const { layers } = call.settings as calls.KernelSettings;
@@ -224,14 +229,22 @@ function judge(
     const rule = list[index] as Rule;
     const verdict = verdictOf(rule);
     if (verdict instanceof Promise) {
-      const known = (one: Rule, made: Verdict) => one === rule ? made : verdictOf(one);
-      return verdict.then((made) => judge(list, (one) => known(one, made), index, asks));
+      return verdict.then((made) =>
+        denialBy(rule, made, asks) ?? judge(list, verdictOf, index + 1, asks)
+      );
     }
-    if (verdict === "allow") continue;
-    if ("ask" in verdict) asks.push(verdict.ask);
-    else return { denied: `the rule "${rule.name}" denies it: ${verdict.deny}`, asks };
+    const denial = denialBy(rule, verdict, asks);
+    if (denial !== undefined) return denial;
   }
   return { asks };
+}
+
+/** Returns the denial of a rule; adds its question to `asks`. */
+function denialBy({ name }: Rule, verdict: Verdict, asks: string[]): Decision | undefined {
+  if (verdict === "allow") return undefined;
+  if ("deny" in verdict) return { denied: verdict.deny, by: name, asks };
+  asks.push(verdict.ask);
+  return undefined;
 }
 
 /** Returns the verdict of a rule: a denial if it throws, rejects or returns another value. */

@@ -3,6 +3,7 @@ import { describe, it } from "bun:test";
 import { ToolDispatcher, type ToolDispatcherOptions, ToolRegistry } from "@plue/tools";
 import { memoryCallStore, storedTickets } from "@plue/tools/calls";
 import { journal, type JournalSink } from "@plue/tools/journal";
+import { deny, type Rule, rules } from "@plue/tools/rules";
 import type { Layer } from "@plue/tools/core";
 import { describeLayer, stopped } from "../../contract/layer_contract.ts";
 import { broken, deferred, type FakeTool } from "../../unit/execute/support.ts";
@@ -67,27 +68,31 @@ describe("journal()", () => {
     await guest.dispatch({ name: "none" });
     const [hidden, unknown] = await records();
     assertEquals([hidden?.outcome, hidden?.callId], ["unknown_tool", "c1"]);
-    assertEquals(hidden?.decisions, [{
-      by: "criterion",
-      name: "risk",
-      verdict: "deny",
-      reason: "risk high is above the limit low",
-    }]);
+    const reason = "risk high is above the limit low";
+    assertEquals(hidden?.decisions, [{ by: "criterion", name: "risk", verdict: "deny", reason }]);
     assertEquals(unknown?.decisions, undefined);
   });
 
-  it("has the decisions of the approver and of the caller, with reasons where texts are kept", async () => {
-    const { call, records } = recorded([{ ...PAY, requiresApproval: true }], {
+  it("records the decisions of a rule, the approver and the caller, with their reasons", async () => {
+    const limit: Rule = {
+      name: "limit",
+      decide: ({ callId }) => callId === "c3" ? deny("full") : "allow",
+    };
+    const { call, dispatcher, records } = recorded([{ ...PAY, requiresApproval: true }], {
       arguments: "redacted",
     }, {
+      rules: rules([limit]),
       approve: ({ principal }) => principal === "ann" ? "ask" : { approved: false, reason: "late" },
     });
     const onQuestion = () => ({ action: "accept" as const });
     await call("pay", { euros: 5 }, { principal: "ann", onQuestion });
     await call("pay", { euros: 5 }, { principal: "bob" });
-    const [asked, denied] = await records();
+    await dispatcher.dispatch({ name: "pay", arguments: { euros: 5 }, callId: "c3" });
+    const [asked, denied, ruled] = await records();
     assertEquals(asked?.decisions, [{ by: "caller", verdict: "allow" }]);
     assertEquals(denied?.decisions, [{ by: "approver", verdict: "deny", reason: "late" }]);
+    const decision = { by: "rule", name: "limit", verdict: "deny", reason: "full" } as const;
+    assertEquals(ruled?.decisions, [decision]);
   });
 
   it("records a suspended call and its continuation", async () => {
