@@ -9,13 +9,10 @@ import { callTasks } from "../../src/adapters/calls/mod.ts";
 import { sqliteCallStore } from "../../src/adapters/sqlite/mod.ts";
 import { systemClock } from "../../src/tool/mod.ts";
 import { missing, useServer } from "../adapters/postgres/server.ts";
-import { startProgram } from "../support/program.ts";
+import { RUN, startProgram } from "../support/program.ts";
 import { maybe } from "../support/skip.ts";
 import { plue } from "./support.ts";
 
-const RUN = "Deno" in globalThis
-  ? ["run", "--allow-all", "--no-config", "--import-map=deno.json", "--node-modules-dir=manual"]
-  : [];
 const YES = { sure: { action: "accept" } };
 
 /** A folder with the state of a server, and the servers that use it, one after the other. */

@@ -6,14 +6,14 @@ import { afterAll, beforeAll, describe } from "bun:test";
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { ToolRegistry } from "@plue/tools";
 import { serveTools } from "@plue/tools/nats";
-import { type Program, startProgram } from "../support/program.ts";
+import { type Program, RUN, startProgram } from "../support/program.ts";
 import { folder, plue, type Ran } from "../cli/support.ts";
 import { missing, TestServer, withServer } from "./server.ts";
 
 const SECRET = "a-secret-of-the-tests";
 const files = folder();
 const ROOT = join(import.meta.dirname, "../..");
-const PLUE = [..."Deno" in globalThis ? ["run", "--allow-all"] : [], "src/cli/main.ts"];
+const PLUE = [...RUN, "src/cli/main.ts"];
 
 /** A module with one tool, which returns a version. */
 const tools = (version: number): string =>

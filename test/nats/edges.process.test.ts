@@ -4,12 +4,12 @@ import { readFile } from "node:fs/promises";
 import process from "node:process";
 import { describe } from "bun:test";
 import { assertEquals } from "@std/assert";
-import { startProgram } from "../support/program.ts";
+import { RUN, startProgram } from "../support/program.ts";
 import { folder } from "../cli/support.ts";
 import { type TestServer, useServer, withServer } from "./server.ts";
 
 const files = folder();
-const PLUE = [..."Deno" in globalThis ? ["run", "--allow-all"] : [], "src/cli/main.ts"];
+const PLUE = [...RUN, "src/cli/main.ts"];
 const TOKEN = "the-right-token-of-the-test";
 const YES = { sure: { action: "accept" } };
 

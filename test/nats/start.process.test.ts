@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe } from "bun:test";
 import { assertEquals, assertMatch, assertRejects, assertStringIncludes } from "@std/assert";
 import { ToolRegistry } from "@plue/tools";
 import { remoteTools, serveTools } from "@plue/tools/nats";
-import { startProgram } from "../support/program.ts";
+import { RUN, startProgram } from "../support/program.ts";
 import { folder, plue, type Ran } from "../cli/support.ts";
 import { maybe } from "../support/skip.ts";
 import { certificates, decentralised, noCertificates, withKeys } from "./identities.ts";
@@ -18,7 +18,7 @@ type Row = readonly [env: Environment, wanted: RegExp];
 
 const withTls = maybe((missing ?? noCertificates) === undefined, missing ?? noCertificates ?? "");
 const files = folder();
-const PLUE = [..."Deno" in globalThis ? ["run", "--allow-all"] : [], "src/cli/main.ts"];
+const PLUE = [...RUN, "src/cli/main.ts"];
 const TOOLS = `export const ping = { name: "ping", description: "Answers.", execute: () => 1 };`;
 /** A secret that no message may contain. */
 const HIDDEN = /sesame|S[UA][A-Z2-7]{20}|eyJ/;

@@ -4,12 +4,8 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import process from "node:process";
+import { RUN } from "../support/program.ts";
 import { OUTCOMES, WAYS } from "./hook_cases.ts";
-
-/** The arguments of this runtime before the name of a program. */
-const RUN = "Deno" in globalThis
-  ? ["run", "--allow-all", "--no-config", "--import-map=deno.json", "--node-modules-dir=manual"]
-  : [];
 
 /** The output of the process for a hook and a behaviour; absent where nothing was answered. */
 const answers = new Map<string, string>();

@@ -3,13 +3,11 @@ import { describe, it } from "bun:test";
 import { spawn } from "node:child_process";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
+import { RUN } from "../support/program.ts";
 
 const SCRIPT = fileURLToPath(new URL("./pattern_attacks.ts", import.meta.url));
 /** A backtracking matcher would take years. */
 const LIMIT_MS = 300_000;
-
-/** How this runtime runs a script. */
-const RUN: readonly string[] = "Deno" in globalThis ? ["run", "--allow-all"] : [];
 
 describe("patterns", () => {
   it("stop no process, in whatever place of a schema they stand", async () => {

@@ -3,9 +3,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import process from "node:process";
+import { FLAGS } from "../../scripts/lib/runtimes.mjs";
 
 /** The project's folder. */
 export const projectFolder: string = fileURLToPath(new URL("../..", import.meta.url));
+
+/** The arguments of this runtime before a file of the repository: Deno then downloads nothing. */
+export const RUN: readonly string[] = "Deno" in globalThis ? ["run", ...FLAGS.deno] : [];
 
 /** A program that runs. It is killed when the test is over. */
 export interface Program extends AsyncDisposable {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { type SqliteCallStore, sqliteCallStore } from "@plue/tools/sqlite";
-import { startProgram } from "../../support/program.ts";
+import { RUN, startProgram } from "../../support/program.ts";
 import { describeCallStore, itSharesItsSpace } from "../../contract/call_store_contract.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "plue-sqlite-"));
@@ -34,11 +34,8 @@ describeCallStore("sqliteCallStore()", {
 
 /** Starts `entries.ts` with this runtime, on the store at a path. */
 function start(action: "write" | "claim", path: string): ReturnType<typeof startProgram> {
-  const before = "Deno" in globalThis
-    ? ["run", "--allow-all", "--no-config", "--import-map=deno.json", "--node-modules-dir=manual"]
-    : [];
   return startProgram(process.execPath, [
-    ...before,
+    ...RUN,
     join(import.meta.dirname, "entries.ts"),
     action,
     path,

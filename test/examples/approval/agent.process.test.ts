@@ -6,11 +6,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { projectFolder } from "../../support/program.ts";
-
-const RUN = "Deno" in globalThis
-  ? ["run", "--allow-all", "--no-config", "--import-map=deno.json", "--node-modules-dir=manual"]
-  : [];
+import { projectFolder, RUN } from "../../support/program.ts";
 
 /** Starts the agent, and waits for its question. */
 async function start(folder: string) {
