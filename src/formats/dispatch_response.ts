@@ -18,7 +18,7 @@ import { encodeResults, type ResultLoss } from "./encode.ts";
 import type { ExportNames } from "./export_names.ts";
 import type { MessageOf, TargetLike } from "./targets.ts";
 
-/** Runs calls, such as a `ToolDispatcher`: one result each, in order, also for failed calls. */
+/** Runs calls, such as a `ToolDispatcher`: one result each, in order, even if a call fails. */
 export interface CallDispatcher<Context = unknown> {
   dispatchAll(
     calls: readonly (

@@ -21,7 +21,7 @@ export interface ToolRuntime {
   readonly config: unknown;
   /** The result of `init`. */
   readonly state: unknown;
-  /** The validator of `tool.parameters`; it accepts everything if the schema's library checks. */
+  /** The validator of `tool.parameters`. It accepts all values if a Standard Schema checks them. */
   readonly parameters: SchemaValidator;
   /** The validator of `tool.returns`; `undefined` without it, or if its own library validates. */
   readonly returns: SchemaValidator | undefined;

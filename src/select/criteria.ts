@@ -125,7 +125,7 @@ export interface CompleteAvailabilityFields {
   readonly hasEditor: boolean;
   /** The workspace is a git repository. `false` removes the category `git`. @default {true} */
   readonly hasGitRepository: boolean;
-  /** The model that reads descriptions. Only description functions use this and the next two. */
+  /** The model that reads descriptions. It is passed to description functions, like the next two. */
   readonly model: string | undefined;
   /** The model's provider, such as `anthropic`. */
   readonly provider: string | undefined;

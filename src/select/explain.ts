@@ -1,4 +1,4 @@
-/** Explains the visibility of tools. Toolsets receive it, so that the core lacks its texts. */
+/** Explains the visibility of tools. A function for toolsets, because the core omits its texts. */
 
 import { assertSync, describeThrown, type Tool } from "../tool/mod.ts";
 import { type CriterionName, REASONS, type SelectionStepName } from "./criteria.ts";

@@ -41,7 +41,7 @@ import {
   type JsonSchemaObject,
 } from "../../tool/mod.ts";
 
-/** Schemas per Ajv instance, which keeps parts of each: a new instance frees the memory. */
+/** The number of schemas per Ajv instance. It keeps parts of each; a new instance frees them. */
 const SCHEMAS_PER_INSTANCE = 500;
 const MAX_MESSAGE = 200;
 const NAME = "plue:schema";

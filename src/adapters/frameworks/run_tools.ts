@@ -214,10 +214,7 @@ class ToolLoop<Context> {
     this.#context = { ...options.context, ...defined({ signal }) } as Context;
     const { conversation } = request;
     if (isObject(conversation) || typeof conversation === "string") {
-      fail(
-        ACTION,
-        'the request must not have "conversation": each request has all messages',
-      );
+      fail(ACTION, 'the request must not have "conversation": each request has all messages');
     }
     this.#messages = conversationOf(request, this.#format);
     this.#request = request;

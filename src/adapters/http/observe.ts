@@ -288,20 +288,10 @@ function metricsText(
 function totalsOf({ queued, unknownTool, queue }: Totals) {
   return [
     ["plue_calls_queued", "gauge", "Calls that wait for a slot.", queued],
-    [
-      "plue_calls_unknown_tool_total",
-      "counter",
-      "Calls that named no tool of their caller.",
-      unknownTool,
-    ],
+    ["plue_calls_unknown_tool_total", "counter", "Calls of unknown tools.", unknownTool],
     ...(queue === undefined ? [] : [
       ["plue_tasks_waiting", "gauge", "Tasks that wait for a process.", queue.waiting],
-      [
-        "plue_tasks_oldest_seconds",
-        "gauge",
-        "The age of the oldest waiting task.",
-        queue.oldestMs / 1000,
-      ],
+      ["plue_tasks_oldest_seconds", "gauge", "Age of the oldest of them.", queue.oldestMs / 1000],
       ["plue_tasks_running", "gauge", "Tasks that processes run.", queue.running.length],
       ["plue_tasks_dead", "gauge", "Tasks that failed in all their attempts.", queue.dead],
     ] as const),

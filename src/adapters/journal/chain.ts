@@ -65,8 +65,8 @@ export interface JournalVerdict {
   /** The first record that does not fit. */
   readonly problem?: { readonly sequence: number; readonly why: string };
   /**
-   * The records after which a writer stopped without an end, as if it was killed: those that it had
-   * not written are lost. The last number is that of `head` if the journal has no end.
+   * The records after which a writer was interrupted. Records that it had not written are lost. The
+   * last number is the one of `head` if the journal was not closed.
    */
   readonly interrupted: readonly number[];
   /** The number of calls without a record, because a sink failed. */
@@ -151,9 +151,7 @@ class ChainCheck {
     if (bytes[before + HASH_LENGTH + 3] === 107) this.#note(parse(), sequence);
     else if (this.#hasEnded) return this.fail("no writer had begun before it");
     if (this.#wanted.sequence === sequence) {
-      if (this.#wanted.hash !== hash) {
-        return this.fail("it is not the expected record");
-      }
+      if (this.#wanted.hash !== hash) return this.fail("it is not the expected record");
       this.#hasFoundWanted = true;
     }
     this.#head = { sequence, hash };

@@ -198,7 +198,7 @@ class CallJournal implements Journal {
     this.#records = new RecordMaker(settings.arguments, settings.secrets, hash);
   }
 
-  /** Applies only while calls are refused, so that it costs no promise. */
+  /** Applies only while the sink fails, so that other calls cost no promise. */
   readonly when = (): boolean => this.#failure !== undefined || this.#isClosed;
 
   for(): ReturnType<NonNullable<Layer["for"]>> {

@@ -1,5 +1,5 @@
 /**
- * A journal of all calls: who called what, what was decided, how it ended. It can be verified.
+ * A journal: one record for each call, with its caller, decisions and outcome. It can be verified.
  *
  * @module
  */

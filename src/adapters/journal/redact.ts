@@ -76,7 +76,7 @@ function addTexts(secret: unknown, found: Set<string>): string {
   return REDACTED;
 }
 
-/** Removes found secrets from a text, also as they are written in JSON and in URLs. */
+/** Removes found secrets from a text: plain, as JSON, and encoded for URLs. */
 export function scrub(text: string, found: ReadonlySet<string>): string {
   if (found.size > MAX_SECRETS) return REDACTED;
   let clean = text;

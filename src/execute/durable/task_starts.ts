@@ -37,7 +37,7 @@ export async function storeTask(
     return await store({ ...admitted, owner, id: runs.records.newId(), context });
   } catch (error) {
     runs.log(error);
-    const why = "its task cannot be kept now; nothing has run";
+    const why = "its task cannot be stored now; nothing has run";
     return failure("unavailable", admitted.tool.id, why, NOT_RUN);
   }
 }

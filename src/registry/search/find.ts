@@ -84,9 +84,9 @@ export interface FoundTools extends ReadonlyArray<Tool> {
 
 /** Options for `searchToolset` and `registry.searchTools()`. */
 export interface ToolSearchOptions {
-  /** The maximum number; by default all for `registry.searchTools()`, 10 for `searchToolset`. */
+  /** The maximum number of tools: by default all in `searchTools`, 10 in `searchToolset`. */
   readonly limit?: number | undefined;
-  /** The least score of the best tool, or nothing is found. By default, the index decides. */
+  /** The minimum score of the best tool; below it nothing is found. By default, the index decides. */
   readonly minScore?: number | undefined;
 }
 

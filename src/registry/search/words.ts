@@ -157,7 +157,7 @@ export interface Lexicon {
 
 let known: Lexicon | undefined;
 
-/** Returns the lexicon with a user's lines; without any, one for all, made by the first search. */
+/** Returns the lexicon with a user's lines; without lines, the shared one, made on first use. */
 export function lexicon(lines: readonly string[] = []): Lexicon {
   if (lines.length === 0 && known !== undefined) return known;
   const abbreviations = new Map<string, readonly string[]>();

@@ -183,7 +183,7 @@ describe("a task over HTTP", () => {
     const begun = await ask("POST", RUN, CALL, ASYNC);
     assertEquals([begun.status, begun.body.code, begun.body.retryable], [409, "unavailable", true]);
     assertEquals(begun.body.ran, "no");
-    assertStringIncludes(begun.body.detail, "its task cannot be kept now; nothing has run");
+    assertStringIncludes(begun.body.detail, "its task cannot be stored now; nothing has run");
     const id = `/calls/${"0".repeat(11)}${"x".repeat(22)}`;
     for (const [method, body] of [["GET"], ["DELETE"], ["POST", { answers: YES }]] as const) {
       const { status, body: { code, detail } } = await ask(method, id, body);

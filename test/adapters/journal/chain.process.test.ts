@@ -61,7 +61,7 @@ describe("verifyJournal()", () => {
     lines = await tenCalls();
   });
 
-  it("accepts a journal, and has its head", async () => {
+  it("accepts an unchanged journal, and returns its last record", async () => {
     const verdict = await verifyJournal(bytesOf(lines));
     assertEquals(verdict, {
       ok: true,
@@ -73,12 +73,12 @@ describe("verifyJournal()", () => {
     });
   });
 
-  it("says that the first records are not there, as after files were deleted", async () => {
+  it("returns the number of the first record if earlier records were deleted", async () => {
     const { ok, first, records } = await verifyJournal(bytesOf(lines.slice(3)));
     assertEquals([ok, first, records], [true, 4, 9]);
   });
 
-  it("accepts nothing", async () => {
+  it("accepts an empty journal", async () => {
     const { ok, records } = await verifyJournal(bytesOf([]));
     assertEquals([ok, records], [true, 0]);
   });
@@ -104,7 +104,7 @@ describe("verifyJournal()", () => {
     assertEquals(longer.ok, true);
   });
 
-  it("finds a whole new chain of an attacker without the key, but not without a key", async () => {
+  it("rejects a chain that an attacker has computed again only if the journal has a key", async () => {
     const forge = (all: readonly string[]): string[] => {
       let previous = "A".repeat(43);
       return all.map((line) => {
@@ -124,7 +124,7 @@ describe("verifyJournal()", () => {
     assertEquals((await verifyJournal(bytesOf(keyed))).ok, false);
   });
 
-  it("says after which record a writer was interrupted, and how many calls have no record", async () => {
+  it("returns the record after which a writer was interrupted, and the number of dropped calls", async () => {
     const sink = memorySink();
     const first = journal({ sink, onFailure: "drop-and-count" });
     await first.flush();

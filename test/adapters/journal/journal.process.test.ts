@@ -61,7 +61,7 @@ describe("journal()", () => {
     });
   }
 
-  it("names the criterion that hides a tool, and no criterion for a tool that does not exist", async () => {
+  it("names the criterion that hides a tool, and none for a tool that does not exist", async () => {
     const { registry, dispatcher, records } = recorded([PAY]);
     const guest = dispatcher.withToolset(registry.select({ maxRisk: "low" }));
     await guest.dispatch({ name: "pay", callId: "c1" });
@@ -111,7 +111,7 @@ describe("journal()", () => {
     assertEquals(second?.callId, first?.callId);
   });
 
-  it("has the arguments as the tool received them, although the tool changes them", async () => {
+  it("records the arguments before the tool can change them", async () => {
     const { call, records } = recorded([{
       ...PAY,
       execute: (params: { euros: number }) => void (params.euros = 1_000),
@@ -158,7 +158,7 @@ describe("journal()", () => {
     assertEquals([first?.trace, first?.replayed, again?.replayed], [trace, undefined, true]);
   });
 
-  it("keeps as much of the arguments as the option says", async () => {
+  it("records arguments, digests or nothing, by the option arguments", async () => {
     for (
       const [detail, shown, hasDigest] of [
         ["none", undefined, false],
@@ -196,7 +196,7 @@ describe("journal()", () => {
     assert(before?.definition !== after?.definition);
   });
 
-  it("continues the chain of an earlier journal, and says whether that one had an end", async () => {
+  it("continues the chain of an earlier journal, and records whether that journal was closed", async () => {
     const { call, journal: first, sink } = recorded([PAY]);
     await call("pay", { euros: 5 });
     await first.close();
@@ -222,7 +222,7 @@ describe("journal()", () => {
     await assertRejects(() => next.flush(), Error, "its last record was changed");
   });
 
-  it("has a record of a call with any JSON, and of the calls beside it", async () => {
+  it("records a call with any JSON, and the calls written with it", async () => {
     for (const text of ['"\\ud800 alone"', `${"[".repeat(50_000)}${"]".repeat(50_000)}`]) {
       for (const detail of ["digest", "redacted"] as const) {
         const { call, records } = recorded([PAY], { arguments: detail });

@@ -35,7 +35,7 @@ const flow = (options: RulesOptions = {}, tools = [PAGE, FILES, MAIL], list = [n
 describe("amountAtMost()", () => {
   const rule = amountAtMost(100, { tool: "bank:*", argument: "/euros" });
 
-  it("allows numbers up to its limit, and asks beyond", async () => {
+  it("allows numbers up to its limit, and requires approval above it", async () => {
     const { call } = worldOf([rule]);
     for (const euros of [0, 0.01, 100]) assertEquals(await call("bank:pay", { euros }), "paid");
     for (const euros of [100.01, -1, 1e300]) {
@@ -43,7 +43,7 @@ describe("amountAtMost()", () => {
     }
   });
 
-  it("asks for values that are not numbers, and a missing argument", async () => {
+  it("requires approval for values that are not numbers, and for a missing argument", async () => {
     const { call } = worldOf([rule]);
     for (const euros of ["5", null, [5], { n: 5 }, true]) {
       assertEquals(await call("bank:pay", { euros }), "approval_required");
@@ -52,7 +52,7 @@ describe("amountAtMost()", () => {
     assertEquals(await call("bank:pay", '{"__proto__": {"euros": 5}}'), "approval_required");
   });
 
-  it("asks for NaN, which the schema of a library may return", async () => {
+  it("requires approval for NaN, which the schema of a library may return", async () => {
     const standard = {
       "~standard": {
         ...{ version: 1, vendor: "test" },
@@ -155,7 +155,7 @@ describe("onlyAfter() and neverAfter()", () => {
 });
 
 describe("noTrifecta()", () => {
-  it("asks once a session has private and untrusted data", async () => {
+  it("requires approval once a session has private and untrusted data", async () => {
     const store = memoryCallStore();
     const { call } = flow({ store });
     assertEquals(await call("mail"), "done");
@@ -196,7 +196,7 @@ describe("noTrifecta()", () => {
     );
   });
 
-  it("asks for a tool that reads private data and sends it", async () => {
+  it("requires approval for a tool that reads private data and sends it", async () => {
     const forward = tool("forward", { labels: { reads: ["private"], sends: true } });
     const { call } = flow({}, [PAGE, forward]);
     assertEquals(await call("forward"), "done");
@@ -238,7 +238,7 @@ describe("noTrifecta()", () => {
     await page;
   });
 
-  it("treats imported tools as untrusted and as sending, unless pins say otherwise", async () => {
+  it("treats imported tools as untrusted and as sending, unless their pinned annotations differ", async () => {
     const open = { name: "open", description: "Gets.", inputSchema: { type: "object" } };
     const closed = { ...open, name: "closed", annotations: { openWorldHint: false } };
     const imported = () => importTools("mcp", { tools: [open, closed] }, { execute: () => "page" });
