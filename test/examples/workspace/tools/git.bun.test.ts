@@ -209,6 +209,8 @@ describe("git-commit", () => {
 
   it("makes the first commit of a repository", async () => {
     await using test = await repository();
+    git(test, "config", "user.name", "Ada");
+    git(test, "config", "user.email", "ada@example.com");
     await test.folder.fill({ "a": "a" });
     await test.ok("git-commit", { message: "Begin", paths: ["a"] });
     assertEquals(git(test, "log", "--format=%s %P"), "Begin");
