@@ -277,7 +277,7 @@ describe("postgresCallStore()", () => {
     const store = await open(pool());
     const schema = schemaOf.get(store);
     await store.create("t.a.1", value);
-    const hasty = await openAgain(server().pool({ max: 1 }), store, { timeoutMs: 200 });
+    const hasty = await openAgain(server().pool({ max: 1 }), store, { timeoutMs: 1_000 });
     const holder = await pool().connect();
     await holder.query(`begin; select from ${schema}.owners where owner = 'a' for update`);
     await assertRejects(
@@ -295,7 +295,7 @@ describe("postgresCallStore()", () => {
   });
 
   it("rejects while the server is frozen", async () => {
-    const store = await open(server().pool({ max: 1 }), { timeoutMs: 200 });
+    const store = await open(server().pool({ max: 1 }), { timeoutMs: 1_000 });
     const frozen = server().freeze();
     try {
       await assertRejects(() => store.get("t.a.1"), Error, "does not answer in time");
