@@ -35,8 +35,8 @@ const context = { principal: "ann", sessionId: "s1" };
 
 /** Takes the lines, and does nothing: the benchmark measures the call, not the disk. */
 const nowhere: JournalSink = {
-  open: () => Promise.resolve([]),
   append: () => Promise.resolve(),
+  async *pages() {},
 };
 
 async function run(dispatcher: ToolDispatcher): Promise<number> {
@@ -76,8 +76,8 @@ console.log(
 
 const lines: string[] = [];
 const inMemory: JournalSink = {
-  open: () => Promise.resolve([]),
   append: (added) => Promise.resolve(void lines.push(...added)),
+  async *pages() {},
 };
 const written = journal({ sink: inMemory, onFailure: "refuse-calls" });
 const dispatcher = new ToolDispatcher(registry, { layers: [written] });

@@ -168,8 +168,8 @@ async function request(
 /** Records a call in a sink with a broken function, and closes the journal. */
 async function journaled(hook: Partial<JournalSink>): Promise<string> {
   const sink: JournalSink = {
-    open: () => Promise.resolve([]),
     append: () => Promise.resolve(),
+    async *pages() {},
     ...hook,
   };
   const kept = journal({ sink, onFailure: "drop-and-count", flushMs: 0 });
@@ -306,6 +306,7 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   "JournalSink.append": (append) => journaled({ append }),
   "JournalSink.sync": (sync) => journaled({ sync }),
   "JournalSink.close": (close) => journaled({ close }),
+  "JournalSink.pages": (pages) => journaled({ pages }),
   "ToolHooks.before": (before) => call({ dispatcher: { hooks: { before } } }),
   "ToolDispatcherOptions.repair": (repair) =>
     call({

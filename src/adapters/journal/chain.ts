@@ -1,13 +1,17 @@
 /** The chain of a journal: each line has the hash of the line before, and its own. */
 
-import { createHmac, hash } from "node:crypto";
-import { attemptOr, fail, isObject } from "../../tool/mod.ts";
+import { createHash, createHmac } from "node:crypto";
+import { fail } from "../../tool/mod.ts";
 import type { Hash, JournalRecord } from "./record.ts";
+import { readRecord } from "./sink.ts";
 
 export function hashWith(key?: string): Hash {
-  if (key === undefined) return (text) => hash("sha256", text, "base64url");
-  if (key.length < 16) fail("hash a journal", "its key must have at least 16 characters");
-  return (text) => createHmac("sha256", key).update(text).digest("base64url");
+  if (key !== undefined && key.length < 16) {
+    fail("hash a journal", "its key must have at least 16 characters");
+  }
+  return (text) =>
+    (key === undefined ? createHash("sha256") : createHmac("sha256", key)).update(text)
+      .digest("base64url");
 }
 
 /** The length of a hash in base64url. */
@@ -33,23 +37,16 @@ export function nextLine(
 ): { readonly line: string; readonly head: JournalHead } {
   const sequence = last + 1;
   // A kind comes first, so that it is found without parsing.
-  const record = kind === undefined ? { sequence, ...fields } : { kind, sequence, ...fields };
+  const record = { ...(kind !== undefined && { kind }), sequence, ...fields };
   const text = `${BEFORE}${previous}",${JSON.stringify(record).slice(1, -1)}`;
   const own = hash(text);
   return { line: `${text}${AFTER}${own}"}`, head: { sequence, hash: own } };
 }
 
-export function readRecord(line: string): JournalRecord | undefined {
-  const record: unknown = attemptOr(undefined, () => JSON.parse(line));
-  return isObject(record) ? record as unknown as JournalRecord : undefined;
-}
-
-/** Returns the head after a line, if the hash of the line fits. */
-export function headAfter(line: string, hash: Hash): JournalHead | undefined {
+/** Returns the record of a line, if its hash fits. */
+export function unchangedRecord(line: string, hash: Hash): JournalRecord | undefined {
   const record = readRecord(line);
-  return record !== undefined && hash(line.slice(0, -END_LENGTH)) === record.hash
-    ? { sequence: record.sequence, hash: record.hash }
-    : undefined;
+  return record?.hash === hash(line.slice(0, -END_LENGTH)) ? record : undefined;
 }
 
 /** The outcome of {@linkcode verifyJournal}. */
@@ -84,14 +81,15 @@ export interface VerifyOptions {
 /**
  * Verifies a journal, without parsing each record.
  *
- * @param chunks The bytes of its lines, in order. A chunk is read until the next one.
+ * @param chunks The bytes of its lines, in order: `sink.pages("oldest first")`, or files. A chunk is
+ * read until the next one.
  * @throws {TypeError} If the key is too short.
  */
 export async function verifyJournal(
-  chunks: AsyncIterable<Uint8Array>,
-  { key, head: wanted }: VerifyOptions = {},
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  { key, head }: VerifyOptions = {},
 ): Promise<JournalVerdict> {
-  const check = new ChainCheck(hashWith(key), wanted);
+  const check = new ChainCheck(hashWith(key), head);
   let rest: Buffer[] = [];
   for await (const chunk of chunks) {
     const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length);
@@ -99,64 +97,65 @@ export async function verifyJournal(
     for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10, start)) {
       // Only a line that two chunks share is copied.
       const shared = rest.length > 0 ? Buffer.concat([...rest, bytes.subarray(0, end)]) : undefined;
-      const fits = shared ? check.take(shared, 0, shared.length) : check.take(bytes, start, end);
-      if (!fits) return check.verdict();
+      const why = shared ? check.take(shared, 0, shared.length) : check.take(bytes, start, end);
+      if (why !== undefined) return check.verdict(why);
       rest = [];
       start = end + 1;
     }
     if (start < bytes.length) rest.push(Buffer.from(bytes.subarray(start)));
   }
-  if (rest.length > 0) check.fail("it is incomplete: its writer was interrupted");
-  return check.verdict();
+  return check.verdict(
+    rest.length > 0 ? "it is incomplete: its writer was interrupted" : undefined,
+  );
 }
 
 class ChainCheck {
   readonly #hash: Hash;
   readonly #wanted: JournalHead;
-  readonly #found = { records: 0, first: 0, interrupted: [] as number[], dropped: 0 };
-  #head: JournalHead = NO_RECORD;
+  readonly #found = {
+    records: 0,
+    first: 0,
+    head: NO_RECORD,
+    interrupted: [] as number[],
+    dropped: 0,
+  };
   #hasEnded = true;
-  #hasFoundWanted = false;
-  #problem: JournalVerdict["problem"];
+  #hasFoundWanted: boolean;
 
   constructor(hash: Hash, wanted: JournalHead = NO_RECORD) {
     this.#hash = hash;
     this.#wanted = wanted;
+    this.#hasFoundWanted = wanted.sequence === 0;
   }
 
-  fail(why: string): false {
-    this.#problem = { sequence: this.#head.sequence + 1, why };
-    return false;
-  }
-
-  /** Checks the next line, which is a part of `bytes`. Returns false if it does not fit. */
-  take(bytes: Buffer, start: number, end: number): boolean {
+  /** Checks the next line, which is a part of `bytes`. Returns the reason if it does not fit. */
+  take(bytes: Buffer, start: number, end: number): string | undefined {
     const found = this.#found;
     const before = start + BEFORE.length;
     const parse = (): Partial<JournalRecord> =>
       readRecord(bytes.toString("utf8", start, end)) ?? {};
-    if (end < before + END_LENGTH) return this.fail("it is too short");
+    if (end < before + END_LENGTH) return "it is too short";
     const hash = this.#hash(bytes.subarray(start, end - END_LENGTH));
     if (bytes.toString("latin1", end - END_LENGTH, end) !== `${AFTER}${hash}"}`) {
-      return this.fail("it was changed");
+      return "it was changed";
     }
     if (found.records === 0) {
       found.first = Number(parse().sequence);
       this.#hasEnded = found.first === 1;
-    } else if (bytes.toString("latin1", before, before + HASH_LENGTH) !== this.#head.hash) {
-      return this.fail("it does not follow the record before: one was removed, added or moved");
+    } else if (bytes.toString("latin1", before, before + HASH_LENGTH) !== found.head.hash) {
+      return "it does not follow the record before: one was removed, added or moved";
     }
     const sequence = found.first + found.records;
     // `"kind"` and `"sequence"` begin behind the hash, its quote, the comma and a quote.
     if (bytes[before + HASH_LENGTH + 3] === 107) this.#note(parse(), sequence);
-    else if (this.#hasEnded) return this.fail("no writer had begun before it");
+    else if (this.#hasEnded) return "no writer had begun before it";
     if (this.#wanted.sequence === sequence) {
-      if (this.#wanted.hash !== hash) return this.fail("it is not the expected record");
+      if (this.#wanted.hash !== hash) return "it is not the expected record";
       this.#hasFoundWanted = true;
     }
-    this.#head = { sequence, hash };
+    found.head = { sequence, hash };
     found.records++;
-    return true;
+    return undefined;
   }
 
   #note({ kind, count = 0 }: Partial<JournalRecord>, sequence: number): void {
@@ -165,20 +164,20 @@ class ChainCheck {
     else this.#hasEnded = kind === "end";
   }
 
-  verdict(): JournalVerdict {
-    const { sequence } = this.#wanted;
-    if (this.#problem === undefined && sequence > 0 && !this.#hasFoundWanted) {
-      const why = `it is missing: the journal had ${sequence} records`;
-      this.#problem = { sequence: Math.min(sequence, this.#head.sequence + 1), why };
-    }
-    const problem = this.#problem;
-    const isOpen = !this.#hasEnded && problem === undefined;
-    return {
-      ok: problem === undefined,
-      ...this.#found,
-      head: this.#head,
-      ...(problem && { problem }),
-      interrupted: [...this.#found.interrupted, ...(isOpen ? [this.#head.sequence] : [])],
+  verdict(why?: string): JournalVerdict {
+    const { head, interrupted } = this.#found;
+    const { sequence: wanted } = this.#wanted;
+    const next = head.sequence + 1;
+    const missing = {
+      sequence: Math.min(wanted, next),
+      why: `it is missing: the journal had ${wanted} records`,
     };
+    const problem = why !== undefined
+      ? { sequence: next, why }
+      : this.#hasFoundWanted
+      ? undefined
+      : missing;
+    if (problem === undefined && !this.#hasEnded) interrupted.push(head.sequence);
+    return { ok: problem === undefined, ...this.#found, ...(problem && { problem }) };
   }
 }

@@ -17,12 +17,14 @@ import {
   numberFrom,
   oneOf,
   readFields,
+  STOPPED,
   systemClock,
   TIME_OVER,
   type Tool,
+  type ToolResult,
   within,
 } from "../../tool/mod.ts";
-import { hashWith, headAfter, type JournalHead, nextLine, NO_RECORD, readRecord } from "./chain.ts";
+import { hashWith, type JournalHead, nextLine, NO_RECORD, unchangedRecord } from "./chain.ts";
 import {
   type EndedCall,
   type Hash,
@@ -30,17 +32,7 @@ import {
   type JournalRecord,
   RecordMaker,
 } from "./record.ts";
-
-/** Keeps the lines of a journal. A sink belongs to one journal. */
-export interface JournalSink {
-  /** Opens the sink, and returns its last lines, oldest first. The chain continues the last one. */
-  open(): Promise<readonly string[]>;
-  /** Appends lines of JSON: all or none. If it rejects, the same lines are passed again. */
-  append(lines: readonly string[]): Promise<void>;
-  /** Makes the appended lines durable. */
-  sync?(): Promise<void>;
-  close?(): Promise<void>;
-}
+import { type JournalSink, linesOf, readJournal, type ReadJournalOptions } from "./sink.ts";
 
 /** Options for {@linkcode journal}. */
 export interface JournalOptions {
@@ -82,8 +74,8 @@ export interface JournalStats {
 /** A layer that records calls. */
 export interface Journal extends Layer, AsyncDisposable {
   stats(): JournalStats;
-  /** The newest records of the process, newest first: at most 1,000, and `maxBuffered` characters. */
-  recent(): readonly JournalRecord[];
+  /** The records that the sink stores, newest first, as `readJournal` yields them. */
+  records(options?: ReadJournalOptions): AsyncGenerator<JournalRecord>;
   /**
    * Writes the records that wait. Rejects if the sink cannot be opened or written: call it at the
    * start to find that out before the first call.
@@ -121,8 +113,7 @@ const BATCH_SIZE = 262_144;
 const BATCHES_PER_SYNC = 32;
 const RETRY_MS = 1_000;
 const CLOSE_MS = 10_000;
-const MAX_RECENT = 1_000;
-/** The weight of a record besides its texts, in characters. */
+/** The weight of a record besides its values, in characters. */
 const WEIGHT = 512;
 
 /**
@@ -133,17 +124,19 @@ const WEIGHT = 512;
  * ```ts
  * import assert from "node:assert/strict";
  * import { ToolDispatcher, ToolRegistry } from "@plue/tools";
- * import { journal } from "@plue/tools/journal";
+ * import { journal, jsonLines } from "@plue/tools/journal";
+ * import { mkdtempSync } from "node:fs";
+ * import { tmpdir } from "node:os";
  *
- * const sink = { open: async () => [], append: async () => {} }; // keeps nothing
- * const records = journal({ sink, onFailure: "refuse-calls" });
+ * const file = `${mkdtempSync(`${tmpdir()}/journal-`)}/calls.jsonl`;
+ * const records = journal({ sink: jsonLines(file), onFailure: "refuse-calls" });
  * const registry = new ToolRegistry({
  *   tools: [{ name: "ping", description: "Answers.", execute: () => "pong" }],
  * });
  * const dispatcher = new ToolDispatcher(registry, { layers: [records] });
- * await dispatcher.dispatch({ name: "ping" }, { principal: "ann" });
+ * await dispatcher.dispatch({ name: "ping", callId: "c1" }, { principal: "ann" });
  * await records.close();
- * const [, call] = records.recent(); // the newest record is the end of the journal
+ * const { value: call } = await records.records({ callId: "c1" }).next();
  * assert.deepEqual([call?.tool, call?.principal, call?.outcome], ["ping", "ann", "ok"]);
  * ```
  *
@@ -153,14 +146,14 @@ export function journal(options: JournalOptions): Journal {
   const { key, ...read } = readFields(ACTION, options, CHECKS, (name) => `its option ${name}`);
   const { sink, onFailure } = read;
   if (!isObject(sink) || onFailure === undefined) fail(ACTION, "it needs sink and onFailure");
-  checkPort(ACTION, "sink", sink, ["open", "append"]);
+  checkPort(ACTION, "sink", sink, ["append", "pages"]);
   return new CallJournal({ ...DEFAULTS, ...read, sink, onFailure }, hashWith(key));
 }
 
 /** The arguments of a running tool, and how often it was started. */
-interface ToolStart {
-  readonly call: Call;
-  readonly text: string | undefined;
+interface RunningCall {
+  readonly reader: JsonReader;
+  readonly args: unknown;
   attempts: number;
 }
 
@@ -169,24 +162,21 @@ class CallJournal implements Journal {
   readonly stage = "call";
   readonly #settings: Settings;
   readonly #hash: Hash;
-  readonly #records: RecordMaker;
-  #newest: ToolStart | undefined;
-  readonly #others: Map<Call, ToolStart> = new Map();
+  readonly #maker: RecordMaker;
+  readonly #running: Map<Call, RunningCall> = new Map();
   readonly #waiting: EndedCall[] = [];
   #weight = 0;
   #dropped = { total: 0, unwritten: 0 };
   #disarm: (() => void) | undefined;
   #writing: Promise<void> | undefined;
-  #isOpen = false;
   #isClosed = false;
   #failure: Error | undefined;
-  /** The last call: its dispatcher receives the errors of the sink. */
-  #last: Pick<Call, "report"> | undefined;
+  /** Passes errors of the sink to the dispatcher of the last call. */
+  #report: Call["report"] | undefined;
   #head = NO_RECORD;
   #synced = NO_RECORD;
   /** Lines of the chain that the sink does not have yet. */
   #lines: string[] = [];
-  #recent: readonly string[] = [];
 
   get #hasWork(): boolean {
     return this.#waiting.length + this.#lines.length + this.#dropped.unwritten > 0;
@@ -195,7 +185,7 @@ class CallJournal implements Journal {
   constructor(settings: Settings, hash: Hash) {
     this.#settings = settings;
     this.#hash = hash;
-    this.#records = new RecordMaker(settings.arguments, settings.secrets, hash);
+    this.#maker = new RecordMaker(settings.arguments, settings.secrets, hash);
   }
 
   /** Applies only while the sink fails, so that other calls cost no promise. */
@@ -210,53 +200,59 @@ class CallJournal implements Journal {
   observe(tool: Tool): ReturnType<NonNullable<Layer["observe"]>> {
     return {
       toolStarted: (call) => {
-        const run = this.#newest?.call === call ? this.#newest : this.#others.get(call);
-        if (run !== undefined) return void run.attempts++;
-        // Most tools end before another one starts: only the others are kept in the map.
-        if (this.#newest !== undefined) this.#others.set(this.#newest.call, this.#newest);
-        // The tool may change its arguments, so they are written before it runs.
-        this.#newest = { call, text: this.#textOf(call.plainArguments), attempts: 1 };
+        const run = this.#running.get(call);
+        // The tool may change its arguments, so they are copied before it runs.
+        if (run === undefined) this.#running.set(call, this.#read(call.plainArguments, 1));
+        else run.attempts++;
       },
       ended: (call, result) => {
-        let run = this.#newest;
-        if (run?.call === call) this.#newest = undefined;
-        else if ((run = this.#others.get(call)) !== undefined) this.#others.delete(call);
-        const { request: { arguments: asked = {} }, options, callId } = call;
-        const text = run?.text ??
-          this.#textOf(call.plainArguments ?? new JsonReader({}).read(asked));
-        this.#last = call;
-        this.#add(options, callId, text, { name: tool.id, tool, result }, run, notesOf(call));
+        const { request, options, callId, plainArguments } = call;
+        let run = this.#running.get(call);
+        if (run !== undefined) this.#running.delete(call);
+        else run = this.#read(plainArguments ?? request.arguments ?? {}, 0);
+        this.#report = (phase, error) => call.report(phase, error);
+        this.#add(options, callId, tool.id, tool, run, result, notesOf(call));
       },
     };
   }
 
   readonly unresolved: NonNullable<Layer["unresolved"]> = (call, options, result, report, from) => {
-    const read = (field: "name" | "callId"): string | undefined =>
-      attemptOr(undefined, () => isWord(call[field]) ? call[field].slice(0, 256) : undefined);
-    const name = read("name") ?? "";
-    const text = attemptOr(undefined, () => this.#textOf(new JsonReader({}).read(call.arguments)));
+    const read = (field: "name" | "callId" | "arguments"): unknown =>
+      attemptOr(undefined, () => call[field]);
+    const [name = "", callId] = [read("name"), read("callId")].map((word) =>
+      isWord(word) ? word.slice(0, 256) : undefined
+    );
     const hiddenBy = from && attemptOr(undefined, () => criterionOf(from, name));
-    this.#last = { report };
-    const notes = hiddenBy && [hiddenBy];
-    this.#add(options, read("callId"), text, { name, tool: undefined, result }, undefined, notes);
+    this.#report = report;
+    const run = this.#read(read("arguments"), 0);
+    this.#add(options, callId, name, undefined, run, result, hiddenBy && [hiddenBy]);
   };
 
-  /** Only for JSON that is not too deep: other values have no names by which secrets are found. */
-  #textOf(args: unknown): string | undefined {
-    return this.#settings.arguments !== "none" && isObject(args) ? jsonOf(args) : undefined;
+  /** Only reads JSON that is not too deep: other values have no names that show secrets. */
+  #read(args: unknown, attempts: number): RunningCall {
+    const reader = new JsonReader({});
+    return { reader, args: isObject(args) ? this.#copy(reader, args) : undefined, attempts };
+  }
+
+  #copy(reader: JsonReader, value: unknown): unknown {
+    if (this.#settings.arguments === "none") return undefined;
+    const copy = attemptOr(STOPPED, () => reader.read(value));
+    return copy === STOPPED ? undefined : copy;
   }
 
   #add(
     { principal, sessionId: session, trace }: Call["options"],
     callId: string | undefined,
-    args: string | undefined,
-    { name, tool, result }: Pick<EndedCall, "name" | "tool" | "result">,
-    run: ToolStart | undefined,
+    name: string,
+    tool: Tool | undefined,
+    { reader, args, attempts }: RunningCall,
+    result: ToolResult,
     notes: readonly CallNote[] | undefined,
   ): void {
     const { maxBuffered, clock, flushMs } = this.#settings;
-    const texts = [args, result.ok ? jsonOf(result.content) : undefined] as const;
-    const weight = weightOf(texts);
+    const failure = result.ok ? undefined : result;
+    const content = result.ok ? this.#copy(reader, result.content) : undefined;
+    const weight = WEIGHT + reader.bytes + (failure?.error.message.length ?? 0);
     if (this.#isClosed || this.#weight + weight > maxBuffered) {
       this.#dropped.total++;
       this.#dropped.unwritten++;
@@ -265,10 +261,18 @@ class CallJournal implements Journal {
       return this.#setFailure(new RangeError(`Cannot record a call: ${why}`));
     }
     this.#weight += weight;
-    const facts = { time: clock.timestamp(), callId, principal, session };
-    const traceParent = trace?.headers?.get("traceparent");
-    const attempts = run?.attempts ?? 0;
-    this.#waiting.push({ facts, name, tool, texts, result, attempts, notes, traceParent });
+    const { replayed, durationMs } = result;
+    const outcome = failure?.error.code ?? "ok";
+    const time = clock.timestamp();
+    this.#waiting.push({
+      ...{
+        outline: { time, callId, principal, session, tool: name, outcome, attempts },
+        tool,
+        args,
+      },
+      ...{ content, failure, replayed, durationMs, notes, weight },
+      traceParent: trace?.headers?.get("traceparent"),
+    });
     if (this.#disarm === undefined) this.#arm(flushMs);
   }
 
@@ -279,7 +283,7 @@ class CallJournal implements Journal {
 
   /** Reports the first failure, until the sink works again. */
   #setFailure(error: Error): void {
-    if (this.#failure === undefined) this.#last?.report("internal", error);
+    if (this.#failure === undefined) this.#report?.("internal", error);
     this.#failure ??= error;
   }
 
@@ -296,11 +300,10 @@ class CallJournal implements Journal {
   }
 
   async #write(): Promise<void> {
-    if (!this.#isOpen) await this.#open();
+    if (this.#head === NO_RECORD) await this.#open();
     for (let batches = 1; this.#hasWork; batches++) {
       if (this.#lines.length === 0) this.#makeLines();
       await this.#settings.sink.append(this.#lines);
-      this.#keepRecent([...this.#recent, ...this.#lines]);
       this.#lines = [];
       if (batches % BATCHES_PER_SYNC === 0) await this.#sync();
     }
@@ -308,33 +311,25 @@ class CallJournal implements Journal {
   }
 
   async #open(): Promise<void> {
-    const lines = await this.#settings.sink.open();
-    const last = lines.at(-1);
-    this.#head = last === undefined ? NO_RECORD : headAfter(last, this.#hash) ??
-      fail("continue the journal", "its last record was changed, or its key");
-    this.#keepRecent(lines);
-    this.#isOpen = true;
-    this.#line({ kind: "begin", clean: last === undefined || readRecord(last)?.kind === "end" });
+    const { sink } = this.#settings;
+    await sink.open?.();
+    const { value: line } = await linesOf(sink).next();
+    const last = line && unchangedRecord(line, this.#hash);
+    if (line && !last) fail("continue the journal", "its last record was changed, or its key");
+    if (last) this.#head = { sequence: last.sequence, hash: last.hash };
+    this.#line({ kind: "begin", clean: (last?.kind ?? "end") === "end" });
   }
 
   #makeLines(): void {
     let size = 0;
-    const last = this.#waiting.findIndex(({ texts }) => (size += weightOf(texts)) > BATCH_SIZE);
+    const last = this.#waiting.findIndex(({ weight }) => (size += weight) > BATCH_SIZE);
     for (const call of this.#waiting.splice(0, last < 0 ? BATCH_SIZE : last + 1)) {
-      this.#weight -= weightOf(call.texts);
-      const record = attemptOr(undefined, () => this.#records.recordOf(call));
-      this.#line(record ?? this.#records.outlineOf(call));
+      this.#weight -= call.weight;
+      this.#line(attemptOr(call.outline, () => this.#maker.recordOf(call)));
     }
     const { unwritten: count } = this.#dropped;
     this.#dropped.unwritten = 0;
     if (count > 0) this.#line({ kind: "dropped", count });
-  }
-
-  #keepRecent(lines: readonly string[]): void {
-    const newest = lines.slice(-MAX_RECENT);
-    let size = newest.reduce((sum, { length }) => sum + length, 0);
-    while (size > this.#settings.maxBuffered) size -= newest.shift()?.length ?? size;
-    this.#recent = newest;
   }
 
   #line(fields: object): void {
@@ -357,8 +352,8 @@ class CallJournal implements Journal {
     return { ...heads, ...counts, ...(message !== undefined && { failure: message }) };
   }
 
-  recent(): readonly JournalRecord[] {
-    return this.#recent.toReversed().flatMap((line) => readRecord(line) ?? []);
+  records(options?: ReadJournalOptions): AsyncGenerator<JournalRecord> {
+    return readJournal(this.#settings.sink, options);
   }
 
   async close(): Promise<void> {
@@ -389,12 +384,4 @@ function criterionOf(toolset: Toolset, id: string): CallNote | undefined {
   if (hidden === undefined) return undefined;
   const { step, name, reason } = hidden;
   return { by: "criterion", name: name ? `${step} ${name}` : step, verdict: "deny", reason };
-}
-
-function jsonOf(value: unknown): string | undefined {
-  return attemptOr(undefined, () => JSON.stringify(value));
-}
-
-function weightOf(texts: EndedCall["texts"]): number {
-  return texts.reduce((sum, text = "") => sum + text.length, WEIGHT);
 }

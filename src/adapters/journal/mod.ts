@@ -6,6 +6,8 @@
 
 export type { JournalHead, JournalVerdict, VerifyOptions } from "./chain.ts";
 export { verifyJournal } from "./chain.ts";
-export type { Journal, JournalOptions, JournalSink, JournalStats } from "./journal.ts";
+export type { Journal, JournalOptions, JournalStats } from "./journal.ts";
 export { journal } from "./journal.ts";
+export { jsonLines, type JsonLinesOptions } from "./json_lines.ts";
 export type { JournalDetail, JournalDigest, JournalRecord } from "./record.ts";
+export { type JournalSink, readJournal, type ReadJournalOptions } from "./sink.ts";

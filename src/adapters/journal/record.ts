@@ -3,13 +3,11 @@
 import { definitionText } from "../../execute/durable/mod.ts";
 import type { CallDecision, CallNote } from "../../execute/mod.ts";
 import {
-  attemptOr,
   canonicalJson,
-  clip,
   type FailureCode,
   once,
   type Tool,
-  type ToolResult,
+  type ToolFailure,
   type ToolRun,
 } from "../../tool/mod.ts";
 import { Redactor, scrub } from "./redact.ts";
@@ -23,7 +21,7 @@ export type Hash = (text: string | Uint8Array) => string;
  */
 export type JournalDetail = "none" | "digest" | "redacted" | "full";
 
-/** A digest of a JSON value without its secrets, and the size of the whole value in characters. */
+/** The digest of a JSON value without its secrets, and its size in characters. */
 export interface JournalDigest {
   readonly digest: string;
   readonly size: number;
@@ -73,27 +71,40 @@ export interface JournalRecord {
 
 /** What is taken from a call at its end. The rest of the work is done later. */
 export interface EndedCall {
-  readonly facts: Pick<JournalRecord, "time"> & { readonly [name: string]: unknown };
-  readonly name: string;
+  /** The record of a call whose other values cannot be read. */
+  readonly outline: Pick<JournalRecord, "time" | "tool" | "outcome" | "attempts"> & {
+    readonly callId: string | undefined;
+    readonly principal: string | undefined;
+    readonly session: string | undefined;
+  };
   /** `undefined` for a name that the caller's toolset does not have. */
   readonly tool: Tool | undefined;
-  /** The arguments and the content as JSON; `undefined` if they are not recorded, or not JSON. */
-  readonly texts: readonly [args: string | undefined, content: string | undefined];
-  readonly result: ToolResult;
-  readonly attempts: number;
+  /** Copies of JSON; `undefined` if they are not recorded, or not JSON. */
+  readonly args: unknown;
+  readonly content: unknown;
+  readonly failure: ToolFailure | undefined;
+  readonly replayed: true | undefined;
+  readonly durationMs: number;
   readonly notes: readonly CallNote[] | undefined;
   readonly traceParent: string | null | undefined;
+  /** The memory of its values, in characters. */
+  readonly weight: number;
 }
 
 const TRACE = /^[\da-f]{2}-([\da-f]{32})-/;
+
+/** What is known of a tool's calls. */
+interface KnownTool {
+  readonly redactor: Redactor;
+  readonly definition?: string;
+}
 
 /** Makes the records of calls, without their places in the chain. */
 export class RecordMaker {
   readonly #detail: JournalDetail;
   readonly #secrets: readonly string[];
   readonly #hash: Hash;
-  readonly #redactors: WeakMap<Tool, Redactor> = new WeakMap();
-  readonly #definitions: WeakMap<Tool, string> = new WeakMap();
+  readonly #tools: WeakMap<Tool, KnownTool> = new WeakMap();
 
   constructor(detail: JournalDetail, secrets: readonly string[], hash: Hash) {
     this.#detail = detail;
@@ -101,60 +112,51 @@ export class RecordMaker {
     this.#hash = hash;
   }
 
-  /** The record of a call whose values cannot be read, such as lists in lists that are too deep. */
-  outlineOf({ facts, name, result, attempts }: EndedCall): object {
-    const outcome = result.ok ? "ok" : result.error.code;
-    return { ...facts, tool: clip(name, 257), outcome, attempts };
-  }
-
-  recordOf({ facts, name, tool, texts, result, attempts, ...call }: EndedCall): object {
-    const redactor = tool === undefined ? new Redactor([]) : this.#redactorOf(tool);
+  recordOf(call: EndedCall): object {
+    const { tool, failure, notes = [] } = call;
+    const { redactor, definition } = tool === undefined
+      ? { redactor: new Redactor([]) }
+      : once(this.#tools, tool, () => this.#read(tool));
     const found: Set<string> = new Set();
-    const [given, content] = texts.map((text) =>
-      text === undefined ? undefined : attemptOr(undefined, () => JSON.parse(text))
-    );
-    const clean = redactor.redact(given, found);
-    const digests = [clean, redactor.redact(content, found)].map((value, at) =>
-      value === undefined || this.#detail === "none"
-        ? undefined
-        : { digest: this.#hash(canonicalJson(value)), size: texts[at]?.length }
-    );
+    const args = redactor.redact(call.args, found);
+    const content = redactor.redact(call.content, found);
     const isFull = this.#detail === "full";
     const isShown = isFull || this.#detail === "redacted";
     const shown = (text: string | undefined): string | undefined =>
       text === undefined || !isShown ? undefined : scrub(text, isFull ? new Set() : found);
-    const { notes = [], traceParent } = call;
     const decisions = notes.filter((note) => "verdict" in note)
       // The reason of a criterion contains nothing of the call.
       .map((one) => ({ ...one, reason: one.by === "criterion" ? one.reason : shown(one.reason) }));
-    const failed = result.ok ? undefined : result;
     return {
-      ...facts,
-      tool: clip(name, 257),
-      definition: tool && once(this.#definitions, tool, () => this.#hash(definitionText(tool))),
+      ...call.outline,
+      definition,
       decisions: decisions.length > 0 ? decisions : undefined,
-      arguments: isFull ? given : isShown ? clean : undefined,
-      argumentsDigest: digests[0],
-      outcome: failed?.error.code ?? "ok",
-      ran: failed?.error.ran,
-      message: shown(failed?.error.message),
-      questions: failed?.questions?.map(({ key, message }) => ({
+      arguments: isFull ? call.args : isShown ? args : undefined,
+      argumentsDigest: this.#digest(args),
+      ran: failure?.error.ran,
+      message: shown(failure?.error.message),
+      questions: failure?.questions?.map(({ key, message }) => ({
         ...{ key: scrub(key, found), message: shown(message) },
       })),
-      result: digests[1],
-      replayed: result.replayed,
-      durationMs: Math.round(result.durationMs * 1_000) / 1_000,
-      attempts,
-      trace: notes.find((note) => "traceId" in note)?.traceId ?? TRACE.exec(traceParent ?? "")?.[1],
+      result: this.#digest(content),
+      replayed: call.replayed,
+      durationMs: Math.round(call.durationMs * 1_000) / 1_000,
+      trace: notes.find((note) => "traceId" in note)?.traceId ??
+        TRACE.exec(call.traceParent ?? "")?.[1],
     };
   }
 
-  #redactorOf(tool: Tool): Redactor {
-    return once(this.#redactors, tool, () => {
-      const tools: Tool[] = [];
-      for (let one: Tool | undefined = tool; one; one = one.view?.tool) tools.push(one);
-      const schemas = tools.flatMap(({ parameters, returns }) => [parameters, returns ?? true]);
-      return new Redactor(this.#secrets, schemas);
-    });
+  #digest(value: unknown): JournalDigest | undefined {
+    if (value === undefined) return undefined;
+    const text = canonicalJson(value);
+    return { digest: this.#hash(text), size: text.length };
+  }
+
+  #read(tool: Tool): KnownTool {
+    const tools: Tool[] = [];
+    for (let one: Tool | undefined = tool; one; one = one.view?.tool) tools.push(one);
+    const schemas = tools.flatMap(({ parameters, returns }) => [parameters, returns ?? true]);
+    const definition = this.#hash(definitionText(tool));
+    return { redactor: new Redactor(this.#secrets, schemas), definition };
   }
 }

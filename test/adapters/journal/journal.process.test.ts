@@ -257,26 +257,16 @@ describe("journal()", () => {
     assertEquals(sizes, [1, 2, 2, 2]);
   });
 
-  it("keeps recent records up to the size of its buffer", async () => {
-    const { call, journal: kept } = recorded([PAY], { arguments: "full", maxBuffered: 300_000 });
-    for (let times = 0; times < 5; times++) {
-      await call("pay", { euros: 5, x: "x".repeat(100_000) });
-      await kept.flush();
-    }
-    assertEquals(kept.recent().length, 2);
-  });
-
-  it("shows the newest records first", async () => {
-    const { call, journal: kept } = recorded([PAY]);
+  it("yields the records that the sink stores, newest first, and those of one call", async () => {
+    const { call, dispatcher, journal: kept } = recorded([PAY]);
     await call("pay", { euros: 5 }, { principal: "ann" });
-    await call("pay", { euros: 5 }, { principal: "bob" });
+    await dispatcher.dispatch({ name: "pay", callId: "c7", arguments: { callId: "c8" } });
     await kept.close();
-    assertEquals(kept.recent().map(({ kind, principal }) => kind ?? principal), [
-      "end",
-      "bob",
-      "ann",
-      "begin",
-    ]);
+    const all = await Array.fromAsync(kept.records(), ({ kind, principal }) => kind ?? principal);
+    assertEquals(all, ["end", undefined, "ann", "begin"]);
+    const [one, ...others] = await Array.fromAsync(kept.records({ callId: "c7" }));
+    assertEquals([one?.outcome, others], ["invalid_arguments", []]);
+    assertEquals(await Array.fromAsync(kept.records({ callId: "c8" })), []);
   });
 
   it("rejects unknown options, and options that are missing", () => {

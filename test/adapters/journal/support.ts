@@ -13,8 +13,8 @@ import type { ToolDispatcherOptions } from "@plue/tools";
 export function memorySink(lines: string[] = []): JournalSink & { readonly lines: string[] } {
   return {
     lines,
-    open: () => Promise.resolve(lines.slice(-5)),
     append: (added) => Promise.resolve(void lines.push(...added)),
+    pages: () => bytesOf(lines, Infinity),
   };
 }
 
@@ -49,9 +49,11 @@ export function recordsIn(lines: readonly string[]): readonly JournalRecord[] {
   return lines.map((line) => JSON.parse(line));
 }
 
-/** The bytes of lines, for `verifyJournal`. */
-export async function* bytesOf(lines: readonly string[]): AsyncGenerator<Uint8Array> {
+/** The bytes of lines, for `verifyJournal`. By default, the chunks end in the middle of lines. */
+export async function* bytesOf(
+  lines: readonly string[],
+  size = 1_000,
+): AsyncGenerator<Uint8Array> {
   const bytes = new TextEncoder().encode(lines.map((line) => `${line}\n`).join(""));
-  // Chunks that end in the middle of lines.
-  for (let at = 0; at < bytes.length; at += 1_000) yield bytes.slice(at, at + 1_000);
+  for (let at = 0; at < bytes.length; at += size) yield bytes.slice(at, at + size);
 }

@@ -1,0 +1,194 @@
+/** A journal in files of JSON lines, on Node, Bun and Deno. */
+
+import type { FileHandle } from "node:fs/promises";
+import {
+  attemptOr,
+  checkFlag,
+  checkWord,
+  fail,
+  numberFrom,
+  readFields,
+  systemClock,
+} from "../../tool/mod.ts";
+import type { JournalSink } from "./sink.ts";
+
+/** Options for {@linkcode jsonLines}. */
+export interface JsonLinesOptions {
+  /** False if the system decides when records are written to the disk. @default {true} */
+  readonly fsync?: boolean | undefined;
+  /** The size from which a new file begins, in bytes. @default {268_435_456} */
+  readonly maxBytes?: number | undefined;
+  /** False to continue a file after the end of its day, in UTC. @default {true} */
+  readonly daily?: boolean | undefined;
+}
+
+const ACTION = "keep a journal in a file";
+const CHECKS = { fsync: checkFlag, maxBytes: numberFrom(1), daily: checkFlag };
+const DEFAULTS = { fsync: true, maxBytes: 2 ** 28, daily: true };
+const PAGE_BYTES = 1_048_576;
+
+/**
+ * Keeps a journal in a file, to which lines are only appended. When it is full, and each day, the
+ * next file begins: `calls.jsonl.1`, `calls.jsonl.2`. Other users cannot read new files. One process
+ * writes a journal: it holds a lock on `calls.jsonl.lock`, which the system releases when the
+ * process ends.
+ *
+ * @example Usage
+ * ```ts ignore
+ * const records = journal({ sink: jsonLines("calls.jsonl"), onFailure: "refuse-calls" });
+ * ```
+ *
+ * @param path The path of the first file. Its folder must exist.
+ * @throws {TypeError | RangeError} If the path or an option is invalid.
+ */
+export function jsonLines(path: string, options: JsonLinesOptions = {}): JournalSink {
+  checkWord(ACTION, path, "its path");
+  return new JournalFiles(path, { ...DEFAULTS, ...readFields(ACTION, options, CHECKS) });
+}
+
+class JournalFiles implements JournalSink {
+  readonly #path: string;
+  readonly #options: typeof DEFAULTS;
+  #unlock: (() => void) | undefined;
+  #file: FileHandle | undefined;
+  /** The size of the complete lines in the file. */
+  #size = 0;
+  /** True if an incomplete line may follow them: of a full disk, or of a killed process. */
+  #mayBeTorn = false;
+
+  constructor(path: string, options: typeof DEFAULTS) {
+    this.#path = path;
+    this.#options = options;
+  }
+
+  async open(): Promise<void> {
+    await this.close();
+    const { open, writeFile } = node("node:fs/promises");
+    // An existing file must not be opened: closing it would release a lock of this process.
+    await writeFile(`${this.#path}.lock`, "", { flag: "wx", mode: 0o600 }).catch((error) => {
+      if (error.code !== "EEXIST") throw error;
+    });
+    this.#unlock = lock(this.#path);
+    try {
+      const path = (await filesOf(this.#path)).at(-1) ?? this.#path;
+      this.#file = await open(path, "a+", 0o600);
+      const { value: page } = await pagesOf(path).next();
+      const rest: Buffer | undefined = page?.subarray(page.lastIndexOf(10) + 1);
+      this.#mayBeTorn = rest?.[0] !== undefined;
+      if (this.#mayBeTorn && rest?.[0] !== 123) fail(ACTION, `${path} is not a journal`);
+      this.#size = (await this.#file.stat()).size - (rest?.length ?? 0);
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
+  }
+
+  async append(lines: readonly string[]): Promise<void> {
+    const { maxBytes, daily } = this.#options;
+    let file = this.#file ?? fail(ACTION, `${this.#path} is closed`);
+    const { size, mtimeMs, nlink } = await file.stat();
+    if (this.#mayBeTorn) await file.truncate(this.#size);
+    else if (size !== this.#size || nlink === 0) {
+      fail(ACTION, `another program changed ${this.#path}`);
+    }
+    const isOld = daily && dayOf(mtimeMs) !== dayOf(systemClock.timestamp());
+    if (this.#size > 0 && (isOld || this.#size >= maxBytes)) file = await this.#rotate(file);
+    const bytes = Buffer.from(`${lines.join("\n")}\n`);
+    this.#mayBeTorn = true;
+    await file.appendFile(bytes);
+    this.#mayBeTorn = false;
+    this.#size += bytes.length;
+  }
+
+  /** Begins the next file. */
+  async #rotate(full: FileHandle): Promise<FileHandle> {
+    await this.sync();
+    const last = (await filesOf(this.#path)).at(-1)?.slice(this.#path.length + 1);
+    const path = `${this.#path}.${Number(last) + 1}`;
+    this.#file = await node("node:fs/promises").open(path, "ax+", 0o600);
+    this.#size = 0;
+    await full.close();
+    return this.#file;
+  }
+
+  async sync(): Promise<void> {
+    if (this.#options.fsync) await this.#file?.datasync();
+  }
+
+  async close(): Promise<void> {
+    await this.#file?.close();
+    this.#unlock?.();
+    this.#file = this.#unlock = undefined;
+  }
+
+  async *pages(order: "newest first" | "oldest first"): AsyncGenerator<Uint8Array> {
+    const paths = await filesOf(this.#path);
+    if (paths.length === 0) fail("read a journal", `there is no file ${this.#path}`);
+    if (order === "newest first") { for (const path of paths.reverse()) yield* pagesOf(path); }
+    for (const path of order === "newest first" ? [] : paths) {
+      for (let at = 0, page; (page = await readBytes(path, at, PAGE_BYTES)).length > 0;) {
+        yield page;
+        at += page.length;
+      }
+    }
+  }
+}
+
+/** Loads a module of Node when it is used: a bundle for Workers must not import one. */
+const node: typeof process.getBuiltinModule = (name: string) =>
+  globalThis.process.getBuiltinModule(name);
+
+/** Locks a file of SQLite, as Node cannot lock a file. Returns the function that unlocks it. */
+function lock(path: string): () => void {
+  const db = new (node("node:sqlite").DatabaseSync)(node("node:path").resolve(`${path}.lock`));
+  try {
+    db.exec("pragma busy_timeout = 0; begin exclusive");
+  } catch (cause) {
+    attemptOr(undefined, () => db.close());
+    fail(ACTION, `another journal writes ${path}, or its lock cannot be opened`, cause);
+  }
+  return () => db.close();
+}
+
+/** Returns the paths of the files of a journal, oldest first. */
+async function filesOf(path: string): Promise<string[]> {
+  const { basename, dirname } = node("node:path");
+  const name = basename(path);
+  const pathOf = (base: string, number: number): string =>
+    number === 0 ? base : `${base}.${number}`;
+  return (await node("node:fs/promises").readdir(dirname(path)))
+    .map((file) => [file, Number(file.slice(name.length + 1))] as const)
+    .filter(([file, number]) => file === pathOf(name, number))
+    .sort(([, a], [, b]) => a - b)
+    .map(([, number]) => pathOf(path, number));
+}
+
+/** Reads a file from its end. Each page begins with a line. */
+async function* pagesOf(path: string): AsyncGenerator<Buffer> {
+  let { size: end } = await node("node:fs/promises").stat(path);
+  for (let length = PAGE_BYTES; end > 0;) {
+    const start = Math.max(0, end - length);
+    const page = await readBytes(path, start, end - start);
+    const first = start === 0 ? 0 : page.indexOf(10) + 1;
+    // A line may be longer than a page.
+    length = start > 0 && first % page.length === 0 ? length * 4 : PAGE_BYTES;
+    if (length > PAGE_BYTES) continue;
+    yield page.subarray(first);
+    end = start + first;
+  }
+}
+
+/** Opens the file for one page only, because a generator that is not read to its end has no end. */
+async function readBytes(path: string, start: number, length: number): Promise<Buffer> {
+  const file = await node("node:fs/promises").open(path, "r");
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, start);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}
+
+function dayOf(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10);
+}

@@ -1,0 +1,64 @@
+/** The port of sinks, which store the lines of a journal, and the reader of their records. */
+
+import { attemptOr, isObject } from "../../tool/mod.ts";
+import type { JournalRecord } from "./record.ts";
+
+/** Stores the lines of a journal. A sink belongs to one journal. */
+export interface JournalSink {
+  /** Prepares writing. Rejects if another process writes the journal. */
+  open?(): Promise<void>;
+  /** Appends lines of JSON: all or none. If it rejects, the same lines are passed again. */
+  append(lines: readonly string[]): Promise<void>;
+  /** Makes the appended lines durable. */
+  sync?(): Promise<void>;
+  close?(): Promise<void>;
+  /**
+   * Yields the stored lines as bytes, with `\n` at the end of each line. Pages are in the given
+   * order, each has complete lines, oldest first, and it is used before the next one. A sink that
+   * cannot read yields nothing: its journal begins a new chain. Does not need `open`.
+   */
+  pages(order: "newest first" | "oldest first"): AsyncIterable<Uint8Array>;
+}
+
+/** Options for {@linkcode readJournal}. */
+export interface ReadJournalOptions {
+  /** Yields only the records of this call. */
+  readonly callId?: string | undefined;
+}
+
+/**
+ * Reads the records of a journal, newest first, also while it is written. Lines that are not JSON are
+ * skipped: use `verifyJournal` to find them.
+ *
+ * @example Usage
+ * ```ts ignore
+ * for await (const { tool, outcome } of readJournal(jsonLines("calls.jsonl"))) {
+ *   console.log(tool, outcome);
+ * }
+ * ```
+ */
+export async function* readJournal(
+  sink: Pick<JournalSink, "pages">,
+  { callId }: ReadJournalOptions = {},
+): AsyncGenerator<JournalRecord> {
+  const text = callId === undefined ? "" : JSON.stringify(callId);
+  for await (const line of linesOf(sink)) {
+    const record = line.includes(text) ? readRecord(line) : undefined;
+    if (record !== undefined && (callId ?? record.callId) === record.callId) yield record;
+  }
+}
+
+/** Yields the complete lines, newest first. */
+export async function* linesOf(sink: Pick<JournalSink, "pages">): AsyncGenerator<string> {
+  // Awaited, so that a sink that rejects instead of yielding does not end the process.
+  for await (const page of await sink.pages("newest first")) {
+    const lines = new TextDecoder().decode(page).split("\n");
+    // After the last end of a line is nothing, or a line that is being written.
+    yield* lines.slice(0, -1).reverse();
+  }
+}
+
+export function readRecord(line: string): JournalRecord | undefined {
+  const record: unknown = attemptOr(undefined, () => JSON.parse(line));
+  return isObject(record) ? record as unknown as JournalRecord : undefined;
+}
