@@ -32,7 +32,12 @@ const ENTRIES: readonly Entry[] = [
   { name: "@plue/tools/frameworks", file: "src/adapters/frameworks/mod.ts", limitKb: 60.6 },
   { name: "@plue/tools/telemetry", file: "src/adapters/telemetry/mod.ts" },
   { name: "@plue/tools/resilience", file: "src/adapters/resilience/mod.ts", limitKb: 7.35 },
-  { name: "@plue/tools/journal", file: "src/adapters/journal/mod.ts", limitKb: 8, packages: true },
+  {
+    name: "@plue/tools/journal",
+    file: "src/adapters/journal/mod.ts",
+    limitKb: 9.2,
+    packages: true,
+  },
   { name: "@plue/tools/replay", file: "src/adapters/journal/replay.ts", packages: true },
   { name: "@plue/tools/rules", file: "src/adapters/rules/mod.ts", limitKb: 19.6 },
   { name: "@plue/tools/pins", file: "src/adapters/pins/mod.ts" },
