@@ -28,7 +28,7 @@ export function targetNames(): readonly string[] {
   return [...listTargets().map(({ id }) => id), ...Object.keys(TARGET_ALIASES)].sort();
 }
 
-function targetOf(name: string): TargetName {
+export function targetOf(name: string): TargetName {
   if (isTargetName(name)) return name;
   const names = targetNames();
   const near = nearIds(name, names).join(" or ");

@@ -144,6 +144,16 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
   ))).option("--limit <count>", "the number of tools to show", wholeNumber);
 
   withSelection(withSources(add(
+    "eval <file>",
+    "Compare the tools that search finds for recorded turns with the expected ones",
+    async () => (await import("./eval.ts")).evaluate,
+    "plue eval turns.jsonl --from tools.ts",
+    "plue eval turns.jsonl --from tools.ts --limit 5 --min-recall 95 --json",
+  ))).option("--limit <count>", "the number of tools per search (10)", wholeNumber)
+    .option("--min-recall <percent>", "fail if fewer turns find an expected tool", wholeNumber)
+    .option("-t, --to <target>", "the target whose tokens are counted", "openai");
+
+  withSelection(withSources(add(
     "call <tool> [arguments...]",
     "Call a tool. Its arguments follow its id: flags from its schema, or JSON",
     async () => (await import("./call.ts")).call,

@@ -48,7 +48,7 @@ describe("plue", () => {
     const [, list = ""] = stdout.split("Commands:\n");
     const names = [...list.split("\n\n")[0]?.matchAll(/^ {2}([a-z]+) /gm) ?? []]
       .map(([, name]) => name ?? "").filter((name) => name !== "help");
-    assertEquals(names.length, 15);
+    assertEquals(names.length, 16);
     for (const name of names) {
       assertStringIncludes((await plue([name, "--help"])).stdout, "Examples:\n  $ ");
     }
@@ -150,6 +150,52 @@ describe("plue", () => {
     const { code, stdout, stderr } = await plue(["show", "serch", "--from", TOOLS]);
     assertEquals([code, stdout], [EXIT_CODES.unknown_tool, ""]);
     assertStringIncludes(stderr, 'did you mean "search"?');
+  });
+});
+
+describe("plue eval", () => {
+  const TURNS = [
+    { query: "which notes have words", tool: "search" },
+    { query: "count to a number", tool: ["search", "count"] },
+    { query: "launch it", tool: "search" },
+  ];
+  const turns = (list: readonly object[]): string =>
+    list.map((turn) => JSON.stringify(turn)).join("\n\n");
+
+  it("reports the rank of the expected tools, the recall, the tokens and the confusions", async () => {
+    const file = await files.write("turns.jsonl", turns(TURNS));
+    const line = ["eval", file, "-f", TOOLS, "--limit", "2"];
+    const { code, stdout } = await plue([...line, "--json"]);
+    const { recall, tokens, confusion, turns: found } = JSON.parse(stdout);
+    assertEquals([code, recall], [0, { 1: 66.7, 2: 66.7 }]);
+    assertEquals(found.map(({ rank }: { readonly rank: unknown }) => rank), [1, 1, null]);
+    assertEquals(tokens.mean > 0 && tokens.mean < tokens.all, true);
+    const [first, second, third] = confusion;
+    assertEquals([first.expected, second.expected], ["search", "count"]);
+    const wrong = { expected: "search", offered: "launch", turns: 1, query: "launch it" };
+    assertEquals(third, wrong);
+    const table = await plue(line);
+    assertMatch(table.stdout, /^RANK {4}TURNS {2}RECALL\n1 to 1 {2}2 {6}66\.7 %\n/);
+    assertMatch(table.stdout, /\nsearch {4}launch {9}1 {6}launch it\n$/);
+  });
+
+  it("fails below --min-recall, and for an expected tool that does not exist", async () => {
+    const run = async (list: readonly object[], ...more: readonly string[]) =>
+      await plue(["eval", "-", "-f", TOOLS, ...more], { stdin: turns(list) });
+    const low = await run(TURNS, "--min-recall", "67");
+    assertEquals([low.code, low.stderr], [1, "The recall is 66.7 %, below --min-recall 67\n"]);
+    assertEquals((await run(TURNS, "--min-recall", "66")).code, 0);
+    const hidden = await run(
+      [{ query: "launch it", tool: "launch" }],
+      "--max-risk",
+      "low",
+      "--json",
+    );
+    assertEquals(JSON.parse(hidden.stdout).turns[0].rank, null);
+    assertEquals((await run([{ query: "x", tool: "serch" }])).code, EXIT_CODES.unknown_tool);
+    const wrong = await run([...TURNS, { query: "x", tools: [] }]);
+    assertEquals(wrong.code, 2);
+    assertStringIncludes(wrong.stderr, 'turn 4 must be {"query": "…", "tool": "an id"}');
   });
 });
 
