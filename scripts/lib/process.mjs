@@ -12,7 +12,7 @@ export function fail(message, code = 1) {
 }
 
 /** The environment of all programs that the scripts run: pinned runtimes first. */
-export function environment(more = {}) {
+function environment(more = {}) {
   return { ...process.env, PATH: `${BIN}${delimiter}${process.env.PATH ?? ""}`, ...more };
 }
 

@@ -344,7 +344,7 @@ const FIELDS = {
 };
 
 /** Checks a question. @throws {TypeError} */
-export function readQuestion(
+function readQuestion(
   action: string,
   key: string,
   fields: QuestionFields,

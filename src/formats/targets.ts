@@ -124,7 +124,7 @@ export function targetOf<Like extends TargetLike>(target: Like): TargetOf<Like> 
   return findTarget(target) as TargetOf<Like>;
 }
 
-export function isTarget(value: unknown): value is Target {
+function isTarget(value: unknown): value is Target {
   return isObject(value) && isObject(value["calls"]) && isFunction(value["calls"]["read"]) &&
     Array.isArray(value["features"]) && isFunction(value["wire"]);
 }

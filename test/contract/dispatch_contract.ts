@@ -355,7 +355,7 @@ export function describeDispatch(
     });
 
     maybeIt("ends a call at the caller's own limit", async () => {
-      const { code, acknowledged } = await failure({ name: "wait" }, { timeoutMs: 100 });
+      const { code, acknowledged } = await failure({ name: "wait" }, { timeoutMs: 500 });
       assertEquals([code, acknowledged], ["timeout", true]);
     });
 

@@ -233,7 +233,7 @@ describe("Plain calls over NATS", () => {
 
   for (const what of ["credit", "abort"]) {
     withWorld(`goes on after a message with ${what} to its worker was lost`, async (world) => {
-      const { aborted, tool } = endlessTool({ ...ping, name: "endless" });
+      const { began, aborted, tool } = endlessTool({ ...ping, name: "endless" });
       await world.serve([tool, {
         ...ping,
         async *execute() {
@@ -254,7 +254,11 @@ describe("Plain calls over NATS", () => {
         if (type === "output") outputs++;
       }
       assertEquals(outputs, 200);
-      await dispatcher.dispatch({ name: "endless" }, { timeoutMs: 100 });
+      const abort = new AbortController();
+      const running = dispatcher.dispatch({ name: "endless" }, { signal: abort.signal });
+      await began.came;
+      abort.abort();
+      await running;
       await aborted.came;
       assertEquals(isLost, true);
     });

@@ -249,7 +249,7 @@ export interface SidecarProcess {
   log(error: unknown): void;
 }
 
-export const EXIT = { done: 0, failed: 1, notAHost: 2 } as const;
+const EXIT = { done: 0, failed: 1, notAHost: 2 } as const;
 
 /** The maximum time to dispose of the tools after the host has disconnected. */
 const DISPOSE_WITHIN_MS = 5_000;

@@ -37,7 +37,7 @@ const NO_RESOURCES: readonly number[] = [10002, 10023, 10028, 10047, 10077];
 /** Names of errors of requests that would fail again. */
 const REFUSALS: readonly string[] = ["InvalidArgumentError", "PermissionViolationError"];
 
-export function isConflict(error: unknown): boolean {
+function isConflict(error: unknown): boolean {
   return error instanceof JetStreamApiError && WRONG_LAST_SEQUENCE.includes(error.code);
 }
 

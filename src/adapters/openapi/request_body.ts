@@ -43,12 +43,12 @@ export function isJson(type: string): boolean {
   return type === "application/json" || type === "text/json" || type.endsWith("+json");
 }
 
-export function acceptsJson(type: string): boolean {
+function acceptsJson(type: string): boolean {
   return isJson(type) || isWildcard(type);
 }
 
 /** Returns the encoding of a plain media type; `undefined` if a body of it cannot be written. */
-export function bodyKind(type: string): Pick<BodyBinding, "kind" | "mediaType"> | undefined {
+function bodyKind(type: string): Pick<BodyBinding, "kind" | "mediaType"> | undefined {
   if (isWildcard(type)) return { kind: "json", mediaType: "application/json" };
   if (!MEDIA_TYPE.test(type) || type.includes("*")) return undefined;
   if (isJson(type)) return { kind: "json", mediaType: type };

@@ -150,7 +150,7 @@ describe("a task over HTTP", () => {
       const tool = { name: "work", description: "Works.", execute };
       const registry = new ToolRegistry({ tools: [tool] });
       const app = createToolHandler(registry, {
-        authorize: () => ends === "the token" ? { expiresAt: Date.now() + 20 } : {},
+        authorize: () => ends === "the token" ? { expiresAt: Date.now() + 200 } : {},
         tasks: callTasks({ store: memoryCallStore(), pollMs: 5 }),
       });
       const headers = { "content-type": "application/json", ...ASYNC };

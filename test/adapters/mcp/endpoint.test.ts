@@ -400,7 +400,7 @@ describe("clients that follow the list", () => {
     const mcp = createMcpEndpoint(registry, {
       heartbeatMs: 60_000,
       maxStreams: 1,
-      authorize: () => ({ expiresAt: Date.now() + 10 }),
+      authorize: () => ({ expiresAt: Date.now() + 200 }),
     });
     // The endpoint has one stream, so the second turn succeeds only if the first stream has ended.
     for (let turn = 0; turn < 2; turn++) {
