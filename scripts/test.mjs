@@ -1,7 +1,7 @@
 // `npm test`: all tests and checks, on every runtime, with one table at the end.
 
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { CHECKS, docExamples, runCheck } from "./lib/checks.mjs";
 import { coverage, WANTED } from "./lib/coverage.mjs";
@@ -71,6 +71,17 @@ function counts({ passed, failed, skipped }, word = "") {
     (skipped > 0 ? `, ${skipped} skipped` : "");
 }
 
+let lastTimes = { idle: 0, all: 0 };
+/** The share of the time since the last call in which the processors were idle. */
+function idleShare() {
+  const times = cpus().map((cpu) => cpu.times);
+  const idle = times.reduce((sum, { idle }) => sum + idle, 0);
+  const all = times.flatMap(Object.values).reduce((sum, ms) => sum + ms, 0);
+  const share = (idle - lastTimes.idle) / (all - lastTimes.all);
+  lastTimes = { idle, all };
+  return share;
+}
+
 const results = [];
 const queue = [...jobs];
 /** Removes the first job whose packages are installed from the queue; without one, the first. */
@@ -78,19 +89,31 @@ function nextJob() {
   const at = queue.findIndex(({ packages }) => installed.has(packages));
   return queue.splice(Math.max(at, 0), 1)[0];
 }
-async function worker() {
-  for (let job = nextJob(); job !== undefined; job = nextJob()) {
-    const lack = runtimes.get(job.runtime)?.missing ?? await lacks.get(job.packages);
-    const result = { ...job, ...lack === undefined ? await job.run() : skipped(job, lack) };
-    results.push(result);
-    const { failed, ms } = result;
-    const verdict = `${failed > 0 ? "FAIL" : "ok  "} ${job.suite} on ${job.runtime}`;
-    console.log(`${verdict}: ${counts(result, " passed")} (${(ms / 1000).toFixed(1)} s)`);
-    if (failed > 0 && !result.show) console.log(`\n${result.output}\n`);
-  }
+async function runNext() {
+  const job = nextJob();
+  const lack = runtimes.get(job.runtime)?.missing ?? await lacks.get(job.packages);
+  const result = { ...job, ...lack === undefined ? await job.run() : skipped(job, lack) };
+  results.push(result);
+  const { failed, ms } = result;
+  const verdict = `${failed > 0 ? "FAIL" : "ok  "} ${job.suite} on ${job.runtime}`;
+  console.log(`${verdict}: ${counts(result, " passed")} (${(ms / 1000).toFixed(1)} s)`);
+  if (failed > 0 && !result.show) console.log(`\n${result.output}\n`);
 }
-// More jobs than a small machine has processors, because the long suites wait half of the time.
-await Promise.all([worker(), worker(), worker(), worker()]);
+const running = new Set();
+function startJob() {
+  if (queue.length === 0) return;
+  const job = runNext().finally(() => running.delete(job));
+  running.add(job);
+}
+const startSome = () => {
+  while (queue.length > 0 && running.size < 3) startJob();
+};
+// Many suites mostly wait: another one starts whenever a quarter of the processors' time is idle.
+const watch = setInterval(() => {
+  if (idleShare() > 0.25) startJob();
+}, 2_000);
+for (startSome(); running.size > 0; startSome()) await Promise.race(running);
+clearInterval(watch);
 
 /** Prints a list under its heading, if there is something in it. */
 function list(heading, lines) {

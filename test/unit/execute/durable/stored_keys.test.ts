@@ -79,6 +79,19 @@ describe("storedKeys()", () => {
     assertEquals([outcome(again), again.replayed, ran.length], [1, true, 1]);
   });
 
+  it("does not read a key before its first write", async () => {
+    const clock = new FakeClock();
+    const store = memoryCallStore({ clock });
+    const used: string[] = [];
+    const counted: CallStore = {
+      ...store,
+      get: (key) => (used.push("get"), store.get(key)),
+      create: (...entry) => (used.push("create"), store.create(...entry)),
+    };
+    await processes({}, clock, counted).start().call("pay", {}, KEY);
+    assertEquals(used[0], "create");
+  });
+
   it("keeps principals, keys and arguments apart", async () => {
     const { ran, start } = processes();
     await start().call("pay", { n: 1 }, KEY);
