@@ -1,6 +1,6 @@
-/** Writes `docs/formats.md` from the targets: `bun scripts/docs_formats.ts`. */
+/** Writes the tables of `docs/formats.md` from the targets: `bun scripts/docs_formats.ts`. */
 
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import * as formats from "../src/formats/mod.ts";
 import type { CallFormat, Feature, KeywordForm, KeywordRule, Limit } from "../src/formats/mod.ts";
 import type { NameRule, Target, TargetName } from "../src/formats/mod.ts";
@@ -144,60 +144,24 @@ function fileTable(): string {
   );
 }
 
-/** The page. */
-export function formatsPage(): string {
-  return `# Formats
+const TABLES: Readonly<Record<string, () => string>> = {
+  targets: targetTable,
+  names: nameTable,
+  fields: featureTable,
+  schemas: keywordTable,
+  formats: formatList,
+  files: fileTable,
+};
 
-<!-- Written by scripts/docs_formats.ts from the records in src/formats/providers. Do not edit. -->
-
-\`exportTools(toolset, target)\` from \`@plue/tools/formats\` writes a toolset in a provider's shape,
-and reports what the provider cannot express. \`listTargets()\` gives all of this page as data.
-\`defineTarget(record)\` creates a target of your own, from scratch or from one of these
-(\`targetOf(id)\`). The functions that export, decode and encode accept it like a name.
-
-${targetTable()}
-
-## Names and limits
-
-An id that a target allows is sent unchanged. Other ids are mapped, and \`names\` maps them back. A
-limit with (?) is not documented, or documented in two ways: it is a warning. A tool that a strict mode
-cannot hold is sent to the target that it falls back to, without \`strict\`.
-
-${nameTable()}
-
-## Fields of a tool
-
-\`yes\`: the target has a field for it. \`in words\`: it is added to the description. \`–\`: it is not
-sent, and reported as a loss if the tool has it.
-
-${featureTable()}
-
-## Schemas
-
-\`yes\`: sent, and the target holds the model to it or documents that it reads it. \`read\`: sent, and
-the model reads it; nothing enforces it. \`ignored\`: sent, accepted, and not looked at. \`→\`: sent as
-something else. \`–\`: omitted, and by default added to the description. \`rejected\`: the tool is
-rejected, or falls back. A \`?\` means that the provider does not document it.
-
-Whatever is sent, the arguments of a call are checked against the tool's own schema.
-
-${keywordTable()}
-
-## Values of \`format\`
-
-If a target accepts only some values, the others are added to the description:
-
-${formatList()}
-
-## Files in results
-
-\`yes\`: a block of the target. \`a text\`: a short text replaces it, and the turn's \`losses\` report it.
-The AI SDK and LangChain pass all files on, and the package of the provider accepts or rejects them.
-
-${fileTable()}
-`;
+/** The page with new tables: each is below a comment with its name, and ends at an empty line. */
+export function formatsPage(page: string): string {
+  return page.replaceAll(
+    /(<!-- table: (\w+) -->\n\n).+?(?=\n\n|\n$)/gs,
+    (_, comment, name) => comment + TABLES[name]?.(),
+  );
 }
 
 if (import.meta.main) {
-  writeFileSync(new URL("../docs/formats.md", import.meta.url), formatsPage());
+  const file = new URL("../docs/formats.md", import.meta.url);
+  writeFileSync(file, formatsPage(readFileSync(file, "utf8")));
 }
