@@ -14,13 +14,14 @@ export const BROKEN = new Error("Cannot use the store of calls: the connection w
  */
 export function losingStore(
   store: CallStore,
-  next: (write: "create" | "update" | "delete") => Loss | undefined,
+  next: (write: "create" | "update" | "delete", key: string) => Loss | undefined,
 ): CallStore {
   async function write<Answer>(
     name: "create" | "update" | "delete",
+    key: string,
     make: () => Promise<Answer>,
   ): Promise<Answer> {
-    const loss = next(name);
+    const loss = next(name, key);
     if (loss === "write") throw BROKEN;
     const answer = await make();
     if (loss === "answer") throw BROKEN;
@@ -28,9 +29,9 @@ export function losingStore(
   }
   return {
     get: (key) => store.get(key),
-    create: (...given) => write("create", () => store.create(...given)),
-    update: (...given) => write("update", () => store.update(...given)),
-    delete: (...given) => write("delete", () => store.delete(...given)),
+    create: (...given) => write("create", given[0], () => store.create(...given)),
+    update: (...given) => write("update", given[0], () => store.update(...given)),
+    delete: (...given) => write("delete", given[0], () => store.delete(...given)),
     list: (prefix, after) => store.list(prefix, after),
     due: (...query) => store.due(...query),
   };
@@ -38,16 +39,18 @@ export function losingStore(
 
 /**
  * Loses every seventh write and every third answer, as far as their outcome is exact: an update that
- * another one has replaced counts as not made, and a value that is gone counts as deleted.
+ * another one has replaced counts as not made, and a value that is gone counts as deleted. The next
+ * attempt of a lost write is not lost, because a store is given up after some attempts.
  */
-export function losesOften(): (write: string) => Loss | undefined {
+export function losesOften(): (write: string, key: string) => Loss | undefined {
   let writes = 0;
-  return (write) => {
-    if (write === "delete") return undefined;
-    return ++writes % 7 === 0
-      ? "write"
-      : write === "create" && writes % 3 === 0
-      ? "answer"
-      : undefined;
+  const lost = new Set<string>();
+  return (write, key) => {
+    if (write === "delete" || lost.delete(key)) return undefined;
+    if (++writes % 7 === 0) {
+      lost.add(key);
+      return "write";
+    }
+    return write === "create" && writes % 3 === 0 ? "answer" : undefined;
   };
 }

@@ -84,8 +84,14 @@ export function describeStoreUsers(
       const tool = { name: "job", description: "Works.", parameters, idempotent: true, execute };
       const dispatcher = new ToolDispatcher(new ToolRegistry({ tools: [tool] }));
       const workers = [tasks, other].map((one) => one.work(dispatcher, { signal: stop.signal }));
+      const end = async (): Promise<void> => {
+        stop.abort();
+        await Promise.all(workers);
+      };
       return {
-        ...{ tasks, other },
+        ...{ tasks, other, stop: end },
+        // A worker that a failed test leaves behind would keep the process.
+        [Symbol.asyncDispose]: end,
         async start(at: number): Promise<string> {
           const task = await tasks.enqueue(dispatcher, { name: "job", arguments: { at } });
           assert("id" in task, JSON.stringify(task));
@@ -96,10 +102,6 @@ export function describeStoreUsers(
           for await (const state of other.follow(id)) result = state.result;
           return result?.ok ? result.content : result?.error.code;
         },
-        async stop(): Promise<void> {
-          stop.abort();
-          await Promise.all(workers);
-        },
       };
     }
 
@@ -107,7 +109,8 @@ export function describeStoreUsers(
       it(`runs each of 20 tasks once ${when}`, async () => {
         const runs: unknown[] = [];
         const losses = when === "in two processes" ? () => undefined : losesOften();
-        const { start, ended, stop } = await work((params) => runs.push(params), losses);
+        await using workers = await work((params) => runs.push(params), losses);
+        const { start, ended, stop } = workers;
         const ids = await Promise.all(Array.from({ length: 20 }, (_, at) => start(at)));
         await Promise.all(ids.map(ended));
         await stop();
@@ -120,7 +123,8 @@ export function describeStoreUsers(
       const down = ToolResult.error("unavailable", "The server is away");
       const retries = { job: { maxAttempts: 2, initialDelayMs: 1 } };
       const run = () => ++runs < 3 ? down : runs;
-      const { tasks, other, start, ended, stop } = await work(run, undefined, { retries });
+      await using workers = await work(run, undefined, { retries });
+      const { tasks, other, start, ended } = workers;
       const id = await start(0);
       assertEquals(await ended(id), "unavailable");
       while ((await other.deadTasks()).length === 0);
@@ -128,7 +132,6 @@ export function describeStoreUsers(
       assertEquals((await other.runAgain(id))?.status, "working");
       assertEquals(await ended(id), 3);
       assertEquals(await tasks.deadTasks(), []);
-      await stop();
     });
   });
 }
