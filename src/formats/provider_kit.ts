@@ -21,8 +21,8 @@ export { FINDING_RULES } from "./import_findings.ts";
 export * from "./import_session.ts";
 export * from "./wire.ts";
 export * from "./transform/rewrite.ts";
-export { definitionName } from "./transform/references.ts";
-export { normalizeOpenApi30 } from "./transform/older_dialects.ts";
+export { definitionName, hoistReferences } from "./transform/references.ts";
+export { normalizeDraft, normalizeOpenApi30 } from "./transform/older_dialects.ts";
 
 export interface Entry {
   readonly value: unknown;

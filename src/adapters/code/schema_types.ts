@@ -1,0 +1,242 @@
+/** Writes JSON Schemas as types of TypeScript. Schemas that are referenced become named types. */
+
+import {
+  definitionName,
+  hoistReferences,
+  mapOf,
+  normalizeDraft,
+  requiredBy,
+  Trace,
+} from "../../formats/provider_kit.ts";
+import { detectDialect, isSchema, listOf } from "../../schema/mod.ts";
+import {
+  argumentsText,
+  cleanText,
+  fnv1a,
+  isObject,
+  type JsonSchema,
+  type JsonSchemaObject,
+} from "../../tool/mod.ts";
+
+/** The namespace of the named types. */
+export const NAMED = "Types";
+
+/** The maximum depth of a type, and the maximum number of members of a union or a tuple. */
+const MAX_DEPTH = 40;
+const MAX_MEMBERS = 100;
+/** The maximum length of a comment, and of a literal, in characters. */
+const MAX_COMMENT = 2_000;
+const MAX_LITERAL = 400;
+
+/** The keywords that a type cannot express. They are tags of a comment. */
+const TAGS = ("format pattern default minimum maximum exclusiveMinimum exclusiveMaximum " +
+  "multipleOf minLength maxLength minItems maxItems").split(" ");
+
+const SCALARS: { readonly [type: string]: string } = {
+  string: "string",
+  number: "number",
+  integer: "number",
+  boolean: "boolean",
+  null: "null",
+};
+
+/** The declarations of the named types of a file, by name. */
+export type NamedTypes = Map<string, string>;
+
+/** A type, and the names of the types that it needs. */
+export interface WrittenType {
+  readonly text: string;
+  readonly names: readonly string[];
+}
+
+/**
+ * Writes a schema as a type, and adds the types that it needs to `named`. Equal definitions with
+ * one name share a type.
+ *
+ * @param name The name of the type, if the schema refers to itself.
+ */
+export function writeType(
+  schema: JsonSchema,
+  name: string,
+  level: number,
+  named: NamedTypes,
+): WrittenType {
+  const trace = new Trace();
+  const dialect = detectDialect(schema);
+  const plain = dialect === "2020-12" ? schema : normalizeDraft(trace, schema, dialect);
+  const root = hoistReferences(trace, plain);
+  for (let salt = 0;; salt++) {
+    // If another schema has a different definition of a name, all names get a hash of this one.
+    const suffix = salt === 0 ? "" : `_${fnv1a(JSON.stringify(root) + salt).toString(16)}`;
+    const writer = new SchemaWriter(root, name, suffix);
+    const text = writer.type(root, level);
+    const added = [...writer.definitions];
+    if (added.some(([key, type]) => (named.get(key) ?? type) !== type)) continue;
+    for (const [key, type] of added) named.set(key, type);
+    return { text, names: added.map(([key]) => key) };
+  }
+}
+
+/** Writes the parts of one schema, which has references to its root and to its `$defs` only. */
+class SchemaWriter {
+  /** The declarations of the referenced schemas, by the name of the type. */
+  readonly definitions: NamedTypes = new Map();
+  readonly #root: JsonSchema;
+  readonly #name: string;
+  readonly #suffix: string;
+  /** The names of the types, by reference. */
+  readonly #names: Map<unknown, string> = new Map();
+
+  constructor(root: JsonSchema, name: string, suffix: string) {
+    this.#root = root;
+    this.#name = name;
+    this.#suffix = suffix;
+  }
+
+  /** @param level The level of indentation; it bounds the depth, too. */
+  type(schema: unknown, level: number): string {
+    if (!isObject(schema)) return schema === false ? "never" : "unknown";
+    if (level > MAX_DEPTH) return "unknown";
+    const { $ref, allOf, anyOf, oneOf } = schema;
+    const inner = (member: unknown): string => this.type(member, level);
+    const parts = [
+      $ref === undefined ? "unknown" : this.#reference($ref, level),
+      this.#own(schema, level),
+      ...listOf(allOf).map(inner),
+      ...[anyOf, oneOf].map((list) => Array.isArray(list) ? union(list, inner) : "unknown"),
+    ];
+    // A part without a type, such as a list of required properties, does not narrow the others.
+    const narrow = [...new Set(parts)].filter((part) => part !== "unknown");
+    return narrow.length < 2 ? narrow[0] ?? "unknown" : narrow.map(group).join(" & ");
+  }
+
+  /** Writes the keywords of a schema without its references and compositions. */
+  #own(schema: JsonSchemaObject, level: number): string {
+    const { type, enum: values, prefixItems, properties } = schema;
+    if (Object.hasOwn(schema, "const")) return literal(schema["const"]);
+    if (Array.isArray(values)) return union(values, literal);
+    if (Array.isArray(type)) {
+      return union(type, (one) => this.#own({ ...schema, type: one }, level));
+    }
+    if (typeof type === "string" && Object.hasOwn(SCALARS, type)) return SCALARS[type] as string;
+    if (type === "object" || (type === undefined && isObject(properties))) {
+      return this.#object(schema, level);
+    }
+    if (Array.isArray(prefixItems)) return this.#tuple(prefixItems, schema, level);
+    return type === "array" ? `${group(this.type(schema["items"], level + 1))}[]` : "unknown";
+  }
+
+  #tuple(items: readonly unknown[], schema: JsonSchemaObject, level: number): string {
+    const { minItems = 0, items: rest = true } = schema;
+    const members = items.slice(0, MAX_MEMBERS).map((item, index) => {
+      const text = group(this.type(item, level + 1));
+      return index < Number(minItems) ? text : `${text}?`;
+    });
+    const others = items.length > MAX_MEMBERS ? "unknown" : this.type(rest, level + 1);
+    return `[${[...members, ...others === "never" ? [] : [`...${group(others)}[]`]].join(", ")}]`;
+  }
+
+  #object(schema: JsonSchemaObject, level: number): string {
+    const required = requiredBy(schema);
+    const properties = mapOf(schema["properties"]);
+    const names = new Set([...Object.keys(properties), ...required].map(String));
+    const pad = "  ".repeat(level + 1);
+    const members = Array.from(names, (name) => {
+      const property = Object.hasOwn(properties, name) ? properties[name] : true;
+      const key = `${memberName(name)}${required.has(name) ? "" : "?"}`;
+      return `${comment(property, pad)}${key}: ${this.type(property, level + 1)}`;
+    });
+    const rest = this.#rest(schema, level, names.size === 0);
+    if (rest !== undefined) members.push(`[key: string]: ${rest}`);
+    return members.some((member) => /^\/\*|\n/.test(member))
+      ? `{\n${members.map((member) => `${pad}${member};\n`).join("")}${"  ".repeat(level)}}`
+      : `{ ${members.join("; ")} }`;
+  }
+
+  /** Returns the type of the members without a name; `undefined` if there are none. */
+  #rest(schema: JsonSchemaObject, level: number, isMap: boolean): string | undefined {
+    const { additionalProperties: more, patternProperties } = schema;
+    const patterns = Object.values(mapOf(patternProperties));
+    const rest = isSchema(more) ? more : patterns.length === 0 && isMap;
+    const schemas = rest === false ? patterns : [...patterns, rest];
+    if (schemas.length === 0) return isMap ? "never" : undefined;
+    // The type of an index must include those of all named members.
+    return isMap ? union(schemas, (one) => this.type(one, level + 1)) : "unknown";
+  }
+
+  #reference(ref: unknown, level: number): string {
+    const key = ref === "#" ? this.#name : definitionName(ref);
+    if (key === undefined) return "unknown";
+    const target = ref === "#" ? this.#root : mapOf(mapOf(this.#root)["$defs"])[key];
+    if (!isObject(target)) return target === false ? "never" : "unknown";
+    const { type, description } = target;
+    const isScalar = typeof type === "string" && Object.hasOwn(SCALARS, type);
+    if (isScalar && description === undefined) return this.type(target, level);
+    let name = this.#names.get(ref);
+    if (name === undefined) {
+      name = this.#newName(key);
+      this.#names.set(ref, name);
+      // Set before its text is written, because the definition may refer to itself.
+      this.definitions.set(name, "");
+      const text = `  ${comment(target, "  ", "\n  ")}type ${name} = ${this.type(target, 1)};\n`;
+      this.definitions.set(name, text);
+    }
+    return `${NAMED}.${name}`;
+  }
+
+  #newName(key: string): string {
+    const word = key.replace(/\W/g, "_").replace(/^[^A-Za-z]*/, "").slice(0, 100) || "type";
+    // No keyword of TypeScript begins with a capital letter.
+    const name = `${word.charAt(0).toUpperCase()}${word.slice(1)}${this.#suffix}`;
+    let free = name;
+    for (let number = 2; this.definitions.has(free); number++) free = `${name}_${number}`;
+    return free;
+  }
+}
+
+/** Adds parentheses to a type with an operator. */
+function group(text: string): string {
+  const isOneObject = text.startsWith("{") && text.indexOf("}") === text.length - 1;
+  return / [&|] /.test(text) && !isOneObject ? `(${text})` : text;
+}
+
+function union(members: readonly unknown[], write: (member: unknown) => string): string {
+  if (members.length > MAX_MEMBERS) return "unknown";
+  const texts = new Set(members.map(write));
+  return texts.has("unknown") ? "unknown" : [...texts].join(" | ") || "never";
+}
+
+function literal(value: unknown): string {
+  return argumentsText(value, MAX_LITERAL) ?? SCALARS[typeof value] ?? "unknown";
+}
+
+/** Writes the name of a member: an identifier, or a string without invisible characters. */
+export function memberName(name: string): string {
+  // `new` would declare a constructor.
+  const isPlain = /^[A-Za-z_$][\w$]*$/.test(name) && name !== "new";
+  return isPlain ? name : argumentsText(name, Infinity) as string;
+}
+
+/**
+ * Writes the description and the limits of a schema as a comment; `""` if there are none. No text
+ * can end the comment, or be a directive of the compiler.
+ *
+ * @param end The space after a comment of one line.
+ */
+export function comment(schema: unknown, pad: string, end = " "): string {
+  if (!isObject(schema)) return "";
+  const { type, description = "", deprecated = false } = schema;
+  const tags = TAGS.filter((keyword) => Object.hasOwn(schema, keyword)).map((keyword) => {
+    const value = schema[keyword];
+    return `@${keyword} ${keyword === "default" ? literal(value) : String(value)}`;
+  });
+  if (type === "integer") tags.unshift("@integer");
+  if (deprecated !== false) tags.push(`@deprecated${deprecated === true ? "" : ` ${deprecated}`}`);
+  const lines = cleanText(`${description}\n${tags.join(" ")}`, MAX_COMMENT).split("\n")
+    .map((line) => line.trim().replaceAll("*/", "*\\/").replaceAll("@ts-", "@ ts-"))
+    .filter((line) => line !== "");
+  if (lines.length === 0) return "";
+  return lines.join("").length <= 100
+    ? `/** ${lines.join(" ")} */${end}`
+    : `/**\n${lines.map((line) => `${pad} * ${line}\n`).join("")}${pad} */\n${pad}`;
+}
