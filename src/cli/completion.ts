@@ -128,7 +128,10 @@ async function candidates(
     return command.options.map(({ long, description }) => ({ value: long ?? "", description }));
   }
   if (name === "completion") return SHELLS.map((value) => ({ value }));
-  if (command.registeredArguments[0]?.name() !== "tool" || id !== undefined) return [];
+  const [argument] = command.registeredArguments;
+  if (id !== undefined) return [];
+  if (argument?.argChoices) return argument.argChoices.map((value) => ({ value }));
+  if (argument?.name() !== "tool") return [];
   return (await harmlessTools(flags, io)).map(({ id, title, description }) => ({
     value: id,
     description: title ?? description,

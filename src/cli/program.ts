@@ -223,6 +223,23 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
     .option("--store <url>", "sqlite:<path>, postgres://… or redis://… (PLUE_STORE)");
 
   add(
+    "journal",
+    "Show the records of a journal, verify them, or count the calls of each tool",
+    async () => (await import("./journal.ts")).journal,
+    "plue journal tail calls.jsonl --follow",
+    "plue journal verify calls.jsonl",
+    "plue journal show c-17 calls.jsonl",
+    "plue journal stats calls.jsonl",
+  ).addArgument(
+    new Argument("<action>", "what to do").choices(["tail", "verify", "show", "stats"]),
+  ).addArgument(new Argument("<words...>", "the file; for show, the id of a call before it"))
+    .usage("[options] <action> [call] <file>")
+    .option("--limit <count>", "the number of records that tail shows (20)", wholeNumber)
+    .option("--follow", "continue to show new records until Ctrl-C")
+    .option("--head <number:hash>", "a record that must be in the journal, of an earlier verify")
+    .addHelpText("after", "\nverify reads the key of the journal from PLUE_JOURNAL_KEY.");
+
+  add(
     "nats",
     "Create the streams and buckets that tools over NATS need, or a new key of a worker or caller",
     async () => (await import("./nats_admin.ts")).nats,
