@@ -50,10 +50,11 @@ const COMMANDS = {
     "--test-reporter-destination=stdout",
     ...files,
   ],
-  workerd: ({ files, noEval }) => [
+  workerd: ({ files, noEval, nodeModules }) => [
     "bun",
     "test/support/run_workerd.ts",
     ...(noEval ? ["--no-eval"] : []),
+    ...(nodeModules ? ["--node-modules"] : []),
     ...files,
   ],
 };

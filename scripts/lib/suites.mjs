@@ -2,6 +2,7 @@
 // what it needs:
 // - x.test.ts: nothing; it runs on every runtime of its suite
 // - x.process.test.ts: files, processes or sockets; it does not run in workerd
+// - x.node.test.ts: modules of Node; in workerd it runs in a suite of its own, with `nodejs_compat`
 // - x.bun.test.ts: Bun
 
 import { readdirSync } from "node:fs";
@@ -50,6 +51,10 @@ const SUITES = [
       ...["test/adapters/typebox", "test/adapters/openapi"],
     ],
   },
+  {
+    ...{ name: "adapters, Node modules", folders: ["test/adapters"], on: ["workerd"] },
+    ...{ files: /\.node\.test/, nodeModules: true },
+  },
   { name: "runtime", on: WITH_FILES, coverage: true },
   {
     ...{ name: "mcp, import", folders: ["test/mcp/import"], on: WITH_FILES },
@@ -74,9 +79,10 @@ function filesBelow(folder) {
     .sort();
 }
 
-function runsOn(file, runtime) {
+function runsOn(file, runtime, nodeModules) {
   if (file.endsWith(".bun.test.ts")) return runtime === "bun";
   if (file.endsWith(".process.test.ts")) return runtime !== "workerd";
+  if (file.endsWith(".node.test.ts")) return runtime !== "workerd" || nodeModules;
   return true;
 }
 
@@ -96,7 +102,7 @@ export function planRuns({ only, on, match = [] } = {}) {
         .map((runtime) => ({
           suite: name,
           runtime,
-          files: files.filter((file) => runsOn(file, runtime)),
+          files: files.filter((file) => runsOn(file, runtime, rest.nodeModules)),
           ...rest,
         }));
     })

@@ -103,9 +103,10 @@ describe("runSuite()", () => {
 describe("planRuns()", () => {
   it("does not take into workerd what needs processes, nor elsewhere what needs Bun", () => {
     const runs = planRuns();
-    const misplaced = runs.flatMap(({ runtime, files }) =>
+    const misplaced = runs.flatMap(({ suite, runtime, files }) =>
       files.filter((file) =>
         (file.endsWith(".process.test.ts") && runtime === "workerd") ||
+        (file.endsWith(".node.test.ts") && runtime === "workerd" && !suite.includes("Node")) ||
         (file.endsWith(".bun.test.ts") && runtime !== "bun")
       )
     );

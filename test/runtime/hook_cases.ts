@@ -55,7 +55,7 @@ import {
   sealedTickets,
   storedTickets,
 } from "../../src/adapters/calls/mod.ts";
-import { journal, type JournalSink } from "../../src/adapters/journal/mod.ts";
+import { journal, type JournalSink, otelSink } from "../../src/adapters/journal/mod.ts";
 import {
   memoryStore,
   type PinStore,
@@ -304,9 +304,9 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
     }),
   "JournalSink.open": (open) => journaled({ open }),
   "JournalSink.append": (append) => journaled({ append }),
-  "JournalSink.sync": (sync) => journaled({ sync }),
   "JournalSink.close": (close) => journaled({ close }),
   "JournalSink.pages": (pages) => journaled({ pages }),
+  "OpenTelemetryLogger.emit": (emit) => journaled(otelSink({ emit })),
   "ToolHooks.before": (before) => call({ dispatcher: { hooks: { before } } }),
   "ToolDispatcherOptions.repair": (repair) =>
     call({

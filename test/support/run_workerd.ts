@@ -1,6 +1,6 @@
 /**
  * Runs test files inside workerd: Bun bundles them, `workerd test` runs the bundle.
- * Usage: `bun test/support/run_workerd.ts [--no-eval] <file>...`
+ * Usage: `bun test/support/run_workerd.ts [--no-eval] [--node-modules] <file>...`
  *
  * Prints a `WorkerdReport` as JSON in a line that starts with `REPORT`. Exits with 1 if a test failed.
  */
@@ -11,7 +11,10 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
 const args = process.argv.slice(2);
-const noEval = args.includes("--no-eval");
+const flags = [
+  ...(args.includes("--no-eval") ? ['"disallow_eval_during_startup"'] : []),
+  ...(args.includes("--node-modules") ? ['"nodejs_compat"'] : []),
+];
 const files = args.filter((arg) => !arg.startsWith("--"));
 const support = import.meta.dirname;
 const folder = mkdtempSync(join(tmpdir(), "plue-workerd-"));
@@ -36,7 +39,7 @@ const config = `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (services = [(name = "suite", worker = (
   modules = [(name = "worker.mjs", esModule = embed "worker.mjs")],
   compatibilityDate = "${COMPATIBILITY_DATE}",
-  compatibilityFlags = [${noEval ? '"disallow_eval_during_startup"' : ""}],
+  compatibilityFlags = [${flags}],
 ))]);
 `;
 
@@ -47,7 +50,7 @@ try {
     entrypoints: [join(folder, "entry.ts")],
     outdir: folder,
     naming: "worker.mjs",
-    target: "browser",
+    target: args.includes("--node-modules") ? "node" : "browser",
     conditions: ["workerd", "worker"],
     tsconfig: resolve("tsconfig.json"),
     // package.json declares that no file of plue has side effects; registering tests is one.

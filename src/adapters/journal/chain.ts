@@ -43,10 +43,10 @@ export function nextLine(
   return { line: `${text}${AFTER}${own}"}`, head: { sequence, hash: own } };
 }
 
-/** Returns the record of a line, if its hash fits. */
-export function unchangedRecord(line: string, hash: Hash): JournalRecord | undefined {
-  const record = readRecord(line);
-  return record?.hash === hash(line.slice(0, -END_LENGTH)) ? record : undefined;
+/** Returns the head after a line, if its hash fits. */
+export function headOf(line: string, hash: Hash): JournalHead | undefined {
+  const { sequence = 0, hash: own = "" } = readRecord(line) ?? {};
+  return hash(line.slice(0, -END_LENGTH)) === own ? { sequence, hash: own } : undefined;
 }
 
 /** The outcome of {@linkcode verifyJournal}. */

@@ -24,13 +24,14 @@ import {
   type ToolResult,
   within,
 } from "../../tool/mod.ts";
-import { hashWith, type JournalHead, nextLine, NO_RECORD, unchangedRecord } from "./chain.ts";
+import { hashWith, headOf, type JournalHead, nextLine, NO_RECORD } from "./chain.ts";
 import {
   type EndedCall,
   type Hash,
   type JournalDetail,
   type JournalRecord,
-  RecordMaker,
+  outlineOf,
+  recordMaker,
 } from "./record.ts";
 import { type JournalSink, linesOf, readJournal, type ReadJournalOptions } from "./sink.ts";
 
@@ -59,10 +60,8 @@ export interface JournalOptions {
 
 /** The state of a journal. */
 export interface JournalStats {
-  /** The last record. Keep it elsewhere: a removed end of the journal is found with it. */
+  /** The last stored record. Keep it elsewhere: a removed end of the journal is found with it. */
   readonly head: JournalHead;
-  /** The last record that the sink has made durable. */
-  readonly synced: JournalHead;
   /** The number of calls whose records wait to be written. */
   readonly waiting: number;
   /** The number of calls without a record, since the start. */
@@ -110,7 +109,6 @@ type Settings = typeof DEFAULTS & Pick<JournalOptions, "sink" | "onFailure">;
 
 /** The weight of records that are made and written together. More would delay other work. */
 const BATCH_SIZE = 262_144;
-const BATCHES_PER_SYNC = 32;
 const RETRY_MS = 1_000;
 const CLOSE_MS = 10_000;
 /** The weight of a record besides its values, in characters. */
@@ -162,30 +160,32 @@ class CallJournal implements Journal {
   readonly stage = "call";
   readonly #settings: Settings;
   readonly #hash: Hash;
-  readonly #maker: RecordMaker;
+  readonly #recordOf: (call: EndedCall) => object;
   readonly #running: Map<Call, RunningCall> = new Map();
   readonly #waiting: EndedCall[] = [];
   #weight = 0;
-  #dropped = { total: 0, unwritten: 0 };
+  #dropped = 0;
+  /** The part of the dropped calls that no record has counted. */
+  #uncounted = 0;
   #disarm: (() => void) | undefined;
   #writing: Promise<void> | undefined;
   #isClosed = false;
   #failure: Error | undefined;
-  /** Passes errors of the sink to the dispatcher of the last call. */
-  #report: Call["report"] | undefined;
+  /** The last call: its dispatcher receives the errors of the sink. */
+  #last: Pick<Call, "report"> | undefined;
+  #stored = NO_RECORD;
+  /** The end of the chain, and its lines that are not stored yet. */
   #head = NO_RECORD;
-  #synced = NO_RECORD;
-  /** Lines of the chain that the sink does not have yet. */
   #lines: string[] = [];
 
   get #hasWork(): boolean {
-    return this.#waiting.length + this.#lines.length + this.#dropped.unwritten > 0;
+    return this.#waiting.length + this.#lines.length + this.#uncounted > 0;
   }
 
   constructor(settings: Settings, hash: Hash) {
     this.#settings = settings;
     this.#hash = hash;
-    this.#maker = new RecordMaker(settings.arguments, settings.secrets, hash);
+    this.#recordOf = recordMaker(settings, hash);
   }
 
   /** Applies only while the sink fails, so that other calls cost no promise. */
@@ -210,22 +210,21 @@ class CallJournal implements Journal {
         let run = this.#running.get(call);
         if (run !== undefined) this.#running.delete(call);
         else run = this.#read(plainArguments ?? request.arguments ?? {}, 0);
-        this.#report = (phase, error) => call.report(phase, error);
+        this.#last = call;
         this.#add(options, callId, tool.id, tool, run, result, notesOf(call));
       },
     };
   }
 
   readonly unresolved: NonNullable<Layer["unresolved"]> = (call, options, result, report, from) => {
-    const read = (field: "name" | "callId" | "arguments"): unknown =>
-      attemptOr(undefined, () => call[field]);
-    const [name = "", callId] = [read("name"), read("callId")].map((word) =>
-      isWord(word) ? word.slice(0, 256) : undefined
-    );
+    const read = (field: keyof typeof call): unknown => attemptOr(undefined, () => call[field]);
+    const word = (text: unknown): string | undefined =>
+      isWord(text) ? text.slice(0, 256) : undefined;
+    const name = word(read("name")) ?? "";
     const hiddenBy = from && attemptOr(undefined, () => criterionOf(from, name));
-    this.#report = report;
+    this.#last = { report };
     const run = this.#read(read("arguments"), 0);
-    this.#add(options, callId, name, undefined, run, result, hiddenBy && [hiddenBy]);
+    this.#add(options, word(read("callId")), name, undefined, run, result, hiddenBy && [hiddenBy]);
   };
 
   /** Only reads JSON that is not too deep: other values have no names that show secrets. */
@@ -236,8 +235,12 @@ class CallJournal implements Journal {
 
   #copy(reader: JsonReader, value: unknown): unknown {
     if (this.#settings.arguments === "none") return undefined;
-    const copy = attemptOr(STOPPED, () => reader.read(value));
-    return copy === STOPPED ? undefined : copy;
+    try {
+      const copy = reader.read(value);
+      return copy === STOPPED ? undefined : copy;
+    } catch {
+      return undefined;
+    }
   }
 
   #add(
@@ -254,24 +257,29 @@ class CallJournal implements Journal {
     const content = result.ok ? this.#copy(reader, result.content) : undefined;
     const weight = WEIGHT + reader.bytes + (failure?.error.message.length ?? 0);
     if (this.#isClosed || this.#weight + weight > maxBuffered) {
-      this.#dropped.total++;
-      this.#dropped.unwritten++;
+      this.#dropped++;
+      this.#uncounted++;
       if (!this.#isClosed) this.#arm(flushMs);
       const why = this.#isClosed ? "the journal is closed" : "the buffer of the journal is full";
       return this.#setFailure(new RangeError(`Cannot record a call: ${why}`));
     }
     this.#weight += weight;
-    const { replayed, durationMs } = result;
-    const outcome = failure?.error.code ?? "ok";
-    const time = clock.timestamp();
     this.#waiting.push({
-      ...{
-        outline: { time, callId, principal, session, tool: name, outcome, attempts },
-        tool,
-        args,
-      },
-      ...{ content, failure, replayed, durationMs, notes, weight },
+      time: clock.timestamp(),
+      callId,
+      principal,
+      session,
+      name,
+      tool,
+      attempts,
+      args,
+      content,
+      failure,
+      replayed: result.replayed,
+      durationMs: result.durationMs,
+      notes,
       traceParent: trace?.headers?.get("traceparent"),
+      weight,
     });
     if (this.#disarm === undefined) this.#arm(flushMs);
   }
@@ -283,7 +291,7 @@ class CallJournal implements Journal {
 
   /** Reports the first failure, until the sink works again. */
   #setFailure(error: Error): void {
-    if (this.#failure === undefined) this.#report?.("internal", error);
+    if (this.#failure === undefined) this.#last?.report("internal", error);
     this.#failure ??= error;
   }
 
@@ -301,23 +309,23 @@ class CallJournal implements Journal {
 
   async #write(): Promise<void> {
     if (this.#head === NO_RECORD) await this.#open();
-    for (let batches = 1; this.#hasWork; batches++) {
+    while (this.#hasWork) {
       if (this.#lines.length === 0) this.#makeLines();
       await this.#settings.sink.append(this.#lines);
       this.#lines = [];
-      if (batches % BATCHES_PER_SYNC === 0) await this.#sync();
+      this.#stored = this.#head;
     }
-    if (this.#synced !== this.#head) await this.#sync();
   }
 
   async #open(): Promise<void> {
     const { sink } = this.#settings;
     await sink.open?.();
-    const { value: line } = await linesOf(sink).next();
-    const last = line && unchangedRecord(line, this.#hash);
-    if (line && !last) fail("continue the journal", "its last record was changed, or its key");
-    if (last) this.#head = { sequence: last.sequence, hash: last.hash };
-    this.#line({ kind: "begin", clean: (last?.kind ?? "end") === "end" });
+    for await (const line of linesOf(sink)) {
+      this.#head = headOf(line, this.#hash) ??
+        fail("continue the journal", "its last record was changed, or its key");
+      break;
+    }
+    this.#line({ kind: "begin" });
   }
 
   #makeLines(): void {
@@ -325,31 +333,32 @@ class CallJournal implements Journal {
     const last = this.#waiting.findIndex(({ weight }) => (size += weight) > BATCH_SIZE);
     for (const call of this.#waiting.splice(0, last < 0 ? BATCH_SIZE : last + 1)) {
       this.#weight -= call.weight;
-      this.#line(attemptOr(call.outline, () => this.#maker.recordOf(call)));
+      const outline = outlineOf(call);
+      this.#line(attemptOr(outline, () => this.#recordOf(call)), outline);
     }
-    const { unwritten: count } = this.#dropped;
-    this.#dropped.unwritten = 0;
-    if (count > 0) this.#line({ kind: "dropped", count });
+    if (this.#uncounted > 0) this.#line({ kind: "dropped", count: this.#uncounted });
+    this.#uncounted = 0;
   }
 
-  #line(fields: object): void {
-    const time = this.#settings.clock.timestamp();
-    const { line, head } = nextLine(this.#head, { time, ...fields }, this.#hash);
-    this.#head = head;
-    this.#lines.push(line);
-  }
-
-  async #sync(): Promise<void> {
-    const head = this.#head;
-    await this.#settings.sink.sync?.();
-    this.#synced = head;
+  /** Adds a line to the chain: with other fields if it is too long for the sink. */
+  #line(fields: object, shorter: object = fields): void {
+    const { clock, sink } = this.#settings;
+    const time = clock.timestamp();
+    let next = nextLine(this.#head, { time, ...fields }, this.#hash);
+    if (next.line.length > (sink.maxLineLength ?? Infinity)) {
+      next = nextLine(this.#head, { time, ...shorter }, this.#hash);
+    }
+    this.#head = next.head;
+    this.#lines.push(next.line);
   }
 
   stats(): JournalStats {
-    const { message } = this.#failure ?? {};
-    const counts = { waiting: this.#waiting.length, dropped: this.#dropped.total };
-    const heads = { head: this.#head, synced: this.#synced };
-    return { ...heads, ...counts, ...(message !== undefined && { failure: message }) };
+    return {
+      head: this.#stored,
+      waiting: this.#waiting.length,
+      dropped: this.#dropped,
+      ...(this.#failure && { failure: this.#failure.message }),
+    };
   }
 
   records(options?: ReadJournalOptions): AsyncGenerator<JournalRecord> {

@@ -84,7 +84,7 @@ class JournalFiles implements JournalSink {
   }
 
   async append(lines: readonly string[]): Promise<void> {
-    const { maxBytes, daily } = this.#options;
+    const { fsync, maxBytes, daily } = this.#options;
     let file = this.#file ?? fail(ACTION, `${this.#path} is closed`);
     const { size, mtimeMs, nlink } = await file.stat();
     if (this.#mayBeTorn) await file.truncate(this.#size);
@@ -96,23 +96,19 @@ class JournalFiles implements JournalSink {
     const bytes = Buffer.from(`${lines.join("\n")}\n`);
     this.#mayBeTorn = true;
     await file.appendFile(bytes);
+    if (fsync) await file.datasync();
     this.#mayBeTorn = false;
     this.#size += bytes.length;
   }
 
   /** Begins the next file. */
   async #rotate(full: FileHandle): Promise<FileHandle> {
-    await this.sync();
     const last = (await filesOf(this.#path)).at(-1)?.slice(this.#path.length + 1);
     const path = `${this.#path}.${Number(last) + 1}`;
     this.#file = await node("node:fs/promises").open(path, "ax+", 0o600);
     this.#size = 0;
     await full.close();
     return this.#file;
-  }
-
-  async sync(): Promise<void> {
-    if (this.#options.fsync) await this.#file?.datasync();
   }
 
   async close(): Promise<void> {

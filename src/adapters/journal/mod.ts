@@ -11,3 +11,5 @@ export { journal } from "./journal.ts";
 export { jsonLines, type JsonLinesOptions } from "./json_lines.ts";
 export type { JournalDetail, JournalDigest, JournalRecord } from "./record.ts";
 export { type JournalSink, readJournal, type ReadJournalOptions } from "./sink.ts";
+export { type OpenTelemetryLogger, otelSink } from "./otel_sink.ts";
+export { storeSink, type StoreSinkOptions } from "./store_sink.ts";

@@ -61,8 +61,6 @@ export interface JournalRecord {
   /** How often the tool was started: 0 if the call ended before, more than 1 after retries. */
   readonly attempts?: number;
   readonly trace?: string;
-  /** In a record `begin`: false if the writer before it did not end, so that records may be lost. */
-  readonly clean?: boolean;
   /** In a record `dropped`: the number of calls without a record. */
   readonly count?: number;
   /** The hash of this record without this field. */
@@ -71,14 +69,14 @@ export interface JournalRecord {
 
 /** What is taken from a call at its end. The rest of the work is done later. */
 export interface EndedCall {
-  /** The record of a call whose other values cannot be read. */
-  readonly outline: Pick<JournalRecord, "time" | "tool" | "outcome" | "attempts"> & {
-    readonly callId: string | undefined;
-    readonly principal: string | undefined;
-    readonly session: string | undefined;
-  };
+  readonly time: number;
+  readonly callId: string | undefined;
+  readonly principal: string | undefined;
+  readonly session: string | undefined;
+  readonly name: string;
   /** `undefined` for a name that the caller's toolset does not have. */
   readonly tool: Tool | undefined;
+  readonly attempts: number;
   /** Copies of JSON; `undefined` if they are not recorded, or not JSON. */
   readonly args: unknown;
   readonly content: unknown;
@@ -93,70 +91,63 @@ export interface EndedCall {
 
 const TRACE = /^[\da-f]{2}-([\da-f]{32})-/;
 
-/** What is known of a tool's calls. */
-interface KnownTool {
-  readonly redactor: Redactor;
-  readonly definition?: string;
+/** Returns the record of a call whose other values cannot be read. */
+export function outlineOf(call: EndedCall): object {
+  const { time, callId, principal, session, name: tool, failure, attempts } = call;
+  const outcome = failure?.error.code ?? "ok";
+  return { time, callId, principal, session, tool, outcome, attempts };
 }
 
-/** Makes the records of calls, without their places in the chain. */
-export class RecordMaker {
-  readonly #detail: JournalDetail;
-  readonly #secrets: readonly string[];
-  readonly #hash: Hash;
-  readonly #tools: WeakMap<Tool, KnownTool> = new WeakMap();
-
-  constructor(detail: JournalDetail, secrets: readonly string[], hash: Hash) {
-    this.#detail = detail;
-    this.#secrets = secrets;
-    this.#hash = hash;
-  }
-
-  recordOf(call: EndedCall): object {
+/** Returns a function that makes the records of calls, without their places in the chain. */
+export function recordMaker(
+  settings: { readonly arguments: JournalDetail; readonly secrets: readonly string[] },
+  hash: Hash,
+): (call: EndedCall) => object {
+  const isFull = settings.arguments === "full";
+  const isShown = isFull || settings.arguments === "redacted";
+  const known: WeakMap<Tool, { redactor: Redactor; definition?: string }> = new WeakMap();
+  const read = (tool: Tool): { redactor: Redactor; definition: string } => {
+    const tools: Tool[] = [];
+    for (let one: Tool | undefined = tool; one; one = one.view?.tool) tools.push(one);
+    const schemas = tools.flatMap(({ parameters, returns }) => [parameters, returns ?? true]);
+    const redactor = new Redactor(settings.secrets, schemas);
+    return { redactor, definition: hash(definitionText(tool)) };
+  };
+  const digest = (value: unknown): JournalDigest | undefined => {
+    if (value === undefined) return undefined;
+    const text = canonicalJson(value);
+    return { digest: hash(text), size: text.length };
+  };
+  return (call) => {
     const { tool, failure, notes = [] } = call;
     const { redactor, definition } = tool === undefined
       ? { redactor: new Redactor([]) }
-      : once(this.#tools, tool, () => this.#read(tool));
+      : once(known, tool, () => read(tool));
     const found: Set<string> = new Set();
     const args = redactor.redact(call.args, found);
     const content = redactor.redact(call.content, found);
-    const isFull = this.#detail === "full";
-    const isShown = isFull || this.#detail === "redacted";
     const shown = (text: string | undefined): string | undefined =>
       text === undefined || !isShown ? undefined : scrub(text, isFull ? new Set() : found);
     const decisions = notes.filter((note) => "verdict" in note)
       // The reason of a criterion contains nothing of the call.
       .map((one) => ({ ...one, reason: one.by === "criterion" ? one.reason : shown(one.reason) }));
     return {
-      ...call.outline,
+      ...outlineOf(call),
       definition,
       decisions: decisions.length > 0 ? decisions : undefined,
       arguments: isFull ? call.args : isShown ? args : undefined,
-      argumentsDigest: this.#digest(args),
+      argumentsDigest: digest(args),
       ran: failure?.error.ran,
       message: shown(failure?.error.message),
-      questions: failure?.questions?.map(({ key, message }) => ({
-        ...{ key: scrub(key, found), message: shown(message) },
+      questions: failure?.questions?.map((one) => ({
+        key: scrub(one.key, found),
+        message: shown(one.message),
       })),
-      result: this.#digest(content),
+      result: digest(content),
       replayed: call.replayed,
       durationMs: Math.round(call.durationMs * 1_000) / 1_000,
       trace: notes.find((note) => "traceId" in note)?.traceId ??
         TRACE.exec(call.traceParent ?? "")?.[1],
     };
-  }
-
-  #digest(value: unknown): JournalDigest | undefined {
-    if (value === undefined) return undefined;
-    const text = canonicalJson(value);
-    return { digest: this.#hash(text), size: text.length };
-  }
-
-  #read(tool: Tool): KnownTool {
-    const tools: Tool[] = [];
-    for (let one: Tool | undefined = tool; one; one = one.view?.tool) tools.push(one);
-    const schemas = tools.flatMap(({ parameters, returns }) => [parameters, returns ?? true]);
-    const definition = this.#hash(definitionText(tool));
-    return { redactor: new Redactor(this.#secrets, schemas), definition };
-  }
+  };
 }

@@ -1,12 +1,6 @@
 /** Finds the secrets of values by a tool's schema and by names, and removes them. */
 
-import {
-  detectDialect,
-  eachSchemaIn,
-  fragmentSteps,
-  type Keyword,
-  KEYWORDS,
-} from "../../schema/mod.ts";
+import { detectDialect, indexSchemas, ReferenceIndex } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject } from "../../tool/mod.ts";
 
 const REDACTED = "[redacted]";
@@ -35,23 +29,21 @@ export class Redactor {
     for (const schema of schemas ?? []) if (isObject(schema)) this.#learn(schema);
   }
 
-  /** Adds the names of all properties that are secret, wherever they are in the schema. */
+  /** Adds the names of all properties that are secret, wherever they are in the document. */
   #learn(root: JsonSchemaObject): void {
-    const keywords = KEYWORDS[detectDialect(root)];
-    const seen: Set<unknown> = new Set();
-    const isSecret = (schema: JsonSchema) => isSecretIn(root, keywords, schema, new Set());
-    const collect = (node: unknown): void => {
-      if (!isObject(node) || seen.has(node)) return;
-      seen.add(node);
-      eachSchemaIn(node, keywords, (child, keyword, key = "") => {
-        if (keyword === "properties" && isSecret(child)) this.#names.add(plain(key));
-        collect(child);
-      });
-      // A reference may point to a place where no keyword has schemas, such as `components`.
-      for (const ref of refsOf(node)) collect(targetOf(root, ref));
+    const index = new ReferenceIndex(root, detectDialect(root));
+    indexSchemas(index, root);
+    const visit = (node: object): void => {
+      for (const [keyword, part] of Object.entries(node)) {
+        if (typeof part !== "object" || part === null) continue;
+        for (const [name, schema] of keyword === "properties" ? Object.entries(part) : []) {
+          if (isSecretIn(index, schema)) this.#names.add(plain(name));
+        }
+        visit(part);
+      }
     };
-    collect(root);
-    this.#isAllSecret ||= isSecret(root);
+    visit(root);
+    this.#isAllSecret ||= isSecretIn(index, root);
   }
 
   /** Returns a copy of a JSON value without its secrets, and adds their texts to `found`. */
@@ -105,31 +97,34 @@ function plain(name: string): string {
   return name.toLowerCase().replaceAll(/[-_ ]/g, "");
 }
 
+/** Keywords with schemas of named values, which are looked at by their names. */
+const NAMED = ["properties", "$defs", "definitions"];
+/** Keywords with schemas of values without a known name. */
+const UNNAMED = ["patternProperties", "dependentSchemas", "dependencies"];
+
 /** True if a value of the schema, or a part of it without a name, is secret. */
 function isSecretIn(
-  root: JsonSchemaObject,
-  keywords: ReadonlyMap<string, Keyword>,
+  index: ReferenceIndex,
   schema: unknown,
-  seen: Set<unknown>,
+  seen: Set<unknown> = new Set(),
 ): boolean {
-  if (!isObject(schema) || seen.has(schema)) return false;
+  if (typeof schema !== "object" || schema === null || seen.has(schema)) return false;
   seen.add(schema);
-  const { writeOnly, format } = schema;
-  if (writeOnly === true || format === "password" || schema["x-sensitive"]) return true;
-  const isSecret = (part: unknown): boolean => isSecretIn(root, keywords, part, seen);
-  // A value counts as secret if its reference cannot be followed.
-  let found = refsOf(schema).some((ref) => isSecret(targetOf(root, ref) ?? { writeOnly: true }));
-  eachSchemaIn(schema, keywords, (child, keyword) => {
-    if (!["properties", "$defs", "definitions"].includes(keyword)) found ||= isSecret(child);
-  });
-  return found;
+  const { writeOnly, format, $ref, $dynamicRef, $recursiveRef, ...parts } =
+    schema as JsonSchemaObject;
+  if (writeOnly === true || format === "password" || parts["x-sensitive"]) return true;
+  const isSecret = (part: unknown): boolean => isSecretIn(index, part, seen);
+  return [$ref, $dynamicRef, $recursiveRef].some((ref) =>
+    typeof ref === "string" && targetsOf(index, ref).some(isSecret)
+  ) || Object.entries(parts).some(([keyword, part]) =>
+    UNNAMED.includes(keyword)
+      ? Object.values(Object(part)).some(isSecret)
+      : !NAMED.includes(keyword) && isSecret(part)
+  );
 }
 
-function refsOf({ $ref, $dynamicRef, $recursiveRef }: JsonSchemaObject): readonly string[] {
-  return [$ref, $dynamicRef, $recursiveRef].filter((ref) => typeof ref === "string");
-}
-
-/** Follows a JSON Pointer of a reference. */
-function targetOf(root: unknown, ref: string): unknown {
-  return fragmentSteps(ref)?.reduce((node, step) => Object(node)[step], root);
+/** A reference may mean a schema of each embedded document. One without a target counts as secret. */
+function targetsOf(index: ReferenceIndex, ref: string): readonly unknown[] {
+  const targets = [...index.uris()].flatMap((uri) => index.resolve(ref, uri)?.schema ?? []);
+  return targets.length > 0 ? targets : [{ writeOnly: true }];
 }

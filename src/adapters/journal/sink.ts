@@ -5,12 +5,15 @@ import type { JournalRecord } from "./record.ts";
 
 /** Stores the lines of a journal. A sink belongs to one journal. */
 export interface JournalSink {
+  /** The maximum length of a line. A record that is longer has no values, such as arguments. */
+  readonly maxLineLength?: number;
   /** Prepares writing. Rejects if another process writes the journal. */
   open?(): Promise<void>;
-  /** Appends lines of JSON: all or none. If it rejects, the same lines are passed again. */
+  /**
+   * Appends lines of JSON, all or none, and makes them durable. If it rejects, the same lines are
+   * passed again.
+   */
   append(lines: readonly string[]): Promise<void>;
-  /** Makes the appended lines durable. */
-  sync?(): Promise<void>;
   close?(): Promise<void>;
   /**
    * Yields the stored lines as bytes, with `\n` at the end of each line. Pages are in the given

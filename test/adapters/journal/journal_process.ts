@@ -18,7 +18,7 @@ try {
   for (;;) {
     for (let times = 0; times < 500; times++) await dispatcher.dispatch({ name: "ping" });
     await kept.flush();
-    process.stdout.write(`${kept.stats().synced.sequence}\n`);
+    process.stdout.write(`${kept.stats().head.sequence}\n`);
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
 } catch (error) {

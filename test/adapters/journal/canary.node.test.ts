@@ -222,6 +222,27 @@ describe("a secret", () => {
     assertEquals((await records())[0]?.arguments, { login: { pin: "[redacted]" } });
   });
 
+  it("is found behind a reference in a schema that has an $id of its own", async () => {
+    const $defs = { secret: { type: "string", writeOnly: true } };
+    const { call, records } = recorded([{
+      name: "any",
+      parameters: {
+        type: "object",
+        properties: {
+          login: {
+            $id: "https://example.com/login",
+            type: "object",
+            properties: { pin: { $ref: "#/$defs/secret" } },
+            $defs,
+          },
+        },
+        $defs: { secret: { type: "string" } },
+      },
+    }], { arguments: "redacted" });
+    await call("any", { login: { pin: CANARY } });
+    assertEquals((await records())[0]?.arguments, { login: { pin: "[redacted]" } });
+  });
+
   it("is in no message that was cut within it", async () => {
     const { call, records } = recorded([{
       name: "any",
