@@ -63,7 +63,7 @@ describe("the test files", () => {
 
   it("have a name from which their runtimes follow", () => {
     const wrong = tests.filter((file) =>
-      !/^test\/(.*\/)?[a-z0-9_]+(\.process|\.bun)?\.test\.ts$/.test(file)
+      !/^test\/(.*\/)?[a-z0-9_]+(\.process|\.node|\.bun)?\.test\.ts$/.test(file)
     );
     assertEquals(wrong, []);
   });

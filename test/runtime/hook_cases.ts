@@ -55,7 +55,7 @@ import {
   sealedTickets,
   storedTickets,
 } from "../../src/adapters/calls/mod.ts";
-import { journal, type JournalSink, otelSink } from "../../src/adapters/journal/mod.ts";
+import { journal, type JournalSink } from "../../src/adapters/journal/mod.ts";
 import {
   memoryStore,
   type PinStore,
@@ -306,7 +306,6 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   "JournalSink.append": (append) => journaled({ append }),
   "JournalSink.close": (close) => journaled({ close }),
   "JournalSink.pages": (pages) => journaled({ pages }),
-  "OpenTelemetryLogger.emit": (emit) => journaled(otelSink({ emit })),
   "ToolHooks.before": (before) => call({ dispatcher: { hooks: { before } } }),
   "ToolDispatcherOptions.repair": (repair) =>
     call({
