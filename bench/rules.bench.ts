@@ -4,7 +4,13 @@
  */
 
 import { ToolDispatcher, ToolRegistry } from "../mod.ts";
-import { amountAtMost, pathWithin, type Rule, rules } from "../src/adapters/rules/mod.ts";
+import {
+  amountAtMost,
+  pathWithin,
+  readRules,
+  type Rule,
+  rules,
+} from "../src/adapters/rules/mod.ts";
 
 const ROUNDS = 40;
 const CALLS = 5_000;
@@ -27,11 +33,7 @@ const FIVE: readonly Rule[] = [
   { name: "session", decide: ({ sessionId }) => sessionId === "s" ? "allow" : { deny: "no" } },
   amountAtMost(100, { tool: "pay", argument: "/euros" }),
   pathWithin("/srv", { tool: "pay", argument: "/to" }),
-  {
-    name: "length",
-    decide: ({ arguments: args }) =>
-      (args as { to: string }).to.length < 20 ? "allow" : { deny: "no" },
-  },
+  ...readRules([{ tool: "pay", when: { "/euros": { minimum: 1 } } }]),
 ];
 
 const subjects: Readonly<Record<string, ToolDispatcher>> = {

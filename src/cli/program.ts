@@ -134,7 +134,8 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
     "Explain why a caller sees a tool, or does not",
     async () => (await import("./show.ts")).explain,
     "plue explain terminal-execute --from tools.ts --max-risk low --no-terminal",
-  )));
+    `plue explain pay --from tools.ts --arguments '{"euros": 80}'`,
+  ))).option("--arguments <json>", "show the verdict of each rule on a call with these arguments");
 
   withSelection(withSources(add(
     "search <words...>",

@@ -1,6 +1,8 @@
 /** The tools that the flags select, and `plue list`, `plue show`, `plue explain`, `plue search`. */
 
 import { Option } from "commander";
+import { explainCall } from "../adapters/rules/mod.ts";
+import { ToolDispatcher } from "../adapters/typebox/mod.ts";
 import type { Registry, ToolHit } from "../registry/mod.ts";
 import { searchToolsetAsync } from "../registry/search/mod.ts";
 import { type Selection, selectionFrom, type Toolset, VOCABULARY } from "../select/mod.ts";
@@ -147,9 +149,24 @@ function clean(text: string): string {
   return cleanText(text, 10_000);
 }
 
-export async function explain(id: string, flags: Flags, terminal: Terminal): Promise<void> {
+export async function explain(
+  id: string,
+  flags: Flags & { readonly arguments?: string },
+  terminal: Terminal,
+): Promise<void> {
   await using loaded = await toolsFrom([], flags, terminal.io);
   if (!loaded.registry.hasTool(id)) throw unknownTool(id, loaded.registry.ids);
+  const { arguments: args } = flags;
+  if (args !== undefined) {
+    const dispatcher = new ToolDispatcher(loaded.registry, loaded.dispatch)
+      .withToolset(loaded.toolset);
+    const decision = await explainCall(dispatcher, { name: id, arguments: args });
+    const lines = decision.rules.map(({ rule, verdict, reason }) =>
+      `  ${verdict.padEnd(5)}  ${clean(rule)}${reason === undefined ? "" : `: ${clean(reason)}`}`
+    );
+    const summary = clean(decision.error?.message ?? `"${id}": ${decision.verdict}`);
+    return terminal.printResult(decision, () => [summary, ...lines].join("\n"));
+  }
   const explanation = loaded.toolset.explain(id);
   const lines = explanation.steps.map(({ step, name, passed, reason }) => {
     const mark = passed ? terminal.paint("green", "passed") : terminal.paint("red", "failed");

@@ -1,9 +1,11 @@
 /**
- * Policies that an engine decides: Open Policy Agent and Cedar. The engine is a parameter.
+ * Policies that an engine decides: Open Policy Agent and Cedar. The engine is a parameter. Each policy
+ * is also a rule of `@plue/tools/rules`, which decides on calls.
  *
  * @module
  */
 
+import type { Rule, RuleCall } from "../rules/mod.ts";
 import { POLICY_ADVICE, type ToolPolicy } from "../../select/mod.ts";
 import {
   assertSync,
@@ -54,6 +56,23 @@ function toolFacts(tool: Tool): ToolFacts {
   };
 }
 
+/** A policy for tools that is also a rule for calls. */
+export type EnginePolicy = ToolPolicy & Rule;
+
+/** Adds the fields of a rule. They are not enumerable: a copy with another `allow` lacks them. */
+function asRule(policy: Omit<EnginePolicy, "decide">, decide: Rule["decide"]): EnginePolicy {
+  const fields = { decide: { value: decide }, usesSession: { value: true } };
+  return Object.freeze(Object.defineProperties(policy, fields)) as EnginePolicy;
+}
+
+/** Returns the facts about a call. Missing fields are absent. */
+function callFacts(call: RuleCall) {
+  const { arguments: input, principal, tenant, scopes, sessionId: id, labels, now } = call;
+  const session = { ...defined({ id }), labels: [...labels.keys()] };
+  const caller = defined({ principal, tenant, role: call.role ?? undefined, scopes });
+  return { input, session, caller, now };
+}
+
 const checkInput: Check<{ readonly [field: string]: unknown }> = createCheck("an object", isObject);
 
 /** A loaded program, as returned by `loadPolicy` of `@open-policy-agent/opa-wasm`. */
@@ -74,13 +93,13 @@ const MAKE_OPA = "make an OPA policy";
 
 const OPA_CHECKS = { name: checkText, input: checkInput };
 
-interface Verdict {
+interface Decision {
   readonly allow?: unknown;
   readonly requiresApproval?: unknown;
   readonly reason?: unknown;
 }
 
-const VERDICT: readonly (keyof Verdict)[] = ["allow", "requiresApproval", "reason"];
+const VERDICT: readonly (keyof Decision)[] = ["allow", "requiresApproval", "reason"];
 
 /**
  * Creates a policy from a Rego rule, compiled with `opa build -t wasm`. The rule receives
@@ -90,7 +109,10 @@ const VERDICT: readonly (keyof Verdict)[] = ["allow", "requiresApproval", "reaso
  * or its object has other fields.
  *
  * Each selection, listing, export and call evaluates the program again, so new data takes effect
- * immediately. If that is too slow, add a revision that changes with the data: `{
+ * immediately. As a rule of `@plue/tools/rules`, the program receives the call in
+ * `input.context`: the arguments as `input`, the `session` with its `id` and `labels`, the `caller`, and
+ * `now`. A call of a tool with `requiresApproval` then needs approval. If selections are too slow, add a
+ * revision that changes with the data: `{
  * ...opaPolicy(program), revision: () => version }`.
  *
  * @example Usage
@@ -120,7 +142,7 @@ const VERDICT: readonly (keyof Verdict)[] = ["allow", "requiresApproval", "reaso
  * @returns The policy.
  * @throws {TypeError} If the program is not loaded, or an option is invalid.
  */
-export function opaPolicy(program: OpaProgram, options: OpaPolicyOptions = {}): ToolPolicy {
+export function opaPolicy(program: OpaProgram, options: OpaPolicyOptions = {}): EnginePolicy {
   if (isThenable(program)) {
     fail(MAKE_OPA, "its program is a promise: await loadPolicy(…) first");
   }
@@ -128,25 +150,31 @@ export function opaPolicy(program: OpaProgram, options: OpaPolicyOptions = {}): 
     fail(MAKE_OPA, "it needs a program from loadPolicy of @open-policy-agent/opa-wasm");
   }
   const { name = "opa", input } = readFields(MAKE_OPA, options, OPA_CHECKS);
-  const decide = (tool: Tool): Verdict | undefined => {
-    const results = program.evaluate({ ...input, tool: toolFacts(tool) });
-    return verdictIn(assertSync(results, POLICY_ADVICE));
+  const decide = (tool: Tool, call?: RuleCall): Decision | undefined => {
+    const facts = { tool: toolFacts(tool), ...(call && { context: callFacts(call) }) };
+    return verdictIn(assertSync(program.evaluate({ ...input, ...facts }), POLICY_ADVICE));
   };
-  return Object.freeze({
+  const asks = (decision: Decision | undefined) => (decision?.requiresApproval ?? false) !== false;
+  return asRule({
     name,
     allow: (tool: Tool | null | undefined) => tool ? decide(tool)?.allow === true : false,
-    requiresApproval: (tool: Tool) => (decide(tool)?.requiresApproval ?? false) !== false,
-    reason: (tool: Tool) => {
-      const verdict = decide(tool);
-      if (verdict === undefined) return "its rule is undefined for this tool";
-      const { reason } = verdict;
-      if (Array.isArray(reason) && reason.length > 0) return reason.join("; ");
-      return typeof reason === "string" ? reason : "its rule does not return true";
-    },
+    requiresApproval: (tool: Tool) => asks(decide(tool)),
+    reason: (tool: Tool) => reasonIn(decide(tool)),
+  }, (call) => {
+    const decision = decide(call.tool, call);
+    if (decision?.allow !== true) return { deny: reasonIn(decision) };
+    return asks(decision) ? { ask: reasonIn(decision, "its rule requires approval") } : "allow";
   });
 }
 
-function verdictIn(results: unknown): Verdict | undefined {
+function reasonIn(decision: Decision | undefined, usual = "its rule does not return true"): string {
+  if (decision === undefined) return "its rule is undefined for this tool";
+  const { reason } = decision;
+  if (Array.isArray(reason) && reason.length > 0) return reason.join("; ");
+  return typeof reason === "string" ? reason : usual;
+}
+
+function verdictIn(results: unknown): Decision | undefined {
   if (!Array.isArray(results)) fail("ask OPA", `it answered ${describe(results)}`);
   if (results.length === 0) return undefined;
   const result: unknown = results[0]?.result;
@@ -241,6 +269,11 @@ const CEDAR_CHECKS = {
  * {@linkcode ToolFacts}. A tool is allowed if Cedar permits the action on it and no policy failed:
  * Cedar itself would skip a `forbid` that fails.
  *
+ * As a rule of `@plue/tools/rules`, the policies decide on a call: its principal has the type of the
+ * option and the id of the caller, and `context` has the arguments as `input`, the `session` with its
+ * `id` and `labels`, the `caller`, and `now`. Cedar has neither null nor fractions: a call with such
+ * arguments is denied.
+ *
  * @example Usage
  * ```ts
  * import assert from "node:assert/strict";
@@ -266,7 +299,7 @@ const CEDAR_CHECKS = {
  * make another policy.
  * @throws {TypeError} If an option is invalid, or Cedar cannot parse the policies.
  */
-export function cedarPolicy(engine: CedarEngine, options: CedarPolicyOptions): ToolPolicy {
+export function cedarPolicy(engine: CedarEngine, options: CedarPolicyOptions): EnginePolicy {
   if (!isFunction(engine?.statefulIsAuthorized) || !isFunction(engine.preparsePolicySet)) {
     fail(MAKE_CEDAR, "it needs the module @cedar-policy/cedar-wasm, loaded");
   }
@@ -282,11 +315,15 @@ export function cedarPolicy(engine: CedarEngine, options: CedarPolicyOptions): T
     () => copyJson({ principal, action, context, entities }, "its request"),
   );
   const preparsedPolicySetId = parsed(engine, policies);
+  const ofCall = (call: RuleCall): object => ({
+    principal: { type: principal.type, id: call.principal ?? principal.id },
+    context: { ...request.context, ...callFacts(call) },
+  });
   /** Returns the reason for a denial, or `undefined` if the tool is permitted. */
-  const denial = (tool: Tool): string | undefined => {
+  const denial = (tool: Tool, call?: RuleCall): string | undefined => {
     const resource = { type: "Tool", id: tool.id };
     const answer = engine.statefulIsAuthorized({
-      ...{ ...request, resource, preparsedPolicySetId },
+      ...{ ...request, ...(call && ofCall(call)), resource, preparsedPolicySetId },
       entities: [...request.entities, { uid: resource, attrs: toolFacts(tool), parents: [] }],
     });
     if (answer.type === "failure") return `Cedar cannot decide: ${messagesOf(answer)}`;
@@ -304,7 +341,10 @@ export function cedarPolicy(engine: CedarEngine, options: CedarPolicyOptions): T
     reason: (tool: Tool) => denial(tool) ?? "",
   };
   // Not enumerable, so that a copy of the policy with another `allow` does not have it.
-  return Object.freeze(Object.defineProperty(policy, "revision", { value: 0 }));
+  return asRule(Object.defineProperty(policy, "revision", { value: 0 }), (call) => {
+    const reason = denial(call.tool, call);
+    return reason === undefined ? "allow" : { deny: reason };
+  });
 }
 
 /** The ids of parsed policies by their text: the engine never deletes the policies of an id. */

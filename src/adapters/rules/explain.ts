@@ -1,16 +1,9 @@
 /** Explanations of calls that are not made. */
 
 import { hostContext } from "../../execute/layers/mod.ts";
-import {
-  CallContext,
-  type DispatchContext,
-  Dispatcher,
-  type KernelSettings,
-  type Layer,
-  type ToolCall,
-} from "../../execute/mod.ts";
-import { fail, type ToolCallError, type ToolDefinition } from "../../tool/mod.ts";
-import { engines, type RuleVerdict } from "./layer.ts";
+import * as calls from "../../execute/mod.ts";
+import { fail, type ToolCallError, type ToolDefinition, type ToolResult } from "../../tool/mod.ts";
+import { RuleLayer, type RuleVerdict } from "./layer.ts";
 
 /** The explanation of a call that was not made. JSON. */
 export interface CallExplanation {
@@ -20,8 +13,6 @@ export interface CallExplanation {
   readonly rules: readonly RuleVerdict[];
   readonly error?: Pick<ToolCallError, "code" | "message">;
 }
-
-const VERDICTS = ["allow", "ask", "deny"] as const;
 
 /**
  * Returns the verdict of each rule about a call, without making the call: nothing is counted or
@@ -41,29 +32,26 @@ const VERDICTS = ["allow", "ask", "deny"] as const;
  * @param context The host's part of the call, such as its principal and its session.
  */
 export async function explainCall(
-  { toolset, settings }: Pick<Dispatcher, "toolset" | "settings">,
-  { name, arguments: args }: ToolCall,
-  { principal, sessionId, services, context, signal }: DispatchContext = {},
+  { toolset, settings }: Pick<calls.Dispatcher, "toolset" | "settings">,
+  { name, arguments: args }: calls.ToolCall,
+  { principal, sessionId, services, context, signal }: calls.DispatchContext = {},
 ): Promise<CallExplanation> {
   let rules: readonly RuleVerdict[] = [];
   const { layers, timeoutMs, maxArgumentBytes, clock, onError } = settings;
   // These layers meet the requirements of tools. The first one ends the call.
-  const explaining = [undefined, "approval", "transaction"] as const;
-  const explainer = new Dispatcher(toolset, {
+  const explaining = [{}, { meets: "approval" }, { meets: "transaction" }] as const;
+  const explain = async (call: calls.Call): Promise<ToolResult> => {
+    const own = layers.filter((layer) => layer instanceof RuleLayer);
+    rules = (await Promise.all(own.map((layer) => layer.explain(call)))).flat();
+    return { ok: true, content: null, durationMs: 0 };
+  };
+  const explainer = new calls.Dispatcher(toolset, {
     ...{ timeoutMs, maxArgumentBytes, clock, onError },
     layers: [
       hostContext(),
-      ...explaining.map((meets): Layer => ({
-        ...{ name: "explain", stage: "run" },
-        ...(meets && { meets }),
-        for: () => async (call) => {
-          const explained = await Promise.all(
-            layers.map((layer) => engines.get(layer)?.explain(call) ?? []),
-          );
-          rules = explained.flat();
-          return { ok: true, content: null, durationMs: 0 };
-        },
-      })),
+      ...explaining.map((meets) =>
+        ({ name: "explain", stage: "run", ...meets, for: () => explain }) as const
+      ),
     ],
   });
   const host = { principal, sessionId, services, context, signal };
@@ -72,8 +60,8 @@ export async function explainCall(
     const { code, message } = result.error;
     return { verdict: "invalid", rules: [], error: { code, message } };
   }
-  const strongest = Math.max(0, ...rules.map(({ verdict }) => VERDICTS.indexOf(verdict)));
-  return { verdict: VERDICTS[strongest] ?? "deny", rules };
+  const of = (one: RuleVerdict["verdict"]) => rules.some(({ verdict }) => verdict === one);
+  return { verdict: of("deny") ? "deny" : of("ask") ? "ask" : "allow", rules };
 }
 
 /**
@@ -96,10 +84,11 @@ export function explainTool(fields: Partial<ToolDefinition> = {}): ToolDefinitio
     },
     ...fields,
     async execute(given, context) {
-      const call = CallContext.callOf(context) ?? fail("explain a call", "it needs a dispatcher");
+      const call = calls.CallContext.callOf(context) ??
+        fail("explain a call", "it needs a dispatcher");
       const { tool: name, arguments: args } = given as { tool: string; arguments?: unknown };
       const { toolset, options: { signal: _, ...options } } = call;
-      const dispatcher = { toolset, settings: call.settings as KernelSettings };
+      const dispatcher = { toolset, settings: call.settings as calls.KernelSettings };
       return await explainCall(dispatcher, { name, arguments: args }, options);
     },
   };

@@ -4,16 +4,16 @@ import { type CallStore, memoryCallStore } from "../../execute/durable/mod.ts";
 import type * as calls from "../../execute/mod.ts";
 import { note } from "../../execute/mod.ts";
 import * as check from "../../tool/mod.ts";
-import { attemptOr, fail, isThenable, once, type Tool, type ToolLabels } from "../../tool/mod.ts";
-import { CallFacts, deny, type Marks, readVerdict, type Rule, type Verdict } from "./rule.ts";
+import { fail, isThenable, type Tool, type ToolLabels } from "../../tool/mod.ts";
+import { CallFacts, deny, type Marks, type Rule } from "./rule.ts";
 import { SessionStore } from "./sessions.ts";
-import { type GivenLabels, ownLabels, readLabels, toolMatcher, toolsBehind } from "./tools.ts";
+import * as tools from "./tools.ts";
 
 /** Options for {@linkcode rules}. */
 export interface RulesOptions {
-  /** Stores labels. Calls that need it fail if it fails or is full. @default {memoryCallStore()} */
+  /** Stores labels and counts. A call that needs it fails with it. @default {memoryCallStore()} */
   readonly store?: CallStore | undefined;
-  /** The lifetime of labels after their last change, in milliseconds. @default {2_592_000_000} */
+  /** The lifetime of a session after its last change, in milliseconds. @default {2_592_000_000} */
   readonly sessionTtlMs?: number | undefined;
   /**
    * Labels by id: `{ "web:*": { produces: ["untrusted"] } }`. Each field replaces that of the tool's
@@ -41,11 +41,12 @@ const CHECKS = {
 };
 
 /**
- * Creates a layer that decides on calls, for the option `rules` of `ToolDispatcher`: after the
- * arguments were repaired and validated, and before approval. A denial wins over a question, and a
- * question over `"allow"`. A call for which a rule asks needs approval, like a call of a tool with
- * `requiresApproval`. Resumed calls are decided again. Listings never call rules, and calls of tools
- * without a rule and without labels cost nothing. Stage `run`.
+ * Creates the layers of rules, for the option `rules` of `ToolDispatcher`: one decides on calls after
+ * the arguments were repaired and validated, and before approval; one labels sessions, next to the
+ * tool. A denial wins over a question, and a question over `"allow"`. A call for which a rule asks
+ * needs approval, like a call of a tool with `requiresApproval`. Resumed calls are decided again.
+ * Listings never call rules, and calls of tools without a rule and without labels cost nothing. Stage
+ * `run`.
  *
  * @example Usage
  * ```ts
@@ -65,21 +66,17 @@ const CHECKS = {
  *
  * @throws {TypeError | RangeError} If a rule or an option is invalid.
  */
-export function rules(list: readonly Rule[], options: RulesOptions = {}): calls.Layer {
+export function rules(list: readonly Rule[], options: RulesOptions = {}): readonly calls.Layer[] {
   const fields = check.readFields(ACTION, options, CHECKS);
   const { store = memoryCallStore(), sessionTtlMs = 30 * 86_400_000, labels = {} } = fields;
   check.checkPort(ACTION, "store", store, ["get", "create", "update", "delete"]);
-  const patterns = Object.entries(labels).map(([pattern, given]) =>
-    [toolMatcher(ACTION, pattern, "the id"), readLabels(ACTION, given)] as const
-  );
-  const engine = new RuleEngine(checkRules(list), new SessionStore(store, sessionTtlMs), patterns);
-  const layer: calls.Layer = { name: "rules", stage: "run", for: (tool) => engine.for(tool) };
-  engines.set(layer, engine);
-  return layer;
+  const patterns = Object.entries(labels).map(([pattern, given]): tools.LabelPattern => [
+    tools.toolMatcher(ACTION, pattern, "the id"),
+    tools.readLabels(ACTION, given),
+  ]);
+  const layer = new RuleLayer(checkRules(list), new SessionStore(store, sessionTtlMs), patterns);
+  return [layer, { name: "labels", stage: "run", for: (tool) => layer.markingFor(tool) }];
 }
-
-/** The rules of each layer, for explanations. */
-export const engines: WeakMap<calls.Layer, RuleEngine> = new WeakMap();
 
 function checkRules(list: unknown): readonly Rule[] {
   if (!Array.isArray(list)) fail(ACTION, "the rules must be a list");
@@ -94,11 +91,8 @@ function checkRules(list: unknown): readonly Rule[] {
   });
 }
 
-/** The rules and the labels of one tool. */
-interface ToolRules {
-  /** The tool that runs: for a view, its original. */
-  readonly original: Tool;
-  readonly labels: Required<ToolLabels>;
+/** The rules of one tool. `tool` is the tool that runs: for a view, its original. */
+interface ToolRules extends tools.LabelledTool {
   readonly applied: readonly Rule[];
   readonly usesSession: boolean;
   /** The marks that a call sets when its tool begins, and when it succeeds. */
@@ -106,22 +100,16 @@ interface ToolRules {
   readonly succeeded: readonly string[];
 }
 
-/** A denial with the name of its rule, or the questions of all rules. */
-interface Decision {
-  readonly denied?: string;
-  readonly by?: string;
-  readonly asks: readonly string[];
-}
-
-type LabelPatterns = readonly (readonly [(tool: Tool) => boolean, GivenLabels])[];
-
-export class RuleEngine {
+/** Decides on calls before approval. */
+export class RuleLayer implements calls.Layer {
+  readonly name = "rules";
+  readonly stage = "run";
   readonly #rules: readonly Rule[];
   readonly #store: SessionStore;
-  readonly #labels: LabelPatterns;
+  readonly #labels: readonly tools.LabelPattern[];
   readonly #tools: WeakMap<Tool, ToolRules> = new WeakMap();
 
-  constructor(list: readonly Rule[], store: SessionStore, labels: LabelPatterns) {
+  constructor(list: readonly Rule[], store: SessionStore, labels: readonly tools.LabelPattern[]) {
     this.#rules = list;
     this.#store = store;
     this.#labels = labels;
@@ -129,7 +117,7 @@ export class RuleEngine {
 
   for(tool: Tool): calls.LayerFunction | undefined {
     const own = this.#rulesOf(tool);
-    if (own.applied.length + own.began.length === 0) return undefined;
+    if (own.applied.length === 0) return undefined;
     return (call, next) =>
       own.usesSession
         ? call.wait("reading its session", () => this.#store.marksOf(call))
@@ -139,31 +127,46 @@ export class RuleEngine {
 
   async explain(call: calls.Call): Promise<readonly RuleVerdict[]> {
     const own = this.#rulesOf(call.tool);
-    const facts = new CallFacts(call, own.original, own.labels, await this.#store.marksOf(call));
-    return await Promise.all(own.applied.map(async (rule) => {
-      const verdict = await verdictOf(rule, facts, call);
-      if (verdict === "allow") return { rule: rule.name, verdict };
-      const [[kind, reason] = []] = Object.entries(verdict);
-      return { rule: rule.name, verdict: kind, reason } as RuleVerdict;
-    }));
+    const marks = await this.#store.marksOf(call);
+    const objections = await Promise.all(this.#objectionsTo(call, own, true, marks));
+    return own.applied.map(({ name: rule }, index) =>
+      objections[index] ?? { rule, verdict: "allow" }
+    );
+  }
+
+  /** Returns the function of the layer that labels the session of a call whose tool begins. */
+  markingFor(tool: Tool): calls.LayerFunction | undefined {
+    const { began, succeeded } = this.#rulesOf(tool);
+    if (began.length === 0) return undefined;
+    const doing = "labelling its session";
+    return (call, next) =>
+      call.wait(doing, () => this.#store.mark(call, began)).then(async () => {
+        const result = await next(call);
+        if (result.ok && succeeded.length > 0) {
+          // The tool has run, so its result is not lost. Without the mark, onlyAfter still denies.
+          await call.wait(doing, () => this.#store.mark(call, succeeded))
+            .catch((error) => call.report("rule", error));
+        }
+        return result;
+      });
   }
 
   #rulesOf(tool: Tool): ToolRules {
-    return once(this.#tools, tool, () => {
-      const tools = toolsBehind(tool);
-      const original = tools.at(-1) ?? tool;
-      const [, given] = this.#labels.find(([is]) => tools.some(is)) ?? [];
-      const labels = { ...ownLabels(original), ...given };
+    return check.once(this.#tools, tool, () => {
+      const chain = tools.toolsBehind(tool);
+      const labels = tools.labelsOf(chain, this.#labels);
       // A function that throws must not exempt a tool.
       const concerning = (name: "appliesTo" | "remembers", otherwise: boolean) =>
         this.#rules.filter((rule) =>
-          tools.some((one) => attemptOr(true, () => (rule[name]?.(one) ?? otherwise) !== false))
+          chain.some((one) =>
+            check.attemptOr(true, () => (rule[name]?.(one) ?? otherwise) !== false)
+          )
         );
       const applied = concerning("appliesTo", true);
       const remembering = concerning("remembers", false).map(({ name }) => name);
       const carried = [...labels.produces, ...labels.reads].map((label) => `label ${label}`);
       return {
-        ...{ original, labels, applied },
+        ...{ tool: chain.at(-1) ?? tool, labels, applied },
         usesSession: applied.some(({ usesSession }) => usesSession),
         began: [...carried, ...remembering.map((name) => `began ${name}`)],
         succeeded: remembering.map((name) => `succeeded ${name}`),
@@ -171,94 +174,68 @@ export class RuleEngine {
     });
   }
 
+  /** Returns the denial, the question, or nothing of each rule. */
+  #objectionsTo(call: calls.Call, own: ToolRules, isDry: boolean, marks?: Marks) {
+    const count: CallFacts["count"] = (limit) => this.#store.count(call, limit, isDry);
+    const facts = new CallFacts(call, own, count, marks);
+    return own.applied.map((rule) => objectionOf(rule, facts, call));
+  }
+
   #decide(call: calls.Call, next: calls.Next, own: ToolRules, marks?: Marks): calls.Outcome {
-    const facts = new CallFacts(call, own.original, own.labels, marks);
-    const decision = judge(own.applied, (rule) => verdictOf(rule, facts, call));
-    return isThenable(decision)
-      ? call.wait("waiting for a rule", decision)
-        .then((made) => this.#approve(call, next, own, made))
-      : this.#approve(call, next, own, decision);
-  }
-
-  #approve(call: calls.Call, next: calls.Next, own: ToolRules, made: Decision): calls.Outcome {
-    const { denied: reason, by: name, asks } = made;
-    if (reason !== undefined) {
-      note(call, { by: "rule", name, verdict: "deny", reason });
-      return call.fail("denied", `the rule "${name}" denies it: ${reason}`);
-    }
-    if (asks.length === 0) return this.#run(call, next, own);
-    // Layers have no access to each other, so the layer of approval is found in the settings.
-    const { layers } = call.settings as calls.KernelSettings;
-    const approval = layers.find(({ meets }) => meets === "approval");
-    const approve = approval?.for?.(call.tool, call.host);
-    if (approve === undefined) {
-      return call.fail("approval_required", "a rule requires approval, and no approver is set up");
-    }
-    const message = `Run the tool "${own.original.id}"? ${asks.join("; ")}`;
-    const run: calls.Next = () => this.#run(call, next, own);
-    return (approve as calls.ApprovalFunction)(call, run, message);
-  }
-
-  /** Marks the session, and runs the rest. The marks are removed if the tool did not run. */
-  #run(call: calls.Call, next: calls.Next, { began, succeeded }: ToolRules): calls.Outcome {
-    if (began.length === 0) return next(call);
-    const doing = "labelling its session";
-    return call.wait(doing, () => this.#store.mark(call, began)).then(async () => {
-      const result = await next(call);
-      // A result that another layer has stored counts, too.
-      if (!result.ok && call.toolState === "not started") {
-        call.defer(() => this.#store.unmark(call, began));
-      } else if (result.ok && succeeded.length > 0) {
-        // The tool has run, so its result is not lost. Without the mark, onlyAfter still denies.
-        await call.wait(doing, () => this.#store.mark(call, succeeded))
-          .catch((error) => call.report("rule", error));
-      }
-      return result;
-    });
+    const objections = this.#objectionsTo(call, own, false, marks);
+    return objections.some((one) => one instanceof Promise)
+      ? call.wait("waiting for a rule", Promise.all(objections))
+        .then((all) => follow(all, call, next, own.tool))
+      : follow(objections as readonly Objection[], call, next, own.tool);
   }
 }
 
-/** Decides by the rules in their order, from `start` on, until one denies. */
-function judge(
-  list: readonly Rule[],
-  verdictOf: (rule: Rule) => Verdict | Promise<Verdict>,
-  start = 0,
-  asks: string[] = [],
-): Decision | Promise<Decision> {
-  for (let index = start; index < list.length; index++) {
-    const rule = list[index] as Rule;
-    const verdict = verdictOf(rule);
-    if (verdict instanceof Promise) {
-      return verdict.then((made) =>
-        denialBy(rule, made, asks) ?? judge(list, verdictOf, index + 1, asks)
-      );
-    }
-    const denial = denialBy(rule, verdict, asks);
-    if (denial !== undefined) return denial;
-  }
-  return { asks };
-}
-
-/** Returns the denial of a rule; adds its question to `asks`. */
-function denialBy({ name }: Rule, verdict: Verdict, asks: string[]): Decision | undefined {
-  if (verdict === "allow") return undefined;
-  if ("deny" in verdict) return { denied: verdict.deny, by: name, asks };
-  asks.push(verdict.ask);
-  return undefined;
-}
-
-/** Returns the verdict of a rule: a denial if it throws, rejects or returns another value. */
-function verdictOf(rule: Rule, facts: CallFacts, call: calls.Call): Verdict | Promise<Verdict> {
-  const failed = (error: unknown): Verdict => {
+/** Returns the objection of a rule: a denial if it throws, rejects or returns another value. */
+function objectionOf(rule: Rule, facts: CallFacts, call: calls.Call) {
+  const failed = (error: unknown): Objection => {
     call.report("rule", error);
-    return deny("it failed; the arguments are not the cause");
+    return readVerdict(rule, deny("it failed; the arguments are not the cause"));
   };
   try {
     const answer: unknown = rule.decide(facts);
     return isThenable(answer)
-      ? Promise.resolve(answer).then(readVerdict).catch(failed)
-      : readVerdict(answer);
+      ? Promise.resolve(answer).then((made) => readVerdict(rule, made)).catch(failed)
+      : readVerdict(rule, answer);
   } catch (error) {
     return failed(error);
   }
+}
+
+/** A denial or a question; `undefined` if a rule allows the call. */
+type Objection = RuleVerdict | undefined;
+
+/** Reads the answer of a rule. Throws for an answer that is not a verdict. */
+function readVerdict({ name: rule }: Rule, answer: unknown): Objection {
+  if (answer === "allow") return undefined;
+  const [[verdict, reason] = [], ...others] = Object.entries(Object(answer));
+  // A longer text is not cut: a person could approve a part that is not shown.
+  const isReason = check.isWord(reason) && reason.length <= 1_000 && others.length === 0;
+  return isReason && (verdict === "deny" || verdict === "ask")
+    ? { rule, verdict, reason }
+    : fail("use the verdict of a rule", 'it must be "allow", deny(reason) or ask(message)');
+}
+
+/** Ends a call that a rule denies, and requests approval of a call for which rules ask. */
+function follow(made: readonly Objection[], call: calls.Call, next: calls.Next, tool: Tool) {
+  const objections = made.filter((one) => one !== undefined);
+  if (objections.length === 0) return next(call);
+  const denial = objections.find(({ verdict }) => verdict === "deny");
+  if (denial !== undefined) {
+    const { rule: name, reason } = denial;
+    note(call, { by: "rule", name, verdict: "deny", reason });
+    return call.fail("denied", `the rule "${name}" denies it: ${reason}`);
+  }
+  // Layers have no access to each other, so the layer of approval is found in the settings.
+  const { layers } = call.settings as calls.KernelSettings;
+  const approval = layers.find(({ meets }) => meets === "approval");
+  const approve = approval?.for?.(call.tool, call.host) as calls.ApprovalFunction | undefined;
+  const reasons = objections.map(({ reason }) => reason).join("; ");
+  return approve === undefined
+    ? call.fail("approval_required", "a rule requires approval, and no approver is set up")
+    : approve(call, next, `Run the tool "${tool.id}"? ${reasons}`);
 }

@@ -4,6 +4,7 @@
  * @module
  */
 
+export { readRules, type RuleDocument } from "./document.ts";
 export { type CallExplanation, explainCall, explainTool } from "./explain.ts";
 export { rules, type RulesOptions, type RuleVerdict } from "./layer.ts";
 export {
@@ -13,7 +14,6 @@ export {
   noTrifecta,
   onlyAfter,
   pathWithin,
-  type RuleOptions,
 } from "./ready.ts";
 export { ask, deny, type EarlierCall, type Rule, type RuleCall, type Verdict } from "./rule.ts";
 export type { ToolPattern } from "./tools.ts";

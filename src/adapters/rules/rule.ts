@@ -1,8 +1,11 @@
 /** A rule, its verdict, and the call that it decides on. */
 
-import { type Call, type CallInfo, CallView } from "../../execute/mod.ts";
+import { type Call, CallView } from "../../execute/mod.ts";
+import type { SchemaEngine } from "../../schema/mod.ts";
 import type { Explainer, Toolset } from "../../select/mod.ts";
-import { fail, isObject, isWord, once, type Tool, type ToolLabels } from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { describe, fail, type Tool } from "../../tool/mod.ts";
+import type { LabelledTool } from "./tools.ts";
 
 /** The verdict of a rule: the call may run, is denied, or needs approval. */
 export type Verdict = "allow" | { readonly deny: string } | { readonly ask: string };
@@ -43,75 +46,87 @@ export interface EarlierCall {
   readonly callId: string;
 }
 
-/** The labels of a session, and the calls that rules remember: the first calls of each. */
-export interface Marks {
-  readonly [mark: string]: readonly EarlierCall[];
+export function describeEarlier({ tool, callId }: EarlierCall): string {
+  return `call ${describe(callId)} of ${describe(tool)}`;
 }
 
-/** A call on which rules decide. `tool` and `arguments` are those of the tool that runs. */
-export interface RuleCall extends CallInfo {
-  /** The labels of the tool: the operator's, else its own. */
-  readonly toolLabels: ToolLabels;
-  /** The member `tenant` of the host's context, if it is a text. */
-  readonly tenant: string | undefined;
-  /** The role and the scopes that the caller's tools were selected with. */
-  readonly role: string | null | undefined;
-  readonly scopes: readonly string[] | undefined;
-  /** The time, in milliseconds since 1970. */
-  readonly now: number;
-  /** The labels of the session, with the first calls that have brought each. */
-  readonly labels: ReadonlyMap<string, readonly EarlierCall[]>;
-  /** The first calls that a rule remembers: those whose tools began, and those that succeeded. */
-  remembered(rule: string): Readonly<Record<"began" | "succeeded", readonly EarlierCall[]>>;
+/** The labels of a session, and the calls that rules remember: the first call of each. */
+export type Marks = Readonly<Record<string, EarlierCall>>;
+
+/** The maximum number of calls in a session, or in a day of a time zone. */
+export interface CountLimit {
+  readonly rule: string;
+  readonly per: "session" | "day";
+  readonly most: number;
+  /** By default UTC. */
+  readonly timeZone?: string | undefined;
 }
 
-type Rights = Pick<RuleCall, "role" | "scopes">;
+type Rights = { readonly role?: string | null; readonly scopes?: readonly string[] };
 const rights: WeakMap<Toolset, Rights> = new WeakMap();
 
 function rightsOf(toolset: Toolset): Rights {
   // The explainer gets the criteria. The last one of a name is the caller's.
   const read: Explainer = ({ steps }) =>
     Object.fromEntries(steps.map(({ criterion = [] }) => criterion));
-  return once(rights, toolset, () => toolset.explain("", read) as never);
+  return check.once(rights, toolset, () => toolset.explain("", read) as never);
 }
 
-export class CallFacts extends CallView implements RuleCall {
+/** A call on which rules decide. `tool` and `arguments` are those of the tool that runs. */
+export type RuleCall = Omit<CallFacts, "engine" | "count">;
+
+export class CallFacts extends CallView {
   override readonly tool: Tool;
-  readonly toolLabels: ToolLabels;
+  /** The labels of the tool: the operator's, else its own. */
+  readonly toolLabels: check.ToolLabels;
+  /** The member `tenant` of the host's context: a text, or a number as a text. */
   readonly tenant: string | undefined;
+  /** Counts the call, unless its tool does not run. Returns false if the limit is reached. */
+  readonly count: (limit: CountLimit) => Promise<boolean>;
   readonly #call: Call;
   readonly #marks: Marks | undefined;
 
   /** @param marks The session, if it was read. */
-  constructor(call: Call, tool: Tool, toolLabels: ToolLabels, marks: Marks | undefined) {
+  constructor(call: Call, own: LabelledTool, count: CallFacts["count"], marks: Marks | undefined) {
     super(call);
-    this.tool = tool;
-    this.toolLabels = toolLabels;
+    this.tool = own.tool;
+    this.toolLabels = own.labels;
     this.tenant = tenantOf(call);
+    this.count = count;
     this.#call = call;
     this.#marks = marks;
   }
 
+  /** The engine of the registry that runs the tool. */
+  get engine(): SchemaEngine {
+    return this.#call.host.engine;
+  }
+
+  /** The role that the caller's tools were selected with. */
   get role(): string | null | undefined {
     return rightsOf(this.#call.toolset).role;
   }
 
+  /** The scopes that the caller's tools were selected with. */
   get scopes(): readonly string[] | undefined {
     return rightsOf(this.#call.toolset).scopes;
   }
 
+  /** The time, in milliseconds since 1970. */
   get now(): number {
     return this.#call.settings.clock.timestamp();
   }
 
-  get labels(): ReadonlyMap<string, readonly EarlierCall[]> {
+  /** The labels of the session, with the first call that has brought each. */
+  get labels(): ReadonlyMap<string, EarlierCall> {
     const found = Object.entries(this.#session()).filter(([mark]) => mark.startsWith("label "));
-    return new Map(found.map(([mark, calls]) => [mark.slice(6), calls]));
+    return new Map(found.map(([mark, call]) => [mark.slice(6), call]));
   }
 
-  remembered(rule: string): ReturnType<RuleCall["remembered"]> {
+  /** The first call that a rule remembers: the first whose tool began, and the first that succeeded. */
+  remembered(rule: string): Readonly<Record<"began" | "succeeded", EarlierCall | undefined>> {
     const marks = this.#session();
-    return { began: marks[`began ${rule}`] ?? [], succeeded: marks[`succeeded ${rule}`] ?? [] };
+    return { began: marks[`began ${rule}`], succeeded: marks[`succeeded ${rule}`] };
   }
 
   #session(): Marks {
@@ -119,19 +134,11 @@ export class CallFacts extends CallView implements RuleCall {
   }
 }
 
+/** Returns the tenant of a call as a text, so that 7 and "7" are one tenant. */
 export function tenantOf({ options: { context } }: Call): string | undefined {
-  const tenant: unknown = isObject(context) ? context["tenant"] : undefined;
-  return isWord(tenant) ? tenant : undefined;
-}
-
-/** Returns the verdict that a rule has returned. Throws for any other value. */
-export function readVerdict(answer: unknown): Verdict {
-  if (answer === "allow") return answer;
-  const [[field, text] = [], ...others] = Object.entries(isObject(answer) ? answer : {});
-  // A longer text is not cut: a person could approve a part that is not shown.
-  if (others.length === 0 && isWord(text) && text.length <= 1_000) {
-    if (field === "deny") return deny(text);
-    if (field === "ask") return ask(text);
-  }
-  return fail("use the verdict of a rule", 'it must be "allow", deny(reason) or ask(message)');
+  const tenant: unknown = check.isObject(context) ? context["tenant"] ?? undefined : undefined;
+  if (tenant === undefined || check.isWord(tenant)) return tenant;
+  return Number.isFinite(tenant)
+    ? String(tenant)
+    : fail("read the tenant", 'the member "tenant" of the context must be a text or a number');
 }

@@ -1,16 +1,16 @@
-/** What rules remember of sessions, in a call store. */
+/** Labels of sessions and counts of calls, in a call store. */
 
 import { type CallStore, digestOf, ownerDigest, StoredRecords } from "../../execute/durable/mod.ts";
 import type { Call } from "../../execute/mod.ts";
-import { type EarlierCall, type Marks, tenantOf } from "./rule.ts";
+import { once } from "../../tool/mod.ts";
+import { type CountLimit, type Marks, tenantOf } from "./rule.ts";
 
-/** The maximum number of calls that are stored for a mark. The store bounds the whole session. */
-const MAX_CALLS = 8;
-/** Marks are stored for a little longer than their time, and renewed once less than it is left. */
-const RENEWAL = 1.01;
+const LONGEST_DAY_MS = 25 * 3_600_000;
 
+/** The marks of a session, or a count. */
 interface Stored {
-  readonly marks: Marks;
+  readonly marks?: Marks;
+  readonly count?: number;
   readonly expiresAt: number;
 }
 
@@ -28,46 +28,63 @@ export class SessionStore {
   }
 
   async mark(call: Call, names: readonly string[]): Promise<void> {
-    await this.#change(call, (marks) => {
-      const open = names.filter((name) => (marks[name]?.length ?? 0) < MAX_CALLS);
-      const added = open.map((name) => [name, [...marks[name] ?? [], sourceOf(call)]]);
-      return open.length === 0 ? undefined : { ...marks, ...Object.fromEntries(added) };
+    const until = call.settings.clock.timestamp() + this.#ttlMs;
+    const source = { tool: call.tool.id, callId: call.callId };
+    await this.#records.change(await sessionKey(call), ({ marks = {}, expiresAt } = NOTHING) => {
+      const added = names.filter((name) => marks[name] === undefined);
+      // Marks are written again from time to time, so that they do not expire in a session in use.
+      if (added.length === 0 && expiresAt > until - this.#ttlMs / 100) return undefined;
+      const entries = added.map((name) => [name, source]);
+      return { marks: { ...marks, ...Object.fromEntries(entries) }, expiresAt: Math.ceil(until) };
     });
   }
 
-  async unmark(call: Call, names: readonly string[]): Promise<void> {
-    const { tool, callId } = sourceOf(call);
-    await this.#change(call, (marks) => {
-      const left = Object.entries(marks).map(([name, calls]) => {
-        const index = calls.findIndex((one) => one.tool === tool && one.callId === callId);
-        // A full list may lack a call that has run, so it stays.
-        const isKept = !names.includes(name) || index < 0 || calls.length === MAX_CALLS;
-        return [name, isKept ? calls : calls.toSpliced(index, 1)] as const;
-      });
-      return Object.fromEntries(left.filter(([, calls]) => calls.length > 0));
+  /** Counts a call, unless its tool does not run. Returns false if the limit is reached. */
+  async count(call: Call, limit: CountLimit, isDry: boolean): Promise<boolean> {
+    const key = await countKey(call, limit);
+    const expiresAt = call.settings.clock.timestamp() + Math.max(this.#ttlMs, LONGEST_DAY_MS);
+    let isWithin = false;
+    const counted = this.#records.change(key, ({ count = 0 } = NOTHING) => {
+      isWithin = count < limit.most;
+      return isWithin && !isDry ? { count: count + 1, expiresAt } : undefined;
     });
-  }
-
-  async #change(call: Call, change: (marks: Marks) => Marks | undefined): Promise<void> {
-    const now = call.settings.clock.timestamp();
-    // Full lists are written again from time to time, so that they do not expire in a session in use.
-    const isOld = (stored: Stored): boolean => stored.expiresAt < now + this.#ttlMs;
-    const expiresAt = now + Math.ceil(this.#ttlMs * RENEWAL);
-    await this.#records.change(await sessionKey(call), (stored) => {
-      const marks = change(stored?.marks ?? {}) ??
-        (stored && isOld(stored) ? stored.marks : undefined);
-      return marks && { marks, expiresAt };
+    call.defer(async () => {
+      await counted;
+      if (!isWithin || isDry || call.toolState !== "not started") return;
+      await this.#records.change(
+        key,
+        ({ count = 1 } = NOTHING) => ({ count: count - 1, expiresAt }),
+      );
     });
+    await counted;
+    return isWithin;
   }
 }
 
-function sourceOf({ tool: { id }, callId }: Call): EarlierCall {
-  return { tool: id, callId };
-}
+const NOTHING: Stored = { expiresAt: 0 };
 
 /** Calls without a session are one session of their principal. */
-async function sessionKey(call: Call): Promise<string> {
+function sessionKey(call: Call): Promise<string> {
+  return keyOf(call, "labels", call.options.sessionId ?? null);
+}
+
+function countKey(call: Call, { rule, per, timeZone }: CountLimit): Promise<string> {
+  const { options: { sessionId = null }, settings: { clock } } = call;
+  const scope = per === "session" ? sessionId : localTime(clock.timestamp(), timeZone)[0];
+  return keyOf(call, "counts", [rule, per, scope]);
+}
+
+async function keyOf(call: Call, kind: string, scope: unknown): Promise<string> {
   const owner = JSON.stringify([call.options.principal ?? null, tenantOf(call) ?? null]);
-  const session = JSON.stringify(call.options.sessionId ?? null);
-  return `labels.${await ownerDigest(owner)}.${await digestOf(session)}`;
+  return `${kind}.${await ownerDigest(owner)}.${await digestOf(JSON.stringify(scope))}`;
+}
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+/** Returns the date and the time in a time zone: `2026-11-28` and `09:30`. */
+export function localTime(now: number, timeZone = "UTC"): readonly string[] {
+  // Sweden writes dates and times as ISO 8601 does.
+  const create = () =>
+    new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short", timeStyle: "short" });
+  return once(formats, timeZone, create).format(now).split(" ");
 }

@@ -2,19 +2,8 @@
 
 import { pointerSteps } from "../../schema/mod.ts";
 import { checkSelection, type SelectionCriteria, selectionSteps } from "../../select/mod.ts";
-import {
-  checkFlag,
-  createCheck,
-  fail,
-  isListOf,
-  isObject,
-  isPinned,
-  isText,
-  isWord,
-  readFields,
-  type Tool,
-  type ToolLabels,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { isObject, isText, isWord, type JsonSchema, type Tool } from "../../tool/mod.ts";
 
 /** Tools by id or alias, in which `*` is any text, or by criteria: `{ tagsAny: ["write"] }`. */
 export type ToolPattern = string | readonly string[] | SelectionCriteria;
@@ -23,30 +12,19 @@ type Matcher = (tool: Tool) => boolean;
 /** Returns the predicate of a pattern. @throws {TypeError} If it is invalid. */
 export function toolMatcher(action: string, pattern: unknown, place: string): Matcher {
   const ids: unknown = isWord(pattern) ? [pattern] : pattern;
-  if (isListOf(ids, isWord) && ids.length > 0) {
+  if (check.isListOf(ids, isWord) && ids.length > 0) {
+    const escape = (text: string): string => text.replace(/\W/g, "\\$&");
+    const globs = ids.map((glob) => new RegExp(`^${glob.split("*").map(escape).join(".*")}$`, "s"));
     return ({ id, aliases }) =>
-      [id, ...aliases].some((name) => ids.some((glob) => matchesGlob(name, glob)));
+      [id, ...aliases].some((name) => globs.some((one) => one.test(name)));
   }
   if (!isObject(pattern) || Object.keys(pattern).length === 0) {
-    fail(action, `${place} must be an id, in which "*" is any text, or criteria of a selection`);
+    check.fail(action, `${place} must be an id such as "bank:*", or criteria of a selection`);
   }
   const { filters, policies, ...criteria } = checkSelection(pattern);
-  if (filters ?? policies) fail(action, `${place} must have no filters and policies`);
+  if (filters ?? policies) check.fail(action, `${place} must have no filters and policies`);
   const steps = selectionSteps(criteria);
   return (tool) => steps.every(({ keeps }) => keeps(tool));
-}
-
-function matchesGlob(text: string, glob: string): boolean {
-  const [start = "", ...parts] = glob.split("*");
-  const end = parts.pop();
-  if (end === undefined) return text === glob;
-  let at = start.length;
-  for (const part of parts) {
-    const found = text.indexOf(part, at);
-    if (found < 0) return false;
-    at = found + part.length;
-  }
-  return text.startsWith(start) && text.endsWith(end) && at + end.length <= text.length;
 }
 
 /** Returns a tool and, for a view, the tools behind it. The original comes last. */
@@ -54,48 +32,76 @@ export function toolsBehind(tool: Tool): readonly Tool[] {
   return tool.view === undefined ? [tool] : [tool, ...toolsBehind(tool.view.tool)];
 }
 
-const checkLabels = createCheck(
+const checkLabels = check.createCheck(
   "a list of at most 16 labels of 1 to 64 characters",
   (value): value is readonly string[] =>
-    isListOf(value, isWord) && value.length <= 16 && value.every(({ length }) => length <= 64),
+    check.isListOf(value, isWord) && value.length <= 16 &&
+    value.every(({ length }) => length <= 64),
 );
 
-/** The fields of labels that are present. */
-export type GivenLabels = Partial<Required<ToolLabels>>;
+/** The operator's labels of the tools that match. */
+export type LabelPattern = readonly [matches: Matcher, labels: check.ToolLabels];
+
+export interface LabelledTool {
+  readonly tool: Tool;
+  readonly labels: Required<check.ToolLabels>;
+}
+
+const LABELS = { produces: checkLabels, reads: checkLabels, sends: check.checkFlag };
 
 /** Checks labels. @throws {TypeError} */
-export function readLabels(action: string, given: object): GivenLabels {
-  const checks = { produces: checkLabels, reads: checkLabels, sends: checkFlag };
-  return readFields(action, given, checks) as GivenLabels;
+export function readLabels(action: string, given: object): check.ToolLabels {
+  return check.readFields(action, given, LABELS);
 }
 
 /**
- * Returns the own labels of a tool. The results of an imported tool are untrusted, and its arguments
- * leave the system unless its pinned annotations have `openWorldHint: false`.
+ * Returns the labels of a tool, or of a view with the tools behind it: the fields of the operator's
+ * labels, else the own labels of the original. The results of an imported tool are untrusted, and its
+ * arguments leave the system unless its pinned annotations have `openWorldHint: false`.
  */
-export function ownLabels(tool: Tool): Required<ToolLabels> {
-  const { id, labels, meta, annotations } = tool;
+export function labelsOf(
+  tools: readonly Tool[],
+  patterns: readonly LabelPattern[],
+): LabelledTool["labels"] {
+  const { id, labels, meta, annotations } = tools.at(-1) as Tool;
   const isImported = isObject(meta?.["provider"]) && "source" in meta["provider"];
-  const sends = !(isPinned(tool) && annotations.openWorldHint === false);
+  const sends = !(check.isPinned(tools.at(-1) as Tool) && annotations.openWorldHint === false);
   const implied = isImported ? { produces: ["untrusted"], sends } : {};
   const own = readLabels(`use the labels of "${id}"`, labels ?? implied);
-  return { produces: [], reads: [], sends: false, ...own };
+  const [, given] = patterns.find(([matches]) => tools.some(matches)) ?? [];
+  return { produces: [], reads: [], sends: false, ...own, ...given };
 }
 
-/** Checks a JSON Pointer, and returns the function that reads the argument there. */
-export function pointerReader(action: string, pointer: unknown, place: string) {
-  if (!isText(pointer) || !/^(\/([^~/]|~[01])*)*$/.test(pointer)) {
-    fail(action, `${place} must be a JSON Pointer such as "/amount"`);
+/** Returns the steps of a JSON Pointer to an argument. @throws {TypeError} If it is not one. */
+export function argumentSteps(action: string, pointer: unknown, place: string): readonly string[] {
+  return isText(pointer) && /^(\/([^~/]|~[01])*)*$/.test(pointer)
+    ? pointerSteps(pointer)
+    : check.fail(action, `${place} must be a JSON Pointer such as "/amount"`);
+}
+
+/** Returns the value at these steps; `undefined` if there is none. */
+export function valueAt(root: unknown, steps: readonly string[]): unknown {
+  let value = root;
+  for (const step of steps) {
+    // Only own members: "constructor" is not an argument.
+    const parent: Record<string, unknown> = Object(value);
+    if (!Object.hasOwn(parent, step)) return undefined;
+    value = parent[step];
   }
-  const steps = pointerSteps(pointer);
-  return (args: unknown): unknown => {
-    let value = args;
-    for (const step of steps) {
-      // Only own members: "constructor" is not an argument.
-      const parent: Record<string, unknown> = Object(value);
-      if (!Object.hasOwn(parent, step)) return undefined;
-      value = parent[step];
-    }
-    return value;
-  };
+  return value;
+}
+
+/**
+ * Returns false if a schema lists its properties, and none at these steps: the tool does not read such
+ * an argument, so it must not meet a condition.
+ */
+export function isDeclared(root: JsonSchema, steps: readonly string[]): boolean {
+  let schema: unknown = root;
+  for (const step of steps) {
+    const properties = valueAt(schema, ["properties"]);
+    if (!isObject(properties)) return true;
+    if (!Object.hasOwn(properties, step)) return false;
+    schema = properties[step];
+  }
+  return true;
 }

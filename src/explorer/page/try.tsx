@@ -120,10 +120,10 @@ export function Try({ tool, given }: {
 }
 
 /** An editor for JSON: a text area supports undo, selection and screen readers. */
-function Editor({ label, text, error, onChange }: {
+export function Editor({ label, text, error, onChange }: {
   readonly label: string;
   readonly text: string;
-  readonly error: string | undefined;
+  readonly error?: string | undefined;
   readonly onChange: (text: string) => void;
 }): JSX.Element {
   const id = useId();

@@ -8,8 +8,9 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { type ToolExplanation, VOCABULARY } from "../../select/mod.ts";
 import { RISK_LEVELS } from "../../tool/mod.ts";
-import { ask } from "./api.ts";
+import { ask, messageOf } from "./api.ts";
 import { Button, Head, Risk, Segments, useGrowing, useLoaded } from "./parts.tsx";
+import { Editor } from "./try.tsx";
 import { type Explained, type Explanations, revision } from "./tools.tsx";
 
 type Dimension = "role" | "risk" | "context";
@@ -118,6 +119,7 @@ export function Why(): JSX.Element {
           <Explanation
             key={`${cell.id} ${cell.column.query}`}
             cell={cell}
+            hasRules={all?.tools.some(({ id }) => id === EXPLAINER) ?? false}
             onClose={() => setCell(undefined)}
           />
         )}
@@ -202,8 +204,12 @@ function wordOf({ selected, available, removedBy }: Explained): string {
   return available ? "seen" : selected ? "unavailable" : (removedBy ?? "hidden");
 }
 
-function Explanation({ cell: { id, column }, onClose }: {
+/** The tool of `explainTool`, by which rules explain a call. */
+const EXPLAINER = "explain_call";
+
+function Explanation({ cell: { id, column }, hasRules, onClose }: {
   readonly cell: Cell;
+  readonly hasRules: boolean;
   readonly onClose: () => void;
 }): JSX.Element {
   const { value: explanation, error } = useLoaded(
@@ -228,6 +234,31 @@ function Explanation({ cell: { id, column }, onClose }: {
           </li>
         ))}
       </ol>
+      {hasRules && <Call id={id} />}
     </section>
   );
+}
+
+/** The decision of the rules on a call with entered arguments. */
+function Call({ id: tool }: { readonly id: string }): JSX.Element {
+  const [text, setText] = useState("{}");
+  const [decision, setDecision] = useState("");
+  const explain = async (): Promise<string> => {
+    const body = { arguments: { tool, arguments: JSON.parse(text) } };
+    const result = await ask<Content>(`tools/${EXPLAINER}/execute`, { method: "POST", body });
+    return JSON.stringify(result.content, null, 2);
+  };
+  return (
+    <>
+      <Editor label="Arguments of a call" text={text} onChange={setText} />
+      <Button onClick={() => void explain().catch(messageOf).then(setDecision)}>
+        Explain the call
+      </Button>
+      <pre role="status">{decision}</pre>
+    </>
+  );
+}
+
+interface Content {
+  readonly content: unknown;
 }

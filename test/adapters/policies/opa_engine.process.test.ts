@@ -6,7 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { loadPolicy } from "@open-policy-agent/opa-wasm";
-import { ToolRegistry } from "../../../mod.ts";
+import { type RiskLevel, type ToolDefinition, ToolDispatcher, ToolRegistry } from "../../../mod.ts";
+import { rules } from "../../../src/adapters/rules/mod.ts";
 import { opaPolicy } from "../../../src/adapters/policies/mod.ts";
 import { maybe } from "../../support/skip.ts";
 
@@ -70,6 +71,18 @@ describe("opaPolicy() with @open-policy-agent/opa-wasm", () => {
       assertEquals(toolset.ids, ids);
       assertStringIncludes(toolset.explain("rm").reason, reason);
     }
+  });
+
+  it("decides on calls as a rule", async () => {
+    const program = await loadPolicy(Uint8Array.from(atob(BY_HAND), (sign) => sign.charCodeAt(0)));
+    const tools = ["low", "high"].map((risk): ToolDefinition => ({
+      ...{ name: risk, description: "Runs.", risk: risk as RiskLevel, execute: () => "ran" },
+    }));
+    const decided = rules([opaPolicy(program)]);
+    const dispatcher = new ToolDispatcher(new ToolRegistry({ tools }), { rules: decided });
+    assertEquals((await dispatcher.dispatch({ name: "low" })).ok, true);
+    const refused = await dispatcher.dispatch({ name: "high" });
+    assertStringIncludes(refused.ok ? "" : refused.error.message, "only files of low risk");
   });
 
   const compiled = maybe(

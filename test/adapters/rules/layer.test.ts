@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import { buildToolset, isSuspended, ToolDispatcher, ToolRegistry } from "@plue/tools";
+import { buildToolset, isSuspended, type Layer, ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { coerceArguments, memoryCallStore, storedTickets } from "@plue/tools/calls";
 import { createToolBridge, viewOf } from "@plue/tools/finding";
 import {
@@ -108,6 +108,34 @@ describe("rules()", () => {
     assertEquals([seen?.arguments, seen?.resumed], [{ euros: 1 }, false]);
     assert(Object.isFrozen(seen?.arguments));
     assert(Math.abs((seen?.now ?? 0) - Date.now()) < 60_000);
+  });
+
+  it("reads a number as the tenant, and fails for other values", async () => {
+    const tenants: unknown[] = [];
+    const look: Rule = { name: "look", decide: ({ tenant }) => (tenants.push(tenant), "allow") };
+    const { dispatcher, reports } = worldOf([look]);
+    for (const tenant of [7, "7", null, undefined, {}, "", NaN]) {
+      await dispatcher.dispatch({ name: "bank:pay" }, { context: { tenant } });
+    }
+    assertEquals(tenants, ["7", "7", undefined, undefined]);
+    assertEquals(reports.map(({ error }) => (error as Error).message.slice(0, 23)), [
+      ...Array.from({ length: 3 }, () => "Cannot read the tenant:"),
+    ]);
+  });
+
+  it("does not decide again on arguments that a layer of the host has changed", async () => {
+    const raise: Layer = {
+      ...{ name: "raise", stage: "run" },
+      for: () => (call, next) => {
+        call.setArguments({ euros: 500 }, 20);
+        return next(call);
+      },
+    };
+    const tool = { ...PAY, execute: ({ euros }: { euros: number }) => euros };
+    const { call } = worldOf([upTo(100)], [tool as never], { layers: [raise] });
+    assertEquals(await call("bank:pay", { euros: 5 }), 500);
+    const early = worldOf([upTo(100)], [tool as never], { layers: [{ ...raise, stage: "input" }] });
+    assertEquals(await early.call("bank:pay", { euros: 5 }), "denied");
   });
 
   it("is not called by listings, and not for tools without a rule", async () => {

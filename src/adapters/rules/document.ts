@@ -1,0 +1,184 @@
+/** Rules as data: for JSON files, and for people who do not program. */
+
+import { checkSchema, compileOnce, type Dialect, partsOf } from "../../schema/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { fail, isObject, type JsonSchema, pointerStep, type Tool } from "../../tool/mod.ts";
+import { ask, type CallFacts, deny, type Rule, type RuleCall, type Verdict } from "./rule.ts";
+import { localTime } from "./sessions.ts";
+import { argumentSteps, isDeclared, toolMatcher, type ToolPattern, valueAt } from "./tools.ts";
+
+/** A rule as data. It allows the calls that meet all of its conditions. */
+export interface RuleDocument {
+  /** Unique in a list of rules. By default its position: `rule 1`. */
+  readonly name?: string | undefined;
+  /** The tools of the rule. */
+  readonly tool: ToolPattern;
+  /**
+   * JSON Schemas of arguments, by JSON Pointer. A schema with `maximum` accepts only numbers, one with
+   * `pattern` only texts, and so on. An argument meets no condition if it is absent, or if the schema
+   * of the tool has properties and lacks this one.
+   */
+  readonly when?: { readonly [pointer: string]: JsonSchema } | undefined;
+  /** The verdict on other calls. @default {"deny"} */
+  readonly else?: "deny" | "ask" | undefined;
+  /** The maximum number of calls in a session. */
+  readonly perSession?: number | undefined;
+  /** The maximum number of a principal's calls in a day. */
+  readonly perDay?: number | undefined;
+  /** The time of day at which calls are allowed, without the end: `["08:00", "18:00"]`. */
+  readonly between?: readonly [from: string, to: string] | undefined;
+  /** The time zone of `between` and `perDay`, such as `Europe/Rome`. @default {"UTC"} */
+  readonly timeZone?: string | undefined;
+}
+
+const ACTION = "read rules";
+
+const isTime = (value: unknown): value is string =>
+  check.isText(value) && /^([01]\d|2[0-3]):[0-5]\d$/.test(value);
+
+const CHECKS = {
+  name: check.checkWord,
+  tool: check.anyValue as check.Check<ToolPattern>,
+  when: check.createCheck("an object", isObject) as check.Check<
+    NonNullable<RuleDocument["when"]>
+  >,
+  else: check.oneOf(["deny", "ask"] as const),
+  perSession: check.wholeFrom(0),
+  perDay: check.wholeFrom(0),
+  between: check.createCheck(
+    'two different times such as ["08:00", "18:00"]',
+    (value): value is readonly [string, string] =>
+      check.isListOf(value, isTime) && value.length === 2 && value[0] !== value[1],
+  ),
+  timeZone: check.createCheck(
+    'a time zone such as "Europe/Rome"',
+    (value): value is string =>
+      check.isWord(value) && check.attemptOr(false, () => localTime(0, value).length > 0),
+  ),
+};
+
+/**
+ * Reads rules from data, such as a part of a JSON file: `[{ "tool": "bank:*", "when": { "/euros":
+ * { "maximum": 100 } }, "else": "ask" }]`.
+ *
+ * @returns The rules, for {@linkcode rules}.
+ * @throws {TypeError | RangeError | SyntaxError} If a rule is invalid. The message has the JSON Pointer
+ * of the problem.
+ */
+export function readRules(documents: readonly RuleDocument[]): readonly Rule[] {
+  if (!Array.isArray(documents)) fail(ACTION, "the document must be a list of rules");
+  return documents.map((document: RuleDocument, index) => {
+    if (!isObject(document)) fail(ACTION, `"/${index}" must be an object`);
+    return ruleOf({ name: `rule ${index + 1}`, ...document }, [], `/${index}`);
+  });
+}
+
+/** A condition of a rule. Returns the problem of a call that does not meet it. */
+export type Condition = (call: RuleCall) => string | undefined;
+
+/** Creates a rule from a document, conditions in code, and its JSON Pointer for messages. */
+export function ruleOf(document: RuleDocument, others: readonly Condition[], at = ""): Rule {
+  const place = (field: string): string => `"${at}${pointerStep(field)}"`;
+  const fields = check.readFields(ACTION, document, CHECKS, place);
+  const { name = "", tool, when = {}, between, timeZone } = fields;
+  if (timeZone !== undefined && (between ?? fields.perDay) === undefined) {
+    fail(ACTION, `${place("timeZone")} has no effect without "between" or "perDay"`);
+  }
+  const conditions = [
+    ...others,
+    ...Object.entries(when).map(([argument, schema]) =>
+      schemaCondition(argument, schema, `${at}/when${pointerStep(argument)}`)
+    ),
+    ...(between === undefined ? [] : [timeCondition(between, timeZone)]),
+  ];
+  const limits = ([["session", fields.perSession], ["day", fields.perDay]] as const)
+    .flatMap(([per, most]) => most === undefined ? [] : [{ rule: name, per, most, timeZone }]);
+  if (conditions.length + limits.length === 0) conditions.push(() => "the rule has no conditions");
+  const broken = fields.else === "ask" ? ask : deny;
+  const countIn = async (call: RuleCall): Promise<Verdict> => {
+    for (const limit of limits) {
+      if (await (call as CallFacts).count(limit)) continue;
+      return broken(`it may run only ${limit.most} times in a ${limit.per}`);
+    }
+    return "allow";
+  };
+  return {
+    name,
+    appliesTo: toolMatcher(ACTION, tool, place("tool")),
+    decide(call) {
+      for (const problemOf of conditions) {
+        const problem = problemOf(call);
+        if (problem !== undefined) return broken(problem);
+      }
+      return limits.length === 0 ? "allow" : countIn(call);
+    },
+  };
+}
+
+function timeCondition([from, to]: readonly [string, string], timeZone = "UTC"): Condition {
+  return ({ now }) => {
+    const [, time = ""] = localTime(now, timeZone);
+    const isWithin = from < to ? from <= time && time < to : from <= time || time < to;
+    return isWithin ? undefined : `it may run only from ${from} to ${to} (${timeZone})`;
+  };
+}
+
+function schemaCondition(argument: string, given: JsonSchema, at: string): Condition {
+  const { dialect } = checkSchema(given, `the condition "${at}"`);
+  const problem = `must fit ${JSON.stringify(given).slice(0, 200)}`;
+  const schema = withType(given, dialect, at);
+  const accepts = (value: unknown, { engine }: CallFacts): boolean =>
+    compileOnce(engine, schema, dialect).check(value);
+  return argumentCondition(argument, at, problem, accepts);
+}
+
+/** Creates a condition on an argument, which no call meets without the argument. */
+export function argumentCondition(
+  argument: string,
+  at: string,
+  problem: string,
+  accepts: (value: unknown, call: CallFacts) => boolean,
+): Condition {
+  const steps = argumentSteps(ACTION, argument, `"${at}"`);
+  const declared: WeakMap<Tool, boolean> = new WeakMap();
+  return (call) => {
+    const { tool } = call;
+    const value = valueAt(call.arguments, steps);
+    // The schema of a library may return NaN, which is within all limits.
+    const isMet = value !== undefined && !Number.isNaN(value) &&
+      check.once(declared, tool, () => isDeclared(tool.parameters, steps)) &&
+      accepts(value, call as CallFacts);
+    return isMet ? undefined : `its argument "${argument}" ${problem}`;
+  };
+}
+
+/** The keywords that limit values of one type, and that values of other types would pass. */
+const TYPES: { readonly [type: string]: RegExp } = {
+  number: /^(exclusive)?(maximum|minimum)$|^multipleOf$/i,
+  string: /Length$|^(pattern|format)$/,
+  array: /(items|contains)$/i,
+  object: /properties$|^required$|^depend|^propertyNames$/i,
+};
+
+/** Adds the type that the keywords of a condition imply, so that the text "5" is not below 100. */
+function withType(given: JsonSchema, dialect: Dialect, at: string): JsonSchema {
+  if (!isObject(given)) return given;
+  const [type, ...others] = Object.keys(TYPES).filter((type) =>
+    Object.keys(given).some((keyword) => TYPES[type]?.test(keyword))
+  );
+  const schema = type === undefined || others.length > 0 ? given : { type, ...given };
+  checkTyped(schema, dialect, at);
+  return schema;
+}
+
+/** Requires a type of a value and its parts. The schemas in `allOf`, `not` and so on may lack it. */
+function checkTyped(schema: check.JsonSchemaObject, dialect: Dialect, at: string, isPart = true) {
+  const isTyped = ["type", "const", "enum"].some((keyword) => schema[keyword] !== undefined);
+  if (isPart && !isTyped || schema["$ref"] !== undefined) {
+    fail(ACTION, `"${at}", its items and its properties need a "type", and no "$ref"`);
+  }
+  // In a negation, a type would accept more.
+  const { inPlace, below } = partsOf({ ...schema, not: undefined, if: undefined }, dialect);
+  for (const { child } of below) checkTyped(child, dialect, at);
+  for (const one of inPlace.filter(isObject)) checkTyped(one, dialect, at, false);
+}

@@ -1,0 +1,89 @@
+/** The policy engines as rules: Cedar itself, and programs in the form of OPA's loader. */
+
+import { describe, it } from "bun:test";
+import { assertEquals, assertMatch } from "@std/assert";
+import * as cedar from "@cedar-policy/cedar-wasm/nodejs";
+import { cedarPolicy, type CedarPolicyOptions, opaPolicy } from "@plue/tools/policies";
+import { noTrifecta } from "@plue/tools/rules";
+import { messageOf, PAY, worldOf } from "./support.ts";
+
+const PAGE = { ...PAY, name: "page", labels: { produces: ["untrusted"] } };
+
+const cedarWith = (policies: CedarPolicyOptions["policies"]) =>
+  worldOf([cedarPolicy(cedar, { policies, principal: { type: "User", id: "nobody" } })], [
+    PAY,
+    PAGE,
+  ]);
+
+describe("cedarPolicy() as a rule", () => {
+  it("decides by the arguments and the principal of the call", async () => {
+    const { call, dispatcher } = cedarWith(`
+      permit(principal == User::"ann", action, resource) when { context.input.euros <= 100 };
+    `);
+    assertEquals(await call("bank:pay", { euros: 100 }), "paid");
+    assertEquals(await call("bank:pay", { euros: 101 }), "denied");
+    assertEquals(await call("bank:pay", { euros: 1 }, "s", "bob"), "denied");
+    const result = await dispatcher.dispatch({ name: "bank:pay", arguments: { euros: 1 } });
+    assertMatch(messageOf(result), /the rule "cedar" denies it: nothing permits it/);
+  });
+
+  it("denies values that Cedar does not have, and arguments that are absent", async () => {
+    const { call } = cedarWith(
+      "permit(principal, action, resource);" +
+        "forbid(principal, action, resource) when { context.input.euros > 100 };",
+    );
+    assertEquals(await call("bank:pay", { euros: 1 }), "paid");
+    for (const euros of [1.5, null, "1"]) {
+      assertEquals(await call("bank:pay", { euros }), "denied");
+    }
+    assertEquals(await call("bank:pay"), "denied");
+  });
+
+  it("decides by the labels of the session", async () => {
+    const { call } = cedarWith(`
+      permit(principal, action, resource)
+        when { !context.session.labels.contains("untrusted") && context.session.id == "s" };
+    `);
+    assertEquals(await call("bank:pay"), "paid");
+    assertEquals(await call("bank:pay", {}, "other"), "denied");
+    await call("page");
+    assertEquals(await call("bank:pay"), "denied");
+  });
+});
+
+describe("opaPolicy() as a rule", () => {
+  it("receives the call, and allows, denies and asks", async () => {
+    const inputs: unknown[] = [];
+    const program = {
+      evaluate(input: { context: { input: { euros: number } }; tool: { id: string } }) {
+        inputs.push(input.context);
+        const { euros } = input.context.input;
+        return [{ result: { allow: euros < 100, requiresApproval: euros > 50, reason: "money" } }];
+      },
+    };
+    const { call } = worldOf([opaPolicy(program as never), noTrifecta()], [PAY, PAGE]);
+    assertEquals(await call("bank:pay", { euros: 1 }), "paid");
+    assertEquals(await call("bank:pay", { euros: 60 }), "approval_required");
+    assertEquals(await call("bank:pay", { euros: 200 }), "denied");
+    const { now, ...context } = inputs[0] as Record<string, unknown>;
+    assertEquals(typeof now, "number");
+    assertEquals(context, {
+      input: { euros: 1 },
+      session: { id: "s", labels: [] },
+      caller: { principal: "ann" },
+    });
+  });
+
+  it("denies if the program throws, waits, or is undefined", async () => {
+    for (
+      const evaluate of [
+        () => {
+          throw new Error("broken");
+        },
+        () => Promise.resolve([]),
+        () => [],
+        () => [{ result: "yes" }],
+      ]
+    ) assertEquals(await worldOf([opaPolicy({ evaluate })]).call("bank:pay"), "denied");
+  });
+});
