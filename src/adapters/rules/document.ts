@@ -92,13 +92,14 @@ export function ruleOf(document: RuleDocument, others: readonly Condition[], at 
     ...(between === undefined ? [] : [timeCondition(between, timeZone)]),
   ];
   const limits = ([["session", fields.perSession], ["day", fields.perDay]] as const)
-    .flatMap(([per, most]) => most === undefined ? [] : [{ rule: name, per, most, timeZone }]);
+    .flatMap(([per, most]) => most === undefined ? [] : [{ per, most }]);
   if (conditions.length + limits.length === 0) conditions.push(() => "the rule has no conditions");
   const broken = fields.else === "ask" ? ask : deny;
-  const countIn = async (call: RuleCall): Promise<Verdict> => {
-    for (const limit of limits) {
-      if (await (call as CallFacts).count(limit)) continue;
-      return broken(`it may run only ${limit.most} times in a ${limit.per}`);
+  const countIn = async (call: CallFacts): Promise<Verdict> => {
+    for (const { per, most } of limits) {
+      const scope = per === "day" ? localTime(call.now, timeZone)[0] : call.sessionId;
+      if (await call.count([name, per, scope], most)) continue;
+      return broken(`it may run only ${most} times in a ${per}`);
     }
     return "allow";
   };
@@ -110,7 +111,7 @@ export function ruleOf(document: RuleDocument, others: readonly Condition[], at 
         const problem = problemOf(call);
         if (problem !== undefined) return broken(problem);
       }
-      return limits.length === 0 ? "allow" : countIn(call);
+      return limits.length === 0 ? "allow" : countIn(call as CallFacts);
     },
   };
 }

@@ -80,14 +80,11 @@ export function rules(list: readonly Rule[], options: RulesOptions = {}): readon
 
 function checkRules(list: unknown): readonly Rule[] {
   if (!Array.isArray(list)) fail(ACTION, "the rules must be a list");
-  const names = new Set<unknown>();
   return list.map((rule: Rule, index) => {
-    const { name, decide }: Partial<Rule> = Object(rule);
-    check.checkWord(ACTION, name, `"/${index}/name"`);
-    check.checkFunction(ACTION, decide, `"/${index}/decide"`);
-    if (names.has(name)) fail(ACTION, `"/${index}/name" is the name of another rule`);
-    names.add(name);
-    return rule;
+    check.checkWord(ACTION, Object(rule).name, `"/${index}/name"`);
+    check.checkFunction(ACTION, rule.decide, `"/${index}/decide"`);
+    const isTaken = list.slice(0, index).some(({ name }) => name === rule.name);
+    return isTaken ? fail(ACTION, `"/${index}/name" is the name of another rule`) : rule;
   });
 }
 
@@ -176,7 +173,7 @@ export class RuleLayer implements calls.Layer {
 
   /** Returns the denial, the question, or nothing of each rule. */
   #objectionsTo(call: calls.Call, own: ToolRules, isDry: boolean, marks?: Marks) {
-    const count: CallFacts["count"] = (limit) => this.#store.count(call, limit, isDry);
+    const count: CallFacts["count"] = (scope, most) => this.#store.count(call, scope, most, isDry);
     const facts = new CallFacts(call, own, count, marks);
     return own.applied.map((rule) => objectionOf(rule, facts, call));
   }

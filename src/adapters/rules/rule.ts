@@ -53,15 +53,6 @@ export function describeEarlier({ tool, callId }: EarlierCall): string {
 /** The labels of a session, and the calls that rules remember: the first call of each. */
 export type Marks = Readonly<Record<string, EarlierCall>>;
 
-/** The maximum number of calls in a session, or in a day of a time zone. */
-export interface CountLimit {
-  readonly rule: string;
-  readonly per: "session" | "day";
-  readonly most: number;
-  /** By default UTC. */
-  readonly timeZone?: string | undefined;
-}
-
 type Rights = { readonly role?: string | null; readonly scopes?: readonly string[] };
 const rights: WeakMap<Toolset, Rights> = new WeakMap();
 
@@ -81,8 +72,8 @@ export class CallFacts extends CallView {
   readonly toolLabels: check.ToolLabels;
   /** The member `tenant` of the host's context: a text, or a number as a text. */
   readonly tenant: string | undefined;
-  /** Counts the call, unless its tool does not run. Returns false if the limit is reached. */
-  readonly count: (limit: CountLimit) => Promise<boolean>;
+  /** Counts the call in a scope, unless its tool does not run. Returns false at the maximum. */
+  readonly count: (scope: readonly unknown[], most: number) => Promise<boolean>;
   readonly #call: Call;
   readonly #marks: Marks | undefined;
 
@@ -138,7 +129,6 @@ export class CallFacts extends CallView {
 export function tenantOf({ options: { context } }: Call): string | undefined {
   const tenant: unknown = check.isObject(context) ? context["tenant"] ?? undefined : undefined;
   if (tenant === undefined || check.isWord(tenant)) return tenant;
-  return Number.isFinite(tenant)
-    ? String(tenant)
-    : fail("read the tenant", 'the member "tenant" of the context must be a text or a number');
+  if (Number.isFinite(tenant)) return String(tenant);
+  return fail("read the tenant", 'the member "tenant" of the context must be a text or a number');
 }

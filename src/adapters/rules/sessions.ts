@@ -3,7 +3,7 @@
 import { type CallStore, digestOf, ownerDigest, StoredRecords } from "../../execute/durable/mod.ts";
 import type { Call } from "../../execute/mod.ts";
 import { once } from "../../tool/mod.ts";
-import { type CountLimit, type Marks, tenantOf } from "./rule.ts";
+import { type Marks, tenantOf } from "./rule.ts";
 
 const LONGEST_DAY_MS = 25 * 3_600_000;
 
@@ -24,28 +24,32 @@ export class SessionStore {
   }
 
   async marksOf(call: Call): Promise<Marks> {
-    return (await this.#records.read(await sessionKey(call)))?.record.marks ?? {};
+    return (await this.#records.read(await keyOf(call, "labels", [call.options.sessionId])))?.record
+      .marks ?? {};
   }
 
   async mark(call: Call, names: readonly string[]): Promise<void> {
     const until = call.settings.clock.timestamp() + this.#ttlMs;
     const source = { tool: call.tool.id, callId: call.callId };
-    await this.#records.change(await sessionKey(call), ({ marks = {}, expiresAt } = NOTHING) => {
-      const added = names.filter((name) => marks[name] === undefined);
-      // Marks are written again from time to time, so that they do not expire in a session in use.
-      if (added.length === 0 && expiresAt > until - this.#ttlMs / 100) return undefined;
-      const entries = added.map((name) => [name, source]);
-      return { marks: { ...marks, ...Object.fromEntries(entries) }, expiresAt: Math.ceil(until) };
-    });
+    await this.#records.change(
+      await keyOf(call, "labels", [call.options.sessionId]),
+      ({ marks = {}, expiresAt } = NOTHING) => {
+        const added = names.filter((name) => marks[name] === undefined);
+        // Marks are written again from time to time, so that they do not expire in a session in use.
+        if (added.length === 0 && expiresAt > until - this.#ttlMs / 100) return undefined;
+        const entries = added.map((name) => [name, source]);
+        return { marks: { ...marks, ...Object.fromEntries(entries) }, expiresAt: Math.ceil(until) };
+      },
+    );
   }
 
-  /** Counts a call, unless its tool does not run. Returns false if the limit is reached. */
-  async count(call: Call, limit: CountLimit, isDry: boolean): Promise<boolean> {
-    const key = await countKey(call, limit);
+  /** Counts a call in a scope, unless its tool does not run. Returns false at the maximum. */
+  async count(call: Call, scope: readonly unknown[], most: number, isDry: boolean) {
+    const key = await keyOf(call, "counts", scope);
     const expiresAt = call.settings.clock.timestamp() + Math.max(this.#ttlMs, LONGEST_DAY_MS);
     let isWithin = false;
     const counted = this.#records.change(key, ({ count = 0 } = NOTHING) => {
-      isWithin = count < limit.most;
+      isWithin = count < most;
       return isWithin && !isDry ? { count: count + 1, expiresAt } : undefined;
     });
     call.defer(async () => {
@@ -64,17 +68,7 @@ export class SessionStore {
 const NOTHING: Stored = { expiresAt: 0 };
 
 /** Calls without a session are one session of their principal. */
-function sessionKey(call: Call): Promise<string> {
-  return keyOf(call, "labels", call.options.sessionId ?? null);
-}
-
-function countKey(call: Call, { rule, per, timeZone }: CountLimit): Promise<string> {
-  const { options: { sessionId = null }, settings: { clock } } = call;
-  const scope = per === "session" ? sessionId : localTime(clock.timestamp(), timeZone)[0];
-  return keyOf(call, "counts", [rule, per, scope]);
-}
-
-async function keyOf(call: Call, kind: string, scope: unknown): Promise<string> {
+async function keyOf(call: Call, kind: string, scope: readonly unknown[]): Promise<string> {
   const owner = JSON.stringify([call.options.principal ?? null, tenantOf(call) ?? null]);
   return `${kind}.${await ownerDigest(owner)}.${await digestOf(JSON.stringify(scope))}`;
 }

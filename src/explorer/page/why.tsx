@@ -245,7 +245,8 @@ function Call({ id: tool }: { readonly id: string }): JSX.Element {
   const [decision, setDecision] = useState("");
   const explain = async (): Promise<string> => {
     const body = { arguments: { tool, arguments: JSON.parse(text) } };
-    const result = await ask<Content>(`tools/${EXPLAINER}/execute`, { method: "POST", body });
+    const path = `tools/${EXPLAINER}/execute`;
+    const result = await ask<{ content: unknown }>(path, { method: "POST", body });
     return JSON.stringify(result.content, null, 2);
   };
   return (
@@ -257,8 +258,4 @@ function Call({ id: tool }: { readonly id: string }): JSX.Element {
       <pre role="status">{decision}</pre>
     </>
   );
-}
-
-interface Content {
-  readonly content: unknown;
 }
