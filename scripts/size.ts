@@ -39,7 +39,7 @@ const ENTRIES: readonly Entry[] = [
     packages: true,
   },
   { name: "@plue/tools/replay", file: "src/adapters/journal/replay.ts", packages: true },
-  { name: "@plue/tools/rules", file: "src/adapters/rules/mod.ts", limitKb: 19.6 },
+  { name: "@plue/tools/rules", file: "src/adapters/rules/mod.ts", limitKb: 24.4 },
   { name: "@plue/tools/code", file: "src/adapters/code/mod.ts" },
   { name: "@plue/tools/pins", file: "src/adapters/pins/mod.ts" },
   { name: "@plue/tools/policies", file: "src/adapters/policies/mod.ts" },

@@ -87,7 +87,7 @@ export interface ToolDispatcherOptions extends DispatcherOptions {
   /** Rules for the arguments of every tool. */
   readonly validators?: readonly CallValidator[];
   /** Decides on the validated arguments of each call: `rules` of `@plue/tools/rules` creates it. */
-  readonly rules?: readonly Layer[];
+  readonly rules?: readonly [deciding: Layer, marking: Layer];
   /**
    * For calls that need approval, by their tool, a policy or a rule. Without it, they fail with
    * `approval_required`. `"ask"` asks the caller.
@@ -162,7 +162,7 @@ class FullKernel extends Kernel {
     if (!isObject(given)) fail(MAKE, "its options must be an object");
     const { clock = systemClock, telemetry: port, tickets, repair: repairs = [] } = options;
     const { approvalTimeoutMs: timeoutMs, layers: own = [] } = options;
-    const [deciding = [], marking = []] = options.rules ?? [];
+    const [deciding, marking] = options.rules ?? [[], []];
     checkPort(MAKE, "telemetry", port, ["begin"]);
     const counter = counted ?? metrics(clock);
     const repairing = [repairs].flat().length > 0 ? repair(repairs) : undefined;

@@ -66,7 +66,10 @@ const CHECKS = {
  *
  * @throws {TypeError | RangeError} If a rule or an option is invalid.
  */
-export function rules(list: readonly Rule[], options: RulesOptions = {}): readonly calls.Layer[] {
+export function rules(
+  list: readonly Rule[],
+  options: RulesOptions = {},
+): readonly [calls.Layer, calls.Layer] {
   const fields = check.readFields(ACTION, options, CHECKS);
   const { store = memoryCallStore(), sessionTtlMs = 30 * 86_400_000, labels = {} } = fields;
   check.checkPort(ACTION, "store", store, ["get", "create", "update", "delete"]);
