@@ -162,7 +162,6 @@ class FullKernel extends Kernel {
     if (!isObject(given)) fail(MAKE, "its options must be an object");
     const { clock = systemClock, telemetry: port, tickets, repair: repairs = [] } = options;
     const { approvalTimeoutMs: timeoutMs, layers: own = [] } = options;
-    const [deciding, marking] = options.rules ?? [[], []];
     checkPort(MAKE, "telemetry", port, ["begin"]);
     const counter = counted ?? metrics(clock);
     const repairing = [repairs].flat().length > 0 ? repair(repairs) : undefined;
@@ -180,9 +179,9 @@ class FullKernel extends Kernel {
       repairing ?? [],
       before,
       validators(options.validators),
-      deciding,
+      options.rules?.[0] ?? [],
       approval(options.approve, { timeoutMs, questions: asked }),
-      marking,
+      options.rules?.[1] ?? [],
       limit,
       transactions(options.transactions),
       asked,
