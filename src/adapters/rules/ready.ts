@@ -63,8 +63,8 @@ export function pathWithin(
     plainPath(folder) ?? fail("use pathWithin", `${describe(folder)} must be an absolute path`)
   );
   const isWithin = (path: unknown): boolean =>
-    isText(path) && formsOf(path).every((form) => {
-      const plain = plainPath(form);
+    isText(path) && ["NFC", "NFKC"].every((form) => {
+      const plain = plainPath(PLAIN.test(path) ? path : path.normalize(form));
       return roots.some((root) => plain === root || plain?.startsWith(`${root}/`));
     });
   const areWithin = (value: unknown): boolean =>
@@ -75,10 +75,6 @@ export function pathWithin(
 }
 
 const PLAIN = /^[ -~]*$/;
-
-function formsOf(path: string): readonly string[] {
-  return PLAIN.test(path) ? [path] : [path.normalize("NFC"), path.normalize("NFKC")];
-}
 
 const HIDDEN = /[\p{Cc}\p{Cf}]/u;
 /** Backslashes, and encoded dots, separators, zeros and percent signs. */
@@ -111,9 +107,7 @@ function theft({ labels, toolLabels, tool, callId }: RuleCall): string | undefin
   const secret = labels.get("private") ?? own;
   const untrusted = labels.get("untrusted");
   if (sends !== true || untrusted === undefined || secret === undefined) return undefined;
-  const sources = [
-    `private data by ${describeEarlier(secret)}`,
-    `untrusted data by ${describeEarlier(untrusted)}`,
-  ];
-  return `It can send data out of a session that has read ${sources.join(", and ")}`;
+  const [file, page] = [secret, untrusted].map(describeEarlier);
+  return `It can send data out of a session that has read private data by ${file}, ` +
+    `and untrusted data by ${page}`;
 }

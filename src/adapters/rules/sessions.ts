@@ -44,7 +44,7 @@ export class SessionStore {
   }
 
   /** Counts a call in a scope, unless its tool does not run. Returns false at the maximum. */
-  async count(call: Call, scope: readonly unknown[], most: number, isDry: boolean) {
+  async count(call: Call, scope: Scope, most: number, isDry: boolean): Promise<boolean> {
     const key = await keyOf(call, "counts", scope);
     const expiresAt = call.settings.clock.timestamp() + Math.max(this.#ttlMs, LONGEST_DAY_MS);
     let isWithin = false;
@@ -65,10 +65,11 @@ export class SessionStore {
   }
 }
 
+type Scope = readonly unknown[];
 const NOTHING: Stored = { expiresAt: 0 };
 
 /** Calls without a session are one session of their principal. */
-async function keyOf(call: Call, kind: string, scope: readonly unknown[]): Promise<string> {
+async function keyOf(call: Call, kind: string, scope: Scope): Promise<string> {
   const owner = JSON.stringify([call.options.principal ?? null, tenantOf(call) ?? null]);
   return `${kind}.${await ownerDigest(owner)}.${await digestOf(JSON.stringify(scope))}`;
 }
