@@ -72,12 +72,12 @@ function oneFile(folder, files) {
 }
 
 /** Runs one entry of the plan, and judges it as `judge` says. */
-export async function runSuite({ runtime, files, noEval = false }, coverageDir) {
+export async function runSuite({ runtime, files, ...options }, coverageDir) {
   const folder = mkdtempSync(join(tmpdir(), "plue-test-"));
   const junit = join(folder, "junit.xml");
   try {
     const run = ["node", "deno"].includes(runtime) ? [oneFile(folder, files)] : files;
-    const [command, ...args] = COMMANDS[runtime]({ files: run, junit, noEval, coverageDir });
+    const [command, ...args] = COMMANDS[runtime]({ files: run, junit, coverageDir, ...options });
     const ended = await capture(command, args, { timeoutMs: RUN_LIMIT_MS });
     const count = runtime === "workerd" ? countWorkerd(ended.output) : countJunit(junit);
     return judge(runtime, ended, count);

@@ -111,7 +111,6 @@ export async function verifyJournal(
 
 class ChainCheck {
   readonly #hash: Hash;
-  readonly #wanted: JournalHead;
   readonly #found = {
     records: 0,
     first: 0,
@@ -119,13 +118,13 @@ class ChainCheck {
     interrupted: [] as number[],
     dropped: 0,
   };
+  /** The record that must be found; `undefined` once it is. */
+  #wanted: JournalHead | undefined;
   #hasEnded = true;
-  #hasFoundWanted: boolean;
 
   constructor(hash: Hash, wanted: JournalHead = NO_RECORD) {
     this.#hash = hash;
-    this.#wanted = wanted;
-    this.#hasFoundWanted = wanted.sequence === 0;
+    if (wanted.sequence > 0) this.#wanted = wanted;
   }
 
   /** Checks the next line, which is a part of `bytes`. Returns the reason if it does not fit. */
@@ -149,9 +148,9 @@ class ChainCheck {
     // `"kind"` and `"sequence"` begin behind the hash, its quote, the comma and a quote.
     if (bytes[before + HASH_LENGTH + 3] === 107) this.#note(parse(), sequence);
     else if (this.#hasEnded) return "no writer had begun before it";
-    if (this.#wanted.sequence === sequence) {
+    if (this.#wanted?.sequence === sequence) {
       if (this.#wanted.hash !== hash) return "it is not the expected record";
-      this.#hasFoundWanted = true;
+      this.#wanted = undefined;
     }
     found.head = { sequence, hash };
     found.records++;
@@ -166,18 +165,13 @@ class ChainCheck {
 
   verdict(why?: string): JournalVerdict {
     const { head, interrupted } = this.#found;
-    const { sequence: wanted } = this.#wanted;
-    const next = head.sequence + 1;
-    const missing = {
-      sequence: Math.min(wanted, next),
-      why: `it is missing: the journal had ${wanted} records`,
-    };
-    const problem = why !== undefined
-      ? { sequence: next, why }
-      : this.#hasFoundWanted
-      ? undefined
-      : missing;
-    if (problem === undefined && !this.#hasEnded) interrupted.push(head.sequence);
-    return { ok: problem === undefined, ...this.#found, ...(problem && { problem }) };
+    let sequence = head.sequence + 1;
+    if (why === undefined && this.#wanted !== undefined) {
+      why = `it is missing: the journal had ${this.#wanted.sequence} records`;
+      sequence = Math.min(sequence, this.#wanted.sequence);
+    }
+    if (why !== undefined) return { ok: false, ...this.#found, problem: { sequence, why } };
+    if (!this.#hasEnded) interrupted.push(head.sequence);
+    return { ok: true, ...this.#found };
   }
 }

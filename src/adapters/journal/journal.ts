@@ -30,7 +30,6 @@ import {
   type Hash,
   type JournalDetail,
   type JournalRecord,
-  outlineOf,
   recordMaker,
 } from "./record.ts";
 import { type JournalSink, linesOf, readJournal, type ReadJournalOptions } from "./sink.ts";
@@ -264,23 +263,20 @@ class CallJournal implements Journal {
       return this.#setFailure(new RangeError(`Cannot record a call: ${why}`));
     }
     this.#weight += weight;
-    this.#waiting.push({
+    const outline = {
       time: clock.timestamp(),
       callId,
       principal,
       session,
-      name,
-      tool,
-      attempts,
-      args,
-      content,
-      failure,
+      tool: name,
+      outcome: failure?.error.code ?? "ok",
+      ran: failure?.error.ran,
       replayed: result.replayed,
       durationMs: result.durationMs,
-      notes,
-      traceParent: trace?.headers?.get("traceparent"),
-      weight,
-    });
+      attempts,
+    };
+    const traceParent = trace?.headers?.get("traceparent");
+    this.#waiting.push({ outline, tool, args, content, failure, notes, traceParent, weight });
     if (this.#disarm === undefined) this.#arm(flushMs);
   }
 
@@ -333,8 +329,7 @@ class CallJournal implements Journal {
     const last = this.#waiting.findIndex(({ weight }) => (size += weight) > BATCH_SIZE);
     for (const call of this.#waiting.splice(0, last < 0 ? BATCH_SIZE : last + 1)) {
       this.#weight -= call.weight;
-      const outline = outlineOf(call);
-      this.#line(attemptOr(outline, () => this.#recordOf(call)), outline);
+      this.#line(attemptOr(call.outline, () => this.#recordOf(call)), call.outline);
     }
     if (this.#uncounted > 0) this.#line({ kind: "dropped", count: this.#uncounted });
     this.#uncounted = 0;

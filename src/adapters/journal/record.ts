@@ -69,20 +69,14 @@ export interface JournalRecord {
 
 /** What is taken from a call at its end. The rest of the work is done later. */
 export interface EndedCall {
-  readonly time: number;
-  readonly callId: string | undefined;
-  readonly principal: string | undefined;
-  readonly session: string | undefined;
-  readonly name: string;
+  /** The fields that need no work. They are the record if the values cannot be read. */
+  readonly outline: object;
   /** `undefined` for a name that the caller's toolset does not have. */
   readonly tool: Tool | undefined;
-  readonly attempts: number;
   /** Copies of JSON; `undefined` if they are not recorded, or not JSON. */
   readonly args: unknown;
   readonly content: unknown;
   readonly failure: ToolFailure | undefined;
-  readonly replayed: true | undefined;
-  readonly durationMs: number;
   readonly notes: readonly CallNote[] | undefined;
   readonly traceParent: string | null | undefined;
   /** The memory of its values, in characters. */
@@ -90,13 +84,6 @@ export interface EndedCall {
 }
 
 const TRACE = /^[\da-f]{2}-([\da-f]{32})-/;
-
-/** Returns the record of a call whose other values cannot be read. */
-export function outlineOf(call: EndedCall): object {
-  const { time, callId, principal, session, name: tool, failure, attempts } = call;
-  const outcome = failure?.error.code ?? "ok";
-  return { time, callId, principal, session, tool, outcome, attempts };
-}
 
 /** Returns a function that makes the records of calls, without their places in the chain. */
 export function recordMaker(
@@ -132,20 +119,17 @@ export function recordMaker(
       // The reason of a criterion contains nothing of the call.
       .map((one) => ({ ...one, reason: one.by === "criterion" ? one.reason : shown(one.reason) }));
     return {
-      ...outlineOf(call),
+      ...call.outline,
       definition,
       decisions: decisions.length > 0 ? decisions : undefined,
       arguments: isFull ? call.args : isShown ? args : undefined,
       argumentsDigest: digest(args),
-      ran: failure?.error.ran,
       message: shown(failure?.error.message),
       questions: failure?.questions?.map((one) => ({
         key: scrub(one.key, found),
         message: shown(one.message),
       })),
       result: digest(content),
-      replayed: call.replayed,
-      durationMs: Math.round(call.durationMs * 1_000) / 1_000,
       trace: notes.find((note) => "traceId" in note)?.traceId ??
         TRACE.exec(call.traceParent ?? "")?.[1],
     };
