@@ -96,6 +96,7 @@ ${exitCodesHelp()}`,
     .option("--host <host>", "the address to listen on (HOST, or 127.0.0.1)")
     .option("--state <folder>", "store suspended calls, tasks and idempotency keys in a folder")
     .option("--store <url>", "store them in sqlite:<path>, postgres://… or redis://… (PLUE_STORE)")
+    .option("--journal <file>", "record every call in a journal, which plue journal reads")
     .option("--bridge", "show MCP clients three tools that find, describe and call the others")
     .option(
       "--nats <url>",

@@ -4,7 +4,7 @@ import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
 import { ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { journal, jsonLines } from "@plue/tools/journal";
-import { folder, plue } from "./support.ts";
+import { folder, plue, service } from "./support.ts";
 
 const files = folder();
 const KEY = "a key with enough characters";
@@ -115,5 +115,33 @@ describe("plue journal", () => {
     });
     const table = await plue(["journal", "stats", file]);
     assertMatch(table.stdout, /^TOOL +CALLS {2}MEAN +OUTCOMES\n/);
+  });
+});
+
+describe("plue serve --journal", () => {
+  it("records every call, and serves the records", async () => {
+    const file = join(files.path, "served.jsonl");
+    const tools = join(import.meta.dirname, "tools.mjs");
+    const env = { PLUE_JOURNAL_KEY: KEY };
+    {
+      await using served = await service([tools, "--journal", file], env);
+      const response = await fetch(`${served.url}/tools/count/execute`, {
+        method: "POST",
+        headers: { "content-type": "application/json", "x-call-id": "c7" },
+        body: '{"arguments":{"to":1}}',
+      });
+      assertEquals(response.status, 200);
+      assertEquals((await plue(["journal", "tail", file, "--limit", "1"])).code, 0);
+      const again = await plue(["serve", tools, "--journal", file, "--port", "0", "--no-watch"]);
+      assertEquals(again.code, 1);
+      assertStringIncludes(again.stderr, "another journal writes");
+      let records: readonly { readonly tool: string }[] = [];
+      while (records.length === 0) {
+        ({ records } = await (await fetch(`${served.url}/journal?callId=c7`)).json());
+      }
+      assertEquals(records[0]?.tool, "count");
+    }
+    const { stdout } = await plue(["journal", "verify", file], { env });
+    assertStringIncludes(stdout, "3 records from number 1, unchanged and in order");
   });
 });

@@ -454,6 +454,13 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
     return composed(listing, "GET", "/tools?bridge=1");
   },
   "ToolHandlerOptions.bridge": (bridge) => request({ bridge }, WAIT, undefined, "?bridge=1"),
+  "JournalReader.records": async (records) => {
+    const handler = createToolHandler(new ToolRegistry(), {
+      openExplain: true,
+      journal: { records },
+    });
+    return String((await handler.request("http://localhost/journal")).status);
+  },
   "McpEndpointOptions.tools": async (tools) => {
     const mcp = createMcpEndpoint(new ToolRegistry({ tools: [WAIT] }), { tools });
     return String((await mcp.fetch(new Request(URL_OF_MCP, { method: "POST" }))).status);

@@ -11,9 +11,11 @@ import {
   checkOptions,
   type ExplorerPage,
   type FormatService,
+  having,
   HTTP_CHECKS,
   type HttpOptions,
   type HttpPart,
+  type JournalReader,
   type ProtectedResource,
   queryPages,
   responseWithEtag,
@@ -24,6 +26,7 @@ import {
   serveExecution,
   serveExplanations,
   serveHealth,
+  serveJournal,
   serveListing,
   serveMetrics,
   serveProtectedResource,
@@ -84,6 +87,8 @@ export interface ToolHandlerOptions extends HttpOptions {
    * `@plue/tools/finding`. By default, such requests are rejected.
    */
   readonly bridge?: (toolset: Toolset) => Toolset;
+  /** The journal whose records callers with `explain` may read at `GET /journal`: `journal()`. */
+  readonly journal?: JournalReader;
   /** The metadata for clients that need a token (RFC 9728). See {@linkcode serveProtectedResource}. */
   readonly protectedResource?: ProtectedResource;
 }
@@ -94,6 +99,7 @@ const CHECKS = {
   formats: checkObject,
   explorer: checkExplorer,
   bridge: checkFunction,
+  journal: having("records", "a journal"),
   protectedResource: checkObject,
 } satisfies { readonly [Option in keyof ToolHandlerOptions]-?: Check };
 
@@ -176,7 +182,7 @@ export function createToolHandler(
 }
 
 function partsOf(options: ToolHandlerOptions): readonly HttpPart[] {
-  const { bridge, explorer, formats, protectedResource } = options;
+  const { bridge, explorer, formats, journal, protectedResource } = options;
   return [
     ...sharedParts(options),
     serveExecution({
@@ -190,6 +196,7 @@ function partsOf(options: ToolHandlerOptions): readonly HttpPart[] {
     serveEvents(),
     serveMetrics(),
     ...(formats === undefined ? [] : [serveTurns(formats, bridge)]),
+    ...(journal === undefined ? [] : [serveJournal(journal)]),
     ...(protectedResource === undefined ? [] : [serveProtectedResource(protectedResource)]),
     ...(explorer === undefined ? [] : [serveExplorer(explorer)]),
     serveHealth(),

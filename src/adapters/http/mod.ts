@@ -10,6 +10,7 @@ export * from "./event_stream.ts";
 export * from "./execute_tool.ts";
 export * from "./handler.ts";
 export * from "./identity.ts";
+export * from "./journal.ts";
 export * from "./jwt_auth.ts";
 export * from "./listing.ts";
 export * from "./observe.ts";

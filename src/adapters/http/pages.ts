@@ -174,7 +174,7 @@ export function readValues(parameters: URLSearchParams, known: readonly string[]
     }
     if (name in values) throw new RequestError(`Query parameter "${name}" is given twice`);
     if (value === "") throw new RequestError(`Query parameter "${name}" is empty`);
-    values[name] = READERS[name]?.(value, name);
+    values[name] = (READERS[name] ?? textUpTo(MAX_TEXT))(value, name);
   }
   return values;
 }

@@ -9,6 +9,7 @@ import {
   limitFailedLogins,
   serveFormats,
 } from "../../adapters/hono/mod.ts";
+import { type Journal, journal, jsonLines } from "../../adapters/journal/mod.ts";
 import { createMcpEndpoint } from "../../adapters/mcp/mod.ts";
 import { ToolDispatcher, type ToolRegistry } from "../../adapters/typebox/mod.ts";
 import { createToolBridge, fitBudget } from "../../finding/mod.ts";
@@ -17,7 +18,7 @@ import { cleanText, describeThrown, type Tool } from "../../tool/mod.ts";
 import { flagsOf } from "../arguments.ts";
 import { type Flags, selectionOf, toolsFrom } from "../show.ts";
 import type { LoadedTools } from "../sources/mod.ts";
-import { counted, EXIT, type Terminal, usageError, VERSION } from "../terminal.ts";
+import { type CommandIo, counted, EXIT, type Terminal, usageError, VERSION } from "../terminal.ts";
 import {
   clientAddress,
   hostOf,
@@ -38,6 +39,7 @@ interface ServeFlags extends Flags {
   readonly state?: string;
   readonly store?: string;
   readonly bridge?: boolean;
+  readonly journal?: string;
   readonly nats?: string;
   readonly watch: boolean;
 }
@@ -78,7 +80,8 @@ export async function serve(
   const offered = { ...selectionOf(flags), maxRisk, role, ...withinSelection(loaded) };
   const selection = { ...offered, role: role ?? null, scopes: offered.scopes ?? [] };
   const isRemote = flags.stdio !== true && settings.token !== undefined;
-  const access = accessOf(loaded, selection, settings, isRemote, state, log);
+  await using records = await openJournal(flags.journal, io, supervised?.isReload);
+  const access = accessOf(loaded, selection, settings, isRemote, state, log, records);
   // The worker starts before an earlier process stops, so that a reload leaves no gap.
   await using worker = nats === undefined || isEdge
     ? undefined
@@ -96,7 +99,7 @@ export async function serve(
     }, io);
   }
 
-  const app = await createApp(loaded.registry, access, state.tasks, settings);
+  const app = await createApp(loaded.registry, access, state.tasks, settings, records);
   app.all("/mcp", mcp.handle);
 
   const port = await supervised?.loaded(loaded.files) ?? settings.port;
@@ -127,6 +130,20 @@ export async function serve(
   return EXIT.ok;
 }
 
+/** Opens the journal of `--journal`. Calls are refused while its file cannot be written. */
+async function openJournal(
+  file: string | undefined,
+  { env }: CommandIo,
+  isReload = false,
+): Promise<Journal | undefined> {
+  if (file === undefined) return undefined;
+  const key = env["PLUE_JOURNAL_KEY"];
+  const records = journal({ sink: jsonLines(file), key, onFailure: "refuse-calls" });
+  // During a reload, the earlier process may still write the file.
+  if (!isReload) await records.flush();
+  return records;
+}
+
 /** The interval between calls of the availability functions, in milliseconds. */
 const FOLLOW_MS = 2_000;
 
@@ -155,12 +172,14 @@ async function createApp(
   access: ReturnType<typeof accessOf>,
   tasks: ServeState["tasks"],
   { token }: ServeSettings,
+  records: Journal | undefined,
 ) {
   const { explorer } = await import("../../explorer/mod.ts");
   return createToolHandler(registry, {
     ...{ ...access, tasks, explorer, bridge: createToolBridge },
     formats: serveFormats(formats, { fitBudget, openapi: { title: "plue" } }),
     ...(token === undefined ? { openExplain: true } : {}),
+    ...(records && { journal: records }),
   });
 }
 
@@ -171,6 +190,7 @@ function accessOf(
   isRemote: boolean,
   state: ServeState,
   log: (error: unknown) => void,
+  records: Journal | undefined,
 ) {
   const { scopes = [] } = selection;
   const principal = { ...(role === undefined ? {} : { role }), scopes: [...scopes], explain: true };
@@ -181,6 +201,7 @@ function accessOf(
       onError: ({ error }) => log(error),
       ...state.dispatch,
       ...dispatch,
+      ...(records && { layers: [records, ...dispatch.layers ?? []] }),
     }),
     onError: log,
     // Without a token, the settings allow loopback only, and the handler checks Host and Origin, so

@@ -1,0 +1,50 @@
+/** The records of a journal, for operators: `GET /journal`. */
+
+import { readValues } from "./pages.ts";
+import type { HttpPart } from "./request.ts";
+import { json, ProblemError } from "./responses.ts";
+
+/** A journal whose records are read: `journal()` of `@plue/tools/journal`. */
+export interface JournalReader {
+  /** Yields the records, newest first. */
+  records(): AsyncIterable<object>;
+}
+
+const DEFAULT_LIMIT = 100;
+/** The maximum number of records that one request reads. */
+const MAX_READ = 20_000;
+
+/**
+ * Makes the part that shows the records of a journal, newest first: `GET /journal`. Only callers with
+ * `explain` may read them, because they are about all callers. The query may have `callId`,
+ * `principal`, `outcome`, and `limit`: 1 to 1,000, by default 100. The response is `{ records, more }`;
+ * `more` is true if older records were not read.
+ */
+export function serveJournal(journal: JournalReader): HttpPart {
+  const names = ["callId", "principal", "outcome", "limit"];
+  return () => ({
+    routes: [{
+      method: "GET",
+      path: "/journal",
+      async answer({ raw, caller }) {
+        if (caller.explain !== true) {
+          const detail = "Cannot read the journal: the caller may not see hidden tools";
+          throw new ProblemError({ status: 403, code: "denied", detail });
+        }
+        const query = readValues(new URL(raw.url).searchParams, names);
+        const { limit = DEFAULT_LIMIT, ...wanted } = query;
+        const fields = Object.entries(wanted);
+        const records: object[] = [];
+        let read = 0;
+        // Awaited, so that a reader that rejects instead of yielding does not end the process.
+        for await (const record of await journal.records()) {
+          if (records.length === limit || ++read > MAX_READ) return json({ records, more: true });
+          if (fields.every(([name, value]) => record[name as never] === value)) {
+            records.push(record);
+          }
+        }
+        return json({ records, more: false });
+      },
+    }],
+  });
+}
