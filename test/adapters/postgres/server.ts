@@ -2,8 +2,9 @@
 
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
+import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { afterAll, beforeAll } from "bun:test";
@@ -39,6 +40,30 @@ function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "plue-postgres-"));
   if (user !== undefined) chownSync(folder, user, user);
   return folder;
+}
+
+/** The folder of an empty database. It is made once for each version, because that takes seconds. */
+function emptyDatabase(): string {
+  const { stdout } = spawnSync(join(bin, "postgres"), ["--version"], { encoding: "utf8" });
+  const cache = join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "plue");
+  const kept = join(cache, stdout.trim().replaceAll(/\W+/g, "-"));
+  if (existsSync(kept)) return kept;
+  const folder = newFolder();
+  const [command, args] = unprivileged(join(bin, "initdb"), [
+    ...["-D", join(folder, "data"), "-U", "plue", "--auth=trust", "-E", "UTF8", "--no-sync"],
+    // Its order of texts is not that of the codes.
+    ...["--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en-US"],
+  ]);
+  const { status, stderr } = spawnSync(command, args, { cwd: folder, encoding: "utf8" });
+  if (status !== 0) throw new Error(`initdb has failed: ${stderr}`);
+  // Under another name until it is complete: another process may make the same.
+  mkdirSync(cache, { recursive: true });
+  const own = `${kept}.${process.pid}`;
+  spawnSync("cp", ["-a", join(folder, "data"), own]);
+  rmSync(folder, { recursive: true });
+  if (existsSync(kept)) rmSync(own, { recursive: true });
+  else renameSync(own, kept);
+  return kept;
 }
 
 /** Starts a server. Resolves when its log matches, with false if it ends before. */
@@ -82,14 +107,8 @@ export class PostgresServer {
 
   static async start(): Promise<PostgresServer> {
     const server = new PostgresServer(await freePort());
-    const args = ["-D", join(server.#folder, "data"), "-U", "plue", "--auth=trust"];
-    const [command, all] = unprivileged(join(bin, "initdb"), [
-      ...[...args, "-E", "UTF8"],
-      // Its order of texts is not that of the codes.
-      ...["--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en-US"],
-    ]);
-    const { status, stderr } = spawnSync(command, all, { cwd: server.#folder, encoding: "utf8" });
-    if (status !== 0) throw new Error(`initdb has failed: ${stderr}`);
+    const copied = spawnSync("cp", ["-a", emptyDatabase(), join(server.#folder, "data")]);
+    if (copied.status !== 0) throw new Error(`Cannot copy a database: ${copied.stderr}`);
     await server.start();
     return server;
   }
