@@ -6,6 +6,7 @@ import { type ToolDefinition, ToolRegistry } from "@plue/tools";
 import { remoteTools, serveTools } from "@plue/tools/nats";
 import { Directory } from "../../src/adapters/nats/directory.ts";
 import { Offers } from "../../src/adapters/nats/offers.ts";
+import { MARKER_MS } from "../../src/adapters/nats/streams.ts";
 import { missing, SECRET, TestServer, withServer } from "./server.ts";
 import { assertContent, became, linkOf, spyOn, useWorlds, withOwnServer } from "./world.ts";
 import { followChanges } from "../support/changes.ts";
@@ -34,6 +35,31 @@ describe("The directory of tools in NATS", () => {
     directory.stop();
     return [...directory.entries.keys()].sort();
   }
+
+  withWorld(
+    "is swept by its first worker only, after the lifetime of a marker",
+    async ({ name }) => {
+      const swept: string[] = [];
+      const workers = [await offer(name, "a", [ping]), await offer(name, "b", [ping])];
+      const tidy = async (): Promise<void> => {
+        for (const { offers } of workers) {
+          for (const worker of ["a", "b"]) offers.hear(worker);
+          await offers.removeDead();
+        }
+      };
+      for (const [at, { offers }] of workers.entries()) {
+        if (offers.directory === undefined) throw new Error("There is no directory");
+        offers.directory.bucket.sweep = () => Promise.resolve(void swept.push("ab".charAt(at)));
+      }
+      await tidy();
+      await tidy();
+      assertEquals(swept, ["a"]);
+      for (const { clock } of workers) clock.ms += MARKER_MS;
+      await tidy();
+      assertEquals(swept, ["a", "a"]);
+      await Promise.all(workers.map(({ offers }) => offers.close(true)));
+    },
+  );
 
   withWorld("follows many changes of a registry at once", async (world) => {
     const { registry } = await world.serve([ping]);

@@ -40,10 +40,11 @@ export interface ServedCallsSettings {
   readonly dispatcher: ToolDispatcher;
   readonly toolAt: (path: string) => Tool | undefined;
   readonly clock?: Clock;
+  /** The maximum size of incomplete calls, and of results that wait to be sent, in bytes. */
+  readonly maxKeptBytes?: number;
 }
 
-/** The maximum size of incomplete calls, and of results that wait to be sent, in bytes. */
-const MAX_KEPT_BYTES = 134_217_728;
+export const MAX_KEPT_BYTES = 134_217_728;
 /** A tick that is this late shows that the process was stopped: messages may be old. */
 const STALL_MS = 3 * TICK_MS;
 /** The delay of calls after a stop, so that pending aborts are read first. */
@@ -85,6 +86,7 @@ export class ServedCalls {
   readonly #prefix: string;
   readonly #controlPrefix: string;
   readonly #outbox: Outbox;
+  readonly #maxKeptBytes: number;
   readonly #running: Map<string, ServedCall> = new Map();
   /** The incomplete calls, by reply subject. */
   readonly #partial: Map<string, PartialCall> = new Map();
@@ -104,6 +106,7 @@ export class ServedCalls {
     this.#settings = settings;
     const { link: { connection, listen }, worker, clock = systemClock } = settings;
     this.#clock = clock;
+    this.#maxKeptBytes = settings.maxKeptBytes ?? MAX_KEPT_BYTES;
     this.#outbox = new Outbox(connection);
     this.#lastTick = clock.now();
     this.#prefix = callSubject(worker, "");
@@ -158,7 +161,7 @@ export class ServedCalls {
     const call = receiver.take(part);
     if (isObject(call)) return this.#begin(subject, reply, call as unknown as CallMessage);
     if (call === GAP) return;
-    if (this.#partialBytes + receiver.bytes > MAX_KEPT_BYTES) {
+    if (this.#partialBytes + receiver.bytes > this.#maxKeptBytes) {
       const why = "the worker has no space for another call of this size";
       const refused: Frame = { type: "refused", why };
       return void this.#answer(reply).send(refused);
@@ -200,7 +203,7 @@ export class ServedCalls {
     if (this.#isDraining || tool === undefined) {
       return refuse(this.#isDraining ? "the worker stops" : "the worker has no such tool");
     }
-    if (this.#outbox.waiting > MAX_KEPT_BYTES && this.#isSending(tool)) {
+    if (this.#outbox.waiting > this.#maxKeptBytes && this.#isSending(tool)) {
       return refuse("the worker has no space for its result: large results wait to be sent");
     }
     const run = (): void => {
