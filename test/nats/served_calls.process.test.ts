@@ -170,6 +170,8 @@ describe("ServedCalls", () => {
     for (const grant of grants) say(grant as Control);
     await read();
     assertEquals(sent, before);
+    say({ abort: "enough" });
+    await read();
   });
 
   withServer("forgets a call of which no more comes", async () => {
