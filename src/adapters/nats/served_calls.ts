@@ -86,7 +86,6 @@ export class ServedCalls {
   readonly #prefix: string;
   readonly #controlPrefix: string;
   readonly #outbox: Outbox;
-  readonly #maxKeptBytes: number;
   readonly #running: Map<string, ServedCall> = new Map();
   /** The incomplete calls, by reply subject. */
   readonly #partial: Map<string, PartialCall> = new Map();
@@ -106,7 +105,6 @@ export class ServedCalls {
     this.#settings = settings;
     const { link: { connection, listen }, worker, clock = systemClock } = settings;
     this.#clock = clock;
-    this.#maxKeptBytes = settings.maxKeptBytes ?? MAX_KEPT_BYTES;
     this.#outbox = new Outbox(connection);
     this.#lastTick = clock.now();
     this.#prefix = callSubject(worker, "");
@@ -151,7 +149,7 @@ export class ServedCalls {
   }
 
   #take(message: Msg): void {
-    const { link } = this.#settings;
+    const { link, maxKeptBytes = MAX_KEPT_BYTES } = this.#settings;
     const { subject, reply } = message;
     const part = openPart(link.seal, message);
     if (part === undefined || !isInbox(reply)) {
@@ -161,7 +159,7 @@ export class ServedCalls {
     const call = receiver.take(part);
     if (isObject(call)) return this.#begin(subject, reply, call as unknown as CallMessage);
     if (call === GAP) return;
-    if (this.#partialBytes + receiver.bytes > this.#maxKeptBytes) {
+    if (this.#partialBytes + receiver.bytes > maxKeptBytes) {
       const why = "the worker has no space for another call of this size";
       const refused: Frame = { type: "refused", why };
       return void this.#answer(reply).send(refused);
@@ -185,7 +183,7 @@ export class ServedCalls {
   }
 
   #begin(subject: string, reply: string, call: CallMessage): void {
-    const { link: { log }, toolAt } = this.#settings;
+    const { link: { log }, toolAt, maxKeptBytes = MAX_KEPT_BYTES } = this.#settings;
     const { id } = call;
     // Answers go to the caller whose call has this id.
     if (id !== callIdOf(reply)) return;
@@ -203,7 +201,7 @@ export class ServedCalls {
     if (this.#isDraining || tool === undefined) {
       return refuse(this.#isDraining ? "the worker stops" : "the worker has no such tool");
     }
-    if (this.#outbox.waiting > this.#maxKeptBytes && this.#isSending(tool)) {
+    if (this.#outbox.waiting > maxKeptBytes && this.#isSending(tool)) {
       return refuse("the worker has no space for its result: large results wait to be sent");
     }
     const run = (): void => {

@@ -37,10 +37,6 @@ const NO_RESOURCES: readonly number[] = [10002, 10023, 10028, 10047, 10077];
 /** Names of errors of requests that would fail again. */
 const REFUSALS: readonly string[] = ["InvalidArgumentError", "PermissionViolationError"];
 
-function isConflict(error: unknown): boolean {
-  return error instanceof JetStreamApiError && WRONG_LAST_SEQUENCE.includes(error.code);
-}
-
 export function isFull(error: unknown): boolean {
   return error instanceof JetStreamApiError && NO_RESOURCES.includes(error.code);
 }
@@ -341,7 +337,8 @@ export class Bucket {
 }
 
 function ignoreConflict(error: unknown): undefined {
-  if (!isConflict(error)) throw error;
+  const isConflict = error instanceof JetStreamApiError && WRONG_LAST_SEQUENCE.includes(error.code);
+  if (!isConflict) throw error;
 }
 
 function isMarker(headers: MsgHdrs | undefined): boolean {
