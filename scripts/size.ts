@@ -43,7 +43,7 @@ const ENTRIES: readonly Entry[] = [
   { name: "@plue/tools/code", file: "src/adapters/code/mod.ts" },
   { name: "@plue/tools/pins", file: "src/adapters/pins/mod.ts" },
   { name: "@plue/tools/policies", file: "src/adapters/policies/mod.ts" },
-  { name: "@plue/tools/explorer", file: "src/explorer/mod.ts", limitKb: 43.2 },
+  { name: "@plue/tools/explorer", file: "src/explorer/mod.ts", limitKb: 43.4 },
   { name: "@plue/tools/ajv", file: "src/adapters/ajv/mod.ts", packages: true },
   {
     ...{ name: "examples/edge/smallest.ts", file: "examples/edge/smallest.ts" },

@@ -128,8 +128,11 @@ function schemaCondition(argument: string, given: JsonSchema, at: string): Condi
   const { dialect } = checkSchema(given, `the condition "${at}"`);
   const problem = `must fit ${JSON.stringify(given).slice(0, 200)}`;
   const schema = withType(given, dialect, at);
+  // With the length, the steps of the check of a short value need not be estimated.
+  const lengthOf = (value: unknown): number | undefined =>
+    typeof value === "object" ? undefined : JSON.stringify(value).length;
   const accepts = (value: unknown, { engine }: CallFacts): boolean =>
-    compileOnce(engine, schema, dialect).check(value);
+    compileOnce(engine, schema, dialect).check(value, lengthOf(value));
   return argumentCondition(argument, at, problem, accepts);
 }
 
