@@ -696,6 +696,21 @@ describe("the calls", () => {
     }));
 });
 
+describe("the journal", () => {
+  for (const [who, token, isShown] of [["may", TOKENS.owner, 1], ["may not", TOKENS.other, 0]]) {
+    test(`has ${isShown} table for a caller who ${who} see hidden tools`, () =>
+      look(tryPath("files:search", { pattern: "x" }), async (page) => {
+        await signIn(page, String(token));
+        await run(page, "succeeded");
+        await tab(page, "Calls").click();
+        await says(page.locator("main"), "Metrics of the service");
+        const region = page.getByRole("region", { name: "Journal of the service" });
+        if (isShown) await region.getByText("files:search").first().waitFor();
+        assertEquals(await region.count(), isShown);
+      }, { service: closed }));
+  }
+});
+
 describe("the token", () => {
   test("is requested, sent, and stored in memory only", () =>
     look(

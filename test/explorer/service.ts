@@ -7,6 +7,7 @@ import { defineTool, type ToolDefinition, ToolRegistry, ToolResult } from "../..
 import { explorer } from "../../src/explorer/mod.ts";
 import { bearerAuth, createToolHandler, serveFormats } from "../../src/adapters/hono/mod.ts";
 import { callTasks, memoryCallStore, storedTickets } from "../../src/adapters/calls/mod.ts";
+import { journal } from "../../src/adapters/journal/mod.ts";
 import * as formats from "../../src/formats/mod.ts";
 import { toolId } from "../../src/tool/mod.ts";
 import data from "./tools.json" with { type: "json" };
@@ -92,8 +93,8 @@ export interface RunningService extends Controls {
 /**
  * Starts the service on a free port.
  *
- * @param options `authorizes`: true if it requires one of the tokens; `more`: the number of further
- * tools.
+ * @param options `authorizes`: true if it requires one of the tokens, and has a journal; `more`: the
+ * number of further tools.
  */
 export async function startService({
   authorizes = false,
@@ -129,13 +130,27 @@ export async function startService({
         })),
     ],
   });
+  const lines: string[] = [];
+  const records = journal({
+    sink: {
+      append: (added) => Promise.resolve(void lines.push(...added)),
+      async *pages() {
+        yield new TextEncoder().encode(lines.map((line) => `${line}\n`).join(""));
+      },
+    },
+    ...{ onFailure: "refuse-calls", flushMs: 0 },
+  });
   const app = createToolHandler(registry, {
     explorer,
     formats: serveFormats(formats),
-    dispatch: { approve: "ask", tickets: storedTickets(memoryCallStore()) },
+    dispatch: {
+      ...{ approve: "ask", tickets: storedTickets(memoryCallStore()) },
+      layers: authorizes ? [records] : [],
+    },
     tasks: callTasks({ store: memoryCallStore(), pollMs: 20 }),
     ...(authorizes
       ? {
+        journal: records,
         authorize: bearerAuth({
           tokens: new Map([
             [TOKENS.owner, { principal: "owner", role: "control", explain: true }],

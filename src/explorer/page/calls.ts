@@ -2,6 +2,7 @@
 
 import { signal } from "@preact/signals";
 import type { RunningTask, TaskQueueState, TaskState } from "../../execute/durable/mod.ts";
+import type { JournalRecord } from "../../adapters/journal/mod.ts";
 import type { DispatcherMetrics, ToolProgress } from "../../execute/mod.ts";
 import { type Answer, isObject, type Issue, type Question } from "../../tool/mod.ts";
 import { ApiError, ask, eventsOf, newCallId, send, type StreamEvent } from "./api.ts";
@@ -228,4 +229,15 @@ const MAX_SAMPLES = 60;
 export async function measure(): Promise<void> {
   const figures = await ask<Figures>("metrics", { accept: "application/json" });
   samples.value = [...samples.value, figures].slice(-MAX_SAMPLES);
+}
+
+/** The newest records of the journal. None if the service has no journal for this caller. */
+export async function readRecords(): Promise<readonly JournalRecord[]> {
+  try {
+    const { records } = await ask<{ readonly records: readonly JournalRecord[] }>("journal");
+    return records;
+  } catch (error) {
+    if (error instanceof ApiError && [403, 404].includes(error.status)) return [];
+    throw error;
+  }
 }

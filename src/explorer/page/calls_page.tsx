@@ -2,7 +2,8 @@
 
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { abort, calls, findTasks, isOpen, measure, samples } from "./calls.ts";
+import type { JournalRecord } from "../../adapters/journal/mod.ts";
+import { abort, calls, findTasks, isOpen, measure, readRecords, samples } from "./calls.ts";
 import { CallView, Status } from "./call_view.tsx";
 import { Button, Head, milliseconds, useLoaded } from "./parts.tsx";
 import { hrefOfCall } from "./route.ts";
@@ -20,11 +21,13 @@ export function Calls(): JSX.Element {
   }, []);
   const measured = useLoaded(measure, [ended, round]);
   const found = useLoaded(findTasks, []);
-  const error = measured.error ?? found.error;
+  const recorded = useLoaded(readRecords, [ended]);
+  const error = measured.error ?? found.error ?? recorded.error;
   return (
     <main id="main" tabIndex={-1}>
       <h1>Calls</h1>
       <History />
+      <Journal records={recorded.value ?? []} />
       <h2>Metrics of the service</h2>
       {error !== undefined && <p class="wrong">{error}</p>}
       <Metrics />
@@ -82,6 +85,37 @@ function History(): JSX.Element {
         </li>
       ))}
     </ul>
+  );
+}
+
+/** The calls of all callers, for callers who may read the journal of the service. */
+function Journal({ records }: { readonly records: readonly JournalRecord[] }): JSX.Element | null {
+  if (records.length === 0) return null;
+  return (
+    <>
+      <h2>Journal of the service</h2>
+      <div class="scroll" role="region" aria-label="Journal of the service" tabIndex={0}>
+        <table>
+          <Head columns={["time", "tool", "outcome", "caller", "took", "call"]} />
+          <tbody>
+            {records.map((record) => (
+              <tr key={record.sequence}>
+                <td>{new Date(record.time).toLocaleString()}</td>
+                <th scope="row">
+                  <code>{record.tool}</code>
+                </th>
+                <td title={record.message}>{record.kind ?? record.outcome}</td>
+                <td>{record.principal}</td>
+                <td>{record.durationMs !== undefined && milliseconds(record.durationMs)}</td>
+                <td>
+                  <code>{record.callId}</code>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
   );
 }
 
