@@ -63,8 +63,8 @@ export function pathWithin(
     plainPath(folder) ?? fail("use pathWithin", `${describe(folder)} must be an absolute path`)
   );
   const isWithin = (path: unknown): boolean =>
-    isText(path) && ["NFC", "NFKC"].every((form) => {
-      const plain = plainPath(PLAIN.test(path) ? path : path.normalize(form));
+    isText(path) && formsOf(path).every((form) => {
+      const plain = plainPath(form);
       return roots.some((root) => plain === root || plain?.startsWith(`${root}/`));
     });
   const areWithin = (value: unknown): boolean =>
@@ -76,6 +76,12 @@ export function pathWithin(
 
 const PLAIN = /^[ -~]*$/;
 
+function formsOf(path: string): readonly string[] {
+  return PLAIN.test(path) ? [path] : [path.normalize("NFC"), path.normalize("NFKC")];
+}
+
+/** Paths of letters, digits, `_`, `-`, and dots within names, for which no other test is needed. */
+const SIMPLE = /^(?:\/[\w-][\w.-]*)+$/;
 const HIDDEN = /[\p{Cc}\p{Cf}]/u;
 /** Backslashes, and encoded dots, separators, zeros and percent signs. */
 const UNSAFE = /\\|%(?:2[5ef]|5c|00|u|c[01])/i;
@@ -84,6 +90,7 @@ const PARENT = /\/\s*\.\.+\s*(?:[/;?#:]|$)/;
 /** Returns an absolute path without empty names; `undefined` if it is not one, or is ambiguous. */
 function plainPath(path: unknown): string | undefined {
   if (!isText(path) || !path.startsWith("/")) return undefined;
+  if (SIMPLE.test(path)) return path;
   const isHidden = !PLAIN.test(path) && HIDDEN.test(path);
   return isHidden || UNSAFE.test(path) || PARENT.test(path)
     ? undefined
