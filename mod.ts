@@ -1,7 +1,7 @@
 /**
- * plue: one tool registry for AI agents. Define a tool once; then find it, filter it, export it and
- * run it, on every runtime. Schemas are checked by the default engine, hardened, and calls have all
- * layers; `@plue/tools/core` is the same with nothing wired in, and has the types of all options.
+ * plue: one tool registry for AI agents. Define a tool once; then search, filter, export and call
+ * it on every runtime. This entry has a hardened schema engine, and calls run through all layers.
+ * `@plue/tools/core` has neither an engine nor layers, and has the types of all options.
  *
  * @module
  */

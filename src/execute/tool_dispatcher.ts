@@ -159,7 +159,7 @@ class FullKernel extends Kernel {
   constructor(options: ToolDispatcherOptions, counted?: MetricsLayer) {
     // The options are copied to another variable, because narrowing them would lose their type.
     const given: unknown = options;
-    if (!isObject(given)) fail(MAKE, "its options must be an object");
+    if (!isObject(given)) fail(MAKE, "the options must be an object");
     const { clock = systemClock, telemetry: port, tickets, repair: repairs = [] } = options;
     const { approvalTimeoutMs: timeoutMs, layers: own = [] } = options;
     checkPort(MAKE, "telemetry", port, ["begin"]);

@@ -1,4 +1,4 @@
-/** Checks a schema before its use: the values of keywords, its size, patterns and references. */
+/** Checks a schema before its use: its keywords' values, size, patterns and references. */
 
 import {
   clip,
@@ -33,13 +33,13 @@ import {
   ROOT_URI,
 } from "./references.ts";
 
-/** The bounds of one schema. Values are also counted in `enum`, `default` and unknown keywords. */
+/** The bounds of one schema. The values in `enum`, `default` and unknown keywords count, too. */
 const MAX_SCHEMAS = 5_000;
 const MAX_DEPTH = 64;
 const MAX_VALUES = 100_000;
 const MAX_CHARACTERS = 1_000_000;
 
-/** The maximum number of states of all patterns of a schema: some hundred milliseconds. */
+/** The maximum number of states of all patterns of a schema: some hundred milliseconds of work. */
 export const MAX_PATTERN_STATES = 250_000;
 
 /**
@@ -49,7 +49,7 @@ export const MAX_PATTERN_STATES = 250_000;
  * @throws {TypeError} If a keyword has an invalid value, or a reference has no target or refers to
  * itself.
  * @throws {SyntaxError} If a pattern is not a regular expression.
- * @throws {RangeError} If it is too large or too deep.
+ * @throws {RangeError} If the schema is too large or too deep.
  */
 export function checkSchema(
   schema: JsonSchema,
@@ -99,16 +99,16 @@ class SchemaChecker {
 
   check(root: JsonSchema): void {
     this.#checkPart(root, ROOT_URI, 0);
-    // A target that the walk did not reach as a schema is checked now, and may add references.
+    // A target that was not checked as a part of the schema is checked now, and may add references.
     for (const reference of this.#references) reference.targets = this.#resolve(reference);
     boundReferences(this.#references, this.#dialect, MAX_SCHEMAS, this.#what);
-    // A dynamic reference has a meaning per scope, and engines get a copy of each schema for each.
+    // Engines get a copy of each schema for each scope of a dynamic reference.
     let scopes = 1;
     for (const { length } of this.#index.dynamicAnchors.values()) {
       if (length > 1) scopes *= length + 1;
     }
     if (scopes > 1 && this.#schemas * scopes > MAX_SCHEMAS) {
-      this.#tooLarge(`at most ${MAX_SCHEMAS} schemas for all meanings of its dynamic references`);
+      this.#tooLarge(`at most ${MAX_SCHEMAS} schemas for all scopes of its dynamic references`);
     }
   }
 
@@ -145,7 +145,7 @@ class SchemaChecker {
     if (isRecursive && value === true && this.#recursiveAnchors++ > 0) {
       this.#fail(
         TypeError,
-        'must stand in one place: write several as "$dynamicAnchor" in 2020-12',
+        'must not occur twice: write several as "$dynamicAnchor" in 2020-12',
       );
     }
     if (isReference(keyword) && role === "limits") {
@@ -202,7 +202,7 @@ class SchemaChecker {
   }
 
   #resolve({ holder, keyword, base, pointer }: Reference): readonly unknown[] {
-    // Until draft-07 a $ref hides other keywords, but nothing hides a $ref.
+    // Until draft-07, a `$ref` hides the keywords next to it, but no keyword hides a `$ref`.
     const ref = holder[keyword] as string;
     const target = this.#index.resolve(ref, base);
     if (target === undefined) {
@@ -216,7 +216,7 @@ class SchemaChecker {
     }
     const anchor = keyword === "$dynamicRef" && isObject(target.schema) &&
       target.schema["$dynamicAnchor"];
-    // A dynamic reference has several targets: the anchors of its name. Validation chooses one.
+    // A dynamic reference has as targets all anchors with its name. Validation chooses one of them.
     return typeof anchor === "string"
       ? (this.#index.dynamicAnchors.get(anchor) ?? []).map((namesake) => namesake.schema)
       : [target.schema];
@@ -294,11 +294,11 @@ function isString(value: unknown): value is string {
   return typeof value === "string";
 }
 
-/** The part of an engine that differs between engines; see {@linkcode withSchemaCheck}. */
+/** The part of a schema engine that each engine implements; see {@linkcode withSchemaCheck}. */
 export interface SchemaCompiler {
   /** Names the engine in messages. */
   readonly name: string;
-  /** Compiles a schema that has been checked. Throws a `SyntaxError` if it cannot. */
+  /** Compiles a schema that was checked before. Throws a `SyntaxError` if the engine cannot. */
   compile(schema: JsonSchema, dialect: Dialect, hardening?: Hardening): SchemaValidator;
 }
 

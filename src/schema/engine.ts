@@ -16,30 +16,30 @@ export const MAX_ISSUES = 8;
 /** A compiled schema. */
 export interface SchemaValidator {
   /**
-   * Returns true if the value fits. Never throws, never changes the value. A value that takes too many steps
-   * to check does not fit.
+   * Returns true if the value is valid. Never throws, and never changes the value. A value whose
+   * check takes too many steps is invalid.
    *
-   * @param length The maximum length of the value as JSON. The steps of a short value need not be
+   * @param length The maximum length of the value as JSON. The steps of a short value are not
    * estimated.
    */
   check(value: unknown, length?: number): boolean;
-  /** Returns the issues of a value that does not fit: 1 to {@linkcode MAX_ISSUES}. */
+  /** Returns 1 to {@linkcode MAX_ISSUES} issues of an invalid value. */
   issues(value: unknown): readonly Issue[];
 }
 
 /** The facts about a schema that was admitted. */
 export interface AdmittedSchema {
-  /** The draft it was checked against. */
+  /** The draft of the schema. */
   readonly dialect: Dialect;
 }
 
 /**
  * Turns schemas into validators.
  *
- * Contract (`test/contract/schema_engine_contract.ts` checks it):
- * - `compile` gets schemas that `admit` has accepted. It can still throw a `SyntaxError`.
- * - Compiling may be slow; checking is not. Validators share no state between calls.
- * - Nothing is fetched. No two engines differ in a verdict, except as `known_differences.ts` lists.
+ * Contract (`test/contract/schema_engine_contract.ts` checks it): - `compile` gets schemas that
+ * `admit` has accepted. It can still throw a `SyntaxError`. - Compiling may be slow; checking is
+ * not. Validators share no state between calls. - Nothing is fetched. All engines have the same
+ * verdicts, except those in `known_differences.ts`.
  *
  * `withSchemaCheck` makes an engine of a function that compiles.
  */
@@ -47,16 +47,16 @@ export interface SchemaEngine {
   /** Names the engine in messages: `typebox`, `ajv`. */
   readonly name: string;
   /**
-   * Rejects an invalid schema: a keyword is invalid, a reference has no target or refers to itself,
-   * or the schema is too large.
+   * Rejects a schema with an invalid keyword or a reference without a target or to itself, and a
+   * schema that is too large.
    *
    * @param what The name of the schema in messages, such as `the parameters of tool "add"`; by
    * default `the schema`.
-   * @param hardening The protections that it will be compiled with, if any.
+   * @param hardening The protections that the schema will be compiled with, if any.
    * @throws {TypeError | SyntaxError | RangeError} With the JSON Pointer of the cause.
    */
   admit(schema: JsonSchema, what?: string, hardening?: Hardening): AdmittedSchema;
-  /** Compiles a schema, of a detected draft by default, and with these protections. */
+  /** Compiles a schema with these protections. By default, the draft is detected. */
   compile(schema: JsonSchema, dialect?: Dialect, hardening?: Hardening): SchemaValidator;
 }
 
@@ -68,14 +68,14 @@ export function isSchemaEngine(value: unknown): value is SchemaEngine {
 /**
  * Protections against hostile schemas and values, which `hardened` passes to an engine.
  *
- * An engine uses the protections that fit its way of compiling; both engines of plue use all.
+ * An engine uses the protections that it supports; both engines of plue use all of them.
  */
 export interface Hardening {
   /**
-   * Compiles a pattern to a test that takes linear time. Only its `test` may be called, and only
-   * in a check from `boundSteps`. It throws a `RangeError` when the check has used up its steps.
+   * Compiles a pattern to a test in linear time. Call only its `test`, and only in a check from
+   * `boundSteps`. The test throws a `RangeError` when the steps of the check are used up.
    *
-   * @throws {SyntaxError} If there is no such test.
+   * @throws {SyntaxError} If the pattern has no test in linear time.
    */
   compilePattern(source: string, budget?: PatternBudget): CheckedPattern;
   /**
@@ -84,7 +84,7 @@ export interface Hardening {
    */
   repeatsParts(form: NormalizedSchema): boolean;
   /**
-   * Bounds the steps of a check. A value that takes more steps does not fit.
+   * Bounds the steps of a check. A value whose check would take more steps is invalid.
    *
    * @param caches True if the check caches verdicts.
    */
@@ -96,13 +96,13 @@ export interface CheckedPattern extends RegExp {
   readonly looks: number;
 }
 
-/** The number of states that the patterns of one schema, or of one import, may still have. */
+/** The number of states that the patterns of one schema, or of one import, can still use. */
 export interface PatternBudget {
   left: number;
 }
 
 /**
- * Returns the issues of a value; `undefined` if it fits. A promise is not accepted as a verdict.
+ * Returns the issues of a value; `undefined` if it is valid. Throws if the verdict is a promise.
  * The check of a call's arguments does not use this function, which takes 45 of 430 ns on Node.
  */
 export function issuesOf(
@@ -122,7 +122,7 @@ const BOOLEANS = [{}, {}] as const;
 
 const wrappers = new WeakMap<object, (engine: SchemaEngine) => SchemaEngine>();
 
-/** Makes every registry wrap its engine for `schema`: imported schemas keep their protections. */
+/** Makes every registry compile `schema` with a wrapped engine: imported schemas are hardened. */
 export function wrapEngineOf(
   schema: object | boolean | undefined,
   wrap: (engine: SchemaEngine) => SchemaEngine,
@@ -130,7 +130,7 @@ export function wrapEngineOf(
   if (typeof schema === "object") wrappers.set(schema, wrap);
 }
 
-/** Compiles `derived`, which was made from `schema`, with the same wrapper. */
+/** Makes `derived`, which was made from `schema`, use the same wrapper as `schema`. */
 export function inheritEngine(schema: JsonSchemaObject, derived: JsonSchemaObject): void {
   const wrap = wrappers.get(schema);
   if (wrap !== undefined) wrapEngineOf(derived, wrap);
@@ -142,7 +142,7 @@ function engineOf(engine: SchemaEngine, schema: JsonSchemaObject): SchemaEngine 
 
 /** Admits a schema with the engine, or with the engine's wrapper for this schema. */
 export function admitSchema(engine: SchemaEngine, schema: JsonSchema, what?: string): void {
-  // Anything else goes to the engine, which rejects values that are not schemas.
+  // Other values go to the engine, which rejects values that are not schemas.
   if (typeof schema === "boolean") return;
   const admitted: Partial<AdmittedSchema> = assertSync(
     engineOf(engine, schema).admit(schema, what),

@@ -1,8 +1,8 @@
 /**
- * Explains why an engine has rejected a value. It walks the schema itself: the sentences are the
+ * Explains why an engine has rejected a value, by a walk over the schema: the sentences are the
  * same for every engine, a union is explained by its closest branch, and the work is bounded. The
  * errors of the engines have none of these properties, and need as much code in a bundle. The walk
- * has the same verdicts as the engines, so it also checks values where no code may be generated.
+ * has the verdicts of the engines, so it also checks values where no code may be generated.
  */
 
 import {
@@ -30,24 +30,24 @@ import { detectDialect, entriesOf, isStructure, listOf } from "./keywords.ts";
 import { type NormalizedSchema, normalizeSchema } from "./normalize.ts";
 import { compilePattern, resetSteps } from "./patterns.ts";
 
-/** The maximum number of visits, each of one value by one schema: some fifty milliseconds. */
+/** The maximum number of visits of a value by a schema. They take about 50 ms. */
 const MAX_STEPS = 60_000;
 const MAX_KEY = 100;
 
-/** The maximum number of known names that the unknown properties of a value are compared with. */
+/** The maximum number of known names that are compared with the unknown names of a value. */
 const MAX_COMPARED_NAMES = 4_000;
 export type FormatTest = (format: string, value: string) => boolean;
 
 interface Visit {
   readonly path: string;
-  /** The checked keys of an object, or indexes of a list. */
+  /** The keys of an object, or the indexes of a list, that were checked. */
   readonly seen: Set<string>;
   readonly found: Issue[];
   /** Adds an issue about the value itself. */
   readonly add: (keyword: string, expected: string, verb?: string, remark?: string) => void;
 }
 
-/** The choices of a `const` or `enum`, and the words for them in an issue. */
+/** The choices of a `const` or `enum`, and the text that lists them in an issue. */
 interface Choices {
   readonly keyword: string;
   readonly include: (value: unknown) => boolean;
@@ -59,19 +59,19 @@ interface Found {
   readonly found: readonly Issue[];
 }
 
-/** Interprets one schema: explains failed checks, and checks where an engine cannot compile. */
+/** Interprets one schema. Explains failed checks, and checks where engines cannot compile. */
 export class SchemaInterpreter {
   readonly #form: NormalizedSchema;
   readonly #testFormat: FormatTest;
   readonly #compilePattern: (source: string) => Pick<RegExp, "test">;
-  /** The choices of each schema, cached because many values may be compared with a long list. */
+  /** Caches the choices of each schema, because many values may be compared with a long list. */
   readonly #choices: Map<object, readonly Choices[]> = new Map();
-  /** The parts of the current value as canonical JSON. */
+  /** The canonical JSON of parts of the current value. */
   readonly #texts: Map<unknown, string> = new Map();
   readonly #patterns: Map<string, Pick<RegExp, "test">> = new Map();
   /** The issues of each part of the current value, by schema. */
   readonly #parts: Map<unknown, Map<object, Found>> = new Map();
-  /** The text whose length is in `#length`, cached because many schemas may limit it. */
+  /** The text with the length `#length`: a cache, because many schemas may limit the length. */
   #measured = "";
   #length = 0;
   #steps = 0;
@@ -122,14 +122,14 @@ export class SchemaInterpreter {
     if (!isObject(schema)) return [];
     this.#spend(1);
 
-    // Returns after the first of these issues, because further issues would only distract.
+    // Returns the first of these issues alone, because further issues would only distract.
     const { type } = schema;
     for (const { keyword, include, words } of this.#choicesOf(schema)) {
       if (!include(value)) return [issue(path, keyword, words)];
     }
     const types = type === undefined || Array.isArray(type) ? type : [type];
     if (types !== undefined && !types.some((one) => isOfType(one, value))) {
-      // For a fraction, "must be an integer, not a number" would not explain the problem.
+      // "must be an integer, not a number" would not explain what is wrong with a fraction.
       const fraction = typeof value === "number" && types.includes("integer");
       const remark = fraction ? "" : `, not ${typeWords([typeOf(value)])}`;
       return [issue(path, "type", typeWords(types), "be", remark)];
@@ -148,21 +148,21 @@ export class SchemaInterpreter {
     return found;
   }
 
-  /** Visits a part only once per schema. Otherwise, visits may double at each level of a value. */
+  /** Visits a part once per schema. Otherwise each level of a value could double the visits. */
   #visitPart(schema: unknown, value: unknown, path: string): readonly Issue[] {
     if (!isObject(schema) || typeof value !== "object" || value === null) {
       return this.#visit(schema, value, path);
     }
     const known = once(this.#parts, schema, () => new Map<object, Found>());
     const before = known.get(value);
-    // The path is compared, because one object may be the value of several properties.
+    // Compares the path, because one object may be the value of several properties.
     if (before?.path === path) return before.found;
     const found = this.#visit(schema, value, path);
     known.set(value, { path, found });
     return found;
   }
 
-  /** Applies a schema to the same value. If the value fits, adds its checked keys to `seen`. */
+  /** Applies a schema to the same value. If it is valid, adds its checked keys to `seen`. */
   #apply(schema: unknown, value: unknown, { path, seen }: Visit): readonly Issue[] {
     const inner = new Set<string>();
     const found = this.#visit(schema, value, path, inner);
@@ -209,7 +209,7 @@ export class SchemaInterpreter {
       }
     }
     if (not !== undefined && this.#visit(not, value, path).length === 0) {
-      add("not", "what its schema rules out", "not be");
+      add("not", 'the schema in "not"', "not match");
     }
     if (condition !== undefined) {
       const fits = this.#apply(condition, value, at).length === 0;
@@ -229,7 +229,7 @@ export class SchemaInterpreter {
     if (typeof pattern === "string" && !this.#matches(pattern, value)) {
       add("pattern", `the pattern ${quote(pattern)}`, "match");
     }
-    // A normalised schema with a format has a maximum length, too.
+    // A normalised schema with a format also has a maximum length.
     const isShort = maxLength === undefined || this.#length <= Number(maxLength);
     if (typeof format === "string" && isShort && !this.#testFormat(format, value)) {
       add("format", `the format ${quote(format)}`, "match");
@@ -263,17 +263,17 @@ export class SchemaInterpreter {
     const has = `, and has ${matches}`;
     if (matches < Number(minContains)) {
       const needed = counted(Number(minContains), "item");
-      add("contains", `at least ${needed} of the kind it needs`, "have", has);
+      add("contains", `at least ${needed} matching "contains"`, "have", has);
     } else if (matches > Number(maxContains)) {
       const allowed = counted(Number(maxContains), "item");
-      add("maxContains", `at most ${allowed} of that kind`, "have", has);
+      add("maxContains", `at most ${allowed} matching "contains"`, "have", has);
     }
   }
 
   #checkObject(schema: JsonSchemaObject, value: JsonSchemaObject, at: Visit): void {
     const { path, seen, found, add } = at;
     const { properties, patternProperties, additionalProperties, propertyNames } = schema;
-    // A member that is undefined is absent, as for JSON.stringify.
+    // A member that is `undefined` counts as absent, as in JSON.stringify().
     const has = (name: string): boolean => Object.hasOwn(value, name) && value[name] !== undefined;
     const requires = (names: unknown, keyword: string, because = ""): void => {
       for (const name of listOf(names).map(String)) {
@@ -362,7 +362,7 @@ const OF_LENGTH = [least("minLength"), most("maxLength")];
 const OF_ITEMS = [least("minItems"), most("maxItems")];
 const OF_PROPERTIES = [least("minProperties"), most("maxProperties")];
 
-/** `noun` names the counted things; it is absent for a number. */
+/** `noun` names the counted parts. It is absent if the limit applies to a number. */
 function checkLimits(
   limits: readonly Limit[],
   schema: JsonSchemaObject,
@@ -403,7 +403,7 @@ export function typeOf(value: unknown): string {
   return value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
 }
 
-/** Creates the test whether a value is one of `choices`. It serializes the value only once. */
+/** Creates a test for one of `choices`. The test serializes the value only once. */
 export function isOneOf(
   choices: readonly unknown[],
   textOf: (value: unknown) => string = canonicalJson,
@@ -437,13 +437,13 @@ export function isMultipleOf(value: number, step: number): boolean {
   return Math.min(Math.abs(rest), Math.abs(rest - step), Math.abs(rest + step)) < TOLERANCE;
 }
 
-/** Creates a slow check without an engine. It ignores formats, and a costly value does not fit. */
+/** Creates a slow check without an engine. It ignores formats, and rejects costly values. */
 export function checkWithoutEngine(schema: JsonSchema): (value: unknown) => boolean {
   const issuesOf = explainWithoutEngine(schema);
   return (value) => issuesOf(value).length === 0;
 }
 
-/** Makes the function that returns the issues of {@linkcode checkWithoutEngine}. */
+/** Creates the function that returns the issues for {@linkcode checkWithoutEngine}. */
 export function explainWithoutEngine(schema: JsonSchema): (value: unknown) => readonly Issue[] {
   const form = normalizeSchema(schema, detectDialect(schema), { formats: new Set() });
   const interpreter = new SchemaInterpreter(form, () => true, { compilePattern });

@@ -1,7 +1,7 @@
 /**
- * The fields of a form, derived from a JSON Schema: the kind of input for each value, and its label.
- * The page of the explorer and the flags and questions of the command use it. It does not validate:
- * a form can show any value, and the check of the arguments reports the issues.
+ * The fields of a form, derived from a JSON Schema: the kind of input for each value, and its
+ * label. The explorer's page and the flags and questions of the command use the fields. A form does
+ * not validate: it shows any value, and the check of the arguments reports the issues.
  */
 
 import { defined, isObject, isWord, type JsonSchema, type JsonSchemaObject } from "../tool/mod.ts";
@@ -49,14 +49,14 @@ export interface ObjectShape {
   readonly kind: "object";
   readonly properties: ReadonlyMap<string, Place>;
   readonly required: ReadonlySet<string>;
-  /** The schemas of further properties: empty if any value fits, absent if none can be added. */
+  /** The schemas of further properties: empty if any value is valid, absent if none are allowed. */
   readonly rest?: Place;
 }
 
 export interface ListShape {
   readonly kind: "list";
   readonly first: readonly Place[];
-  /** The schemas of further items; absent if none can be added. */
+  /** The schemas of further items; absent if further items are not allowed. */
   readonly rest?: Place;
   readonly maxItems: number;
 }
@@ -66,7 +66,7 @@ export interface Notes {
   readonly description?: string;
   readonly deprecated: boolean;
   readonly examples: readonly unknown[];
-  /** The meaning of an absent value. */
+  /** The value that an absent value means. */
   readonly default?: unknown;
 }
 
@@ -91,7 +91,7 @@ export class FormSchema {
     return choiceIn(parts) ?? this.#variantsIn(parts) ?? shapeByType(parts);
   }
 
-  /** Returns the inputs for a value, with one for each alternative. */
+  /** Returns the possible inputs for a value: one for each alternative of its schemas. */
   alternativesOf(place: Place, depth = 0): readonly (readonly [Place, Shape])[] {
     const shape = this.shapeOf(place);
     return shape.kind === "variants" && depth < MAX_DEPTH
@@ -152,14 +152,14 @@ export class FormSchema {
     }
   }
 
-  /** Returns the index of the first variant that fits a value, or else 0. */
+  /** Returns the index of the first variant that is like a value, or else 0. */
   variantOf(variants: readonly Variant[], value: unknown): number {
     const fits = variants.findIndex(({ place }) => this.#resembles(place, value, 2));
     if (fits !== -1) return fits;
     return Math.max(0, variants.findIndex(({ place }) => this.#resembles(place, value, 0)));
   }
 
-  /** Returns the value that the schema determines for a required property, such as a constant. */
+  /** Returns the only possible value of a required property, such as a constant. */
   #given(place: Place, depth: number): unknown {
     const shape = this.shapeOf(place);
     const hasDefault = defaultIn(this.#expand(place)) !== undefined;
@@ -175,7 +175,7 @@ export class FormSchema {
       : undefined;
   }
 
-  /** Returns true if a value has the type of the schema, and its constants up to a depth. */
+  /** Returns true if a value has the schema's type, and its constants down to a depth. */
   #resembles(place: Place, value: unknown, depth: number): boolean {
     const parts = this.#expand(place);
     const types = typesOf(parts);
@@ -234,7 +234,7 @@ export class FormSchema {
     for (const part of parts) {
       for (const keyword of ["oneOf", "anyOf"]) {
         const places = placesIn(part.schema[keyword], part.base);
-        // Branches such as { required: ["a"] } only require properties: there is no form to choose.
+        // Branches such as { required: ["a"] } only require properties: they offer no choice.
         if (places.length === 0 || !places.some((place) => this.#saysForm(place))) continue;
         const { [keyword]: _, ...rest } = part.schema;
         const others = parts

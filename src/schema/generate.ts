@@ -1,10 +1,10 @@
 /**
  * Generates JavaScript that checks values by a normalised schema. A schema becomes statements that
- * return `false` for a value that does not fit. A schema that references point to, or that a value
- * need not fit, becomes a function.
+ * return `false` for an invalid value. A schema becomes a function if references point to it, or if
+ * a valid value may violate it.
  *
- * In a schema with `unevaluated…` keywords, each schema also has a set of the keys and indexes that
- * it has checked.
+ * If a schema contains `unevaluated…` keywords, each schema in it has a set of the keys and indexes
+ * that it has checked.
  */
 
 import { isObject, type JsonSchemaObject, once } from "../tool/mod.ts";
@@ -12,7 +12,7 @@ import { characters, type FormatTest, isMultipleOf, isOneOf, sameItems } from ".
 import { eachSchemaIn, entriesOf, isStructure, KEYWORDS, listOf } from "./keywords.ts";
 import type { NormalizedSchema } from "./normalize.ts";
 
-/** The number of choices from which on a set replaces the comparisons. */
+/** From this number of choices on, a set replaces the comparisons. */
 const MANY_CHOICES = 16;
 
 const TESTS: { readonly [type: string]: (value: string) => string } = {
@@ -25,7 +25,7 @@ const TESTS: { readonly [type: string]: (value: string) => string } = {
   string: (value) => `typeof ${value}==="string"`,
 };
 
-/** The keywords that limit a number or a count, with the operator that a value fails by. */
+/** The keywords that limit a number or a count, with the operator for an invalid value. */
 const OF_NUMBER = { minimum: "<", maximum: ">", exclusiveMinimum: "<=", exclusiveMaximum: ">=" };
 const OF_ITEMS = { minItems: "<", maxItems: ">" };
 const OF_PROPERTIES = { minProperties: "<", maxProperties: ">" };
@@ -104,7 +104,7 @@ export class CheckGenerator {
     return `use[${this.#externals.push(value) - 1}]`;
   }
 
-  /** `seen` names the set of the keys and indexes that the schema has checked. */
+  /** `seen` is the variable of the set of keys and indexes that the schema has checked. */
   #statements(schema: unknown, value: string, seen: string): string {
     if (schema === false) return "return false;";
     if (!isObject(schema)) return "";
@@ -158,7 +158,7 @@ export class CheckGenerator {
   #stringStatements(schema: JsonSchemaObject, value: string): string {
     const { minLength, maxLength, pattern, format } = schema;
     const length = `${value}.length`;
-    // A character has one or two code units, so `length` decides for most texts without a count.
+    // A character has one or two code units, so the `length` of most texts decides without a count.
     const least = typeof minLength === "number" && failIf(
       `${length}<${minLength}||${length}<${2 * minLength}&&characters(${value})<${minLength}`,
     );
@@ -239,7 +239,7 @@ export class CheckGenerator {
       return (present && `if(${member}!==undefined){${present}}`) +
         this.#member(child, member, false);
     }).join("");
-    // A key with the value undefined counts as absent, which matters only if the counts differ.
+    // A key with the value `undefined` counts as absent. This matters only if the counts differ.
     const closed = isClosed
       ? failIf(`Object.keys(${value}).length!==${count}&&presentKeys(${value}).length!==${count}`)
       : "";
@@ -297,14 +297,14 @@ export class CheckGenerator {
     return code;
   }
 
-  /** The statements of a schema for the same value. The value must fit. */
+  /** The statements of a schema that the same value must fit. */
   #apply(schema: unknown, value: string, seen: string): string {
     const own = this.#variable("s");
     const body = this.#statements(schema, value, this.#isTracked ? own : seen);
     return this.#isTracked && body ? `{${this.#newSet(own)}${body}${merge(own, seen)}}` : body;
   }
 
-  /** Statements that run `yes` for a value that fits a schema, and `no` for any other value. */
+  /** Statements that run `yes` for a value that the schema accepts, and `no` for other values. */
   #branch(schema: unknown, value: string, seen: string, yes: string, no: string): string {
     const own = this.#variable("s");
     const call = this.#call(schema, value, own);
@@ -341,7 +341,7 @@ function merge(from: string, to: string): string {
   return `for(const key of ${from})${to}.add(key);`;
 }
 
-/** The expression of a property's value; `undefined` for an inherited one. */
+/** The expression for a property's value, which is `undefined` for an inherited property. */
 function memberOf(value: string, name: string): string {
   const key = JSON.stringify(name);
   return name in Object.prototype
@@ -349,7 +349,7 @@ function memberOf(value: string, name: string): string {
     : `${value}[${key}]`;
 }
 
-/** A member that is undefined is absent, as for JSON.stringify. */
+/** A member that is `undefined` counts as absent, as in JSON.stringify(). */
 function presentKeys(value: JsonSchemaObject): readonly string[] {
   return Object.keys(value).filter((key) => value[key] !== undefined);
 }

@@ -2,8 +2,8 @@
  * Protections against hostile schemas and values: patterns in linear time, verdicts that are cached
  * for recursive schemas, and a bound on the steps of a check.
  *
- * A check cannot be interrupted, and nothing else runs while it does. So its steps are estimated
- * before it begins: the estimate visits the value once, with the schemas that check each part of it.
+ * A check cannot be interrupted, and blocks the thread. So its steps are estimated before it
+ * begins: the estimate visits each part of the value once, with all schemas that check the part.
  */
 
 import { isObject, type JsonSchemaObject, once, type Tool } from "../tool/mod.ts";
@@ -17,7 +17,7 @@ import { checksRepeatedly } from "./references.ts";
 /** The protections that {@linkcode hardened} passes to an engine. */
 export const HARDENING: Hardening = Object.freeze({
   compilePattern,
-  // A schema without references checks no part repeatedly, so the slow search is skipped.
+  // A schema without references checks each part once, so the slow search is skipped.
   repeatsParts: ({ hasReferences, schema, targets }: NormalizedSchema) =>
     hasReferences && checksRepeatedly(schema, targets),
   boundSteps,
@@ -26,13 +26,13 @@ export const HARDENING: Hardening = Object.freeze({
 const hardenedEngines = new WeakMap<SchemaEngine, SchemaEngine>();
 
 /**
- * Protects an engine from hostile schemas and values: `^(a+)+$` takes linear time, a recursive schema
- * visits each part of a value once, and a value whose check takes more than 2,500,000 steps does not
- * fit.
+ * Protects an engine from hostile schemas and values: `^(a+)+$` takes linear time, a recursive
+ * schema visits each part of a value once, and a value whose check takes more than 2,500,000 steps
+ * is invalid.
  *
  * The `ToolRegistry` and the `ToolDispatcher` of `@plue/tools` harden every engine, and imported
- * tools are always compiled by a hardened one. `@plue/tools/core` leaves it to you: a program that
- * registers only its own tools can do without, and is about 5 kB smaller.
+ * tools are always compiled by a hardened one. With `@plue/tools/core` you decide: a program that
+ * registers only its own tools needs no hardening, and is about 5 kB smaller without it.
  *
  * @example Usage
  * ```ts
@@ -47,7 +47,7 @@ const hardenedEngines = new WeakMap<SchemaEngine, SchemaEngine>();
  * assert.equal(hardened(engine), engine);
  * ```
  *
- * @returns The protected engine: the same one for the same engine.
+ * @returns The protected engine. Every call for the same engine returns the same object.
  */
 export function hardened(engine: SchemaEngine): SchemaEngine {
   return once(hardenedEngines, engine, () => {
@@ -68,7 +68,7 @@ export function hardenTool(tool: Tool): Tool {
   return tool;
 }
 
-/** The number of characters whose comparison takes as long as the check of a value. */
+/** The comparison of this number of characters takes as long as the check of a value. */
 const CHARACTERS = 16;
 
 /** The steps of a schema, or of all schemas that check one part of a value. */
@@ -81,7 +81,7 @@ interface Cost {
   character: number;
   /** Steps for each character of a property's name. */
   name: number;
-  /** Steps for each nested value, at any depth, because `const` and others compare all of it. */
+  /** Steps for each nested value, at any depth: `const` and other keywords compare all of them. */
   inside: number;
 }
 
@@ -126,7 +126,7 @@ function totalCost(
     if (!isObject(schema)) return;
     schemas.push(schema);
     const { $ref: ref, unevaluatedItems, unevaluatedProperties } = schema;
-    // A schema may check the same value once for each reference to the schema.
+    // The same value may be checked once for each reference to a schema.
     if (typeof ref === "string") references++;
     isTracked ||= (unevaluatedItems ?? unevaluatedProperties) !== undefined;
     eachSchemaIn(schema, KEYWORDS["2020-12"], add);
@@ -140,7 +140,7 @@ function totalCost(
   return { total: total * references, isTracked };
 }
 
-/** The schemas that check one part of a value: their cost, and the schemas of its members. */
+/** The schemas that check one part of a value: their cost, and the schemas of the members. */
 interface Position extends Cost {
   readonly items: Members;
   readonly properties: Members;
@@ -150,7 +150,7 @@ interface Position extends Cost {
 interface Members {
   readonly all: JsonSchemaObject[];
   readonly named: Map<string, JsonSchemaObject[]>;
-  /** By the name of a member; `undefined` for members without a schema of their own. */
+  /** The position for each name; `undefined` is the name of members without their own schema. */
   readonly positions: Map<string | undefined, Position | undefined>;
 }
 
@@ -266,13 +266,13 @@ function newMembers(): Members {
   return { all: [], named: new Map(), positions: new Map() };
 }
 
-/** The steps for a character. */
+/** The steps per character of a string. */
 const OF_TEXT: ReadonlyMap<string, number> = new Map([
   ["minLength", 1 / 16],
   ["maxLength", 1 / 16],
 ]);
 
-/** The steps for a character of a format. Parsing `\p{L}` takes V8 34 µs a character. */
+/** The steps per character of a format. Parsing `\p{L}` takes V8 34 µs per character. */
 const OF_FORMAT: ReadonlyMap<unknown, number> = new Map([
   ["regex", 500],
   ["idn-email", 16],
@@ -300,7 +300,7 @@ function costOf(schema: JsonSchemaObject, isTracked: boolean): Cost {
   return cost;
 }
 
-/** The steps of a pattern per character; 0 for an automaton, which counts its own steps. */
+/** The steps of a pattern per character; 0 for an automaton, because it counts its steps itself. */
 function stepsOf(pattern: string): number {
   const { looks } = compilePattern(pattern);
   return looks === Infinity ? 0 : looks / LOOKS_PER_STEP;

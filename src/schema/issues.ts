@@ -34,16 +34,16 @@ export function issue(
   };
 }
 
-/** The issue of a value whose fault is unknown. */
+/** The issue of an invalid value if the reason is not known. */
 export function vagueIssue(): Issue {
   return issue("", "schema", "a value that its schema accepts");
 }
 
-/** The maximum number of steps of a check: of some twenty nanoseconds each. */
+/** The maximum number of steps of a check. A step takes about 20 ns. */
 export const MAX_STEPS = 2_500_000;
 
 export function tooCostlyIssue(): Issue {
-  const why = `: to check it by its schema takes more than ${MAX_STEPS} steps`;
+  const why = `: its check takes more than ${MAX_STEPS} steps`;
   return issue("", "schema", "fewer or shorter parts", "have", why);
 }
 
@@ -57,12 +57,12 @@ export function typeWords(types: readonly string[]): string {
 }
 
 export function quote(value: unknown): string {
-  // Clipped first, so that a huge string is not copied in whole.
+  // Clips a long string first, so that it is not copied in whole.
   if (typeof value === "string") return JSON.stringify(clip(value));
   return clip(JSON.stringify(value) ?? typeof value);
 }
 
-/** The first values of a list, and a remark about the number of further values. */
+/** Quotes the first values of a list, and adds a remark about the number of further values. */
 export function quoteList(values: readonly unknown[], others: (count: number) => string): string {
   const more = values.length - MAX_LISTED;
   return values.slice(0, MAX_LISTED).map(quote).join(", ") + (more > 0 ? others(more) : "");
@@ -81,7 +81,7 @@ export function counted(count: number, noun: "character" | "item" | "property"):
   return `${count} ${count === 1 ? noun : `${noun.replace("ty", "tie")}s`}`;
 }
 
-/** The remark about an unknown property: the probable name, or the known names. */
+/** The remark about an unknown property: the name that was probably meant, or the known names. */
 export function nameHint(name: string, known: readonly string[]): string {
   const letters = lettersOf(name);
   const meant = known.find((candidate) => lettersOf(candidate) === letters) ??
@@ -109,8 +109,8 @@ const TELLING: ReadonlySet<string> = new Set(["type", "const", "enum", "anyOf", 
 
 /**
  * Returns the issues of a value that fits no branch of an `anyOf` or `oneOf`. The issues of all
- * branches would hide the one thing to change. So only the issues of the closest branch are
- * returned, or one issue that names the branches. Each branch has at least one issue.
+ * branches would hide the necessary change. So the result has only the issues of the closest
+ * branch, or one issue that names the branches. Each branch has at least one issue.
  */
 export function unionIssues(
   keyword: string,
@@ -131,7 +131,7 @@ export function unionIssues(
     }
   }
 
-  // Prefers branches that were probably meant: with the right type, then with the right "kind".
+  // Prefers branches whose type matches the value, and among these a matching "kind".
   const distance = (form: readonly Issue[]): number =>
     form.some((one) => one.path === path && TELLING.has(one.keyword))
       ? 2
@@ -156,8 +156,8 @@ function toVerb(one: Issue): string {
   return one.message.slice(one.message.indexOf(" must ") + " must ".length);
 }
 
-// Standard Schemas: the library's own `validate` decides, since it may contain rules that JSON
-// Schema cannot express, fill in defaults and transform.
+// Standard Schemas: the library's own `validate` decides, because a library's schema may have rules
+// that JSON Schema cannot express, fill in defaults and transform values.
 
 const MAX_MESSAGE = 200;
 const MAX_PATH = 64;
@@ -166,7 +166,7 @@ export type StandardOutcome =
   | { readonly value: unknown; readonly issues?: undefined }
   | { readonly value?: undefined; readonly issues: readonly Issue[] };
 
-/** Returns the library's value, or 1 to 8 issues, also if `validate` throws or rejects. */
+/** Returns the library's value, or 1 to 8 issues, even if `validate` throws or rejects. */
 export function validateStandard(
   schema: StandardSchema,
   value: unknown,
@@ -183,7 +183,7 @@ export function validateStandard(
 
 function outcome(result: StandardResult<unknown>): StandardOutcome {
   try {
-    // An object with neither issues nor a value is not a result of a validation.
+    // A result of a validation has issues or a value.
     if (result.issues === undefined) {
       return "value" in result ? { value: result.value } : failedIssue();
     }
@@ -191,7 +191,7 @@ function outcome(result: StandardResult<unknown>): StandardOutcome {
     for (const issue of result.issues) {
       if (issues.push(toIssue(issue)) === MAX_ISSUES) break;
     }
-    // A value is valid only if the list of issues is missing, not if it is empty.
+    // A list of issues makes a value invalid, even if the list is empty.
     return issues.length === 0 ? failedIssue() : { issues };
   } catch {
     return failedIssue();

@@ -1,7 +1,7 @@
 /**
  * The keywords of JSON Schema: the shape of their values, the part of a value that their schemas
- * check, and their drafts; and the walk over the schemas in a schema. All walks read this table, so
- * that a property named `definitions` or an `enum` of objects is never taken for a keyword.
+ * check, and their drafts. The walk over the schemas in a schema. All walks read this table, so a
+ * property named `definitions` or an `enum` of objects is never mistaken for a keyword.
  */
 
 import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../tool/mod.ts";
@@ -16,7 +16,7 @@ export function isOldDraft(dialect: Dialect): boolean {
 
 const DIALECTS = ["draft-04", "draft-06", "draft-07", "2019-09", "2020-12"] as const;
 
-/** Shape, role and names of keywords, and the first and the last draft that has them, by index. */
+/** Shape, role and names of keywords; the indexes of the first and the last draft with them. */
 const ROWS = [
   ["schema", "value", "not"],
   ["schema", "value", "if then else", 2],
@@ -105,7 +105,7 @@ export function isSchema(value: unknown): value is JsonSchema {
   return typeof value === "boolean" || isObject(value);
 }
 
-/** Calls `see` with each schema in `node`, its keyword, and its name or index there. */
+/** Calls `see` with each schema in `node`, its keyword, and its name or index in the keyword. */
 export function eachSchemaIn(
   node: JsonSchemaObject,
   keywords: ReadonlyMap<string, Keyword>,
@@ -118,7 +118,7 @@ export function eachSchemaIn(
   }
 }
 
-/** Calls `see` with each schema that the value of one keyword is or holds. */
+/** Calls `see` with each schema in the value of one keyword. */
 export function eachSchemaOf(
   value: unknown,
   shape: KeywordShape,
@@ -192,15 +192,15 @@ const MAX_DEPTH = 64;
 const MAX_SCHEMAS = 100_000;
 
 /**
- * Returns the draft of a schema: that of `$schema`; without it draft-07 if there is a keyword that
- * 2020-12 does not have (`definitions`, `dependencies`, a list in `items`), else 2020-12. Throws a
- * `TypeError` if `$schema` names another draft.
+ * Returns the draft of a schema: the draft in `$schema`. Without `$schema`, it is draft-07 if the
+ * schema has a keyword that 2020-12 does not have (`definitions`, `dependencies`, a list in
+ * `items`), else 2020-12. Throws a `TypeError` if `$schema` names another draft.
  */
 export function detectDialect(schema: JsonSchema): Dialect {
   return dialectOf(schema, "read the schema");
 }
 
-/** {@linkcode detectDialect} with another action in its message. */
+/** {@linkcode detectDialect} with another action in the message. */
 export function dialectOf(schema: JsonSchema, action: string): Dialect {
   if (!isObject(schema)) return "2020-12";
   const uri = schema["$schema"];

@@ -1,4 +1,4 @@
-/** JSON Schema: drafts, checks, the engine port, and the intake of Standard Schema. */
+/** JSON Schema: drafts, checks, the interface of an engine, and the intake of Standard Schema. */
 
 export * from "./check_schema.ts";
 export * from "./engine.ts";

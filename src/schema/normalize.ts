@@ -1,4 +1,4 @@
-/** Rewrites a checked schema for engines: self-contained 2020-12, with plain references only. */
+/** Rewrites a checked schema for engines: one 2020-12 document, in which references are plain. */
 
 import { isObject, type JsonSchema, type JsonSchemaObject, once, setOwn } from "../tool/mod.ts";
 import {
@@ -13,9 +13,9 @@ import {
 import { indexSchemas, ReferenceIndex, type ReferenceTarget, ROOT_URI } from "./references.ts";
 
 /**
- * The values of `format` that engines assert: the formats of draft-07 and 2020-12, in both drafts,
- * because a model should send a date for `"format": "date"`. Any other format (`int32`, `password`,
- * `city`) is an annotation, which models read and every value fits.
+ * The values of `format` that engines assert: the formats of draft-07 and 2020-12. They apply to
+ * both drafts, because a model should send a date for `"format": "date"`. Any other format
+ * (`int32`, `password`, `city`) is an annotation: models read it, and it accepts every value.
  */
 export const ASSERTED_FORMATS: ReadonlySet<string> = new Set(
   ("date date-time duration email hostname idn-email idn-hostname ipv4 ipv6 iri iri-reference " +
@@ -25,7 +25,7 @@ export const ASSERTED_FORMATS: ReadonlySet<string> = new Set(
 export interface NormalizeOptions {
   /** The formats to assert. Other formats are omitted. */
   readonly formats: { has(name: string): boolean };
-  /** Keywords outside the drafts to keep, for an engine that supports them. */
+  /** Keywords that no draft has, but that the engine supports. They are kept. */
   readonly keywords?: Iterable<string>;
 }
 
@@ -35,7 +35,7 @@ export interface NormalizedSchema {
   readonly hasReferences: boolean;
 }
 
-/** The first entered schema of each ambiguous `$dynamicAnchor`. Schemas are rewritten per scope. */
+/** The first schema with each ambiguous `$dynamicAnchor`. Schemas are rewritten once per scope. */
 interface Scope {
   readonly key: string;
   readonly anchors: ReadonlyMap<string, ReferenceTarget>;
@@ -59,11 +59,11 @@ class Normalizer {
   readonly #formats: NormalizeOptions["formats"];
   readonly #keywords: ReadonlySet<string>;
   readonly #index: ReferenceIndex;
-  /** The dynamic anchors whose name several schemas have. */
+  /** The dynamic anchors with a name that several schemas have. */
   readonly #ambiguous: readonly (readonly [name: string, schemas: readonly ReferenceTarget[]])[];
-  /** The new reference to each target, by the scope that it is reached in. */
+  /** The new reference to each target, by the scope in which the target is reached. */
   readonly #names = new Map<unknown, Map<string, string>>();
-  /** The targets of references, which are rewritten after the root. */
+  /** The targets of references. They are rewritten after the root. */
   readonly #pending: {
     readonly target: ReferenceTarget;
     readonly scope: Scope;
@@ -90,7 +90,7 @@ class Normalizer {
     }
     const definitions = [...targets.values()];
     targets.set("#", schema);
-    // Added to the root object itself, because references to the root resolve to this object.
+    // Changes the root object itself, because references to the root resolve to this object.
     if (isObject(schema)) {
       Object.assign(schema, {
         $schema: uriOf("2020-12"),
@@ -106,7 +106,7 @@ class Normalizer {
     const scope = this.#enter(around, source, outer);
     const schema = this.#dialect === "2020-12" ? source : asDraft2020(source, this.#dialect);
     const choices = schema["enum"];
-    // Ajv will not compile an empty enum.
+    // Ajv rejects an empty enum.
     if (Array.isArray(choices) && choices.length === 0) return false;
     const result: Record<string, unknown> = {};
     for (const keyword of Object.keys(schema)) {
@@ -127,7 +127,7 @@ class Normalizer {
     return result;
   }
 
-  /** Returns true if a keyword restricts values once references are resolved. */
+  /** Returns true if a keyword still restricts values after references were resolved. */
   #isKept(keyword: string, schema: JsonSchemaObject): boolean {
     const role = KEYWORDS["2020-12"].get(keyword)?.role;
     if (role === undefined) return this.#keywords.has(keyword);
@@ -149,7 +149,7 @@ class Normalizer {
       target = scope.anchors.get(anchor) ?? target;
     }
     const { schema, base: around } = target;
-    // Booleans have no identity, so all schemas `true` share one target, and all `false`.
+    // Booleans have no identity: all schemas `true` share one target, and all schemas `false`.
     const inScopes = once(this.#names, schema, () => new Map<string, string>());
     return once(inScopes, this.#enter(scope, schema, around).key, () => {
       const name = `#/$defs/${this.#pending.length}`;
@@ -175,7 +175,7 @@ class Normalizer {
   }
 }
 
-/** Engines take 20 to 700 ns per character of a format, and give up at different lengths. */
+/** Longer strings are invalid: engines take 20 to 700 ns per character of a format. */
 const MAX_FORMATTED = 10_000;
 
 /** Formats that engines test in quadratic time, with the maximum length of their standards. */
@@ -186,7 +186,7 @@ const SHORT_FORMATS: ReadonlyMap<unknown, number> = new Map([
 
 function boundFormat(schema: Record<string, unknown>): void {
   const { format, maxLength = MAX_FORMATTED } = schema;
-  // Custom formats of an engine keep their length: they may be for long texts.
+  // A custom format of an engine has no maximum length, because it may be for long texts.
   if (!ASSERTED_FORMATS.has(format as string)) return;
   schema["maxLength"] = Math.min(Number(maxLength), SHORT_FORMATS.get(format) ?? MAX_FORMATTED);
 }
@@ -209,10 +209,10 @@ export const BESIDE_REF: ReadonlySet<string> = new Set(
 );
 
 /**
- * Rewrites one schema of an older draft with the keywords of 2020-12; its inner schemas and the
- * text of its `$ref` stay unchanged. Keywords that its draft ignores are omitted: keywords of later
- * drafts, and until draft-07 all next to a `$ref` except `kept`. Returns the same object if there
- * is nothing to change.
+ * Rewrites one schema of an older draft with the keywords of 2020-12. Its inner schemas and the
+ * text of its `$ref` stay unchanged. Omits keywords that its draft ignores: keywords of later
+ * drafts, and until draft-07 all keywords next to a `$ref` except `kept`. Returns the same object
+ * if there is nothing to change.
  */
 export function asDraft2020(
   node: JsonSchemaObject,
@@ -243,7 +243,7 @@ export function asDraft2020(
     } else if (keyword === id && id !== "$id") {
       rename("$id", keyword, value);
     } else if (typeof node[EXCLUSIVE[keyword] ?? ""] === "boolean") {
-      // In draft-04 a flag next to the limit excludes the limit itself.
+      // In draft-04, a flag next to the limit excludes the limit's value.
       if (node[EXCLUSIVE[keyword] as string] === true) {
         rename(EXCLUSIVE[keyword] as string, keyword, value);
       } else setOwn(result, keyword, value);
@@ -268,7 +268,7 @@ export function asDraft2020(
   return changed ? result : node;
 }
 
-/** The flag of draft-04 that excludes a limit itself. */
+/** The flag of draft-04 that excludes the value of a limit. */
 const EXCLUSIVE: { readonly [limit: string]: string | undefined } = {
   minimum: "exclusiveMinimum",
   maximum: "exclusiveMaximum",

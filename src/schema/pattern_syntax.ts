@@ -1,7 +1,7 @@
 /** Reads JavaScript's regular expressions with the "u" flag as a tree of characters. */
 
 export type PatternPart =
-  /** One character, as a pattern of its own. */
+  /** One character, as a pattern. */
   | { readonly kind: "character"; readonly source: string }
   /** `^`, `$`, `\b` or `\B`. */
   | { readonly kind: "assertion"; readonly source: string }
@@ -33,7 +33,7 @@ interface Group {
   parts: PatternPart[];
 }
 
-/** Parses a pattern that `RegExp` accepts. Returns the problem if a part is not supported. */
+/** Parses a pattern that `RegExp` accepts. Returns a rule as text if a part is not supported. */
 export function readPattern(source: string): PatternPart | string {
   const groups: Group[] = [];
   let group: Group = { open: "", choices: [], parts: [] };

@@ -1,10 +1,10 @@
 /**
- * Checks strings against patterns, in time that grows with the string and no faster.
+ * Checks strings against patterns, in time that is linear in the length of the string.
  *
  * A runtime's `RegExp` tries every way through a pattern: `^(a+)+$` takes 2, 4, 8… times as long
- * with each letter. `RegExp` is used for patterns that leave one way only, as most do. Other patterns
- * run as an automaton that is in several states simultaneously, and caches its transitions. Its
- * verdicts are the same, but it does not support references back to a group.
+ * with each letter. `RegExp` runs patterns that leave one way only, as most do. An automaton that
+ * is in several states simultaneously, and caches its transitions, runs other patterns. It has the
+ * same verdicts, but does not support back-references to a group.
  */
 
 import type { CheckedPattern, PatternBudget } from "./engine.ts";
@@ -13,9 +13,9 @@ import { type PatternPart, readPattern } from "./pattern_syntax.ts";
 
 const MAX_LENGTH = 20_000;
 const MAX_STATES = 10_000;
-/** The maximum number of lookaheads and lookbehinds, each a bit of a context. */
+/** The maximum number of lookaheads and lookbehinds. Each has one bit of a context. */
 const MAX_LOOKS = 24;
-/** The maximum number of states that are visited to find out if `RegExp` takes linear time. */
+/** The maximum number of states to visit in the test whether `RegExp` takes linear time. */
 const MAX_VISITS = 50_000;
 /** The maximum number of characters that `RegExp` may read again at each position. */
 const MAX_AGAIN = 32;
@@ -39,10 +39,10 @@ function spend(count: number): void {
 }
 
 /**
- * Compiles a pattern. Only `test` may be called; it throws a `RangeError` if it takes more than the
- * remaining steps of the check. The cost is subtracted from `budget`. Throws a `SyntaxError` for a
- * text that is not a regular expression with the "u" flag, or has no test in linear time, or
- * exceeds the budget.
+ * Compiles a pattern. Only `test` may be called. It throws a `RangeError` if the match takes more
+ * steps than the check has left. The pattern's cost is subtracted from `budget`. Throws a
+ * `SyntaxError` for a text that is not a regular expression with the "u" flag, has no test in
+ * linear time, or exceeds the budget.
  */
 export function compilePattern(
   source: string,
@@ -69,7 +69,7 @@ export function compilePattern(
     }
     looks = looksOf(machine);
   }
-  // The steps of linear patterns are counted too, because a schema may have thousands of them.
+  // A schema may have thousands of linear patterns, so their steps are counted, too.
   const native = pattern.test.bind(pattern);
   const test = looks === undefined ? machine.finds.bind(machine) : (text: string) => {
     spend(1 + looks * text.length / LOOKS_PER_STEP);
@@ -83,7 +83,7 @@ export function compilePattern(
   return checked;
 }
 
-/** A cache of patterns that `RegExp` checks, because the tools of a registry share many. */
+/** The patterns that `RegExp` runs: a cache, because the tools of a registry share many of them. */
 const PLAIN = new Map<string, CheckedPattern>();
 const MAX_PLAIN = 1_000;
 const MAX_SHORT = 200;
@@ -97,13 +97,13 @@ const AT_START = 1;
 const AT_END = 2;
 const AT_WORD = 4;
 
-/** A bit of a position's context, and its expected value. */
+/** A bit of a position's context, and the expected value of that bit. */
 interface Assertion {
   readonly bit: number;
   readonly negated: boolean;
 }
 
-/** A state of an automaton: it takes a character, splits in two, asserts something, or is the end. */
+/** A state of an automaton: it reads a character, splits in two, asserts a condition, or ends. */
 interface State {
   readonly id: number;
   readonly takes?: CharacterSet;
@@ -113,7 +113,7 @@ interface State {
 }
 
 class Machine {
-  /** The first state; `undefined` if there would be too many. */
+  /** The first state; `undefined` if the automaton would have too many states. */
   readonly start: State | undefined;
   /** True if a state can reach itself. */
   hasLoops = false;
@@ -155,7 +155,7 @@ class Machine {
     return { id: this.#size, ...state };
   }
 
-  /** The states of `part` before `next`; if `reversed`, for a text that is read from its end. */
+  /** Adds states for `part` before `next`. If `reversed`, they read a text from its end. */
   #add(part: PatternPart, next: State, reversed: boolean): State {
     const before = (after: State, one: PatternPart): State => this.#add(one, after, reversed);
     switch (part.kind) {
@@ -207,7 +207,7 @@ class Machine {
 
   #look({ open, part }: PatternPart & { readonly kind: "look" }): Assertion {
     const ahead = !open.includes("<");
-    // A lookahead is searched for backwards, so that the search ends where the lookahead begins.
+    // The search for a lookahead runs backwards, so that it ends where the lookahead begins.
     const search = new Search(this.#add(part, this.#state({}), ahead), ahead);
     const count = this.#looks.push(search);
     if (count > MAX_LOOKS) throw new RangeError("Too many states");
@@ -218,7 +218,7 @@ class Machine {
 /** The states of an automaton after a character. */
 interface Place {
   readonly states: readonly State[];
-  /** The states that `states` lead to without reading a character, by context. */
+  /** The states that `states` reach without reading a character, by context. */
   readonly turns: Map<number, Turn>;
 }
 
@@ -241,7 +241,7 @@ class Search {
     this.#backwards = backwards;
   }
 
-  /** Searches a text. With a `bit`, marks every match; without, returns true at the first. */
+  /** Searches a text. With a `bit`, marks every match; without it, ends at the first match. */
   run(
     text: string,
     asksForWords: boolean,
@@ -330,7 +330,7 @@ function codeBefore(text: string, at: number): number | undefined {
 
 interface CharacterSet {
   readonly pattern: RegExp;
-  /** A bit for each ASCII character of the class, and one more if it may contain non-ASCII ones. */
+  /** A bit for each ASCII character of the class, and one bit for all non-ASCII characters. */
   readonly bits: bigint;
 }
 
@@ -363,14 +363,14 @@ function has({ pattern, bits }: CharacterSet, code: number): boolean {
 interface Ways {
   /** The states that take a character; no two of them take the same character. */
   readonly takers: readonly State[];
-  /** True if the pattern has matched, independent of the rest. */
+  /** True if the pattern has matched, whatever follows. */
   readonly ends: boolean;
 }
 
 /**
- * Returns how often a runtime's `RegExp` reads a character, or `undefined` if its time may not be
- * linear. The time is linear if there are few ways through the pattern, or if each character leads
- * on in one way only. A search that may begin anywhere must also give up after a few characters.
+ * Returns how many times `RegExp` reads a character, or `undefined` if its time may not be linear.
+ * The time is linear if there are few ways through the pattern, or if each character has one way to
+ * continue. A search that may begin anywhere must also give up after a few characters.
  */
 function looksOf({ start, hasLoops }: Machine): number | undefined {
   if (start === undefined) return undefined;
@@ -414,7 +414,7 @@ function looksOf({ start, hasLoops }: Machine): number | undefined {
     return count;
   }
 
-  /** `undefined` if a character leads on in two ways. `stop` is an assertion that fails. */
+  /** Returns `undefined` if a character has two ways to continue. `stop` always fails. */
   function waysFrom(from: State, stop = 0): Ways | undefined {
     const entered = new Set<State>();
     let taken = 0n;
@@ -428,7 +428,7 @@ function looksOf({ start, hasLoops }: Machine): number | undefined {
         ends ||= !asserted;
         continue;
       }
-      // `RegExp` tries a state twice that is reached in two ways.
+      // `RegExp` tries a state twice if two ways lead to it.
       if (entered.has(state) || ++visits > MAX_VISITS) return undefined;
       entered.add(state);
       if (takes !== undefined) {

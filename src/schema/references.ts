@@ -24,11 +24,11 @@ export interface ReferenceTarget {
   readonly base: string;
 }
 
-/** The named schemas of one document. They are added first, then references are resolved. */
+/** The named schemas of one document. All names are added before references are resolved. */
 export class ReferenceIndex {
   readonly dialect: Dialect;
   readonly #targets = new Map<string, ReferenceTarget>();
-  /** The schemas that have a `$dynamicAnchor`, by its name. */
+  /** The schemas with a `$dynamicAnchor`, by the name of the anchor. */
   readonly dynamicAnchors: Map<string, ReferenceTarget[]> = new Map();
 
   constructor(root: JsonSchema, dialect: Dialect) {
@@ -36,7 +36,7 @@ export class ReferenceIndex {
     this.#targets.set(ROOT_URI, { schema: root, base: ROOT_URI });
   }
 
-  /** Adds a schema's names, and returns its base URI. `refuse` gets duplicate and invalid names. */
+  /** Adds a schema's names, and returns its base URI. `refuse` receives the invalid names. */
   add(schema: JsonSchemaObject, base: string, refuse: (name: unknown) => void = () => {}): string {
     const { $ref: ref, $anchor: anchor, $dynamicAnchor: dynamic } = schema;
     const target = { schema, base };
@@ -48,7 +48,7 @@ export class ReferenceIndex {
     if (inner === undefined) refuse(id);
     else if (inner !== base) add(id, inner);
     if (isOldDraft(this.dialect)) {
-      // Until draft-07 "#name" in $id is an anchor.
+      // Until draft-07, "#name" in `$id` is an anchor.
       if (typeof id === "string" && id.startsWith("#") && ref === undefined) add(id, base + id);
     } else {
       if (typeof anchor === "string") add(anchor, `${inner}#${anchor}`);
@@ -95,17 +95,17 @@ export class ReferenceIndex {
     return schema[this.dialect === "draft-04" ? "id" : "$id"];
   }
 
-  /** The base URI of references inside `schema`; `undefined` if its `$id` is not a URI. */
+  /** The base URI of references in `schema`; `undefined` if the schema's `$id` is not a URI. */
   #baseInside(schema: JsonSchemaObject, base: string): string | undefined {
     const id = this.#idOf(schema);
     if (typeof id !== "string") return base;
-    // Until draft-07 a $ref hides the other keywords.
+    // Until draft-07, a `$ref` hides the keywords next to it.
     const hidden = isOldDraft(this.dialect) && schema["$ref"] !== undefined;
     return hidden || id.startsWith("#") ? base : join(id.replace(/#$/, ""), base);
   }
 }
 
-// Functions instead of methods: bundles of the core do not use them, and so do not contain them.
+// Functions, not methods: the core does not use them, so bundles of the core omit them.
 
 export function indexSchemas(
   index: ReferenceIndex,
@@ -130,8 +130,8 @@ export function resolveAnywhere(index: ReferenceIndex, ref: string): ReferenceTa
 }
 
 /**
- * Creates a function that counts the schemas that a schema unfolds to. A schema that refers to
- * itself counts as `circle`, a chain of more than `maxChain` schemas as `Infinity`.
+ * Creates a function that counts the schemas that apply after a schema's references are followed. A
+ * schema that refers to itself counts as `circle`, a chain of more than `maxChain` as `Infinity`.
  */
 export function unfolding(
   next: (schema: JsonSchemaObject) => Iterable<unknown>,
@@ -183,22 +183,22 @@ function decode(fragment: string): string | undefined {
   return attemptOr(undefined, () => decodeURIComponent(fragment));
 }
 
-/** A reference, with the pointer and the base URI of its holder. */
+/** A reference, and the pointer and the base URI of the schema that contains the reference. */
 export interface Reference {
   readonly holder: JsonSchemaObject;
   readonly keyword: "$ref" | "$dynamicRef" | "$recursiveRef";
   readonly base: string;
   readonly pointer: string;
-  /** The possible targets: several if it is dynamic. */
+  /** The possible targets. A dynamic reference may have several. */
   targets: readonly unknown[];
 }
 
-/** The maximum number of references that follow each other on one value: each needs stack. */
+/** The maximum length of a chain of references that check one value: each uses the stack. */
 const MAX_CHAIN = 256;
 
 /**
- * Bounds the references that follow each other on one value. Throws a `TypeError` for a circle, and
- * a `RangeError` if more than `maxSchemas` schemas check one value.
+ * Bounds the chains of references that check one value. Throws a `TypeError` for a circle, and a
+ * `RangeError` if more than `maxSchemas` schemas check one value.
  */
 export function boundReferences(
   references: readonly Reference[],
@@ -206,7 +206,7 @@ export function boundReferences(
   maxSchemas: number,
   what: string,
 ): void {
-  // Sets, because an object that is used twice in the schema is visited twice.
+  // Sets, because an object that occurs twice in the schema is visited twice.
   const targetsOf = new Map<unknown, Set<unknown>>();
   for (const { holder, targets } of references) {
     const known = once(targetsOf, holder, () => new Set());
@@ -237,9 +237,9 @@ export function boundReferences(
   }
 }
 
-/** A schema that unfolds to at most this number is cheap; a recursive one unfolds without end. */
+/** A schema that applies at most this number of schemas is cheap; a recursive one has no end. */
 const FEW_SCHEMAS = 1_000;
-/** The length from which on a chain of schemas counts as endless. */
+/** A longer chain of schemas counts as endless. */
 const LONG_CHAIN = 1_000;
 /** The maximum number of schemas that check one value; registration allows fewer. */
 const MAX_IN_PLACE = 10_000;
@@ -247,7 +247,7 @@ const MAX_IN_PLACE = 10_000;
 /**
  * Returns true if a normalised schema checks a part of a value more than once at each level.
  * `{"anyOf": [{"items": {"$ref": "#"}}, {"items": {"$ref": "#"}, "minItems": 1}]}` checks each item
- * twice, the items of those four times, and so on.
+ * twice, the items of each item four times, and so on.
  */
 export function checksRepeatedly(
   root: JsonSchema,

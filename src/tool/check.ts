@@ -1,4 +1,4 @@
-/** Checks of values from callers, one for each field of a table, and calls of their functions. */
+/** Checks values that callers pass, field by field, and calls functions that callers pass. */
 
 import { pointerStep } from "./json.ts";
 import { describe, describeThrown, isWithinEdits } from "./text.ts";
@@ -6,7 +6,7 @@ import { describe, describeThrown, isWithinEdits } from "./text.ts";
 /** The maximum of `setTimeout`, in milliseconds. A larger delay overflows and fires immediately. */
 export const MAX_TIMEOUT_MS = 2_147_483_647;
 
-/** Returns the value to use, or throws an error about the action, such as `select tools`. */
+/** Returns the value to use, or throws an error that names the action, such as `select tools`. */
 export type Check<T = unknown> = (action: string, value: unknown, place: string) => T;
 
 /** Throws a `TypeError`: `Cannot <action>: <problem>`. */
@@ -14,7 +14,7 @@ export function fail(action: string, problem: string, cause?: unknown): never {
   throw new TypeError(`Cannot ${action}: ${problem}`, cause === undefined ? undefined : { cause });
 }
 
-/** Runs a function; rethrows its error for the action, with `before` in front of its message. */
+/** Runs a function. Rethrows an error of the function with a message that names the action. */
 export function attempt<T>(action: string, work: () => T, before = ""): T {
   try {
     return work();
@@ -32,7 +32,7 @@ export function attemptOr<Value>(fallback: Value, work: () => Value): Value {
   }
 }
 
-/** Creates a check that returns the value unchanged; `wanted` is the expectation. */
+/** Creates a check that returns the value unchanged. Messages name `wanted`, the valid values. */
 export function createCheck<T>(wanted: string, accepts: (value: unknown) => value is T): Check<T> {
   return (action, value, place) =>
     accepts(value) ? value : fail(action, `${place} must be ${wanted}, not ${describe(value)}`);
@@ -55,7 +55,7 @@ export function isListOf<T>(
   accepts: (item: unknown) => item is T,
 ): value is readonly T[] {
   if (!Array.isArray(value)) return false;
-  // `every` would skip holes.
+  // `every` skips the holes of a list.
   for (const item of value) if (!accepts(item)) return false;
   return true;
 }
@@ -89,7 +89,7 @@ export const checkTexts: Check<readonly string[]> = /* @__PURE__ */ createCheck(
 );
 export const checkFunction: Check<() => unknown> = /* @__PURE__ */ ofType("a function", "function");
 
-/** Checks that an optional object of a host has these functions. */
+/** Checks that an object from the host has these functions. The object is optional. */
 export function checkPort<Port extends object>(
   action: string,
   name: string,
@@ -123,7 +123,7 @@ function inRange(wanted: string, accepts: (value: number) => boolean): Check<num
   };
 }
 
-/** The checked fields. Missing fields are absent. */
+/** The checked fields. A field that the caller omitted is absent. */
 export type ReadFields<Checks extends { readonly [field: string]: Check }> = {
   -readonly [Field in keyof Checks]?: ReturnType<Checks[Field]>;
 };
@@ -139,7 +139,7 @@ export function rejectUnknownFields(
 ): void {
   for (const field of Object.keys(object)) {
     if (fields.includes(field)) continue;
-    // A prefix of a field's name, or a name with at most one error per three letters.
+    // The known field begins with the unknown name, or differs in at most one letter of three.
     const near = fields.find((other) =>
       field.length > 2 &&
       (other.startsWith(field) || isWithinEdits(other, field, Math.min(2, field.length / 3 | 0)))
@@ -163,7 +163,7 @@ export function readFields<Checks extends { readonly [field: string]: Check }>(
   place: (field: string) => string = (field) => `"/${field}"`,
   hint?: FieldHint,
 ): ReadFields<Checks> {
-  if (!isObject(object)) fail(action, "its options must be an object");
+  if (!isObject(object)) fail(action, "the options must be an object");
   rejectUnknownFields(action, object, Object.keys(checks), hint);
   const read: Record<string, unknown> = {};
   for (const [field, check] of Object.entries(checks)) {
@@ -174,9 +174,9 @@ export function readFields<Checks extends { readonly [field: string]: Check }>(
   return read as ReadFields<Checks>;
 }
 
-// Calls of a host's functions: log hooks, listeners, predicates. Their errors and rejections are
-// logged. An error changes no result, and does not end the process, as an unhandled rejection
-// would: TypeScript accepts an `async` function wherever the result is ignored.
+// Calls of the host's functions: log hooks, listeners, predicates. Their errors and rejections are
+// logged, and change no result. An unhandled rejection would end the process: TypeScript accepts an
+// `async` function wherever the result is ignored.
 
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === "object" && value !== null &&
@@ -198,12 +198,12 @@ export function callHook(hook: () => unknown, log: HookLog): void {
   }
 }
 
-/** Returns the result of a synchronous function. Throws for a promise, which would be truthy. */
+/** Returns the result of a synchronous function. Throws if it is a promise: a promise is truthy. */
 export function assertSync<T>(answer: T, advice = ""): T {
   if (!isThenable(answer)) return answer;
   Promise.resolve(answer).then(undefined, noop);
   return fail(
     "use a function's result",
-    `it is a promise, and the function must be synchronous${advice}`,
+    `the function must be synchronous, and returned a promise${advice}`,
   );
 }

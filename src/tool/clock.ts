@@ -1,4 +1,4 @@
-/** Clocks, which tests replace so that no test waits, and waits with a timeout. */
+/** Clocks, which tests replace so that no test waits for real time, and waits with a timeout. */
 
 /** The clock of a registry. */
 export interface RegistryClock {
@@ -29,7 +29,7 @@ export const TIME_OVER: unique symbol = Symbol();
 
 /**
  * The number of turns of the microtask queue before a timer and a listener are set up. Tools that
- * return from memory settle within them: a signal then costs 0.1 µs instead of 1.2.
+ * only read memory end within them: their signal then costs 0.1 µs instead of 1.2.
  */
 const TURNS_BEFORE_WATCH = 4;
 
@@ -49,7 +49,7 @@ export function watchLater<What>(
   turns: number = TURNS_BEFORE_WATCH,
 ): void {
   let left = turns;
-  // With an async function a call would take Bun 5 % longer.
+  // An async function would make a call 5 % slower on Bun.
   const look = (): void => {
     if (!waiter.waitsFor(what)) return;
     if (--left > 0) void SETTLED.then(look);
@@ -81,7 +81,7 @@ export function within<T>(
   });
 }
 
-/** Waits for `work` until the signal aborts; rejects with its reason then. */
+/** Waits for `work`. If the signal aborts first, rejects with the signal's reason. */
 export function abortable<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   return signal === undefined ? work : new Promise((resolve, reject) => {
     const stop = (): void => reject(signal.reason);

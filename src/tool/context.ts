@@ -48,7 +48,7 @@ export interface ToolContext<
   readonly callId: string;
   /** The caller, if known. Over HTTP and MCP it comes from `authorize`. */
   readonly principal: string | undefined;
-  /** Aborts when the caller gives up or the time is over. Pass it to all asynchronous work. */
+  /** Aborts when the caller aborts the call, or on a timeout. Pass it to all asynchronous work. */
   readonly signal: AbortSignal;
   /** The services of the registry, overridden by the services of this call. */
   readonly services: Available;
@@ -66,9 +66,9 @@ export interface ToolContext<
   progress(done: number, total?: number, message?: string): void;
   /**
    * Asks the caller, and waits for the answer. If the caller cannot answer now, the call is
-   * suspended: this rejects, cleanups run, a transaction is rolled back. After the answer has
-   * arrived, `execute` runs again from its beginning, and this returns the answer. After an invalid
-   * answer the question is repeated.
+   * suspended: `ask` rejects, cleanups run, and a transaction is rolled back. After the answer has
+   * arrived, `execute` runs again from its beginning, and `ask` returns the answer. After an
+   * invalid answer the question is repeated.
    *
    * A call has at most 64 questions and steps together.
    *
@@ -79,9 +79,9 @@ export interface ToolContext<
    */
   ask<Content = unknown>(key: string, question: QuestionFields): Promise<Answer<Content>>;
   /**
-   * Runs work that must not be repeated when the call resumes. Its result, which is JSON, is stored
-   * with the call, and returned when `execute` runs again. An error is not stored. A step in a
-   * transaction is rejected, because suspending the call would roll back its work.
+   * Runs work that must not be repeated when the call resumes. The result, which is JSON, is stored
+   * with the call, and returned when `execute` runs again. An error is not stored. A step is
+   * rejected in a transaction, because suspending the call rolls the transaction back.
    *
    * @param key The key of the step, under the same rule as the key of a question.
    * @returns A copy of the result.

@@ -56,7 +56,7 @@ export const NO_PARAMETERS: JsonSchemaObject = copyJson(
   { type: "object", properties: {}, additionalProperties: false },
   "the default parameters",
 );
-/** The tools of `defineTool`, so that a registry need not check them again. */
+/** The tools that `defineTool` has created. A registry does not check them again. */
 const made = new WeakSet<object>();
 
 type MadeTool = Omit<Tool, "allowedRoles">;
@@ -89,14 +89,14 @@ export function defineTool<
   return makeTool(definition as ToolDefinition) as never;
 }
 
-/** {@linkcode defineTool} without inference, for data. Returns a tool unchanged. */
+/** {@linkcode defineTool} for data, without inference of types. Returns a tool unchanged. */
 export function makeTool(definition: ToolDefinition | Tool): Tool {
   if (isTool(definition)) return definition;
   if (!isObject(definition)) fail("define a tool", "the definition must be an object");
   const { name, namespace } = readNames(definition);
   const id = toolId(name, namespace);
   const action = `define tool "${id}"`;
-  // A tool of another copy of plue has an id.
+  // A definition with an id is a tool of another copy of plue, with a tool's fields.
   const known = Object.hasOwn(definition, "id") ? TOOL_FIELDS : FIELDS;
   const { allowedRoles, parameters, returns, ...fields } = readFields(
     action,
@@ -111,11 +111,11 @@ export function makeTool(definition: ToolDefinition | Tool): Tool {
       `its id must be "${id}" (its namespace and name), not ${describe(fields.id)}`,
     );
   }
-  // A tool of another copy of plue has both fields.
+  // A tool of another copy of plue has both fields, with the same roles.
   if (fields.roles && allowedRoles && `${fields.roles}` !== `${allowedRoles}`) {
-    fail(action, "its roles and its allowedRoles differ: give one of them");
+    fail(action, "roles and allowedRoles differ; set only one of them");
   }
-  if (fields.aliases?.includes(id)) fail(action, "its id is one of its aliases");
+  if (fields.aliases?.includes(id)) fail(action, `"/aliases" must not contain "${id}"`);
   if (!("execute" in definition)) refuseOtherMethods(action, definition);
   const { description } = fields;
   const describeFor = typeof description === "function" ? description : fields.describe;
@@ -131,7 +131,7 @@ export function makeTool(definition: ToolDefinition | Tool): Tool {
       typeof description === "function" ? text : description,
       itsField("description"),
     ),
-    // A copied tool with another text has that text for every reader.
+    // If a copy of a tool has another text, every reader gets that text.
     describe: describeFor === description || text === description ? describeFor : undefined,
     parametersStandard: parameters?.standard ?? fields.parametersStandard,
     returns: returns?.json,
@@ -143,7 +143,7 @@ export function makeTool(definition: ToolDefinition | Tool): Tool {
     fail(action, 'its parameters must be an object schema: "/type" must be "object"');
   }
   tool.annotations = Object.freeze(deriveAnnotations(tool, fields.annotations));
-  // Functions are methods of the definition, so that `this` is what their author expects.
+  // Binds the functions to the definition, so that `this` is the definition.
   for (const field of METHODS) tool[field] = fields[field]?.bind(definition) as never;
   return adopt(tool);
 }
@@ -157,20 +157,20 @@ function adopt(tool: MadeTool): Tool {
   return Object.freeze(tool as Tool);
 }
 
-/** Returns the description of a function for a reader. Throws if that is not a description. */
+/** Returns the text of a description function for a reader. Throws for an invalid text. */
 function describedBy(
   action: string,
   describe: (reader: ToolReader) => unknown,
   reader: ToolReader,
 ): string {
-  const place = `what its description says to the reader ${JSON.stringify(reader)}`;
+  const place = `its description for the reader ${JSON.stringify(reader)}`;
   const said = attempt(action, () => assertSync(describe(Object.freeze(reader))), `${place}: `);
   return checkDescription(action, said, place);
 }
 
 /**
  * Rejects an object of a class that has methods but no `execute`: its author has probably used
- * another name, and the tool would be a definition only. Set `execute: undefined` for a definition.
+ * another name, and the tool would be a definition only. Definitions set `execute: undefined`.
  */
 function refuseOtherMethods(action: string, definition: object): void {
   const methods: string[] = [];
@@ -205,7 +205,7 @@ function itsField(field: string): string {
   return `its ${field}`;
 }
 
-// https://semver.org, without its unbounded groups.
+// The pattern of https://semver.org, with bounded groups.
 const SEMVER = /^\d{1,9}(\.\d{1,9}){2}(-[\w.-]{1,64})?(\+[\w.-]{1,64})?$/;
 const HINTS = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] as const;
 const METHODS = ["init", "dispose", "validate", "execute"] as const;
@@ -213,7 +213,7 @@ const METHODS = ["init", "dispose", "validate", "execute"] as const;
 const checkName = createCheck(TOOL_NAME_RULE, isToolName);
 
 const checkDescription = createCheck(
-  "a string that says what it does",
+  "a string that describes the tool",
   (value): value is string => isWord(value) && value.trim() !== "",
 );
 
@@ -261,7 +261,7 @@ interface SchemaPair {
   readonly standard: StandardSchema | undefined;
 }
 
-/** The check of a schema. A library's schema gives the side that callers see: `input` or `output`. */
+/** Checks a schema. A library's schema is converted for callers, as its `input` or its `output`. */
 function schemaOf(side: "input" | "output"): Check<SchemaPair> {
   return (action, value, place) => {
     const standard = keepStandard(action, value);
@@ -285,7 +285,7 @@ function toJson(
   side: "input" | "output",
 ): unknown {
   const { vendor, jsonSchema } = schema["~standard"];
-  const problem = `${vendor} cannot give the JSON Schema of ${place}: `;
+  const problem = `${vendor} cannot make a JSON Schema of ${place}: `;
   if (jsonSchema === undefined) {
     fail(action, `${problem}use toJSONSchema (zod/mini), toStandardJsonSchema (Valibot)`);
   }
@@ -296,12 +296,12 @@ const checkInput = schemaOf("input");
 const checkConfig: Check<JsonSchema> = (...given) => checkInput(...given).json;
 
 const FIELDS = {
-  // The name and the namespace are checked before the other fields: their messages name the tool.
+  // The name and the namespace are checked first: messages about other fields contain them.
   name: anyValue,
   namespace: anyValue,
   aliases: eachOnce('ids, each "name" or "namespace:name"', isToolId),
   title: checkText,
-  // `makeTool` checks it, because it is required.
+  // Required: `makeTool` checks it.
   description: anyValue as Check<ToolDefinition["description"]>,
   version: createCheck(
     'a semantic version such as "1.2.0"',
@@ -378,11 +378,11 @@ const BLANK = {
 
 /** Names for `execute` in the specifications and other libraries, such as `run` and `handler`. */
 const EXECUTE_NAME = /^(exec|run|call|invoke|handle|func|fn)/i;
-/** Names for the schemas there: `inputSchema`, `output_schema`. */
+/** Names for the schemas in these libraries: `inputSchema`, `output_schema`. */
 const SCHEMA_NAME = /^(?:(in)|out)put_?schema$/i;
 
 const HINT: FieldHint = (field) => {
-  // `riskLevel`, `initFn`.
+  // Suggests `risk` for `riskLevel`, and `init` for `initFn`.
   const near = Object.keys(FIELDS).find((known) => field.startsWith(known));
   const schema = SCHEMA_NAME.exec(field);
   const meant = schema
@@ -398,7 +398,9 @@ export function originalOf(tool: Tool): Tool {
   return originals.get(tool) ?? tool;
 }
 
-/** Returns a tool for a reader; the original if its description function fails, and logs that. */
+/**
+ * Returns a tool for a reader. If the description function fails, logs that, and returns the tool.
+ */
 export function describedFor(
   tool: Tool,
   { model, provider, locale }: ToolReader,

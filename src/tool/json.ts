@@ -87,7 +87,7 @@ export function canonicalJson(value: unknown, visit?: () => void): string {
 
 export const MAX_DEPTH = 256;
 
-/** The result of {@linkcode JsonReader.read} after it stopped. */
+/** The result of {@linkcode JsonReader.read} if the value is not JSON or exceeds a limit. */
 export const STOPPED: unique symbol = Symbol();
 
 export interface JsonReaderOptions {
@@ -103,13 +103,13 @@ export interface JsonReaderOptions {
 export class JsonReader {
   /** A lower bound of the bytes of JSON that were read. */
   bytes = 0;
-  /** The copy differs from the value in more than identity. */
+  /** True if the copy's members differ from the value's: by `toJSON`, a class or `undefined`. */
   converts = false;
-  /** The value that is not JSON; `undefined` after stopping at the limit of bytes. */
+  /** Describes the value that is not JSON; `undefined` if reading stopped at `maxBytes`. */
   what: string | undefined;
   readonly #options: JsonReaderOptions;
   #values = 0;
-  /** The path to that value, innermost step first. */
+  /** The path to the value at which reading stopped, innermost key first. */
   readonly #steps: (string | number)[] = [];
 
   constructor(options: JsonReaderOptions) {
@@ -156,7 +156,7 @@ export class JsonReader {
       }
     }
     const copy: Record<string, unknown> | unknown[] = isList ? [] : {};
-    // The indexes of a list, including holes. Each member adds a comma, or the closing bracket.
+    // A list's indexes include holes. Each item adds a comma, or the closing bracket.
     for (const key of keys ?? (value as unknown as readonly unknown[]).keys()) {
       const member = value[key];
       if (member === undefined && !isList) this.converts = true;
@@ -197,9 +197,9 @@ const OPTIONS = { maxValues: 1_000_000, freezeTo: Infinity };
 const copies = new WeakSet<object>();
 
 /**
- * Copies JSON and freezes the copy deeply. A value that is such a copy is returned unchanged: tools
- * made from another tool share its compiled schemas. Throws a `TypeError` with the JSON Pointer of a
- * part that is not JSON.
+ * Copies JSON and freezes the copy deeply. A frozen copy is returned unchanged, so a tool made from
+ * another tool shares its compiled schemas. Throws a `TypeError` with the JSON Pointer of a part
+ * that is not JSON.
  */
 export function copyJson<T>(value: T, what: string): T {
   if (copies.has(value as object)) return value;

@@ -37,9 +37,9 @@ interface BoundedMapOptions<K, V> {
   readonly weigh?: (value: V, key: K) => number;
 }
 
-/** A map that evicts the least recently used entries. It does not store entries above `maxWeight`. */
+/** A map that evicts the least recently used entries. An entry above `maxWeight` is not stored. */
 export class BoundedMap<K, V> {
-  /** In the order of their last use. */
+  /** The least recently used entry comes first. */
   readonly #entries: Map<K, { readonly value: V; readonly weight: number }> = new Map();
   readonly #maxEntries: number;
   readonly #maxWeight: number;

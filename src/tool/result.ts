@@ -23,7 +23,7 @@ const CODES = [
   "input_required",
   // The call asks a question, and there is no way to ask it.
   "input_unavailable",
-  // The ticket resumes no call.
+  // The ticket is invalid, expired or used, or belongs to another caller.
   "ticket_refused",
   // The caller aborted the call.
   "aborted",
@@ -103,7 +103,7 @@ export interface ArgumentRepair {
   readonly message: string;
 }
 
-/** The answer: content, yes or no, a visit to a URL, or the result of a tool of the caller. */
+/** The kind of answer: content, yes or no, a visit to a URL, or the result of a caller's tool. */
 export type QuestionKind = "input" | "approval" | "authorization" | "client";
 
 /** A question of a tool. */
@@ -112,7 +112,7 @@ export interface QuestionFields {
   readonly kind?: QuestionKind | undefined;
   /** The question, for the person who answers: at most 2,000 characters. */
   readonly message: string;
-  /** The schema of the answer's content, for `input` and `client`. By default any, or none. */
+  /** The schema of the content, for `input` and `client`. Without it, any JSON value is valid. */
   readonly schema?: JsonSchema | undefined;
   /** The URL to visit, for the kind `authorization`. */
   readonly url?: string | undefined;
@@ -130,8 +130,8 @@ export interface Question extends QuestionFields {
 }
 
 /**
- * Returns a question of another process as a question of the tool that calls it. If hooks there
- * have changed the arguments, the message contains them for the person to see.
+ * Returns a question of another process as a question of the tool that called that process. If
+ * hooks there have changed the arguments, the message shows the changed arguments.
  */
 export function forwardedQuestion(
   { kind, message, schema, url, issues = [], arguments: args }: Question,
@@ -160,7 +160,7 @@ export interface ToolCallError {
   readonly code: FailureCode;
   /** The problem, its position and the expectation, written for a model. */
   readonly message: string;
-  /** The issues of the arguments or the result, if they caused the failure. At most 8. */
+  /** At most 8 issues of the arguments or the result, if they caused the failure. */
   readonly issues?: readonly Issue[];
   /** True if the same call may succeed later. */
   readonly retryable: boolean;
@@ -169,9 +169,9 @@ export interface ToolCallError {
   /** After a timeout or an abort: true if the tool stopped within the grace period. */
   readonly acknowledged?: boolean;
   /**
-   * Whether the tool ran, at least in part. `unknown` if it still runs although its call has ended,
-   * or if another process's answer was lost: such a failure is `retryable` only for an idempotent
-   * tool, and is stored for its idempotency key. A dispatcher always sets this field.
+   * Whether the tool ran, at least in part. `unknown` if the tool still runs although its call has
+   * ended, or if the answer of another process was lost. Such a failure is `retryable` only for an
+   * idempotent tool, and is stored for the idempotency key. A dispatcher always sets this field.
    */
   readonly ran?: ToolRun;
 }
@@ -247,14 +247,14 @@ function mark<T extends ToolResult>(result: T): T {
   return Object.defineProperty(result, MADE, { value: true });
 }
 
-/** Its constructor returns the given object, so that a subclass adds its private field to it. */
+/** The constructor returns its argument, so a subclass adds its private field to that object. */
 class Identity {
   constructor(object: object) {
     return object;
   }
 }
 
-/** A mark for this copy of plue: 45 ns on Node, 310 ns for {@linkcode MADE}. */
+/** The mark of this copy of plue. Reading it takes 45 ns on Node; {@linkcode MADE} takes 310 ns. */
 class Branded extends Identity {
   readonly #branded = true;
 
@@ -297,7 +297,7 @@ export function isToolResult(value: unknown): value is ToolResult {
 export const ToolResult: {
   /** Creates a success. Throws if `content` is a result itself: return that instead. */
   ok<Content>(content: Content, durationMs?: number): ToolSuccess<Content>;
-  /** Creates a success with blocks. Each provider gets them in its own form, or as texts. */
+  /** Creates a success with blocks. Each provider gets the blocks in its own form, or as texts. */
   blocks(content: readonly ContentBlock[], options?: ContentOptions): ToolSuccess<ToolContent>;
   /** Creates a failure with the code `threw`, as if the tool had thrown this message. */
   error(message: string): ToolFailure;
@@ -305,8 +305,10 @@ export const ToolResult: {
   error(code: FailureCode, message: string, options?: FailureOptions): ToolFailure;
 } = /* @__PURE__ */ Object.freeze({
   ok<Content>(content: Content, durationMs = 0): ToolSuccess<Content> {
-    // Otherwise a model would receive all of it as a value, including the metadata of blocks.
-    if (isToolResult(content)) fail("make a result", "its content is one; return that");
+    // As content, a model would receive all of a result, including the metadata of blocks.
+    if (isToolResult(content)) {
+      fail("make a result", "the content is a ToolResult; return the content itself");
+    }
     return mark({ ok: true, content, durationMs });
   },
   blocks(content: readonly ContentBlock[], options?: ContentOptions): ToolSuccess<ToolContent> {
@@ -314,8 +316,8 @@ export const ToolResult: {
   },
   error(codeOrMessage: string, words?: string, options: FailureOptions = {}): ToolFailure {
     const [said, text] = words === undefined ? ["threw", codeOrMessage] : [codeOrMessage, words];
-    const code = checkCode("make a failure", said, "its code");
-    const message = checkText("make a failure", text, "its message");
+    const code = checkCode("make a failure", said, "the code");
+    const message = checkText("make a failure", text, "the message");
     const { durationMs = 0, ...details } = options;
     const error = { code, message, retryable: RETRYABLE.includes(code), ...defined(details) };
     return mark({ ok: false, error: error as ToolCallError, durationMs });
@@ -351,7 +353,7 @@ export interface ResourceBlock {
     });
 }
 
-/** A link. The model gets its address, and nothing is fetched. */
+/** A link. The model gets its address; plue does not fetch it. */
 export interface ResourceLinkBlock {
   readonly type: "resource_link";
   readonly uri: string;
@@ -362,14 +364,14 @@ export interface ResourceLinkBlock {
   readonly size?: number | undefined;
 }
 
-/** One part of a result. MCP clients also get members that are not named here. */
+/** One part of a result. MCP clients also get fields that these types do not have. */
 export type ContentBlock = TextBlock | MediaBlock | ResourceBlock | ResourceLinkBlock;
 
 /** The other fields of a result with blocks. */
 export interface ContentOptions {
-  /** The same content as a value, for programs and typed targets. `returns` describes it. */
+  /** The same content as a value, for programs and typed targets. `returns` is its schema. */
   readonly structuredContent?: unknown;
-  /** For the application, such as an id or a path. No model gets it. JSON. */
+  /** JSON for the application, such as an id or a path. Models never receive it. */
   readonly metadata?: { readonly [key: string]: unknown };
 }
 

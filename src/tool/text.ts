@@ -21,11 +21,13 @@ export function cutMarks(text: string): string {
   return text.replace(MARKS, (run) => run.slice(0, MAX_MARKS));
 }
 
-/** Controls except tabs and line feeds, lone surrogates, and other ends of lines. */
+/**
+ * Control characters except tabs and line feeds, lone surrogates, and other separators of lines.
+ */
 const CONTROLS = /(?![\t\n])[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\ufff9-\ufffb]/gu;
-/** Invisible characters: directions, tags, characters without width. */
+/** Invisible characters: marks of direction, tags, characters without width. */
 const INVISIBLE = /(?![\u200c\u200d\ufe0e\ufe0f])\p{Default_Ignorable_Code_Point}/gu;
-/** Joiners and selectors, except one behind a character beyond ASCII: scripts and emoji need it. */
+/** Joiners and selectors, except after a non-ASCII character: scripts and emoji need them there. */
 const STRAY =
   /(?<![^\p{ASCII}\p{Default_Ignorable_Code_Point}]\ufe0f?)[\u200c\u200d\ufe0e\ufe0f]/gu;
 
@@ -34,12 +36,12 @@ const STRAY =
  * `length` characters, so that people and models see the same text.
  */
 export function cleanText(text: string, length: number): string {
-  // Cleaning more of the text would take time, and the result is cut anyway.
+  // Cleans only a part, to save time: the result is cut anyway.
   const part = clip(text, 4 * length);
   return clip(part.replace(CONTROLS, "").replace(INVISIBLE, "").replace(STRAY, ""), length);
 }
 
-/** Returns arguments as JSON to approve, with escaped invisible characters, unless too long. */
+/** Returns arguments as JSON, with escaped invisible characters; `undefined` if it is too long. */
 export function argumentsText(args: unknown, length: number, indent?: number): string | undefined {
   const escape = (hidden: string): string => `\\u{${hidden.codePointAt(0)?.toString(16)}}`;
   // A joiner after an escaped character is invisible too.
@@ -71,7 +73,7 @@ export function describeThrown(thrown: unknown, length: number = MAX_THROWN): st
   }
 }
 
-/** True if two texts differ by at most `errors` wrong, missing, additional or swapped letters. */
+/** Returns true if at most `errors` letters are wrong, missing, additional or swapped. */
 export function isWithinEdits(a: string, b: string, errors: number): boolean {
   if (Math.abs(a.length - b.length) > errors) return false;
   let start = 0;
@@ -89,13 +91,13 @@ export function isWithinEdits(a: string, b: string, errors: number): boolean {
 /** The maximum length of an id: two parts of 128, and the colon. */
 const MAX_ID = 257;
 
-/** One turn may contain several unknown names, so each must cost little. */
+/** A model's turn may contain several unknown names, so the search for each is bounded. */
 const MAX_LOOKS = 1_000;
 
 /**
- * Returns ids that are similar to `wanted`, nearest first, among the first 1,000: equal except for
- * case, separators or namespace, or with at most two wrong letters, and one in three. Pass only ids
- * that the reader may see.
+ * Returns ids that are similar to `wanted`, the most similar first. Compares the first 1,000 ids.
+ * Similar ids differ only in case, separators or namespace, or in at most two letters and one
+ * letter of three. Pass only ids that the reader may see.
  */
 export function nearIds(wanted: string, ids: Iterable<string>, limit = 3): readonly string[] {
   if (wanted.length > MAX_ID) return [];
@@ -109,7 +111,7 @@ export function nearIds(wanted: string, ids: Iterable<string>, limit = 3): reado
     const errors = [0, 1, 2].find((errors) =>
       // More than one wrong letter in three is too many for a typing error.
       errors * 3 <= plain.length && isWithinEdits(plain, simplify(id), errors) ||
-      // A match of the name alone counts as one typing error.
+      // The same name in another namespace counts as one typing error.
       errors === 1 && simplify(nameOf(id)) === plainName
     );
     if (errors !== undefined) near.push({ id, errors });
@@ -141,7 +143,7 @@ export function fnv1a(
   return value >>> 0;
 }
 
-/** Returns a short text by which texts are compared, the same in every process. Not for secrets. */
+/** Returns a hash for the comparison of texts, the same in every process. Not for secrets. */
 export function fingerprint(text: string): string {
   return `${text.length}.${fnv1a(text)}.${fnv1a(text, 0x9e3779b9, 0x85ebca6b)}`;
 }

@@ -32,13 +32,13 @@ export type ToolOutput<Result> =
   | Promise<ToolReturn<Result>>
   | AsyncGenerator<unknown, ToolReturn<Result>, void>;
 
-/** Whether calls run in their request, as tasks, or both. */
+/** Calls run in their request, as tasks, or in either way. */
 export type ToolExecution = "sync" | "task" | "either";
 
-/** The return value of a tool's own rule: nothing, a message, or issues. */
+/** The return value of a tool's `validate`: nothing, a message, or issues. */
 export type ToolRuleAnswer = void | string | readonly Issue[];
 
-/** The reader of a tool's description. Unknown fields are absent. */
+/** The reader of a tool's description. A field is absent if its value is not known. */
 export interface ToolReader {
   /** The provider's name of the model. */
   readonly model?: string | undefined;
@@ -58,13 +58,13 @@ export interface ToolLabels {
   readonly sends?: boolean;
 }
 
-/** The relation of a view to its tool. */
+/** The relation of a view, a tool that `viewOf` creates, to its original tool. */
 export interface ViewedTool {
   readonly tool: Tool;
   /**
    * Converts valid arguments of the view to arguments of the original tool, and validates them with
-   * `issuesOf` against the schema of each tool in between. The issues have the view's names. The
-   * call validates library schemas.
+   * `issuesOf` against the schema of each tool in between. The issues use the view's names. The
+   * call itself validates with the schemas of libraries.
    */
   toOriginalArguments(
     args: unknown,
@@ -86,15 +86,15 @@ export interface ToolTraits {
   /** @default {"medium"} */
   readonly risk: RiskLevel;
   readonly tags: readonly string[];
-  /** The roles that may use it; `undefined` means everyone. */
+  /** The roles that may use the tool; `undefined` means everyone. */
   readonly roles: readonly string[] | undefined;
   /** A synonym of `roles`. Not enumerable. */
   readonly allowedRoles: readonly string[] | undefined;
-  /** The scopes that a caller must have, all of them. */
+  /** The required scopes: a caller must have all of them. */
   readonly scopes: readonly string[];
   readonly requiresTransaction: boolean;
   readonly requiresApproval: boolean;
-  /** A constant, or a function that runs at each listing and at dispatch. @default {true} */
+  /** A constant, or a function that is called at each listing and at dispatch. @default {true} */
   readonly isAvailable: boolean | ((query: ToolAvailabilityQuery) => boolean);
   /** The reason for `isAvailable: false`, for explanations. */
   readonly unavailableReason: string | undefined;
@@ -107,22 +107,22 @@ export interface ToolTraits {
   readonly icons: readonly ToolIcon[];
   /** `true`, or a text that names a replacement. */
   readonly deprecated: boolean | string;
-  /** The timeout of a call in milliseconds; by default the dispatcher's. */
+  /** The timeout of a call in milliseconds. By default, the dispatcher's timeout. */
   readonly timeoutMs: number | undefined;
-  /** The treatment of a result over the limit; by default the dispatcher's. */
+  /** The treatment of a result above the size limit. By default, the dispatcher's setting. */
   readonly outputOverflow: OutputOverflow | undefined;
   /** True if a repeated call with the same arguments has no further effect. */
   readonly idempotent: boolean;
   /**
-   * Controls whether its calls run as tasks, which outlive their requests: never, always, or by the
-   * choice of the caller and the host. It has an effect only if the host offers tasks.
+   * Controls whether calls run as tasks, which outlive their requests: never (`sync`), always
+   * (`task`), or by choice of caller and host (`either`). Only a host with tasks uses it.
    *
    * @default {"either"}
    */
   readonly execution: ToolExecution;
   /** Additional JSON data, such as a provider's own fields. */
   readonly meta: { readonly [key: string]: unknown } | undefined;
-  /** The effect on the flow of data. It is used, and its fields are checked, only with `rules`. */
+  /** The effect on the flow of data. Only `rules` checks and uses it. */
   readonly labels: ToolLabels | undefined;
 }
 
@@ -139,9 +139,9 @@ export interface Tool<Params = unknown, Result = unknown> extends ToolTraits {
   readonly namespace: string | undefined;
   /** The original of a view; `undefined` for other tools. */
   readonly view: ViewedTool | undefined;
-  /** The text for a model; of a tool with `describe`, the text for the toolset's reader. */
+  /** The text for a model. If the tool has `describe`, the text for the toolset's reader. */
   readonly description: string;
-  /** Returns the description for a reader, if the author wrote a function. */
+  /** Returns the description for a reader. Absent if the definition has a constant description. */
   readonly describe: ((reader: ToolReader) => string) | undefined;
   /** JSON Schema of the arguments. Its root is an object schema. */
   readonly parameters: JsonSchemaObject;
@@ -159,7 +159,7 @@ export interface Tool<Params = unknown, Result = unknown> extends ToolTraits {
   readonly init: ((context: ToolInitContext<never>) => unknown) | undefined;
   /** Runs once, after the last call, with the result of `init`. */
   readonly dispose: ((state: never) => void | Promise<void>) | undefined;
-  /** Rules that a schema cannot express. Runs after the schema has accepted the arguments. */
+  /** Checks rules that a schema cannot express, after the schema has accepted the arguments. */
   validate?(
     params: Params,
     context: ToolContext<never, never, never>,
@@ -193,42 +193,42 @@ export interface ToolDefinition<
   ContextSchema = SchemaInput,
   HostContext = unknown,
 > extends Optional<ToolTraits> {
-  /** 1 to 128 letters, digits, `_`, `.` or `-`; or `namespace:name`, if `namespace` is absent. */
+  /** 1 to 128 letters, digits, `_`, `.` or `-`. Without `namespace`, also `namespace:name`. */
   readonly name: string;
-  /** The namespace of the name, with the same rule. The id is then `namespace:name`. */
+  /** The namespace, with the same characters as the name. The id is then `namespace:name`. */
   readonly namespace?: string | undefined;
   /**
-   * The description for a model; or a function that returns it for a reader, who comes from the
-   * selection's `context`. The function must always return the same text for the same reader. It is
-   * called with `{}` at definition: that text is used for search and for an unknown reader.
+   * The description for a model; or a function that returns it for a reader. The reader comes from
+   * the selection's `context`. The function must always return the same text for the same reader.
+   * At definition it is called with `{}`, for the text that search and unknown readers use.
    */
   readonly description: string | ((reader: ToolReader) => string);
   /**
-   * The arguments: TypeBox, JSON Schema with `type: "object"`, Zod 4, Valibot or ArkType.
+   * The schema of the arguments: TypeBox, Zod 4, Valibot, ArkType, or a JSON Schema of an object.
    *
    * @default {{ type: "object", properties: {}, additionalProperties: false }}
    */
   readonly parameters?: ParamsSchema | undefined;
-  /** The result, in the same forms. By default any JSON. */
+  /** The schema of the result, in the same forms. Without a schema, any JSON is valid. */
   readonly returns?: ReturnsSchema | undefined;
   /** Schema of the tool's configuration, which is an option of the registry. */
   readonly config?: ConfigSchema | undefined;
   /**
    * Schema of the host's context for each call, in addition to the arguments, such as the caller's
    * tenant. The context is validated before the tool runs, and never shown to a model. The tool
-   * reads it as `context.context`. Without a schema the tool receives none.
+   * reads it as `context.context`, which is `undefined` without a schema.
    */
   readonly context?: ContextSchema | undefined;
   /** Runs once, before the first call. It returns `context.state`. */
   init?(context: ToolInitContext<Config>): State | Promise<State>;
   /** Runs once, after the last call. */
   dispose?(state: State): void | Promise<void>;
-  /** Rules that a schema cannot express: return the problem as a message or as issues. */
+  /** Checks rules that a schema cannot express. Returns the problem as a message or as issues. */
   validate?(
     params: Params,
     context: ToolContext<Config, State, HostContext>,
   ): ToolRuleAnswer | Promise<ToolRuleAnswer>;
-  /** The tool's function. An async generator streams its yields, and returns the result. */
+  /** The tool's function. An async generator streams the yielded values, and returns the result. */
   execute?(params: Params, context: ToolContext<Config, State, HostContext>): ToolOutput<Result>;
 }
 
@@ -281,7 +281,7 @@ export function describeTool(tool: Tool): Record<string, unknown> {
 // Standard Schema and Standard JSON Schema (https://standardschema.dev) as structural types: Zod 4,
 // Valibot and ArkType satisfy them, and plue depends on none of them.
 
-/** One thing that a Standard Schema found wrong. */
+/** An issue that a Standard Schema reports. */
 export interface StandardIssue {
   readonly message: string;
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
@@ -297,7 +297,7 @@ export interface StandardJsonSchemaConverter {
   readonly output: (options: { readonly target: string }) => Record<string, unknown>;
 }
 
-/** A schema of a library that follows Standard Schema, version 1, and can give its JSON Schema. */
+/** A schema of a library that follows Standard Schema, version 1, and converts to JSON Schema. */
 export interface StandardSchema<Input = unknown, Output = Input> {
   readonly "~standard": {
     readonly version: 1;
@@ -308,7 +308,7 @@ export interface StandardSchema<Input = unknown, Output = Input> {
   };
 }
 
-/** Returns true for a Standard Schema. ArkType's are functions, so a typeof check is not enough. */
+/** Returns true for a Standard Schema. ArkType's schemas are functions, not objects. */
 export function isStandardSchema(value: unknown): value is StandardSchema {
   if (value === null || (typeof value !== "object" && typeof value !== "function")) return false;
   const standard: unknown = (value as { readonly "~standard"?: unknown })["~standard"];

@@ -72,7 +72,7 @@ export function compareRisk(a: RiskLevel, b: RiskLevel): number {
   return riskRank(a) - riskRank(b);
 }
 
-/** The predefined categories. The set is open. Flags of a context remove some of them. */
+/** The predefined categories. Others are allowed. A context's flags remove some of these. */
 export const KNOWN_CATEGORIES = [
   "filesystem",
   "terminal",
@@ -96,7 +96,7 @@ export function misspeltCategory(name: string): KnownToolCategory | undefined {
   return KNOWN_CATEGORIES.find((known) => known === plain && known !== name);
 }
 
-/** Checks a category. Rejects other spellings: removing `terminal` would keep `Terminal`. */
+/** Checks a category. A selection without `terminal` would keep the other spelling `Terminal`. */
 export const checkCategory: Check<string> = (action, value, place) => {
   const name = checkWord(action, value, place);
   const known = misspeltCategory(name);

@@ -364,7 +364,7 @@ export function describeSchemaEngine(
       assertEquals(
         issue.message,
         "The value must have fewer or shorter parts: " +
-          "to check it by its schema takes more than 2500000 steps",
+          "its check takes more than 2500000 steps",
       );
     });
 

@@ -184,7 +184,7 @@ describe("defineTool()", () => {
     assertThrows(
       () => defineTool({ ...base, parameters: z.object({ at: z.date() }) }),
       TypeError,
-      "zod cannot give the JSON Schema of its parameters",
+      "zod cannot make a JSON Schema of its parameters",
     );
   });
 });

@@ -113,8 +113,8 @@ describe("createToolBridge()", () => {
         [{ detail: "much" }, '"/detail" must be "signature", "no-examples" or "full"'],
         [{ pinned: "read" }, '"/pinned" must be a list of ids of tools'],
         [{ pinned: ["read", "bad id!"] }, '"/pinned/1" must be the id of a tool, not "bad id!"'],
-        [null, "its options must be an object"],
-        [5, "its options must be an object"],
+        [null, "the options must be an object"],
+        [5, "the options must be an object"],
         [{ native: 1 }, '"/native" must be true or false'],
         [{ pined: [] }, '"/pined" is not one of its fields: did you mean "pinned"?'],
       ] as const

@@ -78,7 +78,7 @@ describe("aliases", () => {
     ["another's id", [named("a"), named("b", "a")], 'its alias "a" is the id or an alias of "a"'],
     ["another's alias", [named("a", "x"), named("b", "x")], 'its alias "x" is the id or an'],
     ["the id of a later tool", [named("a", "b"), named("b")], "its id is the id or an alias of"],
-    ["its own id", [named("a", "a")], "its id is one of its aliases"],
+    ["its own id", [named("a", "a")], '"/aliases" must not contain "a"'],
     ["no id", [named("a", "not an id")], "must be a list of ids"],
   ];
   for (const [what, tools, message] of clashes) {

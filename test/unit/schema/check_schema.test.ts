@@ -69,7 +69,7 @@ describe("checkSchema()", () => {
       Array.from({ length: 20 }, (_, at) => ({ $dynamicAnchor: `a${at}`, $id: `d${id}/${at}` }));
     const problem = problemOf({ allOf: anchors(0), anyOf: anchors(1) });
     assert(problem.startsWith("RangeError: "), problem);
-    assert(problem.includes("5000 schemas for all meanings of its dynamic references"), problem);
+    assert(problem.includes("5000 schemas for all scopes of its dynamic references"), problem);
   });
 
   const LEGAL: readonly JsonSchema[] = [

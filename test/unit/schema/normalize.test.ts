@@ -94,7 +94,7 @@ describe("schemas of older drafts", () => {
           $defs: { a: { $id: "a", $recursiveAnchor: true } },
         }),
       TypeError,
-      '"/$defs/a/$recursiveAnchor" must stand in one place: write several as "$dynamicAnchor"',
+      '"/$defs/a/$recursiveAnchor" must not occur twice: write several as "$dynamicAnchor"',
     );
   });
 

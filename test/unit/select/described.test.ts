@@ -180,27 +180,27 @@ describe("a description that is a function", () => {
       ...Array<string>(4).fill("Default."),
       "Liest eine Datei. By m.",
     ]);
-    const said = 'its description says to the reader {"model":"m","locale":"de"}';
+    const said = 'its description for the reader {"model":"m","locale":"de"}';
     assertEquals(errors.length, 4);
     assertEquals(
       errors[0],
-      `description bad0 Cannot describe tool "bad0": what ${said} must be a string that says what ` +
-        'it does, not ""',
+      `description bad0 Cannot describe tool "bad0": ${said} must be a string that describes the ` +
+        'tool, not ""',
     );
-    assertStringIncludes(errors[2] ?? "", "a promise, and the function must be synchronous");
-    assertStringIncludes(errors[3] ?? "", `what ${said}: no such model`);
+    assertStringIncludes(errors[2] ?? "", "the function must be synchronous, and returned a promise");
+    assertStringIncludes(errors[3] ?? "", `${said}: no such model`);
   });
 
   it("is rejected if it has no text without a reader", () => {
     for (
       const [description, problem] of [
-        [() => undefined, "must be a string that says what it does, not undefined"],
+        [() => undefined, "must be a string that describes the tool, not undefined"],
         [({ locale }: ToolReader) => WORDS[locale as string]?.trim(), "must be a string"],
         [
           () => {
             throw new Error("no locale");
           },
-          "what its description says to the reader {}: no locale",
+          "its description for the reader {}: no locale",
         ],
       ] as const
     ) {

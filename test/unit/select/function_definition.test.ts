@@ -57,7 +57,7 @@ describe("new FunctionDefinition()", () => {
       [{ inputSchema: {} }, '"/inputSchema" is not one of its fields: did you mean "parameters"?'],
       [{ run: 1 }, '"/run" is not one of its fields: name, description,'],
       [read, '"/id" is not one of its fields'],
-      ["ping", "its options must be an object"],
+      ["ping", "the options must be an object"],
     ] as const
   ) {
     it(`rejects invalid options: ${words}`, () => {

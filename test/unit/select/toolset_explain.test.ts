@@ -115,8 +115,8 @@ describe("Toolset.explain()", () => {
     assertEquals(toolset.ids, []);
     assertEquals(
       toolset.explain("a").reason,
-      '"a" is removed by policy: policy slow threw: Cannot use a function\'s result: it is a ' +
-        "promise, and the function must be synchronous: wait in authorize, and give the policy what was decided",
+      '"a" is removed by policy: policy slow threw: Cannot use a function\'s result: the ' +
+        "function must be synchronous, and returned a promise: wait in authorize, and give the policy what was decided",
     );
   });
 

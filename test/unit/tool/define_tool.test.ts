@@ -316,7 +316,7 @@ describe("defineTool(), on schemas of libraries", () => {
     assertThrows(
       () => makeTool(definition({ parameters: schema })),
       TypeError,
-      'Cannot define tool "echo": old cannot give the JSON Schema of its parameters: ' +
+      'Cannot define tool "echo": old cannot make a JSON Schema of its parameters: ' +
         "use toJSONSchema (zod/mini), ",
     );
   });
@@ -344,7 +344,7 @@ describe("defineTool(), on schemas of libraries", () => {
       assertThrows(
         () => makeTool(definition({ parameters: schema })),
         TypeError,
-        `Cannot define tool "echo": fake cannot give the JSON Schema of its parameters: ${words}`,
+        `Cannot define tool "echo": fake cannot make a JSON Schema of its parameters: ${words}`,
       );
     });
   }
@@ -392,7 +392,7 @@ describe("defineTool(), on definitions that are wrong", () => {
   holes.length = 2;
   const wrong: readonly (readonly [object, string])[] = [
     ...data.wrong as [object, string][],
-    [{ description: undefined }, "its description must be a string that says what it does"],
+    [{ description: undefined }, "its description must be a string that describes the tool"],
     [
       { parameters: { type: "object", default: NaN } },
       'its parameters: at "/default" it is NaN, which is not JSON',

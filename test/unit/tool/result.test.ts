@@ -11,7 +11,7 @@ describe("ToolResult.ok()", () => {
   it("rejects a result, because models would receive data for the application only", () => {
     const blocks = ToolResult.blocks([{ type: "text", text: "a" }], { metadata: { id: 1 } });
     for (const result of [blocks, ToolResult.ok(1), ToolResult.error("The disk is full")]) {
-      assertThrows(() => ToolResult.ok(result), TypeError, "its content is one; return that");
+      assertThrows(() => ToolResult.ok(result), TypeError, "the content is a ToolResult; return the content itself");
     }
   });
 });
@@ -37,7 +37,7 @@ describe("ToolResult.error()", () => {
       assertThrows(
         () => ToolResult.error(message as unknown as string),
         TypeError,
-        `Cannot make a failure: its message must be a string, not ${message}`,
+        `Cannot make a failure: the message must be a string, not ${message}`,
       );
     });
   }
@@ -70,7 +70,7 @@ describe("ToolResult.error()", () => {
       assertThrows(
         () => ToolResult.error(code as "threw", ""),
         TypeError,
-        "Cannot make a failure: its code must be one of unknown_tool, ",
+        "Cannot make a failure: the code must be one of unknown_tool, ",
       );
     });
   }

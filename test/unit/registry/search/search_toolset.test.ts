@@ -200,7 +200,7 @@ describe("searchToolset()", () => {
 
   for (const options of [null, 5]) {
     it(`rejects the options ${options}`, () => {
-      const why = "Cannot search: its options must be an object";
+      const why = "Cannot search: the options must be an object";
       const given = options as unknown as object;
       assertThrows(() => searchToolset(buildToolset([]), "echo", given), TypeError, why);
       assertThrows(() => fakeRegistry().searchTools("echo", given), TypeError, why);
