@@ -1,4 +1,4 @@
-/** The environment in which tools would run: what it offers, and what it permits. */
+/** The environment in which tools would run: its features, and the tools that it permits. */
 
 import type { RiskLevel } from "../tool/mod.ts";
 import {
@@ -28,7 +28,7 @@ export type ToolAvailabilityInput =
   | ToolAvailabilityContextBuilder
   | ToolAvailabilityFields;
 
-/** The value of each field that removes nothing. */
+/** For each field, the value that removes no tool. */
 const DEFAULTS = Object.fromEntries(
   Object.keys(CONTEXT_CHECKS).map((field) => [
     field,
@@ -36,7 +36,7 @@ const DEFAULTS = Object.fromEntries(
   ]),
 );
 
-/** The fields, which are assigned from the table. */
+/** The fields. The constructor assigns them from the table of criteria. */
 export interface ToolAvailabilityContext extends CompleteAvailabilityFields {}
 
 /**
@@ -64,7 +64,7 @@ export interface ToolAvailabilityContext extends CompleteAvailabilityFields {}
 export class ToolAvailabilityContext {
   /** The full environment without restrictions. */
   static readonly default: ToolAvailabilityContext = new ToolAvailabilityContext();
-  /** No workspace, and so no git repository. */
+  /** An environment without a workspace, and so without a git repository. */
   static readonly noWorkspace: ToolAvailabilityContext = new ToolAvailabilityContext({
     hasWorkspace: false,
     hasGitRepository: false,
@@ -81,7 +81,7 @@ export class ToolAvailabilityContext {
   static readonly fileSystemOnly: ToolAvailabilityContext = new ToolAvailabilityContext({
     includedCategories: ["filesystem"],
   });
-  /** Only tools with the tag `read-only`: any foreign server can claim a `readOnlyHint`. */
+  /** Only tools with the tag `read-only`, not with `readOnlyHint`, which any server can claim. */
   static readonly readOnly: ToolAvailabilityContext = new ToolAvailabilityContext({
     requiredTags: ["read-only"],
   });
@@ -108,8 +108,8 @@ export class ToolAvailabilityContext {
   }
 
   /**
-   * Reads a context from JSON: of an HTTP query, a header, a C host. A field that is `null` has its
-   * default.
+   * Reads a context from JSON, for example from an HTTP query, a header or a C host. A field that
+   * is `null` has its default.
    *
    * @throws {TypeError} If a field is unknown or invalid. The message contains its JSON Pointer.
    */
@@ -117,7 +117,7 @@ export class ToolAvailabilityContext {
     return new ToolAvailabilityContext(readContext(value));
   }
 
-  /** Returns the context of `input`: a context, a builder or fields. */
+  /** Returns `input` if it is a context; else creates a context from a builder or from fields. */
   static from(input: ToolAvailabilityInput): ToolAvailabilityContext {
     return input instanceof ToolAvailabilityContext
       ? input
@@ -125,17 +125,17 @@ export class ToolAvailabilityContext {
   }
 
   /**
-   * The same context with some fields changed. A field given as `undefined` or `null` keeps its
-   * value, so that passing on an absent option removes no limit.
+   * Returns a copy with some fields changed. A field that is `undefined` or `null` in `changes`
+   * keeps its value, so that an omitted option of a caller removes no limit.
    *
    * @throws {TypeError} If a field is unknown or invalid.
    */
   with(changes: ToolAvailabilityFields): ToolAvailabilityContext {
-    checkPlain("change an availability context", changes, "it");
+    checkPlain("change an availability context", changes, "the argument");
     return new ToolAvailabilityContext(changes, this);
   }
 
-  /** The fields that differ from the default, in a fixed order. */
+  /** Returns the fields that differ from the default, in a fixed order. */
   toJSON(): ToolAvailabilityFields {
     const json: Record<string, unknown> = {};
     for (const [field, open] of Object.entries(DEFAULTS)) {
@@ -145,23 +145,23 @@ export class ToolAvailabilityContext {
     return json;
   }
 
-  /** Returns a string that is equal for equal contexts, for caches. */
+  /** Returns a string for caches that is equal for equal contexts. */
   get key(): string {
     return this.#key ??= JSON.stringify(this.toJSON());
   }
 }
 
-/** The methods that add a condition. Lists are extended; flags and the risk level are replaced. */
+/** The methods that add a condition. A method extends a list, and replaces a flag or the risk. */
 interface ContextConditions {
   /** Permits only these tools, by id. */
   enableTools(...ids: readonly string[]): this;
-  /** Does not permit these tools, by id. */
+  /** Forbids these tools, by id. */
   disableTools(...ids: readonly string[]): this;
   /** Permits tools up to this risk. */
   withMaxRiskLevel(level: RiskLevel): this;
   /** Permits only tools of these categories. */
   includeCategories(...categories: readonly string[]): this;
-  /** Permits no tools of these categories. */
+  /** Forbids tools of these categories. */
   excludeCategories(...categories: readonly string[]): this;
   /** Permits only tools with all of these tags. */
   requireTags(...tags: readonly string[]): this;
@@ -173,7 +173,7 @@ interface ContextConditions {
   withEditor(isOpen: boolean): this;
   /** Sets whether there is a git repository. */
   withGitRepository(isThere: boolean): this;
-  /** Sets which model reads the descriptions. */
+  /** Sets the model that reads the descriptions. */
   withModel(model: string): this;
   /** Sets the model's provider, such as `anthropic`. */
   withProvider(provider: string): this;
@@ -197,10 +197,10 @@ const METHODS = {
   locale: "withLocale",
 } satisfies { readonly [Field in ContextField]: keyof ContextConditions };
 
-/** The methods, which are made from the table. */
+/** The methods, which are created from the table of criteria. */
 export interface ToolAvailabilityContextBuilder extends ContextConditions {}
 
-/** Builds a context step by step. It is accepted wherever a context is. */
+/** Builds a context step by step. A builder is accepted instead of a context. */
 export class ToolAvailabilityContextBuilder {
   #context: ToolAvailabilityContext = ToolAvailabilityContext.default;
 
@@ -216,7 +216,7 @@ export class ToolAvailabilityContextBuilder {
     }
   }
 
-  /** Returns the current context. The builder can continue; built contexts do not change. */
+  /** Returns the current context. Later changes of the builder do not change this context. */
   build(): ToolAvailabilityContext {
     return this.#context;
   }

@@ -1,8 +1,8 @@
 /**
- * The criteria of a selection. Each is one row: its names, the check of its value, its rule, and
- * the reason for a removal. Selections, contexts, builders, filters, queries and flags are derived
- * from this table. A surface that needs more of a criterion, such as a text for people, has a table
- * of its own with the same keys, which does not compile while a row is missing.
+ * The criteria of a selection. Each criterion is one row: its names, the check of its value, its
+ * rule, and the reason for a removal. Selections, contexts, builders, filters, queries and flags
+ * are derived from this table. Other data about criteria, such as texts for people, are in further
+ * tables with the same keys. These do not compile while a row is missing.
  */
 
 import {
@@ -30,7 +30,7 @@ import {
 
 // Checks. Each returns a frozen copy of the value.
 
-/** Names in any order, stored sorted and without duplicates. */
+/** Names in any order. They are stored sorted and without duplicates. */
 export type NameList = readonly string[] | ReadonlySet<string>;
 
 /** The maximum length of a list: Bun takes long to freeze a longer one. */
@@ -46,7 +46,7 @@ export function listOf<Item>(check: Check<Item>): Check<readonly Item[]> {
       fail(action, `${place} must have at most ${MAX_ITEMS} items, not ${value.length}`);
     }
     const start = place.slice(0, -1);
-    // Array.from visits holes too, which are invalid.
+    // Array.from also visits holes, which are invalid items.
     return Object.freeze(
       Array.from(value, (item: unknown, at) => check(action, item, `${start}/${at}"`)),
     );
@@ -68,7 +68,7 @@ export const checkIds: Check<readonly string[]> = namesOf(
   createCheck(`a tool's id, "name" or "namespace:name", each ${TOOL_NAME_RULE}`, isToolId),
 );
 const checkNamespaceList = namesOf(createCheck(`a namespace, ${TOOL_NAME_RULE}`, isToolName));
-/** Checks namespaces; a string is one of them. */
+/** Checks namespaces: a list, or one string. */
 export const checkNamespaces: Check<readonly string[]> = (action, value, place) =>
   checkNamespaceList(action, typeof value === "string" ? [value] : value, place);
 
@@ -83,7 +83,7 @@ export const checkPlain: Check<Record<string, unknown>> = createCheck(
 export interface SelectionCriteria {
   /** Only these tools, by id. */
   readonly allowIds?: NameList | undefined;
-  /** Not these tools, by id or by alias. Wins over `allowIds`. */
+  /** Not these tools, by id or by alias. A tool that is also in `allowIds` is removed. */
   readonly denyIds?: NameList | undefined;
   /** Only tools of this risk or lower. */
   readonly maxRisk?: RiskLevel | undefined;
@@ -95,23 +95,23 @@ export interface SelectionCriteria {
   readonly tagsAny?: NameList | undefined;
   /** Only tools with all of these tags. */
   readonly tagsAll?: NameList | undefined;
-  /** The caller's role; `null` for none. By default roles are not checked (trusted local code). */
+  /** The caller's role; `null` for a caller without one. If absent, roles are not checked. */
   readonly role?: string | null | undefined;
-  /** The caller's scopes; `[]` for a caller without scopes. By default scopes are not checked. */
+  /** The caller's scopes; `[]` for a caller without any. If absent, scopes are not checked. */
   readonly scopes?: NameList | undefined;
-  /** Only tools of this namespace, or of one of these. */
+  /** Only tools of this namespace, or of one of these namespaces. */
   readonly namespace?: string | NameList | undefined;
 }
 
 /** All settings of an environment: its features and permitted tools. Defaults remove no tool. */
 export interface CompleteAvailabilityFields {
-  /** Only these tools, by id. `undefined`: every tool. */
+  /** Only these tools, by id. If `undefined`, every tool. */
   readonly enabledToolIds: readonly string[] | undefined;
-  /** Not these tools, by id. Wins over `enabledToolIds`. */
+  /** Not these tools, by id. A tool that is also in `enabledToolIds` is removed. */
   readonly disabledToolIds: readonly string[];
   /** The highest risk that is permitted. @default {"critical"} */
   readonly maxRiskLevel: RiskLevel;
-  /** Only tools of these categories. `undefined`: of every category, and of none. */
+  /** Only tools of these categories. If `undefined`, every tool, with or without a category. */
   readonly includedCategories: readonly string[] | undefined;
   /** No tools of these categories. */
   readonly excludedCategories: readonly string[];
@@ -125,7 +125,7 @@ export interface CompleteAvailabilityFields {
   readonly hasEditor: boolean;
   /** The workspace is a git repository. `false` removes the category `git`. @default {true} */
   readonly hasGitRepository: boolean;
-  /** The model that reads descriptions. It is passed to description functions, like the next two. */
+  /** The model that reads descriptions. Description functions get it, and the next two fields. */
   readonly model: string | undefined;
   /** The model's provider, such as `anthropic`. */
   readonly provider: string | undefined;
@@ -152,17 +152,17 @@ export type SelectionStepName =
   | "filter"
   | "policy";
 
-/** Returns true if a tool stays. Never throws. */
+/** Returns true to keep a tool. Never throws. */
 export type Rule = (tool: Tool) => boolean;
 
 export interface Criterion {
   readonly step: SelectionStepName;
   readonly check: Check;
-  /** Creates the rule of a checked value, and of the set of its items if it is a list. */
+  /** Creates the rule for a checked value. If the value is a list, `wanted` has its items. */
   readonly rule: (value: never, wanted: ReadonlySet<unknown>) => Rule;
-  /** Its name in a `ToolAvailabilityContext`, if it has one there. */
+  /** The criterion's name in a `ToolAvailabilityContext`, if contexts have the criterion. */
   readonly context: keyof CompleteAvailabilityFields | undefined;
-  /** The value that removes nothing, if there is one. */
+  /** The value that removes no tool, if there is one. */
   readonly open: unknown;
 }
 
@@ -173,11 +173,11 @@ export const checkRole: Check<string | null> = createCheck(
   (value): value is string | null => value === null || isWord(value),
 );
 
-/** The reader of descriptions: fields of a context that remove nothing. */
+/** The fields of a context about the reader of descriptions. They remove no tool. */
 export const READER_FIELDS = ["model", "provider", "locale"] as const;
 
 export const checkReader: Check<string> = createCheck(
-  "1 to 128 letters, digits or signs of ASCII",
+  "1 to 128 visible ASCII characters",
   (value): value is string => typeof value === "string" && /^[!-~]{1,128}$/.test(value),
 );
 
@@ -248,14 +248,14 @@ export const CRITERIA: { readonly [Name in CriterionName]: Criterion } = {
 export const REASONS: {
   readonly [Name in CriterionName]: (value: never, tool: Tool) => string;
 } = {
-  allowIds: () => "it is not on the list of allowed tools",
-  denyIds: () => "it is on the list of denied tools",
+  allowIds: () => "the id is not on the list of allowed tools",
+  denyIds: () => "the id or an alias is on the list of denied tools",
   maxRisk: (level: RiskLevel, { risk }) => `risk ${risk} is above the limit ${level}`,
   categories: (names: readonly string[], { category }) => notAmong("category", category, names),
   excludeCategories: (_names, { category }) => `category "${category}" is excluded`,
-  tagsAny: (names: readonly string[]) => `it has none of the tags ${quoted(names)}`,
+  tagsAny: (names: readonly string[]) => `the tool has none of the tags ${quoted(names)}`,
   tagsAll: (names: readonly string[], { tags }) =>
-    `it lacks the tags ${quoted(names.filter((name) => !tags.includes(name)))}`,
+    `the tool lacks the tags ${quoted(names.filter((name) => !tags.includes(name)))}`,
   hasWorkspace: () => missing("workspace"),
   hasTerminal: () => missing("terminal"),
   hasEditor: () => missing("editor"),
@@ -288,13 +288,13 @@ export function isContextFlag(name: CriterionName): name is ContextFlag {
   return CRITERIA[name].step === "context";
 }
 
-/** Reads a context, its builder or its fields. A field that is `undefined` or `null` is absent. */
+/** Reads a context, its builder or its fields. Ignores fields that are `undefined` or `null`. */
 export function readContext(input: unknown): Partial<CompleteAvailabilityFields> {
   const action = "read an availability context";
   // Contexts and builders of another copy of plue are recognised by their methods.
   const { build, toJSON } = Object(input) as { build?(): unknown; toJSON?(): unknown };
   if (isFunction(build)) return readContext(build.call(input));
-  const given = checkPlain(action, isFunction(toJSON) ? toJSON.call(input) : input, "it");
+  const given = checkPlain(action, isFunction(toJSON) ? toJSON.call(input) : input, "the context");
   const fields = Object.entries(given).map(([field, value]) => [field, value ?? undefined]);
   return readFields(action, Object.fromEntries(fields), CONTEXT_CHECKS);
 }
@@ -316,20 +316,18 @@ function flag(context: ContextFlag, needed: string): Criterion {
   });
 }
 
-/** True if an item is in the set. By index: for-of over a frozen list takes Bun twice as long. */
+/** Returns true if an item is in the set. For-of over a frozen list takes Bun twice as long. */
 function hasAny(list: readonly string[], set: ReadonlySet<unknown>): boolean {
   for (let index = 0; index < list.length; index++) if (set.has(list[index])) return true;
   return false;
 }
 
 function missing(category: string, more = ""): string {
-  return `there is no ${category}${more}, which category "${category}" needs`;
+  return `the category "${category}" needs a ${category}${more}, and there is none`;
 }
 
 function notAmong(field: string, value: string | undefined, names: readonly string[]): string {
-  return `${value === undefined ? `no ${field}` : `${field} "${value}"`} is not among ${
-    quoted(names)
-  }`;
+  return `${field} ${value === undefined ? "(none)" : `"${value}"`} is not among ${quoted(names)}`;
 }
 
 function quoted(list: readonly string[]): string {

@@ -1,4 +1,4 @@
-/** Explains the visibility of tools. A function for toolsets, because the core omits its texts. */
+/** Explains the visibility of tools. Toolsets do not import this file: the core omits its texts. */
 
 import { assertSync, describeThrown, type Tool } from "../tool/mod.ts";
 import { type CriterionName, REASONS, type SelectionStepName } from "./criteria.ts";
@@ -8,21 +8,21 @@ import { decide, type SelectionStep } from "./selection.ts";
 /** One step of the decision about a tool, and its outcome. */
 export interface ExplainedStep {
   readonly step: SelectionStepName;
-  /** The name of the filter, policy or flag, where there may be several. */
+  /** The name of the filter, policy or flag, in steps that may have several. */
   readonly name?: string;
   readonly passed: boolean;
   /** The reason why the tool did not pass. */
   readonly reason?: string;
 }
 
-/** The visibility of a tool, as JSON, for the operator: it names tools that callers do not see. */
+/** The visibility of a tool, as JSON. Only for the operator: it names tools hidden from callers. */
 export interface ToolExplanation {
   readonly id: string;
-  /** The tool is in the toolset, and its filters and policies allow it now. */
+  /** True if the tool is in the toolset, and its filters and policies allow it now. */
   readonly selected: boolean;
-  /** The tool is selected and currently available. */
+  /** True if the tool is selected and currently available. */
   readonly available: boolean;
-  /** All steps, in order, including the steps after the first that the tool did not pass. */
+  /** All steps in order, including those after the first step that the tool did not pass. */
   readonly steps: readonly ExplainedStep[];
   /** The first step that the tool did not pass. */
   readonly removedBy?: SelectionStepName;
@@ -32,15 +32,15 @@ export interface ToolExplanation {
 
 export interface ExaminedTool {
   readonly id: string;
-  /** The tool; `undefined` if no tool of the source had the id at the creation of the toolset. */
+  /** The tool; `undefined` if the source had no tool with this id when the toolset was made. */
   readonly tool: Tool | undefined;
-  /** The source currently has a tool with this id. */
+  /** True if the source currently has a tool with this id. */
   readonly exists: boolean;
   readonly steps: readonly SelectionStep[];
-  /** The source has replaced or removed the tool since. */
+  /** True if the source has replaced or removed the tool since the toolset was made. */
   readonly isReplaced: boolean;
   readonly isAvailable: boolean;
-  /** The tool passed every step at the creation of the toolset. */
+  /** True if the tool passed every step when the toolset was made. */
   readonly isMember: boolean;
 }
 
@@ -50,8 +50,8 @@ export const explainTool: Explainer = ({ id, tool, exists, steps, ...now }) => {
   if (tool === undefined) return explainUnknown(id, exists);
   const { isMember, isReplaced, isAvailable } = now;
   const unavailable = isReplaced
-    ? "it was replaced or removed after this toolset was made"
-    : !isAvailable && "its isAvailable function does not return true at the moment";
+    ? "the tool was replaced or removed after this toolset was made"
+    : !isAvailable && "the tool's isAvailable function does not return true now";
   let selected = isMember;
   const explained = steps.map((checked): ExplainedStep => {
     const { step, name, keeps } = checked;
@@ -103,20 +103,20 @@ function reasonFor({ keeps, criterion, decider }: SelectionStep, tool: Tool): st
   }
   if (criterion !== undefined) return reasonOfCriterion(...criterion, removed);
   if (decider !== undefined) return reasonOfDecider(decider, removed);
-  return tool.unavailableReason ?? "its isAvailable is false";
+  return tool.unavailableReason ?? "the tool's isAvailable is false";
 }
 
 function reasonOfCriterion(name: CriterionName, value: unknown, tool: Tool): string {
   return REASONS[name](value as never, tool);
 }
 
-/** Calls a filter or a policy again for its error: if it throws, that is the reason. */
+/** Calls a filter or a policy again. If it throws, its error is the reason. */
 function reasonOfDecider(decider: ToolFilter | ToolPolicy, tool: Tool): string {
   const name = shownName(decider.name);
   try {
     decide(decider, tool);
     if (!("allow" in decider)) {
-      return reasonOf(decider)?.(tool) ?? `filter ${name} does not keep it`;
+      return reasonOf(decider)?.(tool) ?? `filter ${name} does not keep the tool`;
     }
     const why = assertSync(decider.reason?.(tool));
     return `policy ${name} denies it${typeof why === "string" ? `: ${why.slice(0, 500)}` : ""}`;

@@ -3,8 +3,8 @@
  * `anyOf` and `not`, and with `Array.prototype.filter`. Policies are applied last: a policy can deny
  * a tool that passed the filters, with a reason.
  *
- * Only `true` keeps a tool: a filter that throws, or returns anything else, removes it. A promise
- * counts as thrown. The filters of this file return `false` for no tool (`undefined` or `null`).
+ * Only `true` keeps a tool: a filter that throws, or returns any other value or a promise, removes
+ * the tool. The filters of this file return `false` for no tool (`undefined` or `null`).
  */
 
 import {
@@ -26,35 +26,35 @@ import {
   ruleOf,
 } from "./criteria.ts";
 
-/** Keeps a tool by returning `true`. */
+/** Returns `true` to keep a tool. */
 export interface ToolFilter {
   (tool: Tool): boolean;
   /**
-   * A value, or a function that returns one, that changes whenever the filter may return something
-   * else for a tool. Results are reused while it stays the same. Without it the filter is called
-   * again by each `registry.select()`, listing, export and call.
+   * A value, or a function that returns one. It must change whenever the filter may return another
+   * result for a tool: results are reused while it stays the same. Without it, each
+   * `registry.select()`, listing, export and call calls the filter again.
    */
   readonly revision?: unknown;
 }
 
-/** The filters made here, whose results never change, and the reasons for their removals. */
+/** The filters of this file, whose results never change, and the reasons for removed tools. */
 const fixed = new WeakMap<object, ((tool: Tool) => string) | undefined>();
 
 const ARGUMENTS = '"arguments"';
 
-/** True if the results of a filter, or of a policy's `allow`, never change. */
+/** Returns true if the results of a filter, or of a policy's `allow`, never change. */
 export function isFixed(decide: object): boolean {
   return fixed.has(decide);
 }
 
-/** The reason why a filter of this file removes a tool. */
+/** Returns the function for the reason why a filter of this file removes a tool. */
 export function reasonOf(filter: ToolFilter): ((tool: Tool) => string) | undefined {
   return fixed.get(filter);
 }
 
 /**
- * Gives a filter the name under which `explain` reports it. Without one, the function's own name
- * is reported, which a minifier may have changed.
+ * Names a filter for `explain`. Without this name, `explain` returns the function's own name, which
+ * a minifier may have changed.
  *
  * @example Usage
  * ```ts
@@ -68,19 +68,19 @@ export function reasonOf(filter: ToolFilter): ((tool: Tool) => string) | undefin
  * ```
  *
  * @param filter The filter; it is not changed.
- * @returns The same filter as a new function, with the name and without a revision.
+ * @returns A new function that filters in the same way, with the name and without a revision.
  */
 export function namedFilter(name: string, filter: ToolFilter): ToolFilter {
   checkFilters("namedFilter", [filter]);
   return named(name, (tool) => filter(tool), [filter], reasonOf(filter));
 }
 
-/** Keeps the tools of these namespaces. A tool without a namespace is in none. */
+/** Keeps the tools of these namespaces. Removes tools without a namespace. */
 export function namespace(...names: readonly string[]): ToolFilter {
   return filterOf("namespace", names);
 }
 
-/** Keeps the tools that have at least one of these tags. No tags at all keep nothing. */
+/** Keeps the tools that have at least one of these tags. Without arguments, keeps no tool. */
 export function tagsAny(...tags: readonly string[]): ToolFilter {
   return filterOf("tagsAny", tags);
 }
@@ -90,17 +90,17 @@ export function tagsAll(...tags: readonly string[]): ToolFilter {
   return filterOf("tagsAll", tags);
 }
 
-/** Keeps the tools of these categories. A tool without a category is in none. */
+/** Keeps the tools of these categories. Removes tools without a category. */
 export function category(...names: readonly string[]): ToolFilter {
   return filterOf("categories", names, "category");
 }
 
-/** Keeps these tools only. */
+/** Keeps only these tools, by id. */
 export function allowIds(...ids: readonly string[]): ToolFilter {
   return filterOf("allowIds", ids);
 }
 
-/** Removes these tools, by id or by an alias: a tool that was renamed stays removed. */
+/** Removes these tools, by id or alias: a tool that was renamed is still removed. */
 export function denyIds(...ids: readonly string[]): ToolFilter {
   return filterOf("denyIds", ids);
 }
@@ -110,17 +110,17 @@ export function maxRisk(level: RiskLevel): ToolFilter {
   return filterOf("maxRisk", level);
 }
 
-/** Keeps the tools that list a role, or list none. `null` is a caller without a role. */
+/** Keeps the tools that list the role, or no role. `null` is a caller without a role. */
 export function role(name: string | null): ToolFilter {
   return filterOf("role", name);
 }
 
-/** Keeps the tools whose scopes are all `held`. Without arguments, keeps tools that need none. */
+/** Keeps the tools whose scopes are all in `held`. No arguments keep tools without scopes. */
 export function scopes(...held: readonly string[]): ToolFilter {
   return filterOf("scopes", held);
 }
 
-/** Keeps the tools that every filter keeps. No filters keep everything. */
+/** Keeps the tools that every filter keeps. Without filters, keeps every tool. */
 export function allOf(...filters: readonly ToolFilter[]): ToolFilter {
   return composed(
     "allOf",
@@ -129,7 +129,7 @@ export function allOf(...filters: readonly ToolFilter[]): ToolFilter {
   );
 }
 
-/** Keeps the tools that at least one filter keeps. No filters keep nothing. */
+/** Keeps the tools that at least one filter keeps. Without filters, keeps no tool. */
 export function anyOf(...filters: readonly ToolFilter[]): ToolFilter {
   return composed(
     "anyOf",
@@ -138,7 +138,7 @@ export function anyOf(...filters: readonly ToolFilter[]): ToolFilter {
   );
 }
 
-/** Keeps the tools that the filter removes. A filter that throws keeps nothing either way. */
+/** Keeps the tools that the filter removes. If the filter throws, the tool is removed. */
 export function not(filter: ToolFilter): ToolFilter {
   return composed("not", [filter], (tool) => assertSync(filter(tool)) === false);
 }
@@ -147,7 +147,7 @@ export function shownName(name = ""): string {
   return name.slice(0, 200) || "without a name";
 }
 
-/** The filter of a row of the table. It is named after its first arguments. */
+/** Creates the filter for a row of the table. The filter is named after its first arguments. */
 function filterOf(
   criterion: CriterionName,
   given: string | readonly string[] | null,
@@ -177,14 +177,14 @@ function withItems(name: string, items: readonly string[]): string {
   return `${name}(${items.slice(0, 5).join(", ")}${items.length > 5 ? ", …" : ""})`;
 }
 
-/** @param parts The filters that it calls: its results change where theirs do. */
+/** @param parts The filters that this filter calls. Its results change only if theirs change. */
 function named(
   name: string,
   keeps: (tool: Tool) => boolean,
   parts: readonly ToolFilter[],
   reason?: (tool: Tool) => string,
 ): ToolFilter {
-  // Untyped code may call it without a tool.
+  // A caller in JavaScript may pass no tool.
   const filter = (tool?: Tool | null): boolean =>
     tool !== undefined && tool !== null && keeps(tool);
   if (parts.every(isFixed)) fixed.set(filter, reason);
@@ -193,15 +193,15 @@ function named(
 
 // Policies
 
-/** The alternative to a policy that returns a promise. */
-export const POLICY_ADVICE = ": wait in authorize, and give the policy what was decided";
+/** What to do instead of a policy that returns a promise. */
+export const POLICY_ADVICE = ": decide in authorize, and pass the decision to the policy";
 
 /**
- * A rule over tools.
+ * A rule that allows or denies tools.
  *
- * Contract: `allow` returns `false` for `undefined` and `null`. Only `true` allows; a policy that
- * throws denies. It is synchronous: make asynchronous decisions before tools are selected, such as
- * in `authorize`.
+ * Contract: `allow` returns `false` for `undefined` and `null`. Only `true` allows a tool; a policy
+ * that throws denies the tool. `allow` is synchronous: make asynchronous decisions before tools are
+ * selected, such as in `authorize`.
  */
 export interface ToolPolicy {
   /** Names the policy in explanations. */
@@ -209,18 +209,18 @@ export interface ToolPolicy {
   /** Returns `true` if the tool may be listed and called. `undefined` and `null` mean no tool. */
   allow(tool: Tool | null | undefined): boolean;
   /**
-   * Returns `true` if a call of the tool needs approval, like a tool with `requiresApproval`. It is
-   * called for each call. Any result other than `false`, `undefined` and `null`, and an error,
-   * require approval.
+   * Returns `true` if a call of the tool needs approval, like a tool with `requiresApproval`.
+   * Called for each call. An error requires approval, and so does any result except `false`,
+   * `undefined` and `null`.
    */
   requiresApproval?(tool: Tool): boolean;
   /** Returns the reason for a denial. Called only after `allow` denied the tool. */
   reason?(tool: Tool): string;
   /**
-   * A value, or a function that returns one, that changes whenever `allow` may return something
-   * else for a tool, such as the version of the policy's data. Decisions are reused while it stays
-   * the same. Without it `allow` is called again by each `registry.select()`, listing, export and
-   * call.
+   * A value, or a function that returns one, such as the version of the policy's data. It must
+   * change whenever `allow` may return another result for a tool: decisions are reused while it
+   * stays the same. Without it, each `registry.select()`, listing, export and call calls `allow`
+   * again.
    */
   readonly revision?: unknown;
 }
@@ -235,7 +235,7 @@ const FIELDS = [
 
 const checkShape = /* @__PURE__ */ createCheck("a policy, with an allow function", isPolicy);
 
-/** Checks a list of policies. Instances of classes may have fields of their own; others may not. */
+/** Checks a list of policies. Only instances of classes may have unknown fields. */
 export const checkPolicies: Check<readonly ToolPolicy[]> = /* @__PURE__ */ listOf(
   (action, value, place) => {
     const policy = checkShape(action, value, place);
@@ -251,7 +251,7 @@ function isPolicy(value: unknown): value is ToolPolicy {
   return typeof name === "string" && isFunction(allow);
 }
 
-// Marked as pure, so that a bundle without policies leaves them out.
+// Marked as pure, so that a bundle without policies omits it.
 const NO_TOOL: ToolFilter = /* @__PURE__ */ anyOf();
 const ANY_TOOL: ToolFilter = /* @__PURE__ */ allOf();
 
@@ -280,7 +280,7 @@ export function byCategory(...names: readonly string[]): ToolPolicy {
   return policyOf("byCategory", category(...names));
 }
 
-/** Allows the tools whose scopes are all among those `held`. */
+/** Allows the tools whose scopes are all in `held`. */
 export function byScopes(...held: readonly string[]): ToolPolicy {
   return policyOf("byScopes", scopes(...held));
 }

@@ -37,8 +37,8 @@ const hint: FieldHint = (field) =>
 /**
  * The definition of a tool for a model. Frozen.
  *
- * It contains the tool's texts unchanged. `exportTools` adapts tools to a provider, reports losses,
- * and its names decode the provider's calls.
+ * A definition contains the tool's texts unchanged. For a provider, use `exportTools`: it adapts
+ * tools to the provider, reports losses, and returns the names that decode the provider's calls.
  *
  * @example Usage
  * ```ts
@@ -66,10 +66,10 @@ export class FunctionDefinition {
   readonly parameters: JsonSchemaObject;
 
   /**
-   * Creates a definition by hand. An absent field is empty: no name, no description, no parameters.
-   * The schema stays unchanged.
+   * Creates a definition from fields. An omitted name or description is `""`, and omitted
+   * parameters are a schema without properties. The schema stays unchanged.
    *
-   * @throws {TypeError} If a field is unknown or invalid. The message names it.
+   * @throws {TypeError} If a field is unknown or invalid. The message names the field.
    */
   constructor(fields: Partial<FunctionDefinitionJson> = {}) {
     const { name = "", description = "", parameters = NO_PARAMETERS } = readFields(
@@ -85,18 +85,18 @@ export class FunctionDefinition {
     Object.freeze(this);
   }
 
-  /** The definition of a tool: the same object for the same tool. */
+  /** Returns the definition of a tool: the same object for the same tool. */
   static fromTool(tool: Tool): FunctionDefinition {
     return once(FunctionDefinition.#byTool, tool, () => FunctionDefinition.#of(tool));
   }
 
-  /** The definition of a tool, with a text that is appended to the description. */
+  /** Returns the definition of a tool with a text appended to its description. */
   static fromToolWithContext(tool: Tool, additionalContext: string): FunctionDefinition {
     const text = checkText(ACTION, additionalContext, "the additional context");
     return FunctionDefinition.#of(tool, `\n\n${text}`);
   }
 
-  /** The definitions as OpenAI's list of tools, in compact JSON. Equal names get a hash. */
+  /** Returns the definitions as OpenAI's list of tools, in compact JSON. Equal names get a hash. */
   static toOpenAIToolsJson(definitions: Iterable<FunctionDefinition>): string {
     const list = [...definitions];
     const names = mapNames(list.map(({ name }) => name), OPENAI_NAME_RULE);
@@ -104,40 +104,40 @@ export class FunctionDefinition {
   }
 
   /**
-   * True if the tool can be called with `{}`: nothing is required. False if that depends on a
-   * `$ref`, or on the keywords `const`, `enum`, `oneOf`, `not` and `if`.
+   * True if the tool can be called with `{}`, because nothing is required. False if that depends on
+   * a `$ref`, or on the keywords `const`, `enum`, `oneOf`, `not` and `if`.
    */
   get canCallWithoutParameters(): boolean {
     return acceptsEmptyObject(this.parameters);
   }
 
-  /** The definition as plain JSON, for `JSON.stringify`. */
+  /** Returns the definition as plain JSON, for `JSON.stringify`. */
   toJSON(): FunctionDefinitionJson {
     return { name: this.name, description: this.description, parameters: this.parameters };
   }
 
-  /** The definition as compact JSON text. */
+  /** Returns the definition as compact JSON text. */
   toJson(): string {
     return JSON.stringify(this);
   }
 
-  /** The definition as JSON text, indented by two spaces. */
+  /** Returns the definition as JSON text, indented by two spaces. */
   toPrettyJson(): string {
     return JSON.stringify(this, undefined, 2);
   }
 
-  /** The definition as an OpenAI tool, in compact JSON, with a name that OpenAI allows. */
+  /** Returns the definition as an OpenAI tool, in compact JSON, with a name that OpenAI allows. */
   toOpenAIToolJson(): string {
     return JSON.stringify(this.#forOpenAI(legalName(this.name, OPENAI_NAME_RULE)));
   }
 
-  /** Names the definition in logs. */
+  /** Returns a text that names the definition in logs. */
   toString(): string {
     return `FunctionDefinition(${this.name})`;
   }
 
   static #of(tool: Tool, more = ""): FunctionDefinition {
-    if (!isObject(tool)) fail(ACTION, `it needs a tool, not ${describe(tool)}`);
+    if (!isObject(tool)) fail(ACTION, `the argument must be a tool, not ${describe(tool)}`);
     const { id: name, description, parameters } = tool;
     return new FunctionDefinition({ name, description: description + more, parameters });
   }
@@ -154,7 +154,7 @@ export function functionDefinitions(tools: readonly Tool[]): readonly FunctionDe
   return once(lists, tools, () => Object.freeze(tools.map(FunctionDefinition.fromTool)));
 }
 
-/** Keywords whose effect on `{}` only a validation can determine. */
+/** Keywords whose effect on `{}` is known only after a validation. */
 const UNDECIDED = ["$ref", "$dynamicRef", "const", "enum", "oneOf", "not", "if"] as const;
 
 function acceptsEmptyObject(schema: unknown): boolean {

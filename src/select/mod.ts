@@ -1,4 +1,4 @@
-/** Which tools a caller sees. The folder's table of contents, for the folders that build on it. */
+/** The selection of the tools that a caller sees: the contents of this folder for other folders. */
 
 export * from "./availability_context.ts";
 export * from "./criteria.ts";

@@ -1,4 +1,4 @@
-/** A selection (data and predicates) of a caller's tools, converted to steps in a fixed order. */
+/** A selection of a caller's tools (data and functions), converted to steps in a fixed order. */
 
 import {
   assertSync,
@@ -38,9 +38,9 @@ import {
 export interface Selection extends SelectionCriteria {
   /** The features of the environment, and the tools that it permits. */
   readonly context?: ToolAvailabilityInput | undefined;
-  /** Only tools that every one of these keeps, called in this order. */
+  /** Keeps only tools that all these filters keep. They are called in this order. */
   readonly filters?: readonly ToolFilter[] | undefined;
-  /** Only tools that every one of these allows, called last, in this order. */
+  /** Keeps only tools that all these policies allow. They are called last, in this order. */
   readonly policies?: readonly ToolPolicy[] | undefined;
 }
 
@@ -60,7 +60,7 @@ const CHECKS: { readonly [field: string]: Check } = {
       .map((name) => [name, CRITERIA[name].check]),
   ),
   context: (action, value, place) =>
-    attempt(action, () => readContext(value), `${place} is wrong. `),
+    attempt(action, () => readContext(value), `${place} is invalid. `),
   filters: checkFunctions,
   policies: checkPolicies,
 };
@@ -75,20 +75,20 @@ export const selectionHint: FieldHint = (field) =>
 
 export function checkSelection(selection: Selection): CheckedSelection {
   // Any other object, such as a builder, has no such fields, so it would remove nothing.
-  const fields = checkPlain(ACTION, selection, "it");
+  const fields = checkPlain(ACTION, selection, "the selection");
   return Object.freeze(readFields(ACTION, fields, CHECKS, undefined, selectionHint));
 }
 
-/** Rejects a field that is `undefined`, because an absent field would keep every tool. */
+/** Rejects a field that is `undefined`: ignoring the field would keep every tool. */
 export function rejectUndefined(selection: Selection): Selection {
   for (const [field, value] of Object.entries(selection)) {
-    // Every check rejects `undefined`, with the expected value.
+    // Every check rejects `undefined`. The message contains the valid values.
     if (value === undefined) CHECKS[field]?.(ACTION, value, `"/${field}"`);
   }
   return selection;
 }
 
-/** Returns equal texts for equal selections; `undefined` with filters or policies (functions). */
+/** Returns equal texts for equal selections; `undefined` for a selection with functions. */
 export function selectionKey(selection: Selection): string | undefined {
   const { filters, policies, ...data } = checkSelection(selection);
   return filters?.length || policies?.length ? undefined : JSON.stringify(data);
@@ -96,7 +96,7 @@ export function selectionKey(selection: Selection): string | undefined {
 
 export interface SelectionStep {
   readonly step: SelectionStepName;
-  /** The name of the filter, policy or flag, where there may be several. */
+  /** The name of the filter, policy or flag, in steps that may have several. */
   readonly name?: string;
   readonly keeps: Rule;
   /** The criterion and its value, or the function that decides. */
@@ -104,7 +104,7 @@ export interface SelectionStep {
   readonly decider?: ToolFilter | ToolPolicy;
   /** True if a call of the tool needs approval. Never throws. */
   readonly requiresApproval?: (tool: Tool) => boolean;
-  /** Only for functions: while it returns the same value, `keeps` has the same results. */
+  /** Only for functions. While `revision` returns the same value, `keeps` has the same results. */
   readonly revision?: () => unknown;
 }
 
@@ -135,7 +135,7 @@ export function decide(decider: ToolFilter | ToolPolicy, tool: Tool): boolean {
     : assertSync(decider(tool));
 }
 
-/** Removes a tool if the function throws or does not return `true`. */
+/** The step of a function. Removes a tool if the function throws or does not return `true`. */
 function functionStep(decider: ToolFilter | ToolPolicy): SelectionStep {
   const policy = "allow" in decider ? decider : undefined;
   // Only `false`, `undefined` and `null` mean that no approval is required.
@@ -151,7 +151,7 @@ function functionStep(decider: ToolFilter | ToolPolicy): SelectionStep {
   };
 }
 
-/** Returns the revision, or a value that equals no other if there is none. */
+/** Returns the revision. Without one, returns a value that equals no other value. */
 function revisionOf(decider: { readonly revision?: unknown }): unknown {
   return attemptOr(undefined, () => {
     const { revision } = decider;
@@ -159,7 +159,7 @@ function revisionOf(decider: { readonly revision?: unknown }): unknown {
   }) ?? {};
 }
 
-/** Extends a rule about ids to a view's original: a new name must not allow a denied tool. */
+/** Applies a rule about ids to a view's original, too: a new name must not allow a denied tool. */
 function withOriginals(keeps: Rule): Rule {
   return (tool) => {
     for (let shown: Tool | undefined = tool; shown; shown = shown.view?.tool) {

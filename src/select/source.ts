@@ -1,20 +1,20 @@
-/** The source of a toolset's tools. A registry is a source; a plain list is converted to one. */
+/** The source of a toolset's tools: a registry, or a source that was made of a list. */
 
 import { askAvailable, attempt, fail, makeTool, noop, type Tool } from "../tool/mod.ts";
 
-/** Anything with tools: `tools` is a list, a function that returns a list, or absent. */
+/** An object with tools: `tools` is a list, a function that returns a list, or absent. */
 export interface ToolCollection {
   readonly tools: Iterable<Tool> | (() => Iterable<Tool> | null | undefined) | null | undefined;
 }
 
-/** A set of tools that a selection can be made from, and that may change. */
+/** A set of tools, which may change, for selections. */
 export interface ToolSource {
-  /** All tools; the same array until `revision` changes, best frozen and in order of id. */
+  /** All tools. The same array until `revision` changes; best frozen and in order of id. */
   readonly tools: readonly Tool[];
   /** Counts changes. */
   readonly revision: number;
   getTool(id: string): Tool | undefined;
-  /** Calls the tool's `isAvailable`, if it is a function. Never throws: an error means no. */
+  /** Calls the tool's `isAvailable` if it is a function. Never throws: an error means false. */
   isAvailable(tool: Tool): boolean;
   /** Receives the error of a description function. */
   onDescribeError?(tool: Tool, error: unknown): void;
@@ -24,16 +24,16 @@ export const ACTION = "make a toolset";
 
 const NOTHING_ELSE = Object.freeze({ services: Object.freeze({}), config: undefined });
 
-/** Creates a source that never changes. Throws for two tools with one id, or other values. */
+/** Creates a source that never changes. Throws for a duplicate id, and for values without tools. */
 export function listSource(list: Iterable<Tool>): ToolSource {
   if (typeof list?.[Symbol.iterator] !== "function") {
-    fail(ACTION, "it needs a registry, a toolset or a list of tools");
+    fail(ACTION, "the source must be a registry, a toolset or a list of tools");
   }
   const byId = new Map<string, Tool>();
   const names = new Map<string, string>();
   for (const item of list) {
-    // A tool that another copy of plue made is checked and made again.
-    const tool = attempt(ACTION, () => makeTool(item), `item ${byId.size} is wrong. `);
+    // A tool of another copy of plue is checked and copied.
+    const tool = attempt(ACTION, () => makeTool(item), `item ${byId.size} is invalid. `);
     if (byId.has(tool.id)) fail(ACTION, `two tools have the id "${tool.id}"`);
     claimNames(ACTION, tool, names);
     byId.set(tool.id, tool);
@@ -47,7 +47,7 @@ export function listSource(list: Iterable<Tool>): ToolSource {
   });
 }
 
-/** Claims a tool's id and its aliases: `claimed` receives them. Throws if another tool has one. */
+/** Adds a tool's id and aliases to `claimed`. Throws if another tool has one of these names. */
 export function claimNames(
   action: string,
   { id, aliases }: Tool,
@@ -67,13 +67,13 @@ export function claimNames(
 /** The frozen, ordered lists: comparing 10,000 ids again takes JavaScriptCore 5 ms. */
 const ordered = new WeakSet<readonly Tool[]>();
 
-/** Freezes a list that is in code-unit order of id, once. */
+/** Freezes a list that is in code-unit order of id. */
 export function freezeInOrder(tools: readonly Tool[]): readonly Tool[] {
-  // Does not freeze a list twice, because JavaScriptCore visits all items again.
+  // Does not freeze a list again, because JavaScriptCore would visit all items again.
   return ordered.has(tools) ? tools : ordered.add(tools) && Object.freeze(tools);
 }
 
-/** Returns the tools in code-unit order of id, frozen; the same list if plue has ordered it. */
+/** Returns a frozen list in code-unit order of id: the same list if it is one already. */
 export function inOrder(tools: readonly Tool[]): readonly Tool[] {
   // Does not use localeCompare, because every runtime must list tools in the same order.
   return ordered.has(tools)

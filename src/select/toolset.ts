@@ -1,6 +1,6 @@
 /**
- * Toolsets: the tools of a source that a selection keeps. The only access decision: listing,
- * search, export, serving and dispatch all take a toolset, so a tool that was removed cannot be
+ * Toolsets: the tools of a source that a selection keeps. A toolset is the only access decision:
+ * listing, search, export, serving and dispatch all take a toolset, so a removed tool cannot be
  * called.
  */
 
@@ -38,7 +38,7 @@ import {
 
 /** The relation of a bridge to its target toolset. `createToolBridge` creates it. */
 export interface ToolsetBridge {
-  /** The toolset whose tools are called. */
+  /** The target toolset, whose tools are called. */
   readonly behind: Toolset;
   /**
    * Returns the call of a target tool, or `undefined` if the call is for one of the bridge's own
@@ -50,7 +50,7 @@ export interface ToolsetBridge {
     call: Call,
     maxLength?: number,
   ): Call | undefined;
-  /** The export for a target that loads found tools; `undefined` if it gets the usual export. */
+  /** The tools to export to a provider that loads found tools; `undefined` for the usual export. */
   loadable(): readonly Tool[] | undefined;
 }
 
@@ -92,9 +92,9 @@ export function buildToolset(
  * The tools of one caller: an immutable list, in order of id. Made by {@linkcode buildToolset}.
  *
  * Filters and policies whose results may have changed since (see `ToolPolicy.revision`) are called
- * again by `get`, `has`, `resolve`, `isAvailable`, `available` and `explain`. So a tool that one of
- * them denies now is neither described, exported nor called, although `tools` still has it. To get
- * a current list, select again.
+ * again by `get`, `has`, `resolve`, `isAvailable`, `available` and `explain`. So a tool that such a
+ * function denies now is not described, exported or called, although `tools` still has the tool. To
+ * get a current list, select again.
  */
 export class Toolset implements Iterable<Tool> {
   /** Names the toolset, for people. */
@@ -102,40 +102,40 @@ export class Toolset implements Iterable<Tool> {
   /** The members, in code-unit order of id. Frozen. */
   readonly tools: readonly Tool[];
   readonly source: ToolSource;
-  /** The source's revision at the creation of the toolset. */
+  /** The revision of the source when the toolset was made. */
   readonly revision: number;
-  /** The bridge, if this toolset is one: calls are forwarded to the target tools. */
+  /** Set if this toolset is a bridge: its calls are forwarded to the target's tools. */
   readonly bridge: ToolsetBridge | undefined = undefined;
   readonly #explainer: Explainer | undefined;
-  /** All tools of the source at the creation. */
+  /** All tools that the source had when the toolset was made. */
   readonly #all: readonly Tool[];
-  /** The reader of the descriptions; `undefined` if nothing is known. */
+  /** The reader of the descriptions; `undefined` if the selection names none. */
   readonly #reader: ToolReader | undefined;
-  /** The registered members: `tools`, unless the reader has other descriptions. */
+  /** The members as registered. `tools` has other descriptions if there is a reader. */
   readonly #kept: readonly Tool[];
   /** The members with an availability function. */
   readonly #uncertain: readonly Tool[];
-  /** All steps; the steps of wider toolsets come first. */
+  /** All steps. The steps of wider toolsets come first. */
   readonly #steps: readonly SelectionStep[];
-  /** The steps whose results may change: filters and policies. */
+  /** The steps with filters and policies, whose results may change. */
   readonly #functions: readonly SelectionStep[];
-  /** Their revisions at their last application. */
+  /** The revisions of the functions when they were last applied. */
   #revisions: readonly unknown[];
-  /** The tools that the steps other than functions keep. */
+  /** The tools that all steps without functions keep. */
   #keptByData: readonly Tool[] | undefined;
   #byName: ReadonlyMap<string, Tool> | undefined;
   #allByName: ReadonlyMap<string, Tool> | undefined;
   #ids: readonly string[] | undefined;
-  /** The members that were not available at the last listing. */
+  /** The members that were unavailable at the last listing. */
   #absent: readonly Tool[] = [];
   #listing: readonly Tool[];
 
   /**
    * @ignore Use {@linkcode buildToolset} or a `ToolsetBuilder`.
    *
-   * @param candidates The candidates, in order of id: the tools of the source, or of the wider
-   * toolset. The list is frozen if the selection keeps all of them: freezing a long array is slow
-   * (JavaScriptCore: 2 ms for 10,000 tools).
+   * @param candidates The tools of the source or of the wider toolset, in order of id. If the
+   * selection keeps them all, this list is frozen, because freezing a copy is slow (JavaScriptCore:
+   * 2 ms for 10,000 tools).
    */
   constructor(
     source: ToolSource,
@@ -145,12 +145,12 @@ export class Toolset implements Iterable<Tool> {
     wider?: Toolset,
     explainer: Explainer | undefined = wider && wider.#explainer,
   ) {
-    checkWord(ACTION, name, "its name");
+    checkWord(ACTION, name, "the name");
     const checked = checkSelection(selection);
     this.name = name;
     this.source = source;
     this.#explainer = explainer;
-    // Reads the revision before the steps run, so that a change in between is noticed.
+    // Reads the revision before the steps run, so that a change meanwhile is noticed.
     this.revision = wider?.revision ?? source.revision;
     this.#all = wider ? wider.#all : candidates;
     const steps = selectionSteps(checked);
@@ -179,12 +179,12 @@ export class Toolset implements Iterable<Tool> {
     return this.#ids ??= Object.freeze(this.tools.map((tool) => tool.id));
   }
 
-  /** True if `available()` may change without a change of the source. */
+  /** True if `available()` may change while the source does not. */
   get mayChange(): boolean {
     return this.#functions.length > 0 || this.#uncertain.length > 0;
   }
 
-  /** True if the same selection would have these members now. May call filters and policies. */
+  /** True if the same selection would now have these members. May call filters and policies. */
   isCurrent(): boolean {
     if (this.source.revision !== this.revision) return false;
     if (this.#functions.length === 0 || this.#changedSteps().length === 0) return true;
@@ -202,10 +202,10 @@ export class Toolset implements Iterable<Tool> {
     return this.tools === this.#kept ? tool : this.tools[this.#kept.indexOf(tool)];
   }
 
-  /** Returns the registered member for a name in a call: its id, or one of its aliases. */
+  /** Returns the registered member with this id or alias. */
   resolve(name: string): Tool | undefined {
     const tool = (this.#byName ??= byName(this.#kept)).get(name);
-    // Most toolsets have no functions, and every call runs this.
+    // Most toolsets have no such functions, and every call runs this line.
     const isAllowed = this.#functions.length === 0 || tool && passes(tool, this.#changedSteps());
     return isAllowed ? tool : undefined;
   }
@@ -223,9 +223,9 @@ export class Toolset implements Iterable<Tool> {
   }
 
   /**
-   * Returns the available members, for listings, search and exports. Availability functions, and
-   * filters and policies that may have changed, are called once for each member. It is the same
-   * array until one of the results changes.
+   * Returns the available members, for listings, search and exports. Calls availability functions,
+   * and filters and policies that may have changed, once for each member. Returns the same array
+   * until one of the results changes.
    */
   available(): readonly Tool[] {
     const steps = this.#changedSteps();
@@ -252,25 +252,25 @@ export class Toolset implements Iterable<Tool> {
     return false;
   }
 
-  /** Creates a toolset with the members that `selection` keeps too. */
+  /** Creates a toolset with the members that `selection` also keeps. */
   narrow(selection: Selection, name: string = this.name): Toolset {
     return new Toolset(this.source, this.#kept, selection, name, this);
   }
 
   /**
-   * Explains whether the toolset contains a tool, the step that removed it, and further steps that
-   * would have. Filters and policies are called again.
+   * Explains whether the toolset contains a tool, which step removed the tool, and which further
+   * steps would have removed it. Filters and policies are called again.
    *
-   * The explanation names hidden tools: show it to the operator, not to a caller.
+   * Explanations name hidden tools: show them to the operator, not to a caller.
    *
    * @throws {TypeError} If the toolset comes from a `Registry` of the core, which has no
    * explanations.
    */
   explain(id: string, explainer: Explainer | undefined = this.#explainer): ToolExplanation {
-    // By name, because each tool of a long list may be explained.
+    // A map, because each tool of a long list may be explained.
     const named = (this.#allByName ??= byName(this.#all)).get(id);
     const tool = named?.id === id ? named : undefined;
-    if (explainer === undefined) fail("explain a tool", "only a ToolRegistry can");
+    if (explainer === undefined) fail("explain a tool", "the source must be a ToolRegistry");
     return explainer({
       id,
       tool,
@@ -286,19 +286,19 @@ export class Toolset implements Iterable<Tool> {
     return this.tools.values();
   }
 
-  /** Returns the filters and policies whose results may have changed since the creation. */
+  /** Returns the filters and policies whose results may have changed since the toolset was made. */
   #changedSteps(): readonly SelectionStep[] {
     return this.#functions.filter(({ revision }, at) =>
       !Object.is(revision?.(), this.#revisions[at])
     );
   }
 
-  /** Calls the source, which may be the host's own. Only `true` means that the tool is available. */
+  /** Calls the source, which the host may have written. Only `true` counts as available. */
   #isAvailableInSource(tool: Tool): boolean {
     return attemptOr(false, () => assertSync(this.source.isAvailable(tool)) === true);
   }
 
-  /** True if the source has another tool with its id now, or no such tool. */
+  /** True if the source now has another tool with this id, or none. */
   #isReplaced(tool: Tool): boolean {
     return this.source.revision !== this.revision && this.source.getTool(tool.id) !== tool;
   }
@@ -336,7 +336,7 @@ function areSame(some: readonly Tool[], others: readonly Tool[]): boolean {
   return some.length === others.length && some.every((tool, index) => tool === others[index]);
 }
 
-/** The tools that pass every step. By index: for-of over a frozen array takes Bun twice as long. */
+/** Returns the tools that pass every step. By index: for-of over a frozen array is slow in Bun. */
 function keptByAll(candidates: readonly Tool[], steps: readonly SelectionStep[]): Tool[] {
   const kept: Tool[] = [];
   next:
@@ -350,13 +350,13 @@ function keptByAll(candidates: readonly Tool[], steps: readonly SelectionStep[])
   return kept;
 }
 
-/** True for a toolset of any copy of plue: a native host's module, for example, may have its own. */
+/** True for a toolset of any copy of plue. The module of a native host may have another copy. */
 export function isToolset(value: unknown): value is Toolset {
   const { available, narrow }: Partial<Toolset> = Object(value);
   return isFunction(available) && isFunction(narrow);
 }
 
-/** True for a source. A registry may be iterable too, so the methods of a source decide. */
+/** True for a source. Its methods decide, because a registry may also be iterable. */
 function isToolSource(source: object): source is ToolSource {
   const { getTool, isAvailable, tools } = (source ?? {}) as Partial<ToolSource>;
   return isFunction(getTool) && isFunction(isAvailable) && Array.isArray(tools);

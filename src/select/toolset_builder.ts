@@ -23,9 +23,9 @@ interface ToolsetConditions {
   withTools(...ids: readonly string[]): this;
   /** Removes these tools, by id. */
   excludeTools(...ids: readonly string[]): this;
-  /** Keeps tools that a caller with this role may use; `null` is a caller without one. */
+  /** Keeps tools that a caller with this role may use; `null` is a caller without a role. */
   withRole(role: string | null): this;
-  /** Keeps tools that a caller who holds these scopes, and no others, may use. */
+  /** Keeps tools that a caller with exactly these scopes may use. */
   withScopes(...held: readonly string[]): this;
   /** Keeps tools of this risk or lower. */
   withMaxRisk(level: RiskLevel): this;
@@ -44,13 +44,13 @@ const METHODS = {
   namespace: "withNamespace",
 } satisfies { readonly [Name in keyof SelectionCriteria]-?: keyof ToolsetConditions };
 
-/** The methods, which are made from the table. */
+/** The methods, which are created from the table of criteria. */
 export interface ToolsetBuilder extends ToolsetConditions {}
 
 /**
- * Builds a toolset step by step. Every call adds a condition, and all of them must hold: in the
- * order added, and policies last. `withTools("a").withTools("b")` keeps nothing, and
- * `withTools("a", "b")` keeps both.
+ * Builds a toolset step by step. Every call adds a condition, and a tool must meet all conditions.
+ * They are checked in the order of the calls, policies last. `withTools("a").withTools("b")` keeps
+ * no tool, and `withTools("a", "b")` keeps both.
  *
  * @example Usage
  * ```ts
@@ -87,15 +87,15 @@ export class ToolsetBuilder {
     this.#name = name;
   }
 
-  /** Takes the tools of a registry, or of anything with `tools`, when the toolset is built. */
+  /** Sets the source to a registry or another object with `tools`. `build` reads its tools. */
   fromRegistry(registry: ToolSource | ToolCollection): this {
     return this.#from(registry);
   }
 
-  /** Takes the tools of a list, read now, or of another toolset. An absent list is empty. */
+  /** Sets the source to a list, which is read now, or to a toolset. An absent list is empty. */
   fromTools(tools: Iterable<Tool> | Toolset | ToolCollection | null | undefined): this {
     const given = tools ?? [];
-    // A toolset keeps its own source, so that its tools can be run.
+    // A toolset keeps its source, so that its tools can run.
     if (isToolset(given) || !(Symbol.iterator in Object(given))) return this.#from(given);
     return this.#from([...given as Iterable<Tool>]);
   }
@@ -105,7 +105,7 @@ export class ToolsetBuilder {
     return this.#with({ filters: [filter] });
   }
 
-  /** Keeps the tools that the policy allows. Policies are called after everything else. */
+  /** Keeps the tools that the policy allows. Policies are called after all other steps. */
   withPolicy(policy: ToolPolicy): this {
     this.#policies.push(policy);
     return this;
@@ -119,7 +119,7 @@ export class ToolsetBuilder {
   /** Makes the toolset. Throws a `TypeError` without a source, or for an invalid value. */
   build(): Toolset {
     const source = this.#source ??
-      this.#refuse("it has no source; call fromRegistry or fromTools first");
+      this.#refuse("the source is missing; call fromRegistry or fromTools first");
     return [...this.#conditions, { policies: this.#policies }].reduce(
       (toolset, condition) => toolset.narrow(condition),
       buildToolset(source, {}, this.#name),
@@ -127,9 +127,9 @@ export class ToolsetBuilder {
   }
 
   #from(source: ToolSource | ToolCollection | Toolset | Iterable<Tool>): this {
-    if (this.#source !== undefined) this.#refuse("it has a source already");
+    if (this.#source !== undefined) this.#refuse("the source is already set");
     this.#source = source ??
-      this.#refuse(`it needs a registry, or anything else with tools, not ${source}`);
+      this.#refuse(`the source must be a registry or another object with tools, not ${source}`);
     return this;
   }
 

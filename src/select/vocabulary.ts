@@ -1,4 +1,4 @@
-/** The criteria for people: the flag of each, and what it keeps. The core does not use it. */
+/** The criteria as texts for people: the flag and the effect of each. The core omits them. */
 
 import { type Check, checkFlag, checkRisk } from "../tool/mod.ts";
 import {
@@ -36,12 +36,12 @@ export const VOCABULARY: {
 };
 
 export interface ValueKind {
-  /** How a text is read: the items of a list are separated by commas, a flag is `true` or `false`. */
+  /** How a text is parsed: a list is separated by commas, a flag is `true` or `false`. */
   readonly shape: "list" | "flag" | "text";
   readonly check: Check;
 }
 
-/** The checks of texts. Other values are flags or lists. */
+/** The checks of values that are one text. Other values are lists or flags. */
 const OF_TEXTS: readonly Check[] = [checkRisk, checkRole, checkReader];
 
 export function valueKind(name: VocabularyName): ValueKind {

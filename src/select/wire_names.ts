@@ -1,10 +1,10 @@
-/** Names on the wire: a legal one for each id, always the same, and no two the same. */
+/** Names on the wire: a legal, unique name for each id, the same in every export. */
 
 import { fnv1a } from "../tool/mod.ts";
 
 /** A target's rule for names. */
 export interface NameRule {
-  /** The characters it allows, besides letters, digits and `_`. */
+  /** The allowed characters besides letters, digits and `_`. */
   readonly also: string;
   /** The maximum length; 16 or more. */
   readonly max: number;
@@ -12,11 +12,11 @@ export interface NameRule {
   readonly separator: string;
   /** The first character must be a letter or `_`. */
   readonly letterFirst?: boolean;
-  /** The case of all letters; by default the id's case. */
+  /** The case of all letters. By default, letters keep their case. */
   readonly case?: "upper" | "lower";
 }
 
-/** OpenAI's rule for function names, `^[a-zA-Z0-9_-]{1,64}$`, which many others share. */
+/** OpenAI's rule for function names, `^[a-zA-Z0-9_-]{1,64}$`. Many providers have the same rule. */
 export const OPENAI_NAME_RULE: NameRule = { also: "-", max: 64, separator: "__" };
 
 const SUFFIX = 9;
@@ -37,12 +37,12 @@ function inCase(name: string, rule: NameRule): string {
 }
 
 /**
- * Returns the legal name of `id` alone: with the separator for its colon, `_` for illegal characters,
- * the rule's case, and, if it is too long, a hash of the whole id at its end.
+ * Returns the legal name of one `id`: with the separator for the colon, `_` for illegal characters,
+ * and the rule's case. A name that is too long ends with a hash of the id.
  */
 export function legalName(id: string, rule: NameRule): string {
   if (isLegalName(id, rule)) return id;
-  // Enough for a name that is too long, even if each character is a surrogate pair.
+  // Long enough, even if each character is a surrogate pair.
   const legal = id.slice(0, 2 * rule.max + 2).replace(/\W/gu, (character) => {
     if (rule.also.includes(character)) return character;
     return character === ":" ? rule.separator : "_";
@@ -53,7 +53,7 @@ export function legalName(id: string, rule: NameRule): string {
 
 /**
  * Maps ids to names under `rule`, without collisions, in any order of the ids. A legal id keeps its
- * name. Ids that would get a taken name, or share one, get a hash of the id at the end.
+ * name. Ids whose names are taken or equal get a hash of the id at the end of the name.
  */
 export function mapNames(ids: readonly string[], rule: NameRule): Map<string, string> {
   const names = new Map<string, string>();
@@ -64,7 +64,7 @@ export function mapNames(ids: readonly string[], rule: NameRule): Map<string, st
     claims.set(name, (claims.get(name) ?? 0) + 1);
   }
   const contested = ids.filter((id) => names.get(id) !== id && claims.get(names.get(id)) !== 1);
-  // Keeps the order: the names are set below.
+  // Reserves the positions of these ids in the map. The names are set below.
   for (const id of contested) names.set(id, "");
   const taken = new Set(names.values());
   // In code-unit order, so that the names do not depend on the order of the ids.

@@ -98,7 +98,7 @@ describe("ToolAvailabilityContext", () => {
       assertThrows(
         () => ToolAvailabilityContext.default.with(changes as never),
         TypeError,
-        "Cannot change an availability context: it must be a plain object",
+        "Cannot change an availability context: the argument must be a plain object",
       );
     }
   });
@@ -182,10 +182,10 @@ describe("ToolAvailabilityContext", () => {
     [{ allowedTags: ["a"] }, '"/allowedTags" is not one of its fields'],
     [{ requiredTags: {} }, '"/requiredTags" must be a list, not an object'],
     [{ requiredTags: Array(10_001).fill("a") }, '"/requiredTags" must have at most 10000 items'],
-    ["{}", 'it must be a plain object, not "{}"'],
-    [null, "it must be a plain object, not null"],
-    [[], "it must be a plain object, not a list"],
-    [new Map(), "it must be a plain object, not an object"],
+    ["{}", 'the context must be a plain object, not "{}"'],
+    [null, "the context must be a plain object, not null"],
+    [[], "the context must be a plain object, not a list"],
+    [new Map(), "the context must be a plain object, not an object"],
   ];
   for (const [json, message] of wrong) {
     it(`rejects JSON with ${message.slice(0, 60)}`, () => {
@@ -203,7 +203,7 @@ describe("ToolAvailabilityContext", () => {
         assertThrows(
           () => read(nothing as never),
           TypeError,
-          `Cannot read an availability context: it must be a plain object, not ${nothing}`,
+          `Cannot read an availability context: the context must be a plain object, not ${nothing}`,
         );
       }
     }

@@ -187,7 +187,10 @@ describe("a description that is a function", () => {
       `description bad0 Cannot describe tool "bad0": ${said} must be a string that describes the ` +
         'tool, not ""',
     );
-    assertStringIncludes(errors[2] ?? "", "the function must be synchronous, and returned a promise");
+    assertStringIncludes(
+      errors[2] ?? "",
+      "the function must be synchronous, and returned a promise",
+    );
     assertStringIncludes(errors[3] ?? "", `${said}: no such model`);
   });
 
@@ -217,7 +220,7 @@ describe("a description that is a function", () => {
       assertThrows(
         () => registry.select({ context: { model: model as string } }),
         TypeError,
-        '"/model" must be 1 to 128 letters, digits or signs of ASCII',
+        '"/model" must be 1 to 128 visible ASCII characters',
       );
     }
   });

@@ -77,7 +77,7 @@ describe("FunctionDefinition.fromTool()", () => {
       assertThrows(
         () => make(undefined as never),
         TypeError,
-        "Cannot make a function definition: it needs a tool, not undefined",
+        "Cannot make a function definition: the argument must be a tool, not undefined",
       );
     }
   });

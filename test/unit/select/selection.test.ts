@@ -151,16 +151,16 @@ describe("Selection", () => {
     [{ policies: [null] }, '"/policies/0" must be a policy'],
     [
       { context: "noGit" },
-      '"/context" is wrong. Cannot read an availability context: it must be a plain object, not "noGit"',
+      '"/context" is invalid. Cannot read an availability context: the context must be a plain object, not "noGit"',
     ],
     [
       { context: { hasGitRepository: 0 } },
-      '"/context" is wrong. Cannot read an availability context: "/h',
+      '"/context" is invalid. Cannot read an availability context: "/h',
     ],
-    [ToolAvailabilityContext.default, "it must be a plain object, not an object"],
-    [ToolAvailabilityContext.create(), "it must be a plain object"],
-    [null, "it must be a plain object, not null"],
-    [[], "it must be a plain object, not a list"],
+    [ToolAvailabilityContext.default, "the selection must be a plain object, not an object"],
+    [ToolAvailabilityContext.create(), "the selection must be a plain object"],
+    [null, "the selection must be a plain object, not null"],
+    [[], "the selection must be a plain object, not a list"],
   ];
   for (const [selection, message] of wrong) {
     it(`rejects invalid input: ${message.slice(0, 60)}`, () => {

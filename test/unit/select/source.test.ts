@@ -45,7 +45,7 @@ describe("listSource()", () => {
       assertThrows(
         () => listSource(list as unknown as Tool[]),
         TypeError,
-        "Cannot make a toolset: it needs a registry, a toolset or a list of tools",
+        "Cannot make a toolset: the source must be a registry, a toolset or a list of tools",
       );
     }
   });
@@ -66,13 +66,13 @@ describe("listSource()", () => {
     assertThrows(
       () => listSource([tool, { id: "x" } as unknown as Tool]),
       TypeError,
-      "Cannot make a toolset: item 1 is wrong. Cannot define a tool: its name must be",
+      "Cannot make a toolset: item 1 is invalid. Cannot define a tool: its name must be",
     );
     for (const list of [[null], "abc"]) {
       assertThrows(
         () => listSource(list as unknown as Tool[]),
         TypeError,
-        "Cannot make a toolset: item 0 is wrong. Cannot define a tool: the definition must be an",
+        "Cannot make a toolset: item 0 is invalid. Cannot define a tool: the definition must be an",
       );
     }
   });

@@ -90,7 +90,7 @@ describe("buildToolset()", () => {
   });
 
   it("rejects an invalid name", () => {
-    assertThrows(() => buildToolset([], {}, ""), TypeError, "Cannot make a toolset: its name");
+    assertThrows(() => buildToolset([], {}, ""), TypeError, "Cannot make a toolset: the name");
   });
 });
 

@@ -139,13 +139,13 @@ describe("ToolsetBuilder", () => {
     assertThrows(
       () => new ToolsetBuilder("mine").withTags("x").build(),
       TypeError,
-      'Cannot build toolset "mine": it has no source; call fromRegistry or fromTools first',
+      'Cannot build toolset "mine": the source is missing; call fromRegistry or fromTools first',
     );
     for (const nothing of [null, undefined]) {
       assertThrows(
         () => new ToolsetBuilder("mine").fromRegistry(nothing as never),
         TypeError,
-        `Cannot build toolset "mine": it needs a registry, or anything else with tools, not ${nothing}`,
+        `Cannot build toolset "mine": the source must be a registry or another object with tools, not ${nothing}`,
       );
     }
   });
@@ -157,7 +157,7 @@ describe("ToolsetBuilder", () => {
     assertThrows(
       () => from().withContext(absent),
       TypeError,
-      '"/context" is wrong. Cannot read an avail',
+      '"/context" is invalid. Cannot read an avail',
     );
   });
 
@@ -175,12 +175,13 @@ describe("ToolsetBuilder", () => {
   });
 
   it("rejects a second source", () => {
-    assertThrows(() => from().fromTools([]), TypeError, "it has a source already");
+    assertThrows(() => from().fromTools([]), TypeError, "the source is already set");
   });
 
   it("rejects a source without tools", () => {
     const mine = (): ToolsetBuilder => new ToolsetBuilder("mine");
-    const message = "Cannot make a toolset: it needs a registry, a toolset or a list of tools";
+    const message =
+      "Cannot make a toolset: the source must be a registry, a toolset or a list of tools";
     for (const builder of [mine().fromRegistry({} as never), mine().fromTools(7 as never)]) {
       assertThrows(() => builder.build(), TypeError, message);
     }
@@ -192,6 +193,6 @@ describe("ToolsetBuilder", () => {
     assertThrows(() => from().withMaxRisk("x" as "low").build(), TypeError, "/maxRisk");
     assertThrows(() => from().withTools("a b").build(), TypeError, "/allowIds/0");
     assertThrows(() => from().withFilter(null as never).build(), TypeError, "/filters/0");
-    assertThrows(() => new ToolsetBuilder("").fromTools([]).build(), TypeError, "its name");
+    assertThrows(() => new ToolsetBuilder("").fromTools([]).build(), TypeError, "the name");
   });
 });

@@ -35,13 +35,16 @@ describe("Toolset.explain()", () => {
       { context: ToolAvailabilityContext.safeOnly },
       "risk | risk: risk high is above the limit safe",
     ],
-    [{ context: ToolAvailabilityContext.readOnly }, 'tags | tags: it lacks the tags "read-only"'],
+    [
+      { context: ToolAvailabilityContext.readOnly },
+      'tags | tags: the tool lacks the tags "read-only"',
+    ],
     [{ filters: [maxRisk("safe")] }, "filter | filter: risk high is above the limit safe"],
     [
       { filters: [namedFilter("office hours", () => false)] },
-      "filter | filter: filter office hours does not keep it",
+      "filter | filter: filter office hours does not keep the tool",
     ],
-    [{ filters: [() => false] }, "filter | filter: filter without a name does not keep it"],
+    [{ filters: [() => false] }, "filter | filter: filter without a name does not keep the tool"],
     [
       { policies: [byMaximumRisk("low")] },
       "policy | policy: policy byMaximumRisk denies it: risk high is above the limit low",
@@ -116,7 +119,7 @@ describe("Toolset.explain()", () => {
     assertEquals(
       toolset.explain("a").reason,
       '"a" is removed by policy: policy slow threw: Cannot use a function\'s result: the ' +
-        "function must be synchronous, and returned a promise: wait in authorize, and give the policy what was decided",
+        "function must be synchronous, and returned a promise: decide in authorize, and pass the decision to the policy",
     );
   });
 
@@ -150,7 +153,7 @@ describe("Toolset.explain()", () => {
     assertEquals(
       moody.reason,
       '"moody" is in the toolset, but not available now: ' +
-        "its isAvailable function does not return true at the moment",
+        "the tool's isAvailable function does not return true now",
     );
     answer = true;
     assertEquals(toolset.explain("moody").available, true);
@@ -183,7 +186,7 @@ describe("Toolset.explain()", () => {
     assertThrows(
       () => kernel.select().explain("task:start"),
       TypeError,
-      "Cannot explain a tool: only a ToolRegistry can",
+      "Cannot explain a tool: the source must be a ToolRegistry",
     );
   });
 
