@@ -1,5 +1,5 @@
 /**
- * The bridge: three tools that give access to all tools of a toolset. A model finds the others with
+ * The bridge: three tools that give access to all tools of a toolset. A model finds tools with
  * `search_tools`, reads their schemas with `describe_tools`, and calls them with `call_tool`.
  */
 
@@ -38,15 +38,15 @@ import { signatureOf } from "./signature.ts";
 
 /** Options for {@linkcode createToolBridge}. */
 export interface ToolBridgeOptions {
-  /** Ids of tools to list, too. Ids that the toolset of a caller does not have are ignored. */
+  /** Ids of target tools that are also listed. Ids outside the toolset of a caller are ignored. */
   readonly pinned?: readonly string[] | undefined;
-  /** The number of found tools, 1 to 50, unless the model sets another. @default {5} */
+  /** The default number of found tools, 1 to 50. The model can set another. @default {5} */
   readonly limit?: number | undefined;
-  /** The detail of found tools: a signature, or a schema, too. @default {"signature"} */
+  /** The detail of found tools: a signature, or the schema, too. @default {"signature"} */
   readonly detail?: ToolDetail | undefined;
   /**
-   * If true, providers that can load found tools (Anthropic, OpenAI Responses) receive the search
-   * as their own tool search. Older models need `false`.
+   * If true, providers with a tool search of their own (Anthropic, OpenAI Responses) receive
+   * `search_tools` in that form, and load found tools. Older models need `false`.
    *
    * @default {true}
    */
@@ -78,18 +78,17 @@ const CHECKS = {
 } satisfies { readonly [Field in keyof ToolBridgeOptions]-?: Check };
 
 /**
- * Makes a toolset that represents another one: it lists `search_tools`, `describe_tools` and
- * `call_tool`, and its calls reach every tool of that toolset. Other tools can be neither found,
- * described nor called. A call is resolved to its tool first, so checks, approval, limits,
- * idempotency keys, metrics and failures belong to that tool. The target tools can be called by
- * their own ids, too.
+ * Makes a bridge: a toolset that lists `search_tools`, `describe_tools` and `call_tool`, and whose
+ * calls reach every tool of the target toolset. No other tool can be found, described or called. A
+ * call is resolved to its target tool first, so checks, approval, limits, idempotency keys, metrics
+ * and failures belong to the target tool. Target tools can also be called by their own ids.
  *
- * The listing does not depend on the target tools, so prompts stay cached while tools change.
- * `exportTools` writes the search as the provider's own tool search, if it has one; see {@linkcode
- * ToolBridgeOptions}. Narrowing the bridge narrows its target toolset.
+ * The listing does not depend on the target tools, so prompts stay cached while tools change. If a
+ * provider has its own tool search, `exportTools` writes `search_tools` in that form; see
+ * {@linkcode ToolBridgeOptions}. Narrowing the bridge narrows its target toolset.
  *
- * A target tool that has the id of a bridge tool is found and called through `call_tool`. While
- * there is such a tool, no provider receives the search as its own tool search.
+ * A target tool with the id of a bridge tool is called through `call_tool`. While there is such a
+ * target tool, no provider receives the search as its own tool search.
  *
  * @example Usage
  * ```ts
@@ -114,12 +113,12 @@ const CHECKS = {
  * assert.deepEqual(found.ok && found.content, { tools });
  * ```
  *
- * @param toolset The target tools. If it is a bridge, its target tools.
+ * @param toolset The target toolset. If it is a bridge, the target of that bridge.
  * @throws {TypeError} If an option is unknown or invalid.
  */
 export function createToolBridge(toolset: Toolset, options: ToolBridgeOptions = {}): Toolset {
   if (!isToolset(toolset)) {
-    fail(ACTION, "it needs a toolset; a registry gives one by select()");
+    fail(ACTION, "the first argument must be a toolset; create one with registry.select()");
   }
   return new ToolBridge(toolset.bridge?.behind ?? toolset, readFields(ACTION, options, CHECKS));
 }
@@ -129,7 +128,7 @@ class ToolBridge extends Toolset implements ToolsetBridge {
   readonly behind: Toolset;
   readonly #own: Toolset;
   readonly #options: ToolBridgeOptions;
-  /** The target tools at the last listing, and the lists of them. */
+  /** The target tools at the last listing, and the lists made from these tools. */
   #seen: readonly Tool[] | undefined;
   #listing: readonly Tool[] = [];
   #loadable: readonly Tool[] | undefined;
@@ -138,7 +137,7 @@ class ToolBridge extends Toolset implements ToolsetBridge {
     const { limit = 5, detail = "signature", pinned = [] } = options;
     const own = ownTools(limit, detail);
     const added = [...new Set(pinned)].flatMap((id) => own.has(id) ? [] : behind.get(id) ?? []);
-    // Bridges without pinned tools share their array of tools, by which exports are cached.
+    // Bridges without pinned tools share one array of tools, because exports are cached by array.
     const members = added.length === 0 ? own.tools : Object.freeze(inOrder([...own, ...added]));
     super(own.source, members, {}, behind.name);
     this.behind = behind;
@@ -191,7 +190,7 @@ class ToolBridge extends Toolset implements ToolsetBridge {
   ): Call | undefined {
     if (call.name !== CALL) return this.#own.has(call.name) ? undefined : call;
     const target = targetIn(call.arguments, maxLength);
-    // `call_tool` reports invalid arguments.
+    // If the arguments are invalid, `call_tool` itself runs, and reports them.
     return target && { ...call, ...target };
   }
 
@@ -222,7 +221,7 @@ function targetIn(
     const read: unknown = isText ? JSON.parse(given) : given;
     if (!isObject(read)) return undefined;
     const { name, arguments: args, ...others } = read;
-    // Other fields next to "arguments" would be lost, so the call is invalid.
+    // A call with other fields next to "arguments" is invalid, because they would be lost.
     return typeof name === "string" && Object.keys(others).length === 0
       ? { name, arguments: args }
       : undefined;
@@ -231,7 +230,7 @@ function targetIn(
   }
 }
 
-/** The bridge's own tools by their options, shared because they do not refer to a toolset. */
+/** The bridge's own tools by their options. Bridges share them: they refer to no toolset. */
 const made = new Map<string, Toolset>();
 
 function ownTools(limit: number, detail: ToolDetail): Toolset {
@@ -251,9 +250,9 @@ function searchTool(most: number, detail: ToolDetail): Tool {
   return makeTool({
     ...READS,
     name: SEARCH,
-    description: "Finds tools by what they do. Each is answered with its name, arguments and " +
-      "purpose; call it with call_tool. [lossy] means that rules are left out, which " +
-      "describe_tools tells.",
+    description: "Finds tools by what they do. Returns each tool's name, arguments and " +
+      "purpose; call it with call_tool. [lossy] marks omitted rules: " +
+      "describe_tools returns them.",
     parameters: {
       ...PARAMETERS,
       properties: {
@@ -262,7 +261,7 @@ function searchTool(most: number, detail: ToolDetail): Tool {
           type: "integer",
           minimum: 1,
           maximum: MAX_TOOLS,
-          description: `How many tools to answer at most; ${most} by default.`,
+          description: `The maximum number of tools; ${most} by default.`,
         },
       },
       required: ["query"],
@@ -285,7 +284,7 @@ function searchTool(most: number, detail: ToolDetail): Tool {
 const DESCRIBE_TOOL: Tool = makeTool({
   ...READS,
   name: DESCRIBE,
-  description: "Tells all about tools: description, JSON Schema of the arguments and of the " +
+  description: "Describes tools in full: description, JSON Schema of the arguments and of the " +
     "result, examples.",
   parameters: {
     ...PARAMETERS,
@@ -295,7 +294,7 @@ const DESCRIBE_TOOL: Tool = makeTool({
         items: { type: "string" },
         minItems: 1,
         maxItems: MAX_TOOLS,
-        description: "The tools' names, as search_tools gives them.",
+        description: "The tools' names, as search_tools returns them.",
       },
     },
     required: ["names"],
@@ -307,7 +306,7 @@ const DESCRIBE_TOOL: Tool = makeTool({
     const missing: string[] = [];
     for (const name of new Set((params as { names: readonly string[] }).names)) {
       const found = toolset.resolve(name);
-      // The member is described for the reader.
+      // toolset.get() returns the tool with its description for the reader.
       const tool = found && toolset.get(found.id);
       if (tool === undefined) missing.push(unknown(name, toolset));
       else if (toolset.isAvailable(tool)) tools.add(tool);
@@ -326,13 +325,13 @@ const CALL_TOOL: Tool = makeTool({
   parameters: {
     ...PARAMETERS,
     properties: {
-      name: { type: "string", description: "The tool's name, as search_tools gives it." },
+      name: { type: "string", description: "The tool's name, as search_tools returns it." },
       arguments: { type: "object", description: "The tool's arguments." },
     },
     required: ["name"],
   },
   // A dispatcher replaces every valid call of the bridge by a call of the target tool.
-  execute: () => ToolResult.error("not_executable", `Cannot call "${CALL}": it needs its bridge`),
+  execute: () => ToolResult.error("not_executable", `Cannot call "${CALL}": only a bridge runs it`),
 } as ToolDefinition);
 
 function behind(context: ToolContext): Toolset {

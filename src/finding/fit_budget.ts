@@ -36,12 +36,12 @@ import { argumentsOf, firstSentence } from "./signature.ts";
 export interface TokenMeasure {
   /** The total, including the text around the tools. */
   readonly total: number;
-  /** Each tool by itself, in the order of the export. */
+  /** The tokens of each tool alone, in the order of the export. */
   readonly tools: readonly { readonly id: string; readonly tokens: number }[];
 }
 
 /**
- * Measures an export: the tokens of its JSON, which is about what a provider counts.
+ * Measures an export: the tokens of its JSON, which are about as many as a provider counts.
  *
  * @example Usage
  * ```ts
@@ -56,8 +56,8 @@ export interface TokenMeasure {
  * assert.ok(total > 10 && total < 50);
  * ```
  *
- * @param count Counts tokens, such as a provider's tokenizer. By default an estimate of o200k.
- * @throws {TypeError} If it is not the result of `exportTools`.
+ * @param count Counts tokens, such as a provider's tokenizer. By default, o200k is estimated.
+ * @throws {TypeError} If `exported` is not a result of `exportTools`.
  */
 export function measureTokens(
   exported: ExportResult,
@@ -72,19 +72,19 @@ export function measureTokens(
 
 function tokensOf(value: unknown, count: TokenCounter): number {
   const tokens: unknown = count(typeof value === "string" ? value : JSON.stringify(value));
-  // Rounded up, because an estimate may have a fraction and a budget is a whole number.
+  // Rounded up, because an estimate may be a fraction and a budget is a whole number.
   return Number.isFinite(tokens) && (tokens as number) >= 0
     ? Math.ceil(tokens as number)
-    : fail("count tokens", `the counter must give a number, 0 or above, not ${describe(tokens)}`);
+    : fail("count tokens", `the counter must return a number, 0 or above, not ${describe(tokens)}`);
 }
 
 /**
  * The detail of a tool in an export:
  * - `full`: everything;
  * - `no-examples`: without examples;
- * - `signature`: the first sentence of the description and the arguments as a type of TypeScript,
- *   "in part" where that leaves out a rule, with a schema that takes any object. Calls are checked
- *   against the tool's own schema all the same.
+ * - `signature`: the first sentence of the description, and the arguments as a TypeScript type ("in
+ *   part" if the type omits a rule), with a schema that accepts any object. Calls are still checked
+ *   against the tool's own schema.
  */
 export type ToolDetail = "full" | "no-examples" | "signature";
 
@@ -94,13 +94,13 @@ export interface FitBudgetOptions<Like extends TargetLike = TargetLike> {
   readonly tokens: number;
   /** The target of the export. */
   readonly target: Like;
-  /** The purpose of the tools. Only tools that fit it are shown, and the best are preferred. */
+  /** The purpose of the tools. Only tools that match it are shown, and the best are preferred. */
   readonly query?: string | undefined;
-  /** Instead of a query, the tools to show, best first, such as from `searchToolsetAsync`. */
+  /** Instead of a query: the tools to show, best first, such as from `searchToolsetAsync`. */
   readonly ranked?: readonly Tool[] | undefined;
-  /** Ids of tools that are always shown, in the detail that fits. */
+  /** Ids of tools that are always shown, in a detail that fits the budget. */
   readonly pinned?: readonly string[] | undefined;
-  /** Counts tokens. By default an estimate of o200k. */
+  /** Counts tokens. By default, the tokens of o200k are estimated. */
   readonly count?: TokenCounter | undefined;
   readonly options?: ExportOptions | undefined;
 }
@@ -116,7 +116,7 @@ export interface FittedTool {
 /** A tool that is not shown. */
 export interface LeftOutTool {
   readonly id: string;
-  /** The budget is used up, the query does not find the tool, or the target cannot express it. */
+  /** The reason: no tokens are left, the query does not find the tool, or the target rejects it. */
   readonly reason: "budget" | "query" | "target";
   /** The complete message. */
   readonly message: string;
@@ -161,7 +161,7 @@ const ACTION = "fit the tools into a budget";
 /** The maximum number of tokens by which an export is smaller than the sum of its tools. */
 const SLACK = 8;
 
-/** The number of tools whose export takes a noticeable time: some 5 ms. */
+/** From this number of tools on, one export takes a noticeable time: some 5 ms. */
 const MANY = 200;
 
 const WORTH: Readonly<Record<ToolDetail, number>> = {
@@ -172,9 +172,9 @@ const WORTH: Readonly<Record<ToolDetail, number>> = {
 const DETAILS: readonly ToolDetail[] = ["full", "no-examples", "signature"];
 
 /**
- * Chooses the tools of a toolset and their detail, so that their export stays within a number of
- * tokens. Without a query every tool has the same value; with one, the first hit has the highest.
- * The same tools and options give the same result.
+ * Chooses the tools of a toolset and their detail, so that the export stays within a number of
+ * tokens. Without a query, every tool has the same value; with a query, the first hit has the
+ * highest value. The same tools and options give the same result.
  *
  * @example Usage
  * ```ts
@@ -199,7 +199,7 @@ const DETAILS: readonly ToolDetail[] = ["full", "no-examples", "signature"];
  * @param source The candidates: the available tools of a toolset, or a list. A bridge's own tools
  * are always shown.
  * @returns The export, its tools, and the omitted tools with reasons.
- * @throws {RangeError} If no tool, or not all pinned ones, fit; the message contains the minimum.
+ * @throws {RangeError} If no tool fits, or not all pinned tools fit; with the minimum of tokens.
  * @throws {TypeError} If an option is unknown or invalid, or a pinned tool is not available or
  * cannot be sent to the target.
  */
@@ -234,11 +234,11 @@ export function fitBudget<const Like extends TargetLike>(
   });
   const pins = candidates.filter((candidate) => candidate.pinned);
 
-  // An export's tokens differ from the sum over its tools, so each export is counted.
+  // Counts each export, because its tokens differ from the sum over its tools.
   for (let room = budget - tokensOfExport([]) + SLACK, kept = candidates;;) {
     let chosen = choose(kept, room);
     if (chosen.length === 0 || pins.some((pin) => !chosen.some((one) => one.candidate === pin))) {
-      // The least choice may fit all the same: a whole export may be smaller than the sum.
+      // The minimum may still fit: an export may have fewer tokens than the sum of its tools.
       chosen = leastChoice(budget, kept, pins, tokensOfExport);
     }
     const exported = send(chosen.map(({ form }) => form.tool));
@@ -247,7 +247,7 @@ export function fitBudget<const Like extends TargetLike>(
     if (tooMany > 0) {
       const least = leastWorth(chosen, tooMany);
       if (least.size === 0) fail(ACTION, exported.rejected[0]?.message ?? "");
-      // The target limits the tools, and would reject a choice among all tools in the same way.
+      // The target limits the number of tools, and would reject a new choice among all tools, too.
       kept = chosen.map(({ candidate }) => candidate).filter((candidate) => !least.has(candidate));
     } else if (tokens > budget) {
       const taken = chosen.reduce((sum, { form }) => sum + form.tokens, 0);
@@ -262,8 +262,8 @@ export function fitBudget<const Like extends TargetLike>(
         .map((candidate) => {
           const { tool, forms } = candidate;
           return eligible.has(candidate)
-            ? leaveOut(tool, "budget", `there is no room for its ${leastOf(forms)} tokens`)
-            : leaveOut(tool, "target", `${exported.target} takes no more tools`);
+            ? leaveOut(tool, "budget", `the budget has no room for its ${leastOf(forms)} tokens`)
+            : leaveOut(tool, "target", `${exported.target} accepts no more tools`);
         });
       return {
         ...{ exported, tokens },
@@ -292,7 +292,7 @@ function findCandidates(
     const isPinned = pinned.includes(id);
     const rank = ranks.get(id);
     if (fitting !== undefined && rank === undefined && !isPinned) {
-      leftOut.push(leaveOut(tool, "query", "it does not match the query"));
+      leftOut.push(leaveOut(tool, "query", "the tool does not match the query"));
       continue;
     }
     const forms = formsOf(tool);
@@ -305,7 +305,7 @@ function findCandidates(
   return { candidates, leftOut };
 }
 
-/** Returns the `count` chosen tools with the lowest value, for a target with a limit of tools. */
+/** Returns the `count` chosen tools with the lowest value, for a target that limits the tools. */
 function leastWorth(chosen: readonly Chosen[], count: number): ReadonlySet<Candidate> {
   return new Set(
     chosen.map(({ candidate }) => candidate).filter(({ pinned }) => !pinned)
@@ -317,7 +317,7 @@ function toolsOf(source: Toolset | readonly Tool[]): readonly Tool[] {
   if (isListOf(source, isTool)) return source;
   return isToolset(source) ? source.available() : fail(
     ACTION,
-    "it needs a toolset or a list of tools; a registry gives a toolset by select()",
+    "the first argument must be a toolset or a list of tools; use registry.select()",
   );
 }
 
@@ -337,7 +337,7 @@ interface Candidate {
 /** A tool in each detail, or the reason why the target cannot express the tool. */
 type Forms = readonly Form[] | string;
 
-/** A cache by tool and target, for default options: forms take 0.4 ms a tool to create. */
+/** A cache by tool and target, for default options: creating the forms of a tool takes 0.4 ms. */
 const formsByTarget = new WeakMap<Tool, Map<string, Forms>>();
 
 function formsOf(
@@ -416,9 +416,9 @@ function leastChoice(
 const MAX_STEPS = 1_000_000;
 
 /**
- * Chooses some candidates within `room` tokens, each in one form (a tool in one detail). It adds
- * forms by falling value per token; then once more after each form that is added beforehand, which
- * may use tokens that are left otherwise. With many tools only the best forms are added beforehand.
+ * Chooses candidates within `room` tokens, each in one form (a tool in one detail). Adds forms in
+ * order of value per token. Then tries the same again after each form that is added first, because
+ * that may use remaining tokens better. With many tools, only the best forms are tried first.
  */
 function choose(candidates: readonly Candidate[], room: number): readonly Chosen[] {
   const steps = candidates.flatMap((candidate, index) => {
@@ -441,14 +441,14 @@ function choose(candidates: readonly Candidate[], room: number): readonly Chosen
   return chosen.filter((step) => step !== undefined);
 }
 
-/** A form of a candidate, with the gain per token over its next smaller form. */
+/** A form of a candidate, with the gain per token over the candidate's next smaller form. */
 interface Step extends Chosen {
   readonly index: number;
   readonly worth: number;
   readonly gain: number;
 }
 
-/** A pinned tool is worth more than all others together. */
+/** A pinned tool has a higher value than all other tools together. */
 function worthOfForm({ value, pinned }: Candidate, { detail }: Form): number {
   return value * WORTH[detail] + (pinned ? PINNED : 0);
 }
@@ -483,5 +483,5 @@ function leastOf(forms: readonly Form[]): number {
 }
 
 function leaveOut({ id }: Tool, reason: LeftOutTool["reason"], why: string): LeftOutTool {
-  return { id, reason, message: `"${id}" is left out: ${why}` };
+  return { id, reason, message: `"${id}" is omitted: ${why}` };
 }

@@ -1,6 +1,6 @@
 /**
- * Many tools for few tokens: a bridge to tools that are not listed, views of tools, and budgets
- * (`@plue/tools/finding`).
+ * Many tools for few tokens (`@plue/tools/finding`): a bridge to tools that are not listed, views
+ * of tools, and budgets of tokens.
  *
  * @module
  */

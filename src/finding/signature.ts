@@ -5,18 +5,18 @@ import { clip, isObject, type JsonSchemaObject, type Tool } from "../tool/mod.ts
 
 export interface TypeText {
   readonly text: string;
-  /** True if the type leaves out a rule of the schema, such as a pattern or a limit. */
+  /** True if the type omits a rule of the schema, such as a pattern or a limit. */
   readonly lossy: boolean;
 }
 
 /** The maximum depth of a type; a reference and a union count as a level. */
 const MAX_LEVELS = 8;
-/** The maximum number of types in a signature: references may multiply. */
+/** The maximum number of types in a signature, because references may multiply types. */
 const MAX_TYPES = 200;
 /** The maximum number of values of an enum, members of a union or properties of an object. */
 const MAX_ITEMS = 40;
 
-/** Keywords that a type expresses, and annotations. */
+/** The keywords that a type expresses, and annotations. */
 const SAID: ReadonlySet<string> = new Set([
   ...["type", "properties", "required", "items", "enum", "const", "anyOf", "oneOf", "$ref"],
   ...["additionalProperties", "title", "description", "default", "examples", "$schema", "$id"],
@@ -45,12 +45,12 @@ export function firstSentence({ description }: Tool): string {
 }
 
 /**
- * Writes a tool in one line: `web:search({ query: string }): Searches the web.` With `[lossy]` before
- * the colon, the type leaves out a rule of the schema.
+ * Writes a tool in one line: `web:search({ query: string }): Searches the web.` With `[lossy]`
+ * before the colon, the type omits a rule of the schema.
  */
 export function signatureOf(tool: Tool): string {
   const { text, lossy } = argumentsOf(tool);
-  // Without `properties`, any arguments are valid; with empty ones, none are expected.
+  // Without `properties`, any arguments are valid; with empty `properties`, none are expected.
   const args = text !== "{}" ? text : "properties" in tool.parameters ? "" : "object";
   return `${tool.id}(${args})${lossy ? " [lossy]" : ""}: ${firstSentence(tool)}`;
 }

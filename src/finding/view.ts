@@ -38,16 +38,16 @@ import {
   type ViewedTool,
 } from "../tool/mod.ts";
 
-/** The differences of a view from its tool. Arguments have the tool's names. */
+/** The differences between a view and its tool. Arguments are named as in the tool. */
 export interface ViewOptions {
-  /** Another name, in the tool's namespace. By default the view has the tool's id. */
+  /** Another name, in the tool's namespace. By default, the view has the tool's id. */
   readonly name?: string | undefined;
   readonly description?: string | undefined;
-  /** Arguments that are always these values. Models neither see nor change them. */
+  /** The fixed values of arguments. Models neither see nor change these arguments. */
   readonly bind?: { readonly [argument: string]: unknown } | undefined;
   /** Other names for arguments. */
   readonly rename?: { readonly [argument: string]: string } | undefined;
-  /** Arguments that models neither see nor give. A required one cannot be hidden. */
+  /** Arguments that models neither see nor pass. A required argument cannot be hidden. */
   readonly hide?: readonly string[] | undefined;
   /** Default values of arguments. */
   readonly defaults?: { readonly [argument: string]: unknown } | undefined;
@@ -79,15 +79,15 @@ const OPTIONS = {
 } satisfies { readonly [Field in keyof ViewOptions]-?: Check };
 
 /**
- * Creates a view of a tool: the same tool under another name, with arguments bound, renamed, hidden
- * or made optional.
+ * Creates a view of a tool: the same tool with another name, or with bound, renamed, hidden or
+ * optional arguments.
  *
  * A view keeps the tool's risk, roles, scopes, tags, approval and availability. Deny-lists, filters
  * and policies apply to the view and its tool. Arguments are checked against the view's schema,
  * mapped to the tool's arguments, and checked against the tool's schema; a bound argument cannot be
  * overridden. A view that binds, renames or hides accepts only arguments that the tool's
- * `properties` name. It does not show rules over several arguments (`anyOf`, `dependentRequired`),
- * but checks them. Aliases stay with the tool.
+ * `properties` name. Its schema omits rules over several arguments (`anyOf`, `dependentRequired`),
+ * but calls are still checked by these rules. The view does not have the tool's aliases.
  *
  * @example Usage
  * ```ts
@@ -109,7 +109,7 @@ const OPTIONS = {
  * ```
  *
  * @throws {TypeError} If an option is unknown or invalid, names an argument that the tool does not
- * have, or has a value that does not fit the schema of the argument.
+ * have, or has a value that the schema of the argument rejects.
  */
 export function viewOf(tool: Tool, options: ViewOptions): Tool {
   const original = makeTool(tool);
@@ -164,7 +164,7 @@ type Args = { readonly [argument: string]: unknown };
 interface Change {
   readonly bind: ReadonlyMap<string, unknown>;
   readonly defaults: ReadonlyMap<string, unknown>;
-  /** The view's name of each argument that has another one. */
+  /** The view's name of each renamed argument. */
   readonly rename: ReadonlyMap<string, string>;
   readonly hide: ReadonlySet<string>;
 }
@@ -204,7 +204,7 @@ function checkChange(action: string, schema: JsonSchemaObject, change: Change): 
         fail(action, `${place} must be one of ${[...properties.keys()].join(", ")}`);
       }
       const other = places.get(name);
-      // An argument has at most one change, or a new name and a default.
+      // An argument can have a new name and a default. Other changes exclude each other.
       if (other !== undefined && !(field === "defaults" && rename.has(name))) {
         fail(action, `${place} is in ${other}, too`);
       }
@@ -251,8 +251,8 @@ const REFERENCES = ["$ref", "$dynamicRef", "$recursiveRef"];
 const NAMES = ["$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"];
 
 /**
- * Returns an equivalent schema whose references keep their meaning when its root is changed. If
- * some references point to the root or into its properties, the whole schema moves into `$defs`.
+ * Returns an equivalent schema whose references keep their meaning if its root is changed. If some
+ * references point to the root or into its properties, the whole schema moves into `$defs`.
  */
 function linked(schema: JsonSchemaObject): JsonSchemaObject {
   const dialect = detectDialect(schema);
@@ -269,7 +269,7 @@ function linked(schema: JsonSchemaObject): JsonSchemaObject {
   const places = new Map<JsonSchema, string>();
   eachSchemaIn(schema, keywords, (child, keyword, key) => {
     const step = key === undefined ? [] : [String(key)];
-    // A `$ref` to the child's new position: a copy would repeat its names and its old references.
+    // A `$ref` to the child's new position, because a copy would repeat names and old references.
     if (isObject(child) && has(child, isPlaced)) {
       places.set(child, fragment([definitions, "tool", keyword, ...step]));
     }
@@ -345,7 +345,7 @@ function led(args: Args, { bind, defaults, rename }: Change): Args {
   return result;
 }
 
-/** Returns the issue in the view's terms. Callers do not see issues of bound arguments. */
+/** Returns the issue with the view's names. Callers do not see issues of bound arguments. */
 function told(issue: Issue, change: Change, names: ReadonlySet<string>): Issue {
   if (!changesNames(change)) return issue;
   const { path, keyword, expected, message } = issue;
@@ -355,7 +355,7 @@ function told(issue: Issue, change: Change, names: ReadonlySet<string>): Issue {
     const place = pointerStep(shown) + path.slice(pointerStep(name).length);
     return { ...issue, path: place, message: message.replace(path, () => place) };
   }
-  // The text of a tool's own validator was not generated from argument names.
+  // The author of the tool has written this text, so it needs no other argument names.
   if (name === undefined && keyword === "custom") return issue;
   const inWords = new Map([...names].map((one) => {
     const now = shownName(one, change);

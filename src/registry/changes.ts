@@ -1,23 +1,23 @@
-/** Delivers a registry's changes to its subscribers, in order, even if listeners make changes. */
+/** Delivers a registry's changes to its subscribers in order, even if listeners make changes. */
 
 import { callHook, type Tool } from "../tool/mod.ts";
 
 /** One change of a registry. */
 export interface ToolChange {
   /**
-   * The kind of change: the tool was added or removed, replaced `previous` (`updated`), or its
-   * `isAvailable` function returns true again or no longer.
+   * The kind of change. The tool was added or removed, or replaced `previous` (`updated`); or its
+   * `isAvailable` function returns true again (`available`) or no longer (`unavailable`).
    */
   readonly type: "added" | "removed" | "updated" | "available" | "unavailable";
   /** The added or removed tool, the replacement, or the tool whose availability has changed. */
   readonly tool: Tool;
-  /** For `updated`: the replaced tool. */
+  /** The replaced tool of an `updated` change. */
   readonly previous?: Tool;
-  /** The time of the change, in milliseconds since 1970, by the registry's clock. */
+  /** The time of the change by the registry's clock, in milliseconds since 1970. */
   readonly timestamp: number;
 }
 
-/** The fields of a change besides its tool. */
+/** The fields of a change, without the tool. */
 export interface ToolChangeDetails {
   /** The time of the change, in milliseconds since 1970. @default {Date.now()} */
   readonly timestamp?: number | undefined;
@@ -28,7 +28,7 @@ interface UpdateDetails extends ToolChangeDetails {
 }
 
 /**
- * Creates changes, for a registry of your own, and for tests of listeners.
+ * Creates changes for your implementation of a registry, and for tests of listeners.
  *
  * @example Usage
  * ```ts
@@ -73,7 +73,7 @@ interface Subscription {
 
 export class ChangeFeed {
   readonly #subscriptions: Set<Subscription> = new Set();
-  /** Pending deliveries, because a listener made a change while another one was delivered. */
+  /** Pending deliveries of changes that a listener made while another change was delivered. */
   readonly #waiting: (() => void)[] = [];
   #isDelivering = false;
   #isEnded = false;

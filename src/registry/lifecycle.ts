@@ -1,4 +1,4 @@
-/** The lifecycle of a registered tool, and the interface through which dispatchers acquire it. */
+/** The lifecycle of a registered tool, and the interface by which a dispatcher uses the tool. */
 
 import { compileOnce, type SchemaEngine, type SchemaValidator } from "../schema/mod.ts";
 import type { ToolSource } from "../select/mod.ts";
@@ -13,30 +13,30 @@ import {
 } from "../tool/mod.ts";
 import type { RegistrySettings } from "./options.ts";
 
-/** A registered tool, ready to run. One object per registration, so a call allocates nothing for it. */
+/** A registered tool, ready to run. Calls share the object of its registration. */
 export interface ToolRuntime {
   readonly tool: Tool;
   readonly services: Services;
-  /** The tool's configuration, checked. */
+  /** The checked configuration of the tool. */
   readonly config: unknown;
   /** The result of `init`. */
   readonly state: unknown;
-  /** The validator of `tool.parameters`. It accepts all values if a Standard Schema checks them. */
+  /** The validator of `tool.parameters`. If a library's schema validates, it accepts all values. */
   readonly parameters: SchemaValidator;
-  /** The validator of `tool.returns`; `undefined` without it, or if its own library validates. */
+  /** The validator of `tool.returns`; `undefined` without `returns`, or if a library validates. */
   readonly returns: SchemaValidator | undefined;
 }
 
-/** A source of tools that can also run them. */
+/** A source of tools that can also run its tools. */
 export interface ToolHost extends ToolSource {
   readonly engine: SchemaEngine;
   /**
    * Begins a call: compiles the schemas and runs `init` if necessary, and delays `dispose` until
-   * `release`. Returns synchronously if `init` has run (or there is none), so that a call need not
-   * wait.
+   * `release`. Returns synchronously if the tool has no `init` or `init` has run, so that calls
+   * need not wait.
    *
-   * @throws {ToolLifecycleError} If the tool is not registered, was replaced, its schemas
-   * cannot be compiled, or its `init` failed.
+   * @throws {ToolLifecycleError} If the tool is not registered or was replaced, if its schemas
+   * cannot be compiled, or if its `init` failed.
    */
   acquire(tool: Tool): ToolRuntime | Promise<ToolRuntime>;
   /** Ends a call that `acquire` began. Must be called exactly once per call. */
@@ -47,15 +47,15 @@ export function isToolHost(source: ToolSource | undefined): source is ToolHost {
   return source !== undefined && typeof (source as Partial<ToolHost>).acquire === "function";
 }
 
-/** A tool could not be initialised. The message is written for a model; `cause` for the log. */
+/** A tool could not be initialised. The message is written for a model, and `cause` for the log. */
 export class ToolLifecycleError extends Error {
   override readonly name = "ToolLifecycleError";
 }
 
-/** The validator of parameters until they are compiled, and where their own library checks. */
+/** Accepts all values: before the compilation, and if a library validates the parameters. */
 const ANYTHING: SchemaValidator = { check: () => true, issues: () => [] };
 
-/** A registered tool, ready to run or about to be. Its registry counts the calls of a ready one. */
+/** A registered tool, ready to run or about to be. Its registry counts calls once it is ready. */
 export class RegisteredTool implements ToolRuntime {
   readonly tool: Tool;
   readonly services: Services;
@@ -63,7 +63,7 @@ export class RegisteredTool implements ToolRuntime {
   state: unknown = undefined;
   parameters: SchemaValidator = ANYTHING;
   returns: SchemaValidator | undefined = undefined;
-  /** True once the schemas are compiled, and `init` has run if there is one. */
+  /** True once the schemas are compiled and `init`, if there is one, has run. */
   isReady = false;
   calls = 0;
   onIdle: (() => void) | undefined = undefined;
@@ -78,7 +78,7 @@ export class RegisteredTool implements ToolRuntime {
     this.#settings = settings;
   }
 
-  /** Compiles the schemas that calls are checked against. A library schema needs none. */
+  /** Compiles the schemas that calls are checked against. A library's schema is not compiled. */
   compile(): void {
     const { id, init, parameters, parametersStandard, returns, returnsStandard, view } = this.tool;
     const compile = (schema: JsonSchema, what: string): SchemaValidator =>
@@ -98,9 +98,9 @@ export class RegisteredTool implements ToolRuntime {
   }
 
   /**
-   * Begins and counts the first call; a returned promise must be awaited. It compiles before
+   * Begins and counts the first call. The caller must await a returned promise. Compiles before
    * `init`, so that a tool with invalid schemas has no side effects. Concurrent calls share one
-   * `init`. A failed `init` is retried.
+   * `init`. A failed `init` runs again at the next call.
    */
   prepare(): Promise<void> | undefined {
     try {
@@ -129,7 +129,7 @@ export class RegisteredTool implements ToolRuntime {
     const { services, config } = this;
     const { id, init } = this.tool;
     const context = { services, config: config as never };
-    // A state that arrives after the timeout, or after the end, is never used.
+    // Disposes of a state that arrives after the timeout or the end, because it is never used.
     const disposeLate = (state: unknown): Promise<void> =>
       this.#disposeOf(state).catch((error) => this.#settings.report("dispose", id, error));
     const state = await this.#inTime("ready: its init", () => init?.(context), disposeLate);
@@ -146,7 +146,7 @@ export class RegisteredTool implements ToolRuntime {
     if (dispose) await this.#inTime("disposed of: its dispose", () => dispose(state as never));
   }
 
-  /** Returns the result of `work` within the time limit. A later result is passed to `onLate`. */
+  /** Returns the result of `work` within the time limit. Passes a later result to `onLate`. */
   async #inTime<T>(
     what: string,
     work: () => T | Promise<T>,
@@ -162,13 +162,13 @@ export class RegisteredTool implements ToolRuntime {
     return this.#fail(`${what} did not end within ${ms} ms`);
   }
 
-  /** @param cause The cause for the log, which may contain data that a model must not read. */
+  /** @param cause The cause, for the log only: it may contain data that a model must not read. */
   #fail(what: string, cause?: unknown): never {
     throw new ToolLifecycleError(`Tool "${this.tool.id}" is not ${what}`, { cause });
   }
 }
 
-/** Throws `errors` as one, if there are any. `action` begins the message: `Cannot …`. */
+/** Throws one error for all `errors`, if there are any. `action` begins the message: `Cannot …`. */
 export function throwAll(errors: readonly unknown[], action: string): void {
   if (errors.length === 0) return;
   const [first] = errors;

@@ -1,4 +1,4 @@
-/** Which tools exist. */
+/** The registry of tools: the contents of this folder for other folders. */
 
 export * from "./changes.ts";
 export * from "./lifecycle.ts";

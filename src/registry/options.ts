@@ -20,13 +20,13 @@ import {
   type ToolDefinition,
 } from "../tool/mod.ts";
 
-/** An error that reaches no caller, for the host's log. */
+/** An error that no caller receives, for the host's log. */
 export interface RegistryErrorReport {
   /** The tool of the error. */
   readonly toolId: string;
   /**
-   * A listener, an `isAvailable` function or a description function failed, the search index could not follow, or a tool was
-   * not disposed of.
+   * The failed part: a listener, an `isAvailable` function, a description function, the update of
+   * the search index, or the disposal of a tool.
    */
   readonly phase: "listener" | "availability" | "description" | "index" | "dispose";
   /** The thrown value, unchanged. */
@@ -35,24 +35,24 @@ export interface RegistryErrorReport {
 
 /** Options for `Registry`. */
 export interface RegistryOptions {
-  /** Checks the tools' schemas when they are registered, and compiles them. */
+  /** Checks the tools' schemas when tools are registered, and compiles the schemas. */
   readonly engine: SchemaEngine;
   /** Tools to register immediately. */
   readonly tools?: Iterable<Tool | ToolDefinition> | undefined;
   /** Dependencies that the tools receive, by name. */
   readonly services?: Services | undefined;
-  /** The tools' configuration by id: JSON. `ready()` reports ids that no tool has. */
+  /** The tools' configurations, as JSON, by id. `ready()` reports ids that no tool has. */
   readonly config?: { readonly [id: string]: unknown } | undefined;
   /** The time limit of an `init` or `dispose`, in milliseconds. @default {30_000} */
   readonly lifecycleTimeoutMs?: number | undefined;
   /**
-   * Receives errors that reach no caller: of a listener, of an `isAvailable` function (at each
-   * listing), of a search index that cannot follow a change, of a `dispose` whose tool was
-   * unregistered before. Errors of `dispose` are thrown by the registry's own `dispose()` as well.
-   * Errors of this function are ignored.
+   * Receives errors that no caller receives: errors of listeners, of `isAvailable` functions (at
+   * each listing), of the search index at a change, and of the `dispose` of an unregistered tool.
+   * The registry's own `dispose()` also throws the errors of tools' `dispose`. Errors of this
+   * function are ignored.
    */
   readonly onError?: ((report: RegistryErrorReport) => void) | undefined;
-  /** The clock for timestamps and time limits. By default, the runtime's. */
+  /** The clock for timestamps and time limits. By default, the runtime's clock. */
   readonly clock?: RegistryClock | undefined;
 }
 
@@ -61,7 +61,7 @@ type CompleteOptions = {
 };
 
 const DEFAULTS: CompleteOptions = {
-  // Required: it has no default.
+  // Required: there is no default.
   engine: undefined as never,
   tools: [],
   services: Object.freeze({}),
@@ -79,18 +79,18 @@ export type Report = (phase: RegistryErrorReport["phase"], toolId: string, error
 
 /** Options for `registry.updateTool()`. */
 export interface UpdateOptions {
-  /** The new configuration of the tool. By default it keeps its own. */
+  /** The new configuration of the tool. By default, the tool keeps its configuration. */
   readonly config?: unknown;
 }
 
 /** Options for `registry.dispose()`. */
 export interface DisposeOptions {
-  /** Stops waiting for running calls: their tools are disposed of while they run. */
+  /** When it aborts, running calls are not awaited: their tools are disposed of while they run. */
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface RegistrySettings extends Omit<CompleteOptions, "tools" | "config" | "onError"> {
-  /** Never throws. */
+  /** Must not throw. */
   readonly report: Report;
 }
 
@@ -100,7 +100,7 @@ export function readOptions(options: RegistryOptions): CompleteOptions & Registr
   const read = { ...DEFAULTS, ...defined(options) } as CompleteOptions;
   const { engine, lifecycleTimeoutMs, onError } = read;
   if (!isSchemaEngine(engine)) {
-    fail(action, "its engine must be a schema engine: withSchemaCheck makes one");
+    fail(action, "the option engine must be a schema engine; create it with withSchemaCheck()");
   }
   checkTimeout(action, lifecycleTimeoutMs, "lifecycleTimeoutMs");
   const report: Report = (phase, toolId, error) =>
@@ -110,7 +110,7 @@ export function readOptions(options: RegistryOptions): CompleteOptions & Registr
 
 export type AdmissionAction = "register" | "update";
 
-/** Checks a tool's schemas, and returns its checked configuration. */
+/** Checks a tool's schemas. Checks the tool's configuration, and returns it. */
 export function admit(
   tool: Tool,
   { engine }: RegistrySettings,
@@ -125,14 +125,14 @@ export function admit(
     const schema = tool[field];
     if (schema !== undefined && !isStandardSchema(schema)) check(schema, `its ${field}`);
   }
-  // A view's arguments are checked against the schemas of its original tools, too.
+  // The arguments of a view are also checked against the schemas of its original tools.
   for (let shown = tool.view?.tool; shown; shown = shown.view?.tool) {
     check(shown.parameters, "its tool's parameters");
   }
   if (schema === undefined) {
-    return given === undefined ? undefined : fail(doing, "it takes no configuration");
+    return given === undefined ? undefined : fail(doing, "the tool declares no config");
   }
-  // A tool with only optional settings receives an empty configuration.
+  // A tool whose settings are all optional receives an empty configuration.
   const config = attempt(doing, () => copyJson(given ?? {}, "its configuration"));
   const validator = attempt(doing, () => compileOnce(engine, schema));
   if (validator.check(config)) return config;

@@ -1,5 +1,5 @@
 /**
- * The kernel of a registry: the map of the tools, their revision, their lifecycle, and one
+ * The kernel of a registry: the map of the tools, the revision, the lifecycle of tools, and one
  * `subscribe`. `ToolRegistry` adds search and the other operations.
  */
 
@@ -40,16 +40,16 @@ import {
   type UpdateOptions,
 } from "./options.ts";
 
-/** The maximum number of toolsets that are cached: a server may select one for each request. */
+/** The maximum number of cached toolsets: a server may select a toolset for each request. */
 const MAX_TOOLSETS = 256;
 
-/** The maximum number of errors of unregistered tools that are stored for the registry's end. */
+/** The maximum number of errors of unregistered tools that are stored for `dispose()`. */
 const MAX_STORED_ERRORS = 100;
 
 /**
- * The mutable set of all tools: unique ids, change events, and each tool's life from `init` to
- * `dispose`. Callers use it through toolsets, which {@linkcode Registry.select} creates. The
- * `ToolRegistry` of `@plue/tools` is one with search, definitions, listings by field and `refresh`.
+ * The mutable set of all tools: unique ids, change events, and each tool's lifecycle from `init` to
+ * `dispose`. Callers use toolsets, which {@linkcode Registry.select} creates. The `ToolRegistry` of
+ * `@plue/tools` also has search, definitions, listings by field and `refresh`.
  *
  * @example Usage
  * ```ts
@@ -66,32 +66,32 @@ const MAX_STORED_ERRORS = 100;
  * ```
  */
 export class Registry implements ToolHost {
-  /** Checks the tools' schemas when they are registered, and compiles them. */
+  /** Checks the tools' schemas when tools are registered, and compiles the schemas. */
   readonly engine: SchemaEngine;
   readonly #settings: RegistrySettings;
   /** The configuration of tools, by id. */
   readonly #config: Map<string, unknown>;
-  /** By id, in order of registration. */
+  /** The registered tools by id, in order of registration. */
   readonly #entries: Map<string, RegisteredTool> = new Map();
-  /** The tool's id, by each id and alias. */
+  /** The id of a tool for each of its names: the id itself and the aliases. */
   readonly #names: Map<string, string> = new Map();
-  /** Sorted by id, in code-unit order. Replaced, never changed. */
+  /** The tools in code-unit order of id. The list is replaced, and never changed. */
   #sorted: readonly Tool[] = [];
   #ids: readonly string[] | undefined;
   /** The ids that were added, removed or replaced since `#sorted` was made. */
   readonly #changed: Set<string> = new Set();
   #revision = 0;
-  /** The toolset of this revision without a selection, and those by selection. */
+  /** The toolset of this revision without a selection. The toolsets with selections follow. */
   #everything: Toolset | undefined;
   readonly #toolsets: Map<string, Toolset> = new Map();
   readonly #feed: ChangeFeed;
-  /** Tools that were removed or replaced, until they are disposed of. */
+  /** The disposals of tools that were removed or replaced. */
   readonly #retiring: Set<Promise<void>> = new Set();
   readonly #errors: unknown[] = [];
   #ending: Promise<void> | undefined;
-  /** Passes an error that reaches no caller to `onError`. */
+  /** Passes an error that no caller receives to `onError`. */
   protected readonly report: Report;
-  /** Contains the explanations for the toolsets of the registry. */
+  /** Explains tools for the toolsets of this registry. */
   protected readonly explainer: Explainer | undefined;
 
   /** @throws {TypeError | RangeError} If an option or one of the tools is invalid. */
@@ -105,7 +105,7 @@ export class Registry implements ToolHost {
     this.registerTools(tools);
   }
 
-  /** All tools, available or not: frozen, in code-unit order of id, the same until a change. */
+  /** All tools, available or not: a frozen list in code-unit order of id, replaced by a change. */
   get tools(): readonly Tool[] {
     return freezeInOrder(this.#list());
   }
@@ -120,7 +120,7 @@ export class Registry implements ToolHost {
     return this.#entries.size;
   }
 
-  /** Counts changes, from 0. */
+  /** The number of changes so far. */
   get revision(): number {
     return this.#revision;
   }
@@ -129,22 +129,22 @@ export class Registry implements ToolHost {
    * Registers a tool.
    *
    * @returns The tool, created if a plain definition was passed.
-   * @throws {TypeError} If its id is taken, or it is invalid; for a schema the message contains the
-   * JSON Pointer. Nothing has changed then.
+   * @throws {TypeError} If the id is taken, or the tool is invalid. For a schema, the message
+   * contains the JSON Pointer. The registry has not changed then.
    */
   registerTool(candidate: Tool | ToolDefinition): Tool {
     const [tool] = this.registerTools([candidate]);
     return tool as Tool;
   }
 
-  /** Registers all these tools, or none; throws as {@linkcode Registry.registerTool}. */
+  /** Registers all these tools, or none. Throws like {@linkcode Registry.registerTool}. */
   registerTools(candidates: Iterable<Tool | ToolDefinition>): readonly Tool[] {
     if (typeof candidates?.[Symbol.iterator] !== "function") {
-      fail("register tools", "they must be a list");
+      fail("register tools", "the tools must be a list");
     }
     const entries: RegisteredTool[] = [];
     for (const candidate of candidates) entries.push(this.#admit(makeTool(candidate), "register"));
-    // Checked after the loop, because the loop runs the caller's code, which may register tools.
+    // Checks names after the loop, because the loop runs the caller's code: it may register tools.
     const tools = entries.map(({ tool }) => tool);
     this.#checkNames(tools, "register");
     for (const entry of entries) this.#set(entry);
@@ -153,8 +153,8 @@ export class Registry implements ToolHost {
   }
 
   /**
-   * Replaces the tool with the same id. Calls of the old one run to their end; then it is disposed
-   * of. The new one is usable immediately, and is initialised separately.
+   * Replaces the tool with the same id. Running calls of the old tool continue; then the old tool
+   * is disposed of. The new tool can be called immediately, and has its own `init`.
    *
    * @example A new configuration
    * ```ts
@@ -172,16 +172,16 @@ export class Registry implements ToolHost {
    * assert.deepEqual(registry.getConfig("read"), { root: "/new" });
    * ```
    *
-   * @param options Its configuration, if that changes.
-   * @throws {TypeError} If there is no tool with this id, or the new one or its configuration is
-   * invalid. Nothing has changed then.
+   * @param options The tool's configuration, if it changes.
+   * @throws {TypeError} If there is no tool with this id, or the new tool or its configuration is
+   * invalid. The registry has not changed then.
    */
   updateTool(candidate: Tool | ToolDefinition, options: UpdateOptions = {}): Tool {
     const tool = makeTool(candidate);
     const { config = this.#config.get(tool.id) } = options;
     const entry = this.#admit(tool, "update", config);
     const previous = this.#entries.get(tool.id) ??
-      fail(`update tool "${tool.id}"`, "it is not registered");
+      fail(`update tool "${tool.id}"`, "the tool is not registered");
     this.#checkNames([tool], "update");
     if (config !== undefined) this.#config.set(tool.id, config);
     this.#set(entry);
@@ -190,7 +190,7 @@ export class Registry implements ToolHost {
     return tool;
   }
 
-  /** Removes a tool; `false` if there is none. It is disposed of when its calls have ended. */
+  /** Removes a tool, if there is one, and disposes of it when its calls have ended. */
   unregisterTool(id: string): boolean {
     const entry = this.#entries.get(id);
     if (entry === undefined) return false;
@@ -205,7 +205,7 @@ export class Registry implements ToolHost {
     return this.#entries.get(id)?.tool;
   }
 
-  /** Returns the checked, frozen configuration of a tool; `undefined` if there is none. */
+  /** Returns the checked, frozen configuration of a tool; `undefined` if it has none. */
   getConfig(id: string): unknown {
     return this.#entries.get(id)?.config;
   }
@@ -215,7 +215,7 @@ export class Registry implements ToolHost {
     return this.#entries.has(id);
   }
 
-  /** Returns true if a tool is currently available. An unregistered tool is not. */
+  /** Returns true if a tool is currently available. An unregistered tool is unavailable. */
   isAvailable(tool: Tool): boolean {
     const entry = this.#entries.get(tool.id);
     return entry?.tool === tool &&
@@ -237,7 +237,7 @@ export class Registry implements ToolHost {
     if (selection === undefined) return this.#everything ??= this.#select({});
     const key = keyOf(selection);
     const known = this.#toolsets.get(key);
-    // The same toolset as long as its filters and policies keep the same tools.
+    // Returns the same toolset as long as its filters and policies keep the same tools.
     if (known?.isCurrent()) return known;
     const toolset = this.#select(selection);
     if (this.#toolsets.size >= MAX_TOOLSETS) this.#toolsets.clear();
@@ -246,11 +246,11 @@ export class Registry implements ToolHost {
   }
 
   /**
-   * Subscribes to changes. Listeners are called in the order of the changes, before the change's
-   * method returns; errors of listeners stop nothing (see `onError`).
+   * Subscribes to changes. Listeners are called in the order of the changes, before the method that
+   * makes the change returns. An error of a listener has no other effect than a call of `onError`.
    *
    * @param onEnd Called when the registry is disposed of, after the last change. Must not throw.
-   * @returns Ends the subscription.
+   * @returns A function that ends the subscription.
    */
   subscribe(listener: ToolChangeListener, onEnd?: () => void): () => void {
     checkFunction("subscribe to a registry", listener, "the listener");
@@ -267,12 +267,12 @@ export class Registry implements ToolHost {
 
   /** Ends a call that {@linkcode Registry.acquire} began. */
   release(runtime: ToolRuntime): void {
-    // Runtimes come from acquire, which returns no other objects.
+    // Runtimes come from acquire(), which returns only objects of this class.
     const entry = runtime as RegisteredTool;
     if (--entry.calls === 0) entry.onIdle?.();
   }
 
-  /** Begins the first call of a tool. Throws if it cannot be called. */
+  /** Begins the first call of a tool. Throws if the tool cannot be called. */
   #prepare(tool: Tool, entry: RegisteredTool | undefined): ToolRuntime | Promise<ToolRuntime> {
     if (entry?.tool !== tool) {
       throw new ToolLifecycleError(
@@ -288,13 +288,13 @@ export class Registry implements ToolHost {
   }
 
   /**
-   * Compiles the schemas of all tools now, rather than each with its tool's first call.
+   * Compiles the schemas of all tools now, instead of at each tool's first call.
    *
-   * On Cloudflare Workers code may be generated only while a module loads: call it there, after the
-   * tools are registered. Otherwise the default engine interprets the schemas, which is slower, and
-   * an engine that cannot (Ajv) makes the calls fail with `unavailable`.
+   * Cloudflare Workers allow code generation only while a module loads: call `compile` there, after
+   * the tools are registered. Otherwise the default engine interprets the schemas, which is slower.
+   * An engine that cannot interpret (Ajv) makes the calls fail with `unavailable`.
    *
-   * @throws {AggregateError} If some cannot be compiled: one error each, in order of registration.
+   * @throws {AggregateError} With one error per failed tool, in order of registration.
    */
   compile(): void {
     const errors: unknown[] = [];
@@ -309,9 +309,9 @@ export class Registry implements ToolHost {
   }
 
   /**
-   * Removes all tools and ends all subscriptions immediately; waits for running calls; then
-   * disposes of the tools one after another, the last registered first. A second call waits for the
-   * same end.
+   * Removes all tools and ends all subscriptions immediately. Then waits for running calls, and
+   * disposes of the tools one by one, the last registered tool first. A second call returns the
+   * same promise.
    *
    * @throws {AggregateError} If tools could not be disposed of, now or when they were unregistered.
    */
@@ -330,7 +330,7 @@ export class Registry implements ToolHost {
     return this.dispose();
   }
 
-  /** Called when the tool of an id was set or removed, before the listeners. */
+  /** Called before the listeners when a tool was set or removed. */
   protected follow(_id: string, _tool: Tool | undefined): void {}
 
   /** Notifies the subscribers. */
@@ -397,9 +397,9 @@ export class Registry implements ToolHost {
   }
 
   /**
-   * Returns the current tools, in order of id. Changes are merged: one change among 10,000 tools
-   * does not sort them again, and 10,000 registrations in a row sort once. The list is not frozen,
-   * because freezing a long one is slow (JavaScriptCore: 2 ms for 10,000 tools).
+   * Returns the current tools, in order of id. Merges changes into the list: one change among
+   * 10,000 tools does not sort them again, and 10,000 registrations in a row sort once. The list is
+   * not frozen, because freezing a long one is slow (JavaScriptCore: 2 ms for 10,000 tools).
    */
   #list(): readonly Tool[] {
     if (this.#changed.size > 0) {
@@ -419,7 +419,7 @@ export class Registry implements ToolHost {
     this.#retiring.add(retiring);
   }
 
-  /** Disposes of the last tools, one after another, when no call is running. */
+  /** Disposes of the last tools one by one, when no call is running. */
   async #end(entries: readonly RegisteredTool[], signal: AbortSignal | undefined): Promise<void> {
     await new Promise((resolve) => {
       signal?.addEventListener("abort", resolve, { once: true });
@@ -432,7 +432,7 @@ export class Registry implements ToolHost {
   }
 }
 
-/** Equal selections, with the same filters and policies, have the same key. */
+/** Returns equal keys for equal selections with the same filters and policies. */
 function keyOf(selection: Selection): string {
   const { filters = [], policies = [], ...data } = checkSelection(selection);
   return `${filters.map(numberOf)} ${policies.map(numberOf)} ${JSON.stringify(data)}`;

@@ -40,8 +40,8 @@ import {
 /** Options for `ToolRegistry`. */
 export interface ToolRegistryOptions extends RegistryOptions {
   /**
-   * Creates the index for `searchTools`, such as `createToolIndex`; without one there is no search.
-   * The registry of `@plue/tools` has that one by default.
+   * Creates the index for `searchTools`, such as `createToolIndex`. Without this option there is no
+   * search. The registry of `@plue/tools` uses `createToolIndex` by default.
    */
   readonly index?: (() => ToolIndex<ToolAnswer>) | undefined;
 }
@@ -50,12 +50,12 @@ export interface ToolRegistryOptions extends RegistryOptions {
 export class ToolRegistry extends Registry {
   protected override readonly explainer: Explainer = explainTool;
   readonly #makeIndex: (() => ToolIndex<ToolAnswer>) | undefined;
-  /** Created by the first search, and updated by every change from then on. */
+  /** Created by the first search, and updated by every later change. */
   #index: ToolIndex<ToolAnswer> | undefined;
-  /** The last answers of `isAvailable` functions, by id, and the ids changed since `refresh`. */
+  /** The last results of `isAvailable` functions by id, and the ids changed since `refresh`. */
   readonly #answers: Map<string, boolean> = new Map();
   readonly #turned: Set<string> = new Set();
-  /** By the context object: a look-up takes 3 ns, and 130 ns by the context's key. */
+  /** By the context object: this look-up takes 3 ns, and a look-up by the context's key 130 ns. */
   readonly #byContext: WeakMap<ToolAvailabilityContext, Toolset> = new WeakMap();
   /** The ids of the tools with a configuration in the options. */
   readonly #configured: readonly string[];
@@ -84,8 +84,8 @@ export class ToolRegistry extends Registry {
   /**
    * Compiles all schemas, and runs every `init` that has not run, concurrently.
    *
-   * @throws {AggregateError} If some failed, or the option `config` has a configuration for a tool
-   * that is not registered: one error each, in order of id.
+   * @throws {AggregateError} With one error, in order of id, per tool that failed, and per id in
+   * the option `config` that is not registered.
    */
   async ready(): Promise<void> {
     const starting = this.tools.map(async (tool) => this.release(await this.acquire(tool)));
@@ -95,12 +95,12 @@ export class ToolRegistry extends Registry {
     }
     for (const id of this.#configured) {
       if (this.hasTool(id)) continue;
-      errors.push(new TypeError(`Cannot configure tool "${id}": it is not registered`));
+      errors.push(new TypeError(`Cannot configure tool "${id}": the tool is not registered`));
     }
     throwAll(errors, "Cannot make the registry ready");
   }
 
-  /** The available tools, in a context if one is given. The same array until something changes. */
+  /** The available tools, in a context if one is passed. The same array until something changes. */
   getAvailableTools(input?: ToolAvailabilityInput | null): readonly Tool[] {
     if (input === undefined || input === null) return this.select().available();
     const context = ToolAvailabilityContext.from(input);
@@ -126,14 +126,14 @@ export class ToolRegistry extends Registry {
     return this.#listed({ maxRisk: max });
   }
 
-  /** The available tools that list a role, or list none; `null` is a caller without a role. */
+  /** The available tools that list the role, or no role. `null` is a caller without a role. */
   getToolsForRole(role: string | null): readonly Tool[] {
     return this.#listed({ role });
   }
 
   /**
-   * Returns the available tools that match a query, best first, with scores and reasons in `hits`:
-   * all of them by default, or up to a limit. See `searchToolset`.
+   * Returns the available tools that match a query, best first, with scores and reasons in `hits`.
+   * By default, there is no limit. See `searchToolset`.
    *
    * @throws {TypeError} If the registry was created without an index, its index is asynchronous
    * (`searchToolsetAsync` waits for it), or an option is unknown.
@@ -145,7 +145,7 @@ export class ToolRegistry extends Registry {
     );
   }
 
-  /** Returns the definition for a model of each available tool, in a context if one is given. */
+  /** Returns each available tool's definition for a model, in a context if one is passed. */
   getFunctionDefinitions(context?: ToolAvailabilityInput | null): readonly FunctionDefinition[] {
     return functionDefinitions(this.getAvailableTools(context));
   }
@@ -156,7 +156,7 @@ export class ToolRegistry extends Registry {
     return tool && FunctionDefinition.fromTool(tool);
   }
 
-  /** Returns true if a tool is available now. Stores the result, with which `refresh` compares. */
+  /** Returns true if a tool is available now. Stores the result, which `refresh` compares. */
   override isAvailable(tool: Tool): boolean {
     const answer = super.isAvailable(tool);
     if (isFunction(tool.isAvailable) && this.getTool(tool.id) === tool) {
@@ -167,9 +167,9 @@ export class ToolRegistry extends Registry {
   }
 
   /**
-   * Calls `isAvailable` functions again, and notifies listeners of tools whose result has changed
-   * since the last time, here or in any listing in between. So `GET /events`, MCP clients and
-   * native hosts are notified.
+   * Calls `isAvailable` functions again. Notifies listeners of tools whose result has changed since
+   * the last `refresh`, now or at a listing in between. So `GET /events`, MCP clients and native
+   * hosts are notified.
    *
    * @example Usage
    * ```ts
@@ -189,15 +189,15 @@ export class ToolRegistry extends Registry {
    * assert.deepEqual(changes, ["fetch is unavailable"]);
    * ```
    *
-   * @param id The tool to check. By default all.
+   * @param id The tool to check. By default, all tools.
    * @returns The tools whose result has changed.
    * @throws {TypeError} If there is no tool with this id.
    */
   refresh(id?: string): readonly Tool[] {
     const tools = id === undefined
       ? this.tools
-      : [this.getTool(id) ?? fail(`refresh tool "${id}"`, "it is not registered")];
-    // Returns, because an availability function that refreshes would otherwise be called for ever.
+      : [this.getTool(id) ?? fail(`refresh tool "${id}"`, "the tool is not registered")];
+    // An availability function that calls refresh() would otherwise be called for ever.
     if (this.#isRefreshing) return [];
     this.#isRefreshing = true;
     const followed = tools.filter((tool) => isFunction(tool.isAvailable));
@@ -209,7 +209,7 @@ export class ToolRegistry extends Registry {
   }
 
   override dispose(options?: DisposeOptions): Promise<void> {
-    // Without the index: dropping it is faster than removing each tool from it.
+    // Drops the index first, which is faster than removing each tool from it.
     this.#index = undefined;
     return super.dispose(options);
   }
@@ -220,7 +220,7 @@ export class ToolRegistry extends Registry {
     const index = this.#index;
     if (index === undefined) return;
     callHook(() => tool === undefined ? index.remove(id) : index.add(tool), (error) => {
-      // The index may contain only a part of the change, so the next search creates a new one.
+      // The index may contain only a part of the change, so the next search creates another index.
       this.#index = undefined;
       this.report("index", id, error);
     });
@@ -233,7 +233,7 @@ export class ToolRegistry extends Registry {
   #searchIndex(): ToolIndex<ToolAnswer> {
     if (this.#index !== undefined) return this.#index;
     const make = this.#makeIndex ??
-      fail("search", "the registry has no index option: createToolIndex makes one");
+      fail("search", "the registry has no index; set the option index, such as to createToolIndex");
     const index = assertSync(make());
     for (const tool of this.tools) assertSync(index.add(tool));
     return this.#index = index;

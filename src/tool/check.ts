@@ -202,8 +202,5 @@ export function callHook(hook: () => unknown, log: HookLog): void {
 export function assertSync<T>(answer: T, advice = ""): T {
   if (!isThenable(answer)) return answer;
   Promise.resolve(answer).then(undefined, noop);
-  return fail(
-    "use a function's result",
-    `the function must be synchronous, and returned a promise${advice}`,
-  );
+  return fail("use a function's result", `the result must not be a promise${advice}`);
 }

@@ -123,7 +123,8 @@ function configure(registry: Registry, configs: Readonly<Record<string, unknown>
   };
   try {
     for (const [id, config] of Object.entries(configs)) {
-      const tool = registry.getTool(id) ?? fail(`update tool "${id}"`, "it is not registered");
+      const tool = registry.getTool(id) ??
+        fail(`update tool "${id}"`, "the tool is not registered");
       const old = registry.getConfig(id);
       registry.updateTool(tool, { config });
       before.set(id, old);

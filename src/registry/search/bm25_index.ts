@@ -1,10 +1,10 @@
 /**
  * A {@linkcode ToolIndex} that ranks by words (BM25F), with synonyms, unfinished words and typing
- * errors; and search in a toolset with it.
+ * errors; and functions that search a toolset with this index.
  *
  * The weight of a word in a tool is computed when the tool is added. The length of a field is
- * compared with a fixed usual length, and rarity is counted among the visible tools, so a hidden tool
- * changes neither order nor scores.
+ * compared with a fixed usual length, and only visible tools determine the rarity of a word. So a
+ * hidden tool changes neither order nor scores.
  */
 
 import type { Toolset } from "../../select/mod.ts";
@@ -56,9 +56,9 @@ import {
 /** The influence of a field's length: b of BM25. */
 const LENGTH_SHARE = 0.6;
 const SYNONYM = 0.5;
-/** The maximum likeness of a correction of a mistyped or unfinished word. */
+/** The maximum likeness of a guess for a mistyped or unfinished word. */
 const GUESS = 0.7;
-/** The weight of a whole name, for a query that is nothing but the name. */
+/** The weight of a whole name, for a query that consists of the name alone. */
 const WHOLE_NAME = 5;
 /** The default of `minScore`. See `bench/search_quality.ts`. */
 const MIN_SCORE = 0.048;
@@ -71,20 +71,20 @@ const MAX_FIELD_WORDS = 1_024;
 const MAX_CACHED = 4_096;
 const MAX_GUESSES = 8;
 
-/** Words of the lexicon that are often written apart. */
+/** Words of the lexicon that users often write as several words. */
 const APART = /\blook up\b|\bwho am i\b/gi;
-/** The caller's own things: "my repositories", "assigned to me", "which teams do I have". */
+/** Phrases about the caller: "my repositories", "assigned to me", "which teams do I have". */
 const CALLER = /\b(my|mine|me$|whoami|(am|do|have) i)\b/i;
 const SENTENCE_END = /[.!?;](?=\s|$)|[\n。！？；।؟۔]/u;
 
 /** Options for {@linkcode createToolIndex}. */
 export interface ToolIndexOptions {
   /**
-   * Additional synonyms of your users: each text is a group of words with one meaning (`"bill
-   * invoice receipt"`), or a short form and its long form (`"so = sales order"`).
+   * Additional synonyms, for the words of your users. Each text is a group of words with one
+   * meaning (`"bill invoice receipt"`), or a short form and its long form (`"so = sales order"`).
    */
   readonly synonyms?: readonly string[] | undefined;
-  /** The score that the best tool must reach by default; 0 for any. @default {0.048} */
+  /** The default minimum score of the best tool; 0 for no minimum. @default {0.048} */
   readonly minScore?: number | undefined;
 }
 
@@ -94,11 +94,11 @@ const OPTIONS = { synonyms: checkLines, minScore: numberFrom(0, 1) } satisfies {
 
 /**
  * Returns an empty index that ranks by words. It reads names, titles, namespaces, tags, categories,
- * descriptions and parameters; of a query it reads 8,192 characters, and 512 words of a sentence.
+ * descriptions and parameters; the first 8,192 characters of a query, and 512 words of a sentence.
  *
- * A score is between 0 and 1. The score of the best tool is the part of the query that it contains,
- * weighted by rarity. The other scores are in proportion to it. A tool with a word of the query
- * itself comes before a tool with only a synonym.
+ * A score is between 0 and 1. The score of the best tool is the share of the query that the tool
+ * contains, weighted by rarity. The other scores are in proportion to this score. A tool with a
+ * word of the query itself comes before a tool with only a synonym.
  *
  * @example Usage
  * ```ts
@@ -113,7 +113,7 @@ const OPTIONS = { synonyms: checkLines, minScore: numberFrom(0, 1) } satisfies {
  * assert.deepEqual(index.search("the bill", 5).map((hit) => hit.id), ["invoice-send"]);
  * ```
  *
- * @throws {TypeError | RangeError} If an option is unknown or wrong.
+ * @throws {TypeError | RangeError} If an option is unknown or invalid.
  */
 export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
   const { synonyms = [], minScore = MIN_SCORE } = readFields(
@@ -162,7 +162,7 @@ class Vocabulary {
     });
   }
 
-  /** Returns the words that an unknown word may mean, likeliest first. */
+  /** Returns the words that an unknown word may mean, the likeliest first. */
   guesses(word: string): readonly (readonly [word: string, likeness: number])[] {
     return cached(
       this.#guesses,
@@ -185,9 +185,9 @@ class WordIndex implements ToolIndex {
   readonly #entries: (Entry | undefined)[] = [];
   readonly #freeSlots: number[] = [];
   #changes = 0;
-  /** Cached by the list of visible tools, which is the same object until something changes. */
+  /** A cache by the list of visible tools, which is the same object until the tools change. */
   readonly #views = new WeakMap<readonly Tool[], View & { readonly changes: number }>();
-  /** Reused, because creating them takes as long as ranking (110 µs of 450 on Bun). */
+  /** Reused, because creating these arrays takes as long as ranking (110 µs of 450 on Bun). */
   readonly #arrays: Arrays[] = [];
 
   constructor(vocabulary: Vocabulary, minScore: number) {
@@ -213,7 +213,7 @@ class WordIndex implements ToolIndex {
     this.#changes++;
     for (const term of new Set(this.#entries[slot]?.fields.flat())) {
       const { postings } = term;
-      // Postings have no order, so the last one replaces the removed one.
+      // Postings have no order, so the last posting replaces the removed one.
       const index = postings.findIndex((posting) => slotIn(posting) === slot);
       postings[index] = postings.at(-1) as number;
       postings.pop();
@@ -321,7 +321,7 @@ function readQuery(text: string, vocabulary: Vocabulary, view: View): Query {
   for (const sentence of joined.split(SENTENCE_END)) {
     const split = splitWords(sentence, MAX_QUERY_WORDS);
     const found = split.map((word) => vocabulary.stems(word));
-    // A question for several things has a sentence for each.
+    // In a question about several things, each thing has a sentence.
     const isPart = parts <= MAX_SENTENCES && found.flat().length > 1;
     const bits = isPart ? 1 | 1 << parts++ : 1;
     let previous: QueryWord | undefined;
@@ -337,7 +337,7 @@ function readQuery(text: string, vocabulary: Vocabulary, view: View): Query {
   }
   const name = joinWords(text);
   if (isKnown(name)) note(name, text.trim(), 1);
-  // Without the query's verb: for "show folder", tools that show something else are not first.
+  // Ignores the query's verb: for "show folder", tools that show other things must not come first.
   const nouns = [...words].filter(([word]) => !actions.has(word));
   const byTerm = new Map<Term, QueryWord[]>();
   for (const word of words.values()) {
@@ -367,12 +367,12 @@ function understand(
     meanings.push({ term, likeness, isSynonym, rarity: rarityOf(count, view.size) });
   };
   note(word, 1, false);
-  // A rarer synonym counts only as much as the word itself.
+  // A synonym that is rarer than the word counts only as much as the word.
   const own = meanings[0]?.rarity;
   for (const other of vocabulary.lexicon.synonyms.get(word) ?? []) {
     if (other !== word) note(other, SYNONYM, true);
   }
-  // In "reopen" and "unlock" the rest is a synonym; in "research" it is not.
+  // The rest of "reopen" or "unlock" is a synonym; the rest of "research" is not.
   if (own === undefined && /^(un|re(?=[aeiou]))/.test(word)) note(word.slice(2), SYNONYM, true);
   if (meanings.length === 0) {
     for (const [other, likeness] of vocabulary.guesses(word)) {
@@ -383,11 +383,11 @@ function understand(
   return { rarity, meanings };
 }
 
-/** The indexes of sources without an index of their own, by their list of tools. */
+/** The indexes of sources that have no index, by their list of tools. */
 const indexes = new WeakMap<readonly Tool[], ToolIndex>();
 
 /**
- * The available tools of a toolset that fit a query, best first, with scores and reasons in `hits`.
+ * Returns a toolset's available tools that match a query, best first, with reasons in `hits`.
  *
  * @example Usage
  * ```ts
@@ -420,7 +420,7 @@ export function searchToolset(
 }
 
 /**
- * {@linkcode searchToolset} for any index: it waits for an asynchronous one.
+ * {@linkcode searchToolset} for any index, including asynchronous indexes.
  *
  * @returns At most `limit` tools. Rejects if the index rejects.
  * @throws {TypeError} If an option is unknown.

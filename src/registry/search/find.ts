@@ -1,4 +1,4 @@
-/** Search in a toolset, without plue's own index, so that bundles without it stay small. */
+/** Search in a toolset, without plue's index, so that bundles that do not use it stay small. */
 
 import type { Toolset, ToolSource } from "../../select/mod.ts";
 import {
@@ -13,7 +13,7 @@ import {
   wholeFrom,
 } from "../../tool/mod.ts";
 
-/** Where in a tool a word was found. */
+/** The part of a tool in which a word was found. */
 export type ToolField =
   | "name"
   | "title"
@@ -23,70 +23,69 @@ export type ToolField =
   | "description"
   | "parameters";
 
-/** A word of a query that was found in a tool: the word itself, another form of it, or a synonym. */
+/** A word of a query that was found in a tool: the word, another form of it, or a synonym. */
 export interface ToolMatch {
-  /** The word as the query has it, in lower case. */
+  /** The word of the query, in lower case. */
   readonly word: string;
-  /** Where in the tool it was found. */
+  /** The parts of the tool in which the word was found. */
   readonly fields: readonly ToolField[];
 }
 
-/** One answer of a search. */
+/** One result of a search. */
 export interface ToolHit {
   /** The tool's id. */
   readonly id: string;
-  /** The quality of the match, greater than 0. Each index has a scale of its own. */
+  /** The quality of the match, greater than 0. Each index has its own scale. */
   readonly score: number;
-  /** Why it was found, if the index ranks by words. */
+  /** The words that were found, if the index ranks by words. */
   readonly matches?: readonly ToolMatch[] | undefined;
 }
 
 /** The visible tools and the lowest score of a search. */
 export interface ToolSearchScope {
   /**
-   * The tools that the caller sees. Only they may be found, and other tools may not affect the
-   * order or the scores. The list is the same object until its tools change, so an index can cache
-   * by it. By default, all tools of the index.
+   * The tools that the caller sees. Only these tools may be found, and other tools may not affect
+   * the order or the scores. The list is the same object until its tools change, so an index can
+   * use the list as a cache key. By default, all tools of the index.
    */
   readonly among?: readonly Tool[] | undefined;
-  /** The score that the best tool must reach for an answer. By default, the index decides. */
+  /** The minimum score of the best tool; else nothing is found. By default, the index decides. */
   readonly minScore?: number | undefined;
 }
 
-/** The hits of an index, or a promise of them, for example while a provider computes vectors. */
+/** The hits of an index, or a promise of the hits, for example if a provider computes vectors. */
 export type ToolAnswer = readonly ToolHit[] | Promise<readonly ToolHit[]>;
 
 /**
- * Finds tools by their texts. `createToolIndex` ranks by words; another index may
- * rank by vectors, and may be asynchronous; `fuseIndexes` makes one of several.
+ * Finds tools by their texts. `createToolIndex` ranks by words. Another index may rank by vectors,
+ * and may be asynchronous. `fuseIndexes` combines several indexes.
  *
  * Contract:
- * - `search` sees what `add` and `remove` did before it.
- * - Hits are ordered by score, best first, then by id in code-unit order; the same tools give the
- *   same answer, in whatever order they were added.
- * - An empty query finds nothing. `search` never throws, whatever the query is; an asynchronous one
- *   may reject.
+ * - `search` includes the effects of all earlier calls of `add` and `remove`.
+ * - Hits are ordered by score, best first, then by id in code-unit order. The order in which tools
+ *   were added has no effect.
+ * - An empty query finds nothing. `search` never throws; an asynchronous `search` may reject.
  */
 export interface ToolIndex<Answer extends ToolAnswer = readonly ToolHit[]> {
   /** Adds a tool. A tool with the same id is replaced. */
   add(tool: Tool): void;
   /** Removes a tool. An unknown id is ignored. */
   remove(id: string): void;
-  /** The best `limit` tools for a query. */
+  /** Returns the best `limit` tools for a query. */
   search(query: string, limit: number, scope?: ToolSearchScope): Answer;
 }
 
 /** The tools that a search found, best first. */
 export interface FoundTools extends ReadonlyArray<Tool> {
-  /** For each of the tools, in the same order: its score, and why it was found. */
+  /** For each tool, in the same order: its score, and the words that were found. */
   readonly hits: readonly ToolHit[];
 }
 
 /** Options for `searchToolset` and `registry.searchTools()`. */
 export interface ToolSearchOptions {
-  /** The maximum number of tools: by default all in `searchTools`, 10 in `searchToolset`. */
+  /** The maximum number of tools. By default 10 in `searchToolset`, no limit in `searchTools`. */
   readonly limit?: number | undefined;
-  /** The minimum score of the best tool; below it nothing is found. By default, the index decides. */
+  /** The minimum score of the best tool; else nothing is found. By default, the index decides. */
   readonly minScore?: number | undefined;
 }
 
@@ -94,7 +93,7 @@ const OPTIONS = { limit: wholeFrom(0), minScore: numberFrom(0) } satisfies {
   readonly [Name in keyof ToolSearchOptions]-?: Check;
 };
 
-/** The functions that return the index of all tools of a source. */
+/** For each source, the function that returns the index of all its tools. */
 export const providedIndexes: WeakMap<ToolSource, () => ToolIndex<ToolAnswer>> = new WeakMap();
 
 /** Finds the available tools of a toolset that match a query. */
@@ -114,7 +113,7 @@ export function findTools(
   );
   let among = toolset.available();
   const { source } = toolset;
-  // An older toolset may have tools that its source has removed.
+  // An older toolset may have tools that the source has removed since.
   if (source.revision !== toolset.revision) {
     among = among.filter((tool) => toolset.isAvailable(tool));
   }
@@ -126,7 +125,7 @@ export function findTools(
     : found(toolset, answer, most);
 }
 
-/** Keeps the hits that the caller sees, because an index may ignore `among`. */
+/** Removes hits that the caller does not see, because an index may ignore `among`. */
 function found(toolset: Toolset, answer: readonly ToolHit[], most: number): FoundTools {
   const tools: Tool[] = [];
   const hits: ToolHit[] = [];
@@ -137,27 +136,27 @@ function found(toolset: Toolset, answer: readonly ToolHit[], most: number): Foun
     tools.push(tool);
     hits.push(hit);
   }
-  // Not enumerable, so that the list is compared and shown as the list of tools that it is.
+  // Not enumerable, so that the list is compared and printed as a list of tools.
   return Object.freeze(
     Object.defineProperty(tools, "hits", { value: hits }),
   ) as unknown as FoundTools;
 }
 
-/** Returns the found tools of a synchronous index, and throws for an asynchronous one. */
+/** Returns the tools that a synchronous index has found. Throws for an asynchronous index. */
 export function foundAtOnce(answer: FoundTools | Promise<FoundTools>): FoundTools {
   if (!isThenable(answer)) return answer;
   answer.then(undefined, noop);
   return fail("search", "the index is asynchronous: use searchToolsetAsync");
 }
 
-/** The constant k of reciprocal rank fusion; 60 in the paper of Cormack, Clarke and Büttcher (2009). */
+/** The constant k of reciprocal rank fusion: 60 in the paper of Cormack et al. (2009). */
 const EVENNESS = 60;
 const DEPTH = 100;
 
 /**
- * Makes one index of several. A tool's score is 1 if it is first in all of them, and falls with its
- * places; an index that does not find it adds nothing. Each index has its own `minScore`; the one of
- * a search is for the fused score.
+ * Combines several indexes. The score of a tool is 1 if it is first in all indexes, and decreases
+ * with its ranks. An index that does not find the tool adds nothing. Each index has its own
+ * `minScore`; the `minScore` of a search applies to the fused score.
  *
  * @example Usage
  * ```ts
@@ -172,7 +171,7 @@ const DEPTH = 100;
  * assert.equal(registry.searchTools("the bill")[0]?.id, "invoice-send");
  * ```
  *
- * @param indexes Empty indexes. If one of them answers later, the fused one does.
+ * @param indexes Empty indexes. If one of them is asynchronous, so is the fused index.
  */
 export function fuseIndexes<Answer extends ToolAnswer>(
   ...indexes: readonly ToolIndex<Answer>[]
@@ -191,7 +190,7 @@ export function fuseIndexes<Answer extends ToolAnswer>(
       const fused: ToolAnswer = answers.some(isThenable)
         ? Promise.all(answers).then((lists) => fuse(lists, take, minScore))
         : fuse(answers as readonly (readonly ToolHit[])[], take, minScore);
-      // It is a promise if and only if one of the answers is.
+      // The result is a promise if and only if one of the indexes returns a promise.
       return fused as Answer;
     },
   };

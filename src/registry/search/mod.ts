@@ -1,7 +1,7 @@
 /**
- * Ranked search over tools (`@plue/tools/search`): the index that `@plue/tools` brings, for a
- * registry of `@plue/tools/core`, search in toolsets that come from no registry, and several indexes
- * as one.
+ * Ranked search over tools (`@plue/tools/search`): the default index of `@plue/tools` for a
+ * registry of `@plue/tools/core`, search in toolsets without a registry, and the combination of
+ * indexes.
  *
  * @module
  */

@@ -36,19 +36,19 @@ import type { ToolField, ToolMatch } from "./find.ts";
 
 /** The saturation of term frequency: k1 of BM25. */
 export const SATURATION = 4;
-/** A posting is a slot times this, plus a weight from 0 to 4,095. */
+/** A posting is a slot multiplied by `STEPS`, plus a weight from 0 to 4,095. */
 export const STEPS = 4_096;
 /** The number of best tools that are compared with the query in detail. */
 const MAX_DETAILED = 16;
-/** The weight of two neighbouring words, relative to the rarer of them. */
+/** The weight of two neighbouring words, relative to the rarer word. */
 const PAIR = 0.1;
 /** The weight of the best sentence, relative to the whole query. */
 const SENTENCE_SHARE = 0.4;
-/** The largest gain of a tool whose title has no other words than the query. */
+/** The maximum gain of a tool whose title consists of words of the query. */
 const HEADING_GAIN = 0.5;
-/** The gain of a tool that does what the query's verb says: it reads, creates, updates or deletes. */
+/** The gain of a tool whose action (read, create, update or delete) is that of the query's verb. */
 const ACTION_GAIN = 0.4;
-/** The number of words from which on {@linkcode brevity} is 0. */
+/** From this number of words on, {@linkcode brevity} is 0. */
 const MANY_WORDS = 14;
 
 export const FIELDS: readonly ToolField[] = [
@@ -60,7 +60,7 @@ export const FIELDS: readonly ToolField[] = [
   "description",
   "parameters",
 ];
-/** The fields whose words stay in order: name, title and description. */
+/** The fields with the order of their words: name, title and description. */
 export const ORDERED: readonly number[] = [0, 1, 5];
 
 export interface Term {
@@ -72,7 +72,7 @@ export interface Entry {
   readonly id: string;
   /** The terms of each field of {@linkcode FIELDS}. */
   readonly fields: readonly (readonly Term[])[];
-  /** The different terms of the title, or else of the name. */
+  /** The different terms of the title, or of the name if there is no title. */
   readonly heading: readonly Term[];
   /** The actions of the tool, as bits; 0 if unknown. */
   readonly action: number;
@@ -82,7 +82,7 @@ export interface Entry {
 
 /** The tools that a caller sees. */
 export interface View {
-  /** By slot, 1 for a visible tool; `undefined` if all are visible. */
+  /** For each slot, 1 if its tool is visible; `undefined` if all tools are visible. */
   readonly shown: Uint8Array | undefined;
   readonly size: number;
 }
@@ -90,7 +90,7 @@ export interface View {
 /** A meaning of a word: the word itself, a synonym, or a guess. */
 export interface Meaning {
   readonly term: Term;
-  /** 1 for the word itself. */
+  /** The likeness of the word itself is 1. */
   readonly likeness: number;
   /** False for the word itself, even if it is unfinished or mistyped. */
   readonly isSynonym: boolean;
@@ -99,7 +99,7 @@ export interface Meaning {
 
 export interface QueryWord {
   readonly typed: string;
-  /** Bit 0 for the whole query, and a bit for each sentence that has the word. */
+  /** A bit for each part of the query that has the word: bit 0 is the whole query. */
   readonly parts: number;
   readonly rarity: number;
   readonly meanings: readonly Meaning[];
@@ -110,7 +110,7 @@ export interface Query {
   readonly words: readonly QueryWord[];
   /** True if tools with a word of the query come before tools that only have synonyms. */
   readonly literalFirst: boolean;
-  /** The words that may mean a term. */
+  /** The words of the query that may mean a term. */
   readonly byTerm: ReadonlyMap<Term, readonly QueryWord[]>;
   readonly pairs: readonly WordPair[];
   /** The number of parts: the whole query, and its sentences if there are several. */
@@ -193,7 +193,7 @@ export function score(query: Query, part: number, { shown }: View, arrays: Array
   return { ...arrays, discount, highest };
 }
 
-/** Returns 1 for a query of one word, 0 for one of many. */
+/** Returns 1 for a query of one word, 0 for a query of many words. */
 function brevity(words: number): number {
   return Math.max(0, (MANY_WORDS - words) / (MANY_WORDS - 1));
 }
@@ -207,7 +207,7 @@ export function rank(
 ): readonly Ranked[] {
   const [whole] = rankings as readonly [Ranking];
   const { literal } = whole;
-  // Reuses the array, because the words of the whole query have been scored.
+  // Reuses the array, because the scores of the whole query do not need it any more.
   const fits = whole.best;
   const compare = (a: number, b: number): number =>
     (query.literalFirst ? (literal[b] as number) - (literal[a] as number) : 0) ||
@@ -247,7 +247,7 @@ export function rank(
   });
 }
 
-/** Returns how well a tool fits the whole query and its best sentence, relative to the best tools. */
+/** Returns a tool's fit to the whole query and its best sentence, relative to the best tools. */
 function fitOf(rankings: readonly Ranking[], slot: number): number {
   const [whole] = rankings as readonly [Ranking];
   const own = (whole.scores[slot] as number) / whole.highest;
@@ -280,7 +280,7 @@ function pairsByTerm({ pairs }: Query): ReadonlyMap<Term, readonly Follower[]> {
   return found;
 }
 
-/** Increases the scores of a tool that has neighbours of the query as neighbours, too. */
+/** Increases the scores of a tool that has two neighbouring words of the query side by side. */
 function addPairs(
   { fields }: Entry,
   slot: number,
@@ -308,7 +308,7 @@ function addPairs(
 function gainOf({ heading, action }: Entry, query: Query): number {
   const had = heading.filter((term) => query.byTerm.has(term)).length;
   const covered = had / Math.max(1, heading.length);
-  // A tool that only deletes gains nothing if the query has no verb.
+  // If the query has no verb, a tool that only deletes gains nothing.
   const agrees = query.action === 0 ? action !== DELETE : action === 0 || action & query.action;
   return HEADING_GAIN * covered * covered + (agrees ? ACTION_GAIN : 0);
 }
@@ -316,18 +316,18 @@ function gainOf({ heading, action }: Entry, query: Query): number {
 /** The bit of actions that delete. */
 const DELETE = 8;
 
-/** Returns how much of the query a tool has, from 0 to 1. */
+/** Returns the share of the query that a tool has, from 0 to 1. */
 function shareOf({ scores, missing, discount }: Ranking, slot: number, { size }: Entry): number {
   const lack = missing[slot] as number;
   const own = (scores[slot] as number) / (1 - discount * lack);
-  // A tool with a long text has words of any query by chance. Its length counts by the power of 1/4,
-  // from ten words on, and the missing rarity by 7/8: square roots are exact on every engine.
+  // A tool with a long text has words of any query by chance. From ten words on, its length counts
+  // by the power of 1/4, and the missing rarity by 7/8: square roots are exact on every engine.
   const words = Math.max(size, 10);
   const chance = Math.sqrt(lack * Math.sqrt(lack * Math.sqrt(lack * words * words)));
   return own / (own + chance / 2);
 }
 
-/** Returns the words of the query that a tool has, and where. */
+/** Returns the words of the query that a tool has, and the fields that contain them. */
 export function matchesOf({ fields }: Entry, { words, byTerm }: Query): readonly ToolMatch[] {
   const found = new Map<QueryWord, Set<ToolField>>();
   fields.forEach((list, field) => {
@@ -357,8 +357,8 @@ export function countVisible(term: Term | undefined, { shown }: View): number {
 }
 
 /**
- * Returns how rare a term is. Rounded, because engines differ in the last bits of a logarithm. Fewer
- * than a hundred tools count as a hundred: they do not show how rare a word is.
+ * Returns the rarity of a term. Rounded, because engines differ in the last bits of a logarithm.
+ * Fewer than a hundred tools count as a hundred, because they do not show how rare a word is.
  */
 export function rarityOf(count: number, size: number): number {
   const others = Math.max(size, 100) - count;

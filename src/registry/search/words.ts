@@ -6,26 +6,26 @@ import type { ToolField } from "./find.ts";
 /** Longer words are cut, so that the keys of the index stay short. */
 const MAX_WORD = 48;
 
-/** Scripts without spaces between words, where pairs of letters are used as words. */
+/** Scripts without spaces between words. In these scripts, pairs of letters are used as words. */
 const UNSPACED = String
   .raw`[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmr}\p{scx=Mymr}]`;
 const LETTER = String.raw`[\p{L}\p{M}\p{N}]`;
-// Created by the first search, because an engine reads long Unicode tables for them.
+// Created by the first search, because the engine reads long Unicode tables for this pattern.
 let unspaced: RegExp | undefined;
 let chunk: RegExp | undefined;
 const asciiChunk = /[a-z\d]+/gi;
-/** Matches most words, which need no splitting. */
+/** Matches most words. These words need no splitting. */
 const PLAIN = /^[a-z]+$/;
 const ASCII = /^[\0-\x7f]*$/;
 /** Accents, and the vowels, hamzas and stretches of Arabic. */
 const MARKS = /[\u0300-\u036f\u0640\u064b-\u0655]+/g;
 
 /**
- * The words of a text in lower case, in order, at most `limit`. Case, accents and punctuation do
- * not matter. Letters of all scripts are supported.
+ * Returns at most `limit` words of a text, in order and in lower case. Case, accents and
+ * punctuation do not matter. Letters of all scripts are supported.
  *
- * An identifier is split where people see words in it (`file-write`,
- * `HTTPServer2`), and is a word itself: `GitHub` gives `git`, `hub`, `github`.
+ * An identifier is split into its words (`file-write`, `HTTPServer2`), and is also a word itself:
+ * `GitHub` gives `git`, `hub`, `github`.
  */
 export function splitWords(text: string, limit: number): string[] {
   const words: string[] = [];
@@ -52,7 +52,7 @@ export function splitWords(text: string, limit: number): string[] {
   return words.slice(0, limit);
 }
 
-/** The whole text as one word: `file-write`, `fileWrite` and "file write" are the same here. */
+/** Returns a text as one word: the same for `file-write`, `fileWrite` and "file write". */
 export function joinWords(text: string): string {
   return runs(text).join("").toLowerCase();
 }
@@ -62,8 +62,8 @@ function lower(word: string): string {
 }
 
 /**
- * Letters and digits without a break, in one script where a script has no spaces. Compatibility
- * forms are usual letters (full width, ligatures), and letters have no accents.
+ * Returns sequences of letters and digits, each in one script if the script has no spaces.
+ * Compatibility forms (full width, ligatures) become usual letters, and letters lose their accents.
  */
 function runs(text: string): readonly string[] {
   chunk ??= new RegExp(`(?:(?=${LETTER})${UNSPACED})+|(?:(?!${UNSPACED})${LETTER})+`, "gu");
@@ -74,8 +74,8 @@ function runs(text: string): readonly string[] {
 }
 
 /**
- * The stem of one lower-case word: "deletes", "deleted", "deleting" and "deletion" have the same.
- * It need not be a word. An Arabic word loses its article. Other words are unchanged.
+ * Returns the stem of one lower-case word: the same for "deletes", "deleted", "deleting" and
+ * "deletion". It need not be a word. An Arabic word loses its article. Other words are unchanged.
  */
 export function stem(word: string): string {
   // The Arabic article, with the particles that are attached to it: and, with, like, so.
@@ -92,9 +92,9 @@ export function stem(word: string): string {
 }
 
 /**
- * The words among `known` that begin with `word`, or are one typing error away from it (two from
- * eight letters on, none below four), with their likeness, 0 to 1; the likeliest come first. Nothing
- * is guessed for words with digits, nor for one or two Latin letters.
+ * Returns the words in `known` that begin with `word` or differ by one typing error (two from eight
+ * letters on, none below four). The result has their likeness, 0 to 1, and begins with the
+ * likeliest. For words with digits, and for one or two Latin letters, nothing is guessed.
  */
 export function closeWords(word: string, known: Iterable<string>): [string, number][] {
   if (/\p{N}|^[a-z]{1,2}$/u.test(word)) return [];
@@ -128,8 +128,8 @@ const VERBS =
   "1 check describe download display count what which who whose where when my|2 publish invite insert upload|4 add assign close rename replace|12 write manage";
 
 /**
- * Returns the actions that a text begins with, a bit each: "Create or update a file" creates and
- * updates. Stop words before the verb are skipped.
+ * Returns the actions of the verbs that begin a text, as bits: "Create or update a file" creates
+ * and updates. Stop words before the verb are skipped.
  *
  * @param anywhere True if the verb may follow other words, as in the name `issues_list`.
  */
@@ -146,7 +146,7 @@ export function actionsOf(text: string, anywhere = false): number {
 
 const MAX_ACTION_TEXT = 100;
 
-/** The lexicon, every word as its stem. */
+/** The lexicon. Its words are stems. */
 export interface Lexicon {
   readonly stopWords: ReadonlySet<string>;
   readonly abbreviations: ReadonlyMap<string, readonly string[]>;
@@ -157,7 +157,7 @@ export interface Lexicon {
 
 let known: Lexicon | undefined;
 
-/** Returns the lexicon with a user's lines; without lines, the shared one, made on first use. */
+/** Returns the lexicon with a user's lines. Without lines, all callers share one lexicon. */
 export function lexicon(lines: readonly string[] = []): Lexicon {
   if (lines.length === 0 && known !== undefined) return known;
   const abbreviations = new Map<string, readonly string[]>();
@@ -186,7 +186,7 @@ function stems(words: string): string[] {
   return splitWords(words, MAX_LINE).map(stem);
 }
 
-/** Checks a user's lines of the lexicon. */
+/** Checks the lines that a user adds to the lexicon. */
 export const checkLines: Check<readonly string[]> = (action, value, place) => {
   const isLine = (line: unknown): boolean =>
     typeof line === "string" && stems(line).length > 1 && line.split("=").length < 3 &&
@@ -203,12 +203,12 @@ export type SearchField = readonly [
   field: ToolField,
 ];
 
-/** The maximum number of characters that are read of one field. */
+/** The maximum number of characters of a field that are read. */
 const MAX_TEXT = 8_192;
-/** The maximum numbers of subschemas of a tool, and of entries of each, that are read. */
+/** The maximum number of subschemas of a tool, and of entries of each subschema, that are read. */
 const MAX_SCHEMAS = 256;
 
-/** The fields of a tool, from its name to the texts of its parameters. */
+/** Returns the fields of a tool, from its name to the texts of its parameters. */
 export function searchFields(tool: Tool): SearchField[] {
   const names: string[] = [];
   const texts: string[] = [];
@@ -230,7 +230,7 @@ function join(texts: readonly string[]): string {
   return texts.join(" ").slice(0, MAX_TEXT);
 }
 
-/** Collects names of parameters and their listed values, and descriptions, from the root down. */
+/** Collects the parameters' names and listed values, and descriptions, from the root down. */
 function readSchema(root: unknown, names: string[], texts: string[]): void {
   const queue = [root];
   for (let index = 0; index < queue.length; index++) {

@@ -12,7 +12,7 @@ describe("authorize", () => {
       const lookup = (): Caller => ({ [field]: Promise.reject(new Error("the lookup failed")) });
       const app = handler({ authorize: lookup, onError: (error) => errors.push(error) });
       assertEquals((await execute(app, "echo", { arguments: { text: "x" } })).status, 500, field);
-      assertStringIncludes(String(errors[0]), "promise, and the function must be synchronous");
+      assertStringIncludes(String(errors[0]), "the result must not be a promise");
     }
   });
 

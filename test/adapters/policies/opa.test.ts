@@ -81,7 +81,7 @@ describe("opaPolicy()", () => {
         [() => [{ result: { allow: 1 } }], "its rule does not return true"],
         [
           () => Promise.resolve([{ result: true }]),
-          "the function must be synchronous, and returned a promise: decide in authorize",
+          "the result must not be a promise: decide in authorize",
         ],
         [
           () => {

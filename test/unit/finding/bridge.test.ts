@@ -128,7 +128,7 @@ describe("createToolBridge()", () => {
     assertThrows(
       () => createToolBridge(new ToolRegistry() as unknown as Toolset),
       TypeError,
-      "it needs a toolset; a registry gives one by select()",
+      "the first argument must be a toolset; create one with registry.select()",
     );
   });
 

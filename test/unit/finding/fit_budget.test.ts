@@ -173,7 +173,7 @@ describe("fitBudget()", () => {
     const { leftOut } = fit(60);
     assert(leftOut.length > 0);
     for (const { id, message } of leftOut) {
-      assert(message.startsWith(`"${id}" is left out: there is no room for its `), message);
+      assert(message.startsWith(`"${id}" is omitted: the budget has no room for its `), message);
     }
   });
 
@@ -183,7 +183,7 @@ describe("fitBudget()", () => {
     const { tools, leftOut } = fitBudget(many, options);
     assertEquals(tools.length, 128);
     assert(tools.some(({ id }) => id === "t99"));
-    const why = "is left out: openai.chat takes no more tools";
+    const why = "is omitted: openai.chat accepts no more tools";
     assertEquals(leftOut, [
       { id: "t97", reason: "target", message: `"t97" ${why}` },
       { id: "t98", reason: "target", message: `"t98" ${why}` },
@@ -256,8 +256,16 @@ describe("fitBudget()", () => {
   });
 
   const misused: readonly (readonly [string, () => unknown, string])[] = [
-    ["a registry", () => fitBudget(new ToolRegistry() as never, OPTIONS), "it needs a toolset"],
-    ["a list of others", () => fitBudget([1] as never, OPTIONS), "it needs a toolset"],
+    [
+      "a registry",
+      () => fitBudget(new ToolRegistry() as never, OPTIONS),
+      "the first argument must be a toolset",
+    ],
+    [
+      "a list of others",
+      () => fitBudget([1] as never, OPTIONS),
+      "the first argument must be a toolset",
+    ],
     ["options that are null", () => fitBudget(catalogue, null as never), "must be an object"],
     [
       "a wrong id among the pinned",
@@ -278,7 +286,7 @@ describe("fitBudget()", () => {
   for (const answer of [NaN, -1, undefined, Promise.resolve(1)]) {
     it(`rejects a counter that returns ${String(answer)}`, () => {
       const count = (() => answer) as never;
-      assertThrows(() => fit(900, { count }), TypeError, "the counter must give a number");
+      assertThrows(() => fit(900, { count }), TypeError, "the counter must return a number");
     });
   }
 

@@ -264,8 +264,8 @@ describe("importTools() with roles, scopes and risk", () => {
       [{ scopes: () => [1] }, "the scopes must be a list of strings"],
       [{ risk: () => "huge" }, "the risk must be one of safe, low"],
       [{ risk: { read: "huge" } }, 'the risk of "read" must be one of'],
-      [{ risk: () => Promise.reject(new Error("late")) }, "returned a promise"],
-      [{ exclude: () => Promise.reject(new Error("late")) }, "returned a promise"],
+      [{ risk: () => Promise.reject(new Error("late")) }, "must not be a promise"],
+      [{ exclude: () => Promise.reject(new Error("late")) }, "must not be a promise"],
     ] as const
   ) {
     it(`rejects ${JSON.stringify(options)}, because ${what}`, () => {

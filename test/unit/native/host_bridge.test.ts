@@ -164,11 +164,11 @@ describe("HostBridge, when it is configured", () => {
         [{ colour: 1 }, '"/colour" is not one of its fields'],
         [{ maxRisk: "huge" }, 'Cannot use config_json: "/maxRisk" must be one of safe, low'],
         [{ role: 1 }, 'Cannot use config_json: "/role" must be a string'],
-        [{ context: { x: 1 } }, 'Cannot use config_json: "/context" is wrong'],
-        [{ config: { rm: {} } }, 'Cannot use config_json: tool "rm": it is not registered'],
+        [{ context: { x: 1 } }, 'Cannot use config_json: "/context" is invalid'],
+        [{ config: { rm: {} } }, 'Cannot use config_json: tool "rm": the tool is not registered'],
         [
           { config: { echo: {} } },
-          'Cannot use config_json: tool "echo": it takes no configuration',
+          'Cannot use config_json: tool "echo": the tool declares no config',
         ],
       ] as const
     ) {

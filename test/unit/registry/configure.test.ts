@@ -80,12 +80,12 @@ describe("ToolRegistry.updateTool() with a configuration", () => {
     assertThrows(
       () => registry.updateTool(configurable("other"), { config: {} }),
       TypeError,
-      'Cannot update tool "other": it is not registered',
+      'Cannot update tool "other": the tool is not registered',
     );
     assertThrows(
       () => registry.updateTool(fakeTool("plain"), { config: {} }),
       TypeError,
-      'Cannot update tool "plain": it takes no configuration',
+      'Cannot update tool "plain": the tool declares no config',
     );
   });
 

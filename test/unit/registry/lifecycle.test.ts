@@ -336,7 +336,7 @@ describe("ToolRegistry.ready()", () => {
     assertEquals(thrown.errors.map((error: Error) => error.message), [
       'Tool "bad" is not ready: its init failed',
       'Tool "slow" is not ready: its init failed',
-      'Cannot configure tool "absent": it is not registered',
+      'Cannot configure tool "absent": the tool is not registered',
     ]);
     assertEquals(
       thrown.message,

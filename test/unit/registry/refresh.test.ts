@@ -49,7 +49,7 @@ describe("ToolRegistry.refresh()", () => {
     assertThrows(
       () => registry.refresh("c"),
       TypeError,
-      'Cannot refresh tool "c": it is not registered',
+      'Cannot refresh tool "c": the tool is not registered',
     );
   });
 

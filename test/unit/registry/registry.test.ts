@@ -143,7 +143,7 @@ describe("ToolRegistry rejects, and stays as it was:", () => {
     [
       "tools that are not a list",
       (registry) => registry.registerTools({ echo: {} } as never),
-      "Cannot register tools: they must be a list",
+      "Cannot register tools: the tools must be a list",
     ],
     [
       "an invalid tool, even if that is only tried",
@@ -153,7 +153,7 @@ describe("ToolRegistry rejects, and stays as it was:", () => {
     [
       "an update of an unknown tool",
       (registry) => registry.updateTool(fakeTool("b")),
-      'Cannot update tool "b": it is not registered',
+      'Cannot update tool "b": the tool is not registered',
     ],
     [
       "an update by an invalid tool",
@@ -189,7 +189,7 @@ describe("ToolRegistry rejects, and stays as it was:", () => {
     [
       "a configuration for a tool that takes none",
       register(fakeTool("wrong")),
-      'Cannot register tool "wrong": it takes no configuration',
+      'Cannot register tool "wrong": the tool declares no config',
     ],
   ];
   for (const [what, work, message] of rejected) {
@@ -405,7 +405,7 @@ describe("new ToolRegistry()", () => {
       assertThrows(
         () => fakeRegistry({ engine: engine as never }),
         TypeError,
-        "Cannot make a registry: its engine must be a schema engine",
+        "Cannot make a registry: the option engine must be a schema engine",
       );
     });
   }

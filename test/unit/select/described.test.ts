@@ -189,7 +189,7 @@ describe("a description that is a function", () => {
     );
     assertStringIncludes(
       errors[2] ?? "",
-      "the function must be synchronous, and returned a promise",
+      "the result must not be a promise",
     );
     assertStringIncludes(errors[3] ?? "", `${said}: no such model`);
   });

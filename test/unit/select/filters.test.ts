@@ -81,7 +81,7 @@ describe("filters", () => {
     assertThrows(
       () => idsKeptBy(not(promise)),
       TypeError,
-      "Cannot use a function's result: the function must be synchronous, and returned a promise",
+      "Cannot use a function's result: the result must not be a promise",
     );
   });
 

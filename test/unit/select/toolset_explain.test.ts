@@ -119,7 +119,7 @@ describe("Toolset.explain()", () => {
     assertEquals(
       toolset.explain("a").reason,
       '"a" is removed by policy: policy slow threw: Cannot use a function\'s result: the ' +
-        "function must be synchronous, and returned a promise: decide in authorize, and pass the decision to the policy",
+        "result must not be a promise: decide in authorize, and pass the decision to the policy",
     );
   });
 

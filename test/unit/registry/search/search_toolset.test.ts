@@ -121,7 +121,7 @@ describe("ToolRegistry without an index", () => {
     assertThrows(
       () => registry.searchTools("echo"),
       TypeError,
-      "Cannot search: the registry has no index option: createToolIndex makes one",
+      "Cannot search: the registry has no index; set the option index, such as to createToolIndex",
     );
   });
 
