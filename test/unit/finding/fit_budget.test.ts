@@ -256,16 +256,8 @@ describe("fitBudget()", () => {
   });
 
   const misused: readonly (readonly [string, () => unknown, string])[] = [
-    [
-      "a registry",
-      () => fitBudget(new ToolRegistry() as never, OPTIONS),
-      "the first argument must be a toolset",
-    ],
-    [
-      "a list of others",
-      () => fitBudget([1] as never, OPTIONS),
-      "the first argument must be a toolset",
-    ],
+    ["a registry", () => fitBudget(new ToolRegistry() as never, OPTIONS), "must be a toolset"],
+    ["a list of others", () => fitBudget([1] as never, OPTIONS), "argument must be a toolset"],
     ["options that are null", () => fitBudget(catalogue, null as never), "must be an object"],
     [
       "a wrong id among the pinned",

@@ -187,10 +187,7 @@ describe("a description that is a function", () => {
       `description bad0 Cannot describe tool "bad0": ${said} must be a string that describes the ` +
         'tool, not ""',
     );
-    assertStringIncludes(
-      errors[2] ?? "",
-      "the result must not be a promise",
-    );
+    assertStringIncludes(errors[2] ?? "", "the result must not be a promise");
     assertStringIncludes(errors[3] ?? "", `${said}: no such model`);
   });
 

@@ -180,8 +180,7 @@ describe("ToolsetBuilder", () => {
 
   it("rejects a source without tools", () => {
     const mine = (): ToolsetBuilder => new ToolsetBuilder("mine");
-    const message =
-      "Cannot make a toolset: the source must be a registry, a toolset or a list of tools";
+    const message = "Cannot make a toolset: the source must be a registry, a toolset or a list";
     for (const builder of [mine().fromRegistry({} as never), mine().fromTools(7 as never)]) {
       assertThrows(() => builder.build(), TypeError, message);
     }

@@ -11,11 +11,7 @@ describe("ToolResult.ok()", () => {
   it("rejects a result, because models would receive data for the application only", () => {
     const blocks = ToolResult.blocks([{ type: "text", text: "a" }], { metadata: { id: 1 } });
     for (const result of [blocks, ToolResult.ok(1), ToolResult.error("The disk is full")]) {
-      assertThrows(
-        () => ToolResult.ok(result),
-        TypeError,
-        "the content is a ToolResult; return the content itself",
-      );
+      assertThrows(() => ToolResult.ok(result), TypeError, "the content is a ToolResult; return");
     }
   });
 });
