@@ -253,9 +253,9 @@ export const REASONS: {
   maxRisk: (level: RiskLevel, { risk }) => `risk ${risk} is above the limit ${level}`,
   categories: (names: readonly string[], { category }) => notAmong("category", category, names),
   excludeCategories: (_names, { category }) => `category "${category}" is excluded`,
-  tagsAny: (names: readonly string[]) => `the tool has none of the tags ${quoted(names)}`,
+  tagsAny: (names: readonly string[]) => `none of the tags ${quoted(names)} is set`,
   tagsAll: (names: readonly string[], { tags }) =>
-    `the tool lacks the tags ${quoted(names.filter((name) => !tags.includes(name)))}`,
+    `the tags ${quoted(names.filter((name) => !tags.includes(name)))} are not set`,
   hasWorkspace: () => missing("workspace"),
   hasTerminal: () => missing("terminal"),
   hasEditor: () => missing("editor"),

@@ -37,7 +37,7 @@ describe("Toolset.explain()", () => {
     ],
     [
       { context: ToolAvailabilityContext.readOnly },
-      'tags | tags: the tool lacks the tags "read-only"',
+      'tags | tags: the tags "read-only" are not set',
     ],
     [{ filters: [maxRisk("safe")] }, "filter | filter: risk high is above the limit safe"],
     [
