@@ -43,6 +43,10 @@ describe("authorize", () => {
     assertEquals(await ids(), everyone);
     caller.scopes = ["secrets:read"];
     assertEquals(await ids(), [...everyone, "secrets"]);
+    caller.scopes = ["secrets:write"];
+    assertEquals(await ids(), everyone, "as many scopes, but others");
+    caller.scopes = ["secrets:read"];
+    assertEquals(await ids(), [...everyone, "secrets"]);
     caller.scopes.pop();
     assertEquals(await ids(), everyone);
     caller.role = "control";

@@ -1,5 +1,5 @@
 import { describe, it } from "bun:test";
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "@std/assert";
 import { sign } from "hono/jwt";
 import {
   type Caller,
@@ -79,6 +79,10 @@ describe("jwtAuth()", () => {
       expiresAt: NOW + 60_000,
     });
     assertEquals(await ask(await issuer.token({ team: "dev" }), { toCaller }), 401);
+    for (const wrong of [false, null, "ann"]) {
+      const token = await issuer.token();
+      await assertRejects(() => ask(token, { toCaller: () => wrong as never }), TypeError);
+    }
   });
 
   it("names the caller by sub, unless toCaller returns a principal", async () => {
