@@ -23,7 +23,8 @@ const SAID: ReadonlySet<string> = new Set([
   ...["$defs", "definitions", "$comment", "deprecated", "readOnly", "writeOnly"],
 ]);
 
-const SCALARS: Readonly<Record<string, string>> = {
+/** The types of values that have no parts. */
+export const SCALARS: Readonly<Record<string, string>> = {
   string: "string",
   number: "number",
   integer: "number",

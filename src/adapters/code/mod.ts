@@ -4,4 +4,5 @@
  * @module
  */
 
+export { stripTypes, type TypeStripper } from "./strip.ts";
 export { toolsAsTypeScript, type ToolTypesOptions } from "./types.ts";

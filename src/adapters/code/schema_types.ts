@@ -1,5 +1,6 @@
 /** Writes JSON Schemas as types of TypeScript. Schemas that are referenced become named types. */
 
+import { SCALARS } from "../../finding/signature.ts";
 import {
   definitionName,
   hoistReferences,
@@ -8,7 +9,7 @@ import {
   requiredBy,
   Trace,
 } from "../../formats/provider_kit.ts";
-import { detectDialect, isSchema, listOf } from "../../schema/mod.ts";
+import { detectDialect, listOf } from "../../schema/mod.ts";
 import {
   argumentsText,
   cleanText,
@@ -21,9 +22,6 @@ import {
 /** The namespace of the named types. */
 export const NAMED = "Types";
 
-/** The maximum depth of a type, and the maximum number of members of a union or a tuple. */
-const MAX_DEPTH = 40;
-const MAX_MEMBERS = 100;
 /** The maximum length of a comment, and of a literal, in characters. */
 const MAX_COMMENT = 2_000;
 const MAX_LITERAL = 400;
@@ -31,14 +29,6 @@ const MAX_LITERAL = 400;
 /** The keywords that a type cannot express. They are tags of a comment. */
 const TAGS = ("format pattern default minimum maximum exclusiveMinimum exclusiveMaximum " +
   "multipleOf minLength maxLength minItems maxItems").split(" ");
-
-const SCALARS: { readonly [type: string]: string } = {
-  string: "string",
-  number: "number",
-  integer: "number",
-  boolean: "boolean",
-  null: "null",
-};
 
 /** The declarations of the named types of a file, by name. */
 export type NamedTypes = Map<string, string>;
@@ -68,7 +58,7 @@ export function writeType(
   for (let salt = 0;; salt++) {
     // If another schema has a different definition of a name, all names get a hash of this one.
     const suffix = salt === 0 ? "" : `_${fnv1a(JSON.stringify(root) + salt).toString(16)}`;
-    const writer = new SchemaWriter(root, name, suffix);
+    const writer = new SchemaWriter({ root, name, suffix });
     const text = writer.type(root, level);
     const added = [...writer.definitions];
     if (added.some(([key, type]) => (named.get(key) ?? type) !== type)) continue;
@@ -77,26 +67,28 @@ export function writeType(
   }
 }
 
+interface SchemaOrigin {
+  readonly root: JsonSchema;
+  readonly name: string;
+  /** The end of the names of its types. */
+  readonly suffix: string;
+}
+
 /** Writes the parts of one schema, which has references to its root and to its `$defs` only. */
 class SchemaWriter {
   /** The declarations of the referenced schemas, by the name of the type. */
   readonly definitions: NamedTypes = new Map();
-  readonly #root: JsonSchema;
-  readonly #name: string;
-  readonly #suffix: string;
   /** The names of the types, by reference. */
   readonly #names: Map<unknown, string> = new Map();
+  readonly #of: SchemaOrigin;
 
-  constructor(root: JsonSchema, name: string, suffix: string) {
-    this.#root = root;
-    this.#name = name;
-    this.#suffix = suffix;
+  constructor(of: SchemaOrigin) {
+    this.#of = of;
   }
 
-  /** @param level The level of indentation; it bounds the depth, too. */
+  /** @param level The level of indentation. */
   type(schema: unknown, level: number): string {
     if (!isObject(schema)) return schema === false ? "never" : "unknown";
-    if (level > MAX_DEPTH) return "unknown";
     const { $ref, allOf, anyOf, oneOf } = schema;
     const inner = (member: unknown): string => this.type(member, level);
     const parts = [
@@ -128,12 +120,11 @@ class SchemaWriter {
 
   #tuple(items: readonly unknown[], schema: JsonSchemaObject, level: number): string {
     const { minItems = 0, items: rest = true } = schema;
-    const members = items.slice(0, MAX_MEMBERS).map((item, index) => {
-      const text = group(this.type(item, level + 1));
-      return index < Number(minItems) ? text : `${text}?`;
-    });
-    const others = items.length > MAX_MEMBERS ? "unknown" : this.type(rest, level + 1);
-    return `[${[...members, ...others === "never" ? [] : [`...${group(others)}[]`]].join(", ")}]`;
+    const members = items.map((item, index) =>
+      `${group(this.type(item, level + 1))}${index < Number(minItems) ? "" : "?"}`
+    );
+    if (rest !== false) members.push(`...${group(this.type(rest, level + 1))}[]`);
+    return `[${members.join(", ")}]`;
   }
 
   #object(schema: JsonSchemaObject, level: number): string {
@@ -146,32 +137,24 @@ class SchemaWriter {
       const key = `${memberName(name)}${required.has(name) ? "" : "?"}`;
       return `${comment(property, pad)}${key}: ${this.type(property, level + 1)}`;
     });
-    const rest = this.#rest(schema, level, names.size === 0);
-    if (rest !== undefined) members.push(`[key: string]: ${rest}`);
+    const patterns = Object.values(mapOf(schema["patternProperties"]));
+    const isMap = names.size === 0;
+    const { additionalProperties: more = isMap && patterns.length === 0 } = schema;
+    const others = [...patterns, more].filter((one) => one !== false);
+    if (isMap) members.push(`[key: string]: ${union(others, (one) => this.type(one, level + 1))}`);
+    // The type of an index must include those of all named members.
+    else if (others.length > 0) members.push("[key: string]: unknown");
     return members.some((member) => /^\/\*|\n/.test(member))
       ? `{\n${members.map((member) => `${pad}${member};\n`).join("")}${"  ".repeat(level)}}`
       : `{ ${members.join("; ")} }`;
   }
 
-  /** Returns the type of the members without a name; `undefined` if there are none. */
-  #rest(schema: JsonSchemaObject, level: number, isMap: boolean): string | undefined {
-    const { additionalProperties: more, patternProperties } = schema;
-    const patterns = Object.values(mapOf(patternProperties));
-    const rest = isSchema(more) ? more : patterns.length === 0 && isMap;
-    const schemas = rest === false ? patterns : [...patterns, rest];
-    if (schemas.length === 0) return isMap ? "never" : undefined;
-    // The type of an index must include those of all named members.
-    return isMap ? union(schemas, (one) => this.type(one, level + 1)) : "unknown";
-  }
-
   #reference(ref: unknown, level: number): string {
-    const key = ref === "#" ? this.#name : definitionName(ref);
+    const { root } = this.#of;
+    const key = ref === "#" ? this.#of.name : definitionName(ref);
     if (key === undefined) return "unknown";
-    const target = ref === "#" ? this.#root : mapOf(mapOf(this.#root)["$defs"])[key];
-    if (!isObject(target)) return target === false ? "never" : "unknown";
-    const { type, description } = target;
-    const isScalar = typeof type === "string" && Object.hasOwn(SCALARS, type);
-    if (isScalar && description === undefined) return this.type(target, level);
+    const target = ref === "#" ? root : mapOf(mapOf(root)["$defs"])[key];
+    if (!isObject(target)) return this.type(target, level);
     let name = this.#names.get(ref);
     if (name === undefined) {
       name = this.#newName(key);
@@ -187,7 +170,7 @@ class SchemaWriter {
   #newName(key: string): string {
     const word = key.replace(/\W/g, "_").replace(/^[^A-Za-z]*/, "").slice(0, 100) || "type";
     // No keyword of TypeScript begins with a capital letter.
-    const name = `${word.charAt(0).toUpperCase()}${word.slice(1)}${this.#suffix}`;
+    const name = `${word.charAt(0).toUpperCase()}${word.slice(1)}${this.#of.suffix}`;
     let free = name;
     for (let number = 2; this.definitions.has(free); number++) free = `${name}_${number}`;
     return free;
@@ -201,7 +184,6 @@ function group(text: string): string {
 }
 
 function union(members: readonly unknown[], write: (member: unknown) => string): string {
-  if (members.length > MAX_MEMBERS) return "unknown";
   const texts = new Set(members.map(write));
   return texts.has("unknown") ? "unknown" : [...texts].join(" | ") || "never";
 }

@@ -5,23 +5,20 @@ import { FunctionDefinition, isToolset, type Toolset } from "../../select/mod.ts
 import {
   type Check,
   checkFunction,
-  createCheck,
   fail,
   groupBy,
-  isListOf,
-  isTool,
   readFields,
   type Tool,
+  wholeFrom,
 } from "../../tool/mod.ts";
 import { comment, memberName, NAMED, type NamedTypes, writeType } from "./schema_types.ts";
 
 /** Options for {@linkcode toolsAsTypeScript}. */
 export interface ToolTypesOptions {
   /**
-   * The maximum number of tokens, 100 or above. The tools with the shortest declarations are
-   * declared, and a comment at the end names others, as far as there is space, and their number.
-   *
-   * @default {Infinity}
+   * The maximum number of tokens, 100 or above; by default there is no limit. The tools with the
+   * shortest declarations are declared. A comment at the end names others, as far as there is
+   * space, and has the number of the rest.
    */
   readonly maxTokens?: number | undefined;
   /** Counts the tokens of a text. By default an estimate of OpenAI's o200k. */
@@ -31,10 +28,7 @@ export interface ToolTypesOptions {
 const ACTION = "write the tools as TypeScript";
 
 const CHECKS = {
-  maxTokens: createCheck(
-    "a number, 100 or above",
-    (value): value is number => typeof value === "number" && value >= 100,
-  ),
+  maxTokens: wholeFrom(100),
   count: checkFunction as Check<unknown> as Check<TokenCounter>,
 } satisfies { readonly [Field in keyof ToolTypesOptions]-?: Check };
 
@@ -50,7 +44,6 @@ const ABOUT = "/** All calls are asynchronous. A failed call throws a ToolError.
 /** The declaration of one tool. */
 interface Declaration {
   readonly tool: Tool;
-  readonly pad: string;
   readonly comment: string;
   /** The arguments and the result: `(args: …): Promise<…>;`. */
   readonly signature: string;
@@ -95,23 +88,19 @@ interface Declaration {
  * `));
  * ```
  *
- * @param source The available tools of a toolset, or a list of tools. Of a bridge, the tools that
+ * @param toolset The toolset, of which the available tools are written. Of a bridge, the tools that
  * it gives access to.
- * @throws {TypeError} If an option is unknown or invalid, or the source is not a list of tools.
- * @throws {RangeError} If not even the text without tools fits into `maxTokens`.
+ * @throws {TypeError} If an option is unknown or invalid.
  */
 export function toolsAsTypeScript(
-  source: Toolset | readonly Tool[],
+  toolset: Toolset,
   options: ToolTypesOptions = {},
 ): string {
-  const { maxTokens = Infinity, count = countTokens } = readFields(ACTION, options, CHECKS);
-  const tools = toolsOf(source);
-  const namespaces = new Set(tools.map(({ namespace }) => namespace));
+  const { maxTokens, count = countTokens } = readFields(ACTION, options, CHECKS);
+  if (!isToolset(toolset)) fail(ACTION, "it needs a toolset; a registry gives one by select()");
   const named: NamedTypes = new Map();
-  const all = tools.map((tool) => {
-    const isTop = tool.namespace === undefined && !namespaces.has(tool.name);
-    return declareTool(tool, named, isTop ? 1 : 2);
-  });
+  const tools = (toolset.bridge?.behind ?? toolset).available();
+  const all = tools.map((tool) => declareTool(tool, named));
   const bySize = all.toSorted((a, b) => a.signature.length - b.signature.length);
   const write = (declared: number, names: number): string => {
     const chosen = new Set(bySize.slice(0, declared));
@@ -119,13 +108,9 @@ export function toolsAsTypeScript(
     return writeFile(all.filter((one) => chosen.has(one)), named) + note(left, names);
   };
   const fits = (declared: number, names: number): boolean =>
-    count(write(declared, names)) <= maxTokens;
-  if (maxTokens === Infinity || fits(all.length, 0)) return write(all.length, 0);
-  if (!fits(0, 0)) {
-    const least = count(write(0, 0));
-    throw new RangeError(`Cannot ${ACTION}: "/maxTokens" must be at least ${least}`);
-  }
-  const declared = largest(all.length, (number) => fits(number, 0));
+    maxTokens === undefined || count(write(declared, names)) <= maxTokens;
+  if (fits(all.length, 0)) return write(all.length, 0);
+  const declared = largest(all.length - 1, (number) => fits(number, 0));
   return write(declared, largest(all.length - declared, (number) => fits(declared, number)));
 }
 
@@ -141,16 +126,9 @@ function largest(most: number, fits: (number: number) => boolean): number {
   return low;
 }
 
-function toolsOf(source: Toolset | readonly Tool[]): readonly Tool[] {
-  if (isToolset(source)) return (source.bridge?.behind ?? source).available();
-  if (!isListOf(source, isTool)) {
-    fail(ACTION, "it needs a toolset or a list of tools; a registry gives a toolset by select()");
-  }
-  return [...source].sort((a, b) => a.id < b.id ? -1 : 1);
-}
-
-function declareTool(tool: Tool, named: NamedTypes, level: number): Declaration {
-  const { name, description, deprecated, parameters, returns = true } = tool;
+function declareTool(tool: Tool, named: NamedTypes): Declaration {
+  const { name, namespace, description, deprecated, parameters, returns = true } = tool;
+  const level = namespace === undefined ? 1 : 2;
   const pad = "  ".repeat(level);
   const args = writeType(parameters, `${name}_arguments`, level, named);
   const result = writeType(returns, `${name}_result`, level, named);
@@ -159,8 +137,7 @@ function declareTool(tool: Tool, named: NamedTypes, level: number): Declaration 
   const mark = FunctionDefinition.fromTool(tool).canCallWithoutParameters ? "?" : "";
   return {
     tool,
-    pad,
-    comment: comment({ description, deprecated }, pad, `\n${pad}`),
+    comment: `${pad}${comment({ description, deprecated }, pad, `\n${pad}`)}`,
     signature: `(${takesNone ? "" : `args${mark}: ${args.text}`}): Promise<${result.text}>;`,
     types: [...args.names, ...result.names],
   };
@@ -192,6 +169,6 @@ function writeFile(declarations: readonly Declaration[], named: NamedTypes): str
 }
 
 function writeMember(declaration: Declaration, isCall: boolean | number): string {
-  const { tool, pad, comment, signature } = declaration;
-  return `${pad}${comment}${isCall === true ? "" : memberName(tool.name)}${signature}\n`;
+  const { tool, comment, signature } = declaration;
+  return `${comment}${isCall === true ? "" : memberName(tool.name)}${signature}\n`;
 }

@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Tool, type ToolDefinition, ToolRegistry } from "../../../mod.ts";
+import { buildToolset, type Tool, type ToolDefinition, ToolRegistry } from "../../../mod.ts";
 import { toolsAsTypeScript } from "../../../src/adapters/code/mod.ts";
 import { importTools } from "../../../src/formats/mod.ts";
 import { aSchema } from "../../support/arbitrary_schema.ts";
@@ -67,7 +67,7 @@ describe("the declarations of toolsAsTypeScript()", () => {
       const parameters = { type: "object", properties: { value: schema } };
       return toolOf(index, { parameters, returns: Object(schema) }) ?? [];
     });
-    assertEquals(await compile(toolsAsTypeScript(tools), programWith(tools)), "");
+    assertEquals(await compile(toolsAsTypeScript(buildToolset(tools)), programWith(tools)), "");
   });
 
   it("compile for hostile texts, which declare nothing", async () => {
@@ -106,7 +106,10 @@ describe("the declarations of toolsAsTypeScript()", () => {
       toolOf(0, { name: "n", namespace: undefined as never }) as Tool,
     ];
     assertEquals(tools.length, texts.length);
-    assertEquals(await compile(toolsAsTypeScript(all), programWith([...tools, ...named])), "");
+    assertEquals(
+      await compile(toolsAsTypeScript(buildToolset(all)), programWith([...tools, ...named])),
+      "",
+    );
   });
 
   withData("compile for the tools of GitHub's MCP server and others", async () => {
@@ -117,6 +120,6 @@ describe("the declarations of toolsAsTypeScript()", () => {
       toolOf(index, { description, parameters: parameters as never }) ?? []
     );
     const all = [...listed, ...others] as readonly Tool[];
-    assertEquals(await compile(toolsAsTypeScript(all), programWith(all)), "");
+    assertEquals(await compile(toolsAsTypeScript(buildToolset(all)), programWith(all)), "");
   });
 });
