@@ -26,8 +26,8 @@ export interface CheckedCall extends Call {
   /** Sets the arguments that the schema of a library returned, which need not be JSON. */
   setParsed(value: unknown): void;
   /**
-   * Continues with `next` when the value is available, synchronously or after a wait, or with
-   * `failed` if it rejects. Never rejects.
+   * Calls `next` with the value when it is available, synchronously or after a wait. Calls `failed`
+   * if the value rejects. Never rejects.
    */
   after<T>(
     doing: string,
@@ -180,7 +180,7 @@ export function readRule(call: Call, answer: unknown): ToolFailure | undefined {
   if (answer === undefined || answer === null || answer === "") return undefined;
   const issues = typeof answer === "string" ? [{ message: clip(answer, 300) }] : answer;
   if (!Array.isArray(issues)) {
-    // A rule that returns `false` may mean a rejection: the call does not continue.
+    // A rule that returns `false` may mean a rejection, so the call does not continue.
     return call.fail("denied", "a rule for its arguments returned no valid value");
   }
   return issues.length === 0

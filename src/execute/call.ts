@@ -1,4 +1,4 @@
-/** One call: its state, and its end, which may come from outside (an abort or a timeout). */
+/** One call: its state and its end, which may be external (an abort or a timeout). */
 
 import type { ToolHost, ToolRuntime } from "../registry/mod.ts";
 import type { Toolset } from "../select/mod.ts";
@@ -57,13 +57,13 @@ export type Ring = RingOf<KernelCall>;
 /** A function of an observer. It takes some or all of these parameters. */
 export type Observe = (call: Call, result?: never, now?: never) => void | Promise<void>;
 
-/** How calls of one tool run. Composed once per tool. */
+/** The composed functions that run calls of one tool. Composed once per tool. */
 export interface Plan {
   readonly tool: Tool;
   readonly host: ToolHost;
   readonly layered: Ring;
   /**
-   * For calls without applicable layers: the innermost ring ends the call, which saves two
+   * For calls to which no layer applies: the innermost ring ends the call, which saves two
    * promises.
    */
   readonly direct: Ring | undefined;
@@ -115,7 +115,7 @@ export function conditionOf(layer: Layer): (call: Call) => boolean {
   const [, isRequired] = meets === undefined ? [] : REQUIREMENTS[meets];
   return (call) => {
     try {
-      // A required layer applies whatever its condition is.
+      // A layer that the call requires applies even if its condition is false.
       if (isRequired?.(call.tool, call)) return true;
       if (when === undefined) return meets === undefined;
       return typeof when === "function"
@@ -139,13 +139,13 @@ type Generator = AsyncGenerator<unknown, unknown, void>;
 
 const MAX_CALL_ID = 256;
 
-/** Unwinds the layers of a call that was ended from outside. */
+/** Unwinds the layers of a call after its external end. */
 class Interrupted extends Error {}
 
 /** A wait that the end of the call interrupts. The latest wait is interrupted first. */
 interface Wait {
   isActive: boolean;
-  /** True after the end. The wait stays in the list until later waits have ended. */
+  /** True after the end of the wait. The wait stays in the list until later waits have ended. */
   hasEnded: boolean;
   readonly outer: Wait | undefined;
   /** Interrupts the wait, and then calls `next`. */
@@ -174,7 +174,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   #isOver = false;
   #isEnded = false;
   #wait: Wait | undefined;
-  /** The failure of a call that was ended from outside. */
+  /** The failure of a call that has ended externally. */
   #interruption: ToolFailure | undefined;
   #deadline: Deadline | undefined;
   #context: CallContext | undefined;
@@ -310,7 +310,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   }
 
   #notReady(error: unknown): ToolFailure {
-    // The message of any other error is the host's, and was not written for a model.
+    // Messages of other errors are the host's, and were not written for a model.
     const why = (error as Error).name === "ToolLifecycleError"
       ? (error as Error).message
       : "the tool could not be made ready";
@@ -359,7 +359,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
 
   /** Streams the yields of a generator at the pace of the consumer, and returns its result. */
   async #drain(generator: Generator): Promise<unknown> {
-    // Async, because an object that only looks like a generator may throw, or return no promise.
+    // Async, because an object may only look like a generator, and throw or return no promise.
     this.#stopTool = async () => await generator.return(undefined);
     for (;;) {
       const step = await generator.next();
@@ -371,7 +371,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
           this.report("metadata", error);
         }
       }
-      // Without real awaits in the generator no timer fires, so the clock is read here.
+      // If the generator never really waits, no timer fires, so this line reads the clock.
       if (this.#isOver || this.deadline.expired()) {
         await generator.return(undefined);
         return undefined;
@@ -399,7 +399,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   /** Closes the call before its outermost layers see the result: runs the cleanups. */
   close(result: ToolResult): Outcome {
     this.#isOver = true;
-    // An abort must not reach a transaction that is being committed.
+    // An abort must not interrupt the commit of a transaction.
     this.#deadline?.close();
     const change = this.#changes?.pop();
     if (change !== undefined) {
@@ -419,7 +419,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   #finish(result: ToolResult): Outcome {
     if (this.#isEnded) return result;
     if (this.#wait?.outer !== undefined) {
-      // An outer layer has returned before the rest of the call, so the inner layers must stop.
+      // An outer layer has returned before the inner layers, so these must stop.
       this.deadline.abort(new DOMException("The call has ended", "AbortError"));
     }
     const closed = this.close(result);
@@ -474,7 +474,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
 
   defer(cleanup: Cleanup): void {
     checkFunction("defer a cleanup", cleanup, "it");
-    // The tool still runs but its call was closed, so the cleanup runs immediately.
+    // The call is closed but its tool still runs, so the cleanup runs immediately.
     if (this.#cleanups === null) void this.#cleanUp([cleanup]);
     else (this.#cleanups ??= []).push(cleanup);
   }
@@ -483,7 +483,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     (this.#changes ??= []).push(change);
   }
 
-  /** Runs the cleanups, all of them even if one fails. Slow ones continue after the call. */
+  /** Runs all cleanups, even if one of them fails. Slow cleanups continue after the call. */
   async #cleanUp(cleanups: readonly Cleanup[]): Promise<void> {
     const { clock, closeTimeoutMs } = this.settings;
     const run = async (): Promise<void> => {
@@ -514,7 +514,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
         next();
       });
       if (!wait.isActive) {
-        // The result is ignored, and an unhandled rejection must not end the process.
+        // The result is ignored. An unhandled rejection would end the process.
         if (typeof work !== "function") assertSync(work);
         return;
       }
@@ -540,7 +540,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     return value;
   }
 
-  /** Waits for the tool; once the call is ended from outside, for its grace period. */
+  /** Waits for the tool. After an external end of the call, waits for its grace period. */
   #waitForTool(output: PromiseLike<unknown>): Promise<ToolResult> {
     return new Promise((resolve) => {
       const wait = this.#begin((next) => {
@@ -568,7 +568,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     });
   }
 
-  /** Waits for the tool until the end of the grace period. Returns true if it stopped. */
+  /** Waits for the tool until the end of the grace period. Returns true if the tool has stopped. */
   async #stop(output: PromiseLike<unknown>): Promise<boolean> {
     if (this.toolState === "ended") return true;
     const { clock, graceMs } = this.settings;
@@ -577,7 +577,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
       .then(noop, noop)
       .then(() => void (this.toolState = "ended"));
     if (graceMs > 0 && await within(clock, graceMs, ended) !== TIME_OVER) return true;
-    // The observers have seen the end of the call before this.
+    // The observers of `ended` were called before this.
     void ended.then(() => this.#observe(this.#plan.observers.toolEnded));
     return false;
   }
@@ -648,7 +648,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     const { signal, timeoutMs = ms } = this.options;
     if (timeoutMs < ms) ms = timeoutMs;
     try {
-      // A function is called only here, when a signal is needed. Other values are ignored.
+      // A function is called only here, when a signal is needed.
       const given = assertSync(typeof signal === "function" ? signal() : signal);
       if (given !== undefined) checkFunction("use the signal", given?.addEventListener, "it");
       caller = given;
@@ -662,7 +662,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     return this.#deadline;
   }
 
-  /** The external end of the call, even if no wait has noticed it. */
+  /** The external end of the call, even if no wait has noticed that end. */
   get interruptedBy(): "aborted" | "timeout" | undefined {
     const { signal, timeoutMs = 1 } = this.options;
     if (this.#deadline !== undefined) {

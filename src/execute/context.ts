@@ -1,6 +1,6 @@
 /**
- * The context that a tool receives; and calls of the host's functions, with the view of a call that
- * hooks, rules and approvers receive.
+ * The context that a tool receives; calls of the host's functions; and the information about a call
+ * that hooks, rules and approvers receive.
  */
 
 import {
@@ -34,7 +34,7 @@ export class CallContext implements ToolContext<never, never, never> {
     this.#call = call;
   }
 
-  /** The call of a context: for layers and plue's own tools. `undefined` for any other object. */
+  /** Returns the call of a context, for layers and plue's own tools; else `undefined`. */
   static callOf(context: object): Call | undefined {
     return #call in context ? context.#call : undefined;
   }
@@ -140,7 +140,7 @@ function overlay(below: Services, above: Services): Services {
 /** The data of resumed calls. */
 export const resumptions: WeakMap<ToolCall, Resumption> = new WeakMap();
 
-/** The view of a call for hooks, rules and approvers. */
+/** The information about a call for hooks, rules and approvers. */
 export class CallView implements CallInfo {
   readonly tool: Tool;
   readonly callId: string;
@@ -177,7 +177,7 @@ export class CallView implements CallInfo {
 
   /** A frozen copy, so that a hook cannot change the validated arguments. */
   get arguments(): unknown {
-    // Arguments that a library's schema converted may not be JSON, and are then shown unchanged.
+    // Arguments that a library has converted may not be JSON. They are then shown unchanged.
     return this.#shown ??= frozenCopy(this.#args) ?? this.#args;
   }
 }
@@ -186,8 +186,8 @@ export class CallView implements CallInfo {
 export const FAILED: unique symbol = Symbol();
 
 /**
- * Calls a host's function and waits for it, or for the end of the call. Its errors, even late ones,
- * are reported.
+ * Calls a host's function, and waits for its result or for the end of the call. Errors of the
+ * function, even late errors, are reported.
  */
 export function callHost<T>(
   call: Call,

@@ -1,4 +1,4 @@
-/** The external ends of a call: the caller's signal, the timeout, a consumer that left. */
+/** The external ends of a call: the caller's signal, the timeout, or a consumer that left. */
 
 import type { Clock } from "../tool/mod.ts";
 
@@ -107,7 +107,7 @@ export class Deadline {
     this.#disarm = undefined;
   }
 
-  /** The result is decided: nothing interrupts the call, and nothing listens to the caller's signal. */
+  /** Called when the result is decided: nothing interrupts the call, nor listens to its signal. */
   close(): void {
     this.isClosed = true;
     this.#rest();

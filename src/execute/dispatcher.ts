@@ -26,16 +26,16 @@ import type { DispatchContext, ResumedCall, ToolCall } from "./request.ts";
 /** The context of a call whose host adds nothing, and the selection of all tools. */
 const NOTHING: DispatchContext & Selection = Object.freeze({});
 
-/** The beginning of the failure of a ticket that does not resume a call. */
+/** The beginning of the message for a ticket that does not resume a call. */
 export const CONTINUE = "Cannot continue the call: ";
 
 export type CallStarted = (call: Call) => void;
 
-/** The state that a dispatcher shares with its views for other callers. */
+/** The state that a dispatcher and its copies for other callers share. */
 export class Kernel implements CallShared {
   readonly settings: KernelSettings;
   readonly Context: typeof CallContext;
-  /** How calls of each tool run, by host. */
+  /** The plans of the tools, by host. */
   readonly plans: WeakMap<ToolHost, WeakMap<Tool, Plan>> = new WeakMap();
   #callIdPrefix: string | undefined;
   #calls = 0;
@@ -57,7 +57,7 @@ export class Kernel implements CallShared {
     return unknownTool(name);
   }
 
-  /** Ends a call that names no tool: its layers receive it in `unresolved`. */
+  /** Ends a call that names no tool. Layers receive the call in `unresolved`. */
   endUnresolved(
     request: ToolCall,
     options: DispatchContext,
@@ -93,7 +93,7 @@ export class Kernel implements CallShared {
  *
  * The order is always the same: find the tool, check its availability, parse the arguments, make
  * the tool ready, the layers of stage `input`, validate, the layers of stage `run`, run the tool,
- * check the result, cleanups. The layers of stage `call` are around all of it.
+ * check the result, cleanups. The layers of stage `call` surround all these steps.
  *
  * A timeout or an abort ends the call as soon as the tool stops, and at the latest after `graceMs`,
  * even if the tool ignores its signal; `acknowledged` is then false. Later output and results of
@@ -115,7 +115,7 @@ export class Kernel implements CallShared {
  * ```
  */
 export class Dispatcher {
-  /** True if calls are traced: only then is the `trace` of their context read. */
+  /** True if calls are traced. The `trace` of their context is read only then. */
   readonly traces: boolean = false;
   readonly #kernel: Kernel;
   /** A registry, which may change; `undefined` for a fixed toolset. */
@@ -139,14 +139,14 @@ export class Dispatcher {
       this.#toolset = assertSync(source.select(NOTHING));
       this.#host = source;
     } else {
-      if (!isToolset(source)) fail(MAKE, "it needs a toolset or a registry");
+      if (!isToolset(source)) fail(MAKE, "the source must be a toolset or a registry");
       this.#toolset = source;
       this.#host = this.#kernel.hostOf(source);
     }
     this.#plans = once(this.#kernel.plans, this.#host, () => new WeakMap());
   }
 
-  /** The settings of its calls. */
+  /** The settings of the dispatcher's calls. */
   get settings(): KernelSettings {
     return this.#kernel.settings;
   }

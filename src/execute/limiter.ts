@@ -1,7 +1,7 @@
 /**
  * Slots for concurrent calls, and a bounded queue. The queue serves the principals in rotation, so
- * that the calls of one neither delay nor evict those of another; the calls of one principal are
- * served in the order of their arrival.
+ * that the calls of one principal neither delay nor evict the calls of another. Calls of one
+ * principal are served in the order of their arrival.
  */
 
 import { once } from "../tool/mod.ts";
@@ -68,7 +68,7 @@ export class ConcurrencyLimiter {
 
   /** Returns `true` with a slot, a request if the call must wait, `false` if the queue is full. */
   acquire(key: string, principal?: string): boolean | SlotRequest {
-    // If a call of this key waits, there is no free slot for the key, so no call overtakes another.
+    // If a call of this key waits, the key has no free slot. So no call overtakes another call.
     if (this.#hasFreeSlot(key)) {
       this.#count(key, 1);
       return true;
@@ -89,7 +89,7 @@ export class ConcurrencyLimiter {
       for (const waiter of queue) {
         if (!this.#hasFreeSlot(waiter.key)) continue;
         this.#remove(waiter);
-        // Moves the principal to the end, so that the others are served first.
+        // Moves the principal to the end, so that the other principals are served first.
         if (this.#queues.delete(principal)) this.#queues.set(principal, queue);
         this.#count(waiter.key, 1);
         waiter.hasSlot = true;

@@ -31,7 +31,7 @@ export interface ToolMetrics {
   readonly suspended: number;
   /** Failed calls by code; codes that did not occur are absent. */
   readonly errors: { readonly [Code in FailureCode]?: number };
-  /** Calls with the result of an earlier one. Part of `calls`. */
+  /** Calls with the result of an earlier call. Part of `calls`. */
   readonly replayed: number;
   /** Calls that named the tool by one of its aliases. Counted when they begin. */
   readonly aliased: number;
@@ -57,7 +57,7 @@ export interface DispatcherMetrics {
   readonly queued: number;
   /** Calls that named no tool of their caller's toolset. */
   readonly unknownTool: number;
-  /** Per tool, in code-unit order of id. */
+  /** The metrics of each tool, in code-unit order of id. */
   readonly tools: readonly ToolMetrics[];
 }
 
@@ -86,7 +86,7 @@ class ToolStats implements CallObserver {
     if (toolState === "running") this.abandoned++;
     counts.calls++;
     this.#lastEnd = now;
-    // A replayed result has no duration of its tool.
+    // A replayed result does not have the duration of its tool.
     if (result.replayed === true) counts.replayed++;
     else this.#durations.add(result.durationMs);
     if (result.ok) return;

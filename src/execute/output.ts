@@ -38,7 +38,7 @@ export function maxOutputBytes({ options, settings }: Call): number {
   return lower !== undefined && lower < limit ? Math.max(lower, MIN_OUTPUT_BYTES) : limit;
 }
 
-/** The end of a truncated text, from here or a worker. A truncated text need not match a schema. */
+/** The end of a text that this process or a worker has truncated. It need not match a schema. */
 const CUT = /… \[truncated: \d+ of \d+ bytes\]$/;
 
 /** Texts that are too large, by call, for the layer that truncates them. */

@@ -24,7 +24,7 @@ export interface CallInfo {
   readonly context: unknown;
   /** True for a resumed call, which hooks have seen before. */
   readonly resumed: boolean;
-  /** Aborts when the call does. */
+  /** Aborts when the call aborts. */
   readonly signal: AbortSignal;
   /** The remaining time of the call, in milliseconds. */
   readonly remainingMs: number;
@@ -128,7 +128,7 @@ export type Approver = (
   message?: string,
 ) => ApprovalAnswer | Promise<ApprovalAnswer>;
 
-/** The call of a transaction. Its signal aborts when the call does, so that `begin` can stop. */
+/** The call of a transaction. Its signal aborts with the call, so that `begin` can stop. */
 export interface TransactionInfo
   extends Pick<CallInfo, "tool" | "callId" | "sessionId" | "messageId" | "principal" | "signal"> {
   /** The tool's services, such as the call's document. */

@@ -38,7 +38,7 @@ export interface ToolCall {
 export interface ResumedCall {
   /** The ticket of the suspended call. */
   readonly ticket: string;
-  /** By the keys of the questions. Questions without answers are repeated. */
+  /** The answers by the keys of their questions. Questions without answers are repeated. */
   readonly answers?: Answers;
   /** The tool's id, if the caller repeats its call. It must match the ticket. */
   readonly name?: string;
@@ -97,7 +97,7 @@ export interface DispatchContext {
   readonly idempotencyKey?: string | undefined;
   /** The maximum size of the result, in bytes of JSON. It can only lower the dispatcher's limit. */
   readonly maxOutputBytes?: number | undefined;
-  /** The treatment of a larger text. By default the tool's setting, else the dispatcher's. */
+  /** The treatment of a text above the limit: by default the tool's, else the dispatcher's. */
   readonly outputOverflow?: OutputOverflow | undefined;
   /**
    * Receives a frozen copy of each value that the tool sends with `context.metadata`. For a failed

@@ -7,7 +7,7 @@ import { countDropped } from "./layers/emissions.ts";
 
 interface EventBase {
   readonly callId: string;
-  /** 0 for the first event of the call, then 1, 2, 3, without a gap. */
+  /** The number of the event in its call: 0, 1, 2 and so on, without gaps. */
   readonly sequence: number;
 }
 
@@ -29,7 +29,7 @@ export interface OutputEvent extends EventBase {
   readonly value: unknown;
 }
 
-/** The call has ended. The last event, exactly once. */
+/** The call has ended. This is the last event, and occurs exactly once. */
 export interface ResultEvent extends EventBase {
   readonly type: "result";
   readonly result: ToolResult;

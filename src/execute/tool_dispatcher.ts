@@ -297,7 +297,7 @@ export class ToolDispatcher extends Dispatcher {
     calls: readonly (ToolCall | ResumedCall)[],
     context?: DispatchContext | null,
   ): Promise<readonly ToolResult[]> {
-    if (!Array.isArray(calls)) fail("dispatch calls", "they must be a list");
+    if (!Array.isArray(calls)) fail("dispatch calls", "the calls must be a list");
     const { maxCallsPerBatch } = this.#shared;
     const shared = context ?? {};
     const outcomes: Outcome[] = [];

@@ -1,4 +1,4 @@
-/** Converts arguments between the form of an exported schema and that of the tool's own. */
+/** Converts arguments between an exported schema's form and the form of the tool's own schema. */
 
 import { isOfType } from "../schema/mod.ts";
 import {
@@ -88,7 +88,7 @@ function looksLike(schema: unknown, value: unknown, depth: number, look: Look): 
 /** The maximum depth. Deeper parts stay unchanged, and validation rejects them. */
 const MAX_DEPTH = 256;
 
-/** Adds the parts of a schema that also apply to a value: of each union the first branch that fits. */
+/** Adds the parts that also apply to a value: of each union, the first matching branch. */
 function applying(
   { marks, targets }: ArgumentRewrite,
   parts: readonly JsonSchemaObject[],
@@ -201,14 +201,14 @@ function schemasOf(
   return schemas.filter((part): part is JsonSchemaObject => marks.has(part));
 }
 
-/** The inverse of {@linkcode decodeArguments}, for examples and calls that you write. */
+/** The inverse of {@linkcode decodeArguments}, for examples and for calls of your own. */
 export function encodeArguments(value: unknown, rewrite: ArgumentRewrite | undefined): unknown {
   if (rewrite === undefined) return value;
   const work = { left: MAX_WRITES };
   return encode(value, [rewrite.schema], { rewrite, depth: 0, levels: Infinity, work });
 }
 
-/** The maximum number of encoded parts of a value, with all attempts. Others stay unchanged. */
+/** The maximum number of parts of a value that are encoded, in all attempts together. */
 const MAX_WRITES = 100_000;
 
 interface Reach {

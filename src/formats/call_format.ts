@@ -1,4 +1,4 @@
-/** The part of a target about calls and their results, and the media types of files in results. */
+/** The part of a target for calls and their results, and the media types of files in results. */
 
 import type { ContentBlock, JsonValue, ToolCallError } from "../tool/mod.ts";
 
@@ -70,14 +70,14 @@ export interface AnswerBlocks {
 
 /** A file in a result, such as an image. */
 export interface MediaFile {
-  /** In lower case, without parameters. */
+  /** The media type in lower case, without parameters. */
   readonly mimeType: string;
   /** The bytes in base64. */
   readonly data: string;
   readonly name?: string;
 }
 
-/** How a target writes the blocks of a result. */
+/** Writes the blocks of a result for a target. */
 export interface MediaFormat<Block = unknown> {
   /** Returns true if the answer to a call may contain files. By default, every answer may. */
   takes?(call: AnsweredCall): boolean;
@@ -115,9 +115,9 @@ export type StreamStep =
     readonly name?: string | undefined;
     readonly start?: unknown;
   }
-  /** More of the arguments. */
+  /** The next part of the arguments. */
   | { readonly type: "text"; readonly key: string; readonly text: string }
-  /** All of the arguments. */
+  /** The complete arguments. */
   | { readonly type: "input"; readonly key: string; readonly text: string }
   /** The whole call, as an entry of a list that `read` accepts. */
   | { readonly type: "whole"; readonly key: string; readonly raw: unknown }

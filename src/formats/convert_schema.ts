@@ -67,7 +67,7 @@ interface Pass extends NodePass {
   whole?(schema: JsonSchema, context: Context): JsonSchema;
 }
 
-/** Passes whose result has the same meaning, in their order. */
+/** Passes whose result has the same meaning as their input, in their order. */
 const RESTRUCTURING: readonly Pass[] = [
   { form: "root composition", when: "found", moves: true, drops: true, whole: unions.flattenRoot },
   { form: "$ref", when: "found", drops: true, whole: merging.inlineRefs },
@@ -195,7 +195,7 @@ export class SchemaConverter {
     const uncertain = this.#uncertainForms(forms, left);
     if (!Array.isArray(uncertain)) return uncertain;
     schema = this.#run(ENCODING, schema, left, context, schema);
-    // Property keys are renamed whether or not the target has a rule for this form.
+    // Keys are renamed even if the target has no rule for this form.
     if (left.has("odd property key")) schema = properties.renameKeys(schema, context);
     if (schema !== start) schema = pruneDefinitions(trace, schema);
     const rewrite = trace.hasMarks ? rewriteOf(schema, trace) : undefined;

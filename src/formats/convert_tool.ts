@@ -135,7 +135,7 @@ function fieldLoss(tool: Tool, path: string, keyword: string, message: string): 
 }
 
 interface ConvertedReturns extends Pick<ConvertedTool, "uncertain"> {
-  /** The converted result schema; absent if the target receives none. */
+  /** The converted result schema. Absent if the target receives no result schema. */
   readonly schema?: JsonSchema;
   /** True if the schema was wrapped in an object, as results must be. */
   readonly wraps: boolean;
@@ -160,7 +160,7 @@ function convertReturns(tool: Tool, rules: Target, describe: boolean): Converted
   return { schema: wraps ? wrapSchema(schema) : schema, wraps, losses, uncertain };
 }
 
-/** Wraps a result schema in the way of MCP's SDK, for clients that take objects only. */
+/** Wraps a result schema as MCP's SDK does, for clients that accept objects only. */
 function wrapSchema(schema: JsonSchema): JsonSchemaObject {
   return {
     type: "object",

@@ -9,9 +9,9 @@ import { findTarget, type TargetLike } from "./targets.ts";
 
 /** The reason not to run a call. */
 export interface CallProblem {
-  /** The code of the call's result. */
+  /** The code of the failure of the call. */
   readonly code: "unknown_tool" | "invalid_arguments";
-  /** The whole sentence, for the model. */
+  /** The message for the model, as a sentence. */
   readonly message: string;
 }
 
@@ -133,7 +133,7 @@ function problemOf(
 ): CallProblem | undefined {
   if (wire.refusal !== undefined) return refused("unknown_tool", wire, wire.refusal);
   if (!exported) return unknownTool(wire, offered);
-  // Arguments that were cut off may be valid JSON and mean something else.
+  // Arguments that were cut off may be valid JSON with another meaning.
   return wire.cutOff === true && !isWhole(wire.input)
     ? refused("invalid_arguments", wire, "the response ended before its arguments were complete")
     : undefined;

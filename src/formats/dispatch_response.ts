@@ -62,7 +62,7 @@ export interface WaitingTurnCall {
 /** A turn. It is JSON: it can be stored while its calls wait, and resumed in another process. */
 export interface Turn<Message = unknown> {
   readonly calls: readonly DecodedCall[];
-  /** In the order of the calls. */
+  /** The results, in the order of the calls. */
   readonly results: readonly ToolResult[];
   /** The messages to send back, once `suspended` is empty: providers require all results. */
   readonly messages: readonly Message[];
@@ -109,7 +109,7 @@ export async function dispatchResponse<Like extends TargetLike, Context = unknow
   return await dispatchCalls(target, decodeCalls(target, response, options.names), options);
 }
 
-/** Does the rest of a turn whose calls are decoded, such as the calls of a stream. */
+/** Runs the calls of a turn that are decoded already, such as the calls of a stream. */
 export async function dispatchCalls<Like extends TargetLike, Context = unknown>(
   target: Like,
   calls: readonly DecodedCall[],
@@ -119,7 +119,7 @@ export async function dispatchCalls<Like extends TargetLike, Context = unknown>(
   const routed = calls.filter((call) => call.problem === undefined);
   const answered = routed.length === 0 ? [] : await dispatcher.dispatchAll(
     routed.map(({ name, arguments: args, callId }) => {
-      // Text that is not JSON is decoded after its repair. Other arguments are already decoded.
+      // Arguments that are not JSON are decoded after their repair. Others are decoded already.
       const rewrite = typeof args === "string" ? names.encodingOf(name)?.input : undefined;
       const decode = rewrite && { decode: (read: unknown) => decodeArguments(read, rewrite) };
       return { name, arguments: args, callId, ...decode };
@@ -211,7 +211,7 @@ export async function resumeTurn<Like extends TargetLike, Context = unknown>(
   places.forEach((place, index) => {
     const result = answered[index];
     if (result === undefined) return;
-    // Nothing has run, and the ticket is valid: the call still waits.
+    // Nothing has run, and the ticket is still valid, so the call keeps waiting.
     if (!result.ok && isPassing(result.error)) errors.set(place, result.error);
     else results[place] = result;
   });

@@ -144,7 +144,7 @@ function answerOf(
   const isContent = blocks === true && isObject(given) && Array.isArray(given["content"]);
   const content = isContent ? given as unknown as ToolContent : undefined;
   const hasValue = content === undefined || content.structuredContent !== undefined;
-  // A tool that returns nothing has the value `null`, because `undefined` is not JSON.
+  // The result of a tool that returns nothing is `null`, because `undefined` is not JSON.
   const plain = (content === undefined ? given : content.structuredContent) ?? null;
   let json: string | undefined;
   let written: WrittenContent | undefined;
@@ -205,7 +205,7 @@ export interface ResultLoss {
   readonly path: string;
   /** The media type of the block, or its type if it has none. */
   readonly mimeType: string;
-  /** The whole sentence. */
+  /** The message, as a whole sentence. */
   readonly message: string;
 }
 
@@ -273,7 +273,7 @@ function isBase64(data: string): boolean {
   return data.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(data);
 }
 
-/** Reads a block. Of an unknown block only the type is passed on. */
+/** Reads a block. Of an unknown block, only the type is used. */
 function readBlock(block: unknown): Read {
   const { type, text, data, mimeType, resource, uri } = isObject(block) ? block : {};
   if (type === "text" && typeof text === "string") return { text };

@@ -285,7 +285,7 @@ export interface HeldTool {
   readonly digest: string;
   /** The reason as a sentence, without any text of the source. */
   readonly reason: string;
-  /** A placeholder for a registry, for `explain`. It has only the name from the source. */
+  /** Registered instead of the tool, for `explain`. Only its name comes from the source. */
   readonly tool: Tool;
 }
 

@@ -153,7 +153,7 @@ export interface Target<
   readonly names: NameRule;
   /** The legal names of its own namespaces, and of the tools in a namespace. */
   readonly namespaces?: { readonly names: NameRule; readonly tools: NameRule };
-  /** The legal property keys; absent: all. */
+  /** The legal property keys. If absent, every key is legal. */
   readonly keys?: NameRule;
   /** The fields of a tool that it has. Without `deprecated`, deprecation is in the description. */
   readonly features: readonly Feature[];
@@ -163,7 +163,7 @@ export interface Target<
   readonly input: KeywordTable;
   /** The rules for `returns`; absent: there is no field for it. */
   readonly output?: OutputRule;
-  /** The legal values of `format`; absent: all. */
+  /** The legal values of `format`. If absent, every value is legal. */
   readonly formats?: readonly string[];
   /**
    * The results of a search for tools by the host: `references` to deferred tools of the request, or

@@ -51,7 +51,7 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** The members of a call for its id, its name and its arguments. */
+/** The names of the fields that hold the id, the name and the arguments of a call. */
 export interface CallFields {
   readonly id: string;
   readonly name: string;

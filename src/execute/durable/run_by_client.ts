@@ -14,7 +14,7 @@ const KEY = "client";
 
 /** Options for {@linkcode runByClient}. */
 export interface RunByClientOptions {
-  /** The schema of the result: the `returns` of the tool. By default any JSON or nothing. */
+  /** The schema of the result: the `returns` of the tool. Without it, any JSON is valid. */
   readonly returns?: JsonSchema;
   /** The text of the question, for people who see it. */
   readonly message?: string;

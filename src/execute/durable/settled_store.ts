@@ -3,7 +3,7 @@
 import { assertSync, describeThrown, type RegistryClock, systemClock } from "../../tool/mod.ts";
 import type { CallStore, DueEntry, StoredEntry, StoredValue, StoreOptions } from "./call_store.ts";
 
-/** The length of the random bytes behind each value, which identify the write. */
+/** The length of the random bytes that follow each value and identify the write. */
 const MARK_BYTES = 16;
 /** The times before a key is read after a write has rejected, in milliseconds. */
 const WAITS_MS: readonly number[] = [20, 80, 320];

@@ -91,7 +91,7 @@ export function createCallStore(driver: StoreDriver): CallStore {
       checkStorePrefix(prefix);
       try {
         for await (const row of driver.list(prefix, after)) {
-          // The entry may have expired while the caller used the entries before it.
+          // The entry may have expired since it was read.
           if ((row.expires ?? Infinity) > (driver.now?.() ?? -Infinity)) yield entryOf(row);
         }
       } catch (error) {

@@ -14,7 +14,7 @@ import {
 } from "../../tool/mod.ts";
 import type { TaskRecord } from "./task_records.ts";
 
-/** The repetition of failed tasks of a tool. */
+/** The retries of the failed tasks of a tool. */
 export interface TaskRetry {
   /**
    * The maximum number of runs, the first one included. A call that was refused before its tool ran

@@ -19,10 +19,10 @@ export interface TakenTasks {
   readonly last?: DueEntry | undefined;
 }
 
-/** Returns a slot; nothing if this process cannot run the tool now; `"full"` if it can run none. */
+/** Returns a slot; `undefined` if the tool cannot run here now; `"full"` if no tool can. */
 export type TakePlace = (tool: string) => Taken | "full" | undefined;
 
-/** The number of tasks that are read at a time after the first ones. */
+/** The number of tasks that a read after the first read returns. */
 export const PAGE = 128;
 /** The maximum number of tasks that `recover` runs, and that `state` reads. */
 export const MAX_DUE = 1_000;
@@ -33,7 +33,7 @@ const CLAIM_BYTES = 4_096;
 
 export class TaskWorker {
   readonly #host: TaskRuns;
-  /** The bytes of tasks that were read since other work could run. */
+  /** The bytes of tasks that were read since other work last ran. */
   #readBytes = 0;
 
   constructor(host: TaskRuns) {
@@ -151,7 +151,7 @@ export class TaskWorker {
   }
 }
 
-/** Several workers read the same tasks: in different orders, they seldom claim the same one. */
+/** Several workers read the same tasks. In different orders, they seldom claim the same task. */
 function shuffled<T>(items: readonly T[]): readonly T[] {
   return items.map((item) => [Math.random(), item] as const)
     .sort(([a], [b]) => a - b)

@@ -60,8 +60,8 @@ export interface TicketOptions {
    */
   readonly ttlMs?: number;
   /**
-   * Records used tickets, so that each resumes its call once. Without it a ticket can be used
-   * repeatedly during its lifetime.
+   * Records used tickets, so that each ticket resumes its call once. Without this option, a ticket
+   * can be used repeatedly during its lifetime.
    */
   readonly store?: CallStore;
 }
@@ -136,7 +136,7 @@ export function createTickets(sealer: TicketSealer, options: TicketOptions = {})
       const opened = await sealer.open(ticket);
       if (typeof opened === "string") return refused(UNOPENED[opened]);
       const content = parseJson(opened) as TicketContent;
-      // Checked first, because the other errors would reveal the call to another caller.
+      // Checked first, because the other errors would describe the call to another caller.
       if (content.principal !== (principal ?? null)) {
         return refused("its ticket was given to another caller");
       }
@@ -253,7 +253,7 @@ export function wrongAnswers(
   if (given !== undefined && !isObject(given)) return '"answers" must be an object';
   for (const [key, value] of Object.entries(given ?? {})) {
     const shown = JSON.stringify(clip(key));
-    // An answer before its question would approve something that was never shown.
+    // An answer without a question would approve a text that nobody has seen.
     if (!keys.includes(key)) return `there is no question ${shown}`;
     if (readAnswer(value) === undefined) {
       return `the answer to ${shown} must be {"action": "accept"}, "decline" or "cancel", and at most 64 kB of JSON as "content"`;

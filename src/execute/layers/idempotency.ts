@@ -143,7 +143,7 @@ async function waitForClaim(
     void settled(call, "internal", async () => {
       const late = await claimed;
       if (typeof late !== "function") return;
-      await late(call.fail("aborted", "it had ended before its key was claimed"), false, 0);
+      await late(call.fail("aborted", "the call ended before its key was claimed"), false, 0);
     });
     throw interrupted;
   }

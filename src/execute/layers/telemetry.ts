@@ -39,7 +39,7 @@ function runInSpan(
     return trace?.began?.(place);
   });
   let outcome: Outcome | undefined;
-  // The work runs exactly once, independent of the span.
+  // The work runs exactly once, even if the span fails.
   const work = (): Outcome => outcome ??= next(call);
   guard(call, () => spans.get(call)?.run(work));
   return work();

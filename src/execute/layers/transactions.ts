@@ -69,7 +69,7 @@ async function run(
   }
   open.set(call, transaction);
   let result = await next(call);
-  // From here on, an abort or a timeout cannot interrupt the closing of the transaction.
+  // From here on, no abort or timeout can interrupt the end of the transaction.
   call.deadline.close();
   if (result.ok) {
     const problem = await close(manager, call, transaction);

@@ -19,14 +19,14 @@ export interface Context {
   readonly describe: boolean;
   /** True to throw for a union that cannot be split: the tool can be sent without strict mode. */
   readonly refuses: boolean;
-  /** The legal property keys; absent: all. */
+  /** The legal property keys. If absent, every key is legal. */
   readonly keys?: NameRule | undefined;
   /** Resolves references in the schema of the pass. */
   readonly resolve: Resolve;
   fateOf(keyword: string, node: JsonSchemaObject, isRoot: boolean): KeywordFate;
 }
 
-/** The details of a loss. By default, a looser or tighter keyword replaces the lost one. */
+/** The details of a loss. By default, `action` is "replaced" and `grade` is "weakened". */
 export interface Note extends Partial<Pick<SchemaLoss, "action" | "grade">> {
   /** A step below the keyword, such as a property's name. */
   readonly step?: string;

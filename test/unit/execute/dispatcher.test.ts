@@ -26,7 +26,7 @@ describe("new ToolDispatcher()", () => {
       assertThrows(
         () => new ToolDispatcher(source as unknown as Toolset),
         TypeError,
-        "Cannot make a dispatcher: it needs a toolset or a registry",
+        "Cannot make a dispatcher: the source must be a toolset or a registry",
       );
     }
   });
@@ -395,7 +395,7 @@ describe("the context of calls", () => {
 
   it("belongs to a list of calls", async () => {
     const { dispatcher } = fixture([]);
-    const message = "Cannot dispatch calls: they must be a list";
+    const message = "Cannot dispatch calls: the calls must be a list";
     await assertRejects(() => dispatcher.dispatchAll(null as never), TypeError, message);
   });
 });
