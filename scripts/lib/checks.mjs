@@ -65,6 +65,12 @@ export const CHECKS = [
         .map((config) => [process.execPath, TSC, "-p", config]);
     },
   },
+  // Whether the site can be built: links that lead nowhere, pages that load from other hosts.
+  {
+    name: "site",
+    packages: "scripts/site",
+    steps: () => [[process.execPath, "scripts/build_docs.mjs"]],
+  },
   {
     name: "format",
     steps: () => [["deno", "fmt", "--check", ...DENO_FOLDERS]],
@@ -81,12 +87,6 @@ export const CHECKS = [
   },
   // True if the explorer's page equals its build.
   { name: "page", steps: () => [["bun", "scripts/build_explorer.ts", "--check"]] },
-  // Whether the site can be built: links that lead nowhere, pages that load from other hosts.
-  {
-    name: "site",
-    packages: "scripts/site",
-    steps: () => [[process.execPath, "scripts/build_docs.mjs"]],
-  },
   { name: "size", show: true, steps: () => [["bun", "scripts/size.ts"]] },
 ];
 

@@ -32,17 +32,18 @@ const SUITES = [
     ...{ name: "nats, runtimes", folders: ["test/nats"], on: ["deno", "node"] },
     files: /(contracts|command|keys|per_call|served_calls|start)\.process/,
   },
+  { name: "adapters", on: ALL, coverage: true },
   // The page of the explorer, in Chromium.
   { name: "explorer", on: ["node"], packages: "test/explorer" },
   // The clients run on Node, the endpoints on all four.
   { name: "mcp", folders: ["test/mcp/endpoint"], on: ["node"], packages: "test/mcp" },
   { name: "package", on: ["bun"], packages: "test/package" },
   { name: "cli", on: WITH_FILES, coverage: true },
+  { name: "runtime", on: WITH_FILES, coverage: true },
   { name: "examples", on: WITH_FILES, coverage: true },
   // Other projects' code, with packages of its own. Some of them need Node 22 or later.
   { name: "oracles", on: ["node"], packages: "test/oracles" },
   { name: "unit", on: ALL, coverage: true },
-  { name: "adapters", on: ALL, coverage: true },
   {
     // Only what compiles schemas, or checks arguments with them.
     ...{ name: "unit, no eval", on: ["workerd"], noEval: true },
@@ -55,7 +56,6 @@ const SUITES = [
     ...{ name: "adapters, Node modules", folders: ["test/adapters"], on: ["workerd"] },
     ...{ files: /\.node\.test/, nodeModules: true },
   },
-  { name: "runtime", on: WITH_FILES, coverage: true },
   {
     ...{ name: "mcp, import", folders: ["test/mcp/import"], on: WITH_FILES },
     ...{ packages: "test/mcp", coverage: true },

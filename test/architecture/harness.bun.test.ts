@@ -134,7 +134,7 @@ describe("the options of npm test and npm run bench", () => {
     return { exitCode, stdout: stdout.toString(), stderr: stderr.toString() };
   };
   const helps: readonly [script: readonly string[], values: readonly string[]][] = [
-    [TEST, ["unit, adapters, ", "doc, types, ", ", coverage\n", "bun, deno, node, workerd, host"]],
+    [TEST, ["oracles, unit, ", "doc, types, ", ", coverage\n", "bun, deno, node, workerd, host"]],
     [BENCH, ["bun, node, deno"]],
   ];
   for (const [script, values] of helps) {
