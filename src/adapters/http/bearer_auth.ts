@@ -12,8 +12,8 @@ import { isResponse, json, type ProblemCode, problemResponse } from "./responses
 /** Options of the responses that reject a caller. */
 export interface ChallengeOptions {
   /**
-   * The URL of the protected resource. Responses that reject a caller then name its metadata, which
-   * `protectedResource` of the handler serves.
+   * The URL of the protected resource. If set, responses that reject a caller contain the URL of the
+   * resource's metadata, which the option `protectedResource` of the handler serves.
    */
   readonly resource?: string;
 }
@@ -38,7 +38,7 @@ const REJECTIONS: Readonly<Record<Rejection, readonly [number, ProblemCode, stri
   insufficient: [403, "insufficient_scope", "The token needs the scopes: ", "insufficient_scope"],
 };
 
-/** Makes the response that rejects a caller. `scopes` are the required ones of `insufficient`. */
+/** Makes the response that rejects a caller. `insufficient` needs `scopes`: the required scopes. */
 export type Challenger = (why: Rejection, scopes?: readonly string[]) => Response;
 
 export function createChallenger({ resource }: ChallengeOptions): Challenger {
@@ -60,7 +60,7 @@ const BEARER = /^bearer ([\x21-\x7e]+)$/i;
 
 export function bearerToken(request: Request, challenger: Challenger): string | Response {
   const header = request.headers.get("authorization");
-  // Another scheme counts as no token.
+  // A header of another scheme, such as Basic, counts as a missing token.
   if (header === null || !/^bearer(\s|$)/i.test(header)) {
     return challenger("missing");
   }
@@ -87,7 +87,7 @@ const RESOURCE_CHECKS = {
 const DESCRIBE = "describe the resource";
 const WELL_KNOWN = "/.well-known/oauth-protected-resource";
 
-/** Returns the paths of the metadata: first for the resource's own path, then for its whole host. */
+/** Returns the metadata's paths: first the one for the resource's path, then the one for its host. */
 function metadataPaths(resource: string): readonly [string, ...string[]] {
   const { pathname } = urlOf(resource);
   return pathname === "/" ? [WELL_KNOWN] : [WELL_KNOWN + pathname, WELL_KNOWN];
@@ -102,7 +102,7 @@ function metadataPaths(resource: string): readonly [string, ...string[]] {
 export function serveProtectedResource(options: ProtectedResource): HttpPart {
   checkOptions(DESCRIBE, options, RESOURCE_CHECKS);
   const { resource, authorizationServers, scopes } = options;
-  if (authorizationServers.length === 0) fail(DESCRIBE, "it needs an authorization server");
+  if (authorizationServers.length === 0) fail(DESCRIBE, "authorizationServers is empty");
   for (const server of authorizationServers) urlOf(server);
   const metadata = {
     resource,
@@ -179,14 +179,14 @@ export function bearerAuth(options: BearerAuthOptions): Authorize {
   const challenger = createChallenger(options);
   const find = verify ?? known(tokens);
   if (tokens !== undefined && verify !== undefined) {
-    fail("check tokens", "give tokens or verify, not both");
+    fail("check tokens", "set either tokens or verify, not both");
   }
   return async (request) => {
     const token = bearerToken(request, challenger);
     if (typeof token !== "string") return token;
     const caller = await find(token, request) ?? challenger("invalid");
     if (isResponse(caller)) return caller;
-    // If `caller` were `false`, the spread below would make it a caller.
+    // The spread below would turn `false` into a valid caller without rights.
     requireCaller(caller);
     // Callers without a name would share their idempotency keys and their running calls.
     return caller.principal !== undefined ? caller : { ...caller, principal: await nameOf(token) };
@@ -199,12 +199,12 @@ export function bearerAuth(options: BearerAuthOptions): Authorize {
  */
 function known(tokens: ReadonlyMap<string, Caller> | undefined): TokenVerifier {
   if (!(tokens instanceof Map) || tokens.size === 0) {
-    fail("check tokens", "give a map of tokens, or verify");
+    fail("check tokens", "set tokens to a Map with a token, or set verify");
   }
   for (const [token, caller] of tokens) {
     if (!TOKEN.test(token)) {
       // The message must not show the token.
-      fail("check tokens", "each must be 16 to 8192 visible ASCII characters without spaces");
+      fail("check tokens", "each token must be 16 to 8192 visible ASCII characters");
     }
     checkCaller(caller);
   }

@@ -1,10 +1,10 @@
-/** Reads bodies: bounded, and JSON. */
+/** Reads JSON bodies of bounded size. */
 
 import { systemClock, TIME_OVER, within } from "../../tool/mod.ts";
 import { badRequest, ProblemError, RequestError } from "./responses.ts";
 import { IS_BUN, IS_DENO, IS_WORKERS, readText } from "./runtime.ts";
 
-/** The limits of a body: its size, and how long it may take to arrive. */
+/** The limits of a body: the maximum size, and the time within which the body must arrive. */
 export interface BodyBounds {
   readonly maxBytes: number;
   readonly timeoutMs: number;
@@ -53,9 +53,9 @@ export class BodyReader implements BodyBounds {
    *
    * @param empty The value of an empty body. By default, an empty body is rejected.
    * @param onSlow Is called if the body has not arrived within a second.
-   * @throws {ProblemError} 413 if it has more than `maxBytes` bytes, 408 if it is late, 400 if it ends
-   * early.
-   * @throws {RequestError} If it is not JSON.
+   * @throws {ProblemError} 413 if the body has more than `maxBytes` bytes, 408 if it is late, 400 if
+   * it ends early.
+   * @throws {RequestError} If the body is not JSON.
    */
   json(source: BodySource, empty?: unknown, onSlow?: OnSlow): Promise<unknown> {
     const { raw, raw: { headers } } = source;
@@ -70,7 +70,7 @@ export class BodyReader implements BodyBounds {
     if (READS_JSON && source.text === undefined && isBounded && length > 0) {
       return this.#inTime(raw.json(), (read) => read, undefined, onSlow);
     }
-    // A body that is read twice is an error of the server's code, and not of the client.
+    // If the body was read before, the server's code has the error, not the client.
     const { bodyUsed } = raw;
     return this.#inTime(
       isBounded ? source.text?.() ?? raw.text() : readUndeclared(raw.body, length, this.maxBytes),
@@ -169,7 +169,7 @@ function failureOf(cause: unknown, wasUsed: boolean | undefined): unknown {
     : new ProblemError(badRequest("The body ended before it was complete"), { cause });
 }
 
-/** Closes the connection: the rest of the body could be read as the beginning of another request. */
+/** Closes the connection: otherwise the rest of the body could be parsed as another request. */
 const CLOSE = { connection: "close" };
 
 async function readUndeclared(

@@ -77,14 +77,14 @@ export function outlastTask(request: ToolRequest, tasks: CallTasks, { id }: Task
         if (status !== "working") return;
       }
     } catch {
-      // If the store cannot be reached, the tasks log the error themselves.
+      // If the store cannot be reached, `tasks` logs the error.
     }
   });
 }
 
 /**
- * Makes the handler's part for `/calls`. It continues calls that wait for answers, with their tickets,
- * and shows, lists and cancels the tasks of the server's option `tasks`.
+ * Makes the handler's part for `/calls`. The routes continue calls that wait for answers, by their
+ * tickets, and show, list and cancel the tasks of the server's option `tasks`.
  */
 export function serveCalls(): HttpPart {
   return () => ({
@@ -97,7 +97,7 @@ export function serveCalls(): HttpPart {
   });
 }
 
-/** Continues a call with its ticket, or a task. */
+/** Continues a call by its ticket, or a task by its id. */
 async function continueCall(request: ToolRequest): Promise<Response> {
   const { raw, server, toolset, param: id, caller: { principal }, dispatcher } = request;
   refuseQuery(raw.url);
@@ -175,7 +175,7 @@ async function cancelTask(request: ToolRequest): Promise<Response> {
 
 /**
  * Lists the caller's tasks, the newest first. The list is empty for callers without a principal: the
- * server cannot distinguish them, so a task is secret only as long as its id is.
+ * server cannot distinguish them, so only secret ids keep their tasks apart.
  */
 async function listTasks(request: ToolRequest): Promise<Response> {
   const { raw, server: { tasks }, caller: { principal } } = request;
@@ -188,7 +188,7 @@ function readPage(url: string): { readonly limit: number; readonly cursor?: stri
   const { limit = 50, cursor } = readValues(new URL(url).searchParams, ["limit", "cursor"]);
   if (cursor === undefined) return { limit };
   if (!/^[\w-]{1,64}$/.test(cursor)) {
-    throw new RequestError('Query parameter "cursor" must be the nextCursor of a page');
+    throw new RequestError('Query parameter "cursor" must be "nextCursor" of an earlier page');
   }
   return { limit, cursor };
 }

@@ -1,6 +1,6 @@
 /**
- * Server-sent events, which are read from their source only as fast as the client reads. And `GET
- * /events`: the differences of a caller's listings, because the registry's events name hidden tools.
+ * Server-sent events, whose source is read only as fast as the client reads the stream. Also the part
+ * for `GET /events`, which streams a caller's listing: the registry's events would name hidden tools.
  */
 
 import { Quotas } from "../../execute/durable/mod.ts";
@@ -36,7 +36,7 @@ export interface EventStream {
 const encoder = new TextEncoder();
 const COMMENT = encoder.encode(":\n\n");
 
-/** The maximum number of frames that wait for the reader, with the first comment. */
+/** The maximum number of frames that wait for the reader, including the first comment. */
 const READY = 2;
 
 /** Writes one event. `data` is JSON without line breaks. */
@@ -78,7 +78,7 @@ export function eventStream(source: FrameSource, options: EventStreamOptions): E
   /** Ends the stream when the request is aborted, even if the reader has not cancelled it. */
   function leave(): void {
     void cancel();
-    // It throws if the reader has already closed the stream.
+    // close() throws if the reader has already closed the stream.
     attemptOr(undefined, () => controller?.close());
   }
 
@@ -115,7 +115,7 @@ export function eventStream(source: FrameSource, options: EventStreamOptions): E
   };
 }
 
-/** Returns a copy of a response, which reports when its body has been read or its reader has left. */
+/** Returns a copy of a response. `ended` resolves when the body was read or the reader has left. */
 export function untilRead(response: Response): EventStream {
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
   // `pipeTo` rejects when the reader leaves, and the producer of the body is cancelled.
@@ -128,7 +128,7 @@ const openStreams = new WeakMap<ToolServer, Quotas<string | undefined>>();
 /**
  * Takes a slot for a stream of a caller. Callers without a principal share one quota of slots.
  *
- * @returns A function that releases the slot; `undefined` if none is free.
+ * @returns A function that releases the slot; `undefined` if no slot is free.
  */
 export function takeSlot(
   { server, caller: { principal } }: Pick<ToolRequest, "server" | "caller">,
@@ -144,7 +144,7 @@ export function takeSlot(
   };
 }
 
-/** The message does not name the exceeded limit, which would reveal the number of other callers. */
+/** The message does not name the exceeded limit: this would reveal the number of other callers. */
 const TOO_MANY_STREAMS: Problem = {
   status: 503,
   code: "overloaded",
@@ -171,7 +171,7 @@ export function followingResponse(request: ToolRequest, follow: () => FrameSourc
   return response;
 }
 
-/** Calls `end` when a caller's token expires. The returned function cancels the call. */
+/** Calls `end` when a caller's token expires. The returned function stops the timer. */
 export function atExpiry(expiresAt: number = Infinity, end: () => void): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const wait = (): void => {
@@ -190,8 +190,8 @@ export interface ListingChange {
 }
 
 /**
- * The changes from one listing to another. Callers with equal permissions have the same listings: a
- * change of 5,000 tools is compared once, and not for each of 1,000 streams, which would take seconds.
+ * The changes from one listing to another. Callers with equal permissions have the same listings, so a
+ * change of 5,000 tools is compared once. To compare it for each of 1,000 streams would take seconds.
  */
 const compared = new WeakMap<
   readonly Tool[],
@@ -226,7 +226,7 @@ export interface WatchedListing {
   onStop(): void;
 }
 
-/** Follows one caller's list. Changes of tools that the caller does not see do not count. */
+/** Follows one caller's list. Changes of tools that are hidden from the caller are ignored. */
 export class ListingWatch {
   readonly #watched: WatchedListing;
   #listing: readonly Tool[];
@@ -242,7 +242,7 @@ export class ListingWatch {
   constructor(watched: WatchedListing) {
     this.#watched = watched;
     this.#listing = watched.list();
-    // Only resolves a promise: on workerd, the request that causes a change cannot run code of this one.
+    // Only resolves a promise: on workerd, the request that causes a change cannot run this one's code.
     this.#unsubscribe = watched.registry?.subscribe(() => {
       this.#hasChanged = true;
       this.#wake?.();

@@ -69,7 +69,7 @@ export const CALL_ID_HEADERS: { readonly [Field in keyof CallIds]: string } = {
 
 const CALL_FIELDS = ["arguments", ...Object.keys(CALL_ID_HEADERS)];
 
-/** Printable ASCII. A header loses spaces at the ends. No lookbehind: Bun does not compile it. */
+/** Printable ASCII without spaces at the ends, because a header loses them. Bun has no lookbehind. */
 const ID = /^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/;
 
 /**
@@ -120,7 +120,7 @@ export interface PreparedCall<Call extends ToolCall | ResumedCall = ToolCall | R
   readonly recorded: RequestCall;
 }
 
-/** Answers some calls in another way than with their result; returns `undefined` for the others. */
+/** Makes another response than the result for some calls; returns `undefined` for other calls. */
 export type CallMode = (
   prepared: PreparedCall<ToolCall>,
 ) => Response | Promise<Response> | undefined;
@@ -203,7 +203,7 @@ function answerWith(prepared: PreparedCall, result: ToolResult): Response {
   const response = respond(prepared, result);
   const sent = response === undefined ? resultChanged(prepared) : result;
   recorded.end(sent);
-  // A failure is plain data, so the second response can be written.
+  // The second attempt writes a failure, which is plain data and cannot throw.
   return response ?? respond(prepared, sent) as Response;
 }
 
@@ -224,7 +224,7 @@ function respond(prepared: PreparedCall, result: ToolResult): Response | undefin
       ["location", locationOf(request.raw, callId)],
     ]);
   }
-  // Through a bridge, the bridge's message is sent, which was written for the model.
+  // A call through a bridge fails with the bridge's message, which was written for the model.
   return problemResponse(
     result.error.code === "unknown_tool" && !targetIn(prepared).viaBridge
       ? noSuchTool(nameIn(prepared))
@@ -245,11 +245,11 @@ function nameIn({ call }: PreparedCall): string {
 
 /** The failure of a result with a getter that returns another value than when it was checked. */
 export function resultChanged(prepared: PreparedCall): ToolFailure {
-  const why = "its result changed after it was checked, and cannot be written as JSON";
+  const why = "a getter of the result returned another value than when it was checked";
   return ToolResult.error("invalid_result", `Cannot call "${nameIn(prepared)}": ${why}`);
 }
 
-/** Returns the path of a call in the app that mounts the server. */
+/** Returns the path of a call, including the path at which an app mounts the server. */
 export function locationOf({ url }: Request, id: string): string {
   const { pathname } = new URL(url);
   const root = pathname.replace(/\/(tools\/[^/]*\/execute|calls\/[^/]*)\/?$/, "");
@@ -317,7 +317,7 @@ export function streamCall(prepared: PreparedCall): Response {
   return response;
 }
 
-/** The questions of a call, as an event of its own before the result. */
+/** The questions of a call, as a separate event before the result. */
 function questionFrame(result: ToolResult): string {
   if (!isSuspended(result)) return "";
   const { questions, ticket } = result;

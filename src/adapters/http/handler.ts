@@ -1,4 +1,4 @@
-/** A handler of HTTP requests, made of parts (`HttpPart`); and the options that all protocols share. */
+/** Makes a handler of HTTP requests from parts, and has the options that all protocols share. */
 
 import type { Registry } from "../../registry/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
@@ -86,8 +86,8 @@ export interface HttpHandler {
 }
 
 /**
- * Serves tools over HTTP with the given parts, and without Hono. A bundle contains these parts only;
- * `createToolHandler` contains all of them.
+ * Serves tools over HTTP with the given parts, and without Hono. A bundle contains only these parts,
+ * while `createToolHandler` contains all parts.
  *
  * @example Usage
  * ```ts
@@ -255,7 +255,7 @@ function pathOf(url: string): string {
   return hash === -1 ? path : path.slice(0, hash);
 }
 
-/** The response to HEAD, with the length of GET's body: the runtime would send the length 0. */
+/** The response to HEAD, with the length of the body of GET. Otherwise the runtime would send 0. */
 async function headOf(answer: Response | Promise<Response>): Promise<Response> {
   const response = await answer;
   if (response.body === null) return response;

@@ -1,4 +1,4 @@
-/** Callers, and the toolset of each caller. Routes use no other toolset. */
+/** Callers, and the toolset of each caller. Routes use only this toolset. */
 
 import type { Registry } from "../../registry/mod.ts";
 import {
@@ -24,7 +24,7 @@ import {
   type RiskLevel,
 } from "../../tool/mod.ts";
 
-/** The caller of a request. Absent rights are not granted. */
+/** The caller of a request. A right that is absent is not granted. */
 export interface Caller {
   /** The caller's role. By default, the caller sees only tools that list no roles. */
   readonly role?: string | undefined;
@@ -39,8 +39,8 @@ export interface Caller {
   /** The value for tools that declare a `context`, such as `{ tenant: "acme" }`. */
   readonly callContext?: unknown;
   /**
-   * The expiry of the caller's token, in milliseconds since 1970. Streams of changes end then, but not
-   * running calls.
+   * The expiry of the caller's token, in milliseconds since 1970. Streams of changes end at this time;
+   * running calls continue.
    */
   readonly expiresAt?: number | undefined;
   /**
@@ -80,7 +80,7 @@ const MAX_NARROWED = 512;
 /** Narrows a toolset to the tools of a caller. Callers with equal rights get the same toolset. */
 export class ToolsetNarrower {
   readonly #narrowed = new WeakMap<Toolset, BoundedMap<string, Toolset>>();
-  /** Most callers have equal rights. To compare rights takes a tenth of the time of making a key. */
+  /** Most callers have equal rights. Comparing rights takes a tenth of the time of making a key. */
   #last: LastNarrowed | undefined;
 
   /** @throws {TypeError} If `authorize` returned a value that is not a caller. */
@@ -164,7 +164,7 @@ export function checkCaller(caller: Caller): void {
   checkSelection(selectionOfCaller(caller));
 }
 
-/** Checks a caller, except its rights. No promises: as principals, all promises would be equal. */
+/** Checks a caller, except its rights. Rejects promises: all promises would be the same principal. */
 export function checkAnswered(caller: Caller): void {
   requireCaller(caller);
   const values = Object.values(caller);

@@ -1,4 +1,4 @@
-/** Callers with a JSON Web Token of a trusted issuer. `jose` checks the signature and the times. */
+/** Admits callers by JSON Web Tokens of an issuer. `jose` checks the signature and the times. */
 
 import type { JWK, JWSHeaderParameters, LocalJWKSet, RemoteJWKSet } from "jose";
 import {
@@ -31,23 +31,23 @@ export type JwtAlgorithm = `${"RS" | "PS" | "ES" | "HS"}${256 | 384 | 512}` | "E
 /** The claims of a token whose signature and times were checked. */
 export type JwtClaims = Readonly<Record<string, unknown>>;
 
-/** A public key, with its name in tokens. */
+/** A public key, with the name (`kid`) by which tokens refer to it. */
 export interface NamedKey extends JsonWebKey {
   readonly kid?: string;
 }
 
 /** Options for {@linkcode jwtAuth}: one of `keys`, `jwksUrl` and `secret`. */
 export interface JwtAuthOptions extends ChallengeOptions {
-  /** The issuer's public keys. If its tokens name their key, each key has that name. */
+  /** The issuer's public keys. If tokens name their key (`kid`), each key must have its `kid`. */
   readonly keys?: readonly NamedKey[];
   /**
    * The URL of the issuer's public keys: its `jwks_uri`. Keys are fetched on first use, when they are
-   * old, and when a token names an unknown one. If a later fetch fails, the old keys remain valid.
+   * old, and when a token names an unknown key. If a later fetch fails, the old keys remain valid.
    */
   readonly jwksUrl?: string;
-  /** A secret that the issuer shares, 32 or more characters. */
+  /** A secret that the issuer shares with this server: 32 or more characters. */
   readonly secret?: string;
-  /** The issuer of tokens: their `iss`. It is required with keys. */
+  /** The issuer of tokens: their `iss`. Required with `keys` and `jwksUrl`. */
   readonly issuer?: string;
   /** The audience of tokens. Their `aud` must contain one of these values. */
   readonly audience: string | readonly string[];
@@ -99,11 +99,11 @@ const TOKEN = new RegExp(
 );
 
 /**
- * Makes an `authorize` for `createToolHandler` that admits JSON Web Tokens. A token is valid if
- * its signature, issuer, audience and times are, and it has an end, `exp`, and a subject, `sub`. The
- * scopes, the role and `sub` become the caller's scopes, role and principal.
+ * Makes an `authorize` for `createToolHandler` that admits JSON Web Tokens. The signature, issuer,
+ * audience and times of a token must be valid. The token must have an expiry (`exp`) and a subject
+ * (`sub`). The scopes, the role and `sub` become the caller's scopes, role and principal.
  *
- * It needs the package `jose`. While the issuer's keys cannot be fetched, callers receive 503.
+ * Needs the package `jose`. While the issuer's keys cannot be fetched, callers receive 503.
  *
  * @example Usage
  * ```ts
@@ -136,10 +136,10 @@ export function jwtAuth(options: JwtAuthOptions): Authorize {
   const algorithms = algorithmsOf(options);
   const challenger = createChallenger(options);
   if (audiences.length === 0 || !audiences.every(isWord)) {
-    refuse("audience must name the audience of tokens");
+    refuse('audience is required: the expected "aud" of tokens');
   }
   if (issuer === undefined && options.secret === undefined) {
-    refuse("issuer must name the issuer of the keys");
+    refuse('issuer is required with keys: the expected "iss" of tokens');
   }
 
   async function claimsOf(token: string): Promise<JwtClaims | undefined> {
@@ -179,7 +179,7 @@ export function jwtAuth(options: JwtAuthOptions): Authorize {
     const caller = options.toCaller === undefined
       ? { scopes, role: text(claims["role"]) }
       : await options.toCaller(claims);
-    // If `caller` were `false`, the spread below would make it a caller.
+    // The spread below would turn `false` into a valid caller without rights.
     if (caller !== undefined) requireCaller(caller);
     const named: Caller = { principal: text(claims["sub"]), ...caller };
     if (caller === undefined || named.principal === undefined) return challenger("invalid");
@@ -192,7 +192,7 @@ function isTokenHeader({ typ = "jwt", kid = "" }: JWSHeaderParameters): boolean 
   return /^(application\/)?(at\+)?jwt$/i.test(typ) && typeof kid === "string";
 }
 
-/** The functions of `jose` in use. The whole package in a bundle would be six times as large. */
+/** The functions of `jose` that are used. With the whole package, a bundle is six times as large. */
 type Jose = Pick<
   typeof import("jose"),
   "createLocalJWKSet" | "createRemoteJWKSet" | "jwtVerify"
@@ -223,32 +223,32 @@ function keyFinder({ keys, jwksUrl, secret }: JwtAuthOptions): KeyFinder {
     refuse("set exactly one of keys, jwksUrl and secret");
   }
   if (secret !== undefined) {
-    if (secret.length < 32) refuse("the secret must have 32 characters or more");
+    if (secret.length < 32) refuse("secret must have 32 characters or more");
     const shared = new TextEncoder().encode(secret);
     return () => Promise.resolve(shared);
   }
   if (jwksUrl !== undefined) return remoteKeys(jwksUrl);
   const list = keys ?? [];
-  if (list.length === 0) refuse("there are no keys");
-  if (list.some(({ kty }) => kty === "oct")) refuse("a shared secret is given as secret");
+  if (list.length === 0) refuse("keys is empty");
+  if (list.some(({ kty }) => kty === "oct")) refuse("use the option secret for a secret");
   let set: LocalJWKSet | undefined;
   return (header, { createLocalJWKSet }) =>
     (set ??= createLocalJWKSet({ keys: list as JWK[] }))(header);
 }
 
-/** The pause after a failed fetch, in milliseconds: with old keys, and without. */
+/** The pause after a failed fetch, in milliseconds, if there are old keys, and if there are none. */
 const PAUSES_MS = { withKeys: 30_000, without: 1_000 };
 
 /** Finds keys at a URL. `jose` alone would drop the old keys when a later fetch fails. */
 function remoteKeys(url: string): KeyFinder {
-  if (!isSafe(url)) refuse(`jwksUrl must begin with https:, and is "${url}"`);
+  if (!isSafe(url)) refuse(`jwksUrl must begin with https:, not be "${url}"`);
   let remote: RemoteJWKSet | undefined;
   let failure: unknown;
   let failedAt = -Infinity;
   return async (header, { createLocalJWKSet, createRemoteJWKSet }) => {
     remote ??= createRemoteJWKSet(new URL(url));
     const pauseMs = remote.jwks() === undefined ? PAUSES_MS.without : PAUSES_MS.withKeys;
-    // `jose` measures the age of keys with the same clock, which may go back.
+    // `jose` measures the age of keys by the same clock. This clock may be set back.
     const sinceMs = Math.abs(Date.now() - failedAt);
     if (!remote.fresh && sinceMs >= pauseMs) {
       await remote.reload().catch((error: unknown) => {
@@ -273,10 +273,10 @@ function algorithmsOf({ algorithms, secret }: JwtAuthOptions): JwtAlgorithm[] {
   for (const alg of chosen) {
     // A public key must never be used as a shared secret, because everybody has it.
     if (!ALGORITHM.test(alg) || alg.startsWith("HS") !== isShared) {
-      refuse(`algorithm "${alg}" does not fit ${isShared ? "a secret" : "public keys"}`);
+      refuse(`algorithm "${alg}" cannot be used with ${isShared ? "a secret" : "public keys"}`);
     }
   }
-  if (chosen.length === 0) refuse("there are no algorithms");
+  if (chosen.length === 0) refuse("algorithms is empty");
   return [...chosen];
 }
 

@@ -1,6 +1,6 @@
 /**
- * The tools that a caller sees: `GET /tools` with filters, search, paging and formats, `GET /tools/:id`,
- * and explanations.
+ * Lists the tools that a caller sees: `GET /tools` with filters, search, paging and formats, `GET
+ * /tools/:id`, and explanations.
  */
 
 import { searchToolsetAsync } from "../../registry/mod.ts";
@@ -47,7 +47,7 @@ export function bridgeByQuery(bridge?: MakeBridge): (request: ToolRequest) => To
     url.includes("?") ? show(toolset, readBridgeQuery(url)) : toolset;
 }
 
-/** Makes the bridge to each toolset once. If `make` fails, the request fails. */
+/** Calls `make` once for each toolset. If `make` throws, the request fails. */
 export function bridgeOnce(make: MakeBridge): MakeBridge {
   const bridges = new WeakMap<Toolset, Toolset>();
   return (toolset) =>
@@ -67,7 +67,7 @@ export interface FormatService {
     query: ListingQuery,
     ranked?: readonly Tool[],
   ): Page;
-  /** @ignore The routes that come with the formats. */
+  /** @ignore Returns the routes of the formats. */
   routes(server: ToolServer, show: ShowTools): readonly Route[];
 }
 
@@ -140,7 +140,7 @@ export interface QueryPagesOptions {
   readonly bridge?: MakeBridge | undefined;
 }
 
-/** Makes the pages of `serveListing` for queries with filters, search, paging and format. */
+/** Makes `pageOf` of `serveListing`, for queries with filters, search, paging and format. */
 export function queryPages(
   options: QueryPagesOptions = {},
 ): (request: ToolRequest) => Page | Promise<Page> {
@@ -183,12 +183,12 @@ function makePage(
   if (formats === undefined) {
     throw new RequestError("This server exports no formats: the option formats is not set");
   }
-  // For a bridge not `tools`: the bridge exports more tools than it lists.
+  // Not `tools`, because a bridge exports more tools than it lists.
   if (search === undefined) {
     return formats.exportPage(shown.bridge === undefined ? tools : shown, query);
   }
   const { minScore, tokens } = query;
-  // A budget limits the number of tools by itself.
+  // With a budget of tokens, the budget limits the number of tools.
   const limit = tokens === undefined ? query.limit : tools.length;
   return searchToolsetAsync(shown, search, { limit, minScore })
     .then((found) => formats.exportPage(tools, query, found));
@@ -260,7 +260,7 @@ const CURSOR = { after: /^after ([\w.:-]{1,257})$/, offset: /^offset (\d{1,6})$/
 
 function badCursor(): RequestError {
   return new RequestError(
-    'Query parameter "cursor" must be the nextCursor of a page of the same query',
+    'Query parameter "cursor" must be "nextCursor" of a page of the same query',
   );
 }
 

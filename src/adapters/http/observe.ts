@@ -1,6 +1,6 @@
 /**
- * The access log and the `traceparent` of requests; `GET /metrics` and `GET /healthz`. The dispatcher's
- * `telemetry` traces and measures the calls.
+ * Logs and traces requests, and serves `GET /metrics` and `GET /healthz`. The dispatcher's `telemetry`
+ * traces and measures the calls.
  */
 
 import type { TaskQueue, TaskQueueState } from "../../execute/durable/mod.ts";
@@ -45,7 +45,7 @@ function randomHex(bytes: number): string {
   return [...values].map((value) => value.toString(16).padStart(2, "0")).join("");
 }
 
-/** One request, for an access log: without query, headers and body, which may contain secrets. */
+/** One request, for an access log. Omits query, headers and body, which may contain secrets. */
 export interface AccessEntry {
   /** The arrival of the request, in milliseconds since 1970. */
   readonly time: number;
@@ -90,7 +90,7 @@ export function observeRequests(options: ObserveOptions): HttpPart {
       const { method, url, headers } = request;
       let response = await answer();
       const { span } = record;
-      // Telemetry may use ids that the header cannot express.
+      // The telemetry may have ids that the header `traceparent` cannot express.
       const parent = (span && readTraceParent(writeTraceParent(span))) ??
         nextTraceParent(readTraceParent(headers.get("traceparent")));
       response = withHeaders(response, [["traceparent", writeTraceParent(parent)]]);
@@ -143,7 +143,7 @@ export function serveMetrics(): HttpPart {
   };
 }
 
-/** The time for which the state of the queue is reused, in milliseconds. */
+/** The time for which the state of the queue is cached, in milliseconds. */
 const QUEUE_MS = 5_000;
 
 /** Makes a function that returns the state of the server's task queue; `undefined` without a queue. */
@@ -168,7 +168,7 @@ function queueReader(server: ToolServer): () => Promise<TaskQueueState | undefin
 /**
  * The metrics of the caller's tools, in JSON or in text for Prometheus. Queued calls and calls of
  * unknown tools belong to no tool, and a task may belong to another caller: only callers with access to
- * hidden tools see these metrics, and no caller sees the ids of tasks.
+ * hidden tools see these metrics. No caller sees the ids of tasks.
  */
 function showMetrics(
   { raw, caller, toolset }: ToolRequest,
@@ -227,7 +227,7 @@ const FAMILIES: readonly Family[] = [
     "counter",
     "replayed",
     "replayed",
-    "Calls that were answered with the result of an earlier one.",
+    "Calls that were answered with the result of an earlier call.",
   ),
   counted("counter", "aliased", "aliased", "Calls that named the tool by one of its aliases."),
   counted("gauge", "in_flight", "inFlight", "Calls that have begun and not ended."),
@@ -291,7 +291,7 @@ function totalsOf({ queued, unknownTool, queue }: Totals) {
     ["plue_calls_unknown_tool_total", "counter", "Calls of unknown tools.", unknownTool],
     ...(queue === undefined ? [] : [
       ["plue_tasks_waiting", "gauge", "Tasks that wait for a process.", queue.waiting],
-      ["plue_tasks_oldest_seconds", "gauge", "Age of the oldest of them.", queue.oldestMs / 1000],
+      ["plue_tasks_oldest_seconds", "gauge", "Age of the oldest waiting task.", queue.oldestMs / 1000],
       ["plue_tasks_running", "gauge", "Tasks that processes run.", queue.running.length],
       ["plue_tasks_dead", "gauge", "Tasks that failed in all their attempts.", queue.dead],
     ] as const),

@@ -47,14 +47,14 @@ export function checkOptions<Checks extends { readonly [option: string]: Check }
   options: object,
   checks: Checks,
 ): ReadFields<Checks> {
-  return readFields(action, options, checks, (name) => `its option ${name}`);
+  return readFields(action, options, checks, (name) => `the option ${name}`);
 }
 
 /** The hosts and origins that requests may name. */
 export interface GuardOptions {
   /**
-   * The host names of this server, without a port; `"any"` behind a proxy that checks them. Requests
-   * for other hosts are rejected.
+   * The host names of this server, without a port. Use `"any"` if a proxy checks the host names.
+   * Requests for other hosts are rejected.
    *
    * @default {["localhost", "127.0.0.1", "[::1]"]}
    */
@@ -70,7 +70,7 @@ export interface ServerOptions extends GuardOptions {
   /** Identifies the caller, and so determines its tools. */
   readonly authorize?: Authorize;
   /**
-   * True if callers may execute tools without `authorize`: for servers that only their user can reach.
+   * True if callers may execute tools without `authorize`. For servers that only one user can reach.
    *
    * @default {false}
    */
@@ -87,22 +87,22 @@ export interface ServerOptions extends GuardOptions {
   /** Runs calls as tasks, which outlive their requests: `callTasks` of `@plue/tools/calls`. */
   readonly tasks?: CallTasks;
   /**
-   * The time after which a call becomes a task, in milliseconds, if its tool allows tasks. By default, a
-   * call becomes a task only by `Prefer: respond-async`, or if the tool's `execution` is `task`.
+   * The time after which a call becomes a task, in milliseconds, if the tool allows tasks. Without it,
+   * a call becomes a task only by `Prefer: respond-async`, or if the tool's `execution` is `task`.
    */
   readonly taskAfterMs?: number;
   /** The maximum size of a request's body, in bytes. @default {1_114_112} */
   readonly maxBodyBytes?: number;
   /**
-   * The time within which a request's body must arrive, in milliseconds. Later bodies get 408. The
-   * runtime bounds headers and idle connections.
+   * The time within which a request's body must arrive, in milliseconds. Later bodies are rejected
+   * (408). The runtime has its own limits for headers and idle connections.
    *
    * @default {30_000}
    */
   readonly bodyTimeoutMs?: number;
   /**
    * The interval between comments in a stream of events, in milliseconds. On Cloudflare Workers,
-   * only a write reveals that a client has left; its call may continue for up to this long.
+   * only a write reveals that a client has left, so a call may run on for up to this long.
    *
    * @default {1_500 on Workers, 5_000 on Bun, 15_000 elsewhere}
    */
@@ -117,7 +117,7 @@ export interface ServerOptions extends GuardOptions {
    */
   readonly maxStreamsPerPrincipal?: number;
   /**
-   * Receives the errors of responses, for the log; and the errors of tools, unless `dispatch` has an
+   * Receives errors, to log them: those of responses, and those of tools unless `dispatch` has an
    * `onError`.
    */
   onError?(error: unknown): void;

@@ -1,6 +1,6 @@
 /**
- * Rejects requests for other hosts, and requests of pages of other origins: a page in a user's browser
- * must not call a server on that user's machine. And CORS, which is off by default.
+ * Rejects requests for other hosts and from pages of other origins: a page in a user's browser must
+ * not call a server on that user's machine. Also the part for CORS, which is off by default.
  */
 
 import { fail } from "../../tool/mod.ts";
@@ -55,7 +55,7 @@ export function createGuard(options: GuardOptions): (request: Request) => Proble
   };
 }
 
-/** A URL up to and with the "/" after the host. */
+/** Returns the start of a URL, up to the "/" after the host. */
 function startOf(url: string): string {
   const end = url.indexOf("/", url.indexOf("//") + 2);
   return end === -1 ? `${url}/` : url.slice(0, end + 1);
@@ -108,7 +108,7 @@ export function allowCrossOrigin(): (
 ) => Cors {
   return ({ allowedOrigins }) => {
     if (allowedOrigins.length === 0) {
-      fail("serve other origins (cors)", "set allowedOrigins to these origins");
+      fail("serve other origins (cors)", "allowedOrigins is empty; list the origins in it");
     }
     const allowed = new Set(allowedOrigins);
     return {
@@ -134,7 +134,7 @@ export function allowCrossOrigin(): (
           status: 204,
           headers: {
             "access-control-allow-headers": [REQUEST_HEADERS, ...names].join(", "),
-            // DELETE ends a session in MCP. It is rejected, but the page can then read the reason.
+            // DELETE ends a session in MCP. The server rejects it, but a page can read the reason.
             "access-control-allow-methods": "GET, POST, DELETE",
             "access-control-max-age": "600",
           },

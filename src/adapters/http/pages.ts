@@ -1,6 +1,6 @@
 /**
- * Pages of listings: their queries, validators and cache. An unknown parameter of a query is an error: a
- * misspelt filter that is ignored would show too much.
+ * Pages of listings: their queries, validators and cache. An unknown query parameter is an error,
+ * because ignoring a misspelt filter would show too much.
  */
 
 import type { RequestSettings, ToolChoice } from "../../formats/mod.ts";
@@ -27,7 +27,7 @@ import { RequestError, SAFE_HEADERS } from "./responses.ts";
 export interface ListingQuery {
   /** The selection of the caller's tools; `undefined` for all of them. */
   readonly selection: Selection | undefined;
-  /** Words to search for, best match first; `undefined` lists by id. */
+  /** Words to search for; the best match comes first. If `undefined`, tools are listed by id. */
   readonly search: string | undefined;
   readonly minScore: number | undefined;
   readonly limit: number;
@@ -37,7 +37,7 @@ export interface ListingQuery {
   readonly bridge: boolean;
   /** The maximum number of tokens of an export. */
   readonly tokens: number | undefined;
-  /** True if an export lists what the target cannot express. */
+  /** True if an export lists the parts of tools that the target cannot express. */
   readonly losses: boolean;
   /** The model's tool choice, and whether the model may call several tools together. */
   readonly settings: RequestSettings | undefined;
@@ -185,7 +185,7 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
   const { format, tokens, losses, toolChoice, parallel, ...criteria } = exported;
   for (const [name, value] of Object.entries({ losses, tokens, toolChoice, parallel })) {
     if (format === undefined && value !== undefined) {
-      throw new RequestError(`Query parameter "${name}" needs "format"`);
+      throw new RequestError(`Query parameter "${name}" needs the parameter "format"`);
     }
   }
   for (const [name, other] of APART) {
@@ -194,13 +194,13 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
     }
   }
   if (q === undefined && minScore !== undefined) {
-    throw new RequestError('Query parameter "minScore" needs "q"');
+    throw new RequestError('Query parameter "minScore" needs the parameter "q"');
   }
-  // An export is complete; only a search has a limit.
+  // An export has no pages: only a search can have a limit.
   if (format !== undefined && (cursor !== undefined || limit !== undefined && q === undefined)) {
     const paging = cursor === undefined ? "limit" : "cursor";
     throw new RequestError(
-      `Query parameter "${paging}" cannot be used with "format": an export is whole`,
+      `Query parameter "${paging}" cannot be used with "format": an export has no pages`,
     );
   }
   return {
@@ -220,7 +220,7 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
   };
 }
 
-/** Reads the query of a route that takes filters only. */
+/** Reads the query of a route whose only parameters are filters, and `bridge` if `takesBridge`. */
 export function readFilters(
   what: string,
   url: string,
@@ -233,10 +233,10 @@ export function readFilters(
     (takesBridge || !bridge)
   ) return query;
   const allowed = takesBridge ? 'filters and "bridge"' : "filters";
-  throw new RequestError(`The query of ${what} may have ${allowed} only`);
+  throw new RequestError(`The query of ${what} may have only ${allowed}`);
 }
 
-/** Reads the query of a route whose one parameter is `bridge`. */
+/** Reads the query of a route whose only parameter is `bridge`. */
 export function readBridgeQuery(url: string): boolean {
   return url.includes("?") && (readValues(new URL(url).searchParams, ["bridge"]).bridge ?? false);
 }
@@ -248,8 +248,8 @@ export interface Page {
 }
 
 /**
- * Makes a page with a strong validator of its content. The registry's revision would not do: each
- * process counts from 0, and the next request of a client may reach another process.
+ * Makes a page with a strong validator of its content. The registry's revision cannot be the validator:
+ * each process counts from 0, and a client's next request may reach another process.
  */
 export function pageOf(value: unknown): Page {
   const body = JSON.stringify(value);
@@ -297,8 +297,8 @@ export function pagesOf(server: object): ListCache<Page> {
 const OVERHEAD = 512;
 
 /**
- * Caches values that are made from lists of tools. Clients choose the values by their queries: the
- * weight of all is bounded.
+ * Caches values that are made from lists of tools. Clients choose the values by their queries, so the
+ * total weight is bounded.
  */
 export class ListCache<Value> {
   readonly #values: BoundedMap<string, Value>;
@@ -334,10 +334,10 @@ export class ListCache<Value> {
 
 /** A page of one file, as `@plue/tools/explorer` has it. */
 export interface ExplorerPage {
-  /** The whole page. */
+  /** The page's HTML, with its script and style. */
   readonly html: string;
-  /** Its `Content-Security-Policy`: it names the page's own script and style by their digests. */
+  /** The page's `Content-Security-Policy`, which allows its script and style by their digests. */
   readonly policy: string;
-  /** Its validator, a strong `ETag`. */
+  /** The page's validator: a strong `ETag`. */
   readonly etag: string;
 }

@@ -37,13 +37,13 @@ import {
 /** A limit whose counts are in a store. */
 interface StoredLimit extends RateLimitWindow {
   /**
-   * Holds the counts, by default in this process. Two handlers with the same store count together.
+   * Stores the counts, by default in this process. Two handlers with the same store share the counts.
    *
    * @default {new MemoryRateLimitStore()}
    */
   readonly store?: RateLimitStore;
   /**
-   * The time within which the store must return, in milliseconds. Otherwise requests get 503.
+   * The time within which the store must answer, in milliseconds. Otherwise the request gets 503.
    *
    * @default {5_000}
    */
@@ -53,8 +53,8 @@ interface StoredLimit extends RateLimitWindow {
 /** The limit on the requests of one caller. A request with several calls counts each call. */
 export interface RateLimitOptions extends StoredLimit {
   /**
-   * Returns the key of the window that a request counts in. By default it is the principal; callers
-   * without a principal share a window.
+   * Returns a request's key. Requests with the same key share a window. By default, the key is the
+   * principal, and callers without a principal share a window.
    */
   readonly keyOf?: (caller: Caller, request: Request) => string;
 }
@@ -70,7 +70,7 @@ export interface RateLimitVerdict {
 /**
  * Counts a request of a caller, and rejects it beyond the limit.
  *
- * @param amount 1 for the request itself. Once its calls are known, the number of further calls.
+ * @param amount 1 for the request itself; for a second count, the number of calls beyond the first.
  * @default {1}
  */
 export type RateLimiter = (
@@ -108,7 +108,7 @@ export function limitRate(options: RateLimitOptions): () => { readonly charge: R
       problem: isTaken ? undefined : limited(
         amount === 1
           ? `More than ${limit} requests in ${windowMs / 1000} s: try again in ${seconds} s`
-          : `None of the ${amount + 1} calls ran: ${left} are allowed in the next ` +
+          : `None of the ${amount + 1} calls ran: only ${left} are allowed in the next ` +
             `${seconds} s, and ${limit} in every ${windowMs / 1000} s`,
         seconds,
         amount < limit,
@@ -132,7 +132,7 @@ const CHECKS = {
 
 interface ReadLimit {
   readonly window: RateLimitWindow;
-  /** Takes from the store, within its time limit. */
+  /** Calls `take` of the store, with the time limit. */
   take(...request: Parameters<RateLimitStore["take"]>): Promise<RateLimitCount>;
 }
 
@@ -142,8 +142,8 @@ function readLimit(
   { limit, windowMs, store = new MemoryRateLimitStore(), storeTimeoutMs = 5_000 }: StoredLimit,
 ): ReadLimit {
   const window = {
-    limit: checkCount(action, limit, "its option limit"),
-    windowMs: checkCount(action, windowMs, "its option windowMs"),
+    limit: checkCount(action, limit, "the option limit"),
+    windowMs: checkCount(action, windowMs, "the option windowMs"),
   };
   const take: ReadLimit["take"] = async (...request) => {
     const given = store.take(...request);
@@ -177,7 +177,7 @@ function secondsOf(ms: number): string {
   return String(Math.max(1, Math.ceil(ms / 1000)) || 1);
 }
 
-/** Options for {@linkcode limitFailedLogins}: `limit` failures in a window. */
+/** Options for {@linkcode limitFailedLogins}. `limit` is the number of failures in a window. */
 export interface FailedLoginsOptions extends StoredLimit {
   /**
    * Returns the address of the client, from the runtime or from the proxy in front of it. A request
@@ -244,14 +244,14 @@ export function limitFailedLogins(authorize: Authorize, options: FailedLoginsOpt
   const { take, window } = readLimit(ACTION, options);
   const siteWindow = { ...window, limit: window.limit * NETWORKS_OF_SITE };
   checkFunction(ACTION, authorize, "authorize");
-  checkFunction(ACTION, clientAddress, "its option clientAddress");
-  /** An error of the function fails the request: otherwise it would disable the limit. */
+  checkFunction(ACTION, clientAddress, "the option clientAddress");
+  /** If `clientAddress` throws, the request fails: otherwise an error would disable the limit. */
   function addressOf(request: Request, env: unknown): string | undefined {
     let address: unknown;
     try {
       address = assertSync(clientAddress(request, env));
     } catch (cause) {
-      fail(ACTION, `clientAddress threw. ${describeThrown(cause)}`, cause);
+      fail(ACTION, `clientAddress threw an error. ${describeThrown(cause)}`, cause);
     }
     return checkAddress(ACTION, address, "the result of clientAddress");
   }
@@ -280,7 +280,7 @@ export function limitFailedLogins(authorize: Authorize, options: FailedLoginsOpt
 }
 
 const checkAddress: Check<string | undefined> = createCheck(
-  "a string that is not empty, or undefined where it is not known",
+  "a string that is not empty, or undefined if the address is unknown",
   (address): address is string | undefined => address === undefined || isWord(address),
 );
 
@@ -290,7 +290,7 @@ function tooManyFailures(resetMs: number): Response {
   return problemResponse(limited(detail, seconds));
 }
 
-/** The number of /64 networks in one /48 that may reach the limit: more would fill the store. */
+/** The number of /64 networks in one /48 that may reach the limit. More would fill the store. */
 const NETWORKS_OF_SITE = 16;
 
 /** Longer than any address: a longer one may come from a header that the client wrote. */

@@ -50,7 +50,7 @@ import { DEFAULT_HEARTBEAT_MS, IS_BUN, isBunServer, keepOpen } from "./runtime.t
 /** The arguments of a runtime for one request, such as a context of Hono. */
 export interface RequestContext {
   readonly req: BodySource;
-  /** Is passed to `authorize`. */
+  /** The second argument of `authorize`. */
   readonly env: unknown;
   /** Has `waitUntil` on Workers. Hono throws on other runtimes. */
   readonly executionCtx: unknown;
@@ -79,10 +79,10 @@ export interface PublicRoute {
   readonly anyHost?: boolean;
 }
 
-/** The additions of a part to its server. */
+/** The hooks that a part adds to its server. */
 export interface PartHooks {
   readonly routes?: readonly (Route | PublicRoute)[];
-  /** Is called for every request, even without a route, with a function that makes the response. */
+  /** Called for every request, even if no route matches, with a function that makes the response. */
   readonly around?: RequestObserver;
   /** Returns headers for every response to a request. */
   readonly headers?: (request: Request) => readonly Header[];
@@ -106,15 +106,15 @@ export interface ServerSetup {
 }
 
 /**
- * The dispatcher of a part that needs the layers of `ToolDispatcher`.
+ * Returns the dispatcher, for a part that needs the layers of `ToolDispatcher`.
  *
- * @throws {TypeError} If it is a different dispatcher.
+ * @throws {TypeError} If the dispatcher is not a `ToolDispatcher`.
  */
 export function withAllLayers(dispatcher: Dispatcher, part: string): ToolDispatcher {
   // Not `instanceof`, because it would add all layers to every bundle.
   return "dispatchAll" in dispatcher
     ? dispatcher as ToolDispatcher
-    : fail(`use ${part}`, "it needs a ToolDispatcher as its dispatcher");
+    : fail(`use ${part}`, "the dispatcher must be a ToolDispatcher");
 }
 
 const EXECUTION_CLOSED: Problem = {
@@ -180,7 +180,7 @@ export class ToolServer {
     this.allowedOrigins = options.allowedOrigins ?? [];
     this.authorizes = authorize !== undefined;
     this.executionClosed = authorize === undefined && !openExecution ? EXECUTION_CLOSED : undefined;
-    // Without authorize, no caller has a role or a scope. A toolset is served unchanged.
+    // Without authorize, no caller has a role or a scope. If the source is a toolset, it is unchanged.
     this.#ownerToolset = ownerToolset(
       source,
       authorize === undefined && !(source instanceof Toolset)
@@ -197,7 +197,7 @@ export class ToolServer {
     });
     this.traces = this.dispatcher.traces;
     this.heartbeatMs = options.heartbeatMs ?? DEFAULT_HEARTBEAT_MS;
-    // The dispatcher's limit for arguments, plus space for the envelope.
+    // The limit is the dispatcher's limit for arguments, plus space for the JSON around them.
     this.body = new BodyReader({
       maxBytes: options.maxBodyBytes ?? 1_114_112,
       timeoutMs: options.bodyTimeoutMs ?? 30_000,
@@ -275,7 +275,7 @@ export class ToolServer {
     }
   }
 
-  /** Returns the response for an error of the handler. The error is logged, and not sent. */
+  /** Returns the response for an error. Only a `ProblemError` is sent; statuses from 500 are logged. */
   problemOf(error: unknown): Response {
     const problem = problemOfThrown(error);
     if (problem.status >= 500) this.log(error);
@@ -356,7 +356,7 @@ export class ToolServer {
   ): Response | Promise<Response> {
     const { context, record } = entry;
     const identify = (caller: Caller | Response): Response | Promise<Response> => {
-      // The host may return the same response for many requests, so headers are set on a copy.
+      // `authorize` may return the same response for many requests, so headers are set on a copy.
       if (isResponse(caller)) return copyOf(caller);
       checkAnswered(caller);
       if (record !== undefined) record.principal = caller.principal;
@@ -424,7 +424,7 @@ export class ToolRequest {
    * The body, as JSON.
    *
    * @param empty The value of an empty body. By default, an empty body is rejected.
-   * @throws {ProblemError} If it is too large, late, not JSON, or not declared as JSON.
+   * @throws {ProblemError} If the body is too large, late, not JSON, or not declared as JSON.
    */
   readJson(empty?: unknown): Promise<unknown> {
     requireJson(this.raw.headers);
@@ -443,7 +443,7 @@ export class ToolRequest {
   /**
    * Counts the further calls of a request; the first was counted at admission.
    *
-   * @returns The response if there are too many: then none must run.
+   * @returns The response that rejects the request if there are too many calls: no call may run then.
    */
   charge(calls: number): Promise<Response | undefined> {
     return this.server.charge(this.caller, this.raw, calls, this.headers);
@@ -477,8 +477,8 @@ export class ToolRequest {
   }
 
   /**
-   * Keeps the connection and the work of a long call alive. Not for short calls: on some platforms,
-   * reading the platform's context throws an error in Hono, which takes time.
+   * Keeps the connection and the work of a long call alive. Short calls do not need it and would pay
+   * for it: on some platforms, Hono throws an error when the platform's context is read.
    *
    * @param work Must not reject.
    */

@@ -12,9 +12,9 @@ import {
 } from "../../tool/mod.ts";
 import { checkCount, checkObject, checkOptions } from "./options.ts";
 
-/** The use of a window by one key. */
+/** The state of a key's window after a request. */
 export interface RateLimitCount {
-  /** The amount that was taken in this window, plus the requested amount. */
+  /** The amount that was taken in this window before, plus the requested amount. */
   readonly count: number;
   /** The time until the window ends, in milliseconds. */
   readonly resetMs: number;
@@ -30,10 +30,10 @@ export interface RateLimitWindow {
 /**
  * Counts requests by key.
  *
- * Contract: `take` opens a window of `windowMs` if the key has none, or if its window has ended. It
- * takes the amount if the total of the window stays within `limit`; otherwise it takes nothing. An
- * amount of 0 only reads. It is atomic per key. If it rejects, times out or does not return two
- * numbers, the request is rejected.
+ * Contract: `take` opens a window of `windowMs` if the key has no window, or if its window has ended.
+ * It takes the amount if the window's total stays within `limit`; otherwise it takes nothing. An
+ * amount of 0 only reads the count. `take` is atomic per key. If it rejects, times out or does not
+ * return two numbers, the request is rejected.
  */
 export interface RateLimitStore {
   take(
@@ -46,8 +46,8 @@ export interface RateLimitStore {
 /** Options for {@linkcode MemoryRateLimitStore}. */
 export interface MemoryRateLimitStoreOptions {
   /**
-   * The maximum number of keys. A new key evicts the oldest window that is below its limit; if there
-   * is none, the oldest window.
+   * The maximum number of keys. A new key evicts the oldest window that is below its limit; if all
+   * windows are at their limits, the oldest window.
    *
    * @default {10_000}
    */
@@ -157,7 +157,7 @@ export interface StoredRateLimitsOptions {
   /**
    * The maximum number of permits that the process takes in advance, so that most requests need no
    * access to the store. At most an eighth of the free permits is taken in advance. Unused permits are
-   * lost when the process ends. The limit is never exceeded.
+   * lost when the process ends. The limit itself is never exceeded.
    *
    * @default {1}
    */
@@ -225,7 +225,7 @@ export function storedRateLimits(
       ? known
       : undefined;
     const rest = own?.left ?? 0;
-    // Counts only rise in a window, so a request for permits that failed would fail again.
+    // Counts only rise in a window, so a request that once exceeded the limit would exceed it again.
     const isFull = own !== undefined && amount - rest > window.limit - own.count;
     if (own === undefined || (rest < amount && !isFull)) {
       const more = await lease(key, amount - rest, window);

@@ -10,7 +10,7 @@ import {
 } from "../../tool/mod.ts";
 import { IS_BUN, IS_DENO } from "./runtime.ts";
 
-/** For every response with a body: pages of other sites can neither embed it nor guess its type. */
+/** Headers of every response with a body: pages of other sites cannot embed it or guess its type. */
 export const SAFE_HEADERS: Readonly<Record<string, string>> = Object.freeze({
   "x-content-type-options": "nosniff",
   "cross-origin-resource-policy": "same-origin",
@@ -18,7 +18,7 @@ export const SAFE_HEADERS: Readonly<Record<string, string>> = Object.freeze({
 
 const JSON_TYPE = { "content-type": "application/json" };
 
-/** For a response that must not be cached. */
+/** Headers of a response that must not be cached. */
 export const UNCACHED_HEADERS: Readonly<Record<string, string>> = {
   "cache-control": "no-store",
   ...SAFE_HEADERS,
@@ -57,7 +57,7 @@ export function methodNotAllowed(allow: string): Response {
   return problemResponse({
     status: 405,
     code: "method_not_allowed",
-    detail: `This route takes ${allow}`,
+    detail: `This route allows only ${allow}`,
     headers: { allow },
   });
 }

@@ -1,6 +1,6 @@
 /**
- * The running calls, which are aborted when their client leaves or by another request; and the records
- * of observed requests.
+ * The running calls, which are aborted when their client leaves, or by another request. Also the
+ * records of requests for their observers.
  */
 
 import type { TraceParent } from "../../execute/mod.ts";
@@ -56,7 +56,7 @@ export class ClientSignal implements CallClient, QuickWait<unknown> {
     this.#controller.abort(new DOMException(why, "AbortError"));
   }
 
-  /** Calls `work` when the call counts as long, which requires that its signal was read. */
+  /** Calls `work` when the call counts as long. A call counts as long only after its signal was read. */
   whenLong(work: () => void): void {
     if (this.#isLong) work();
     else this.#whenLong = work;
@@ -83,7 +83,7 @@ export class ClientSignal implements CallClient, QuickWait<unknown> {
     this.#whenLong?.();
   }
 
-  /** Is called once, when the call counts as long. */
+  /** Called once, when the call begins to count as long. */
   protected becameLong(): void {}
 }
 

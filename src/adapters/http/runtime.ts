@@ -1,11 +1,11 @@
-/** The current runtime, the errors of requests on each runtime, and a bounded reader of bodies. */
+/** Detects the runtime, explains its request errors, and reads bodies of bounded size. */
 
 import { describeThrown, isFunction, isObject } from "../../tool/mod.ts";
 
 const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: unknown } };
 const agent = String(navigator?.userAgent);
 
-/** Cloudflare Workers detect a disconnected client on a write only, and drop unfinished work. */
+/** Cloudflare Workers detect a disconnected client only on a write, and drop unfinished work. */
 export const IS_WORKERS: boolean = agent === "Cloudflare-Workers";
 
 export const IS_BUN: boolean = agent.startsWith("Bun/");

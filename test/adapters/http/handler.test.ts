@@ -106,7 +106,7 @@ describe("composeToolHandler()", () => {
     assertThrows(
       () => composeToolHandler(registry, { parts: [serveMetrics()] }),
       TypeError,
-      "needs a ToolDispatcher",
+      "the dispatcher must be a ToolDispatcher",
     );
     const { fetch } = composeToolHandler(registry, {
       openExecution: true,
