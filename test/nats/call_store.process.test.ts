@@ -61,7 +61,7 @@ describe("natsCallStore()", () => {
       assertStringIncludes(error.message, "a value is damaged, or has a wrong signature");
     }
     const error = await assertRejects(() => unsigned.get("a.one"), Error);
-    assertStringIncludes(error.message, "a value is signed; give natsCallStore the secret");
+    assertStringIncludes(error.message, "a value is signed; set the option secret");
   });
 
   withServer("refuses a value for which a message of its server has no room", async () => {
@@ -71,7 +71,7 @@ describe("natsCallStore()", () => {
     const revision = await store.create("a.most", most) ?? 0;
     assertEquals((await store.get("a.most"))?.value, most);
     const larger = new Uint8Array(64_513);
-    const why = "it has 64513 bytes, and max_payload of the server allows 64512";
+    const why = "it has 64513 bytes, but max_payload of the server allows 64512";
     await assertRejects(() => store.create("a.larger", larger), RangeError, why);
     await assertRejects(() => store.update("a.most", larger, revision), RangeError, why);
     assertEquals((await store.get("a.most"))?.revision, revision);

@@ -156,7 +156,7 @@ describe("The directory of tools in NATS", () => {
       const [error, ...others] = world.errors;
       assertEquals(others, []);
       assertStringIncludes(String(error), 'Cannot serve "big": its definition has 70');
-      assertStringIncludes(String(error), "the server takes 65536");
+      assertStringIncludes(String(error), "the server allows 65536");
     },
     { lines: "max_payload: 65536" },
   );

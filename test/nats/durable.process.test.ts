@@ -242,7 +242,7 @@ describe("Durable calls over NATS", () => {
       await wait(3);
       for (const caller of [one, other]) {
         const full = await run(caller, "ann");
-        const why = "the waiting calls of its caller have reached their quota; nothing has run";
+        const why = "the waiting calls of this principal have used up its quota; nothing has run";
         assertFailed(full, "overloaded", why, "no");
         assertEquals(full.error.retryAfterMs, 10_000);
       }
@@ -263,7 +263,7 @@ describe("Durable calls over NATS", () => {
       const subjects = ["plue.v1.run.>"];
       await manager.streams.add({ name: "PLUE_CALLS", subjects });
       const error = await assertRejects(() => world.serve([task]), Error);
-      assertStringIncludes(error.message, 'it needs subjects "plue.v1.run.>"');
+      assertStringIncludes(error.message, 'required are subjects "plue.v1.run.>"');
       assertStringIncludes(error.message, 'retention "workqueue"');
       await manager.streams.delete("PLUE_CALLS");
       await manager.streams.add({
@@ -549,7 +549,9 @@ describe("Durable calls over NATS", () => {
       const { began, goOn, tool } = slowTool(task, "built");
       const [seen, refused] = [event(), event()];
       const onError = (error: unknown): void => {
-        if (`${error}`.includes(`this machine's clock is ${skew} the server's`)) refused.come();
+        if (`${error}`.includes(`this machine's clock is ${skew} the NATS server's`)) {
+          refused.come();
+        }
       };
       await world.serve([tool], { concurrency: 1, leaseMs, onError });
       const { dispatcher } = await world.call();
@@ -838,7 +840,7 @@ describe("Durable calls over NATS", () => {
     const { result } = seal.unwrap(await told.came, "told") as {
       readonly result: { readonly error: { readonly message: string; readonly ran: string } };
     };
-    assertStringIncludes(result.error.message, "60 s ahead of the server's; nothing has run");
+    assertStringIncludes(result.error.message, "60 s ahead of the NATS server's; nothing has run");
     assertEquals(result.error.ran, "no");
     assertEquals(runs, 1);
     assertEquals(world.errors.length, 6);

@@ -80,8 +80,8 @@ describe("Workers and callers over NATS", () => {
     const error = await assertRejects(() => world.serve([task]), Error);
     assertStringIncludes(
       error.message,
-      'there is no room for "plue_calls", which reserves 1073741824 bytes on one server; ' +
-        'give the server more storage, or create it smaller with "plue nats init --max-bytes"',
+      'the server has no storage for "plue_calls", which reserves 1073741824 bytes on one server; ' +
+        'add storage to the server, or create less with "plue nats init --max-bytes"',
     );
   }, { jetstream: "max_file_store: 64MB" });
 
@@ -325,7 +325,7 @@ describe("Workers and callers over NATS", () => {
       [{}, "secret must be"],
       [{ secret: SECRET, name: "a.b" }, '1 to 64 letters, digits, "_" or "-"'],
       [{ secret: SECRET, drainMs: 1 }, '"/drainMs" is not one of its fields'],
-      [{ secret: SECRET, dispatcher: { approve: () => true } }, "approved by their callers"],
+      [{ secret: SECRET, dispatcher: { approve: () => true } }, "callers approve calls"],
       [{ secret: SECRET, countedBy: { metrics() {} } }, '"/countedBy" must be a dispatcher'],
       [{ secret: SECRET, concurrency: 0 }, "concurrency"],
       [{ secret: SECRET, concurrency: 1.5 }, "a whole number from 1 to 4096"],
@@ -341,7 +341,7 @@ describe("Workers and callers over NATS", () => {
     }
     for (
       const [options, says] of [
-        [{ secret: SECRET }, "Cannot use remote tools: it needs a registry"],
+        [{ secret: SECRET }, "Cannot use remote tools: the option registry is required"],
         [{ registry, secret: SECRET, maxAgeMs: -1 }, "maxAgeMs must be a number from 0"],
         ...["$KV", "plue", "a b", "a.*"].map((inboxPrefix) =>
           [
@@ -365,7 +365,7 @@ describe("Workers and callers over NATS", () => {
     for (
       const [connection, says] of [
         [await bare.connect(), "the server has no JetStream: start it with"],
-        [await narrow.connect(), "is 1024 bytes, and 65536 or more are needed"],
+        [await narrow.connect(), "is 1024 bytes, but at least 65536 are required"],
         [closed, "the connection to NATS is closed"],
       ] as const
     ) {

@@ -288,7 +288,10 @@ describe("Plain calls over NATS", () => {
     assertFailed(end.result, "unavailable", "may have run", "unknown");
   });
 
-  const outcomes = { sync: "is closed; it may have run", task: "is closed; the call may continue" };
+  const outcomes = {
+    sync: "is closed; the tool may have run",
+    task: "is closed; the call may continue",
+  };
   for (const execution of ["sync", "task"] as const) {
     for (const what of ["registry", "connection"]) {
       withWorld(

@@ -193,7 +193,7 @@ describe("ServedCalls", () => {
     assertEquals(refused?.type, "refused");
     assertStringIncludes(
       refused?.type === "refused" ? refused.why : "",
-      "no space for another call",
+      "no memory for another call",
     );
     calls[0]?.sendRest();
     assertEquals((await calls[0]?.first)?.type, "accepted");
@@ -258,7 +258,7 @@ describe("ServedCalls", () => {
     const large = [1, 2, 3].map(() => call({ size: 5_000_000 }));
     let first: Frame;
     do first = await call({ size: 1 }).first; while (first.type !== "refused");
-    assertStringIncludes(first.why, "no space for its result");
+    assertStringIncludes(first.why, "no memory for a result");
     release();
     await Promise.all(large.map(({ ended }) => ended));
     assertEquals((await call({ size: 1 }).first).type, "result");

@@ -110,7 +110,7 @@ describe("The start with NATS", () => {
       await says([{ PLUE_NATS: simple.url }, /the server has no JetStream: start it with "-js"/]);
       await says([
         { PLUE_NATS: old.url },
-        /the server is NATS 2\.8\.4, and 2\.9 or later is needed/,
+        /the server is NATS 2\.8\.4, but 2\.9 or later is required/,
       ]);
     } finally {
       old.server.close();

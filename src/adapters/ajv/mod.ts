@@ -6,9 +6,9 @@
  * the formats of the default engine, so that both accept the same dates; a plugin such as
  * `ajv-formats` may replace them.
  *
- * The two engines differ in two keywords of 2020-12, which few tools use. They differ in the items
- * that `contains` evaluates. And Ajv's `unevaluatedProperties` ignores properties whose name every
- * object inherits (`constructor`).
+ * The two engines differ in two keywords of 2020-12, which few tools use: in the items that
+ * `contains` evaluates, and in `unevaluatedProperties`, where Ajv ignores properties whose name
+ * every object inherits (`constructor`).
  *
  * @module
  */
@@ -41,7 +41,7 @@ import {
   type JsonSchemaObject,
 } from "../../tool/mod.ts";
 
-/** The number of schemas per Ajv instance. It keeps parts of each; a new instance frees them. */
+/** The number of schemas per Ajv instance. An instance keeps parts of each schema in memory. */
 const SCHEMAS_PER_INSTANCE = 500;
 const MAX_MESSAGE = 200;
 const NAME = "plue:schema";
@@ -49,8 +49,7 @@ const NAME = "plue:schema";
 /** Options for {@linkcode ajvEngine}. */
 export interface AjvEngineOptions {
   /**
-   * `assert`: every format of draft-07, 2020-12 and the plugins is checked. `annotate`: all are
-   * annotations.
+   * `assert` checks every format of draft-07, 2020-12 and the plugins. `annotate` checks no format.
    *
    * @default {"assert"}
    */
@@ -176,7 +175,7 @@ function compile(instance: Instance, schema: JsonSchema, dialect: Dialect): Sche
   const { ajv, keywords, formats, test, hardening } = instance;
   const form = nameByPattern(normalizeSchema(schema, dialect, { formats, keywords }));
   const interpreter = new SchemaInterpreter(form, test, hardening);
-  // The interpreter caches verdicts. It does not know keywords of plugins.
+  // The interpreter caches verdicts, but does not support keywords of plugins.
   const caches = keywords.length === 0 && hardening?.repeatsParts(form) === true;
   const validate = caches
     ? (value: unknown) => interpreter.issues(value, Infinity).length === 0
@@ -255,7 +254,7 @@ function ajvIssues(
   return found.length > 0 ? found : [vagueIssue()];
 }
 
-/** A value that exhausts the stack or the steps, or breaks a custom keyword, does not fit. */
+/** A value that exhausts the stack or the steps, or makes a custom keyword throw, is invalid. */
 function guarded(validate: Validate): (value: unknown) => boolean {
   return (value) => attemptOr(false, () => validate(value) === true);
 }
@@ -272,6 +271,6 @@ function fitsFormat(
   if (format instanceof RegExp) return format.test(value);
   if (typeof format === "function") return format(value) === true;
   const { type, validate } = format as { readonly type?: string; readonly validate?: unknown };
-  // Formats of numbers do not apply to texts.
+  // Formats of numbers do not apply to strings.
   return type === "number" || fitsFormat(validate as Format | undefined, value, hardening);
 }

@@ -1,4 +1,4 @@
-/** A repair of arguments that changes their form and loses nothing. */
+/** Repairs arguments of a wrong type, if the conversion loses no data. */
 
 import type { RepairHook } from "../../execute/mod.ts";
 import {
@@ -68,7 +68,7 @@ const references = new WeakMap<Tool, ReferenceIndex>();
  */
 export function coerceArguments(): RepairHook {
   return ({ tool, arguments: given }, [issue]) => {
-    // Other repairs handle text that is not JSON.
+    // Text that is not JSON is left to other repairs.
     if (issue?.keyword === "json") return undefined;
     const repairs: ArgumentRepair[] = [];
     const walk = new Coercion(tool, repairs);

@@ -1,4 +1,4 @@
-/** Tickets that contain their encrypted call: JSON Web Encryption (`dir`, `A256GCM`) by `jose`. */
+/** Tickets that contain the encrypted call: JSON Web Encryption (`dir`, `A256GCM`) by `jose`. */
 
 import {
   base64url,
@@ -12,8 +12,8 @@ import { attemptOr, fail } from "../../tool/mod.ts";
 /** Options for {@linkcode sealedTickets}. */
 export interface SealedTicketsOptions extends TicketOptions {
   /**
-   * Secrets of 32 bytes each, as bytes or in Base64 (`openssl rand -base64 32`). The first one
-   * encrypts; all of them decrypt. To change the secret, put the new one in front, and remove the
+   * Secrets of 32 bytes each, as bytes or in Base64 (`openssl rand -base64 32`). The first secret
+   * encrypts; all secrets decrypt. To change the secret, put a new one at the front, and remove the
    * old one when its tickets have expired.
    */
   readonly keys: readonly (string | Uint8Array)[];
@@ -27,8 +27,8 @@ const OPENS = {
 };
 
 /**
- * Creates tickets that need no store: each contains its call, and only a holder of one of the keys
- * can read or create one. Needs the package `jose`.
+ * Creates tickets that need no store: each ticket contains its call, and only a holder of one of
+ * the keys can read or create a ticket. Needs the package `jose`.
  *
  * @example Usage
  * ```ts
@@ -84,7 +84,7 @@ type Jose = Pick<
   "CompactEncrypt" | "compactDecrypt" | "decodeProtectedHeader"
 >;
 
-/** Encrypts and decrypts tickets. Created with the first ticket. */
+/** The functions and keys that encrypt and decrypt tickets. Loaded for the first ticket. */
 interface Tools {
   readonly jose: Jose;
   /** Keys by the names in the tickets' headers. The first one encrypts. */
@@ -134,7 +134,7 @@ async function makeTools(secrets: readonly Uint8Array<ArrayBuffer>[]): Promise<T
 
 async function loadJose(): Promise<Jose> {
   try {
-    // Imports the parts, because bundlers keep all of a package that is loaded as a whole.
+    // Imports single modules, because a bundle would contain the whole package otherwise.
     const [{ CompactEncrypt }, { compactDecrypt }, { decodeProtectedHeader }] = await Promise.all([
       import("jose/jwe/compact/encrypt"),
       import("jose/jwe/compact/decrypt"),

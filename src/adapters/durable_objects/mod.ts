@@ -53,8 +53,8 @@ export interface DurableObjectStoreOptions extends Pick<StoreLimits, "maxOwnerBy
    */
   readonly name?: string;
   /**
-   * The number of objects among which the principals are distributed. It is a part of the objects'
-   * names: with another number, the store is empty.
+   * The number of objects among which the principals are distributed. The number is part of the
+   * objects' names, so with another number the store is empty.
    *
    * @default {16}
    */
@@ -72,8 +72,8 @@ const CHECKS = {
 };
 
 /**
- * Returns a {@linkcode CallStore} in Durable Objects. Make it of the binding of each request, or
- * once.
+ * Returns a {@linkcode CallStore} in Durable Objects. Create the store for each request, from the
+ * binding in its `env`, or once.
  *
  * All entries of a principal are in one object, so its quota is exact. The default of
  * `maxOwnerBytes` is 134,217,728. The size of the whole store is not limited; Cloudflare limits each
@@ -100,11 +100,11 @@ export function durableObjectStore(
     ...[ACTION, options, CHECKS] as const,
   );
   checkPort(ACTION, "namespace", namespace, ["idFromName", "get"]);
-  /** The time of the objects, minus that of this isolate. */
+  /** The difference of the objects' clock and this isolate's clock, in milliseconds. */
   let offset = 0;
 
   async function call(shard: number, ...request: Wire): Promise<Wire> {
-    // A stub that has failed stays broken, so each call has its own.
+    // A stub that has failed stays broken, so each call creates a new stub.
     const id = namespace.idFromName(`${name}:${shards}:${shard}`);
     const [now, ...answer] = await (namespace.get(id) as CallStoreMethods).callStore(request);
     offset = Number(now) - systemClock.timestamp();

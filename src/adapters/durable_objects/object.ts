@@ -1,4 +1,4 @@
-/** The class of the objects, each of which has the entries of the owners of one shard. */
+/** The class of the Durable Objects. Each object stores the entries of the owners in one shard. */
 
 import {
   type CallStore,
@@ -11,21 +11,21 @@ import {
 import { checkFunction, fail, readFields } from "../../tool/mod.ts";
 
 /**
- * A request, or its answer. They are plain arrays, because old and new code run side by side during
- * a deploy: elements are only appended, and a missing one has a default.
+ * A request, or its answer. Both are plain arrays, because old and new code run side by side during
+ * a deploy: later versions only append elements, and a missing element has a default.
  */
 export type Wire = readonly unknown[];
 
 /** The methods of the objects. */
 export interface CallStoreMethods {
   /**
-   * Is called by {@linkcode durableObjectStore}.
+   * Called by {@linkcode durableObjectStore}.
    *
    * @param request The operation, and its arguments.
    * @returns The object's time, and the result.
    */
   callStore(request: Wire): Promise<Wire>;
-  /** Is called by the platform. */
+  /** Called by the platform. */
   alarm(): Promise<void>;
 }
 
@@ -42,8 +42,9 @@ export interface CallStoreObjectOptions<Env> {
   /** Returns the store, as `durableObjectStore` made it. `recover` needs it. */
   store?(env: Env): CallStore;
   /**
-   * Runs tasks. An alarm calls it when tasks of the object are due: their delays are over; or their
-   * leases, because their isolates have ended. By default, only calls of `tasks.recover` run them.
+   * Runs tasks. An alarm calls this function when tasks of the object are due: when their delays
+   * are over, or when their leases have expired because an isolate has ended. By default, only
+   * calls of `tasks.recover` run such tasks.
    *
    * @param store The store, which returns only due entries of this object.
    * @returns A promise. The object stays in memory until it settles.
@@ -69,7 +70,7 @@ type WireRow = readonly [
   due?: number | null,
 ];
 
-/** The key must have the expected revision; `null` is no value. */
+/** A request to write a value. The key must have the expected revision; `null` means no value. */
 type PutRequest = readonly [
   key: string,
   value: ArrayBuffer,
@@ -87,7 +88,7 @@ const SWEEP_MS = 10_000;
 const RECOVER_MS = 10_000;
 /** The maximum time to an alarm, in milliseconds: a date has a limit. */
 const MAX_ALARM_MS = 2 ** 31;
-/** The bytes after which an answer ends: the limit of RPC is 32 MiB. */
+/** The size in bytes after which an answer ends. The limit of RPC is 32 MiB. */
 const PAGE_BYTES = 1_048_576;
 
 const ACTION = "make the class of the store's objects";
@@ -123,10 +124,10 @@ export function callStoreObject<Base extends DurableObjectBase, Env = unknown>(
     store: checkFunction,
     recover: checkFunction,
   }) as CallStoreObjectOptions<Env>;
-  if (typeof base !== "function") fail(ACTION, "its base must be DurableObject");
+  if (typeof base !== "function") fail(ACTION, "base must be DurableObject");
   if (recover !== undefined && store === undefined) fail(ACTION, "recover needs the option store");
 
-  // The platform accepts methods of any class that extends its own.
+  // The platform accepts any class that extends DurableObject.
   class CallStoreObject extends (base as unknown as new (state: ObjectState, env: Env) => object)
     implements CallStoreMethods {
     readonly #entries: ObjectEntries;
@@ -171,7 +172,7 @@ class ObjectEntries {
   async answer([operation, ...request]: Wire): Promise<Wire> {
     const now = Date.now();
     const answer = this.#answer(`${operation}`, request, now);
-    // Nothing awaits before this, so the value and its alarm are stored together.
+    // There is no `await` before this line, so the platform stores value and alarm together.
     if (operation === "put") await this.#setAlarm(now);
     return [now, ...answer];
   }
@@ -205,7 +206,7 @@ class ObjectEntries {
     try {
       return this.#state.storage.transactionSync(() => [this.#entries.put(write, most, now)]);
     } catch (error) {
-      // Classes of errors do not survive the call.
+      // The class of an error is lost in a remote call.
       if (error instanceof RangeError) return [null, "quota"];
       throw error;
     }
@@ -228,7 +229,7 @@ class ObjectEntries {
     await this.#setAlarm(now);
   }
 
-  /** Sets the alarm for the first entry that expires or is due, if it is earlier than the last one. */
+  /** Sets the alarm for the first entry that expires or is due, if the set alarm is later. */
   async #setAlarm(now: number): Promise<void> {
     const [first] = this.#entries.rows<Readonly<Record<string, number | null>>>(
       "select (select min(expires) from entries where expires is not null) as expires, " +

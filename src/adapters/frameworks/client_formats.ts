@@ -1,4 +1,4 @@
-/** The clients of providers in a loop: their requests, and the messages of their responses. */
+/** How an agent loop uses the clients of providers: their requests, responses and streams. */
 
 import type { DecodedCall, TargetName } from "../../formats/mod.ts";
 import { attemptOr, fail, isObject } from "../../tool/mod.ts";
@@ -167,7 +167,7 @@ const MESSAGES: ClientFormat = {
   path: ["messages"],
   conversation: "messages",
   said(response) {
-    // The API rejects a request with an empty text, but a model may have written one.
+    // The API rejects requests with an empty text, although a model may write one.
     const content = objectsIn(response["content"]).filter(({ type, text }) =>
       type !== "text" || text !== ""
     );

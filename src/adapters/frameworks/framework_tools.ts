@@ -1,4 +1,4 @@
-/** Tools for the AI SDK, LangChain and the OpenAI Agents SDK, which are not imported. */
+/** Tools for the AI SDK, LangChain and the OpenAI Agents SDK. None of these packages is imported. */
 
 import {
   type AiSdkTool,
@@ -63,7 +63,7 @@ function runnable<Target extends FrameworkTarget, Context>(
   rejectUnknownFields(action, Object(given), fields);
   const { dispatcher, context, options }: FrameworkOptions<Context> = Object(given);
   if (!isFunction(dispatcher?.dispatchAll)) {
-    fail(action, "the option dispatcher must be a ToolDispatcher over them");
+    fail(action, "the option dispatcher must be a ToolDispatcher over the tools");
   }
   if (options?.toolChoice !== undefined || options?.parallel !== undefined) {
     fail(action, "toolChoice and parallel have no effect here");
@@ -90,8 +90,8 @@ function failureOf(result: ToolResult): ToolResult {
   if (!isSuspended(result)) return result;
   const { error: { code, message }, questions } = result;
   const asked = questions.map((question) => clip(question.message, 300)).join("; ");
-  const advice = "It resumes when that is answered; do not call it again";
-  return ToolResult.error(code, `${message}. It waits for: ${asked}. ${advice}`);
+  const advice = "The call resumes after the answer; do not repeat it";
+  return ToolResult.error(code, `${message}. The call waits for: ${asked}. ${advice}`);
 }
 
 type AiSdkOutput<Version extends 6 | 7> = Version extends 6
@@ -109,12 +109,12 @@ export type AiSdk6ContentPart =
 
 /** A tool that this version of the AI SDK runs. */
 export interface RunnableAiSdkTool<Version extends 6 | 7 = 7> extends AiSdkTool {
-  /** Returns a result with blocks unchanged, with `blocks: true`, for the application's metadata. */
+  /** Runs the tool. A result with blocks stays whole, with `blocks: true`, for the application. */
   execute(
     input: unknown,
     options: { readonly toolCallId: string; readonly abortSignal?: AbortSignal | undefined },
   ): Promise<unknown>;
-  /** Returns the model's part of an output, which may have been JSON. */
+  /** Returns an output in the form for the model. The output may have been stored as JSON. */
   toModelOutput(options: {
     readonly toolCallId: string;
     readonly output: unknown;
@@ -130,8 +130,8 @@ export interface AiSdkOptions<Context = unknown, Version extends 6 | 7 = 7>
 
 /**
  * Returns the tools as a `ToolSet` of the AI SDK (`ai` 6 and 7), which runs them. A failed call
- * throws its message, which the SDK shows to the model; the `cause` of a suspended call is the result
- * with its questions and its ticket.
+ * throws its message, which the SDK shows to the model. If the call is suspended, the `cause` of
+ * the error is the result with the questions and the ticket.
  *
  * @example Usage
  * ```ts
@@ -182,7 +182,7 @@ export function toAiSdkTools<Context, Version extends 6 | 7 = 7>(
         ? toModelOutput
         : (given: { toolCallId: string; output: unknown }) => olderOutput(toModelOutput(given)),
     };
-    // The version determines the form of the output, so the types fit.
+    // The version determines the form of the output, so the type is right.
     setOwn(set, toolName, runs as unknown as RunnableAiSdkTool<Version>);
   }
   return set;
@@ -193,14 +193,14 @@ function looksLikeBlocks(value: unknown): boolean {
   return isObject(value) && value["blocks"] === true && Array.isArray(value["content"]);
 }
 
-/** Returns blocks with a value. An output may have been JSON, so the mark must survive JSON. */
+/** Returns blocks with a value. The mark of blocks is a field, because outputs are stored as JSON. */
 function blocksOf(value: unknown): object {
   const content = [{ type: "text", text: JSON.stringify(value) }];
   return { content, structuredContent: value, blocks: true };
 }
 
 function olderOutput(output: AiSdkOutput<7>): AiSdkOutput<6> {
-  // The types of this version are mutable, but the SDK does not write to a value.
+  // The types of this version are mutable, but the SDK does not change a value.
   if (output.type !== "content") return output as AiSdkOutput<6>;
   return {
     type: "content",
@@ -227,9 +227,9 @@ type LangChainRun = (
 ) => Promise<unknown>;
 
 /**
- * Returns the tools for `createAgent`, `ToolNode` and `bindTools` of LangChain JS. A failed call is a
- * `ToolMessage` with the status `error`; a tool that is invoked with arguments alone throws. LangChain
- * validates arguments before plue, with its own messages.
+ * Returns the tools for `createAgent`, `ToolNode` and `bindTools` of LangChain JS. A failed call
+ * returns a `ToolMessage` with the status `error`; if the tool was invoked with arguments alone, it
+ * throws. LangChain validates arguments before plue, with its own messages.
  *
  * @example Usage
  * ```ts ignore
@@ -249,7 +249,7 @@ export function toLangChainTools<Kit extends LangChainKit, Context>(
   const { tools, answer } = runnable("langchain", source, options, [...FIELDS, ...KIT]);
   for (const name of KIT) {
     if (!isFunction(options[name])) {
-      fail("make tools for LangChain JS", `the option ${name} must be LangChain's`);
+      fail("make tools for LangChain JS", `the option ${name} must be the export of LangChain`);
     }
   }
   // LangChain's types have an overload for each schema library; this is their common form.

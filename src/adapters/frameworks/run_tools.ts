@@ -36,13 +36,13 @@ import {
   type ResponseOf,
 } from "./client_formats.ts";
 
-/** A turn with suspended calls, and all results so far. It is JSON. */
+/** A turn with suspended calls, and all results so far. The value can be stored as JSON. */
 export type SuspendedTurn = Pick<Turn, "calls" | "results">;
 
 /** Options of a loop. */
 export interface RunToolsOptions<Target extends ClientTarget, Context = unknown>
   extends FrameworkOptions<Context> {
-  /** The provider's API, and strict or plain tools. */
+  /** The target that names the provider's API, with strict or plain tools: `openai.chat.strict`. */
   readonly target: Target;
   /** A toolset, which is listed before each request, or a list of tools. */
   readonly tools: Exportable;
@@ -70,7 +70,7 @@ export interface ToolRun<Message = unknown, Response = unknown> {
   /** The last response; absent if no request was made. */
   readonly response?: Response;
   readonly suspended?: SuspendedTurn;
-  /** The images and files in results that the target does not take. */
+  /** The images and files in results that the target does not accept. */
   readonly losses?: readonly ResultLoss[];
 }
 
@@ -129,7 +129,7 @@ export async function runTools<Client, const Target extends ClientTarget, Contex
   for await (const event of loop(client, request, options, false)) {
     if (event.type === "run") run = event.run;
   }
-  // The last event contains the run, whose types follow from the client.
+  // The last event contains the run. Its types depend on the client.
   return run as ToolRun<never, never>;
 }
 
@@ -155,7 +155,7 @@ export function streamTools<Client, const Target extends ClientTarget, Context>(
   ToolRunEvent<MessageIn<Client, Target>, ResponseOf<Client, Target>, EventOf<Client, Target>>,
   void
 > {
-  // The types follow from the client, but the loop uses the client through its format.
+  // The types depend on the client, which the loop uses through the client's format.
   return loop(client, request, options, true) as AsyncGenerator<ToolRunEvent<never, never, never>>;
 }
 
@@ -199,7 +199,7 @@ class ToolLoop<Context> {
     const { dispatcher, signal, maxTurns = 20 } = options;
     this.#target = targetOf(options.target as TargetName).id as TargetName;
     this.#format = clientFormat(this.#target) ??
-      fail(ACTION, `there is no client for the target "${this.#target}"`);
+      fail(ACTION, `the target "${this.#target}" has no supported client`);
     if (!isFunction(dispatcher?.dispatchAll)) {
       fail(ACTION, "the option dispatcher must be a ToolDispatcher over the tools");
     }
@@ -207,7 +207,7 @@ class ToolLoop<Context> {
     this.#create = createOf(client, this.#format);
     this.#first = new Exposure(options.tools, this.#target, options.options);
     const { toolChoice, ...rest } = options.options ?? {};
-    // If the model had to call a tool in each response, the loop would never end.
+    // Later requests have no tool choice: with a call in every response, the loop would never end.
     this.#later = toolChoice === "required" || typeof toolChoice === "object"
       ? new Exposure(options.tools, this.#target, rest)
       : this.#first;
@@ -289,7 +289,7 @@ class ToolLoop<Context> {
     }
     const calls = reader.end();
     const whole = assembly.end(calls) ??
-      fail("read the stream", "it ended before the response was complete");
+      fail("read the stream", "the stream ended before the response was complete");
     return { calls, whole };
   }
 

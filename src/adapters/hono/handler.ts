@@ -49,10 +49,10 @@ const checkExplorer: Check<ExplorerPage> = /* @__PURE__ */ createCheck(
  * the other routes, with the token that the user pastes.
  *
  * @param page `explorer` of `@plue/tools/explorer`.
- * @throws {TypeError} If it is not such a page.
+ * @throws {TypeError} If `page` is another value.
  */
 export function serveExplorer(page: ExplorerPage): HttpPart {
-  const { html: body, policy, etag } = checkExplorer("serve the explorer", page, "it");
+  const { html: body, policy, etag } = checkExplorer("serve the explorer", page, "the page");
   const answerPublic = (request: Request): Response =>
     responseWithEtag(request, { body, etag }, "text/html; charset=utf-8", {
       "cache-control": "no-cache",
@@ -66,8 +66,8 @@ export function serveExplorer(page: ExplorerPage): HttpPart {
 /** Options for {@linkcode createToolHandler}. */
 export interface ToolHandlerOptions extends HttpOptions {
   /**
-   * True to explain hidden tools to every caller, which reveals their existence. With `authorize`, the
-   * `explain` of each caller decides instead.
+   * True to explain hidden tools to every caller, which reveals that these tools exist. With
+   * `authorize`, this option is not used: the field `explain` of a caller decides.
    *
    * @default {false}
    */

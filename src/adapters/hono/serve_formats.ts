@@ -1,4 +1,4 @@
-/** The providers' formats over HTTP: exports, all calls of a model's response, the OpenAPI document. */
+/** Serves providers' formats over HTTP: exports, the calls of a model's response, OpenAPI. */
 
 import type {
   DecodedCall,
@@ -206,7 +206,8 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RequestAnswer 
     const running = server.running.begin({ principal, callId }, raw);
     const recorded = begun.map((call) => {
       const { name, wireName, callId } = call;
-      // If the client returns suspended calls, the log omits their names: the client can change names.
+      // The log omits the names of returned suspended calls, because a client can change these
+      // names.
       const called = turn === undefined ? wireName : "";
       return request.beginCall(
         turn !== undefined || name === undefined ? called : targetOf(shown, call).toolId,
@@ -276,7 +277,7 @@ function turnIn(body: unknown): ReturnedTurn | undefined {
 }
 
 function isResult(value: unknown): value is ToolResult {
-  // A result that is nested too deeply could not be written to the response.
+  // Rejects a result that is nested too deeply to be written to the response.
   if (!isObject(value) || new JsonReader({}).read(value) === STOPPED) return false;
   const { ok, error } = value;
   return ok === true ||
@@ -297,8 +298,8 @@ function refuse(error: unknown, kind: ErrorKind, pointer?: string): never {
 type ErrorKind = typeof TypeError | typeof RangeError;
 
 /**
- * Runs a function of the formats. Its errors of a `kind` are caused by the client, and safe to send: they
- * do not quote the request.
+ * Runs a function of the formats. The client causes errors of the given `kind`. They are safe to
+ * send, because they do not quote the request.
  */
 function forClient<T>(work: () => T, kind: ErrorKind): T {
   try {
@@ -312,7 +313,7 @@ function available(tools: readonly Tool[] | Toolset): readonly Tool[] {
   return Array.isArray(tools) ? tools : (tools as Toolset).available();
 }
 
-/** Copies the list, because an export of the listing itself would be cached without a bound. */
+/** Copies the list, because exports of the listing itself would be cached without a limit. */
 function ownListing(tools: readonly Tool[] | Toolset): Exportable {
   const { bridge } = tools as Partial<Toolset>;
   return {
@@ -329,7 +330,7 @@ function exportTo(
   settings?: RequestSettings,
 ): ExportResult {
   const work = (): ExportResult => exportTools(tools, target as TargetName, settings);
-  // A chosen tool that is not exported is an error of the client, too.
+  // If the chosen tool is not exported, this is an error of the client, too.
   return forClient(settings === undefined ? work : () => forClient(work, TypeError), RangeError);
 }
 

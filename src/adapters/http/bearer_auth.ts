@@ -199,7 +199,7 @@ export function bearerAuth(options: BearerAuthOptions): Authorize {
  */
 function known(tokens: ReadonlyMap<string, Caller> | undefined): TokenVerifier {
   if (!(tokens instanceof Map) || tokens.size === 0) {
-    fail("check tokens", "set tokens to a Map with a token, or set verify");
+    fail("check tokens", "set tokens to a Map, or set verify");
   }
   for (const [token, caller] of tokens) {
     if (!TOKEN.test(token)) {

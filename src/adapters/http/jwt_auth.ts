@@ -136,10 +136,10 @@ export function jwtAuth(options: JwtAuthOptions): Authorize {
   const algorithms = algorithmsOf(options);
   const challenger = createChallenger(options);
   if (audiences.length === 0 || !audiences.every(isWord)) {
-    refuse('audience is required: the expected "aud" of tokens');
+    refuse("audience is required");
   }
   if (issuer === undefined && options.secret === undefined) {
-    refuse('issuer is required with keys: the expected "iss" of tokens');
+    refuse("issuer is required with keys");
   }
 
   async function claimsOf(token: string): Promise<JwtClaims | undefined> {

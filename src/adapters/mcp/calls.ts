@@ -1,4 +1,4 @@
-/** `tools/call`: a call through the dispatcher, with progress, log messages and cancellation. */
+/** Runs `tools/call` with the dispatcher, with progress, log messages and cancellation. */
 
 import {
   type CallToolRequestParams,
@@ -54,7 +54,7 @@ export type McpCallResult = CallToolResult | InputRequiredResult;
  * Runs a call and writes its result: synchronously if nothing in the call waits.
  *
  * @param list The tools, in the client's revision.
- * @throws {ProtocolError} If there is no such tool, or execution is closed.
+ * @throws {ProtocolError} If the tool does not exist, or execution is closed.
  */
 export function callTool(
   request: ToolRequest,
@@ -164,7 +164,7 @@ function answerOf(
   if (result.ok) return write(list, call, result);
   if (isSuspended(result)) return questions.inputRequired(result);
   const { code, message } = result.error;
-  // The model can correct a wrong name in a call of a bridge.
+  // A wrong name in a call through a bridge is a result, so that the model can correct the name.
   if (code === "unknown_tool" && !viaBridge) throw unknownTool(call.wireName);
   if (code === "ticket_refused") {
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, message, REFUSED_STATE);
@@ -173,7 +173,7 @@ function answerOf(
   return write(list, call, isUnanswered ? questions.unanswered(result) : result);
 }
 
-/** Decodes a call. `decodeCalls` takes a microsecond longer for arguments that the export left unchanged. */
+/** Decodes a call. For arguments that the export left unchanged, `decodeCalls` takes 1 µs longer. */
 function decodeCall(
   { target, names }: McpToolList,
   params: CallToolRequestParams,
@@ -187,8 +187,8 @@ function decodeCall(
 }
 
 /**
- * Returns the time after which a call becomes a task, in milliseconds; `undefined` if it does not. Throws
- * if the tool requires a task, and the client does not support tasks.
+ * Returns the time after which a call becomes a task, in milliseconds; `undefined` if it never
+ * does. Throws if the tool requires a task, and the client does not support tasks.
  */
 function taskAfter(
   { server: { tasks, taskAfterMs } }: ToolRequest,
@@ -210,13 +210,13 @@ export function writeTaskResult(
   result: ToolResult,
 ): CallToolResult {
   const encoding = list.names.encodingOf(toolId);
-  // The target of a bridge is not in the list; the bridge's results have no schema.
+  // A call through a bridge has the id of its target, which is not in the list and needs no schema.
   const name = encoding === undefined ? {} : { name: toolId };
   const call = { callId: "", wireName: toolId, ...name };
   return { ...write(list, call, result), resultType: "complete" };
 }
 
-/** The reason of the SDK for a rejected state. */
+/** The SDK's error data for an invalid `requestState`. */
 const REFUSED_STATE = { reason: "invalid_request_state" };
 
 function unknownTool(name: string): ProtocolError {
@@ -228,7 +228,7 @@ function unknownTool(name: string): ProtocolError {
 
 const TRACE_FIELDS = ["traceparent", "tracestate", "baggage"] as const;
 
-/** The request's headers; the trace in `_meta` replaces theirs, which a proxy may have set. */
+/** The request's headers. A trace in `_meta` replaces the header's, which a proxy may have set. */
 function traceHeaders(
   headers: Headers,
   meta: { readonly [key: string]: unknown } | undefined,
@@ -240,7 +240,7 @@ function traceHeaders(
     try {
       traced.set(field, String(meta?.[field]));
     } catch {
-      // A value that is not valid in a header is not a trace.
+      // Ignores a value that cannot be in a header, and so cannot be a trace.
     }
   }
   return traced;
@@ -260,14 +260,14 @@ function write(
   if (read.issues === undefined) return read.value;
   throw new ProtocolError(
     ProtocolErrorCode.InternalError,
-    `Cannot answer: ${JSON.stringify(call.wireName)} made content that MCP does not have`,
+    `Cannot answer: ${JSON.stringify(call.wireName)} returned content that is not valid in MCP`,
   );
 }
 
 class MessageSender {
   /** Settles when the last message is sent. */
   sent: Promise<void> = Promise.resolve();
-  /** The dispatcher's callbacks: progress only for a client that asked for it. */
+  /** The dispatcher's callbacks. Progress is sent only to a client that requested it. */
   readonly listeners: {
     readonly progress?: (progress: ToolProgress) => void;
     readonly metadata: (value: unknown) => void;

@@ -1,4 +1,4 @@
-/** The connection to an MCP server, which is reopened when it is lost; and calls of its tools. */
+/** Calls the tools of an MCP server, over a connection that is reopened when it is lost. */
 
 import type {
   CallToolResult,
@@ -24,17 +24,17 @@ import { wasNotSent } from "../http/runtime.ts";
 /** Opens connections to one server. */
 export interface ClientOpener {
   readonly transport: "http" | "stdio";
-  /** True if the import owns its connections, and so closes and reopens them. */
+  /** True if the import opens, closes and reopens the connections; false for a client of the host. */
   readonly isOwn: boolean;
-  /** Returns the error to report: it names the server, and contains no secrets. */
+  /** Returns the error to report, which names the server and contains no secrets. */
   describe(error: unknown): unknown;
-  /** Rejects immediately when the signal aborts, and closes what it has opened. */
+  /** Opens a connection. When the signal aborts, rejects immediately and closes the connection. */
   open(signal: AbortSignal): Promise<Client>;
 }
 
-/** The delays before a lost connection is reopened: none, then increasing ones. */
+/** The delays before a lost connection is reopened. The first attempt has no delay. */
 export interface ReconnectOptions {
-  /** The first delay, in milliseconds. The next ones double it. @default {250} */
+  /** The first delay, in milliseconds. Each further delay is twice the one before. @default {250} */
   readonly firstDelayMs?: number;
   /** The longest delay, in milliseconds. @default {30_000} */
   readonly maxDelayMs?: number;
@@ -86,8 +86,8 @@ export class McpConnection {
   }
 
   /**
-   * Replaces a client that has lost its server. Returns false for a client that was passed in, which the
-   * host reconnects.
+   * Replaces a client that has lost its server. Returns false for a client of the host, because the
+   * host reconnects it.
    */
   lose(client: Client): boolean {
     if (this.#live === client && this.#opener.isOwn) {
@@ -100,7 +100,7 @@ export class McpConnection {
     return this.#opener.isOwn;
   }
 
-  /** Closes the connection and ends its program. A client that was passed in stays connected. */
+  /** Closes the connection and ends its program. A client of the host stays connected. */
   async close(): Promise<void> {
     this.#stop.abort(closed());
     const live = this.#live;
@@ -121,7 +121,7 @@ export class McpConnection {
       this.#trouble = undefined;
       if (this.#opener.isOwn) {
         client.onclose = () => void this.lose(client);
-        // The error is described immediately, because the program may have ended later.
+        // Describes the error now: later the program may have ended, which would be another reason.
         client.onerror = (error) => void (this.#trouble = this.describe(error));
       }
       await abortable(this.#events.onConnected(client), signal);
@@ -174,13 +174,13 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
 export interface ServerCall {
   readonly name: string;
   readonly arguments: { readonly [key: string]: unknown };
-  /** True if the server marks the tool as safe to call twice. */
+  /** True if the server declares that the tool is safe to call twice. */
   readonly isRepeatable: boolean;
   /** The listed tool, if the server may ask questions. */
   readonly asking?: ListedTool | undefined;
 }
 
-/** The questions of a server. */
+/** A result with the questions of a server. */
 interface Asked {
   readonly inputRequests: InputRequests;
   readonly requestState?: string;
@@ -225,7 +225,7 @@ export async function callServer(
   }
   return ToolResult.error(
     "threw",
-    `Cannot call "${call.name}": its MCP server asks more than 10 times`,
+    `Cannot call "${call.name}": the MCP server asked questions more than 10 times`,
   );
 }
 
@@ -239,7 +239,7 @@ class AskedByServer {
 
 function questionOf(name: string, { method, params }: InputRequests[string]): QuestionFields {
   if (method !== "elicitation/create" || !isObject(params)) {
-    throw new TypeError(`Cannot call "${name}": its MCP server asks for ${method}`);
+    throw new TypeError(`Cannot call "${name}": the MCP server requests ${method}`);
   }
   const message = `The MCP server of "${name}" asks: ${params.message}`;
   return params.mode === "url"
@@ -248,8 +248,8 @@ function questionOf(name: string, { method, params }: InputRequests[string]): Qu
 }
 
 /**
- * Sends one request of a call. If it has not reached the server, it waits for the next connection. A call
- * that may have reached the server is repeated once if that is safe.
+ * Sends one request of a call. A request that did not reach the server is sent with the next
+ * connection. A request that may have reached the server is repeated once if that is safe.
  */
 async function sendCall(
   connection: McpConnection,
@@ -274,7 +274,7 @@ async function sendCall(
       signal.throwIfAborted();
       const kind = await kindOf(error, client);
       if (kind === "answered") {
-        const message = `its MCP server answered: ${describeThrown(error)}`;
+        const message = `the MCP server returned an error. ${describeThrown(error)}`;
         return ToolResult.error("threw", `Cannot call "${name}": ${message}`);
       }
       mayHaveRun ||= kind === "lost";
@@ -284,7 +284,7 @@ async function sendCall(
       if (isComing && isFirst && (kind === "unknown session" || isRepeatable)) continue;
       return ToolResult.error(
         "unavailable",
-        `Cannot call "${name}": the connection to its MCP server is lost and is being reopened`,
+        `Cannot call "${name}": the connection to the MCP server is lost and is being reopened`,
         { ran: mayHaveRun ? "unknown" : "no" },
       );
     }
@@ -297,14 +297,14 @@ function isAsked(result: object): result is Asked {
     "inputRequests" in result && isObject(result.inputRequests);
 }
 
-/** Returns the structured value if there is one, else the text; content with files unchanged. */
+/** Returns the structured value, or else the text. Content with images or files stays unchanged. */
 function valueOf(result: CallToolResult): unknown {
   const { content, structuredContent, isError, _meta } = result;
   const text = textOf(content);
   if (isError === true) {
     return ToolResult.error(
       "threw",
-      text ?? "Cannot call the tool: its MCP server reports an error",
+      text ?? "Cannot call the tool: the MCP server returned an error without a text",
     );
   }
   if (text !== undefined) return structuredContent ?? text;

@@ -1,6 +1,6 @@
 /**
- * Tools for MCP clients, on every runtime that has `fetch`. A body within the limits goes to the fast
- * path if it is a plain call or list (`fast_path.ts`), and otherwise to the official SDK.
+ * Serves tools to MCP clients, on every runtime that has `fetch`. If a body is a plain call or
+ * list, it goes to the fast path (`fast_path.ts`), otherwise to the official SDK.
  */
 
 import { ToolDispatcher } from "../../execute/mod.ts";
@@ -86,20 +86,20 @@ export interface McpEndpoint {
    * Answers a request.
    *
    * @param env The runtime's second argument, which `authorize` receives.
-   * @param context The execution context of Workers. After a client has disconnected, cleanups of its
-   * calls need it.
+   * @param context The execution context of Workers. It keeps cleanups of calls running after their
+   * client has disconnected.
    */
   fetch(request: Request, env?: unknown, context?: unknown): Promise<Response>;
   /**
-   * Notifies clients that prompts or resources of the option `extend` have changed, if they have a
-   * stream of changes in this process (on Workers, in this isolate).
+   * Notifies clients that prompts or resources of the option `extend` have changed. Reaches the
+   * clients with a stream of changes in this process (on Workers, in this isolate).
    */
   readonly notify: McpNotify;
 }
 
 /**
- * Serves tools to MCP clients, of revision 2026-07-28 and of those before it (2024-11-05 to
- * 2025-11-25).
+ * Serves tools to MCP clients of revision 2026-07-28 and of the earlier revisions from 2024-11-05
+ * to 2025-11-25.
  *
  * | MCP | plue |
  * |---|---|
@@ -109,7 +109,7 @@ export interface McpEndpoint {
  * | cancellation | the call's signal: the closed stream, or `notifications/cancelled` |
  * | `subscriptions/listen`, the older `GET` stream | a notification when the caller's list has changed |
  *
- * Tools whose ids MCP cannot spell (`chain:status`) get names that it can (`chain.status`).
+ * A tool whose id is not a valid name in MCP (`chain:status`) gets a valid name (`chain.status`).
  *
  * @example Usage
  * ```ts
@@ -277,7 +277,7 @@ class McpService {
       if (cancelled !== undefined) {
         server.running.abort({ principal, session, callId: cancelled.requestId });
       } else if (isJSONRPCResponse(body) && this.#answers.settle({ principal, session }, body)) {
-        // The SDK would pass it to a new server, which has not sent the question.
+        // The SDK would pass the response to a new server, which has not sent the question.
         return new Response(null, { status: 202 });
       }
     }
@@ -286,7 +286,7 @@ class McpService {
     return await this.#streamIfSlow(request, client, work);
   }
 
-  /** Streams a slow response if the client accepts a stream. If the client closes it, the call aborts. */
+  /** Streams a slow response if the client accepts streams. A closed stream aborts the call. */
   #streamIfSlow(
     { raw, server }: ToolRequest,
     client: ClientSignal,
@@ -314,7 +314,7 @@ class McpService {
     const pace = new ReaderPace();
     const release = isListen(body) ? this.#takeSlot(request) : undefined;
     let isFollowing = false;
-    // Creates a handler per request, because the SDK's handler sends events to all of its callers.
+    // Creates a handler per request, because one handler of the SDK sends events to all callers.
     const handler = createMcpHandler(
       ({ era }) => this.#serverFor(request, { body, era, session, pace }),
       {
@@ -344,7 +344,7 @@ class McpService {
     for (const [name, value] of Object.entries(SAFE_HEADERS)) answer.headers.set(name, value);
     const response = pace.observe(answer);
     const client = initializedBy(body);
-    // Only the session distinguishes the requests of two clients, which both count from 0.
+    // Request ids of every client begin with 0. Only the session distinguishes two clients.
     return client !== undefined && response.ok
       ? withHeaders(response, [["mcp-session-id", nameSession(client)]])
       : response;
@@ -382,7 +382,7 @@ class McpService {
     const accepts = raw.headers.get("accept")?.includes("text/event-stream") === true;
     const release = accepts ? this.#takeSlot(request) : undefined;
     if (release === undefined) {
-      // The protocol's response if there is no stream: clients continue without it.
+      // The protocol's response if a server has no stream. Clients continue without the stream.
       return methodNotAllowed("POST");
     }
     const session = sessionOf(raw.headers);
@@ -434,7 +434,7 @@ class McpService {
   }
 }
 
-/** Responses become streams early on Workers, which detect a disconnected client on writes only. */
+/** Responses become streams early on Workers, which detect a disconnected client only on writes. */
 const WORKERS_PATIENCE_MS = 20;
 
 function refusalResponse({ status, id, error }: JsonRpcRefusal): Response {

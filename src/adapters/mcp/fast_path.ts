@@ -37,10 +37,10 @@ const MESSAGE_FIELDS: ReadonlySet<string> = new Set(["jsonrpc", "id", "method", 
 const CALL_FIELDS: ReadonlySet<string> = new Set(["name", "arguments", "_meta"]);
 const LIST_FIELDS: ReadonlySet<string> = new Set(["_meta"]);
 
-/** The checks of `_meta`. With another member the SDK responds: it may request more than a result. */
+/** The checks of `_meta`. Another member may request more than a result, so the SDK responds then. */
 const META_CHECKS: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
   [VERSION_KEY, (value) => value === MODERN],
-  // The checks of the SDK take a microsecond each. Most clients declare no more than this.
+  // A check of the SDK takes a microsecond. Most clients send only a name and a version.
   [CLIENT_INFO_META_KEY, (value) => isNameAndVersion(value) || isSpecType.Implementation(value)],
   [
     CLIENT_CAPABILITIES_META_KEY,
@@ -131,8 +131,8 @@ export function answerPlainList(
 }
 
 /**
- * The last response with each list, and its JSON up to the id. To write 1,000 tools as JSON takes 30
- * times as long as to send the JSON, and to append an id as long (Bun, `bench/http.bench.ts`).
+ * The last response with each list, as JSON up to the id. Writing 1,000 tools as JSON takes 30
+ * times as long as sending the JSON or as appending an id (Bun, `bench/http.bench.ts`).
  */
 const listAnswers = new WeakMap<
   McpToolList,

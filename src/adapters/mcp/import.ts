@@ -37,50 +37,50 @@ export interface ImportMcpServerOptions
   readonly namespace: string;
   /** Receives the tools, and follows the server's changes. */
   readonly registry?: Registry;
-  /** For a URL: headers, `fetch`, authentication. */
+  /** Headers, `fetch` and authentication, for a URL. */
   readonly http?: StreamableHTTPClientTransportOptions;
   /** Holds back tools that have changed since they were approved: `toolPins` of `@plue/tools/pins`. */
   readonly pins?: ImportPins | undefined;
   /**
-   * The delays before a lost connection is reopened. A client that is passed in is not reconnected.
+   * The delays before a lost connection is reopened. A client as source is not reconnected.
    */
   readonly reconnect?: ReconnectOptions;
   /**
-   * The maximum size of one message of the server, and of its whole list of tools, in bytes. Not
-   * for a client that is passed in.
+   * The maximum size of one message of the server, and of the whole list of tools, in bytes. Does
+   * not apply to a client as source.
    *
    * @default {16_777_216}
    */
   readonly maxMessageBytes?: number;
   /**
-   * True if the server may ask the callers of its tools. Its questions become questions of the tool
-   * (`context.ask`), and name the server. Only servers of MCP 2026-07-28 can ask.
+   * True if the server may ask the callers of its tools. The server's questions become questions of
+   * the tool (`context.ask`), and name the server. Only servers of MCP 2026-07-28 can ask.
    *
    * @default {false}
    */
   readonly mayAsk?: boolean;
   /** Aborts the wait for the first connection and list. */
   readonly signal?: AbortSignal;
-  /** Receives later errors: a lost connection, a list that cannot be read. */
+  /** Receives errors after the import, such as a lost connection or a list that cannot be read. */
   onError?(error: unknown): void;
 }
 
 /** A running server whose tools are imported. */
 export interface ImportedMcpServer extends AsyncDisposable {
-  /** The server's current tools, in its order, without the tools that are held back. */
+  /** The server's current tools, in the server's order, without the tools that are held back. */
   readonly tools: readonly Tool[];
-  /** The tools that the option `pins` holds back; none without it. */
+  /** The tools that the option `pins` holds back. Empty without `pins`. */
   readonly held: readonly HeldTool[];
   /** Warnings about the current tools. */
   readonly warnings: readonly ImportWarning[];
   /** Listed tools that could not be imported. */
   readonly rejected: readonly RejectedImport[];
   /**
-   * Approves tools that are held back, and stores that.
+   * Approves tools that are held back, and stores the approval.
    *
    * @param tools The tools' ids, or entries of `held` or `onHeld`. An entry does not approve changes that
    * the server makes later.
-   * @throws {TypeError} If a tool is not held back, or has changed since.
+   * @throws {TypeError} If a tool is not held back, or has changed since the entry was made.
    * @throws {Error} If the pins cannot be read or stored.
    */
   approve(...tools: readonly (string | HeldTool)[]): Promise<void>;
@@ -91,8 +91,8 @@ export interface ImportedMcpServer extends AsyncDisposable {
 }
 
 /**
- * Imports the tools of a running MCP server into a registry: calls, progress and cancellation go to
- * the server, changes of its list are followed, and a lost connection is reopened.
+ * Imports the tools of a running MCP server into a registry. Calls, progress and cancellation go to
+ * the server. The registry follows the server's list, and a lost connection is reopened.
  *
  * A tool returns the server's `structuredContent`, else its text. Content with images or files is
  * returned as `ToolResult.blocks`, and `_meta` as metadata. A server may change its tools at any time:
@@ -124,7 +124,7 @@ export interface ImportedMcpServer extends AsyncDisposable {
  *
  * @param source A program to start, the URL of a server, or a connected client of the official SDK
  * 2.x, whose handler of `notifications/tools/list_changed` is replaced.
- * @returns The server, to be closed.
+ * @returns The server. Close it when its tools are no longer needed.
  * @throws {TypeError} If an option is invalid, or the registry rejects a tool.
  * @throws {Error} If the server cannot be reached, or does not list its tools. The message names it, and
  * its HTTP status or the exit code of the program.
@@ -167,7 +167,7 @@ class McpImport implements ImportedMcpServer {
       options;
     const { mayAsk = false, onError: _onError, ...importing } = rest;
     const { namespace } = importing;
-    if (typeof namespace !== "string") fail(ACTION, "it needs a namespace");
+    if (typeof namespace !== "string") fail(ACTION, "the option namespace is required");
     const maxBytes = maxMessageBytes === undefined
       ? MAX_MESSAGE_BYTES
       : checkBytes(ACTION, maxMessageBytes, "maxMessageBytes");
@@ -252,12 +252,12 @@ class McpImport implements ImportedMcpServer {
         if (by !== "local") this.#connection.lose(client);
       });
     } catch (error) {
-      // Logs the error only: the tools work without notifications.
+      // The error is only logged, because the tools work without notifications.
       this.#report(error);
     }
   }
 
-  /** @param isNotified True if the server reports a change: then an unchanged list is not imported. */
+  /** @param isNotified True if the server reports a change. An unchanged list is then not imported. */
   #read(client: Client, isNotified: boolean = false): Promise<void> {
     return this.#inTurn(async () => {
       // The signal is for the first list only.
@@ -327,7 +327,7 @@ function isRepeatable(tool: ListedTool | undefined): boolean {
   return tool?.annotations?.readOnlyHint === true || tool?.annotations?.idempotentHint === true;
 }
 
-/** Removes the output schema: by it the SDK would check even questions. The dispatcher checks results. */
+/** Removes the output schema: the SDK would apply it to questions. The dispatcher checks results. */
 function withoutOutput({ outputSchema: _outputSchema, ...tool }: ListedTool): ListedTool {
   return tool;
 }

@@ -1,7 +1,7 @@
 /**
- * Messages of the protocol, which are checked before the SDK reads them: the SDK does not bound their
- * depth and ids, accepts batches, and reports invalid params as internal errors. And the list of the
- * caller's tools, as a revision of MCP describes tools.
+ * Checks messages of the protocol before the SDK reads them. The SDK has no limits for depth and
+ * ids, accepts batches, and reports invalid params as internal errors. Also has the list of a
+ * caller's tools in the form of a revision of MCP.
  */
 
 import {
@@ -169,7 +169,7 @@ export function traceParentOf(body: unknown): string | null {
 /** Returns the revision in which a client receives the tools. */
 export function targetOf(era: McpEra, headers: Headers): McpTarget {
   if (era === "modern") return MODERN_TARGET;
-  // Clients that do not send their revision are older.
+  // Clients of earlier revisions may not send their revision.
   return headers.get("mcp-protocol-version") === "2025-11-25" ? "mcp@2025-11-25" : "mcp@2025-06-18";
 }
 
@@ -185,11 +185,11 @@ export interface JsonRpcRefusal {
   readonly error: { readonly code: number; readonly message: string; readonly data?: unknown };
 }
 
-/** Arguments have at most `MAX_DEPTH` levels; the params and the message surround them. */
+/** `MAX_DEPTH` levels of the arguments, plus one level each for the params and the message. */
 const MAX_LEVELS = MAX_DEPTH + 2;
 /** The maximum length of ids and progress tokens, which the server stores and returns. */
 const MAX_ID = 1_000;
-/** The maximum number of values in `_meta` and of `initialize`: the SDK takes 20 µs for each. */
+/** The maximum number of values in `_meta` and in `initialize`. The SDK takes 20 µs per value. */
 const MAX_META = 1_000;
 const MAX_WORDS = 200;
 
@@ -199,7 +199,7 @@ type ParamsSchema = (typeof specTypeSchemas)[keyof typeof specTypeSchemas];
 type MethodRows = readonly (readonly [method: string, ParamsSchema, only?: McpEra])[];
 export type MethodParams = ReadonlyMap<unknown, ParamsSchema>;
 
-/** The methods whose invalid params the SDK reports as an internal error, or in its own words. */
+/** The methods for which the SDK reports invalid params as an internal error, or with other texts. */
 const METHODS: MethodRows = [
   ["tools/call", PARAMS.CallToolRequestParams],
   ["tools/list", PageParams],
@@ -231,7 +231,7 @@ export function methodParams(isExtended: boolean): { readonly [Era in McpEra]: M
 /** Rejects a batch, too many levels, long ids and a large `_meta`; `undefined` for other bodies. */
 export function boundsRefusal(body: unknown): JsonRpcRefusal | undefined {
   const wrong = Array.isArray(body)
-    ? "it is a batch, which MCP no longer has; send each message in a request of its own"
+    ? "it is a batch, which MCP no longer has; send each message in a separate request"
     : isDeeper(body, MAX_LEVELS)
     ? `the body must have at most ${MAX_LEVELS} levels of objects and arrays`
     : wrongIdOrMeta(body);

@@ -14,13 +14,13 @@ import { causesOf, messagesOf } from "../http/runtime.ts";
 import type { ClientOpener } from "./connection.ts";
 import { boundAnswers, boundedFetch, Pace, UnaskedMessages } from "./server_bounds.ts";
 
-/** A server that is a program. It is started, and uses its standard input and output. */
+/** A program that is an MCP server on its standard input and output. plue starts the program. */
 export interface McpCommand {
   readonly command: string;
   readonly args?: readonly string[];
   /** Environment variables, in addition to the few that the SDK passes on. */
   readonly env?: { readonly [name: string]: string };
-  /** The folder that it runs in; by default the current one. */
+  /** The folder that the program runs in. By default, the current folder. */
   readonly cwd?: string;
   /** The destination of its standard error output. @default {"inherit"} */
   readonly stderr?: "inherit" | "ignore";
@@ -58,7 +58,7 @@ export function clientOpener(
     return commandOpener(source, { maxBytes, mayAsk });
   }
   throw new TypeError(
-    "Cannot import an MCP server: it must be a URL, a command such as " +
+    "Cannot import an MCP server: the source must be a URL, a command such as " +
       '{ command: "npx", args: ["…"] }, or a connected client',
   );
 }
@@ -79,7 +79,7 @@ function httpOpener(
       openWith(signal, limits, async (unasked) => {
         const { StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
         return new StreamableHTTPClientTransport(url, {
-          // The server chooses the delay before its stream is reopened, which may be 0.
+          // The server chooses the delay before its stream is reopened. The delay may be 0.
           reconnectionScheduler(reconnect, delay) {
             const wait = Math.max(Math.min(delay, LONGEST_RECONNECT_MS), pace.next());
             const timer = setTimeout(reconnect, wait);
@@ -129,7 +129,8 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
         const start = transport.start.bind(transport);
         transport.start = async () => {
           await start();
-          // Not in a subclass: only for its own class does the SDK try the revision on a copy of the program.
+          // Not a subclass: the SDK tries the revision on a copy of the program only for its own
+          // class.
           const { _process: program } = transport as unknown as StartedProgram;
           program?.once("exit", (code, signalName) => void (ended = { code, signal: signalName }));
           program?.stdout.on("data", () => {
@@ -193,16 +194,16 @@ async function newClient(
     }
 
     /**
-     * The SDK handles progress one microtask after reading it, but a response synchronously, which
-     * removes the progress handler. Delaying the response keeps progress that arrives together with
-     * it.
+     * The SDK handles progress one microtask after reading it. It handles a response synchronously
+     * and removes the progress handler. So progress that arrives with the response would be lost:
+     * the response is delayed.
      */
     protected override _onresponse(response: JSONRPCResponse): void {
       unasked.answer();
       void Promise.resolve().then(() => super._onresponse(this.#boundedPage(response)));
     }
 
-    /** The response, or an error in place of a page with which the list becomes too large. */
+    /** Returns the response, or an error if the list becomes too large with this page. */
     #boundedPage(response: JSONRPCResponse): JSONRPCResponse {
       if (this.#listed === undefined || !("result" in response)) return response;
       const { tools } = response.result;
@@ -218,8 +219,8 @@ async function newClient(
     ...OPTIONS,
     capabilities: { elicitation: { form: {}, url: {} } },
   });
-  // Cancels questions of earlier revisions, which do not name their call. In later revisions, the
-  // result of a call contains the questions.
+  // Cancels questions of earlier revisions, because these do not name their call. In later
+  // revisions, the result of a call contains the questions.
   client.setRequestHandler("elicitation/create", () => ({ action: "cancel" }));
   return client;
 }
@@ -255,11 +256,11 @@ function httpUrl(source: URL | string): URL {
     if (url.protocol === "http:" || url.protocol === "https:") return url;
   }
   throw new TypeError(
-    'Cannot import an MCP server: its URL must begin with "http://" or "https://"',
+    'Cannot import an MCP server: the URL must begin with "http://" or "https://"',
   );
 }
 
-/** The name of a server in messages, and texts that must not be in them. */
+/** The name of a server in messages, and the secrets that must not be in messages. */
 interface ServerName {
   /** `at https://…`, or a program in quotes. */
   readonly words: string;
@@ -274,7 +275,7 @@ interface ProgramEnd {
 /** Parts of a path that are as long as this may be keys. */
 const LONG_STEP = /[^/]{20,}/g;
 
-/** Shorter values are not secrets, and would be removed from other words. */
+/** Shorter values are not treated as secrets: they would be removed from other words. */
 const MIN_SECRET = 6;
 
 /** The name of a server at an address: without credentials, query, and long parts of its path. */
@@ -300,13 +301,13 @@ function secretsOf(values: readonly string[]): readonly string[] {
 function serverError({ words, secrets }: ServerName, error: unknown, ended?: ProgramEnd): Error {
   const statuses = causesOf(error).map((cause) => (cause as { readonly status?: unknown }).status);
   const status = statuses.find((status) => typeof status === "number");
-  const why = status !== undefined ? `it answered with HTTP status ${status}` : ended === undefined
+  const why = status !== undefined ? `the server sent HTTP status ${status}` : ended === undefined
     // Truncated last: a secret that is cut in two would not be found.
     ? clip(withoutSecrets(messagesOf(error, Infinity), secrets), 600)
     : ended.signal === null
-    ? `it ended with exit code ${ended.code}`
-    : `it was ended by ${ended.signal}`;
-  // The cause is omitted: it may contain headers, the address, or data of the server.
+    ? `the program ended with exit code ${ended.code}`
+    : `the program was ended by ${ended.signal}`;
+  // The cause is omitted, because it may contain headers, the address, or data of the server.
   return new Error(`Cannot import the MCP server ${words}: ${why}`);
 }
 

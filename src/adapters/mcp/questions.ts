@@ -1,7 +1,7 @@
 /**
  * Questions of tools as MCP's elicitation requests, and the answers of clients. Since revision
- * 2026-07-28 the result of the call contains the questions, and the client repeats the call with its
- * answers. In earlier revisions questions are requests on the stream of the call.
+ * 2026-07-28, the result of the call contains the questions, and the client repeats the call with
+ * the answers. In earlier revisions, questions are requests on the stream of the call.
  */
 
 import {
@@ -35,7 +35,9 @@ export function requestOf(question: Question): InputRequest | TypeError {
   const message = messageOf(question);
   if (message === undefined) return cannot("the call's arguments are too long to be shown");
   if (kind === "authorization") {
-    return url === undefined ? cannot("it has no URL") : inputRequired.elicitUrl({ message, url });
+    return url === undefined
+      ? cannot('"/url" is missing')
+      : inputRequired.elicitUrl({ message, url });
   }
   const requestedSchema = hasOneField(question)
     ? { type: "object", properties: { [FIELD]: schema }, required: [FIELD] }
@@ -49,7 +51,7 @@ export function requestOf(question: Question): InputRequest | TypeError {
   );
 }
 
-/** True if the form has a single field: the answer is not an object, and MCP has forms of objects only. */
+/** True if the answer is not an object. MCP's forms are objects, so the form has a single field. */
 export function hasOneField({ kind, schema }: Question): boolean {
   return (kind === "input" || kind === "client") && isObject(schema) && schema["type"] !== "object";
 }
@@ -69,7 +71,7 @@ function messageOf({ kind, message, arguments: args, issues = [] }: Question): s
   const about = shown && `\n\n${shown}`;
   const wrong = issues.length === 0
     ? ""
-    : `\n\nThe last answer did not fit: ${
+    : `\n\nThe last answer was not valid: ${
       issues.map(({ path, message }) => `${path}: ${message}`).join("; ")
     }`;
   return `${message}${about}${wrong}`;
@@ -101,7 +103,7 @@ export function supportsMode(
   mode: ElicitationMode,
 ): boolean {
   if (!isObject(elicitation)) return false;
-  // A client that names no mode supports forms: earlier revisions had no modes.
+  // A client that declares no mode supports forms, because earlier revisions had no modes.
   return elicitation[mode] !== undefined || mode === "form" && elicitation["url"] === undefined;
 }
 
@@ -149,7 +151,7 @@ export class CallQuestions {
   /** The questions that the client cannot receive, and their modes. */
   #unasked: readonly Question[] = [];
   #missing: { [Mode in ElicitationMode]?: Record<string, never> } = {};
-  /** The error of the last question that MCP cannot express. */
+  /** The reason why MCP cannot express the last such question. */
   #unaskable: TypeError | undefined;
 
   constructor(input: ClientInput, isModern: boolean) {
@@ -159,8 +161,8 @@ export class CallQuestions {
 
   /**
    * Returns the suspended call that the request continues, if any. Answers to questions that were
-   * not asked are dropped, as MCP requires: the dispatcher would reject them. The ticket is
-   * authenticated, and contains the keys too.
+   * not asked are dropped, as MCP requires: the dispatcher would reject them. The keys here are
+   * only for that: the ticket is authenticated, and contains the keys too.
    */
   continuation(): Continuation | undefined {
     const { state, responses = {} } = this.#input;
@@ -189,7 +191,8 @@ export class CallQuestions {
     }
     if (!canReceive(declared, request)) this.#missing[modeOf(request)] = {};
     else if (this.#isModern) {
-      // A client may answer in advance, but may approve only arguments that it has seen.
+      // A client may send answers with the first request, but it cannot approve what it has not
+      // seen.
       const isEarly = state === undefined && question.kind === "input" &&
         question.issues === undefined && responses !== undefined &&
         Object.hasOwn(responses, question.key);
@@ -206,7 +209,7 @@ export class CallQuestions {
     const keys = questions.map((each) => hasOneField(each) ? `${each.key}${FIELD_MARK}` : each.key);
     return {
       resultType: "input_required",
-      // All questions here can be expressed in MCP: others have failed in `answer`.
+      // MCP can express all questions here: `answer` has rejected the other questions.
       inputRequests: Object.fromEntries(
         questions.map((each) => [each.key, requestOf(each) as InputRequest]),
       ),
@@ -242,8 +245,8 @@ export class CallQuestions {
       JSON.stringify(message) + (url === undefined ? "" : ` (visit ${url}, then call again)`)
     );
     const why = `The call needs an answer to ${asked.join(" and ")}, and this client cannot be ` +
-      'asked here: use one that negotiates MCP 2026-07-28 (versionNegotiation: { mode: "auto" } of ' +
-      "the official client), or one that offers elicitation to a server that keeps its session";
+      'asked here: use a client that negotiates MCP 2026-07-28 (versionNegotiation: { mode: "auto" } ' +
+      "in the official client), or one that has a session and declares elicitation";
     return ToolResult.error(code, why, { durationMs });
   }
 }

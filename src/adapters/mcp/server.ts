@@ -1,6 +1,6 @@
 /**
- * The options of an MCP endpoint, and the SDK's server for one request. The server reads the caller's
- * toolset, and registers no tools: its cost does not depend on the number of tools.
+ * The options of an MCP endpoint, and the SDK's server for one request. The server registers no
+ * tools, but reads the caller's toolset, so its cost does not depend on the number of tools.
  */
 
 import {
@@ -53,20 +53,19 @@ export interface McpEndpointOptions extends HttpOptions {
   readonly version?: string;
   /** The server's name for people. */
   readonly title?: string;
-  /** How to use the tools together, for the model. */
+  /** Instructions for the model about the use of the tools together. */
   readonly instructions?: string;
   /**
    * Registers prompts, resources, completion and custom methods on the SDK's server, which is
-   * created for each request that is not for tools. It controls the caller's access: a prompt that
-   * is not registered does not exist for this request.
-   *
-   * An error, thrown or rejected, is logged, and the response has the status 500.
+   * created for each request that is not for tools. So it also controls the caller's access: a
+   * prompt that is not registered does not exist for this request. If the function throws or
+   * rejects, the error is logged, and the response has the status 500.
    */
   extend?(server: McpServer, context: McpExtensionContext): void | Promise<void>;
   /**
-   * The tools that clients see: `all` of the caller's tools, or the `bridge` to them, three tools
-   * with which a model finds, reads and calls the others. A function makes a bridge with options:
-   * `(toolset) => createToolBridge(toolset, { pinned })`.
+   * The tools that clients see: `all` of the caller's tools, or the `bridge` to them. A bridge has
+   * three tools, with which a model finds, reads and calls the other tools. A function makes a
+   * bridge with options: `(toolset) => createToolBridge(toolset, { pinned })`.
    *
    * @default {"all"}
    */
@@ -79,7 +78,7 @@ export interface McpEndpointOptions extends HttpOptions {
   readonly pageSize?: number;
   /**
    * The time for which clients may cache a list, in milliseconds. Clients that follow the changes
-   * are notified earlier.
+   * are also notified of each change.
    *
    * @default {10_000}
    */
@@ -140,7 +139,7 @@ export class ToolsetServer extends McpServer {
       if (page === undefined) {
         throw new ProtocolError(
           ProtocolErrorCode.InvalidParams,
-          'Cannot list the tools: the cursor is not valid; send the "nextCursor" of the page before',
+          'Cannot list the tools: the cursor is invalid; send "nextCursor" of the previous page',
         );
       }
       // The pages are shared and frozen. The SDK only reads them, although its types are mutable.

@@ -10,8 +10,9 @@ const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 60_000;
 
 /**
- * The delay before work that a server causes, such as reading its list again. After a quiet time there
- * is no delay. Each time that the server causes the work before the delay is over, the delay doubles.
+ * The delay before work that a server causes, such as reading the server's list again. After a
+ * quiet time there is no delay. If the server causes the work before the delay is over, the delay
+ * doubles.
  */
 export class Pace {
   #lastAt = -Infinity;
@@ -32,8 +33,9 @@ const MAX_UNASKED = 1_000;
 const MAX_STREAM_BYTES = MAX_MESSAGE_BYTES;
 
 /**
- * Counts messages of a server that no request has caused (notifications, requests, other responses),
- * and the bytes of its streams. After too many in a second, reading pauses until the second ends.
+ * Counts the messages of a server that no request has caused (notifications, requests, responses to
+ * no request), and the bytes of the server's streams. After too many messages or bytes in a second,
+ * reading pauses until the second ends.
  */
 export class UnaskedMessages {
   #asked = 0;
@@ -88,15 +90,15 @@ export class UnaskedMessages {
 }
 
 function tooMuch(bytes: number, where = "in one message"): string {
-  return `it sent more than ${bytes} bytes ${where}, which is the limit`;
+  return `the server sent more than ${bytes} bytes ${where}, which is the limit`;
 }
 
 /** The maximum size of the stream that answers one request, in messages of the maximum size. */
 const MAX_STREAM = 4;
 
 /**
- * A `fetch` whose bodies, and events in streams, have at most `maxBytes` bytes. It reads streams no
- * faster than `unasked` allows.
+ * Returns a `fetch` that limits bodies, and events in streams, to `maxBytes` bytes, and reads
+ * streams no faster than `unasked` allows.
  */
 export function boundedFetch(
   base: FetchLike | undefined = (url, init) => fetch(url, init),
@@ -132,7 +134,7 @@ const CR = 13;
 
 /**
  * Bounds each event of a stream, and the stream with the response to a request. Beyond a bound, the SDK
- * gets an error in place of the response, because it would wait for the response.
+ * receives an error as the response, because otherwise it would wait for the response.
  */
 function boundedEvents(
   maxBytes: number,
@@ -183,8 +185,8 @@ function requestId(body: unknown): string | number | undefined {
 const MAX_ANSWERS = 16;
 
 /**
- * Limits the responses to the server's own requests that are being sent: if the server did not read
- * them, they would fill the memory.
+ * Limits the unsent responses to requests of the server. If the server does not read responses,
+ * they would fill the memory.
  */
 export function boundAnswers(transport: Transport, unasked: UnaskedMessages): void {
   const send = transport.send.bind(transport);

@@ -1,8 +1,8 @@
 /**
- * Events for clients: changes of their own list of tools, and the host's notifications about prompts and
- * resources. And sessions of clients before revision 2026-07-28: their names, pending questions,
- * and subscriptions to resources. Workers have neither questions nor subscriptions, because they may
- * serve each request in another isolate.
+ * Events for clients: changes of a client's list of tools, and the host's notifications about
+ * prompts and resources. Also the sessions of clients before revision 2026-07-28: their names,
+ * pending questions and subscriptions to resources. Workers support neither questions nor
+ * subscriptions for these clients, because each request may be served in another isolate.
  */
 
 import {
@@ -69,7 +69,7 @@ export class Followers implements McpNotify {
 
 const MAX_UNREAD = 256;
 
-/** The events of one stream. Equal unread events are merged. */
+/** The events of one stream. Several unread events of the same kind are merged into one. */
 export class Following {
   readonly #watch: ListingWatch;
   readonly #onEnd: (error: unknown) => void;
@@ -131,7 +131,8 @@ export class Following {
 /**
  * The source of one `subscriptions/listen` stream of the SDK, which subscribes when it begins.
  *
- * @param idle Resolves when the client waits for more: the SDK buffers unread events without bound.
+ * @param idle Resolves when the client waits for more, because the SDK buffers events without a
+ * limit.
  */
 export function followingBus(
   begin: () => Following,
@@ -156,7 +157,7 @@ export function followingBus(
   };
 }
 
-/** The lists whose changes are events. */
+/** The list of each kind of event that reports a change of a list. */
 const LISTS = {
   tools_list_changed: "tools",
   prompts_list_changed: "prompts",
@@ -223,7 +224,7 @@ export function sessionOf(headers: Headers): string | undefined {
   return session !== null && NAME.test(session) ? session : undefined;
 }
 
-/** Returns the capabilities in a session's name. A client that changes the name harms itself only. */
+/** Returns the capabilities in a session's name. A client that changes the name only harms itself. */
 export function declaredIn(session: string | undefined): ClientCapabilities {
   const letters = session === undefined ? "" : NAME.exec(session)?.[1] ?? "";
   const modes = LETTERS.flatMap(([letter, mode]) => letters.includes(letter) ? [[mode, {}]] : []);
@@ -263,7 +264,7 @@ export class ClientAnswers {
       if ("result" in response) return response.result;
       return response.error.code === REJECTED_BY_USER ? { action: "decline" } : undefined;
     } catch (error) {
-      const params = { requestId: id, reason: "The question is void" };
+      const params = { requestId: id, reason: "The call no longer needs an answer" };
       // Ignores errors, because the client may have disconnected.
       await send({ jsonrpc: "2.0", method: "notifications/cancelled", params }).catch(() => {});
       throw error;
@@ -273,7 +274,7 @@ export class ClientAnswers {
     }
   }
 
-  /** Passes a client's response to the question that waits for it. Returns true if there is one. */
+  /** Passes a client's response to the waiting question. Returns false if no question waits for it. */
   settle(key: SessionKey, response: ClientResponse): boolean {
     const resolve = this.#waiting.get(textOf(key, response.id));
     resolve?.(response);
@@ -304,8 +305,8 @@ const URI_COST = 64;
 type Sessions = BoundedMap<string, ReadonlySet<string>>;
 
 /**
- * The resources that sessions subscribed to. Clients do not report the end of a session: beyond the
- * bounds, the least recently used session of the principal is evicted.
+ * The resources that sessions subscribed to. Clients do not report the end of a session, so beyond
+ * the limits the least recently used session of the principal is evicted.
  */
 export class ResourceSubscriptions {
   readonly #maxPrincipal: number;
@@ -358,7 +359,7 @@ export class ResourceSubscriptions {
       new BoundedMap({ maxWeight: this.#maxPrincipal, weigh: weightOf });
     if (uris.size === 0) sessions.delete(session);
     else sessions.set(session, uris);
-    // Weighs the sessions again.
+    // Setting the entry again updates its weight.
     this.#principals.set(principal, sessions);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Streams slow responses, at the pace of the client. Comments in a stream keep the connection open,
- * and detect a disconnected client: Workers detect it on writes only.
+ * Streams slow responses, at the pace of the client. Comments in a stream keep the connection open
+ * and reveal a disconnected client, which Workers detect only on writes.
  */
 
 import { watchLater } from "../../tool/mod.ts";
@@ -38,8 +38,8 @@ export function streamIfSlow(
 }
 
 /**
- * The number of microtask turns within which a call without I/O ends. Without a timer for such calls,
- * Deno responds in two thirds of the time.
+ * The number of microtask turns within which a call without I/O ends. Such calls start no timer,
+ * which on Deno takes a third of a response's time.
  */
 const TURNS_OF_A_SHORT_CALL = 20;
 
@@ -65,7 +65,7 @@ function streamOf(work: Promise<Response>, options: SlowAnswerOptions): Response
 /** The number of heartbeats for which a response may stay unread. */
 const UNREAD_HEARTBEATS = 2;
 
-/** Cancels a body that is not read: Workers drop the response to a client that has left, without a report. */
+/** Cancels a body that is not read: Workers drop the response of a client that has left, silently. */
 function cancelledIfUnread(response: Response, ended: Promise<void>, afterMs: number): Response {
   const reader = response.body?.getReader();
   const timer = setTimeout(() => void reader?.cancel(), afterMs);
@@ -85,7 +85,7 @@ function cancelledIfUnread(response: Response, ended: Promise<void>, afterMs: nu
   return new Response(body, response);
 }
 
-/** Yields the events of a stream, or a single event with the whole body. */
+/** Yields the events of a response that is a stream; otherwise one event with the whole body. */
 async function* framesOf(work: Promise<Response>): AsyncGenerator<string, undefined> {
   const response = await work;
   const type = response.headers.get("content-type") ?? "";
@@ -106,7 +106,7 @@ async function* framesOf(work: Promise<Response>): AsyncGenerator<string, undefi
   }
 }
 
-/** The maximum number of messages between two reads; further progress and metadata are dropped. */
+/** The maximum number of messages between two reads. Further progress and metadata are dropped. */
 const MAX_AHEAD = 256;
 
 /**
@@ -140,7 +140,7 @@ export class ReaderPace {
     }
   }
 
-  /** Returns true if a droppable message may be sent. */
+  /** Returns true if another message of progress or metadata may be sent. */
   hasRoom(): boolean {
     return ++this.#ahead <= MAX_AHEAD;
   }

@@ -51,7 +51,7 @@ export function taskRefusal(message: unknown, headers: Headers): JsonRpcRefusal 
   if (!isRequest(message) || !isObject(message.params)) return undefined;
   const { taskId, notifications, _meta } = message.params;
   if (isForTask(message) && headers.get("mcp-name") !== taskId) {
-    const why = "Cannot answer: the header mcp-name must be /params/taskId";
+    const why = "Cannot answer: the header mcp-name must have the value of /params/taskId";
     return { status: 400, id: idOf(message), error: { code: HEADER_MISMATCH, message: why } };
   }
   const follows = isListen(message) && isObject(notifications) &&
@@ -167,7 +167,7 @@ function detailsOf(
   }
 }
 
-const UNANSWERABLE = "It waits for an answer that this client cannot give";
+const UNANSWERABLE = "The task waits for an answer that this client cannot give";
 
 /** Returns the request for a question; `undefined` if the client cannot receive it. */
 function askable(question: Question, declared: ClientCapabilities): InputRequest | undefined {
@@ -191,12 +191,12 @@ function answersTo(
   return Object.fromEntries(answers);
 }
 
-/** A repeated question has a new key: clients answer each key once. */
+/** Returns the key of a question. A repeated question has a new key: clients answer a key once. */
 function keyOf({ updatedAt }: TaskState, { key, issues }: Question): string {
   return issues === undefined ? key : `${key}~${updatedAt.toString(36)}`;
 }
 
-/** The SDK has no schemas for extensions. */
+/** The schema of the params. The SDK has no schemas for this extension. */
 const TASK_PARAMS: StandardSchemaV1<unknown, { readonly taskId: string }> = {
   "~standard": {
     version: 1,

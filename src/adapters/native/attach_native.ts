@@ -23,8 +23,9 @@ import type { NativeTools } from "./host_tools.ts";
 /** Options for {@linkcode attachNative}. */
 export interface AttachNativeOptions {
   /**
-   * The path of libplue, or better, of your shared library that is linked with it: then both use the
-   * same copy of libplue, even if it is linked statically.
+   * The path of libplue. If your shared library is linked with libplue, give the path of your
+   * library: then this runtime and your code use the same copy of libplue, even if it is linked
+   * statically.
    */
   readonly library: string | URL;
   /**
@@ -52,7 +53,7 @@ export interface AttachNativeOptions {
    * @default {true}
    */
   readonly keepAlive?: boolean | undefined;
-  /** Node: the package `koffi`, if it cannot be found from here. */
+  /** Node: the package `koffi`, for programs from whose bundle plue cannot import it. */
   readonly koffi?: Koffi | undefined;
 }
 
@@ -77,9 +78,9 @@ export interface NativeAttachment extends AsyncDisposable {
  * of that library then list and call the tools of `registry`, on every thread except this one. A call
  * from this thread would wait for itself, and fails with `would_deadlock`.
  *
- * When the process or the worker thread ends, by itself, by `process.exit()` or by an error, it
- * detaches. A thread that is ended by `terminate()` does not: call `detach()` before `terminate()`, or
- * native calls wait for ever.
+ * The runtime detaches when its process or worker thread ends: by itself, by `process.exit()` or by
+ * an error. A thread that is ended by `terminate()` does not detach, and native calls would wait
+ * for ever: call `detach()` before `terminate()`.
  *
  * @example Usage
  * ```ts ignore
@@ -93,9 +94,9 @@ export interface NativeAttachment extends AsyncDisposable {
  *
  * @param registry The tools. It is followed as it changes.
  * @param options The library's path, and other options.
- * @returns The attachment. The tools can be called from then on.
+ * @returns The attachment. Native code can now call the tools.
  * @throws {TypeError} If an option is invalid, or Node has no koffi.
- * @throws {Error} If the library cannot be loaded, or a runtime is attached to it already.
+ * @throws {Error} If the library cannot be loaded, or already has a runtime.
  */
 export async function attachNative(
   registry: Registry,
@@ -144,7 +145,7 @@ function pathOf(library: string | URL): string {
   return fileURLToPath(url);
 }
 
-/** The ABI that this side was written for. */
+/** The version of libplue's ABI that this file was written for. */
 const ABI_VERSION = 1;
 
 const BUFFER_BYTES = 256 * 1024;
@@ -176,7 +177,7 @@ export class Guest {
       send: (frames) => this.#push(frames),
       runtime: runtime.name,
     });
-    // The wakers do not keep the process alive.
+    // A watched descriptor does not keep the process alive, so a timer does.
     if (keepAlive) this.#keptAlive = setInterval(() => {}, 2 ** 31 - 1);
   }
 
@@ -236,15 +237,15 @@ export class Guest {
       this.#library.close(descriptor);
       throw error;
     }
-    // Drains now, because libplue does not wake the runtime for the configuration.
+    // Reads frames now, because libplue does not wake the runtime for the configuration.
     this.#drain();
   }
 
   async #detach(): Promise<void> {
     this.leave();
     clearInterval(this.#keptAlive);
-    // A thread may be about to call the function that would be freed. This waits without blocking,
-    // because that thread may wait for this one.
+    // A native thread may be about to call the callback that is freed below. This loop does not
+    // block, because that thread may wait for this thread.
     while (this.#library.plue_guest_wakers() > 0) await turn();
     // Callbacks that were posted to this thread still run in the next turn.
     await turn();
@@ -261,14 +262,14 @@ export class Guest {
         else if (count > 0) this.#bridge.receive(this.#buffer.subarray(0, count));
       }
     } finally {
-      // Drains the rest after an error: libplue wakes the runtime only after the queue was empty.
+      // Reads the rest after an error: libplue wakes the runtime only if the queue was empty.
       if (!isEmpty && this.#isAttached) setTimeout(() => this.#drain(), 0);
     }
     if (this.#buffer.length > KEPT_BYTES) this.#buffer = new Uint8Array(BUFFER_BYTES);
   }
 
   #push(frames: Uint8Array): void {
-    // After detaching, nobody receives responses.
+    // After detaching, responses have no receiver.
     if (!this.#isAttached) return;
     if (this.#library.plue_guest_push(frames, frames.length) !== 0) {
       throw new Error("Cannot answer libplue: it rejected a frame as malformed");

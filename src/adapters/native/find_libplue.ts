@@ -1,4 +1,4 @@
-/** Finds the libplue that npm installed, with the flags to compile and link with it. */
+/** Finds the installed libplue, and the compiler and linker flags for it. */
 
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
@@ -24,11 +24,11 @@ export interface FindLibplueOptions {
   readonly from?: string | URL | undefined;
 }
 
-/** A libplue. Its paths are absolute. */
+/** The files of a libplue, as absolute paths, and the flags to compile and link with it. */
 export interface Libplue {
-  /** The platform that it is for. */
+  /** The platform of the library, such as `linux-x64`. */
   readonly target: string;
-  /** The shared library, for `dlopen()` and {@linkcode attachNative}. */
+  /** The path of the shared library, for `dlopen()` and {@linkcode attachNative}. */
   readonly library: string;
   /** The static library. */
   readonly archive: string;
@@ -55,7 +55,7 @@ export interface Libplue {
  * ```
  *
  * @param options The platform, if it is not this machine's, and the file that imports the package.
- * @returns Its paths and flags.
+ * @returns The paths and flags of libplue.
  * @throws {Error} If libplue is not installed for that platform. The message has the command that installs it.
  */
 export function findLibplue(options: FindLibplueOptions = {}): Libplue {
@@ -100,7 +100,7 @@ function packageFolder(target: string, from: string | URL): string | undefined {
   return attemptOr(undefined, () => dirname(createRequire(from).resolve(name)));
 }
 
-/** The folder `ffi` of this package, with the sources of libplue; `undefined` if it has none. */
+/** The folder `ffi` with the sources of libplue; `undefined` if this package has none. */
 function sourceFolder(): string | undefined {
   // From `src`, `dist` and `dist/chunks`.
   return ["../../../ffi/", "../ffi/", "../../ffi/"].map((path) => new URL(path, import.meta.url))

@@ -1,6 +1,6 @@
 /**
- * The frames of the protocol between libplue and the tools: its numbers, and how frames are read out
- * of bytes, put together from pieces, and written. `ffi/PROTOCOL.md` specifies them.
+ * The frames of the protocol between libplue and the tools: the constants of the protocol, and
+ * functions that read frames from bytes, join their pieces, and write them. See `ffi/PROTOCOL.md`.
  */
 
 export const PROTOCOL_VERSION = 2;
@@ -19,7 +19,7 @@ export const YIELD_BYTES = 16;
 
 const HEADER_BYTES = 16;
 
-/** The size of the length field at the beginning of a frame, which the length does not count. */
+/** The size of the length field at the beginning of a frame. The length excludes this field. */
 const LENGTH_BYTES = 4;
 
 /** The maximum size of a frame, with its header. */
@@ -58,7 +58,7 @@ export const FLAG = {
   wantsMetadata: 1,
   /** Flag of an execute frame: the host answers questions. */
   answersQuestions: 2,
-  /** Flag of an abort frame: its id is an abort signal's, not a call's. */
+  /** Flag of an abort frame: the id is that of an abort signal, and not that of a call. */
   abortsSignal: 1,
   /** Flag of a register frame: the host expects a result frame. */
   wantsAnswer: 1,
@@ -68,16 +68,16 @@ export const FLAG = {
   badConfiguration: 1,
 } as const;
 
-/** The flags of an execute frame above this are the operation. */
+/** The flags of an execute frame from this bit on are the operation. */
 export const OPERATION_SHIFT = 2;
 
-/** The flags of a result frame above this are the status of `plue.h`, or the flags of the result. */
+/** The flags of a result frame from this bit on are a status of `plue.h`, or the result's flags. */
 export const STATUS_SHIFT = 1;
 
 /** The bytes before the strings of an execute or register frame: an id. */
 export const SIGNAL_BYTES = 8;
 
-/** libplue has violated the protocol, so the rest of its bytes cannot be read. */
+/** Thrown if libplue violates the protocol, so that the rest of its bytes cannot be read. */
 export class FrameError extends Error {
   override readonly name = "FrameError";
 }
@@ -90,7 +90,7 @@ export interface Frame {
   readonly payload: Uint8Array;
 }
 
-// Keeps a byte order mark at the beginning of a string, because the host has sent it.
+// A byte order mark at the beginning of a string is part of the host's text, so it stays.
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /**
@@ -154,7 +154,7 @@ export function readStrings(payload: Uint8Array, count: number): (string | undef
       continue;
     }
     if (length > payload.length - at) {
-      throw new FrameError("Cannot read strings: one is longer than its frame");
+      throw new FrameError("Cannot read strings: a string is longer than its frame");
     }
     strings.push(readText(payload.subarray(at, at + length)));
     at += length;
@@ -200,7 +200,7 @@ export class FrameWriter {
     return this.#used;
   }
 
-  /** Adds a frame whose payload is text. Returns `false` if it would be too large: it is not added. */
+  /** Adds a frame with a text. Returns `false` and adds nothing if the frame would be too large. */
   add(type: ReplyType, flags: number, id: number, text: string): boolean {
     const start = this.#begin(type, flags, id);
     return this.#text(text, start) && this.#end(start);
@@ -236,7 +236,7 @@ export class FrameWriter {
     return this.#end(start);
   }
 
-  /** Passes the frames to `take`, and removes them when it returns. They are valid until then. */
+  /** Passes the frames to `take`, and removes them when `take` returns. They are valid until then. */
   flush(take: (frames: Uint8Array) => void): void {
     if (this.#used === 0) return;
     const frames = this.#bytes.subarray(0, this.#used);
@@ -296,7 +296,7 @@ export class FrameWriter {
   }
 }
 
-/** Passes on the bytes that arrive over a socket, and stores the beginning of an unfinished frame. */
+/** Passes the bytes of a socket to `receive`, and stores the beginning of an unfinished frame. */
 export class FrameStream {
   readonly #receive: (bytes: Uint8Array) => number;
   #kept: Uint8Array = new Uint8Array(0);
@@ -331,7 +331,7 @@ export class FrameStream {
     }
     this.#kept = new Uint8Array(0);
     this.#keep(rest);
-    // Frees a large frame now, and not at the next garbage collection. Node 20 has no `transfer`.
+    // Frees a large frame before the next garbage collection. Node 20 has no `transfer`.
     (block.buffer as ArrayBuffer).transfer?.(0);
   }
 

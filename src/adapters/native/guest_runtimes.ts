@@ -1,9 +1,9 @@
 /**
- * libplue in the process of Bun (`bun:ffi`), of Deno (`Deno.dlopen`, with `--allow-ffi`) and of Node
- * (the package `koffi`, an optional peer).
+ * Loads libplue into the process of Bun (`bun:ffi`), of Deno (`Deno.dlopen`, with `--allow-ffi`) or
+ * of Node (the package `koffi`, an optional peer).
  *
- * Deno and Node are woken by a descriptor only. Their callbacks block the calling thread until they
- * have run, and a native thread that aborts a call must not be blocked.
+ * libplue wakes Deno and Node only by a descriptor. A callback of these runtimes blocks the thread
+ * that calls it, and a native thread that aborts a call must not be blocked.
  */
 
 import { Socket } from "node:net";
@@ -35,7 +35,7 @@ export interface GuestLibrary {
 
 /** A function that any thread may call, and that runs in this runtime's thread. */
 export interface WakeCallback {
-  /** Its value as an argument of the runtime's foreign functions. */
+  /** The callback as an argument of the runtime's foreign functions. */
   readonly pointer: unknown;
   close(): void;
 }
@@ -47,7 +47,7 @@ export interface Closable {
 
 export interface GuestRuntime {
   readonly name: string;
-  /** The ways to wake it, best first. */
+  /** The ways in which libplue can wake the runtime, best first. */
   readonly wakes: readonly WakeKind[];
   /** Reads a C string; absent on Node. */
   textAt?(pointer: unknown): string;
@@ -92,7 +92,7 @@ export interface Koffi {
 
 type ForeignType = "u32" | "i32" | "pointer" | "buffer" | "void";
 
-/** The functions of libplue that this side calls: all for guests, and two for native programs. */
+/** The functions of libplue that plue calls: all functions for guests, and two for native programs. */
 interface Libplue extends GuestLibrary {
   plue_tool_execute(name: Uint8Array, params: Uint8Array, context: null): unknown;
   plue_get_last_error_json(): unknown;
@@ -132,7 +132,7 @@ interface RuntimeGlobals {
 }
 
 export async function guestRuntime(koffi: Koffi | undefined): Promise<GuestRuntime> {
-  // No set of types has all three runtimes.
+  // No type package declares the globals of all three runtimes.
   const { Bun: bun, Deno: deno } = globalThis as unknown as RuntimeGlobals;
   if (bun !== undefined) return await bunGuest(bun);
   return deno === undefined ? await nodeGuest(process.versions.node, koffi) : denoGuest(deno);
@@ -204,8 +204,8 @@ async function importKoffi(): Promise<Koffi> {
     return koffi;
   } catch (cause) {
     throw new TypeError(
-      'Cannot attach to libplue: Node needs the package "koffi" for that; install it, or hand it ' +
-        "in as the koffi option",
+      'Cannot attach to libplue: Node needs the package "koffi"; install it, or pass it as the ' +
+        "option koffi",
       { cause },
     );
   }
@@ -225,7 +225,7 @@ function koffiSymbols(koffi: Koffi, path: string): Libplue {
     const types = parameters.map((type) => C_TYPES[type]).join(", ");
     return library.func(`${C_TYPES[result]} ${name}(${types})`);
   });
-  // The signatures say what each function takes and returns.
+  // SIGNATURES has the type of each function.
   return functions as Libplue;
 }
 
@@ -242,8 +242,8 @@ function watchSocket(descriptor: number, run: () => void): Closable {
 }
 
 /**
- * Calls a tool through libplue as a native program does, and blocks the thread: only for a process that
- * does nothing else. libplue takes its settings from the environment.
+ * Calls a tool through libplue as a native program does. Blocks the thread, so the process must do
+ * nothing else. libplue reads its settings from the environment.
  *
  * @returns The result as JSON, or `undefined` on Node, which cannot load libraries by itself.
  * @throws {Error} If the call fails.

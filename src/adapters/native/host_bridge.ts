@@ -1,6 +1,6 @@
 /**
- * The tools side of the protocol: frames in, calls of the dispatcher, frames out. Sockets and foreign
- * functions are in other files. `ffi/PROTOCOL.md` specifies the frames.
+ * The tools side of the protocol: reads frames of libplue, calls the dispatcher, and writes frames.
+ * Sockets and foreign functions are in other files. `ffi/PROTOCOL.md` specifies the frames.
  */
 
 import type { DispatchContext } from "../../execute/mod.ts";
@@ -39,12 +39,12 @@ export interface HostBridgeOptions {
   /**
    * Returns the tools for a configuration.
    *
-   * @param module The module that the host named, if it named one.
+   * @param module The name of the module in the host's configuration, if there is one.
    */
   load(module: string | undefined): NativeTools | Promise<NativeTools>;
   /** Sends whole frames, which are valid until this returns. */
   send(frames: Uint8Array): void;
-  /** The runtime, for people: `bun 1.4.5`. */
+  /** The runtime and its version, such as `bun 1.4.5`. */
   readonly runtime: string;
   /** Called when the host needs no more responses, until it configures the tools again. */
   onShutdown?(): void;
@@ -52,7 +52,7 @@ export interface HostBridgeOptions {
   onFailed?(): void;
   /** Called when a call with large arguments has ended. */
   onLargeCall?(): void;
-  /** Calls a function at an interval; by default by a timer that does not keep the process alive. */
+  /** Calls a function at an interval. By default, a timer that does not keep the process alive. */
   readonly tick?: Ticker;
   readonly now?: () => number;
 }
@@ -82,7 +82,7 @@ interface HostCall {
 
 const unavailable = (message: string): Refusal => ({ code: "runtime_unavailable", message });
 
-/** Answers one libplue: frames in, calls of the dispatcher, frames out. */
+/** Answers the frames of one libplue. */
 export class HostBridge {
   readonly #options: HostBridgeOptions;
   readonly #replies: Replies;
@@ -201,7 +201,7 @@ export class HostBridge {
     this.#replies.add(REPLY.hello, this.#configuration, text, PROTOCOL_VERSION);
   }
 
-  /** Reports that the tools are no longer available. Calls of the host then fail with the message. */
+  /** Reports that the tools are no longer available. Later calls of the host fail with the message. */
   giveUp(message: string): void {
     this.#refuse(new Error(message));
   }
@@ -220,7 +220,7 @@ export class HostBridge {
     if (tools instanceof HostTools) tools.close();
   }
 
-  /** Sends one list for all changes of a turn, because many tools may be registered in a row. */
+  /** Sends one list for all changes of a turn, because a program may register many tools together. */
   #listSoon(): void {
     if (this.#listing) return;
     this.#listing = true;
@@ -254,7 +254,7 @@ export class HostBridge {
     }
   }
 
-  /** Answers a frame other than a tool's call. First sends the list, which may have changed. */
+  /** Answers a frame that is not a call of a tool. First sends the list if it has changed. */
   #answer(id: number, content: unknown): void {
     this.refresh();
     this.#replies.result(id, { ok: true, content, durationMs: 0 }, undefined);
@@ -300,7 +300,7 @@ export class HostBridge {
     const wantsEvents = (flags & FLAG.wantsMetadata) !== 0;
     const operation = flags >> OPERATION_SHIFT;
     const isCall = operation === OPERATION.call;
-    // For events, a call that resumes with a ticket has no name.
+    // The name, if the caller receives events. A call that resumes has a ticket instead of a name.
     const tool = !wantsEvents ? undefined : isCall ? name : "";
     if (!(tools instanceof HostTools)) {
       this.#end(call);
@@ -316,8 +316,8 @@ export class HostBridge {
           this.#functions.ask(id, { ...question, tool: tool.id }, signal),
       };
     }
-    // The host's own tools need the id of the call. They may be called by an alias or through a
-    // bridge, so the name does not show this.
+    // The host's own tools need the id of the call. The name of the call does not show whether it
+    // is for such a tool: it may be an alias, or the call may go through a bridge.
     if (!isCall || !this.#functions.isEmpty) {
       context = { ...context, services: { [HOST_CALL]: id } };
     }
@@ -384,7 +384,8 @@ function withReason<Failure extends { readonly message: string }>(
   failure: Failure,
   { aborted, reason }: AbortSignal,
 ): Failure {
-  // This bridge aborts with abortError only. A tool may fail with this code by itself.
+  // The bridge aborts only with abortError. A tool may also return a failure with the code
+  // "aborted".
   const why = aborted ? (reason as DOMException).message : NO_REASON;
   return why === NO_REASON
     ? failure

@@ -1,4 +1,4 @@
-/** Tools that the host implements: registered like all others, with calls that the host runs. */
+/** Tools of the host. They are registered like all other tools, and the host runs their calls. */
 
 import type { Registry } from "../../registry/mod.ts";
 import {
@@ -22,18 +22,18 @@ import { codeOf, type Replies } from "./replies.ts";
 export interface Yielded {
   /** One of {@linkcode YIELD}. */
   readonly kind: number;
-  /** The status of a failure, or the completed part of the work. */
+  /** The status of a failure, or the completed amount of the progress. */
   readonly first: number;
-  /** The whole of the work. */
+  /** The total amount of the progress. */
   readonly second: number;
   readonly text: string;
 }
 
-/** The service with the id of the host's call. The thread that waits for it runs the host's tools. */
+/** The service with the id of the host's call. The thread that waits for that call runs the tools. */
 export const HOST_CALL = "plue:hostCall";
 const NO_CALL = 0;
 
-/** The failure of calls whose program has disconnected. The tool may have run. */
+/** The failure of calls whose host has disconnected. The tool may have run. */
 const GONE = ToolResult.error("unavailable", "The program that runs the tool has disconnected", {
   ran: "unknown",
 });
@@ -42,7 +42,7 @@ const GONE = ToolResult.error("unavailable", "The program that runs the tool has
 const ASK = 0;
 
 interface Invocation {
-  /** The tool; questions have none. */
+  /** The context of the tool's call; `undefined` for a question. */
   readonly context: ToolContext | undefined;
   /** Parses the host's final message. */
   readonly read: (text: string) => unknown;
@@ -112,7 +112,7 @@ export class HostFunctions {
     }
   }
 
-  /** Removes all tools; invocations fail. */
+  /** Removes all tools. Their running invocations fail. */
   clear(): void {
     this.follow(undefined);
     this.#definitions.clear();
@@ -170,7 +170,7 @@ export class HostFunctions {
       throw new TypeError('Cannot register a tool: "/blocks" must be true or false');
     }
     const { name, namespace } = fields;
-    // If there is no namespace, the name may be a whole id, as in listings.
+    // Without a namespace, the name may be a whole id, as in listings.
     const names = typeof name === "string" && namespace === undefined ? parseToolId(name) : {};
     const read = blocks ? (text: string) => readBlocks(parse(text)) : parse;
     return {
@@ -187,7 +187,7 @@ export class HostFunctions {
     return id;
   }
 
-  /** Asks the host a question of one of its calls. Returns `undefined` if the host has no answer. */
+  /** Sends the host a question of one of its calls. Returns `undefined` if the host has no answer. */
   async ask(call: number, question: unknown, signal: AbortSignal): Promise<Answer | undefined> {
     // The dispatcher checks the answer.
     const params = [JSON.stringify(question)];
@@ -269,7 +269,7 @@ function reasonOf({ reason }: AbortSignal): string {
   return reason instanceof Error ? reason.message : String(reason);
 }
 
-/** The texts that a block of each type must have. */
+/** The string members that a block of each type must have. */
 const TEXTS: { readonly [type: string]: readonly string[] } = {
   text: ["text"],
   image: ["data", "mimeType"],
@@ -278,7 +278,7 @@ const TEXTS: { readonly [type: string]: readonly string[] } = {
   resource_link: ["uri", "name"],
 };
 
-/** Returns the result of a tool whose results are blocks: a failure if the value is not one. */
+/** Returns the result of a tool whose results are blocks; a failure if the blocks are invalid. */
 function readBlocks(value: unknown): ToolResult {
   if (isToolResult(value)) return value;
   const problem = findProblem(value);

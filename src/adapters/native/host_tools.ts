@@ -1,6 +1,6 @@
 /**
- * The tools that a native host has under one configuration: how `config_json` is read, the listing, and
- * the operations besides a call. All come from the same toolset.
+ * The tools that a native host has with one configuration: reads `config_json`, lists the tools,
+ * and runs all operations but the call. Everything uses the same toolset.
  */
 
 import type { CallTasks, TaskState } from "../../execute/durable/mod.ts";
@@ -37,7 +37,7 @@ interface NativeConfig {
   readonly config: { readonly [id: string]: unknown } | undefined;
 }
 
-/** The host's configuration is invalid. */
+/** Thrown if the host's configuration is invalid. */
 export class NativeConfigError extends TypeError {
   override readonly name = "NativeConfigError";
 }
@@ -48,7 +48,7 @@ const FIELDS: readonly string[] = [...selectionDataFields(), "bridge", "config"]
 /**
  * Reads `config_json`. The values of the selection and the bridge are checked when they are used.
  *
- * @throws {NativeConfigError} If it is not a JSON object, or a field is unknown.
+ * @throws {NativeConfigError} If the text is not a JSON object, or a field is unknown.
  */
 export function readNativeConfig(text: string | undefined): NativeConfig {
   const value = parse(text === undefined || text.trim() === "" ? "{}" : text);
@@ -106,13 +106,13 @@ const ASK_EVERY_MS = 1_000;
 /** The interval at which tasks of processes that have died are recovered. */
 const RECOVER_EVERY_MS = 30_000;
 
-/** The time after which an operation on a task has failed. */
+/** The time after which an operation on a task fails. */
 const TASK_LIMIT_MS = 10_000;
 
 /** The time for which results of availability functions, filters and policies are reused. */
 const ANSWERS_HOLD_MS = 100;
 
-/** Sets the configurations of all tools, or, if one fails, of none. Returns a function that restores them. */
+/** Configures all tools, or none if one fails. Returns a function that undoes the configuration. */
 function configure(registry: Registry, configs: Readonly<Record<string, unknown>>): () => void {
   const before = new Map<string, unknown>();
   const giveBack = (): void => {
@@ -149,7 +149,7 @@ export class HostTools {
   #dispatcher: ToolDispatcher;
   #listed: readonly Tool[] = [];
   #askedAt = 0;
-  /** Set while functions can change the list. */
+  /** Stops the interval; set while availability functions, filters or policies can change the list. */
   #stopTicking: (() => void) | undefined;
 
   /**
@@ -218,10 +218,10 @@ export class HostTools {
     return this.#stopTicking !== undefined && this.#now() - this.#askedAt >= ANSWERS_HOLD_MS;
   }
 
-  /** Rejects if an operation on a task takes too long: a store may never answer. */
+  /** Rejects if an operation on a task takes too long, because a store may never answer. */
   limit<T>(operation: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      const stop = this.#tick(() => reject(new Error("it did not answer in time")), TASK_LIMIT_MS);
+      const stop = this.#tick(() => reject(new Error("no answer in time")), TASK_LIMIT_MS);
       operation.then(resolve, reject).finally(stop);
     });
   }
@@ -254,13 +254,13 @@ export class HostTools {
   }
 }
 
-/** The host's part of the tools that hosts may use: its selection, or the bridge to the selection. */
+/** Returns the tools of one host: its selection of the offered tools, or a bridge to the selection. */
 function shownOf(owned: Toolset, { selection, bridge }: NativeConfig): Toolset {
   const selected = owned.narrow(selection);
   return bridge === undefined ? selected : createToolBridge(selected, bridge);
 }
 
-/** Returns the message without its first words, because the caller adds its own. */
+/** Returns the message without its first words, because the caller puts other words before it. */
 function messageOf(cause: unknown): string {
   return cause instanceof Error
     ? cause.message.replace(/^Cannot (select tools: |make a tool bridge: |update )/, "")
@@ -277,7 +277,7 @@ export function writeToolList(tools: readonly Tool[]): string {
 
 function writeTool(tool: Tool): string {
   return once(written, tool, () => {
-    // `plue_tool_execute` uses the id as the name.
+    // In C, the name of a tool is its id.
     const { id, namespace: _inId, ...rest } = describeTool(tool);
     return JSON.stringify({ ...rest, name: id });
   });

@@ -1,7 +1,7 @@
 /**
- * The tools for native code: C, Swift, Rust, Python, Zig, through libplue. Either this runtime owns
- * the process and attaches itself to the library ({@linkcode attachNative}), or the native program
- * does and starts this as a child process ({@linkcode runSidecar}).
+ * Tools for native code (C, Swift, Rust, Python, Zig) through libplue. Either this runtime owns the
+ * process and attaches itself to the library ({@linkcode attachNative}), or a native program owns
+ * the process and starts this runtime as a child process ({@linkcode runSidecar}).
  *
  * @module
  */

@@ -42,7 +42,7 @@ export const STATUS: { readonly [Code in FailureCode | BridgeFailureCode]: numbe
   unknown_task: 71,
 };
 
-/** The code of a number; `threw` for an unknown one. */
+/** The code of a status number; `threw` for an unknown number. */
 export function codeOf(status: number): string {
   return Object.entries(STATUS).find(([, number]) => number === status)?.[0] ?? "threw";
 }
@@ -61,7 +61,7 @@ interface Failure {
   readonly repaired?: ToolFailure["repaired"] | undefined;
 }
 
-/** If more bytes wait, they are sent immediately: a tool that never waits may send without end. */
+/** More bytes are sent before the turn ends, because a tool that never waits could fill the memory. */
 const MAX_WAITING_BYTES = 256 * 1024;
 
 /** Writes replies, and sends the replies of one turn of the event loop together. */
@@ -100,7 +100,7 @@ export class Replies {
     if (text !== undefined) this.add(REPLY.metadata, call, text);
   }
 
-  /** The end of a call, and its last frame. `tool` is its name, if the caller receives events. */
+  /** Sends the result, the last frame of a call. `tool` is the name if the caller receives events. */
   result(call: number, result: ToolResult, tool: string | undefined): void {
     if (!result.ok) {
       const { error: { code, message, issues }, questions, ticket, repaired } = result;
@@ -119,7 +119,7 @@ export class Replies {
     }
   }
 
-  /** The failure of a call outside of the dispatcher, or of a call with too large a result. */
+  /** Sends the failure of a call that did not reach the dispatcher, or whose result is too large. */
   failure(call: number, code: BridgeFailureCode, message: string, tool: string | undefined): void {
     if (tool !== undefined) this.event(call, { type: "error", tool, error: code, message });
     this.#failure(call, { error: code, message });

@@ -1,6 +1,6 @@
 /**
- * The sidecar: the process that libplue starts, its socket, and how it serves its host, on every
- * runtime.
+ * The sidecar: the process that libplue starts to run the tools of a native program, and its
+ * socket, on every runtime.
  */
 
 import { statSync } from "node:fs";
@@ -26,8 +26,8 @@ const DESCRIPTOR = 3;
 /**
  * Runs this process as a sidecar of the libplue that started it, until libplue ends it.
  *
- * A promise that a tool leaves rejected goes to the log: it ends neither the process nor other calls.
- * An exception that is not caught ends the process, and running calls fail with its message.
+ * A rejected promise that a tool does not handle is logged; the process and other calls continue.
+ * An uncaught exception ends the process, and running calls fail with its message.
  *
  * @example Usage
  * ```ts ignore
@@ -67,7 +67,7 @@ export function runSidecar(options: SidecarOptions = {}): void {
   });
 }
 
-/** Returns the reason why no host can be reached; `undefined` if there is one. */
+/** Returns the reason why the host cannot be reached; `undefined` if it can be reached. */
 function findFault(): string | undefined {
   try {
     return isSocket(DESCRIPTOR) ? undefined : "only libplue can start it";
@@ -76,7 +76,7 @@ function findFault(): string | undefined {
   }
 }
 
-// No set of types has all three runtimes.
+// No type package declares the globals of all three runtimes.
 const { Bun: bun, Deno: deno } = globalThis as unknown as {
   readonly Bun?: BunSockets & { readonly version: string; gc(force: boolean): void };
   readonly Deno?: { readonly version: { readonly deno: string } };
@@ -115,7 +115,7 @@ export interface BunSocket {
 }
 
 /**
- * Returns true if a descriptor is a socket, which it is only if libplue started this process.
+ * Returns true if a descriptor is a socket, as in a process that libplue has started.
  *
  * @throws {Error} If the permissions of Deno or Node forbid the check.
  */
@@ -165,7 +165,7 @@ function openNodeSocket(fd: number, events: SidecarSocketEvents): SidecarSocket 
   };
 }
 
-/** Bun's socket, which sends as many bytes as possible, and leaves the rest to its caller. */
+/** A socket of Bun, whose `write` may send only some of the bytes: this class sends the rest later. */
 export class BunSidecarSocket implements SidecarSocket {
   readonly #events: SidecarSocketEvents;
   /** The bytes to send, oldest first. */
@@ -232,7 +232,7 @@ export interface SidecarSocketEvents {
 }
 
 export interface SidecarSocket {
-  /** Sends bytes. Copies the bytes that have to wait. */
+  /** Sends bytes. Copies the bytes that cannot be sent immediately. */
   write(bytes: Uint8Array): void;
   /** Closes the socket after everything was sent. */
   end(then: () => void): void;
@@ -286,7 +286,7 @@ export function startSidecar(own: SidecarProcess): Sidecar {
     runtime: own.runtime,
     send: (frames) => socket.write(frames),
     onShutdown: () => void end(),
-    // In a later turn, after the result was sent.
+    // Runs in a later turn, after the result was sent.
     onLargeCall: () => void setTimeout(own.collectGarbage, 0),
     onFailed: () => socket.end(() => own.exit(EXIT.failed)),
   });
@@ -315,8 +315,8 @@ export function startSidecar(own: SidecarProcess): Sidecar {
 const MAX_SUMMARY = 300;
 
 /**
- * An exception in a line that any caller may read: its first line, and the name of the file in which
- * it was thrown. Sources, paths and the stack are for the log.
+ * Returns an exception as one line that any caller may read: the first line of its message, and the
+ * name of the file that threw it. Sources, paths and the stack are only for the log.
  */
 function summaryOf(error: unknown): string {
   if (!(error instanceof Error)) return "something other than an Error was thrown";

@@ -1,4 +1,4 @@
-/** Loads the TypeScript module that a native host names: it exports a registry. */
+/** Loads the module in a native host's configuration, which exports a registry. */
 
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
@@ -18,7 +18,7 @@ import type { NativeTools } from "./host_tools.ts";
 export interface ToolsModule {
   /** The tools. The module may also export the registry by default. */
   readonly registry: Registry;
-  /** For tools that require a transaction. */
+  /** Begins the transactions of tools that require one. */
   readonly transactions?: TransactionManager | undefined;
   /** Options for the dispatcher that runs the calls. */
   readonly dispatch?: ToolDispatcherOptions | undefined;
@@ -34,7 +34,7 @@ export interface ToolsModule {
  * @param builtIn The tools that are compiled into the sidecar, if any.
  * @param name The module in the host's configuration, if any: a path from the current folder, or a
  * URL.
- * @throws {Error} If there is no such module, it throws, or it exports no registry.
+ * @throws {Error} If the module does not exist, throws, or exports no registry.
  */
 export async function loadTools(
   builtIn: ToolsModule | undefined,
@@ -43,7 +43,7 @@ export async function loadTools(
   if (builtIn !== undefined) return toolsOf(builtIn);
   if (name !== undefined && name !== "") return await importTools(name);
   throw new TypeError(
-    "Cannot start the tools: no module was named; set PLUE_TOOLS, or the option tools_module",
+    "Cannot start the tools: no module is set; set PLUE_TOOLS, or the option tools_module",
   );
 }
 
@@ -69,9 +69,9 @@ async function importTools(name: string): Promise<NativeTools> {
 }
 
 /**
- * Imports a module by its path, from the current folder, or its URL.
+ * Imports a module by its URL, or by its path from the current folder.
  *
- * @throws {Error} If there is no such module, or it throws.
+ * @throws {Error} If the module does not exist, or throws.
  */
 export async function importToolsModule(name: string): Promise<Readonly<Record<string, unknown>>> {
   const url = URL.canParse(name) ? name : pathToFileURL(resolve(name)).href;
@@ -97,7 +97,7 @@ interface LoadError {
   readonly stack?: string;
 }
 
-/** Why a module cannot be loaded, with the file and the line if the runtime says them. */
+/** Returns why a module cannot be loaded, with the file and the line if the runtime reports them. */
 function whyNotLoaded(error: unknown): string {
   if (typeof error !== "object" || error === null) return String(error);
   const { errors, position, stack } = error as LoadError;
@@ -114,10 +114,10 @@ function whyNotLoaded(error: unknown): string {
   if (place !== undefined) return `${message} (${place})`;
   // Node prints the position of a syntax error in JavaScript only if the error ends the process.
   const isHidden = error instanceof SyntaxError && !/:\d+:\d+$/.test(message);
-  return isHidden ? `${message}; "node --check" says where` : message;
+  return isHidden ? `${message}; "node --check" shows the line` : message;
 }
 
-/** The file and the line of a mistake: the first of the stack that belongs to the tools. */
+/** Returns the file and the line of the first stack frame that belongs to the tools. */
 function placeIn(stack: string): string | undefined {
   const [first = "", ...frames] = stack.split("\n");
   const mistake = /^(?:file:\/\/)?(\/.{1,4096}:\d+)$/.exec(first)?.[1];
@@ -131,7 +131,7 @@ function placeIn(stack: string): string | undefined {
     );
 }
 
-/** This module, or the program that it is bundled into. */
+/** The path of this module, or of the program that contains it. */
 const SELF = `${decodeURIComponent(new URL(import.meta.url).pathname)}:`;
 
 /** The registry that a module exports, as "registry" or by default. */
@@ -139,7 +139,7 @@ export function registryIn(module: Readonly<Record<string, unknown>>): Registry 
   return [module["registry"], module["default"]].find(isRegistry);
 }
 
-/** By shape: the module may have another copy of plue. */
+/** Checks the shape, because the module may import another copy of plue. */
 function isRegistry(value: unknown): value is Registry {
   const { select, acquire, subscribe, updateTool } = (value ?? {}) as Partial<Registry>;
   return [select, acquire, subscribe, updateTool].every((method) => typeof method === "function");

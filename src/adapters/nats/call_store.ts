@@ -39,10 +39,11 @@ import {
 } from "./streams.ts";
 
 /**
- * Options for {@linkcode natsCallStore}. The `maxBytes` are those of a new bucket, by default 1 GiB.
+ * Options for {@linkcode natsCallStore}. `maxBytes` is the size of a new bucket, by default 1 GiB.
  *
- * With a `secret`, values are signed, so that a process without it cannot forge them. With `keys` too,
- * only values of processes of the same role are accepted: a worker cannot forge the tasks of a caller.
+ * With a `secret`, values are signed, so that a process without the secret cannot forge them. With
+ * `keys` too, a process accepts only values of its own role: a worker cannot forge the tasks of a
+ * caller.
  */
 export interface NatsCallStoreOptions
   extends StoreLimits, Partial<Pick<NatsOptions, "secret" | "keys">> {
@@ -55,7 +56,7 @@ export interface NatsCallStoreOptions
 }
 
 const ACTION = "open the store";
-/** The bytes of a message that its headers and the signature may take. */
+/** The space in a message for headers and signature, in bytes. */
 const OVERHEAD_BYTES = 1_024;
 /** The number of writes after which a process sweeps the bucket. */
 const WRITES_TO_SWEEP = 1_024;
@@ -65,10 +66,10 @@ const SWEEP_EVERY_MS = 600_000;
 const SWEEP_FULL_EVERY_MS = 10_000;
 /** The key whose message has the time of the last sweep. */
 const SWEPT = "=swept";
-/** A clock that was set by more than this is compared with the server's again, in milliseconds. */
+/** If a clock was set by more than this, it is compared with the server's again, in milliseconds. */
 const CLOCK_SET_MS = 1_000;
 const SIGNED = "Plue-Signed";
-/** A shorter value may replace another one even if the quota of its owner is used up. */
+/** A shorter value may replace another value even if the quota of the owner is used up. */
 const SHORT_BYTES = 1_024;
 /** The number of attempts to create a key that has expired or was deleted. */
 const MAX_TRIES = 8;
@@ -108,7 +109,7 @@ export async function natsCallStore(
   return await openCallStore(connection, options, false);
 }
 
-/** @param countsKeys True if keys are counted for quotas: a caller may not fetch messages. */
+/** @param countsKeys True if quotas count keys instead of bytes: a caller may not fetch messages. */
 export async function openCallStore(
   connection: NatsConnection,
   options: NatsCallStoreOptions,
@@ -155,7 +156,7 @@ class NatsDriver implements StoreDriver {
   #writes = 0;
   #sweeping: Promise<void> | undefined;
   #sweptFullAt = -Infinity;
-  /** The offset of the clock at the last comparison with the server's. */
+  /** The offset of this clock when it was last compared with the server's clock. */
   #clockOffset = clockOffset();
 
   constructor(connection: NatsConnection, bucket: Bucket, settings: Settings) {
@@ -220,7 +221,7 @@ class NatsDriver implements StoreDriver {
     );
   }
 
-  /** With a wrong clock, a key could expire for one process only, and be created twice. */
+  /** Compares the clocks: with a wrong clock, a key could expire for one process only. */
   async #checkClock(): Promise<void> {
     const offset = clockOffset();
     if (Math.abs(offset - this.#clockOffset) < CLOCK_SET_MS) return;
@@ -296,12 +297,12 @@ class NatsDriver implements StoreDriver {
     });
   }
 
-  /** Rejects a value for which one message of the server has no room. */
+  /** Rejects a value that does not fit into one message of the server. */
   #checkSize(value: Uint8Array): void {
     const { max_payload: limit = MAX_STORED_BYTES + OVERHEAD_BYTES } = this.#connection.info ?? {};
     if (value.byteLength <= limit - OVERHEAD_BYTES) return;
     throw new RangeError(
-      `Cannot store a value: it has ${value.byteLength} bytes, and max_payload of the server allows ` +
+      `Cannot store a value: it has ${value.byteLength} bytes, but max_payload of the server allows ` +
         `${limit - OVERHEAD_BYTES}`,
     );
   }
@@ -332,7 +333,7 @@ class NatsDriver implements StoreDriver {
   #valueOf(key: string, { data, header }: StoredMsg): Uint8Array | undefined {
     const { seal } = this.#settings;
     if (seal === undefined) {
-      if (header?.has(SIGNED)) throw new Error("a value is signed; give natsCallStore the secret");
+      if (header?.has(SIGNED)) throw new Error("a value is signed; set the option secret");
       return data.slice();
     }
     const place = [this.#bucket.subject(key), header?.get(EXPIRY) ?? "", seal.role] as const;
@@ -357,7 +358,7 @@ class NatsDriver implements StoreDriver {
     for (const keys of owner === "" ? ["*"] : [`*.${owner}`, `*.${owner}.>`]) {
       for await (const { subject, headers } of this.#bucket.heads(keys)) {
         if (expiryOf(headers) <= now) continue;
-        // The server adds its header behind the sender's headers.
+        // The last header with this name is the server's: the server adds it after the sender's.
         const size = this.#lengthOf(Number(headers?.last(JsHeaders.MessageSizeHdr)));
         sum += entryWeight(subject.slice(prefix), size);
       }
@@ -381,7 +382,7 @@ class NatsDriver implements StoreDriver {
     }
   }
 
-  /** Sweeps, unless another process has just done it. */
+  /** Sweeps the bucket, unless another process has just swept it. */
   async #sweepInTurn(): Promise<void> {
     try {
       const last = await this.#bucket.last(SWEPT);
@@ -390,7 +391,7 @@ class NatsDriver implements StoreDriver {
       const isMine = await this.#bucket.write(SWEPT, new Uint8Array(), headers(), last?.seq ?? 0);
       if (isMine !== undefined) await this.#sweep();
     } catch {
-      // The server is unreachable, so a later sweep deletes the entries.
+      // If the server is unreachable, a later sweep deletes the entries.
     }
   }
 

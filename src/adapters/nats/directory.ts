@@ -21,11 +21,11 @@ import { Bucket, checkSkew, isMissing, QUIET_MS, skewOf, storageProblemOf } from
 
 const AGAIN_MS = 1_000;
 const ENDED = "The watch of the directory has ended";
-/** An entry that is missing for this time was lost with the watch, in milliseconds. */
+/** After this time, a missing entry counts as lost by the watch, in milliseconds. */
 const BEHIND_MS = 3_000;
 
 export interface DirectoryEntry {
-  /** `undefined` for a definition that its reader does not need, or has taken over. */
+  /** `undefined` for a definition that the reader does not need, or has already registered. */
   value: Record<string, unknown> | undefined;
   readonly revision: number;
 }
@@ -36,7 +36,7 @@ function consumerOf(watch: Watch): PushConsumer {
   return (watch as unknown as { readonly _data: PushConsumer })._data;
 }
 
-/** The maximum number of paths in a part of a worker's list: they fit into a message of every server. */
+/** The maximum number of paths in a part of a worker's list. A part must fit into one message. */
 export const MAX_LISTED = 128;
 
 /** A part of the list of the tools that a worker serves, by their paths. */
@@ -95,7 +95,7 @@ export class Directory {
   }
 
   /**
-   * Opens the directory, and reads the entries of the registry. `onChange` is called once for the later
+   * Opens the directory, and reads the entries of the registry. Later calls `onChange` once for all
    * changes of a turn.
    */
   static async open(
@@ -129,7 +129,7 @@ export class Directory {
 
   /**
    * Reads all entries again if an entry with this revision is missing for long: the server may have lost
-   * the watch, and the client notices that after 90 s.
+   * the watch, which the client notices only after 90 s.
    */
   expect(revision: number): void {
     // If the revision is still missing after reading, it was never written.
@@ -140,7 +140,7 @@ export class Directory {
     this.#expected = revision;
     this.#behindSince = undefined;
     this.#link.log(
-      new Error("The server does not deliver changes of the directory: it is read again"),
+      new Error("The server does not deliver changes of the directory: all entries are read again"),
     );
     this.restart();
   }
@@ -156,7 +156,7 @@ export class Directory {
       throw error;
     });
     this.#written = Math.max(this.#written, revision);
-    // If the entry was read meanwhile, the newer one stays.
+    // If a newer entry was read meanwhile, it stays.
     if (revision > this.#readTo) {
       this.entries.set(key, { value: this.#isRead(key) ? value : undefined, revision });
     }
@@ -168,7 +168,7 @@ export class Directory {
     connection.publish(this.bucket.subject(key), seal.wrap(value, key));
   }
 
-  /** Reads all entries again: after a lost connection, another server may have others. */
+  /** Reads all entries again: after a lost connection, another server may have other entries. */
   restart(): void {
     this.#endWatch(this.#watch);
     this.#watch = undefined;
@@ -213,7 +213,8 @@ export class Directory {
       const change = await within(systemClock, QUIET_MS, next);
       if (round !== this.#round) return;
       if (change === TIME_OVER) {
-        // The announced count may be too high by one. Without a connection, entries may be missing.
+        // The announced count may be too high by one. But entries may also be missing if the
+        // connection is lost, so this checks the connection.
         isRead = await consumer.info().then(() => true, () => false);
         continue;
       }
@@ -259,7 +260,7 @@ export class Directory {
     return this.#hasDefinitions || !key.startsWith(toolKey(`${this.#link.name}.`));
   }
 
-  /** @param isStale True if the entry is from an earlier watch, whose revisions do not count. */
+  /** @param isStale True if the known entry is from an earlier watch: its revision is not compared. */
   #take({ key, value: data, revision }: KvWatchEntry, isStale: boolean): void {
     this.#readTo = revision;
     this.#behindSince = undefined;

@@ -1,4 +1,4 @@
-/** The caller's side of durable calls. */
+/** The caller's side of durable calls: stores calls in the stream, and waits for their results. */
 
 import { JetStreamApiError } from "@nats-io/jetstream";
 import { createInbox, nuid, type Subscription } from "@nats-io/nats-core";
@@ -29,7 +29,7 @@ import { isRefused, problemOf } from "./streams.ts";
 /** The delay of the first read of the store, in case the worker's message was lost. It doubles each time. */
 const FIRST_LOOK_MS = 2_000;
 const LAST_LOOK_MS = 30_000;
-/** An aborted call whose tool does not stop is forgotten after this time, in milliseconds. */
+/** The maximum wait for the tool of an aborted call to stop, in milliseconds. */
 const STOPPED_MS = 60_000;
 const ROOM_BYTES = 1_024;
 /** The maximum number of waiting calls of this process, and of each principal. */
@@ -107,7 +107,7 @@ export class DurableCalls {
     const sealed = await sealRun(path, message, seal);
     const most = this.#link.maxBytes - ROOM_BYTES;
     if (sealed.body.byteLength > most) {
-      const why = `its arguments have more than the ${most} bytes of a durable call`;
+      const why = `the arguments have more than ${most} bytes, the limit of a durable call`;
       return failure("invalid_arguments", id, why);
     }
     let runs: Runs;
@@ -121,7 +121,7 @@ export class DurableCalls {
       });
     } catch (error) {
       log(error);
-      return unavailable(id, "the server cannot store it; nothing has run", "no");
+      return unavailable(id, "the server cannot store the call; nothing has run", "no");
     }
     if (before !== undefined) return before;
     if (context.signal.aborted) return aborted(id, "no");
@@ -135,14 +135,15 @@ export class DurableCalls {
     const send = async (): Promise<void> => {
       // The server drops a duplicate with this id. A call with another definition has another id.
       let sent = await runs.send(sealed, `${key}.${digest}`);
-      // If no worker holds the duplicate, its message may be gone. Two waiting messages run once.
+      // If no worker holds the duplicate, its message may be gone, so the call is sent again. If
+      // both messages exist, the call still runs once.
       if (sent?.duplicate && !await runs.isHeld(key)) {
         mayBeStored = true;
         sent = await runs.send(sealed, nuid.next());
       }
       if (sent !== undefined) isCounted = true;
       else {
-        const why = "the waiting calls of its caller have reached their quota; nothing has run";
+        const why = "the waiting calls of this principal have used up its quota; nothing has run";
         end(failure("overloaded", id, why, { ran: "no", retryAfterMs: MEASURED_AFTER_MS }));
       }
     };
@@ -154,7 +155,7 @@ export class DurableCalls {
       })).catch((error) => {
         log(error);
         const why = problemOf(error, this.#link.connection);
-        end(unavailable(id, `the server has refused it, because ${why}; nothing has run`, "no"));
+        end(unavailable(id, `the server refused the call, because ${why}; nothing has run`, "no"));
       });
     try {
       const [result] = await Promise.all([call.result, sent]);
@@ -174,7 +175,7 @@ export class DurableCalls {
     }
   }
 
-  /** Repeats a request without an answer, as while a cluster elects a leader, until the deadline. */
+  /** Repeats a request without an answer until the deadline. A cluster may be electing a leader. */
   async #retry<T>(context: ToolContext, work: () => Promise<T>): Promise<T> {
     for (let tries = 0;; tries++) {
       try {
@@ -232,7 +233,7 @@ export class DurableCalls {
     };
     const abort = (): void => {
       disarm();
-      // If no worker reports within this time, the outcome is unknown to the dispatcher.
+      // If no worker reports within this time, the dispatcher gets the outcome "unknown".
       disarm = systemClock.setTimeout(() => stopped("unknown"), STOPPED_MS);
       this.#cancel(runs, key).then((ran) => ran && stopped(ran), this.#link.log);
     };
@@ -254,13 +255,13 @@ export class DurableCalls {
 
   /**
    * Writes the abort as the result, so that no worker starts the call or writes another result. Returns
-   * whether its tool has run; `undefined` if a worker may run it now.
+   * whether the tool has run; `undefined` if a worker may be running it.
    */
   async #cancel(runs: Runs, key: string): Promise<ToolRun | undefined> {
     let ran: ToolRun | undefined;
     await runs.records.change(key, (record = NEW_RUN) => {
       const { attempts, holder, hasRun, result } = record;
-      // A worker that died may have run it.
+      // A worker that has died may have run the tool.
       const unheld = hasRun ? "yes" : attempts > 0 ? "unknown" : "no";
       ran = holder !== "" ? undefined : unheld;
       if (result !== undefined) ran = result.ok ? "yes" : result.error.ran ?? "yes";
@@ -280,7 +281,7 @@ export class DurableCalls {
     if ("count" in news) {
       const { attempt, count } = call.last;
       const isNext = news.attempt > attempt || news.attempt === attempt && news.count > count;
-      // A repeated message is ignored, because anybody with access to inboxes can send one again.
+      // A repeated message is ignored, because anybody with access to inboxes can replay a message.
       if (!isNext) return;
       call.last = news;
     }
@@ -301,15 +302,15 @@ export class DurableCalls {
   }
 }
 
-const MAY_BE_STORED = "the server did not confirm it; if it was stored, it runs once";
+const MAY_BE_STORED = "the server did not confirm the call; if the call is stored, it runs once";
 
-/** True if the server has answered that it has not stored a call. */
+/** True if the server has answered that it did not store a call. */
 function isNotStored(error: unknown): boolean {
   return error instanceof JetStreamApiError ||
     error instanceof Error && error.name === "JetStreamNotEnabled";
 }
 
-/** Returns the result of a repeated call. Another repetition would return the same. */
+/** Returns the stored result of a repeated call. Another repetition would return the same result. */
 function endedBefore(result: ToolResult): ToolResult {
   if (result.ok || isSuspended(result)) return adopt(result);
   return adopt({ ...result, error: { ...result.error, retryable: false } });

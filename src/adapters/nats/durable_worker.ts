@@ -40,16 +40,16 @@ export interface DurableWorkerSettings {
   readonly toolConcurrency: Readonly<Record<string, number>>;
 }
 
-/** The maximum delay of a call that workers reject, unless its tool names a longer one, in milliseconds. */
+/** The maximum delay of a call that workers reject, in milliseconds. A tool may set a longer one. */
 const LONGEST_DELAY_MS = 8_000;
 /** The pause of a worker with a wrong clock, in milliseconds. */
 const CLOCK_PAUSE_MS = 5_000;
 const ATTEMPT = "plue:attempt";
 
 /**
- * Returns the number of the current attempt at a durable call, which is higher for each later attempt,
- * including those of other processes. Pass it on with each write, as a fencing token: the receiver can
- * then reject the writes of an older attempt.
+ * Returns the number of the current attempt at a durable call, which is higher for each later
+ * attempt, including those of other processes. Send the number with each write, as a fencing token:
+ * the receiver can then reject the writes of an older attempt.
  *
  * @returns The number; `undefined` for a call that is not durable.
  *
@@ -86,7 +86,7 @@ export class DurableWorker {
   #pausedUntil = 0;
   readonly #controls: Subscription;
   #isStopping = false;
-  /** True if the time to store results is over. */
+  /** True if the time to store results, while the worker stops, is over. */
   #isOver = false;
   #onIdle: () => void = () => {};
 
@@ -117,7 +117,7 @@ export class DurableWorker {
     if ([...tools].some(isDurable)) await this.#open();
   }
 
-  /** Fetches calls of these tools, by the paths of their definitions, and of no others. */
+  /** Fetches only calls of these tools. The keys are the paths of the definitions. */
   follow(tools: ReadonlyMap<string, Tool>): void {
     // Calls of an older definition are fetched too: the newer one checks their arguments again.
     const wanted = new Map(
@@ -179,7 +179,7 @@ export class DurableWorker {
     }
   }
 
-  /** Fetches as many calls as there are free slots: others must not wait here. */
+  /** Fetches only as many calls as there are free slots: other calls must not wait in this process. */
   async #fetch(name: string, consuming: Consuming, queue: RunQueue): Promise<void> {
     const pauseMs = this.#pausedUntil - systemClock.now();
     if (pauseMs > 0) return await delay(Math.min(pauseMs, AGAIN_MS));
@@ -207,7 +207,7 @@ export class DurableWorker {
     const { log } = this.#settings.link;
     const { call, call: { id: key } } = delivery;
     if (this.#isMistimed(delivery, tool)) return;
-    // This worker has received the call twice. The first delivery will be acknowledged.
+    // The worker already runs this call. It acknowledges the first delivery at the end.
     if (this.#running.has(key)) return;
     const controller = new AbortController();
     const running: RunningCall = {
@@ -234,23 +234,23 @@ export class DurableWorker {
     }
   }
 
-  /** Ends a call if its caller's clock is off; returns it to the stream if this worker's clock is. */
+  /** Ends a call if the caller's clock is wrong; returns it to the stream if this clock is wrong. */
   #isMistimed(delivery: Delivery, { id }: Tool): boolean {
     const { call, storedAt, ack, retry } = delivery;
     const { log } = this.#settings.link;
     const now = systemClock.timestamp();
-    // The record of a call that was sent again after its lifetime may have expired, so it must not
-    // run. If it also seems too old in the stream, this machine's clock is wrong.
+    // A call that was sent again after its lifetime must not run, because its record may have
+    // expired. If the call also seems too old in the stream, this machine's clock is wrong.
     const isOld = now - call.time > KEPT_MS && now - storedAt <= KEPT_MS;
     if (isOld) {
-      this.#settings.link.logForged("A task is a day old by its time, and was not run");
+      this.#settings.link.logForged("A task was not run: its timestamp is more than a day old");
       ack();
       return true;
     }
     const inSeconds = (ms: number): string => `${Math.round(ms / 100) / 10} s`;
     if (call.time - storedAt > MAX_SKEW_MS) {
       const ahead = inSeconds(call.time - storedAt);
-      const why = `its caller's clock is ${ahead} ahead of the server's; nothing has run`;
+      const why = `the caller's clock is ${ahead} ahead of the NATS server's; nothing has run`;
       const result = unavailable(id, why, "no");
       log(new Error(result.error.message));
       void this.#endMistimed(delivery, result);
@@ -265,11 +265,13 @@ export class DurableWorker {
     const skew = isAhead
       ? `at least ${inSeconds(now - storedAt - KEPT_MS)} ahead of`
       : `${inSeconds(storedAt - now)} behind`;
-    log(new Error(`Cannot run tasks: this machine's clock is ${skew} the server's; set it right`));
+    log(
+      new Error(`Cannot run tasks: this machine's clock is ${skew} the NATS server's; correct it`),
+    );
     return true;
   }
 
-  /** Reports that a call was not run, unless a worker has taken a copy of it. */
+  /** Reports that a call was not run, unless a worker has claimed a copy of the call. */
   async #endMistimed({ call, ack, retry }: Delivery, result: ToolFailure): Promise<void> {
     const { log } = this.#settings.link;
     try {
@@ -298,7 +300,7 @@ export class DurableWorker {
       const { record = NEW_RUN } = hasNoRoom(error) ? await records.read(key) ?? {} : {};
       if (!hasNoRoom(error) || record.attempts > 0 || record.hasRun === true) throw error;
       log(error);
-      const why = "the stored data of its caller has reached its quota; nothing has run";
+      const why = "the stored data of this principal has used up its quota; nothing has run";
       const result = failure("overloaded", tool.id, why, { ran: "no" });
       this.#tell(call, { type: "ended", result });
       return delivery.ack();
@@ -371,7 +373,7 @@ function delayOf(refusals: number, retryAfterMs: number): number {
   return Math.min(Math.max(retryAfterMs, Math.min(backoffMs, LONGEST_DELAY_MS)), KEPT_MS);
 }
 
-/** True if a fetch received no heartbeats, as while the server is down. */
+/** True if a fetch received no heartbeats, which happens while the server is down. */
 function isSilence(error: unknown): boolean {
   return error instanceof Error && error.message === "heartbeats missed";
 }

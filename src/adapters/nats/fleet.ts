@@ -1,4 +1,4 @@
-/** The workers of a registry: their presence, and the choice of the worker of a call. */
+/** The workers of a registry: which of them are present, and which one receives a call. */
 
 import type { Subscription } from "@nats-io/nats-core";
 import { type Clock, isObject, once, systemClock } from "../../tool/mod.ts";
@@ -12,19 +12,19 @@ const AWAY_AFTER_MS = 6_000;
 
 export interface PresenceMessage {
   readonly worker: string;
-  /** The time by its clock, in milliseconds since 1970. */
+  /** The time by the worker's clock, in milliseconds since 1970. */
   readonly time: number;
-  /** The revision of the last entry that it has written to the directory. */
+  /** The revision of the last entry that the worker has written to the directory. */
   readonly revision?: number;
   readonly isLeaving?: true;
 }
 
 interface Worker {
   readonly id: string;
-  /** The time of its last presence message, by the caller's clock. */
+  /** The time of the last presence message, by the caller's clock. */
   heardAt: number;
   calls: number;
-  /** The number of its list's parts that were read. */
+  /** The number of parts of the worker's list that were read. */
   lists: number;
   readonly down: Set<string>;
 }
@@ -38,7 +38,7 @@ export class Fleet {
   readonly #subscription: Subscription | undefined;
   readonly #clock: Clock;
 
-  /** @param link Receives presence messages. Without it, workers are present while they are listed. */
+  /** @param link Receives presence messages. Without a link, all listed workers count as present. */
   constructor(link?: Link, clock: Clock = systemClock, expect?: (revision: number) => void) {
     this.#clock = clock;
     this.#subscription = link && listenForWorkers(
@@ -65,7 +65,7 @@ export class Fleet {
     if (list === undefined) return void this.#lists.delete(key);
     this.#lists.set(key, list);
     const { worker: id } = list;
-    // A new worker is present: it has just written its list.
+    // A new worker is present, because it has just written its list.
     const heardAt = this.#subscription ? this.#clock.now() : Infinity;
     const worker = once(this.#workers, id, () => ({
       ...{ id, heardAt, calls: 0, lists: 0, down: new Set<string>() },
@@ -87,7 +87,7 @@ export class Fleet {
     return [...this.#workers.values()].filter((worker) => isThere(worker, "", now)).length;
   }
 
-  /** Picks two present workers at random, and returns the one with fewer calls; `undefined` if none is present. */
+  /** Picks two present workers at random, and returns the one with fewer calls. */
   choose(path: string, tried: ReadonlySet<string>): string | undefined {
     const now = this.#clock.now();
     const there = (this.#serving.get(path) ?? [])
@@ -102,7 +102,7 @@ export class Fleet {
     if (worker !== undefined) worker.calls += calls;
   }
 
-  /** Marks a worker that did not respond: it gets no calls until its next presence message. */
+  /** Marks a worker that did not respond. It receives no calls until its next presence message. */
   lose(id: string): void {
     const worker = this.#workers.get(id);
     if (worker !== undefined) worker.heardAt = -Infinity;

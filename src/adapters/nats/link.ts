@@ -37,7 +37,7 @@ import { problemOf } from "./streams.ts";
 /** The oldest server that the tests run with. */
 const OLDEST = [2, 9] as const;
 
-/** The smallest `max_payload`: messages that are sent whole need it. */
+/** The smallest supported `max_payload`: some messages are sent in one part. */
 const LEAST_PAYLOAD = 65_536;
 
 const FORGED_LOGGED = 16;
@@ -45,24 +45,26 @@ const FORGED_LOGGED = 16;
 /** Options of workers and callers. */
 export interface NatsOptions {
   /**
-   * The secret that callers and workers share, at least 16 characters without spaces. The first of a
-   * list signs and all are accepted, so that it can be replaced.
+   * The secret that callers and workers share: at least 16 characters without spaces. With a list,
+   * the first secret signs and all are accepted, so that you can replace a secret step by step.
    */
   readonly secret: string | readonly string[];
   /**
-   * Keys with which a worker cannot act as a caller, nor a caller as a worker. All processes of a
-   * registry must have them, or no process. Each message then costs a signature and a check more.
+   * Keys that separate callers and workers: neither can act as the other. Either all processes of a
+   * registry have keys, or none. With keys, each message needs another signature and another check.
    */
   readonly keys?: NatsKeys;
   /**
-   * The name of the registry. Workers that offer the same tools, and their callers, have the same.
+   * The name of the registry. Workers that offer the same tools, and their callers, use the same
+   * name.
    *
    * @default {"default"}
    */
   readonly name?: string;
   /**
-   * Makes a worker's span a child of its caller's: `openTelemetry` returns it. A worker also measures
-   * its calls with it, as with `telemetry` of its `dispatcher`; a caller's dispatcher has its own.
+   * The result of `openTelemetry`. It makes a worker's span a child of the caller's span. A worker
+   * also measures its calls with it; a caller measures calls with `telemetry` of its own
+   * dispatcher.
    */
   readonly telemetry?: CallTelemetry;
   /** Receives errors that no call returns. */
@@ -76,13 +78,13 @@ export const NATS_OPTIONS: {
   keys: (_action: string, value: unknown): NatsKeys => value as NatsKeys,
   name: checkRegistryName,
   telemetry: createCheck(
-    "what openTelemetry makes",
+    "the result of openTelemetry()",
     (value): value is CallTelemetry => isObject(value) && typeof value["begin"] === "function",
   ),
   onError: checkFunction,
 };
 
-/** @throws {Error} If the server lacks a feature, with its name. */
+/** @throws {Error} If the server lacks a feature. The message has the name of the feature. */
 export async function checkServer(action: string, connection: NatsConnection): Promise<void> {
   const fail = (problem: string, cause?: unknown): never => {
     throw new Error(`Cannot ${action}: ${problem}`, { cause });
@@ -92,10 +94,10 @@ export async function checkServer(action: string, connection: NatsConnection): P
     {};
   const [major = 0, minor = 0] = version.split(".").map(Number);
   if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
-    fail(`the server is NATS ${version}, and ${OLDEST.join(".")} or later is needed`);
+    fail(`the server is NATS ${version}, but ${OLDEST.join(".")} or later is required`);
   }
   if (most < LEAST_PAYLOAD) {
-    fail(`max_payload of the server is ${most} bytes, and ${LEAST_PAYLOAD} or more are needed`);
+    fail(`max_payload of the server is ${most} bytes, but at least ${LEAST_PAYLOAD} are required`);
   }
   if (headers !== true) fail("the server has headers turned off");
   if (jetstream !== true) {
@@ -109,15 +111,15 @@ export async function checkServer(action: string, connection: NatsConnection): P
 }
 
 export interface StatusFollower {
-  /** Is called when the connection was lost or closed. */
+  /** Called when the connection was lost or closed. */
   down?(why: string): void;
-  /** Is called after a reconnection, possibly to another server. */
+  /** Called after a reconnection, possibly to another server. */
   up?(): void;
-  /** Is called when the user may not publish to a subject. */
+  /** Called when the user of the connection may not publish to a subject. */
   forbidden?(subject: string): void;
 }
 
-/** Follows the state of a connection. Returns a function that stops it. */
+/** Calls `follower` when the state of a connection changes. Returns a function that stops this. */
 export function followStatus(connection: NatsConnection, follower: StatusFollower): () => void {
   let isOver = false;
   // The client's iterator has a method `stop`, which its type lacks.
@@ -200,7 +202,7 @@ export class Link {
     this.#followers.add(follower);
   }
 
-  /** Ends the calls of the link. The connection stays open. */
+  /** Stops following the connection, and reports `why` as its loss. The connection stays open. */
   stop(why: string): void {
     this.#unfollow();
     this.#end(why);
@@ -216,8 +218,8 @@ export class Link {
     });
 
   /**
-   * Logs a message with a wrong signature: the first few, and then one at each power of two, so that an
-   * attacker cannot flood the log.
+   * Logs that a message has a wrong signature. After the first few, only each power of two is
+   * logged, so that an attacker cannot flood the log.
    */
   logForged(what: string): void {
     const count = ++this.#forged;
@@ -257,7 +259,7 @@ export function readLinkSettings(
   };
 }
 
-/** Returns the position in a trace of the call that runs now, in the form of W3C's `traceparent`. */
+/** Returns the span of the running call, in the form of W3C's `traceparent`. */
 export function currentTrace(
   telemetry: CallTelemetry | undefined,
   log: HookLog,
@@ -266,7 +268,7 @@ export function currentTrace(
   callHook(() => {
     const place = assertSync(telemetry?.place?.());
     const header = place && writeTraceParent(place);
-    // Telemetry may return another form.
+    // The telemetry may return a value in another form, which is ignored.
     if (header && readTraceParent(header)) trace = header;
   }, log);
   return trace;
@@ -279,7 +281,7 @@ export function requestOf(
   return ticket === undefined ? { name, arguments: args, callId } : { name, ticket, answers };
 }
 
-/** @param run The same id for all attempts to resume the call, which can use its ticket. */
+/** @param run An id of all attempts to resume the call: only these attempts can use its ticket. */
 export function contextOf(
   call: CallMessage,
   { idempotent }: Tool,

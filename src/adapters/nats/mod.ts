@@ -1,5 +1,5 @@
 /**
- * Tools over NATS (`@plue/tools/nats`): a process offers its tools, and others see and call them.
+ * Tools over NATS (`@plue/tools/nats`): a process offers its tools, and other processes call them.
  *
  * @module
  */

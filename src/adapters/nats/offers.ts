@@ -15,7 +15,7 @@ import { MARKER_MS } from "./streams.ts";
 /** A worker without presence messages for this time is removed from the directory, in milliseconds. */
 const DEAD_AFTER_MS = 60_000;
 const AT_ONCE = 16;
-/** The server confirms one of this number of definitions. */
+/** The worker waits for a confirmation of the server after this number of definitions. */
 const PUTS_TO_CONFIRM = 64;
 /** The maximum number of omitted tools that the directory names. */
 const MAX_NAMED = 16;
@@ -56,7 +56,7 @@ export class Offers {
 
   at(path: string): Tool | undefined {
     const tool = this.#offers.get(path);
-    // A filter or a policy of the selection may hide it now.
+    // A filter or a policy of the selection may hide the tool now.
     return tool && this.#toolset?.resolve(tool.id);
   }
 
@@ -142,14 +142,14 @@ export class Offers {
       }
     }
     await inTurn(dead, ([key, revision]) => this.#directory?.bucket.remove(key, revision));
-    // One worker is enough.
+    // One worker is enough: the one with the first id removes the entries.
     const isFirst = [...there].every((worker) => own <= worker);
     const time = this.#clock.timestamp();
     if (!isFirst || time - this.#sweptAt < MARKER_MS) return;
     this.#sweptAt = time;
     await this.#directory?.bucket.sweep(time).catch((cause) => {
-      const why = `the bucket "${DIRECTORY}" cannot be swept`;
-      this.#link.log(new Error(`Cannot purge deleted directory entries: ${why}`, { cause }));
+      const what = `deleted entries of the bucket "${DIRECTORY}"`;
+      this.#link.log(new Error(`Cannot purge ${what}; the next sweep tries again`, { cause }));
     });
   }
 
@@ -176,8 +176,8 @@ export class Offers {
     if (length <= most) return pathOf(name, tool.id, digestOfRecord(record));
     log(
       new RangeError(
-        `Cannot serve "${tool.id}": its definition has ${length} bytes, and the server takes ` +
-          `${most}; shorten it, or raise max_payload`,
+        `Cannot serve "${tool.id}": its definition has ${length} bytes, but the server allows ` +
+          `${most}; shorten the definition, or raise max_payload`,
       ),
     );
     return undefined;
@@ -213,7 +213,7 @@ export class Offers {
     }
   }
 
-  /** Writes the list first: other workers remove definitions that are not listed. */
+  /** Writes the list before the definitions: other workers remove definitions that are not listed. */
   async #write(): Promise<void> {
     const { entries } = this.#directory ?? {};
     if (entries === undefined || this.#isClosed) return;
@@ -233,7 +233,7 @@ export class Offers {
   }
 }
 
-/** Runs an operation for each element, with a few in flight. */
+/** Runs an operation for each element, a few of them concurrently. */
 async function inTurn<T>(
   all: readonly T[],
   work: (one: T) => Promise<unknown> | undefined,

@@ -23,7 +23,7 @@ import type { Msg, NatsConnection } from "@nats-io/nats-core";
 import { encodeJson, parseJson } from "../../execute/durable/mod.ts";
 import type { Seal } from "./seal.ts";
 
-/** The version of the protocol. Each version has its own subjects, so that several can run together. */
+/** The version of the protocol. Versions have different subjects, so that several can run together. */
 const ROOT = "plue.v1";
 
 export const DIRECTORY = "plue_tools";
@@ -37,12 +37,12 @@ export const callSubject = (worker: string, path: string): string =>
   `${ROOT}.call.${worker}.${path}`;
 export const controlSubject = (worker: string, call: string): string =>
   `${ROOT}.ctl.${worker}.${call}`;
-/** The last word of the reply subject of a call, and of the subjects of its answers: its id. */
+/** Returns the id of a call: the last word of its reply subject and of the subjects of its answers. */
 export const callIdOf = (inbox: string): string => inbox.slice(inbox.lastIndexOf(".") + 1);
 
 /**
- * True for a subject on which a caller may be answered. Workers may also publish to buckets, to the
- * server's API and to subjects of this protocol, so a caller must not choose these.
+ * Returns true if a caller may choose the subject for its answers. Workers may also publish to
+ * buckets, to the server's API and to subjects of this protocol, so a caller must not choose these.
  */
 export function isInbox(subject: unknown): subject is string {
   return typeof subject === "string" && /^(?!\$|plue\.)[^\s*>]+$/.test(subject);
@@ -52,8 +52,8 @@ export const presenceSubject = (registry: string, worker: string): string =>
   `${ROOT}.here.${registry}.${worker}`;
 export const runSubject = (path: string): string => `${ROOT}.run.${path}`;
 /**
- * The subject of a principal's durable calls of up to 2^size KiB. The counts of messages by subject then
- * give their size.
+ * The subject of a principal's durable calls of up to 2^size KiB. So the number of messages per
+ * subject shows the size of the principal's calls.
  */
 export const ownedRunSubject = (path: string, owner: string, size: number | "*"): string =>
   `${runSubject(path)}.${owner}.${size}`;
@@ -104,9 +104,9 @@ export function digestOfRecord(record: Record<string, unknown>): string {
 
 /** The interval in which both sides check their calls. Silence is counted in these ticks. */
 export const TICK_MS = 500;
-/** A call that may not run twice goes to another worker if it is not accepted within these ticks. */
+/** A call that may not run twice goes to another worker if no worker accepts it within these ticks. */
 export const TICKS_TO_ACCEPT = 4;
-/** A worker sends a message at least every so many ticks while the call runs. */
+/** While a call runs, the worker sends a message at least once in this number of ticks. */
 export const TICKS_TO_BEAT = 4;
 /** A call is lost after this number of ticks without a message: three heartbeats. */
 export const TICKS_TO_LOSE = 13;
@@ -114,9 +114,9 @@ export const TICKS_TO_LOSE = 13;
 export const FIRST_CREDIT = 1_048_576;
 /** The caller grants more credit after it has consumed this number of bytes. */
 export const CREDIT_STEP: number = FIRST_CREDIT / 2;
-/** The minimum size that an event counts, so that at most 64 events wait at the caller. */
+/** A smaller event counts as this many bytes, so that at most 64 events wait at the caller. */
 const MIN_EVENT_BYTES = FIRST_CREDIT / 64;
-/** The maximum age of a call when a worker starts it, by both clocks. */
+/** The maximum difference of a call's timestamp and the worker's clock when the call starts. */
 export const MAX_AGE_MS = 10_000;
 export const MAX_SKEW_MS = 5_000;
 
@@ -137,9 +137,9 @@ export interface CallMessage {
   /** The ticket of a suspended call, and the answers to its questions. */
   readonly ticket?: string | undefined;
   readonly answers?: Answers | undefined;
-  /** The same for all attempts to resume the call of an `idempotent` tool. */
+  /** An id that is the same for all attempts to resume the call of an `idempotent` tool. */
   readonly run?: string | undefined;
-  /** True if the questions cannot be answered. */
+  /** True if the caller cannot answer questions. */
   readonly mute?: true | undefined;
   /** The remaining time of the call, in milliseconds. */
   readonly timeoutMs?: number | undefined;
@@ -157,7 +157,7 @@ export type Frame =
   | { readonly type: "result"; readonly result: ToolResult };
 
 export type Control =
-  /** Confirms the call: no other worker has it. */
+  /** Confirms the call: the caller has sent it to no other worker. */
   | { readonly go: true }
   | { readonly abort: string }
   /** Grants more bytes of events. `granted` is the sum of all grants, in case one of them was lost. */
@@ -173,7 +173,7 @@ const HEAD_BYTES = 5;
 const MAX_PART_BYTES = 524_288;
 const ROOM_BYTES = 1_024;
 const MAX_TOTAL_BYTES = 67_108_864;
-/** Larger values are sent one after another. A smaller value fits into one message of every server. */
+/** Larger values are sent one after another. A smaller value fits into any server's messages. */
 const SMALL_BYTES = 61_440;
 /** The maximum number of unconfirmed bytes of large values. */
 const MAX_UNCONFIRMED_BYTES = 4_194_304;
@@ -186,7 +186,7 @@ export interface OpenedPart {
   readonly bytes: Uint8Array;
 }
 
-/** Checks and reads a message. Returns `undefined` if its signature is not valid for its subjects. */
+/** Checks and reads a message. Returns `undefined` if the signature is not valid for the subjects. */
 export function openPart(seal: Seal, { data, subject, reply = "" }: Msg): OpenedPart | undefined {
   const start = seal.bytes + HEAD_BYTES;
   if (data.byteLength < start || !seal.accepts(data, subject, reply)) return undefined;
@@ -217,7 +217,7 @@ export class Sender {
     this.#maxPart = Math.min(MAX_PART_BYTES, most - ROOM_BYTES);
   }
 
-  /** True between two parts of a value: no other value may be sent then. */
+  /** True if a part of a value was sent, and other parts follow. No other value may be sent then. */
   get isAmid(): boolean {
     return this.#isAmid;
   }
@@ -225,7 +225,7 @@ export class Sender {
   /**
    * Sends a value.
    *
-   * @returns Its size in bytes.
+   * @returns The size of the value in bytes.
    * @throws {Error} If the connection is closed, or the user may not publish to the subject.
    */
   send(value: unknown): number {
@@ -256,8 +256,8 @@ export class Sender {
 }
 
 /**
- * Sends the values of many senders over one connection: small ones immediately, and large ones one after
- * another as fast as the server confirms them.
+ * Sends the values of many senders over one connection. Small values are sent immediately. Large
+ * values are sent one after another, as fast as the server confirms them.
  */
 export class Outbox {
   readonly #connection: NatsConnection;
@@ -281,7 +281,8 @@ export class Outbox {
   /**
    * Sends a value.
    *
-   * @returns Its size in bytes, for a large value once it is sent.
+   * @returns The size of the value in bytes; for a large value, a promise that resolves when it is
+   * sent.
    * @throws {Error} If the connection is closed or lost, or the user may not publish to the subject.
    */
   send(sender: Sender, value: unknown): number | Promise<number> {
@@ -321,14 +322,14 @@ export class Receiver {
   #bytes = 0;
   #next = 0;
 
-  /** The size of the last value, or of the received parts of an incomplete one, in bytes. */
+  /** The size of the last value in bytes. For an incomplete value, the size of its received parts. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** @returns A value; `undefined` while it is incomplete; {@linkcode GAP}, or {@linkcode SEEN}. */
+  /** @returns The value, {@linkcode GAP} or {@linkcode SEEN}; `undefined` while parts are missing. */
   take({ sequence, isLast, bytes }: OpenedPart): unknown {
-    // Sequence numbers wrap, so the nearer direction decides.
+    // Sequence numbers wrap, so half of all numbers count as earlier, and half as later.
     if (sequence !== this.#next) return (this.#next - sequence) >>> 0 < 2 ** 31 ? SEEN : GAP;
     this.#next = sequence === MAX_SEQUENCE ? 0 : sequence + 1;
     const isFirst = this.#parts.length === 0;

@@ -86,7 +86,7 @@ export class RemoteCalls {
   readonly #running: Map<string, RunningCall> = new Map();
   #stopTicking: (() => void) | undefined;
 
-  /** @param lookAgain Reads the workers again if the known ones do not accept a call. */
+  /** @param lookAgain Reads the list of workers again if the known workers do not accept a call. */
   constructor(link: Link, fleet: Fleet, inbox: string, lookAgain?: () => Promise<void>) {
     this.#lookAgain = lookAgain;
     this.#link = link;
@@ -111,7 +111,7 @@ export class RemoteCalls {
     let mayHaveRun = false;
     for (;;) {
       if (this.#link.down !== undefined) {
-        const why = mayHaveRun ? `${this.#link.down}; it may have run` : this.#link.down;
+        const why = mayHaveRun ? `${this.#link.down}; the tool may have run` : this.#link.down;
         return unavailable(id, why, mayHaveRun ? "unknown" : "no");
       }
       if (this.#running.size >= MAX_CALLS) {
@@ -125,10 +125,10 @@ export class RemoteCalls {
       }
       if (worker === undefined) {
         if (last?.result !== undefined) return afterMiss(last.result, mayHaveRun);
-        const what = tried.size === 0 ? "serves it" : "takes it now";
+        const what = tried.size === 0 ? "serves the tool" : "accepts the call now";
         const said = last?.why === undefined ? "" : ` (${last.why})`;
         const [ran, outcome] = mayHaveRun
-          ? ["unknown", "it may have run"] as const
+          ? ["unknown", "the tool may have run"] as const
           : ["no", "nothing has run"] as const;
         return unavailable(id, `there is no worker that ${what}${said}; ${outcome}`, ran);
       }
@@ -138,7 +138,7 @@ export class RemoteCalls {
       mayHaveRun ||= end.mayHaveRun;
       if (context.signal.aborted) return aborted(id, mayHaveRun ? "unknown" : "no");
       if (end.mayHaveRun && (!isRepeatable || end.hasYielded)) {
-        const why = `${this.#link.down ?? "its worker does not answer"}; it may have run`;
+        const why = `${this.#link.down ?? "the worker does not answer"}; the tool may have run`;
         return unavailable(id, why, "unknown");
       }
       // The rejection of a busy worker is a better result than the absence of another one.
@@ -151,7 +151,7 @@ export class RemoteCalls {
       // If a worker has accepted the call, it was sent before the permission was removed.
       if (call.subject !== subject || call.isAccepted) continue;
       const ran = call.isRepeatable ? "unknown" : "no";
-      const outcome = call.isRepeatable ? "it may have run" : "nothing has run";
+      const outcome = call.isRepeatable ? "the tool may have run" : "nothing has run";
       const why = `the user of the connection may not publish to "${subject}"; ${outcome}`;
       call.end(failure("unavailable", call.tool, why, { retryable: false, ran }));
     }
@@ -164,7 +164,7 @@ export class RemoteCalls {
   }
 
   #send(worker: string, remote: RemoteCall): Promise<ToolResult | Miss> {
-    // The id is random: another caller that guessed it could receive this call's answers.
+    // The id is random, because another caller that guessed it could receive this call's answers.
     const id = crypto.randomUUID();
     const { connection, seal, log } = this.#link;
     const { request, context: { signal } } = remote;
@@ -184,7 +184,7 @@ export class RemoteCalls {
           this.#fleet.count(worker, -1);
           const isMiss = "mayHaveRun" in end;
           if (isMiss && end.mayHaveRun) this.#say(call, GIVEN_UP);
-          // If the tool has not stopped, the dispatcher waits for it, and reports that.
+          // If the tool has not stopped, the dispatcher waits for it, and reports the wait.
           const hasStopped = isMiss || end.ok || end.error.acknowledged !== false;
           if (!signal.aborted || hasStopped) resolve(end);
         },
@@ -207,14 +207,14 @@ export class RemoteCalls {
   #hear(message: Msg): void {
     const id = message.subject.slice(this.#inbox.length);
     const call = this.#running.get(id);
-    // The server reports that the worker has no subscription. Others could fake it without harm: before
+    // The server reports that the worker has no subscription. A fake report does no harm: before
     // the caller has confirmed `accepted`, only a tool that may run twice has started.
     if (message.data.byteLength === 0 && message.headers?.code === 503) {
       if (call?.isAccepted === false) this.#miss(call);
       return;
     }
     if (call === undefined) return this.#decline(id, message);
-    // Another worker may answer here if another caller gives it this inbox, so it is ignored.
+    // Ignores other workers: another caller may have given them this reply subject.
     if (message.reply !== controlSubject(call.worker, id)) return;
     const part = openPart(this.#link.seal, message);
     if (part === undefined) {
@@ -270,7 +270,7 @@ export class RemoteCalls {
         return call.output(frame.value, () => this.#taken(call, credit));
       case "refused": {
         const result = frame.result && adopt(frame.result);
-        // If outputs were passed on already, another worker would repeat them.
+        // Another worker would repeat outputs that the caller has already received.
         if (call.hasYielded && result !== undefined) return call.end(result);
         return call.end({ mayHaveRun: false, why: frame.why, ...(result && { result }) });
       }
@@ -309,12 +309,12 @@ export function unavailable(id: string, why: string, ran: ToolRun): ToolFailure 
   return failure("unavailable", id, why, { ran });
 }
 
-/** The result of an aborted call, from which the dispatcher reads whether the tool has run. */
+/** The result of an aborted call. Its `ran` informs the dispatcher whether the tool has run. */
 export function aborted(id: string, ran: ToolRun | undefined): ToolFailure {
   return failure("aborted", id, "the call was aborted", { ran });
 }
 
-/** Returns a result, without the claim that nothing has run if another worker may have run the call. */
+/** Returns the result. If another worker may have run the call, `ran` is not "no". */
 export function afterMiss(result: ToolResult, mayHaveRun: boolean): ToolResult {
   if (!mayHaveRun || result.ok || result.error.ran !== "no") return result;
   return adopt({ ...result, error: { ...result.error, ran: "unknown" } });

@@ -26,7 +26,7 @@ export interface RemoteToolsOptions extends NatsOptions {
   /** The registry that receives the tools and their changes. */
   readonly registry: Registry;
   /**
-   * The prefix of reply subjects, for a user who may not subscribe to others.
+   * The prefix of reply subjects, for a user who may subscribe only to this prefix.
    *
    * @default {"_INBOX"}
    */
@@ -70,18 +70,18 @@ function readOptions(options: RemoteToolsOptions, given: object): RemoteSettings
   const { registry, inboxPrefix = "_INBOX", maxOwnerBytes, telemetry, ...read } = readFields(
     ...[ACTION, given, OPTIONS] as const,
   );
-  if (registry === undefined) fail(ACTION, "it needs a registry");
+  if (registry === undefined) fail(ACTION, "the option registry is required");
   const link = readLinkSettings(ACTION, "caller", read, options);
   return { registry, link, inboxPrefix, maxOwnerBytes, telemetry };
 }
 
 /**
- * Registers the tools that workers offer with {@linkcode serveTools}. They are listed, selected, exported
- * and called like local tools. The caller decides who may call which tool, with which approval and how
- * often; the worker validates the arguments again.
+ * Registers the tools that workers offer with {@linkcode serveTools}. They are listed, selected,
+ * exported and called like local tools. The caller's process applies permissions, approval and
+ * limits. The worker validates the arguments again.
  *
  * A tool is available while a worker serves its current definition. A call goes to one of these workers.
- * If none accepts it, the call fails with `unavailable`.
+ * If no worker accepts the call, it fails with `unavailable`.
  *
  * @example Usage
  * ```ts ignore
@@ -96,7 +96,7 @@ function readOptions(options: RemoteToolsOptions, given: object): RemoteSettings
  * ```
  *
  * @throws {TypeError} If an option is invalid.
- * @throws {Error} If the server lacks a feature, or the user of the connection a permission.
+ * @throws {Error} If the server lacks a feature, or the user of the connection lacks a permission.
  */
 export async function remoteTools(
   connection: NatsConnection,
@@ -143,8 +143,8 @@ export async function remoteTools(
 /** Options for {@linkcode remoteToolsPerCall}. */
 export interface PerCallToolsOptions extends RemoteToolsOptions {
   /**
-   * The age of the tools after which `refresh` reads them again, in milliseconds. After a worker did not
-   * respond, it is one second.
+   * The age of the tools after which `refresh` reads them again, in milliseconds. If a worker did
+   * not respond, one second is used instead.
    *
    * @default {10_000}
    */
@@ -166,9 +166,9 @@ const LOST_MS = 1_000;
 const FLUSH_MS = 1_000;
 
 /**
- * Registers the tools of all workers, like {@linkcode remoteTools}, on runtimes that end a connection with
- * its request, such as Cloudflare Workers. Registry, handler and tools outlive requests; each call and
- * each `refresh` opens a connection of its own.
+ * Registers the tools of all workers, like {@linkcode remoteTools}, on runtimes that close a
+ * connection at the end of its request, such as Cloudflare Workers. Registry, handler and tools
+ * outlive requests. Each call and each `refresh` opens a new connection.
  *
  * @example Usage
  * ```ts ignore
@@ -180,7 +180,7 @@ const FLUSH_MS = 1_000;
  * return await handler.fetch(request);
  * ```
  *
- * @param connect Opens a connection, which this function closes.
+ * @param connect Opens a connection. plue closes it.
  * @throws {TypeError | RangeError} If an option is invalid.
  */
 export function remoteToolsPerCall(
@@ -236,7 +236,7 @@ export function remoteToolsPerCall(
 }
 
 async function end(connection: NatsConnection): Promise<void> {
-  // A WebSocket with unsent bytes closes 100 ms later. A lost one is never flushed.
+  // A WebSocket with unsent bytes takes 100 ms longer to close. A lost connection is never flushed.
   if (!connection.isClosed()) {
     await within(systemClock, FLUSH_MS, connection.flush().catch(noop));
   }

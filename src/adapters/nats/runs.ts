@@ -50,9 +50,9 @@ import type { Link } from "./link.ts";
 import type { Seal } from "./seal.ts";
 import { isRefused, KEPT_MS, openRunStream, STORAGE, storageProblemOf } from "./streams.ts";
 
-/** The quota of a principal: this part of the stream. */
+/** The quota of a principal is the size of the stream divided by this number. */
 const OWNER_PART = 8;
-/** The smallest counted size in bytes. The others are this size times a power of two. */
+/** The smallest counted size in bytes. Each other counted size is this size times a power of two. */
 const SIZE_UNIT = 1_024;
 /** The maximum number of unacknowledged calls of a tool, on all workers together. */
 const MAX_UNACKNOWLEDGED = 65_536;
@@ -63,23 +63,23 @@ export const AGAIN_MS = 1_000;
 /** The duration of a fetch, in milliseconds. Half of it without a heartbeat is a failure. */
 const PULL_MS = 10_000;
 
-/** A call, whose id is the key of its record. */
+/** A durable call. The id of the call is the key of its record. */
 export interface RunMessage extends CallMessage {
   readonly inbox: string;
-  /** Makes the key of a call without a message id different from all others. */
+  /** Makes the key of a call without a message id unique. */
   readonly nonce?: string | undefined;
 }
 
 export interface StoredRun extends RunRecord {
   readonly refusals: number;
-  /** True if its tool has run in part, and its worker has returned it. */
+  /** True if the tool has run in part, and the worker has returned the call to the stream. */
   readonly hasRun?: boolean;
 }
 
 /** The state of a call that no worker has taken. */
 export const NEW_RUN: StoredRun = { holder: "", heldUntil: 0, attempts: 0, refusals: 0 };
 
-/** The position of a message with metadata or progress. A replay is not after the last message. */
+/** The position of a message with metadata or progress, by which a replayed message is recognised. */
 export interface NewsNumber {
   readonly attempt: number;
   readonly count: number;
@@ -103,8 +103,9 @@ export function isDurable({ execution }: Pick<Tool, "execution">): boolean {
 }
 
 /**
- * Returns the key of a call: the same for the same call of a message of the same caller. A call without a
- * message id has a nonce, because some providers count call ids per message.
+ * Returns the key of a call. A repeated call has the same key, by its caller, message id and call
+ * id. A call without a message id has a nonce, because call ids of some providers are unique per
+ * message only.
  */
 export async function runKey(path: string, request: Partial<RunMessage>): Promise<string> {
   const { principal, sessionId, messageId, callId, context, arguments: args, ticket, answers } =
@@ -118,20 +119,20 @@ export async function runKey(path: string, request: Partial<RunMessage>): Promis
   return `run.${await ownerDigest(principal)}.${digest}`;
 }
 
-/** The records of calls: signed, since a caller may write only that it has aborted its call. */
+/** The records of calls. They are signed, because a caller may write only records of aborts. */
 class SealedRecords extends LeasedRecords<StoredRun> {
   readonly #seal: Seal;
   readonly #log: HookLog;
 
   constructor(store: CallStore, seal: Seal, leaseMs: number, log: HookLog) {
-    // A record must outlive every copy of its call, even if the caller's clock is ahead.
+    // A record must outlive every copy of the call, even if the caller's clock is ahead.
     const lifeMs = KEPT_MS + 2 * MAX_SKEW_MS;
     super(store, () => systemClock.timestamp() + lifeMs, systemClock, leaseMs);
     this.#seal = seal;
     this.#log = log;
   }
 
-  /** A lease is held for longer than it says, because the holder's clock may be behind this one. */
+  /** A lease lasts longer than `heldUntil`, because the holder's clock may be behind this clock. */
   override isHeld({ holder, heldUntil }: StoredRun): boolean {
     return super.isHeld({ holder, heldUntil: heldUntil + MAX_SKEW_MS });
   }
@@ -140,7 +141,7 @@ class SealedRecords extends LeasedRecords<StoredRun> {
     return this.#seal.wrap(record, `${RESULTS_BUCKET}.${key}`);
   }
 
-  /** Reads a record. One with a wrong signature counts as a failure: the call may have run. */
+  /** Reads a record. With a wrong signature, it counts as a failure, since the call may have run. */
   override decode(value: Uint8Array, key: string): StoredRun {
     const record = this.#seal.unwrap(value, `${RESULTS_BUCKET}.${key}`, "worker");
     if (isRun(record)) return record;
@@ -169,7 +170,7 @@ const DAMAGED: ToolResult = ToolResult.error(
 
 export interface RunsSettings {
   readonly leaseMs?: number | undefined;
-  /** Returns true if a result that cannot be stored now is given up. */
+  /** Returns true to stop retrying to store a result. */
   readonly isOver?: () => boolean;
   /** The maximum size of the waiting calls of a principal, in bytes. By default, an eighth of the stream. */
   readonly maxOwnerBytes?: number | undefined;
@@ -230,7 +231,8 @@ export class Runs {
   /** @throws {Error} If the stream or the bucket cannot be opened or created. */
   static async open(link: Link, settings: RunsSettings): Promise<Runs> {
     const { connection } = link;
-    // A caller writes only short records of aborts, and may not fetch messages to measure them.
+    // A caller writes only short records of aborts, and may not fetch messages to measure their
+    // size.
     const isCaller = settings.leaseMs === undefined;
     const store = await openCallStore(connection, { bucket: RESULTS_BUCKET }, isCaller);
     try {
@@ -275,7 +277,7 @@ export class Runs {
     let sum = 0;
     for (const [subject, count] of Object.entries(subjects)) {
       const size = Number(subject.slice(subject.lastIndexOf(".") + 1));
-      // A size above the server's message limit is only possible for an unsigned call.
+      // Only an unsigned call can have a size above the server's limit for messages.
       if (size >= 0 && bytesOf(size) < 2 * this.#link.maxBytes) sum += count * bytesOf(size);
     }
     return sum;
@@ -314,7 +316,7 @@ export interface Delivery {
   extend(): void;
 }
 
-/** Returns the path of a definition, which the owner and the size follow. */
+/** Returns the path of a definition, without the owner and the size at the end of the subject. */
 function pathOfRun(subject: string): string {
   return subject.slice(runSubject("").length).split(".").slice(0, -2).join(".");
 }
@@ -341,7 +343,8 @@ export class RunQueue {
     if (this.#isStopped) return messages.stop();
     for await (const message of messages) {
       const call = this.#link.seal.unwrap(message.data, message.subject);
-      // Another caller could give its own call the key of this one, to replace its result.
+      // The key is verified: otherwise a caller could use the key of another call to replace its
+      // result.
       const path = pathOfRun(message.subject);
       // The arguments of a hostile caller may be too deep for the stack.
       if (isRunMessage(call) && call.id === await runKey(path, call).catch(noop)) {

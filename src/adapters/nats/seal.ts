@@ -1,10 +1,10 @@
 /**
- * Signatures of everything that callers and workers send or store. An HMAC with the secret that all of
- * them share proves that a message comes from one of them. With keys, an Ed25519 signature also proves
- * that it comes from a caller, or from a worker.
+ * Signatures of everything that callers and workers send or store. An HMAC with their shared secret
+ * proves that a message comes from a caller or a worker. With keys, an Ed25519 signature also
+ * proves which of the two has sent it.
  *
  * A message begins with 32 bytes of HMAC-SHA-256 and, with keys, 64 bytes of signature. Both cover the
- * subject and the reply subject, so that the message is invalid at any other place.
+ * subject and the reply subject, so that the message is invalid on any other subject.
  */
 
 import {
@@ -40,7 +40,7 @@ export interface NatsKeys {
 const MAC_BYTES = 32;
 const SIGNATURE_BYTES = 64;
 const MIN_SECRET = 16;
-/** The most public keys of a role: each may have to be tried. */
+/** The maximum number of public keys of a role. A check may have to try each key. */
 const MAX_KEYS = 64;
 /** The DER prefix of the 32 bytes of an Ed25519 key. */
 const PRIVATE_DER = "302e020100300506032b657004220420";
@@ -85,7 +85,7 @@ export class Seal {
     });
   }
 
-  /** Signs a message for a place. The first {@linkcode bytes} of `message` are written. */
+  /** Signs a message for its subjects, and writes the signature to the first {@linkcode bytes}. */
   sign(message: Uint8Array, subject: string, reply: string): void {
     if (this.#seed !== undefined) {
       const digest = this.#digestOf(message, subject, reply);
@@ -94,7 +94,7 @@ export class Seal {
     message.set(macOf(this.#secrets[0] as KeyObject, message, subject, reply));
   }
 
-  /** Checks that a message was signed for this place, by default by the other role. */
+  /** Returns true if a message was signed for these subjects, by default by the other role. */
   accepts(
     message: Uint8Array,
     subject: string,
@@ -126,7 +126,7 @@ export class Seal {
     return attemptOr(undefined, () => parseJson(message.subarray(this.bytes)));
   }
 
-  /** Returns what a role's signature signs: Ed25519 itself would need a copy of a large message. */
+  /** Returns the digest that a role signs: to sign the message, Ed25519 would need a copy of it. */
   #digestOf(message: Uint8Array, subject: string, reply: string): Uint8Array {
     return digest(createHash("sha256"), message.subarray(this.bytes), subject, reply);
   }
@@ -150,7 +150,7 @@ function macOf(secret: KeyObject, message: Uint8Array, subject: string, reply: s
 }
 
 function digest(hash: Hash | Hmac, bytes: Uint8Array, subject: string, reply: string): Uint8Array {
-  // Neither subject can have a line feed.
+  // The parts are unambiguous, because a subject cannot contain a line feed.
   return hash.update(`${subject}\n${reply}\n`).update(bytes).digest();
 }
 
@@ -159,7 +159,7 @@ function readSecrets(action: string, secret: string | readonly string[]): readon
   const isSecret = (one: unknown): one is string =>
     typeof one === "string" && one.length >= MIN_SECRET && !/\s/.test(one);
   if (!isListOf(secrets, isSecret) || secrets.length === 0) {
-    // Without spaces, because PLUE_NATS_SECRET has them between several secrets.
+    // Without spaces, because they separate the secrets in PLUE_NATS_SECRET.
     const wanted =
       `a string of at least ${MIN_SECRET} characters without spaces, or a list of them`;
     fail(action, `secret must be ${wanted}`);
@@ -177,7 +177,7 @@ function readPublicKeys(action: string, field: string, keys: unknown): readonly 
       const bytes = decodeBase32(key).subarray(1, 33);
       return createPublicKey({ key: derOf(PUBLIC_DER, bytes), format: "der", type: "spki" });
     } catch (cause) {
-      // The text is not shown: it may be a seed.
+      // The message does not contain the text, because it may be a seed.
       fail(action, `keys.${field}[${at}] is not a public key (${describeThrown(cause, 100)})`);
     }
   });

@@ -29,33 +29,35 @@ export interface ServeToolsOptions extends NatsOptions {
   /** The selection of the tools that are offered. By default, all tools. */
   readonly selection?: Selection;
   /**
-   * The options of the dispatcher: transactions, hooks, limits. By default, 256 calls run concurrently.
-   * Callers approve calls, so there is no `approve`.
+   * The options of the dispatcher: transactions, hooks, limits. By default, up to 256 calls run
+   * concurrently. There is no `approve`, because callers approve calls.
    */
   readonly dispatcher?: Omit<ToolDispatcherOptions, "approve">;
   /**
-   * The dispatcher of calls that arrive in other ways, such as over HTTP. Its metrics then include the
-   * calls over NATS, and `GET /metrics` returns them.
+   * The dispatcher of calls that arrive in other ways, such as over HTTP. Its metrics, and so `GET
+   * /metrics`, then include the calls over NATS.
    */
   readonly countedBy?: ToolDispatcher;
   /**
-   * The time that `close` waits for calls in flight, in milliseconds. Then they are aborted.
+   * The time that `close` waits for calls in flight, in milliseconds. Then `close` aborts the
+   * calls.
    *
    * @default {30_000}
    */
   readonly drainTimeoutMs?: number;
   /**
-   * The duration of the lease of a durable call, in milliseconds. A worker renews it; another worker
-   * takes the call 5 s after the lease has expired, because clocks may differ. Give all workers the same value.
+   * The duration of the lease of a durable call, in milliseconds. The worker renews the lease while
+   * it runs the call. If it stops doing so, another worker takes the call 5 s after the lease has
+   * expired, because clocks may differ. Use the same value for all workers.
    *
    * @default {30_000}
    */
   readonly leaseMs?: number;
   /**
-   * The maximum number of tasks that this worker runs concurrently. It fetches no more than these, so
-   * that the others wait for a free worker. Plain calls are limited by `dispatcher: { limits }`.
+   * The maximum number of tasks that this worker runs concurrently. Further tasks are not fetched,
+   * so that they wait for a free worker. The limit of plain calls is `dispatcher: { limits }`.
    *
-   * @default {64, or the `maxConcurrent` of these limits if that is less}
+   * @default {64, or `maxConcurrent` of `limits` if that is less}
    */
   readonly concurrency?: number;
   /**
@@ -72,8 +74,8 @@ export interface ServedTools extends AsyncDisposable {
   /** The number of calls in flight. */
   readonly running: number;
   /**
-   * Accepts no more calls, and waits for the calls in flight. Callers use other workers. The connection
-   * and the registry stay open.
+   * Accepts no more calls, and waits for the calls in flight. Callers then use other workers. The
+   * connection and the registry stay open.
    */
   close(): Promise<void>;
 }
@@ -82,13 +84,13 @@ const ACTION = "serve tools";
 const MAX_CONCURRENT = 256;
 const TASKS = 64;
 const MAX_TASKS = 4_096;
-/** Callers apply their own limits of arguments and outputs, which are smaller. */
+/** The limit for arguments and outputs, in bytes. Callers apply their own, smaller limits. */
 const MAX_BYTES = 67_108_864;
-/** An hour: the caller's own timeout is shorter, and aborts the call. */
+/** The limit for the time of a call: an hour. The caller's own timeout is shorter. */
 const LONGEST_CALL_MS = 3_600_000;
 /** The interval between two checks for dead workers, in presence messages. */
 const BEATS_TO_REMOVE = 10;
-/** A connection is stuck if a worker does not receive this many of its own presence messages. */
+/** A connection is dead if a worker does not receive this many of its own presence messages. */
 const BEATS_TO_RECONNECT = 3;
 
 function isTaskCount(value: unknown): boolean {
@@ -115,7 +117,7 @@ const OPTIONS = {
 
 /**
  * Offers the tools of a registry to other processes, which list them with {@linkcode remoteTools}. Calls
- * are distributed over all workers. No call is lost when a worker is closed.
+ * are distributed over all workers. Closing a worker loses no call.
  *
  * A worker runs a call if its signature is valid for this worker and for the definition that the worker
  * offers. It validates the arguments again. Changes of the registry are followed.
@@ -133,7 +135,7 @@ const OPTIONS = {
  * ```
  *
  * @throws {TypeError} If an option is invalid.
- * @throws {Error} If the server lacks a feature, or the user of the connection a permission.
+ * @throws {Error} If the server lacks a feature, or the user of the connection lacks a permission.
  */
 export async function serveTools(
   registry: Registry,
@@ -141,9 +143,9 @@ export async function serveTools(
   options: ServeToolsOptions,
 ): Promise<ServedTools> {
   const read = readFields(ACTION, { ...options }, OPTIONS);
-  if (!isObject(registry) || !("tools" in registry)) fail(ACTION, "it needs a registry");
+  if (!isObject(registry) || !("tools" in registry)) fail(ACTION, "a registry is required");
   if (read.dispatcher?.approve !== undefined) {
-    fail(ACTION, "calls are approved by their callers, so dispatcher.approve cannot be given");
+    fail(ACTION, "callers approve calls, so dispatcher.approve is not allowed");
   }
   const settings = readLinkSettings(ACTION, "worker", read, options);
   const { drainTimeoutMs = 30_000, leaseMs = 30_000, keys } = read;
@@ -176,7 +178,7 @@ export async function serveTools(
     new ToolDispatcher(registry, dispatcherOptions);
   for (const id of Object.keys(toolConcurrency)) {
     if (registry.getTool(id) !== undefined) continue;
-    const why = `The option toolConcurrency names "${id}", and there is no such tool now`;
+    const why = `The option toolConcurrency has no effect for "${id}": there is no such tool now`;
     settings.log(new Error(why));
   }
   const worker = new Worker({
@@ -304,7 +306,7 @@ class Worker implements ServedTools {
     if (this.#unheard++ < BEATS_TO_RECONNECT) return;
     this.#unheard = 0;
     const { connection, log } = this.#link;
-    log(new Error("The server does not deliver this worker's own messages; it connects again"));
+    log(new Error("The server does not deliver this worker's own messages; the worker reconnects"));
     connection.reconnect().catch(log);
   }
 

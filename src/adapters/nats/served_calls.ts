@@ -45,13 +45,13 @@ export interface ServedCallsSettings {
 }
 
 export const MAX_KEPT_BYTES = 134_217_728;
-/** A tick that is this late shows that the process was stopped: messages may be old. */
+/** If a tick is this late, the process was stopped, and waiting messages may be old. */
 const STALL_MS = 3 * TICK_MS;
-/** The delay of calls after a stop, so that pending aborts are read first. */
+/** The delay of calls after such a stop, so that waiting aborts are read first. */
 const SETTLE_MS = 50;
 /** The maximum wait for a confirmation of the server while the worker stops, in milliseconds. */
 const CONFIRMED_MS = 2_000;
-/** Ids of calls are stored for this many ticks: longer than the maximum age of a call by any clock. */
+/** Ids of calls are stored for this many ticks: longer than a call is valid by any clock. */
 const TICKS_TO_FORGET = 2 * MAX_AGE_MS / TICK_MS + 2;
 
 /** A call in flight, or a call that waits for its caller's confirmation. */
@@ -66,7 +66,7 @@ interface ServedCall {
   /** The number of bytes of events that may be sent. */
   credit: number;
   granted: number;
-  /** Is called when the caller has granted more credit. */
+  /** Called when the caller has granted more credit. */
   onCredit: () => void;
   silence: number;
   /** True while a large result or output waits to be sent. */
@@ -90,12 +90,12 @@ export class ServedCalls {
   /** The incomplete calls, by reply subject. */
   readonly #partial: Map<string, PartialCall> = new Map();
   #partialBytes = 0;
-  /** The ids of recent calls, and of those before: duplicates are dropped. */
+  /** The ids of this period's calls, and of the previous period's: a known id is a duplicate. */
   #seen: Set<string> = new Set();
   #seenBefore: Set<string> = new Set();
   #ticks = 0;
   #lastTick: number;
-  /** The time until which calls are delayed, because the process was stopped. */
+  /** The time until which calls are delayed after a stop of the process. */
   #settledAt = 0;
   #stopTicking: () => void = () => {};
   #isDraining = false;
@@ -160,7 +160,7 @@ export class ServedCalls {
     if (isObject(call)) return this.#begin(subject, reply, call as unknown as CallMessage);
     if (call === GAP) return;
     if (this.#partialBytes + receiver.bytes > maxKeptBytes) {
-      const why = "the worker has no space for another call of this size";
+      const why = "the worker has no memory for another call of this size";
       const refused: Frame = { type: "refused", why };
       return void this.#answer(reply).send(refused);
     }
@@ -196,13 +196,14 @@ export class ServedCalls {
     const tool = toolAt(subject.slice(this.#prefix.length));
     if (Math.abs(age) > MAX_AGE_MS) {
       const seconds = Math.round(Math.abs(age) / 1_000);
-      return refuse(`it came ${seconds} s ${age > 0 ? "late" : "early"}, by the worker's clock`);
+      const skew = `${seconds} s ${age > 0 ? "behind" : "ahead of"} the worker's clock`;
+      return refuse(`its timestamp is ${skew}; synchronize the clocks, or look for delays`);
     }
     if (this.#isDraining || tool === undefined) {
       return refuse(this.#isDraining ? "the worker stops" : "the worker has no such tool");
     }
     if (this.#outbox.waiting > maxKeptBytes && this.#isSending(tool)) {
-      return refuse("the worker has no space for its result: large results wait to be sent");
+      return refuse("the worker has no memory for a result: large results wait to be sent");
     }
     const run = (): void => {
       void this.#run(tool, call, served).catch(log).finally(() => {
@@ -214,7 +215,7 @@ export class ServedCalls {
       ...{ tool, sender, abort: new AbortController(), nextControl: 0 },
       begin: () => {
         served.begin = undefined;
-        // After a pause of the process, an abort of this call may be the next message.
+        // After a stop of the process, an abort of this call may be the next message.
         const now = this.#clock.now();
         const isSettled = now >= this.#settledAt && now - this.#lastTick <= STALL_MS;
         if (isSettled) run();
@@ -315,9 +316,9 @@ export class ServedCalls {
           if (served.silence >= TICKS_TO_LOSE) this.#abort(served, "The caller is gone");
           continue;
         }
-        // After a pause of the process, callers have waited longer than the number of ticks shows.
+        // After a stop of the process, callers have waited longer than the number of ticks shows.
         if (served.silence < TICKS_TO_BEAT && !wasStopped) continue;
-        // The parts of its message are heartbeats too.
+        // The parts of a large message are heartbeats too.
         if (served.sender.isAmid) continue;
         served.silence = 0;
         const beat: Frame = { type: "beat" };

@@ -1,6 +1,6 @@
 /**
- * Streams and buckets of JetStream: their settings, the newest messages of a bucket, the deletion of
- * expired entries, and errors of the server as messages.
+ * Streams and buckets of JetStream. Opens and creates them, reads the newest messages of a bucket,
+ * deletes expired entries, and explains errors of the server.
  */
 
 import {
@@ -29,7 +29,7 @@ import {
 } from "../../tool/mod.ts";
 import { MAX_SKEW_MS, RUNS_STREAM, runSubject } from "./protocol.ts";
 
-/** Codes of the server's API; its messages change between versions. */
+/** Codes of the server's API. The texts of the server change between versions. */
 const WRONG_LAST_SEQUENCE: readonly number[] = [10071, 10164];
 const NO_JETSTREAM: readonly number[] = [10039, 10076];
 const NO_RESOURCES: readonly number[] = [10002, 10023, 10028, 10047, 10077];
@@ -48,7 +48,7 @@ export function isMissing(error: unknown): boolean {
     : error instanceof Error && error.name === "JetStreamNotEnabled";
 }
 
-/** True if the server or the client rejected a request, so that it would fail again. */
+/** True if the server or the client rejected a request that would fail again. */
 export function isRefused(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof JetStreamApiError) return isFull(error) || error.status < 500;
@@ -80,14 +80,14 @@ export function skewOf(before: number, created: string): number {
   return Math.max(0, before - createdAt) + Math.min(0, systemClock.timestamp() - createdAt);
 }
 
-/** @throws {Error} If the clocks differ by more than is allowed. */
+/** @throws {Error} If this machine's clock and the server's differ too much. */
 export function checkSkew(skewMs: number): void {
   if (Math.abs(skewMs) <= MAX_SKEW_MS) return;
   const seconds = (Math.abs(skewMs) / 1_000).toFixed(1);
   const most = MAX_SKEW_MS / 1_000;
   throw new Error(
     `the clock of this machine is ${seconds} s ${skewMs > 0 ? "ahead of" : "behind"} that of the ` +
-      `server, and ${most} s are allowed; set both`,
+      `server, but at most ${most} s are allowed; synchronize both clocks`,
   );
 }
 
@@ -117,8 +117,9 @@ export interface BucketPlace {
 }
 
 /**
- * Settings of all buckets. Compare-and-set needs the newest value, which a follower may not have yet.
- * With rollup headers, anyone who can deliver one message to a bucket could delete all its values.
+ * Settings of all buckets. No direct reads: compare-and-set needs the newest value, which a
+ * follower may not have yet. With rollup headers, anyone who can deliver one message to a bucket
+ * could delete all its values.
  */
 export const BUCKET = { allow_direct: false, allow_rollup_hdrs: false } as const;
 
@@ -146,7 +147,7 @@ export const RUN_STREAM = { deny_delete: true, deny_purge: true } as const;
 
 /**
  * Opens the stream of durable calls, and creates it if it is missing.
- * @throws {Error} If it has other settings.
+ * @throws {Error} If an existing stream has other settings.
  */
 export async function openRunStream(
   manager: JetStreamManager,
@@ -166,7 +167,7 @@ export async function openRunStream(
     discard === wanted.discard;
   if (isRight) return config;
   throw new Error(
-    `it has other settings; it needs subjects "${wanted.subjects}", retention "workqueue" and ` +
+    `its settings differ; required are subjects "${wanted.subjects}", retention "workqueue" and ` +
       'discard "new"',
   );
 }
@@ -198,15 +199,15 @@ export function storageProblemOf(
   }
   if (!isFull(error)) return problem;
   const size = `${maxBytes} bytes on ${replicas === 1 ? "one server" : `${replicas} servers`}`;
-  return `there is no room for "${name}", which reserves ${size}; give the server more storage, ` +
-    `or create it smaller with "plue nats init --max-bytes": ${problem}`;
+  return `the server has no storage for "${name}", which reserves ${size}; add storage to the ` +
+    `server, or create less with "plue nats init --max-bytes": ${problem}`;
 }
 
 /** The header with the expiry of an entry, in milliseconds since 1970. */
 export const EXPIRY = "Plue-End";
-/** The header with the time from which an entry is due. It is a hint, and not signed. */
+/** The header with the time from which an entry is due. The header is only a hint, and not signed. */
 export const DUE = "Plue-Due";
-/** The age at which a deletion marker is purged: by then all watches have seen it. In milliseconds. */
+/** The age in milliseconds at which a deletion marker is purged. By then all watches have read it. */
 export const MARKER_MS = 3_600_000;
 /** The wait for the next entry, in milliseconds, because the server may announce one too many. */
 export const QUIET_MS = 1_000;
@@ -238,12 +239,12 @@ export class Bucket {
     return `KV_${this.#place.name}`;
   }
 
-  /** Returns the subject of a key, or of the keys that match. */
+  /** Returns the subject of a key, or of the keys that match a pattern. */
   subject(keys: string): string {
     return `$KV.${this.#place.name}.${keys}`;
   }
 
-  /** Returns the settings and the state, with the keys that match. */
+  /** Returns the settings and the state of the bucket's stream, with the keys that match. */
   async info(keys?: string): Promise<StreamInfo> {
     const options = keys === undefined ? {} : { subjects_filter: this.subject(keys) };
     return await this.#streams.info(this.#stream, options);
@@ -256,9 +257,10 @@ export class Bucket {
   }
 
   /**
-   * Writes a message if the newest one of its key has this revision; 0 means none.
+   * Writes a message if the newest message of the key has this revision; 0 means that there is
+   * none.
    *
-   * @returns The new revision; `undefined` if the newest message is another one.
+   * @returns The new revision; `undefined` if the newest message has another revision.
    */
   async write(
     key: string,
@@ -272,13 +274,13 @@ export class Bucket {
     return (await written.catch(ignoreConflict))?.seq;
   }
 
-  /** Deletes the entry with this revision, or any. Returns false if the newest one is another one. */
+  /** Deletes an entry. Returns false, and changes nothing, if its revision is not `previousSeq`. */
   async remove(key: string, previousSeq?: number): Promise<boolean> {
     const options = previousSeq === undefined ? {} : { previousSeq };
     return await this.kv.delete(key, options).then(() => true).catch(ignoreConflict) ?? false;
   }
 
-  /** @throws {Error} If the clock of this machine is off. */
+  /** @throws {Error} If the clock of this machine is wrong. */
   async checkClock(): Promise<void> {
     for await (const _ of this.heads("="));
   }
@@ -293,7 +295,8 @@ export class Bucket {
       if (isOver) old.push({ filter: subject, seq: seq + 1 });
       if (old.length >= MAX_SWEPT) break;
     }
-    // A purge leaves no marker, so it fits into a full bucket. The consumer would miss messages after it.
+    // A purge writes no marker, so it works in a full bucket. The consumer would miss messages
+    // after it.
     const purge = (one: typeof old[number]) => this.#streams.purge(this.#stream, one);
     while (old.length > 0) await Promise.all(old.splice(-AT_ONCE).map(purge));
   }
@@ -301,14 +304,14 @@ export class Bucket {
   /**
    * Yields the message of each key that matches, without its value.
    *
-   * @throws {Error} If the clock of this machine is off.
+   * @throws {Error} If the clock of this machine is wrong.
    */
   async *heads(keys: string): AsyncGenerator<JsMsg, void, void> {
     const before = systemClock.timestamp();
     const { consumers } = jetstream(this.#place.connection);
     const consumer = await consumers.get(this.#stream, {
       filter_subjects: this.subject(keys),
-      // A bucket has one message of each key. To select the last of each would delay writes for longer.
+      // A bucket has one message of each key. LastPerSubject would delay writes for longer.
       deliver_policy: DeliverPolicy.All,
       headers_only: true,
     });
@@ -330,7 +333,7 @@ export class Bucket {
       }
     } finally {
       disarm();
-      // The server would keep the consumer for five minutes.
+      // Otherwise the server would keep the consumer for five minutes.
       consumer.delete().catch(noop);
     }
   }

@@ -1,4 +1,4 @@
-/** The tools of all workers in the registry of a caller, and their calls. */
+/** Registers the tools of all workers in a caller's registry, and sends their calls. */
 
 import { nuid } from "@nats-io/nats-core";
 import type { Registry } from "../../registry/mod.ts";
@@ -28,7 +28,7 @@ import { isDurable } from "./runs.ts";
 interface Version {
   readonly path: string;
   revision: number;
-  /** The definition as a worker has written it; `undefined` while the registry has it. */
+  /** The definition from the directory; `undefined` while the tool is registered. */
   record: Record<string, unknown> | undefined;
 }
 
@@ -51,7 +51,7 @@ export class CallLine {
   readonly plain: RemoteCalls;
   readonly durable: DurableCalls;
 
-  /** @param lookAgain Reads the workers again if the known ones do not accept a call. */
+  /** @param lookAgain Reads the list of workers again if the known workers do not accept a call. */
   constructor(
     link: Link,
     fleet: Fleet,
@@ -69,13 +69,13 @@ export class CallLine {
   }
 
   stop(): void {
-    this.link.stop("its registry is closed");
+    this.link.stop("the remote tools are closed");
     this.plain.stop();
     this.durable.stop();
   }
 }
 
-/** Provides the line of a call: one for all calls, or one for each. */
+/** Provides the connection of a call: one for all calls, or one for each call. */
 interface CallLines {
   /** @throws {Error} If there is no connection. */
   open(): CallLine | Promise<CallLine>;
@@ -88,7 +88,7 @@ export class Sync {
   readonly #lines: CallLines;
   readonly #unsubscribe: () => void;
   readonly #tools: Map<string, Chosen> = new Map();
-  /** The paths of definitions that the registry has rejected. They are retried when a tool is removed. */
+  /** The paths of definitions that the registry has rejected. The removal of a tool retries them. */
   readonly #refused: Set<string> = new Set();
   #isPutting = false;
   readonly #versions: Map<string, Version[]> = new Map();
@@ -167,7 +167,8 @@ export class Sync {
         this.#remove(id);
       } else if (newest.path !== this.#tools.get(id)?.path) this.#put(id, newest);
     }
-    // Keeps trying, because old and new workers may serve the tool together, and either may end.
+    // Keeps trying, because old and new workers may serve the tool together, and either kind may
+    // end.
     if (this.#contested.size === 0) return;
     this.#stopLooking ??= systemClock.setTimeout(() => {
       this.#stopLooking = undefined;
@@ -235,7 +236,7 @@ export class Sync {
   ): AsyncGenerator<unknown, unknown, void> {
     const { telemetry, link } = this.#settings;
     const { tool } = this.#tools.get(id) ?? {};
-    if (tool === undefined) return unavailable(id, "it is gone", "no");
+    if (tool === undefined) return unavailable(id, "the tool was removed", "no");
     const { callId, principal, sessionId, messageId } = context;
     const who = { callId, principal, sessionId, messageId, context: context.context };
     let request: CallRequest = { ...who, arguments: params };

@@ -1,4 +1,4 @@
-/** A call's arguments as an HTTP request. They cannot change the host or the path of the API. */
+/** Writes a call's arguments as an HTTP request. They cannot change the host or path of the API. */
 
 import type { JsonRecord } from "../../formats/provider_kit.ts";
 import { clip } from "../../tool/mod.ts";
@@ -24,7 +24,7 @@ export interface ParameterBinding extends ValueStyle {
   readonly in: ParameterPlace;
 }
 
-/** The body, and the arguments in it. */
+/** The form of a body, and the arguments that it contains. */
 export interface BodyBinding {
   /** The content type of the request. */
   readonly mediaType: string;
@@ -35,14 +35,14 @@ export interface BodyBinding {
    */
   readonly from: "all" | "rest" | "one";
   readonly key?: string;
-  /** How the members of a form are written, where that differs from the default. */
+  /** The serialization of a form's members that differs from the default. */
   readonly encoding?: { readonly [member: string]: ValueStyle };
 }
 
-/** An operation of an API as data, from which its calls are made. */
+/** An operation of an API as data, from which {@linkcode buildRequest} makes requests. */
 export interface HttpOperation {
   readonly operationId?: string;
-  /** In capitals. */
+  /** The HTTP method, in capitals. */
   readonly method: string;
   /** The path, with its parameters in braces. */
   readonly path: string;
@@ -50,7 +50,7 @@ export interface HttpOperation {
   readonly server?: string;
   readonly parameters: readonly ParameterBinding[];
   readonly body?: BodyBinding;
-  /** The document's security requirements, unchecked: alternatives, each of schemes and scopes. */
+  /** The document's security requirements, unchecked: alternatives, each with schemes and scopes. */
   readonly security?: readonly { readonly [scheme: string]: readonly string[] }[];
 }
 
@@ -119,7 +119,7 @@ export function buildRequest(
   const url = `${server}${path}${pairs.length === 0 ? "" : "?"}${
     pairs.map((pair) => pair.join("=")).join("&")
   }`;
-  // This check is a second defence: the encoding above already keeps requests inside the API.
+  // A second defence: the encoding above already prevents requests outside of the API.
   if (!new URL(url).href.startsWith(`${server}/`)) {
     throw new UnsendableArgument("", "values that stay within the path of the operation");
   }
@@ -131,7 +131,7 @@ export function buildRequest(
   };
 }
 
-/** A parameter in a template. A brace without its other half is text. */
+/** A parameter in a path template. A brace without its counterpart is text. */
 export const TEMPLATE_PARAMETER: RegExp = /\{([^{}]*)\}/g;
 
 function expandPath(operation: HttpOperation, valueOf: (key: string) => unknown): string {
@@ -154,19 +154,19 @@ function hasDotSegment(path: string): boolean {
   return path.split("/").some((segment) => DOTS.test(segment));
 }
 
-/** Characters that end a path, or that parsers of URLs rewrite. */
+/** Characters that end a path, or that URL parsers rewrite. */
 const NOT_IN_PATH = /[?#\\\s\p{Cc}]/u;
 
-/** The problem of a path template whose operation has these path parameters, if it has one. */
+/** Returns the problem of a path template, compared with the path parameters of the operation. */
 export function pathProblem(path: string, parameters: ReadonlySet<string>): string | undefined {
   if (!path.startsWith("/")) return 'its path must begin with "/"';
   const names = new Set([...path.matchAll(TEMPLATE_PARAMETER)].map(([, name = ""]) => name));
   if (NOT_IN_PATH.test(path.replace(TEMPLATE_PARAMETER, ""))) {
-    return "its path has a character that does not belong in one";
+    return "its path has a character that a path cannot contain";
   }
   if (hasDotSegment(path)) return 'its path has a segment "." or ".."';
   for (const name of names) {
-    if (!parameters.has(name)) return `its path names "${clip(name)}", which is no parameter of it`;
+    if (!parameters.has(name)) return `its path names "${clip(name)}", which is not a parameter`;
   }
   for (const name of parameters) {
     if (!names.has(name)) return `its parameter "${clip(name)}" is not in its path`;
@@ -192,7 +192,7 @@ function bodyOf(
     : encodeBody(rest, body, "");
 }
 
-/** Writes a body; `key` is its argument, `""` if there are several. */
+/** Writes a body. `key` is the argument that becomes the body, or `""` if there are several. */
 function encodeBody(value: unknown, binding: BodyBinding, key: string): EncodedBody {
   const { kind, mediaType } = binding;
   switch (kind) {
@@ -250,7 +250,7 @@ function multipart(members: readonly [string, unknown][]): EncodedBody {
   };
 }
 
-/** Escapes a name as browsers do: a quote would end the name, a line end the header. */
+/** Escapes a name as browsers do: a quote would end the name, and a line end would end the header. */
 function quoted(name: string): string {
   return name.replaceAll('"', "%22").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
 }

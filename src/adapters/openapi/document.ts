@@ -1,4 +1,4 @@
-/** An OpenAPI document: references, credentials, operations and servers. Fetches nothing. */
+/** Reads an OpenAPI document: references, credentials, operations and servers. Fetches nothing. */
 
 import {
   type ImportSession,
@@ -75,7 +75,7 @@ export class ApiDocument {
   }
 }
 
-/** The parameters of `apiKey` schemes, as `in name`. Tools omit them, as models have no credentials. */
+/** The parameters of `apiKey` schemes, as `in name`. Tools omit them: models have no credentials. */
 export function credentialKeys(document: ApiDocument): ReadonlySet<string> {
   const schemes = objectIn(objectIn(document.root, "components"), "securitySchemes") ?? {};
   const keys = new Set<string>();
@@ -122,7 +122,7 @@ export function findOperations(
     const at = `/paths${pointerStep(path)}`;
     const item = document.resolve(paths[path], at);
     if (item === undefined) {
-      const why = "it must be an object of operations, and a reference must stay in the document";
+      const why = 'the path item must be an object, and its "$ref" must point into this document';
       session.reject(path, at, "$ref", `Cannot import "${clip(path)}": ${why}`);
       continue;
     }
@@ -135,7 +135,7 @@ export function findOperations(
   return found;
 }
 
-/** The operations of a path, with the additional methods of OpenAPI 3.2. */
+/** Yields the operations of a path, also those of the additional methods of OpenAPI 3.2. */
 function* operationsOf(item: Located): Generator<[string, Located]> {
   for (const key of Object.keys(item.value)) {
     const value = item.value[key];
@@ -151,7 +151,7 @@ function* operationsOf(item: Located): Generator<[string, Located]> {
   }
 }
 
-/** Returns the name of each operation: its id, or its method and path as words, if unique. */
+/** Returns the name of each operation: the id if it is unique, otherwise method and path as words. */
 export function nameOperations(
   found: readonly FoundOperation[],
 ): ReadonlyMap<FoundOperation, string> {
@@ -165,7 +165,7 @@ export function nameOperations(
   }));
 }
 
-/** `get /pets/{petId}` as `get_pets_petId`. */
+/** Returns method and path as a name: `get /pets/{petId}` is `get_pets_petId`. */
 function pathName({ method, path }: FoundOperation): string {
   const words = path.split(/[{}/]/).filter((word) => word !== "");
   return [method.toLowerCase(), ...words].join("_");
@@ -197,8 +197,8 @@ export interface ServerOptions {
 }
 
 /**
- * An address without a `/` at the end, if calls may go to it: HTTP, with a host, and without
- * credentials, query or fragment.
+ * Returns an address without the `/` at the end; `undefined` if calls may not go to it. An address
+ * must be HTTP, with a host, and without credentials, query or fragment.
  *
  * @param documentUrl The base of relative addresses.
  */
@@ -211,7 +211,7 @@ export function baseAddress(address: string, documentUrl?: string): string | und
   return href.endsWith("/") ? href.slice(0, -1) : href;
 }
 
-/** The address of the first allowed server, and the problem of the servers before this server. */
+/** The address of the first allowed server, and the problem of the servers that precede it. */
 export interface FoundServer {
   readonly address: string | undefined;
   readonly problem: string;

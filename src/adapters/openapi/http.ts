@@ -1,4 +1,4 @@
-/** Runs operations over HTTP: credentials, request, response. `fetch` is handed in. */
+/** Runs operations over HTTP: adds credentials, sends the request with `fetch`, reads the response. */
 
 import type { JsonRecord } from "../../formats/provider_kit.ts";
 import {
@@ -64,7 +64,7 @@ export async function callOperation(
     });
   }
   const { url, ...init } = request;
-  // Messages contain the path template, because the URL has arguments and credentials in it.
+  // Messages contain the path template instead of the URL, which has arguments and credentials.
   const name = `${operation.method} ${operation.path}`;
   try {
     const response = await fetch(url, { ...init, signal: context.signal, redirect: "manual" });
@@ -79,7 +79,7 @@ export async function callOperation(
   }
 }
 
-/** The maximum size of an error response in bytes, and of its quotation in characters. */
+/** The maximum size of an error response in bytes, and of its text in a message in characters. */
 const MAX_ERROR_BYTES = 16_384;
 const MAX_ERROR_TEXT = 500;
 
@@ -116,7 +116,7 @@ async function readResponse(
   if (!isWhole) {
     return ToolResult.error(
       "output_too_large",
-      `The response to ${request} has more than ${maxBytes} bytes: ask for less`,
+      `The response to ${request} has more than ${maxBytes} bytes; request less`,
     );
   }
   if (text === "") return ToolResult.ok(null);

@@ -1,4 +1,4 @@
-/** OpenAPI 3.0, 3.1 and 3.2: each operation becomes a tool. */
+/** Imports documents of OpenAPI 3.0, 3.1 and 3.2: each operation becomes a tool. */
 
 import {
   flagIn,
@@ -62,18 +62,19 @@ export interface OpenApiImportOptions extends ImportOptions, ServerOptions {
   readonly fetch?: HttpFetch;
   /**
    * Returns the credentials of a request, which override arguments. They are sent to `baseUrl`.
-   * Without it, they are sent to the document's `servers`, and a warning names the host; the
-   * `servers` of a path or an operation are then used only if they have the same origin.
+   * Without `baseUrl`, they are sent to the document's `servers`, and a warning names the host. The
+   * `servers` of a path or an operation are then used only if their origin is the same.
    */
   readonly authorize?: CredentialSource;
   /** The maximum size of a response, in bytes. @default {1_048_576} */
   readonly maxResponseBytes?: number;
   /**
-   * Checks results against the schemas of the responses; `false` is for a server that does not
-   * follow its document. With `"reads"`, only operations that change nothing (GET, HEAD, OPTIONS,
-   * QUERY) fail because of their results: a model would repeat a write that seems to have failed.
-   * Results of other operations are returned unchanged, with a warning by `context.metadata`, and
-   * their tools have no `returns`. Without `fetch` this is the same as `true`.
+   * Checks results against the schemas of the responses. Use `false` for a server that does not
+   * follow its document. With `"reads"`, an invalid result fails only operations that change
+   * nothing (GET, HEAD, OPTIONS, QUERY), because a model would repeat a write that seems to have
+   * failed. Results of other operations are returned unchanged, with a warning by
+   * `context.metadata`, and their tools have no `returns`. Without `fetch` this is the same as
+   * `true`.
    *
    * @default {true}
    */
@@ -83,7 +84,7 @@ export interface OpenApiImportOptions extends ImportOptions, ServerOptions {
 const MAX_RESPONSE_BYTES = 1_048_576;
 
 /**
- * Imports tools as without `pins`, and holds back tools that have changed since they were approved.
+ * Imports tools, and holds back tools that have changed since they were approved (option `pins`).
  *
  * @returns A promise of the import, with the tools that are held back.
  */
@@ -95,9 +96,10 @@ export function importOpenApi(
  * Makes a tool of each operation of an OpenAPI document, version 3.0 to 3.2. With `fetch` the tools
  * call the API.
  *
- * The document need not be trusted. It is bounded, nothing is fetched to read it, and errors in it
- * are part of the result: an invalid operation does not affect the others. A document's statements
- * about the behaviour of its operations are only claims; set `risk` if they are not enough.
+ * You need not trust the document. Its size is limited, nothing is fetched to read it, and its
+ * errors are part of the result: an invalid operation does not affect other operations. But the
+ * document may claim that its operations are harmless: set `risk` if you do not believe these
+ * claims.
  *
  * @example Usage
  * ```ts
@@ -122,10 +124,10 @@ export function importOpenApi(
  * assert.deepEqual(tools[0]?.parameters["required"], ["id"]);
  * ```
  *
- * @param document The document, as `JSON.parse` gives it.
- * @param options Namespace, risk, tags, limits; where and how calls are sent.
+ * @param document The document, as `JSON.parse` returns it.
+ * @param options Namespace, risk, tags and limits; the address and the credentials of calls.
  * @returns The tools, warnings about them, and the rejected operations with reasons.
- * @throws {TypeError | RangeError} If an option is invalid. Never for the document.
+ * @throws {TypeError | RangeError} If an option is invalid. Errors of the document are not thrown.
  */
 export function importOpenApi(document: unknown, options?: OpenApiImportOptions): ImportResult;
 export function importOpenApi(
@@ -178,7 +180,7 @@ function checkOptions(options: OpenApiImportOptions): void {
     if (value !== undefined) check("import tools", value, name);
   }
   if (options.fetch !== undefined && options.execute !== undefined) {
-    fail("import tools", "give fetch or execute, not both");
+    fail("import tools", "set either fetch or execute, not both");
   }
 }
 
@@ -199,8 +201,8 @@ function readRoot(session: ImportSession, document: unknown): JsonRecord | undef
 
 function wantedForm(document: unknown): string {
   if (typeof document === "string") {
-    return "it is text: give the value that JSON.parse makes of it or, if it is YAML, a parser such " +
-      'as the npm package "yaml"';
+    return "it is text; parse it first, JSON with JSON.parse() and YAML with a parser such as the " +
+      'npm package "yaml"';
   }
   if (textIn(document, "swagger") !== undefined) {
     return "it is Swagger 2.0: convert it to OpenAPI 3 first, such as with the npm package " +
@@ -234,7 +236,7 @@ function importOperations(
     warned: new Set(),
   };
   for (const [one, name] of nameOperations(findOperations(session, document))) {
-    // Paths may share one object: each use counts against the limit.
+    // Several paths may share one object. Each use counts against the limit.
     session.charge(one.operation.value);
     session.charge(one.item.value["parameters"]);
     if (session.isFull) {
@@ -282,7 +284,7 @@ function importOperation(api: OpenApiImport, one: FoundOperation, wantedName: st
   if (wrongPath !== undefined) return fail("", "path", wrongPath);
   const body = bodyOf(context, one, parameters);
   if (body === null) {
-    return fail("/requestBody", "$ref", "the reference to its body has no target in the document");
+    return fail("/requestBody", "$ref", "the document has no target for the reference to the body");
   }
   const { schema, refs } = inputOf(parameters, body);
   draft.parameters = schemas.withDefinitions(schema, refs, "input") as JsonSchemaObject;
@@ -310,7 +312,7 @@ function warnOfMisfits(draft: ImportedTool, returns: JsonSchema): void {
     if (!result.ok) return result;
     fits ??= checkWithoutEngine(returns);
     if (!fits(result.content)) {
-      const message = `The response to ${sourceName} does not fit its schema; the call was made`;
+      const message = `The response to ${sourceName} does not match its schema; the call was made`;
       context.metadata({ type: "warning", message });
     }
     return result;
@@ -350,14 +352,14 @@ function readDescription(
     draft.provider.title = null;
   }
   const tags = (listIn(value, "tags") ?? []).filter(isWord);
-  // Selections trust this tag, so a foreign document must not give it.
+  // Selections trust this tag, so a document cannot set it.
   draft.tags = tags.filter((tag) => tag !== "read-only");
   if (draft.tags.length < tags.length) {
     const message = 'The tag "read-only" is left out: only the option tags gives it';
     context.warn(`${path}/tags`, "tags", message);
   }
   Object.assign(draft.provider, readToolHints(value));
-  // The annotations of the tool's own source precede the annotations that plue derived on export.
+  // Annotations of the source take precedence over annotations that plue has derived on export.
   const { annotations: given = objectIn(value, "x-tool-annotations") } = draft.provider;
   draft.hints = { ...METHOD_HINTS.get(method.toLowerCase()), ...readHints(given) };
   if (given !== undefined) draft.provider.annotations = given;
@@ -401,7 +403,7 @@ function bindTool(
   draft.execute = (args, context) => callOperation(operation, server, client, args, context);
 }
 
-/** Returns the address for calls; with credentials, only one of the document's own servers. */
+/** Returns the address for calls. With credentials, this is one of the document's own servers. */
 function serverOf(
   { session, document, options, client, warned }: OpenApiImport,
   own: unknown,
@@ -414,14 +416,15 @@ function serverOf(
   const trusted = common.address === undefined ? undefined : new URL(common.address).origin;
   const { origin } = new URL(server.address);
   if (origin !== trusted) {
-    const why = "is ignored, because credentials go only to the document's server";
+    const why = "is ignored, because credentials are sent only to the document's server";
     warn(path, "servers", `The operation's own server "${clip(origin)}" ${why}`);
     return common;
   }
   if (!warned.has(origin)) {
     warned.add(origin);
-    const why = "which the document chose: set baseUrl to choose the host";
-    session.warn(undefined, "/servers", "authorize", `Credentials go to "${clip(origin)}", ${why}`);
+    const why = "which the document names; set baseUrl to choose the host";
+    const message = `Credentials are sent to "${clip(origin)}", ${why}`;
+    session.warn(undefined, "/servers", "authorize", message);
   }
   return server;
 }

@@ -1,6 +1,6 @@
 /**
- * OpenAPI: documents as tools, and tools as a document. The table of contents of
- * `@plue/tools/openapi`.
+ * Imports OpenAPI documents as tools, and describes the HTTP service of tools as an OpenAPI
+ * document (`@plue/tools/openapi`).
  *
  * @module
  */

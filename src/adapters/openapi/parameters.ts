@@ -1,4 +1,4 @@
-/** The parameters of an operation, the arguments with their values, and the schema of all. */
+/** Reads the parameters of an operation, and makes the schema of all arguments. */
 
 import {
   flagIn,
@@ -90,7 +90,7 @@ export function readParameters(
   return result;
 }
 
-/** One object schema for all arguments. It is closed: other properties could not be sent. */
+/** Returns the schema of all arguments, an object without other properties, which cannot be sent. */
 export function inputOf(
   parameters: readonly ReadParameter[],
   body: ReadBody | undefined,

@@ -1,4 +1,4 @@
-/** The bodies of requests and responses: their media types and schemas. */
+/** Reads the bodies of requests and responses: their media types and schemas. */
 
 import {
   distinct,
@@ -47,7 +47,7 @@ function acceptsJson(type: string): boolean {
   return isJson(type) || isWildcard(type);
 }
 
-/** Returns the encoding of a plain media type; `undefined` if a body of it cannot be written. */
+/** Returns the encoding of a plain media type; `undefined` if the type is not supported. */
 function bodyKind(type: string): Pick<BodyBinding, "kind" | "mediaType"> | undefined {
   if (isWildcard(type)) return { kind: "json", mediaType: "application/json" };
   if (!MEDIA_TYPE.test(type) || type.includes("*")) return undefined;
@@ -81,7 +81,7 @@ export interface ReadBody {
   readonly examples: readonly ToolExample[];
 }
 
-/** Reads a body; `keys` are the arguments of the parameters. */
+/** Reads a body. `keys` are the names of the arguments that are parameters. */
 export function readBody(
   context: ReadContext,
   { value: body, path }: Located,
@@ -107,7 +107,7 @@ export function readBody(
     : flattenObject(read, context.schemas);
   if (flat !== undefined && !isRequired && flat.required.size > 0) {
     const message =
-      "The body is optional, but has required properties: they are taken for required";
+      "The body is optional, but has required properties: these are required in all calls";
     context.warn(path, "required", message);
   }
   const none = { properties: new Map<string, unknown>(), required: [], refs: new Set<string>() };
@@ -138,7 +138,7 @@ export function readBody(
   };
 }
 
-/** The body's schema as the schema of all arguments, if its root is an object. */
+/** Returns the body's schema as the schema of all arguments, if its root is an object. */
 function wholeOf(
   read: ReadSchema,
   schemas: SchemaReader,
@@ -248,7 +248,7 @@ function flattenObject(read: ReadSchema, schemas: SchemaReader): FlatObject | un
   return { properties, required, refs };
 }
 
-/** The maximum number of schemas of a result. Each is compared with the others. */
+/** The maximum number of schemas of a result. Each schema is compared with the other schemas. */
 const MAX_SCHEMAS = 16;
 
 interface Results {
@@ -257,8 +257,9 @@ interface Results {
 }
 
 /**
- * The schema of an operation's results: the JSON of each response that is a success, and `null` for
- * a response without a body. `default` counts only if no success is described.
+ * Returns the schema of an operation's results: the JSON of each successful response, and `null`
+ * for a response without a body. `default` counts only if the document describes no successful
+ * response.
  *
  * @returns The schema, or `undefined` if results cannot be checked.
  */
@@ -296,12 +297,12 @@ function addResponse(
 ): { readonly path: string; readonly message: string } | undefined {
   const response = context.document.resolve(raw, path);
   if (response === undefined) {
-    return { path, message: "The reference to a response has no target in the document" };
+    return { path, message: "The document has no target for the reference to a response" };
   }
   const content = objectIn(response.value, "content") ?? {};
   const types = mediaTypes(content);
   if (types.length === 0) schemas.push({ type: "null" });
-  // The request prefers JSON, so that other types in the list do not matter.
+  // The request prefers JSON, so other types in the list are ignored.
   const json = types.filter((type) => acceptsJson(plainType(type)));
   if (json.length === 0 && types.length > 0) {
     const [type = ""] = types;
@@ -315,7 +316,7 @@ function addResponse(
       return { path, message: `The responses have more than ${MAX_SCHEMAS} schemas` };
     }
     const where = `${response.path}/content${pointerStep(type)}/schema`;
-    // An absent schema is read as the schema of any JSON.
+    // An absent schema means any JSON value.
     const read = context.schemas.read(member(content[type], "schema"), where, "output");
     const { schema, refs: more } = context.schemas.inlineRoot(read, "output");
     for (const ref of more) refs.add(ref);

@@ -1,4 +1,4 @@
-/** The schemas of an OpenAPI document as JSON Schema, with shared schemas in their `$defs`. */
+/** Converts schemas of an OpenAPI document to JSON Schema, with shared schemas in `$defs`. */
 
 import {
   definitionName,
@@ -23,12 +23,12 @@ export interface ReadSchema {
 export interface ReadContext {
   readonly document: ApiDocument;
   readonly schemas: SchemaReader;
-  /** The parameters that are credentials, as `in name`: they come from the option `authorize`. */
+  /** The parameters that are credentials, as `in name`. The option `authorize` provides them. */
   readonly credentials: ReadonlySet<string>;
   warn(path: string, rule: string, message: string): void;
 }
 
-/** The dialects of OpenAPI 3.1 and later, which are 2020-12 with annotations. */
+/** The dialects of OpenAPI 3.1 and later, which are JSON Schema 2020-12 with annotations. */
 const OAS_DIALECT = /^https:\/\/spec\.openapis\.org\/oas\/3\.\d\/dialect\//;
 
 const MAX_HOPS = 32;
@@ -57,7 +57,7 @@ export class SchemaReader {
     this.#note = note;
   }
 
-  /** Reads the schema at `path`. Any other value is read as a schema that accepts everything. */
+  /** Reads the schema at `path`. Anything but a schema is read as a schema that accepts everything. */
   read(raw: unknown, path: string, direction: Direction): ReadSchema {
     const known = this.#read[direction].get(raw);
     if (known !== undefined) return known;
@@ -68,7 +68,7 @@ export class SchemaReader {
     return read;
   }
 
-  /** The names of the definitions that a part of a read schema refers to. */
+  /** Returns the names of the definitions to which a part of a read schema refers. */
   refsOf(schema: JsonSchema): ReadonlySet<string> {
     const refs = new Set<string>();
     eachNode(undefined, schema, (node) => {
@@ -135,7 +135,7 @@ export class SchemaReader {
 
   #convert(schema: JsonSchema, direction: Direction, refs: Set<string>): JsonSchema {
     if (!isObject(schema)) return schema;
-    // An `$id` changes the base of the references below it; `checkSchema` checks those.
+    // An `$id` changes the base of the references below it. `checkSchema` checks such references.
     if (!this.#document.is30 && typeof schema["$id"] === "string") return schema;
     const shown = this.#reference(this.#withoutHidden(schema, direction), refs);
     return mapChildren(undefined, shown, (child) => this.#convert(child, direction, refs));

@@ -71,7 +71,7 @@ export function encode(text: string, key: string): string {
   try {
     return encodeURIComponent(text);
   } catch {
-    throw new UnsendableArgument(key, "text in Unicode, without half characters");
+    throw new UnsendableArgument(key, "Unicode text without lone surrogates");
   }
 }
 
@@ -125,7 +125,7 @@ export function writePairs(name: string, value: unknown, style: ValueStyle, key:
   return [[encodedName, join(pieces, separator, separator)]];
 }
 
-/** `name[member]=value`, deeper members in more brackets, lists by repeating. */
+/** Writes `name[member]=value`, with more brackets for deeper members. Lists repeat the name. */
 function deepPairs(
   name: string,
   value: object,
@@ -143,7 +143,7 @@ function deepPairs(
   });
 }
 
-/** Writes a value in a path. If it were empty, the path could belong to another operation. */
+/** Writes a value in a path. Rejects empty values, which could give the path of another operation. */
 export function writePath(name: string, value: unknown, style: ValueStyle, key: string): string {
   if (isNothing(value) || textOf(value) === "") throw new UnsendableArgument(key, "not empty");
   const pieces = piecesOf(value, style, (text) => encode(text, key));
@@ -167,7 +167,7 @@ export function writeHeader(value: unknown, style: ValueStyle, key: string): str
   if (!HEADER_TEXT.test(text)) {
     throw new UnsendableArgument(
       key,
-      "printable ASCII text in one line, for it is sent in a header",
+      "printable ASCII text in one line, because it is sent in a header",
     );
   }
   return text.trim();

@@ -1,8 +1,8 @@
 /**
- * The HTTP service as an OpenAPI 3.1 document: one operation per tool that the caller sees, and the
- * other routes, which do not depend on the tools. The tools' schemas come from the export to
- * `openapi@3.1`. The operations wrap them in the service's form: arguments in an object with the
- * ids of the call, results with the fields of the outcome.
+ * Describes the HTTP service as an OpenAPI 3.1 document: one operation per tool that the caller
+ * sees, and the other routes, which do not depend on the tools. The tools' schemas come from the
+ * export to `openapi@3.1`. In requests, the arguments are in an object with the ids of the call; in
+ * responses, the result is in an object with the fields of the outcome.
  */
 
 import type {
@@ -32,7 +32,7 @@ export interface OpenApiOptions {
   readonly description?: string;
   /** The URLs of the routes. By default, they are next to the document. */
   readonly servers?: readonly string[];
-  /** Security Scheme Objects by name, any of which is enough. By default a bearer token. */
+  /** Security Scheme Objects by name. One of them is enough. By default, a bearer token. */
   readonly securitySchemes?: Readonly<Record<string, unknown>>;
 }
 
@@ -114,7 +114,7 @@ function operationOf(
           ok: { const: true },
           "content?": output === undefined ? true : output.schema,
           "blocks?": described(
-            "The content has blocks, such as images; the schema is about structuredContent.",
+            "The content has blocks, such as images; the schema describes structuredContent.",
             { const: true },
           ),
           "truncated?": { const: true },
@@ -205,7 +205,7 @@ const ID: Json = {
   type: "string",
   minLength: 1,
   maxLength: 256,
-  // No spaces at the ends. The pattern has no look-around, because some engines lack it.
+  // No spaces at the ends. Some engines do not support look-around.
   pattern: "^[\\x21-\\x7e]([\\x20-\\x7e]*[\\x21-\\x7e])?$",
 };
 
@@ -262,7 +262,7 @@ const SCHEMAS: Json = {
     pollMs: NUMBER,
     "progress?": ANY,
     "questions?": listOf(ref("Question")),
-    "result?": described("Once it has ended.", ANY),
+    "result?": described("The result, once the task has ended.", ANY),
   }),
   Tool: object({
     ...texts("id", "name", "namespace?", "title?", "description", "version?", "category?"),
@@ -277,7 +277,7 @@ const SCHEMAS: Json = {
   Export: object({
     target: TEXT,
     tools: described("The tools in the target's shape."),
-    names: described("The tool of each name.", LIST),
+    names: described("The tool ids by exported name.", LIST),
     rejected: LIST,
     warnings: { type: "array" },
     "losses?": LIST,
@@ -314,7 +314,7 @@ const FILTERS: readonly Json[] = Object.entries(VOCABULARY).map(([name, { text }
 
 const PAGING: readonly Json[] = [
   query("limit", "The maximum number of entries.", { type: "integer", minimum: 1, maximum: 1000 }),
-  query("cursor", "The nextCursor of the page before."),
+  query("cursor", "The nextCursor of the previous page."),
 ];
 
 /** The parameters in paths, by the first segment of the path. */

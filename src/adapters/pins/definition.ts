@@ -12,7 +12,7 @@ import {
   type Tool,
 } from "../../tool/mod.ts";
 
-/** The properties that come from the source, not from the operator, with sets in order. */
+/** Returns the properties that the source has set, and not the operator. Sets are sorted. */
 export function definitionOf(tool: Tool): JsonRecord {
   const { title, description, parameters, returns, annotations, deprecated, meta } = tool;
   const fields = {
@@ -106,14 +106,14 @@ const RISKY: ReadonlyMap<string, boolean> = new Map([
   ["openWorldHint", true],
 ]);
 
-/** A hint that becomes lenient lets clients do more without approval. */
+/** Compares hints. With a more lenient hint, clients may call the tool without approval. */
 function compareHints(before: unknown, after: unknown, path: string, add: Add): void {
   for (const [hint, , now] of changedMembers(before, after)) {
     add(path + pointerStep(hint), RISKY.get(hint) === now ? "risk_raised" : "widened");
   }
 }
 
-/** `operation` is the destination of calls. The annotations were compared as hints. */
+/** The grades of changed provider fields. `operation` is the destination of calls. */
 const PROVIDER_GRADES: ReadonlyMap<string, PinGrade> = new Map([
   ["operation", "risk_raised"],
   ["annotations", "wording"],
@@ -132,8 +132,9 @@ function compareMeta(before: unknown, after: unknown, path: string, add: Add): v
 }
 
 /**
- * The effect of keywords: annotations, limits that accept less with a lower or a higher value, other
- * limits, and schemas that accept more of the whole when they accept more themselves.
+ * The effect of keywords. `wording`: annotations. `upper`: limits that accept less with a lower
+ * value. `lower`: limits that accept less with a higher value. `limit`: other limits. `along`:
+ * subschemas that make the whole schema accept more when they accept more.
  */
 const EFFECTS: ReadonlyMap<string, "wording" | "upper" | "lower" | "limit" | "along"> = new Map(
   ([
@@ -175,7 +176,7 @@ function compareSchemas(before: unknown, after: unknown, path: string, add: Add)
 function gradeOf(keyword: string, before: unknown, after: unknown): PinGrade {
   const effect = EFFECTS.get(keyword);
   if (effect === "wording") return "wording";
-  // Positions in lists of schemas are not comparable, but annotations can be removed.
+  // Lists of schemas cannot be compared by position. They are equal if only annotations differ.
   if (same(bare(keyword, before), bare(keyword, after))) return "wording";
   if (before === undefined) return effect === undefined ? "widened" : "narrowed";
   if (typeof before === "number" && typeof after === "number") {

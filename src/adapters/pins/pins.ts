@@ -38,14 +38,15 @@ import { fileStore, memoryStore, type PinStore } from "./store.ts";
 /** Options for {@linkcode toolPins}. */
 export interface ToolPinsOptions {
   /**
-   * The treatment of tools from an import without pins. `trust` approves them, except tools with
-   * findings in their texts or names. `hold` hides all of them.
+   * How the tools of an import are treated when the store has no pins for the import. `trust`
+   * approves the tools, except those with findings in their texts or names. `hold` hides all of
+   * them.
    *
    * @default {"trust"}
    */
   readonly firstImport?: "trust" | "hold";
   /**
-   * The time limit for loading from the store and saving to it, in milliseconds. After a timeout
+   * The time limit for loading from the store and saving to it, in milliseconds. After a timeout,
    * all tools of the import are hidden.
    *
    * @default {30_000}
@@ -64,7 +65,7 @@ type Approved = Map<string, Pin>;
 
 interface Offer extends Pin {
   readonly tool: Tool;
-  /** True if there are findings in its texts or its name. */
+  /** True if the texts or the name of the tool have findings. */
   readonly isSuspect: boolean;
 }
 
@@ -182,9 +183,9 @@ class ToolPins implements ImportPins {
         const id = typeof one === "string" ? one : one.id;
         const action = `approve ${describe(id)}`;
         const found = held.find((candidate) => candidate.id === id);
-        if (found === undefined) fail(action, "it is not held back");
+        if (found === undefined) fail(action, "the tool is not held back");
         if (typeof one !== "string" && one.digest !== found.digest) {
-          fail(action, "its definition no longer has the given digest: review the new one");
+          fail(action, "the definition no longer has the given digest; review the new definition");
         }
         const offer = checked.offers.find(({ tool }) => tool.id === id);
         if (offer === undefined) approved.delete(id);

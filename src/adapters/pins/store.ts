@@ -1,8 +1,8 @@
 /** Stores of pins. */
 
-/** Stores one text. */
+/** A store of one text. */
 export interface PinStore {
-  /** Returns the last saved text; `undefined` if there is none. Rejects if it cannot be read. */
+  /** Returns the last saved text; `undefined` if there is none. Rejects if the text cannot be read. */
   load(): Promise<string | undefined>;
   /** Replaces the stored text atomically. */
   save(text: string): Promise<void>;
@@ -17,7 +17,7 @@ export function memoryStore(): PinStore {
   };
 }
 
-/** Stores pins in a JSON file, on Node, Bun and Deno. Its folder must exist. */
+/** Stores pins in a JSON file, on Node, Bun and Deno. The folder of the file must exist. */
 export function fileStore(path: string): PinStore {
   return {
     async load() {

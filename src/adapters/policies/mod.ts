@@ -38,7 +38,7 @@ export interface ToolFacts {
   /** The risk as a number, to compare: 0 for `safe` up to 4 for `critical`. */
   readonly riskLevel: number;
   readonly tags: readonly string[];
-  /** Absent for a tool without roles, which everyone may use. */
+  /** The roles of the tool. Absent for a tool without roles, which everyone may use. */
   readonly roles?: readonly string[];
   readonly scopes: readonly string[];
   readonly requiresApproval: boolean;
@@ -85,7 +85,7 @@ export interface OpaProgram {
 export interface OpaPolicyOptions {
   /** Names the policy in explanations. @default {"opa"} */
   readonly name?: string | undefined;
-  /** The rule's input in addition to `input.tool`, for example the caller. JSON. */
+  /** The rule's input in addition to `input.tool`, as JSON, for example the caller. */
   readonly input?: { readonly [field: string]: unknown } | undefined;
 }
 
@@ -137,17 +137,17 @@ const VERDICT: readonly (keyof Decision)[] = ["allow", "requiresApproval", "reas
  * assert.match(toolset.explain("rm").reason, /policy opa denies it: ada is a guest/);
  * ```
  *
- * @param program The program, loaded. To use another entry point than the first, pass `{ evaluate:
+ * @param program The loaded program. To use another entry point than the first, pass `{ evaluate:
  * (input) => program.evaluate(input, "name") }`.
  * @returns The policy.
  * @throws {TypeError} If the program is not loaded, or an option is invalid.
  */
 export function opaPolicy(program: OpaProgram, options: OpaPolicyOptions = {}): EnginePolicy {
   if (isThenable(program)) {
-    fail(MAKE_OPA, "its program is a promise: await loadPolicy(…) first");
+    fail(MAKE_OPA, "the program is a promise; await loadPolicy(…) first");
   }
   if (!isFunction(program?.evaluate)) {
-    fail(MAKE_OPA, "it needs a program from loadPolicy of @open-policy-agent/opa-wasm");
+    fail(MAKE_OPA, "program must be the result of loadPolicy() of @open-policy-agent/opa-wasm");
   }
   const { name = "opa", input } = readFields(MAKE_OPA, options, OPA_CHECKS);
   const decide = (tool: Tool, call?: RuleCall): Decision | undefined => {
@@ -163,12 +163,12 @@ export function opaPolicy(program: OpaProgram, options: OpaPolicyOptions = {}): 
   }, (call) => {
     const decision = decide(call.tool, call);
     if (decision?.allow !== true) return { deny: reasonIn(decision) };
-    return asks(decision) ? { ask: reasonIn(decision, "its rule requires approval") } : "allow";
+    return asks(decision) ? { ask: reasonIn(decision, "the rule requires approval") } : "allow";
   });
 }
 
-function reasonIn(decision: Decision | undefined, usual = "its rule does not return true"): string {
-  if (decision === undefined) return "its rule is undefined for this tool";
+function reasonIn(decision: Decision | undefined, usual = "the rule does not return true"): string {
+  if (decision === undefined) return "the rule is undefined for this tool";
   const { reason } = decision;
   if (Array.isArray(reason) && reason.length > 0) return reason.join("; ");
   return typeof reason === "string" ? reason : usual;
@@ -184,7 +184,7 @@ function verdictIn(results: unknown): Decision | undefined {
     return result;
   }
   const wanted = 'the rule must return a boolean or an object with "allow"';
-  return fail("ask OPA", `${wanted}, not ${describe(result)}`);
+  return fail("evaluate the OPA policy", `${wanted}, not ${describe(result)}`);
 }
 
 interface CedarFailure {
@@ -226,14 +226,14 @@ export interface CedarEntity {
 export interface CedarPolicyOptions {
   /**
    * The policies, in Cedar's language: one text, or an object of named policies. Explanations
-   * contain the names. Cedar numbers policies without names: `policy0`.
+   * contain the names. Without names, Cedar numbers the policies: `policy0`.
    */
   readonly policies: string | { readonly [name: string]: string };
   /** The caller. */
   readonly principal: CedarEntity;
   /** The requested action. @default {{ type: "Action", id: "call" }} */
   readonly action?: CedarEntity | undefined;
-  /** The value of `context` in policies. JSON without null. */
+  /** The value of `context` in policies: JSON without `null`. */
   readonly context?: { readonly [field: string]: unknown } | undefined;
   /** The principal's attributes and groups, in Cedar's JSON format. */
   readonly entities?: readonly object[] | undefined;
@@ -291,25 +291,30 @@ const CEDAR_CHECKS = {
  *
  * const toolset = registry.select({ policies: [ada] });
  * assert.deepEqual(toolset.ids, ["read"]);
- * assert.match(toolset.explain("rm").reason, /policy cedar denies it: nothing permits it/);
+ * assert.match(toolset.explain("rm").reason, /policy cedar denies it: no policy permits/);
  * ```
  *
  * @param engine The module `@cedar-policy/cedar-wasm`, or its `/nodejs` or `/web`.
- * @returns The policy. Policies are parsed once per text. The options are copied: for other entities,
- * make another policy.
+ * @returns The policy. Policies are parsed once per text. The options are copied, so make another
+ * policy for other entities.
  * @throws {TypeError} If an option is invalid, or Cedar cannot parse the policies.
  */
 export function cedarPolicy(engine: CedarEngine, options: CedarPolicyOptions): EnginePolicy {
   if (!isFunction(engine?.statefulIsAuthorized) || !isFunction(engine.preparsePolicySet)) {
-    fail(MAKE_CEDAR, "it needs the module @cedar-policy/cedar-wasm, loaded");
+    fail(
+      MAKE_CEDAR,
+      'engine must be the module: import * as engine from "@cedar-policy/cedar-wasm/nodejs"',
+    );
   }
   const fields = readFields(MAKE_CEDAR, options, CEDAR_CHECKS);
   const { policies, name = "cedar" } = fields;
-  if (policies === undefined) fail(MAKE_CEDAR, "it needs policies, in Cedar's language");
-  if (fields.principal === undefined) fail(MAKE_CEDAR, "it needs a principal, the caller");
+  if (policies === undefined) fail(MAKE_CEDAR, "the option policies is missing");
+  if (fields.principal === undefined) {
+    fail(MAKE_CEDAR, 'principal is missing; set the caller, such as { type: "User", id: "ada" }');
+  }
   const { principal, action = { type: "Action", id: "call" }, context = {}, entities = [] } =
     fields;
-  // Copied, because the cached decisions require a request that never changes.
+  // The request is copied, because cached decisions require a request that never changes.
   const request = attempt(
     MAKE_CEDAR,
     () => copyJson({ principal, action, context, entities }, "its request"),
@@ -332,7 +337,7 @@ export function cedarPolicy(engine: CedarEngine, options: CedarPolicyOptions): E
     if (failed !== undefined) return `${failed.policyId} failed: ${failed.error.message}`;
     if (decision === "allow") return undefined;
     return reason.length === 0
-      ? "nothing permits it"
+      ? "no policy permits the tool"
       : `forbidden by ${[...reason].sort().join(", ")}`;
   };
   const policy = {
@@ -362,7 +367,7 @@ function parsed(engine: CedarEngine, policies: CedarPolicyOptions["policies"]): 
     staticPolicies: typeof policies === "string" ? policies : { ...policies },
   });
   if (answer.type === "failure") {
-    fail(MAKE_CEDAR, `its policies are invalid: ${messagesOf(answer)}`);
+    fail(MAKE_CEDAR, `the policies are invalid: ${messagesOf(answer)}`);
   }
   ids.set(key, id);
   return id;

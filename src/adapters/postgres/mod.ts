@@ -67,15 +67,15 @@ export interface PostgresSchemaOptions {
 export interface PostgresCallStoreOptions
   extends PostgresSchemaOptions, Pick<StoreLimits, "maxOwnerBytes"> {
   /**
-   * The time after which an operation rejects, in milliseconds. A write that the database receives
-   * or can begin only later is not made.
+   * The time after which an operation rejects, in milliseconds. The database skips a write that it
+   * receives or can begin only after this time.
    *
    * @default {10_000}
    */
   readonly timeoutMs?: number;
   /**
-   * If true, connections keep prepared statements, which makes reads faster. Pass it only without
-   * PgBouncer in transaction mode, or with its version 1.21 or later and `max_prepared_statements`.
+   * If true, connections keep prepared statements, which makes reads faster. PgBouncer in
+   * transaction mode supports this only from version 1.21 on, with `max_prepared_statements`.
    *
    * @default {false}
    */
@@ -117,12 +117,12 @@ const CHECKS = {
 
 type Settings = Required<PostgresCallStoreOptions>;
 
-/** `null` if there is no entry. */
+/** A row of the tables. All columns are `null` if there is no entry. */
 type Row = { readonly [Name in keyof StoreRow]: StoreRow[Name] | null };
 
 /**
- * Creates or updates the tables and functions of {@linkcode postgresCallStore}. Current tables stay
- * as they are, and several processes may call it at the same time.
+ * Creates or updates the tables and functions of {@linkcode postgresCallStore}. Changes nothing if
+ * they are current. Several processes may call this function at the same time.
  *
  * @throws {TypeError} If an option is invalid.
  * @throws {Error} If the database rejects a statement, or a later version of plue has made the tables.
@@ -145,8 +145,8 @@ export async function migratePostgresCallStore(
  * Opens a {@linkcode CallStore} in tables that {@linkcode migratePostgresCallStore} has created, so
  * that all processes of the database share tickets, tasks, idempotency keys and rate limits.
  *
- * Its time is the database's. The default of `maxOwnerBytes` is 134,217,728; give all processes the
- * same. The size of the whole store is not limited.
+ * The store uses the database's clock. The default of `maxOwnerBytes` is 134,217,728; use the same
+ * value in all processes. The size of the whole store is not limited.
  *
  * @example Usage
  * ```ts ignore
@@ -172,7 +172,7 @@ export async function postgresCallStore(
   checkClient(ACTION, client);
   const { options: pool } = client as { readonly options?: unknown };
   if (isObject(pool) && "max" in pool && !pool["connectionTimeoutMillis"]) {
-    fail(ACTION, "its pool waits for a connection without end; set connectionTimeoutMillis");
+    fail(ACTION, "the pool would wait for a connection without end; set connectionTimeoutMillis");
   }
   return await openCallStore(ACTION, new PostgresDriver(client, settings));
 }
@@ -187,7 +187,7 @@ class PostgresDriver implements StoreDriver {
   readonly #client: PostgresClient;
   readonly #settings: Settings;
   readonly #statements: ReturnType<typeof statementsOf>;
-  /** The database's time at the zero of the monotonic clock. */
+  /** The database's time when the monotonic clock of this process was 0. */
   #epoch = NaN;
 
   readonly explain = explain;
@@ -198,20 +198,20 @@ class PostgresDriver implements StoreDriver {
     this.#statements = statementsOf(settings.schema);
   }
 
-  /** Rejects a database that cannot keep the contract. */
+  /** Rejects a database that cannot fulfil the contract of a `CallStore`. */
   async check(): Promise<void> {
     const [row] = await this.#query<Readonly<Record<string, unknown>>>("check", []);
     const { version, isolation, read_only, ...durability } = row ?? {};
     if (version !== VERSION) {
       const advice = Number(version) > VERSION ? "update plue" : CALL_MIGRATION;
-      throw new Error(`its tables have version ${version}, and not ${VERSION}; ${advice}`);
+      throw new Error(`the tables have version ${version}, and not ${VERSION}; ${advice}`);
     }
     if (read_only === "on") {
       throw new Error("the server is read-only; connect to the primary server");
     }
     if (isolation !== "read committed") {
       throw new Error(
-        `its transactions are "${isolation}"; set default_transaction_isolation to "read committed"`,
+        `transactions are "${isolation}"; set default_transaction_isolation to "read committed"`,
       );
     }
     const unsafe = ["synchronous_commit", "fsync"].find((name) => durability[name] === "off");
@@ -256,7 +256,7 @@ class PostgresDriver implements StoreDriver {
     return (await this.#query<Row>("due", values)).map(rowOf).map(dueEntryOf);
   }
 
-  /** The database's time from which a write that is sent now must not be made. */
+  /** Returns the database's time from which a write that is sent now must be skipped. */
   #deadline(): number {
     return this.now() + this.#settings.timeoutMs;
   }
@@ -276,7 +276,7 @@ class PostgresDriver implements StoreDriver {
     return rows as readonly Answer[];
   }
 
-  /** Corrects the clock if it cannot be right: the database's time was read after the sending. */
+  /** Corrects the clock if it is wrong: the database read its time after the request was sent. */
   #readTime(time: number, sentAt: number): void {
     const early = time - systemClock.now();
     const late = time - sentAt;
@@ -288,7 +288,7 @@ function rowOf({ key, revision, ...row }: Row): StoreRow {
   return { ...row, key, revision: Number(revision) } as StoreRow;
 }
 
-/** Returns an error message that gives the reason, and no password. */
+/** Returns an error message with the reason, and without a password. */
 function explain(error: unknown): string {
   const { code } = isObject(error) ? error : {};
   const text = describeThrown(error).replace(/:\/\/\S*@/g, "://…@");
@@ -297,11 +297,11 @@ function explain(error: unknown): string {
 
 const KNOWN: Parameters<typeof explainBy>[0] = [
   [/3F000|42P01|42883/, `the tables do not exist; ${CALL_MIGRATION}`],
-  [/42501/, "its role lacks a permission; grant it as docs/calls.md shows"],
+  [/42501/, "the role lacks a permission; grant it as docs/calls.md shows"],
   [/53100|53200/, "the server has no space left"],
   [/55P03/, "another write of the same principal does not end"],
-  [/26000|42P05/, "its pooler keeps no prepared statements; leave out preparesStatements"],
-  [/timeout exceeded when/, "no connection in time; the server is away, or the pool is too small"],
+  [/26000|42P05/, "the pooler keeps no prepared statements; omit preparesStatements"],
+  [/timeout exceeded when/, "no connection in time; the server is down, or the pool is too small"],
   [/read timeout|57014/, "the server does not answer in time"],
   [/ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|terminated|57P0|08\w{3}/, "the server cannot be reached"],
 ];

@@ -1,4 +1,4 @@
-/** The tables of the store, and its functions that run in the database. */
+/** SQL for the tables of the store, and for its functions that run in the database. */
 
 import { ENTRY_BYTES } from "../../execute/durable/mod.ts";
 
@@ -7,13 +7,13 @@ export const VERSION = 1;
 
 /** The database's time in milliseconds since 1970. */
 const NOW = "date_part('epoch', clock_timestamp()) * 1000";
-/** The condition of an entry that exists. It has the time of the statement, which is a constant. */
+/** The condition of an entry that has not expired. It uses the statement's start, a constant. */
 const IS_LIVE = "(expires is null or expires > date_part('epoch', statement_timestamp()) * 1000)";
 const WEIGHT = `${ENTRY_BYTES} + length(key) + octet_length(value)`;
-/** The number of writes after which expired entries are deleted, and the maximum number of these. */
+/** The number of writes after which expired entries are deleted, and how many are deleted at most. */
 const WRITES_TO_SWEEP = 256;
 const SWEPT = 1_000;
-/** The entries of a list that are read at once, and the bytes after which no further one is. */
+/** The maximum number of entries in a page of a list, and the bytes after which a page ends. */
 const PAGE_ROWS = 128;
 const PAGE_BYTES = 1_048_576;
 /** The maximum time to wait for another write of the same owner. */
@@ -23,7 +23,7 @@ const LOCK_WAIT = "5s";
  * Returns statements that create or update the tables, and change nothing if these are current.
  *
  * Each write first locks the row of its owner. So quotas are exact, the revisions of a key rise, and
- * there is one order of locks, without deadlocks. A sweep waits for no lock.
+ * all writes take locks in the same order, which prevents deadlocks. A sweep waits for no lock.
  */
 export function migrationOf(schema: string): string {
   const s = `"${schema}"`;
@@ -159,7 +159,7 @@ insert into ${s}.about select ${VERSION} where not exists(select from ${s}.about
 `;
 }
 
-/** Returns the statements of the store. Each answer has the time `now`. */
+/** Returns the statements of the store. Each answer contains the database's time as `now`. */
 export function statementsOf(schema: string) {
   const s = `"${schema}"`;
   return {

@@ -70,8 +70,8 @@ export interface RedisCallStoreOptions extends Pick<StoreLimits, "maxOwnerBytes"
    */
   readonly prefix?: string;
   /**
-   * The time after which an operation rejects, in milliseconds. A write that the server receives
-   * later is not made.
+   * The time after which an operation rejects, in milliseconds. The server skips a write that it
+   * receives later.
    *
    * @default {2_000}
    */
@@ -84,8 +84,8 @@ export interface RedisCallStoreOptions extends Pick<StoreLimits, "maxOwnerBytes"
    */
   readonly allowsLostWrites?: boolean;
   /**
-   * If false, the store does not read the server's settings, for a user who may not call `INFO`.
-   * Make sure yourself that the server is a primary that evicts nothing and writes an append-only
+   * If false, the store does not check the server's settings: for a user who may not call `INFO`.
+   * You must then make sure that the server is a primary, evicts nothing and writes an append-only
    * file.
    *
    * @default {true}
@@ -94,11 +94,11 @@ export interface RedisCallStoreOptions extends Pick<StoreLimits, "maxOwnerBytes"
 }
 
 const ACTION = "open the store";
-/** The type of texts in the protocol, `$`. */
+/** The type of strings in the protocol: the character `$`. */
 const BLOB_STRING = 36;
 /** The number of hash tags. With another number, the entries of most owners would not be found. */
 const SHARDS = 16;
-/** The bytes of a stored value before the value itself. */
+/** The size of the revision and the expiry at the beginning of a stored value, in bytes. */
 const HEAD_BYTES = 16;
 const DIGEST = createHash("sha1").update(SCRIPT).digest("hex");
 
@@ -127,9 +127,9 @@ type Settings = Required<RedisCallStoreOptions>;
  * cluster share tickets, tasks, idempotency keys and rate limits.
  *
  * The client must be connected, with `disableOfflineQueue: true`. If it has no listener for errors,
- * the store adds one, because a lost connection would end the process. Its time is the server's.
- * The default of `maxOwnerBytes` is 134,217,728; give all processes the same. `maxmemory` of the
- * server limits the whole store.
+ * the store adds one, because a lost connection would end the process. The store uses the server's
+ * clock. The default of `maxOwnerBytes` is 134,217,728; use the same value in all processes.
+ * `maxmemory` of the server limits the whole store.
  *
  * @example Usage
  * ```ts ignore
@@ -162,7 +162,7 @@ export async function redisCallStore(
   if (!(client.options ?? client._options?.defaults)?.disableOfflineQueue) {
     fail(
       ACTION,
-      "its client makes writes later while it is offline; set disableOfflineQueue: true",
+      "the client queues writes while it is offline; set disableOfflineQueue: true",
     );
   }
   if (client.listenerCount("error") === 0) client.on("error", noop);
@@ -172,7 +172,7 @@ export async function redisCallStore(
 class RedisDriver implements StoreDriver {
   readonly #scripts: RedisScripts;
   readonly #settings: Settings;
-  /** What the time of each shard's server is ahead of this process's monotonic clock. */
+  /** The time of each shard's server, minus this process's monotonic clock, in milliseconds. */
   readonly #offsets: number[] = [];
   /** The offset of the last answer. */
   #offset = 0;
@@ -193,7 +193,7 @@ class RedisDriver implements StoreDriver {
       const [role, policy, appends] = answer.map(String);
       if (role !== "master") throw new Error("the server is a replica; connect to its primary");
       if (policy !== "noeviction") {
-        throw new Error(`its maxmemory-policy is "${policy}"; set it to "noeviction"`);
+        throw new Error(`maxmemory-policy is "${policy}"; set it to "noeviction"`);
       }
       if (appends === "1" || allowsLostWrites) continue;
       throw new Error(
@@ -259,7 +259,7 @@ class RedisDriver implements StoreDriver {
   ): Promise<unknown> {
     const { prefix, timeoutMs } = this.#settings;
     const offset = this.#offsets[shard];
-    // After a timeout, the server may still receive a write. It is then too late.
+    // After a timeout, the server may still receive a write. The deadline makes the server skip it.
     const deadline = offset === undefined ? "" : `${offset + systemClock.now() + timeoutMs}`;
     const input = {
       keys: KEYS.map((name) => `${prefix}:{${prefix}-${shard}}:${name}`),
@@ -276,7 +276,7 @@ class RedisDriver implements StoreDriver {
 
   async #evaluate(input: object): Promise<unknown> {
     return await this.#scripts.evalSha(DIGEST, input).catch((error) => {
-      // A server that was started again does not have the script, and has run nothing.
+      // After a restart, the server does not have the script, and has run nothing.
       if (!/^NOSCRIPT/.test(describeThrown(error))) throw error;
       return this.#scripts.eval(SCRIPT, input);
     }).catch((cause) => {
@@ -286,12 +286,12 @@ class RedisDriver implements StoreDriver {
   }
 
   explain(error: unknown): string {
-    const advice = "its user may not run INFO, or another command; see checksServer";
+    const advice = "the user may not run INFO, or another command; see checksServer";
     return explainBy([[/NOPERM|can't run this command/, advice]], describeThrown(error));
   }
 }
 
-/** Reads the entries of an answer: their keys, perhaps the times from which they are due, and values. */
+/** Reads the entries of an answer: keys, values, and in a list of due entries the due times. */
 function rowsOf(answer: unknown): readonly StoreRow[] {
   const found = answer as readonly Buffer[];
   return Array.from({ length: found.length / 3 }, (_, index) => {
@@ -300,7 +300,7 @@ function rowsOf(answer: unknown): readonly StoreRow[] {
   });
 }
 
-/** Reads a stored value, behind its revision and its expiry. */
+/** Reads a stored value, which begins with the revision and the expiry. */
 function rowOf(key: string, stored: unknown): StoreRow {
   const bytes = stored as Buffer;
   const [revision, expires] = [bytes.readDoubleLE(0), bytes.readDoubleLE(8)];

@@ -3,7 +3,7 @@
 import { ENTRY_BYTES } from "../../execute/durable/mod.ts";
 
 /**
- * The keys of a shard, which have one hash tag: the values by key, the keys in their order, the times
+ * The Redis keys of a shard, all with one hash tag: the values by key, the sorted keys, the times
  * of expiry, the times from which entries are due, the bytes of each owner, and the last revision.
  */
 export const KEYS: readonly string[] = ["values", "keys", "expires", "due", "owners", "revision"];
@@ -11,9 +11,10 @@ export const KEYS: readonly string[] = ["values", "keys", "expires", "due", "own
 /**
  * Runs an action (`ARGV[1]`) on a shard. Returns the server's time in microseconds, and the result.
  *
- * It has no line `#!lua`, so that a full server can still read and delete. The first write of a
- * creation is the one that a full server refuses, because an error in the middle undoes nothing.
- * Entries have no expiry of Redis, which would delete them without a change of the owner's bytes.
+ * The script has no line `#!lua`, so that a full server can still read and delete. A full server
+ * must refuse the first write of a creation, because an error after it would not undo this write.
+ * Entries do not use the expiry of Redis, which would delete them without changing the owner's
+ * bytes.
  */
 export const SCRIPT = `
 local values, keys, expires, due, owners, last = unpack(KEYS)

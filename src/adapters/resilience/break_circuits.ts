@@ -17,7 +17,8 @@ import {
 export interface CircuitBreakerOptions {
   /**
    * The callers whose failures count together: one principal, or all callers of the tool. With
-   * `"tool"` one caller, by a bad credential or a short timeout, can stop the tool for the others.
+   * `"tool"`, one caller with a bad credential or a short timeout can stop the tool for all
+   * callers.
    *
    * @default {"principal"}
    */
@@ -29,8 +30,8 @@ export interface CircuitBreakerOptions {
    */
   readonly failures?: number | undefined;
   /**
-   * The duration for which the circuit stays open, in milliseconds. Then one call tries the tool,
-   * and its result decides.
+   * The duration for which the circuit stays open, in milliseconds. Then one call tries the tool.
+   * If the call succeeds, the circuit closes; otherwise it opens again.
    *
    * @default {30_000}
    */
@@ -43,10 +44,10 @@ const CHECKS = {
   coolDownMs: numberFrom(1, MAX_TIMEOUT_MS),
 };
 
-/** The most circuits of a tool. Beyond them, the least recently used one is dropped. */
+/** The maximum number of circuits of a tool. A further circuit evicts the least recently used one. */
 const MAX_CIRCUITS = 1_000;
 
-/** Failures of the tool or of a service that it needs; the others are the caller's. */
+/** The failures of the tool, or of a service that it needs. The caller causes the other failures. */
 const BROKEN: readonly FailureCode[] = [
   "unavailable",
   "timeout",
@@ -121,7 +122,7 @@ export function breakCircuits(options: CircuitBreakerOptions = {}): Layer {
             ? Math.min(1_000, coolDownMs)
             : circuit.triesAt - clock.now();
           if (retryAfterMs > 0) {
-            const why = "it has failed too often and does not run for a while";
+            const why = "the tool has failed too often and does not run for a while";
             return call.fail("unavailable", why, { retryAfterMs });
           }
           circuit.trial = call;

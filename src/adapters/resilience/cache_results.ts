@@ -53,8 +53,8 @@ export interface ResultCacheOptions {
    */
   readonly store?: CallStore | undefined;
   /**
-   * The maximum time that a call waits for the store, in milliseconds: once before its tool runs, not
-   * longer than half of the time that it has left, and once when it closes.
+   * The maximum time that a call waits for the store, in milliseconds. A call waits before the tool
+   * runs, for at most half of the call's remaining time, and again at the end of the call.
    *
    * @default {1_000}
    */
@@ -104,15 +104,15 @@ const CHECKS = {
 
 /**
  * Creates a layer that returns the result of an earlier call with the same principal, tool,
- * definition, arguments and context. It stores the successes of the named tools; calls of other
- * tools cost nothing. A call is validated and approved like any other; then the tool does not run,
- * and the result has `replayed`. After an error of the store, which is reported to `onError` of the
- * dispatcher, the tool runs. Stage `run`.
+ * definition, arguments and context. It stores the successful results of the named tools; calls of
+ * other tools cost nothing. A call is validated and approved like any other. If there is a stored
+ * result, the tool does not run, and the result has `replayed`. If the store fails, the tool runs,
+ * and `onError` of the dispatcher receives the error. Stage `run`.
  *
  * Truncated results, results of tools that require a transaction, and results with arguments or
- * contexts other than JSON are not stored. Callers without a principal share their results. Name no
- * tool whose result depends on anything else, such as the session. Equal calls before the first
- * result is stored all run.
+ * contexts other than JSON are not stored. Callers without a principal share their results. Do not
+ * name tools whose result depends on anything else, such as the session. Equal calls that begin
+ * before the first result is stored all run.
  *
  * @example Usage
  * ```ts
@@ -146,7 +146,7 @@ export function cacheResults(options: ResultCacheOptions): ResultCache {
   const results = new StoredResults(store);
   const longestMs = Math.max(0, ...[...tools.values()].map(({ ttlMs }) => ttlMs));
 
-  /** Waits for the store. `undefined` if it fails, or is too slow. */
+  /** Waits for the store. Resolves to `undefined` if the store fails, or is too slow. */
   const inTime = <T>(call: Call, ms: number, work: Promise<T>): Promise<T | undefined> =>
     within(call.settings.clock, Math.min(storeTimeoutMs, ms), work).then((answer) =>
       answer === TIME_OVER ? fail(ACTION, "the store took too long") : answer
@@ -167,7 +167,7 @@ export function cacheResults(options: ResultCacheOptions): ResultCache {
         }
         const result = await next(call);
         if (found === undefined || !result.ok || result.truncated || result.replayed) return result;
-        // Runs as a cleanup, because an interruption can no longer change the result then.
+        // Runs as a cleanup, because the result of the call is final then.
         call.defer(async () => {
           const expiresAt = clock.timestamp() + cached.ttlMs;
           await inTime(call, storeTimeoutMs, results.put(found, result, expiresAt));
@@ -187,7 +187,7 @@ export function cacheResults(options: ResultCacheOptions): ResultCache {
 type Generations = readonly (readonly [key: string, generation: string])[];
 
 interface StoredResult extends Pick<ToolSuccess, "content" | "blocks"> {
-  /** The generations of the tags at the start of its call. */
+  /** The generations of the tags when the call started. */
   readonly tags: Generations;
   readonly expiresAt: number;
 }
@@ -213,8 +213,8 @@ class StoredResults {
   }
 
   /**
-   * Finds the earlier result of a call, or the slot for this one; `undefined` if the arguments or the
-   * context are not JSON. Rejects if the functions of the host return invalid values.
+   * Finds the stored result of an equal call, or the key to store this result; `undefined` if the
+   * arguments or the context are not JSON. Rejects if functions of the host return invalid values.
    */
   async find(
     call: Call,
@@ -230,7 +230,8 @@ class StoredResults {
     const text = canonicalJson([tool.id, await definitionDigest(tool), inputs]);
     const key = `result.${await ownerDigest(principal)}.${await ownerDigest(text)}`;
     const stored = await this.#results.store.get(key);
-    // Before the tool runs, so that a result that is invalidated meanwhile is never returned.
+    // Reads the tags before the tool runs: a result that is invalidated meanwhile is never
+    // returned.
     const tags = await Promise.all(names.map(async (name) => {
       const tag = await tagKey(name);
       return [tag, (await this.#generations.read(tag))?.record.generation ?? ""] as const;
@@ -243,7 +244,7 @@ class StoredResults {
     return { key, revision: stored?.revision, tags };
   }
 
-  /** Stores a result, unless it is too large, or another call was faster. */
+  /** Stores a result, unless it is too large, or another call has stored its result first. */
   async put(
     { key, revision, tags }: Slot,
     { content, blocks }: ToolSuccess,

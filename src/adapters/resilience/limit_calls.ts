@@ -1,4 +1,4 @@
-/** Limits on the number of a model's calls: in a conversation, for one message, for a caller. */
+/** Limits the number of a model's calls: per conversation, per message or per caller. */
 
 import { type CallInfo, CallView, fingerprintOf, type Layer } from "../../execute/mod.ts";
 import {
@@ -34,10 +34,11 @@ export interface CallLimit {
   readonly of?: "all" | "tool" | "same" | undefined;
   /**
    * The maximum number of calls. Calls with invalid arguments count, too. A suspended call counts
-   * once, at its start, so use tickets with a store: others can be used repeatedly.
+   * once, at its start, so use tickets with a store: tickets without a store can be used
+   * repeatedly.
    */
   readonly limit: number;
-  /** The ids of the counted tools. By default all. */
+  /** The ids of the counted tools. By default, all tools are counted. */
   readonly tools?: readonly string[] | undefined;
 }
 
@@ -50,9 +51,9 @@ export interface CallLimitOptions {
    */
   readonly windowMs?: number | undefined;
   /**
-   * Stores the counts: `storedRateLimits(store)` of `@plue/tools/hono` where several processes
-   * count together. By default, 10,000 counts in this process. Beyond them, the oldest count of a
-   * principal that exceeds its quota is evicted, preferably one below its limit.
+   * Stores the counts. If several processes count together, use `storedRateLimits(store)` of
+   * `@plue/tools/hono`. By default, this process stores up to 10,000 counts. A further count evicts
+   * the oldest count of a principal that exceeds its quota, preferably a count below its limit.
    */
   readonly store?: RateLimitStore | undefined;
 }
@@ -61,8 +62,8 @@ const ACTION = "limit calls";
 const PER = { session: "conversation", message: "message", principal: "window of time" };
 const OF = {
   all: "tools may be called",
-  tool: "it may be called",
-  same: "it may be called with the same arguments",
+  tool: "this tool may be called",
+  same: "this tool may be called with the same arguments",
 };
 
 const CHECKS = {
@@ -76,8 +77,9 @@ const CHECKS = {
  * Creates a layer that fails the calls beyond a limit with `denied` and a message for the model.
  * Calls of tools without a limit cost nothing. Stage `input`.
  *
- * The caller names sessions and messages: over HTTP a client chooses them, so these limits guide models
- * and do not bind clients. `rateLimit` of the HTTP handler does, and so does `per: "principal"`.
+ * The caller names sessions and messages. Over HTTP a client chooses these names, so limits per
+ * session or message guide models and do not bind clients. To bind clients, use `per: "principal"`,
+ * or `rateLimit` of the HTTP handler.
  *
  * @example Usage
  * ```ts
@@ -133,7 +135,7 @@ export function limitCalls(limits: readonly CallLimit[], options: CallLimitOptio
           const { count } = store === undefined
             ? counts.take(owner, key, 1, window, call.settings.clock.now())
             : await call.wait(
-              "counting its caller's calls",
+              "counting the caller's calls",
               Promise.resolve(store.take(owner + key, 1, window)),
             );
           if (!(count >= 0)) fail(ACTION, "the store must return a count");

@@ -1,4 +1,4 @@
-/** Retries, with a delay that grows. */
+/** Retries failed calls, after delays that grow. */
 
 import type { Call, Layer } from "../../execute/mod.ts";
 import {
@@ -15,21 +15,22 @@ import {
 /** Options for {@linkcode retryCalls}. */
 export interface RetryOptions {
   /**
-   * The maximum number of runs, the first one included.
+   * The maximum number of runs, including the first run.
    *
    * @default {3}
    */
   readonly maxAttempts?: number | undefined;
   /**
-   * The first delay, in milliseconds. Each further one is twice as long, up to 10 seconds. Up to half
-   * of a delay is omitted at random, so that callers that failed together do not return together.
+   * The first delay, in milliseconds. Each further delay is twice as long, up to 10 seconds. A
+   * random part of up to half is subtracted, so that callers that failed together do not retry
+   * together.
    *
    * @default {200}
    */
   readonly initialDelayMs?: number | undefined;
   /**
-   * Failures that are retried although they are not `retryable`: `["threw"]` for tools that throw when
-   * a service is out of reach.
+   * The codes of failures that are retried although they are not `retryable`, such as `["threw"]`
+   * for tools that throw when a service is unreachable.
    *
    * @default {[]}
    */
@@ -46,11 +47,12 @@ const CHECKS = {
 };
 
 /**
- * Creates a layer that runs a tool again after a transient failure: if it is `retryable`, or has
- * one of the `codes`. It applies to tools that are `idempotent` and require no transaction; calls
- * of other tools cost nothing. A retry is part of its call: it was approved once, keeps its slot,
- * and ends with the call's timeout or abort. A failure is returned immediately if the delay would
- * exceed the remaining time of the call. The yields of a generator are sent again. Stage `run`.
+ * Creates a layer that runs a tool again after a transient failure: a failure that is `retryable`,
+ * or has one of the `codes`. It applies to tools that are `idempotent` and require no transaction;
+ * calls of other tools cost nothing. A retry is part of its call: it needs no new approval, keeps
+ * the slot, and ends with the call's timeout or abort. A failure is returned immediately if the
+ * delay would exceed the remaining time of the call. A generator that runs again sends its yields
+ * again. Stage `run`.
  *
  * @example Usage
  * ```ts
@@ -106,5 +108,5 @@ async function sleep(call: Call, ms: number): Promise<void> {
   const passed = new Promise<void>((resolve) => {
     cancel = call.settings.clock.setTimeout(resolve, ms);
   });
-  await call.wait("waiting to run its tool again", passed).finally(cancel);
+  await call.wait("waiting to run the tool again", passed).finally(cancel);
 }

@@ -36,7 +36,7 @@ import {
 export interface SqliteCallStoreOptions extends StoreLimits {
   /**
    * If true, a write resolves only after it is on the disk. If false, writes survive a crash of the
-   * process, but the last moments before a power failure may be lost.
+   * process, but a power failure may lose the last writes.
    *
    * @default {false}
    */
@@ -45,7 +45,7 @@ export interface SqliteCallStoreOptions extends StoreLimits {
 
 /** A {@linkcode CallStore} in a file. */
 export interface SqliteCallStore extends CallStore, Disposable {
-  /** Closes the file. Calls reject from then on. */
+  /** Closes the file. Later operations of the store reject. */
   close(): void;
 }
 
@@ -57,7 +57,7 @@ const LOCK_MS = 5_000;
 const RETRY_MS = 5;
 /** The number of writes after which expired entries are deleted. */
 const WRITES_TO_SWEEP = 256;
-/** The bytes after which a page ends: more at once would block the process. */
+/** The size in bytes after which a page ends. A larger page would block the process for too long. */
 const PAGE_BYTES = 65_536;
 
 const CHECKS = { ...STORE_LIMITS, maxBytes: numberFrom(65_536), syncsEachWrite: checkFlag };
@@ -124,7 +124,7 @@ function prepare(db: DatabaseSync, syncsEachWrite = false): void {
     // Checks again, because another process may have created the tables meanwhile.
     const version = numberIn(db, "user_version");
     if (version === 0) db.exec(`${sqlSchema()} pragma user_version = ${VERSION};`);
-    else if (version !== VERSION) throw new Error("another version of plue has made it");
+    else if (version !== VERSION) throw new Error("another version of plue created the file");
     db.exec("commit");
   } catch (error) {
     rollBack(db);
@@ -190,7 +190,7 @@ class SqliteDriver implements StoreDriver {
       );
       found.push(...rows.map(dueEntryOf));
       if (!isCut || rows.length === limit) return found;
-      // Large values at once would block the process.
+      // Many large values without a pause would block the process.
       await pause(0);
     }
   }
@@ -230,8 +230,8 @@ function pause(ms: number): Promise<void> {
 }
 
 /**
- * Waits while another process has locked the file. SQLite's own wait would block this process, so
- * it is off. Of the calls that wait here only one retries, because each attempt takes time.
+ * Waits while another process has locked the file. SQLite's own wait is off, because it would block
+ * this process. Only one of the waiting calls retries, because each attempt takes time.
  */
 class FileLock {
   /** Settles when the retrying call has ended. */
@@ -267,8 +267,8 @@ function explain(error: unknown): string {
   return explainBy([
     [/disk is full|disk I\/O/, "the disk or the store is full"],
     [/not a database|malformed|corrupt/, "the file is damaged, or is not a store"],
-    [/\b(locked|busy)\b/, "another process has locked it"],
+    [/\b(locked|busy)\b/, "another process has locked the file"],
     [/readonly|read-only/, "the file is not writable"],
-    [/\bis not open\b|closed|finalized/, "it is closed"],
+    [/\bis not open\b|closed|finalized/, "the store is closed"],
   ], describeThrown(error));
 }

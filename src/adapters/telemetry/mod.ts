@@ -1,6 +1,6 @@
 /**
- * Calls as OpenTelemetry's spans and metrics, by its conventions for generative AI (`execute_tool`).
- * The API is a parameter, so that this file imports no package.
+ * Records calls as spans and metrics of OpenTelemetry, by its conventions for generative AI
+ * (`execute_tool`). The API is a parameter, so that this file imports no package.
  *
  * @module
  */
@@ -93,10 +93,10 @@ const GETTER = {
 };
 
 /**
- * Observes the calls of a dispatcher with OpenTelemetry: a span `execute_tool <tool>` each, in the
- * trace that is active or that the call's `trace` names (over HTTP and MCP, the request's), and the
- * histogram `gen_ai.execute_tool.duration`. The names follow OpenTelemetry's conventions for
- * generative AI, which are in development.
+ * Observes the calls of a dispatcher with OpenTelemetry. Each call has a span `execute_tool
+ * <tool>`, in the active trace or in the call's `trace` (over HTTP and MCP, the trace of the
+ * request). The histogram is `gen_ai.execute_tool.duration`. The names follow OpenTelemetry's
+ * conventions for generative AI, which are in development.
  *
  * Neither arguments nor results are recorded.
  *

@@ -38,7 +38,7 @@ import {
  * assert.equal(add.id, "math:add");
  * ```
  *
- * @throws {TypeError} If a field is missing, unknown or invalid. The message names it.
+ * @throws {TypeError} If a field is missing, unknown or invalid. The message names the field.
  */
 export function defineTool<
   const ParamsSchema extends SchemaInput = JsonSchemaObject,
@@ -59,11 +59,11 @@ export function defineTool<
     InferContext<ContextSchema>
   >,
 ): Tool<InferParams<ParamsSchema>, InferResult<ReturnsSchema>> {
-  // The types are the only difference: at run time a tool is a tool.
+  // Only the types differ: at run time, all tools have the same form.
   return makeTool(definition as ToolDefinition) as never;
 }
 
-/** `any` would switch off the checks of the code that uses it. */
+/** Replaces `any` by `unknown`, because `any` would disable the type checks of the tool's code. */
 type NotAny<T> = 0 extends 1 & T ? unknown : T;
 
 /** A schema that is not a literal (`JsonSchema`, `object`) does not restrict its values. */
@@ -81,7 +81,7 @@ export type InferParams<Of> = Of extends Tool<infer Params, infer _Result> ? Par
   : Of extends StandardSchema ? InferStandardOutput<Of>
   : InferJson<Of, { readonly [name: string]: unknown }>;
 
-/** The result of `execute`: the input of `returns`. Of a tool (`typeof tool`), or of a schema. */
+/** The result of `execute`: the input of `returns`, of a tool (`typeof tool`) or of a schema. */
 export type InferResult<Of> = Of extends Tool<infer _Params, infer Result> ? Result
   : Of extends StandardSchema ? InferStandardInput<Of>
   : InferJson<Of, unknown>;

@@ -36,15 +36,15 @@ export * from "./define_tool.ts";
 /** Options for {@linkcode typeboxEngine}. */
 export interface TypeboxEngineOptions {
   /**
-   * `assert`: every format that draft-07 or 2020-12 names is checked, any other is an annotation.
-   * `annotate`: all are annotations.
+   * `assert` checks every format that draft-07 or 2020-12 defines, and ignores other formats.
+   * `annotate` checks no format.
    *
    * @default {"assert"}
    */
   readonly formats?: "assert" | "annotate";
   /**
-   * Whether to compile to JavaScript where the runtime allows it. `false` always interprets, which
-   * takes microseconds instead of some ten nanoseconds, and has the same verdicts.
+   * True to compile schemas to JavaScript where the runtime allows it. With `false`, schemas are
+   * interpreted: a check takes microseconds instead of some ten nanoseconds, with the same result.
    *
    * @default {true}
    */
@@ -52,7 +52,7 @@ export interface TypeboxEngineOptions {
 }
 
 /**
- * Creates the engine. It has no state: two engines with the same options are equal.
+ * Creates the engine. An engine has no state: two engines with the same options are equal.
  *
  * @example Usage
  * ```ts
@@ -107,7 +107,7 @@ function compile(
     try {
       return run(value);
     } catch {
-      // A value that exhausts the stack does not fit.
+      // A value that exhausts the stack is invalid.
       return false;
     }
   };
@@ -115,7 +115,7 @@ function compile(
 
 let engine: SchemaEngine | undefined;
 
-/** One hardened engine for all, so that a schema in two registries is compiled once. */
+/** Returns one hardened engine for all registries, so that a shared schema is compiled once. */
 export function defaultEngine(): SchemaEngine {
   return engine ??= hardened(typeboxEngine());
 }
@@ -134,8 +134,8 @@ export interface ToolRegistryOptions extends Omit<FullRegistryOptions, "engine">
 }
 
 /**
- * The mutable set of all tools: unique ids, change events, and each tool's life from `init` to
- * `dispose`. Callers use it through toolsets, which `select` creates.
+ * The mutable set of all tools. It keeps ids unique, reports changes, and manages the life of each
+ * tool from `init` to `dispose`. Callers use the tools through toolsets, which `select` creates.
  *
  * @example Usage
  * ```ts
@@ -158,8 +158,8 @@ export interface ToolRegistryOptions extends Omit<FullRegistryOptions, "engine">
 export class ToolRegistry extends FullRegistry {
   /** @throws {TypeError | RangeError} If an option or one of the tools is invalid. */
   constructor(options: ToolRegistryOptions = {}) {
-    // Every option is optional, so a list of tools would pass for options without tools.
-    if (Array.isArray(options)) fail("make a registry", "its tools go into the option tools");
+    // Every option is optional, so a list of tools would be accepted as options without tools.
+    if (Array.isArray(options)) fail("make a registry", "pass the tools as the option tools");
     const { engine = defaultEngine(), index = createToolIndex } = options;
     super({ ...options, engine: harden(engine), index });
   }
@@ -167,7 +167,7 @@ export class ToolRegistry extends FullRegistry {
 
 /**
  * Runs calls of the tools in a toolset: from a model's arguments to a valid result, or a failure
- * for the model. It never rejects or throws because of a call.
+ * for the model. The dispatcher never rejects or throws because of a call.
  *
  * @example Usage
  * ```ts
@@ -194,10 +194,10 @@ export class ToolRegistry extends FullRegistry {
  */
 export class ToolDispatcher extends CoreToolDispatcher {
   /**
-   * @param source The tools that may be called: a toolset, or a registry for all of its tools. A
-   * registry is followed as it changes, and compiles with its own engine.
+   * @param source The tools that may be called: a toolset, or a registry for all of its tools. With
+   * a registry, the dispatcher follows its changes and uses its engine.
    * @param options The layers, limits and clock. `engine` is for a toolset that was created from a
-   * list; by default {@linkcode typeboxEngine}.
+   * list. By default, `engine` is {@linkcode typeboxEngine}.
    * @throws {TypeError | RangeError} If an option is invalid.
    */
   constructor(source: Toolset | SelectableToolHost, options: ToolDispatcherOptions = {}) {

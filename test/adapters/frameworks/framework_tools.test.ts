@@ -98,7 +98,7 @@ describe("toLangChainTools()", () => {
     assertThrows(
       () => toLangChainTools(toolset, { dispatcher, ...kit, ToolMessage: undefined as never }),
       TypeError,
-      "Cannot make tools for LangChain JS: the option ToolMessage must be LangChain's",
+      "Cannot make tools for LangChain JS: the option ToolMessage must be the export of LangChain",
     );
   });
 });
@@ -152,7 +152,7 @@ describe("a call that waits for approval", () => {
     approve: "ask",
     tickets: storedTickets(memoryCallStore()),
   });
-  const words = /input_required|Cannot call "pay": .*It waits for: .*do not call it again/s;
+  const words = /input_required|Cannot call "pay": .*The call waits for: .*do not repeat it/s;
 
   it("fails in the AI SDK with its questions, and resumes with the ticket of the cause", async () => {
     const execute = toAiSdkTools(paying, { dispatcher: asking })["pay"]?.execute;

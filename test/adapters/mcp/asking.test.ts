@@ -236,7 +236,7 @@ describe("questions to clients before 2026-07-28", () => {
       const { isError, content } = await client.callTool({ name: "asks" });
       assertEquals(isError, true);
       assertStringIncludes(JSON.stringify(content), words);
-      assertStringIncludes(JSON.stringify(content), "offers elicitation");
+      assertStringIncludes(JSON.stringify(content), "declares elicitation");
       await client.close();
     }
   });

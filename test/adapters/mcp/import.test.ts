@@ -102,10 +102,10 @@ async function nextChange(registry: ToolRegistry) {
 describe("importMcpServer()", () => {
   for (
     const [source, what] of [
-      ["ftp://localhost/", "its URL must begin with"],
-      ["nowhere", "its URL must begin with"],
-      [null, "it must be a URL, a command"],
-      [{}, "it must be a URL, a command"],
+      ["ftp://localhost/", "the URL must begin with"],
+      ["nowhere", "the URL must begin with"],
+      [null, "the source must be a URL, a command"],
+      [{}, "the source must be a URL, a command"],
     ] as const
   ) {
     it(`rejects ${JSON.stringify(source)}`, async () => {
@@ -117,7 +117,11 @@ describe("importMcpServer()", () => {
 
   it("needs a namespace", async () => {
     const none = {} as { namespace: string };
-    await assertRejects(() => importMcpServer(URL_OF_MCP, none), TypeError, "it needs a namespace");
+    await assertRejects(
+      () => importMcpServer(URL_OF_MCP, none),
+      TypeError,
+      "namespace is required",
+    );
   });
 
   it("answers values, texts and content", async () => {

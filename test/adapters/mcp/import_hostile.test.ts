@@ -66,7 +66,7 @@ describe("an imported server that sends too much", () => {
       assertEquals(result.ok ? "ran" : result.error.code, "threw");
       assertStringIncludes(
         result.ok ? "" : result.error.message,
-        "it sent more than 65536 bytes in one message, which is the limit",
+        "the server sent more than 65536 bytes in one message, which is the limit",
       );
       await body.sent.ended;
       assert(body.sent.bytes < 512 * KB, `${body.sent.bytes} bytes were read`);
@@ -113,7 +113,7 @@ describe("an imported server that sends too much", () => {
     const result = await call();
     assertStringIncludes(
       result.ok ? "" : result.error.message,
-      "it sent more than 262144 bytes in answer to one request, which is the limit",
+      "the server sent more than 262144 bytes in answer to one request, which is the limit",
     );
     assert(sent < 512 * KB, `${sent} bytes were read`);
     await server.close();
@@ -342,14 +342,14 @@ describe("the errors of importMcpServer()", () => {
       );
       assertEquals(
         message,
-        `Cannot import the MCP server at https://far.example/mcp/…/x: it answered with HTTP status ${status}`,
+        `Cannot import the MCP server at https://far.example/mcp/…/x: the server sent HTTP status ${status}`,
       );
     });
   }
 
   it("name the status of the list", async () => {
     const message = await messageOf(fetchRaw(() => new Response("no", { status: 502 })));
-    assertStringIncludes(message, "it answered with HTTP status 502");
+    assertStringIncludes(message, "the server sent HTTP status 502");
   });
 
   it("say what happened on the way, without the address that a runtime repeats", async () => {

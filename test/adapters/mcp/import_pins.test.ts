@@ -118,7 +118,7 @@ describe("importMcpServer() with pins", () => {
     await assertRejects(
       () => server.approve(seen),
       TypeError,
-      "its definition no longer has the given digest",
+      "the definition no longer has the given digest",
     );
     await server.close();
   });

@@ -231,7 +231,7 @@ describe("questions of a task", () => {
     const [name = "", age = ""] = Object.keys(inputRequests).sort().reverse();
     assertMatch(name, /^name~\w+$/);
     assertMatch(age, /^age~\w+$/);
-    assertStringIncludes(inputRequests[name].params.message, "The last answer did not fit");
+    assertStringIncludes(inputRequests[name].params.message, "The last answer was not valid");
     await send("tasks/update", { taskId, inputResponses: { [name]: accept({ name: "Ann" }) } });
     assertEquals(Object.keys((await get(taskId)).result.inputRequests), [age]);
     await send("tasks/update", { taskId, inputResponses: { [age]: accept({ answer: 40 }) } });

@@ -81,7 +81,7 @@ describe("an imported operation", () => {
     assertEquals(written.ok && written.content, [1]);
     assertEquals(said, [{
       type: "warning",
-      message: "The response to order does not fit its schema; the call was made",
+      message: "The response to order does not match its schema; the call was made",
     }]);
     assertEquals(asked.length, 2);
   });

@@ -218,9 +218,9 @@ describe("approve()", () => {
     await assertRejects(
       () => approve(seen),
       TypeError,
-      "its definition no longer has the given digest",
+      "the definition no longer has the given digest",
     );
-    await assertRejects(() => approve("x:none"), TypeError, "it is not held back");
+    await assertRejects(() => approve("x:none"), TypeError, "the tool is not held back");
   });
 
   it("does not lose concurrent approvals", async () => {

@@ -27,7 +27,7 @@ describe("cedarPolicy()", () => {
     assertEquals(toolset.ids, ["chain:status", "read"]);
     assertEquals(
       toolset.explain("rm").reason,
-      '"rm" is removed by policy: policy cedar denies it: nothing permits it',
+      '"rm" is removed by policy: policy cedar denies it: no policy permits the tool',
     );
   });
 
@@ -101,9 +101,9 @@ describe("cedarPolicy()", () => {
   it("rejects invalid options, and policies that Cedar cannot parse", () => {
     for (
       const [options, message] of [
-        [{ policies: "permit(" }, "its policies are invalid: failed to parse"],
+        [{ policies: "permit(" }, "the policies are invalid: failed to parse"],
         [{ policies: 1 }, "a text, or an object of texts"],
-        [{}, "it needs policies"],
+        [{}, "the option policies is missing"],
         [{ policies: "", principal: "ada" }, "a text, or an object of texts"],
         [{ policies: "permit(principal, action, resource);", principal: "ada" }, '"type" and "id"'],
       ] as const
@@ -113,7 +113,7 @@ describe("cedarPolicy()", () => {
     assertThrows(
       () => cedarPolicy({} as never, { policies: "", principal: ada }),
       TypeError,
-      "it needs the module @cedar-policy/cedar-wasm",
+      "engine must be the module",
     );
   });
 });

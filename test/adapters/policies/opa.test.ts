@@ -75,10 +75,10 @@ describe("opaPolicy()", () => {
   it("denies if the rule is undefined or its result is not a verdict", () => {
     for (
       const [evaluate, reason] of [
-        [() => [], "its rule is undefined for this tool"],
+        [() => [], "the rule is undefined for this tool"],
         [() => [{ result: "yes" }], 'must return a boolean or an object with "allow", not "yes"'],
-        [() => null, "it answered null"],
-        [() => [{ result: { allow: 1 } }], "its rule does not return true"],
+        [() => null, "evaluate() must return a list, not null"],
+        [() => [{ result: { allow: 1 } }], "the rule does not return true"],
         [
           () => Promise.resolve([{ result: true }]),
           "the result must not be a promise: decide in authorize",
@@ -113,7 +113,11 @@ describe("opaPolicy()", () => {
   it("rejects a program that is not loaded, and invalid options", () => {
     const loading = Promise.resolve(program(() => true)) as never;
     assertThrows(() => opaPolicy(loading), TypeError, "await loadPolicy(…) first");
-    assertThrows(() => opaPolicy({} as never), TypeError, "it needs a program from loadPolicy");
+    assertThrows(
+      () => opaPolicy({} as never),
+      TypeError,
+      "program must be the result of loadPolicy()",
+    );
     assertThrows(
       () => opaPolicy(program(() => true), { input: 1 as never }),
       TypeError,

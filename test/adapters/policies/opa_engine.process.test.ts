@@ -61,7 +61,7 @@ describe("opaPolicy() with @open-policy-agent/opa-wasm", () => {
       const [entrypoint, ids, reason] of [
         [undefined, ["fetch", "read"], "only files of low risk are for guests"],
         ["tools/decision", ["fetch", "read"], "only files of low risk are for guests"],
-        ["tools/allow", ["fetch", "read"], "its rule is undefined for this tool"],
+        ["tools/allow", ["fetch", "read"], "the rule is undefined for this tool"],
         ["tools/other", [], "threw: entrypoint tools/other is not valid in this instance"],
       ] as const
     ) {

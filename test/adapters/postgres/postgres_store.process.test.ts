@@ -144,7 +144,7 @@ describe("postgresCallStore()", () => {
     await assertRejects(
       () => open(server().pool({ connectionTimeoutMillis: 0 })),
       TypeError,
-      "its pool waits for a connection without end; set connectionTimeoutMillis",
+      "the pool would wait for a connection without end; set connectionTimeoutMillis",
     );
   });
 
@@ -153,7 +153,7 @@ describe("postgresCallStore()", () => {
     const schema = schemaOf.get(store) ?? "";
     const app = server().pool({ connectionString: server().url.replace("plue", "app") });
     await pool().query("create role app login");
-    await assertRejects(() => openAgain(app, store), Error, "its role lacks a permission");
+    await assertRejects(() => openAgain(app, store), Error, "the role lacks a permission");
     // As docs/calls.md has them.
     await pool().query(`
       grant usage on schema ${schema} to app;
@@ -266,7 +266,7 @@ describe("postgresCallStore()", () => {
     await assertRejects(
       () => store.get("t.a.1"),
       Error,
-      "no connection in time; the server is away",
+      "no connection in time; the server is down",
     );
     connection.release();
     full.options.connectionTimeoutMillis = 5_000;

@@ -97,7 +97,7 @@ describe("redisCallStore()", () => {
     await assertRejects(
       () => open(client, { allowsLostWrites: true }),
       Error,
-      'Cannot open the store: its maxmemory-policy is "allkeys-lru"; set it to "noeviction"',
+      'Cannot open the store: maxmemory-policy is "allkeys-lru"; set it to "noeviction"',
     );
     await client.configSet("maxmemory-policy", "noeviction");
     await client.sendCommand(["REPLICAOF", "127.0.0.1", `${server().port}`]);
@@ -116,7 +116,7 @@ describe("redisCallStore()", () => {
     const { message } = await assertRejects(() => open(client), Error);
     assertStringIncludes(
       message,
-      "its user may not run INFO, or another command; see checksServer",
+      "the user may not run INFO, or another command; see checksServer",
     );
     assert(!message.includes("secret"));
     const store = await open(client, { checksServer: false });

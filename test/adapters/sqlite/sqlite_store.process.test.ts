@@ -108,7 +108,11 @@ describe("sqliteCallStore()", () => {
     const store = await open();
     store.close();
     store.close();
-    await assertRejects(() => store.get("a"), Error, "Cannot use the store of calls: it is closed");
+    await assertRejects(
+      () => store.get("a"),
+      Error,
+      "Cannot use the store of calls: the store is closed",
+    );
   });
 
   it("rejects a file that is not a store, or damaged", async () => {
@@ -157,7 +161,10 @@ describe("sqliteCallStore()", () => {
     db.exec("pragma user_version = 7");
     db.close();
     const { message } = await assertRejects(() => open(path), Error);
-    assertEquals(message, `Cannot open the store "${path}": another version of plue has made it`);
+    assertEquals(
+      message,
+      `Cannot open the store "${path}": another version of plue created the file`,
+    );
   });
 
   it("rejects when it is full, and has room again after a deletion", async () => {
@@ -185,7 +192,7 @@ describe("sqliteCallStore()", () => {
     const rejected = store.create("a", value);
     const { now } = performance;
     performance.now = () => now.call(performance) + 5_000;
-    await assertRejects(() => rejected, Error, "another process has locked it");
+    await assertRejects(() => rejected, Error, "another process has locked the file");
     performance.now = now;
     assertEquals(await store.get("a"), undefined);
     const patient = await open(path);

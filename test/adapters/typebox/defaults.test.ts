@@ -73,7 +73,7 @@ describe("ToolRegistry of mod.ts, given its tools as options", () => {
     assertThrows(
       () => new ToolRegistry([double] as object),
       TypeError,
-      "Cannot make a registry: its tools go into the option tools",
+      "Cannot make a registry: pass the tools as the option tools",
     );
   });
 });

@@ -83,8 +83,8 @@ describe("importMcpServer() with a program that is hostile", () => {
 
   for (
     const [what, why] of [
-      ["exit", "it ended with exit code 3"],
-      ["kill", "it was ended by SIGKILL"],
+      ["exit", "the program ended with exit code 3"],
+      ["kill", "the program was ended by SIGKILL"],
     ] as const
   ) {
     it(`reports that ${why}, without secrets`, async () => {

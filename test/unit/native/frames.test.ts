@@ -67,7 +67,7 @@ describe("readStrings()", () => {
     for (
       const [bytes, why] of [
         [block.subarray(0, 7), "they are cut off"],
-        [block.subarray(0, block.length - 1), "one is longer than its frame"],
+        [block.subarray(0, block.length - 1), "a string is longer than its frame"],
         [join(block, new Uint8Array(1)), "bytes are left over"],
       ] as const
     ) {

@@ -149,7 +149,7 @@ describe("HostBridge, when it is configured", () => {
     }
     assertEquals(host.bridge.running, 0);
     const unread = Array(2).fill("an object without a message");
-    const reasons = ["the store is down", ...unread, "it did not answer in time"];
+    const reasons = ["the store is down", ...unread, "no answer in time"];
     assertEquals(
       host.of("log").map(({ value }) => value),
       reasons.map((reason) => `Cannot use the store of tasks: ${reason}`),

@@ -78,8 +78,8 @@ describe("loadTools()", () => {
 
   for (
     const [name, why] of [
-      [undefined, "no module was named; set PLUE_TOOLS"],
-      ["", "no module was named; set PLUE_TOOLS"],
+      [undefined, "no module is set; set PLUE_TOOLS"],
+      ["", "no module is set; set PLUE_TOOLS"],
       [module("modules/nowhere.ts"), "there is no such file"],
       [module("modules/throws.ts"), "the disk is on fire"],
       [module("modules/empty.ts"), 'it must export a ToolRegistry as "registry" or by default'],
