@@ -288,10 +288,7 @@ describe("Plain calls over NATS", () => {
     assertFailed(end.result, "unavailable", "may have run", "unknown");
   });
 
-  const outcomes = {
-    sync: "is closed; the tool may have run",
-    task: "is closed; the call may continue",
-  };
+  const outcomes = { sync: "closed; the tool may have run", task: "closed; the call may continue" };
   for (const execution of ["sync", "task"] as const) {
     for (const what of ["registry", "connection"]) {
       withWorld(

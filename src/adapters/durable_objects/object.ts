@@ -42,9 +42,8 @@ export interface CallStoreObjectOptions<Env> {
   /** Returns the store, as `durableObjectStore` made it. `recover` needs it. */
   store?(env: Env): CallStore;
   /**
-   * Runs tasks. An alarm calls this function when tasks of the object are due: when their delays
-   * are over, or when their leases have expired because an isolate has ended. By default, only
-   * calls of `tasks.recover` run such tasks.
+   * Runs tasks. An alarm calls this when tasks of the object are due: after their delays, or when an
+   * isolate has ended and its leases expire. By default, only `tasks.recover` runs such tasks.
    *
    * @param store The store, which returns only due entries of this object.
    * @returns A promise. The object stays in memory until it settles.

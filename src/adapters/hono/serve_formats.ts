@@ -206,8 +206,7 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RequestAnswer 
     const running = server.running.begin({ principal, callId }, raw);
     const recorded = begun.map((call) => {
       const { name, wireName, callId } = call;
-      // The log omits the names of returned suspended calls, because a client can change these
-      // names.
+      // The log omits the names of returned suspended calls, because a client can change them.
       const called = turn === undefined ? wireName : "";
       return request.beginCall(
         turn !== undefined || name === undefined ? called : targetOf(shown, call).toolId,

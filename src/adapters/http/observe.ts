@@ -291,12 +291,7 @@ function totalsOf({ queued, unknownTool, queue }: Totals) {
     ["plue_calls_unknown_tool_total", "counter", "Calls of unknown tools.", unknownTool],
     ...(queue === undefined ? [] : [
       ["plue_tasks_waiting", "gauge", "Tasks that wait for a process.", queue.waiting],
-      [
-        "plue_tasks_oldest_seconds",
-        "gauge",
-        "Age of the oldest waiting task.",
-        queue.oldestMs / 1000,
-      ],
+      ["plue_tasks_oldest_seconds", "gauge", "Age of the oldest one.", queue.oldestMs / 1000],
       ["plue_tasks_running", "gauge", "Tasks that processes run.", queue.running.length],
       ["plue_tasks_dead", "gauge", "Tasks that failed in all their attempts.", queue.dead],
     ] as const),

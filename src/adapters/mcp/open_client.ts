@@ -129,8 +129,7 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
         const start = transport.start.bind(transport);
         transport.start = async () => {
           await start();
-          // Not a subclass: the SDK tries the revision on a copy of the program only for its own
-          // class.
+          // Not a subclass, because only for its own class the SDK tries the revision on a copy.
           const { _process: program } = transport as unknown as StartedProgram;
           program?.once("exit", (code, signalName) => void (ended = { code, signal: signalName }));
           program?.stdout.on("data", () => {

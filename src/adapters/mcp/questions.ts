@@ -35,9 +35,7 @@ export function requestOf(question: Question): InputRequest | TypeError {
   const message = messageOf(question);
   if (message === undefined) return cannot("the call's arguments are too long to be shown");
   if (kind === "authorization") {
-    return url === undefined
-      ? cannot('"/url" is missing')
-      : inputRequired.elicitUrl({ message, url });
+    return url === undefined ? cannot("it has no URL") : inputRequired.elicitUrl({ message, url });
   }
   const requestedSchema = hasOneField(question)
     ? { type: "object", properties: { [FIELD]: schema }, required: [FIELD] }
@@ -191,8 +189,7 @@ export class CallQuestions {
     }
     if (!canReceive(declared, request)) this.#missing[modeOf(request)] = {};
     else if (this.#isModern) {
-      // A client may send answers with the first request, but it cannot approve what it has not
-      // seen.
+      // A client may answer in advance, but it may approve only arguments that it has seen.
       const isEarly = state === undefined && question.kind === "input" &&
         question.issues === undefined && responses !== undefined &&
         Object.hasOwn(responses, question.key);

@@ -10,9 +10,8 @@ const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 60_000;
 
 /**
- * The delay before work that a server causes, such as reading the server's list again. After a
- * quiet time there is no delay. If the server causes the work before the delay is over, the delay
- * doubles.
+ * The delay before work that a server causes, such as reading its list again. There is no delay after
+ * a quiet time. If the server causes the work again before a delay is over, the delay doubles.
  */
 export class Pace {
   #lastAt = -Infinity;
@@ -33,9 +32,8 @@ const MAX_UNASKED = 1_000;
 const MAX_STREAM_BYTES = MAX_MESSAGE_BYTES;
 
 /**
- * Counts the messages of a server that no request has caused (notifications, requests, responses to
- * no request), and the bytes of the server's streams. After too many messages or bytes in a second,
- * reading pauses until the second ends.
+ * Counts a server's messages that no request has caused (notifications, requests, other responses),
+ * and the bytes of its streams. After too many of either in a second, reading pauses until its end.
  */
 export class UnaskedMessages {
   #asked = 0;

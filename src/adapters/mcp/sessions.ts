@@ -131,8 +131,7 @@ export class Following {
 /**
  * The source of one `subscriptions/listen` stream of the SDK, which subscribes when it begins.
  *
- * @param idle Resolves when the client waits for more, because the SDK buffers events without a
- * limit.
+ * @param idle Resolves when the client waits for more, because the SDK's buffer has no limit.
  */
 export function followingBus(
   begin: () => Following,

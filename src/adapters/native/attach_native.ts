@@ -23,9 +23,8 @@ import type { NativeTools } from "./host_tools.ts";
 /** Options for {@linkcode attachNative}. */
 export interface AttachNativeOptions {
   /**
-   * The path of libplue. If your shared library is linked with libplue, give the path of your
-   * library: then this runtime and your code use the same copy of libplue, even if it is linked
-   * statically.
+   * The path of libplue. If your shared library is linked with libplue, give its path instead: then
+   * this runtime and your code use the same copy of libplue, even with static linking.
    */
   readonly library: string | URL;
   /**

@@ -384,8 +384,7 @@ function withReason<Failure extends { readonly message: string }>(
   failure: Failure,
   { aborted, reason }: AbortSignal,
 ): Failure {
-  // The bridge aborts only with abortError. A tool may also return a failure with the code
-  // "aborted".
+  // The bridge aborts only with abortError. A tool may itself fail with the code "aborted".
   const why = aborted ? (reason as DOMException).message : NO_REASON;
   return why === NO_REASON
     ? failure

@@ -42,8 +42,7 @@ import {
  * Options for {@linkcode natsCallStore}. `maxBytes` is the size of a new bucket, by default 1 GiB.
  *
  * With a `secret`, values are signed, so that a process without the secret cannot forge them. With
- * `keys` too, a process accepts only values of its own role: a worker cannot forge the tasks of a
- * caller.
+ * `keys` too, a process accepts only values of its own role: a worker cannot forge a caller's tasks.
  */
 export interface NatsCallStoreOptions
   extends StoreLimits, Partial<Pick<NatsOptions, "secret" | "keys">> {

@@ -213,8 +213,7 @@ export class Directory {
       const change = await within(systemClock, QUIET_MS, next);
       if (round !== this.#round) return;
       if (change === TIME_OVER) {
-        // The announced count may be too high by one. But entries may also be missing if the
-        // connection is lost, so this checks the connection.
+        // The announced count may be one too high. This checks that the connection is not lost.
         isRead = await consumer.info().then(() => true, () => false);
         continue;
       }

@@ -135,8 +135,7 @@ export class DurableCalls {
     const send = async (): Promise<void> => {
       // The server drops a duplicate with this id. A call with another definition has another id.
       let sent = await runs.send(sealed, `${key}.${digest}`);
-      // If no worker holds the duplicate, its message may be gone, so the call is sent again. If
-      // both messages exist, the call still runs once.
+      // The message of a duplicate that no worker holds may be gone. Two messages run the call once.
       if (sent?.duplicate && !await runs.isHeld(key)) {
         mayBeStored = true;
         sent = await runs.send(sealed, nuid.next());

@@ -265,9 +265,7 @@ export class DurableWorker {
     const skew = isAhead
       ? `at least ${inSeconds(now - storedAt - KEPT_MS)} ahead of`
       : `${inSeconds(storedAt - now)} behind`;
-    log(
-      new Error(`Cannot run tasks: this machine's clock is ${skew} the NATS server's; correct it`),
-    );
+    log(new Error(`Cannot run tasks: this machine's clock is ${skew} the server's; correct it`));
     return true;
   }
 

@@ -55,16 +55,14 @@ export interface NatsOptions {
    */
   readonly keys?: NatsKeys;
   /**
-   * The name of the registry. Workers that offer the same tools, and their callers, use the same
-   * name.
+   * The name of the registry. All workers with the same tools, and their callers, use one name.
    *
    * @default {"default"}
    */
   readonly name?: string;
   /**
-   * The result of `openTelemetry`. It makes a worker's span a child of the caller's span. A worker
-   * also measures its calls with it; a caller measures calls with `telemetry` of its own
-   * dispatcher.
+   * The result of `openTelemetry`, which makes a worker's span a child of the caller's span. Workers
+   * also measure their calls with it; callers use the `telemetry` of their own dispatcher.
    */
   readonly telemetry?: CallTelemetry;
   /** Receives errors that no call returns. */

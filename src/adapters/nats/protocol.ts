@@ -281,8 +281,7 @@ export class Outbox {
   /**
    * Sends a value.
    *
-   * @returns The size of the value in bytes; for a large value, a promise that resolves when it is
-   * sent.
+   * @returns The size of the value in bytes. For a large value, a promise of it, until it is sent.
    * @throws {Error} If the connection is closed or lost, or the user may not publish to the subject.
    */
   send(sender: Sender, value: unknown): number | Promise<number> {

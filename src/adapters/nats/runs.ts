@@ -103,9 +103,8 @@ export function isDurable({ execution }: Pick<Tool, "execution">): boolean {
 }
 
 /**
- * Returns the key of a call. A repeated call has the same key, by its caller, message id and call
- * id. A call without a message id has a nonce, because call ids of some providers are unique per
- * message only.
+ * Returns the key of a call. The same call of the same message and caller has the same key. A call
+ * without a message id has a nonce, because some providers' call ids are unique per message only.
  */
 export async function runKey(path: string, request: Partial<RunMessage>): Promise<string> {
   const { principal, sessionId, messageId, callId, context, arguments: args, ticket, answers } =
@@ -231,8 +230,7 @@ export class Runs {
   /** @throws {Error} If the stream or the bucket cannot be opened or created. */
   static async open(link: Link, settings: RunsSettings): Promise<Runs> {
     const { connection } = link;
-    // A caller writes only short records of aborts, and may not fetch messages to measure their
-    // size.
+    // A caller writes only short records of aborts, and may not fetch messages to measure them.
     const isCaller = settings.leaseMs === undefined;
     const store = await openCallStore(connection, { bucket: RESULTS_BUCKET }, isCaller);
     try {
@@ -343,8 +341,7 @@ export class RunQueue {
     if (this.#isStopped) return messages.stop();
     for await (const message of messages) {
       const call = this.#link.seal.unwrap(message.data, message.subject);
-      // The key is verified: otherwise a caller could use the key of another call to replace its
-      // result.
+      // A caller that sends the key of another call could otherwise replace the result of that call.
       const path = pathOfRun(message.subject);
       // The arguments of a hostile caller may be too deep for the stack.
       if (isRunMessage(call) && call.id === await runKey(path, call).catch(noop)) {

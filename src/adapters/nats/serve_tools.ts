@@ -39,16 +39,14 @@ export interface ServeToolsOptions extends NatsOptions {
    */
   readonly countedBy?: ToolDispatcher;
   /**
-   * The time that `close` waits for calls in flight, in milliseconds. Then `close` aborts the
-   * calls.
+   * The time that `close` waits for calls in flight, in milliseconds. Then it aborts the calls.
    *
    * @default {30_000}
    */
   readonly drainTimeoutMs?: number;
   /**
-   * The duration of the lease of a durable call, in milliseconds. The worker renews the lease while
-   * it runs the call. If it stops doing so, another worker takes the call 5 s after the lease has
-   * expired, because clocks may differ. Use the same value for all workers.
+   * The duration of the lease of a durable call, in milliseconds, which its worker renews. Another
+   * worker takes the call 5 s after the lease has expired. Use the same value for all workers.
    *
    * @default {30_000}
    */

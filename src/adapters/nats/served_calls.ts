@@ -196,8 +196,7 @@ export class ServedCalls {
     const tool = toolAt(subject.slice(this.#prefix.length));
     if (Math.abs(age) > MAX_AGE_MS) {
       const seconds = Math.round(Math.abs(age) / 1_000);
-      const skew = `${seconds} s ${age > 0 ? "behind" : "ahead of"} the worker's clock`;
-      return refuse(`its timestamp is ${skew}; synchronize the clocks, or look for delays`);
+      return refuse(`it is ${seconds} s ${age > 0 ? "old" : "early"} by the worker's clock`);
     }
     if (this.#isDraining || tool === undefined) {
       return refuse(this.#isDraining ? "the worker stops" : "the worker has no such tool");

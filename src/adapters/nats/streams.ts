@@ -117,9 +117,8 @@ export interface BucketPlace {
 }
 
 /**
- * Settings of all buckets. No direct reads: compare-and-set needs the newest value, which a
- * follower may not have yet. With rollup headers, anyone who can deliver one message to a bucket
- * could delete all its values.
+ * Settings of all buckets. Direct reads are off, because followers may not have the newest value. With
+ * rollup headers, anyone who can deliver one message to a bucket could delete all its values.
  */
 export const BUCKET = { allow_direct: false, allow_rollup_hdrs: false } as const;
 
@@ -257,8 +256,7 @@ export class Bucket {
   }
 
   /**
-   * Writes a message if the newest message of the key has this revision; 0 means that there is
-   * none.
+   * Writes a message if the newest message of the key has this revision; 0 means no message.
    *
    * @returns The new revision; `undefined` if the newest message has another revision.
    */
@@ -295,8 +293,7 @@ export class Bucket {
       if (isOver) old.push({ filter: subject, seq: seq + 1 });
       if (old.length >= MAX_SWEPT) break;
     }
-    // A purge writes no marker, so it works in a full bucket. The consumer would miss messages
-    // after it.
+    // A purge writes no marker, so it works in a full bucket. It would disturb the consumer above.
     const purge = (one: typeof old[number]) => this.#streams.purge(this.#stream, one);
     while (old.length > 0) await Promise.all(old.splice(-AT_ONCE).map(purge));
   }

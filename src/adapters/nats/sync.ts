@@ -167,8 +167,7 @@ export class Sync {
         this.#remove(id);
       } else if (newest.path !== this.#tools.get(id)?.path) this.#put(id, newest);
     }
-    // Keeps trying, because old and new workers may serve the tool together, and either kind may
-    // end.
+    // Keeps trying, because old and new workers may serve the tool together, and any may end.
     if (this.#contested.size === 0) return;
     this.#stopLooking ??= systemClock.setTimeout(() => {
       this.#stopLooking = undefined;

@@ -72,9 +72,8 @@ export interface OpenApiImportOptions extends ImportOptions, ServerOptions {
    * Checks results against the schemas of the responses. Use `false` for a server that does not
    * follow its document. With `"reads"`, an invalid result fails only operations that change
    * nothing (GET, HEAD, OPTIONS, QUERY), because a model would repeat a write that seems to have
-   * failed. Results of other operations are returned unchanged, with a warning by
-   * `context.metadata`, and their tools have no `returns`. Without `fetch` this is the same as
-   * `true`.
+   * failed. Other operations return invalid results unchanged, with a warning by
+   * `context.metadata`, and their tools have no `returns`. Without `fetch`, it means `true`.
    *
    * @default {true}
    */
@@ -97,9 +96,8 @@ export function importOpenApi(
  * call the API.
  *
  * You need not trust the document. Its size is limited, nothing is fetched to read it, and its
- * errors are part of the result: an invalid operation does not affect other operations. But the
- * document may claim that its operations are harmless: set `risk` if you do not believe these
- * claims.
+ * errors are part of the result: an invalid operation does not affect other operations. A document
+ * may claim that its operations are harmless: set `risk` if you do not trust these claims.
  *
  * @example Usage
  * ```ts
@@ -422,9 +420,8 @@ function serverOf(
   }
   if (!warned.has(origin)) {
     warned.add(origin);
-    const why = "which the document names; set baseUrl to choose the host";
-    const message = `Credentials are sent to "${clip(origin)}", ${why}`;
-    session.warn(undefined, "/servers", "authorize", message);
+    const why = "which the document names: set baseUrl to choose the host";
+    session.warn(undefined, "/servers", "authorize", `Credentials go to "${clip(origin)}", ${why}`);
   }
   return server;
 }

@@ -257,9 +257,8 @@ interface Results {
 }
 
 /**
- * Returns the schema of an operation's results: the JSON of each successful response, and `null`
- * for a response without a body. `default` counts only if the document describes no successful
- * response.
+ * Returns the schema of an operation's results: the JSON of each successful response, and `null` for
+ * a response without a body. `default` counts only if no successful response is described.
  *
  * @returns The schema, or `undefined` if results cannot be checked.
  */

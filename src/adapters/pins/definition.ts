@@ -132,9 +132,8 @@ function compareMeta(before: unknown, after: unknown, path: string, add: Add): v
 }
 
 /**
- * The effect of keywords. `wording`: annotations. `upper`: limits that accept less with a lower
- * value. `lower`: limits that accept less with a higher value. `limit`: other limits. `along`:
- * subschemas that make the whole schema accept more when they accept more.
+ * The effect of keywords. `wording`: annotations. `upper`: maxima. `lower`: minima. `limit`: other
+ * limits. `along`: subschemas, with which the whole schema accepts more when they accept more.
  */
 const EFFECTS: ReadonlyMap<string, "wording" | "upper" | "lower" | "limit" | "along"> = new Map(
   ([

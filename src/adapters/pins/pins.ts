@@ -38,9 +38,8 @@ import { fileStore, memoryStore, type PinStore } from "./store.ts";
 /** Options for {@linkcode toolPins}. */
 export interface ToolPinsOptions {
   /**
-   * How the tools of an import are treated when the store has no pins for the import. `trust`
-   * approves the tools, except those with findings in their texts or names. `hold` hides all of
-   * them.
+   * The treatment of tools of an import for which the store has no pins. `trust` approves the tools
+   * without findings in their texts and names. `hold` hides all tools.
    *
    * @default {"trust"}
    */

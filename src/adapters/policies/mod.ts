@@ -90,6 +90,7 @@ export interface OpaPolicyOptions {
 }
 
 const MAKE_OPA = "make an OPA policy";
+const RUN_OPA = "run the OPA program";
 
 const OPA_CHECKS = { name: checkText, input: checkInput };
 
@@ -175,7 +176,7 @@ function reasonIn(decision: Decision | undefined, usual = "the rule does not ret
 }
 
 function verdictIn(results: unknown): Decision | undefined {
-  if (!Array.isArray(results)) fail("ask OPA", `it answered ${describe(results)}`);
+  if (!Array.isArray(results)) fail(RUN_OPA, `it must return a list, not ${describe(results)}`);
   if (results.length === 0) return undefined;
   const result: unknown = results[0]?.result;
   if (typeof result === "boolean") return { allow: result };
@@ -184,7 +185,7 @@ function verdictIn(results: unknown): Decision | undefined {
     return result;
   }
   const wanted = 'the rule must return a boolean or an object with "allow"';
-  return fail("evaluate the OPA policy", `${wanted}, not ${describe(result)}`);
+  return fail(RUN_OPA, `${wanted}, not ${describe(result)}`);
 }
 
 interface CedarFailure {
@@ -301,17 +302,12 @@ const CEDAR_CHECKS = {
  */
 export function cedarPolicy(engine: CedarEngine, options: CedarPolicyOptions): EnginePolicy {
   if (!isFunction(engine?.statefulIsAuthorized) || !isFunction(engine.preparsePolicySet)) {
-    fail(
-      MAKE_CEDAR,
-      'engine must be the module: import * as engine from "@cedar-policy/cedar-wasm/nodejs"',
-    );
+    fail(MAKE_CEDAR, "engine must be the imported module @cedar-policy/cedar-wasm");
   }
   const fields = readFields(MAKE_CEDAR, options, CEDAR_CHECKS);
   const { policies, name = "cedar" } = fields;
   if (policies === undefined) fail(MAKE_CEDAR, "the option policies is missing");
-  if (fields.principal === undefined) {
-    fail(MAKE_CEDAR, 'principal is missing; set the caller, such as { type: "User", id: "ada" }');
-  }
+  if (fields.principal === undefined) fail(MAKE_CEDAR, "the option principal is missing");
   const { principal, action = { type: "Action", id: "call" }, context = {}, entities = [] } =
     fields;
   // The request is copied, because cached decisions require a request that never changes.
@@ -345,7 +341,7 @@ export function cedarPolicy(engine: CedarEngine, options: CedarPolicyOptions): E
     allow: (tool: Tool | null | undefined) => tool ? denial(tool) === undefined : false,
     reason: (tool: Tool) => denial(tool) ?? "",
   };
-  // Not enumerable, so that a copy of the policy with another `allow` does not have it.
+  // Not enumerable, so that a copy of the policy with another `allow` has no `revision`.
   return asRule(Object.defineProperty(policy, "revision", { value: 0 }), (call) => {
     const reason = denial(call.tool, call);
     return reason === undefined ? "allow" : { deny: reason };

@@ -13,8 +13,7 @@ export const KEYS: readonly string[] = ["values", "keys", "expires", "due", "own
  *
  * The script has no line `#!lua`, so that a full server can still read and delete. A full server
  * must refuse the first write of a creation, because an error after it would not undo this write.
- * Entries do not use the expiry of Redis, which would delete them without changing the owner's
- * bytes.
+ * Entries do not use the expiry of Redis, which would not update the owner's bytes.
  */
 export const SCRIPT = `
 local values, keys, expires, due, owners, last = unpack(KEYS)

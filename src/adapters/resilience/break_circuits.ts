@@ -17,8 +17,7 @@ import {
 export interface CircuitBreakerOptions {
   /**
    * The callers whose failures count together: one principal, or all callers of the tool. With
-   * `"tool"`, one caller with a bad credential or a short timeout can stop the tool for all
-   * callers.
+   * `"tool"`, one caller with a bad credential or a short timeout can stop the tool for everyone.
    *
    * @default {"principal"}
    */

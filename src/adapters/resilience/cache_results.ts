@@ -230,8 +230,7 @@ class StoredResults {
     const text = canonicalJson([tool.id, await definitionDigest(tool), inputs]);
     const key = `result.${await ownerDigest(principal)}.${await ownerDigest(text)}`;
     const stored = await this.#results.store.get(key);
-    // Reads the tags before the tool runs: a result that is invalidated meanwhile is never
-    // returned.
+    // Reads the tags before the tool runs, so that `invalidate` also affects this result.
     const tags = await Promise.all(names.map(async (name) => {
       const tag = await tagKey(name);
       return [tag, (await this.#generations.read(tag))?.record.generation ?? ""] as const;

@@ -34,8 +34,7 @@ export interface CallLimit {
   readonly of?: "all" | "tool" | "same" | undefined;
   /**
    * The maximum number of calls. Calls with invalid arguments count, too. A suspended call counts
-   * once, at its start, so use tickets with a store: tickets without a store can be used
-   * repeatedly.
+   * once, at its start, so use tickets with a store: other tickets can be used repeatedly.
    */
   readonly limit: number;
   /** The ids of the counted tools. By default, all tools are counted. */
@@ -77,9 +76,8 @@ const CHECKS = {
  * Creates a layer that fails the calls beyond a limit with `denied` and a message for the model.
  * Calls of tools without a limit cost nothing. Stage `input`.
  *
- * The caller names sessions and messages. Over HTTP a client chooses these names, so limits per
- * session or message guide models and do not bind clients. To bind clients, use `per: "principal"`,
- * or `rateLimit` of the HTTP handler.
+ * Over HTTP, a client chooses the ids of sessions and messages, so limits per session or message only
+ * guide models. To limit clients, use `per: "principal"`, or `rateLimit` of the HTTP handler.
  *
  * @example Usage
  * ```ts

@@ -21,9 +21,8 @@ export interface RetryOptions {
    */
   readonly maxAttempts?: number | undefined;
   /**
-   * The first delay, in milliseconds. Each further delay is twice as long, up to 10 seconds. A
-   * random part of up to half is subtracted, so that callers that failed together do not retry
-   * together.
+   * The first delay, in milliseconds. Each further delay is twice as long, up to 10 seconds. A random
+   * part of up to half is subtracted, so that callers do not all retry together.
    *
    * @default {200}
    */
@@ -51,8 +50,7 @@ const CHECKS = {
  * or has one of the `codes`. It applies to tools that are `idempotent` and require no transaction;
  * calls of other tools cost nothing. A retry is part of its call: it needs no new approval, keeps
  * the slot, and ends with the call's timeout or abort. A failure is returned immediately if the
- * delay would exceed the remaining time of the call. A generator that runs again sends its yields
- * again. Stage `run`.
+ * delay would exceed the remaining time of the call. Yields of a generator are repeated. Stage `run`.
  *
  * @example Usage
  * ```ts

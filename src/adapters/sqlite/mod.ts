@@ -124,7 +124,7 @@ function prepare(db: DatabaseSync, syncsEachWrite = false): void {
     // Checks again, because another process may have created the tables meanwhile.
     const version = numberIn(db, "user_version");
     if (version === 0) db.exec(`${sqlSchema()} pragma user_version = ${VERSION};`);
-    else if (version !== VERSION) throw new Error("another version of plue created the file");
+    else if (version !== VERSION) throw new Error("another version of plue created it");
     db.exec("commit");
   } catch (error) {
     rollBack(db);
@@ -269,6 +269,6 @@ function explain(error: unknown): string {
     [/not a database|malformed|corrupt/, "the file is damaged, or is not a store"],
     [/\b(locked|busy)\b/, "another process has locked the file"],
     [/readonly|read-only/, "the file is not writable"],
-    [/\bis not open\b|closed|finalized/, "the store is closed"],
+    [/\bis not open\b|closed|finalized/, "it is closed"],
   ], describeThrown(error));
 }

@@ -167,12 +167,7 @@ describe("runTools()", () => {
       [clientOf(), request, { ...right, dispatcher: undefined }, "dispatcher must be a"],
       [clientOf(), request, { ...right, maxTurn: 1 }, 'did you mean "maxTurns"?'],
       [clientOf(), request, { ...right, maxTurns: 0 }, "maxTurns"],
-      [
-        clientOf(),
-        request,
-        { ...right, target: "gemini" },
-        'the target "gemini" has no supported client',
-      ],
+      [clientOf(), request, { ...right, target: "gemini" }, '"gemini" has no supported client'],
       [clientOf(), request, { ...right, target: "nobody" }, 'Cannot find the target "nobody"'],
       [clientOf(), request, { ...right, target: "openai" }, "chat.completions.create"],
       [{}, request, right, "the client must have the function messages.create"],

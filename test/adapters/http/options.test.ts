@@ -153,10 +153,7 @@ const ALL: typeof WRONG = [
     [{ explorer: true }, "the explorer of @plue/tools/explorer"],
     [{ protectedResource: { ...RESOURCE, resource: "tools" } }, "a URL"],
     [{ protectedResource: { ...RESOURCE, resource: "https://a.example/?a=b" } }, "a URL"],
-    [
-      { protectedResource: { ...RESOURCE, authorizationServers: [] } },
-      "authorizationServers is empty",
-    ],
+    [{ protectedResource: { ...RESOURCE, authorizationServers: [] } }, "Servers is empty"],
     [{ protectedResource: { ...RESOURCE, authorizationServers: ["issuer"] } }, "a URL"],
     [{ rateLimit: { limit: 0, windowMs: 1 } }, "limit must be"],
     [{ rateLimit: { limit: 1, windowMs: 0 } }, "windowMs must be"],

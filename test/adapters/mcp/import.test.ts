@@ -117,11 +117,8 @@ describe("importMcpServer()", () => {
 
   it("needs a namespace", async () => {
     const none = {} as { namespace: string };
-    await assertRejects(
-      () => importMcpServer(URL_OF_MCP, none),
-      TypeError,
-      "namespace is required",
-    );
+    const why = "the option namespace is required";
+    await assertRejects(() => importMcpServer(URL_OF_MCP, none), TypeError, why);
   });
 
   it("answers values, texts and content", async () => {

@@ -77,7 +77,7 @@ describe("opaPolicy()", () => {
       const [evaluate, reason] of [
         [() => [], "the rule is undefined for this tool"],
         [() => [{ result: "yes" }], 'must return a boolean or an object with "allow", not "yes"'],
-        [() => null, "evaluate() must return a list, not null"],
+        [() => null, "it must return a list, not null"],
         [() => [{ result: { allow: 1 } }], "the rule does not return true"],
         [
           () => Promise.resolve([{ result: true }]),
@@ -113,11 +113,7 @@ describe("opaPolicy()", () => {
   it("rejects a program that is not loaded, and invalid options", () => {
     const loading = Promise.resolve(program(() => true)) as never;
     assertThrows(() => opaPolicy(loading), TypeError, "await loadPolicy(…) first");
-    assertThrows(
-      () => opaPolicy({} as never),
-      TypeError,
-      "program must be the result of loadPolicy()",
-    );
+    assertThrows(() => opaPolicy({} as never), TypeError, "must be the result of loadPolicy()");
     assertThrows(
       () => opaPolicy(program(() => true), { input: 1 as never }),
       TypeError,

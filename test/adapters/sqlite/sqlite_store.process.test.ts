@@ -108,11 +108,7 @@ describe("sqliteCallStore()", () => {
     const store = await open();
     store.close();
     store.close();
-    await assertRejects(
-      () => store.get("a"),
-      Error,
-      "Cannot use the store of calls: the store is closed",
-    );
+    await assertRejects(() => store.get("a"), Error, "Cannot use the store of calls: it is closed");
   });
 
   it("rejects a file that is not a store, or damaged", async () => {
@@ -161,10 +157,7 @@ describe("sqliteCallStore()", () => {
     db.exec("pragma user_version = 7");
     db.close();
     const { message } = await assertRejects(() => open(path), Error);
-    assertEquals(
-      message,
-      `Cannot open the store "${path}": another version of plue created the file`,
-    );
+    assertEquals(message, `Cannot open the store "${path}": another version of plue created it`);
   });
 
   it("rejects when it is full, and has room again after a deletion", async () => {
