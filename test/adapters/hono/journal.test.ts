@@ -78,6 +78,6 @@ describe("GET /journal", () => {
       404,
     );
     const wrong = () => createToolHandler(sampleRegistry(), { journal: {} as JournalReader });
-    assertStringIncludes(assertThrows(wrong, TypeError).message, "its option journal");
+    assertStringIncludes(assertThrows(wrong, TypeError).message, "the option journal");
   });
 });

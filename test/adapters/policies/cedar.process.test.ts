@@ -113,7 +113,7 @@ describe("cedarPolicy()", () => {
     assertThrows(
       () => cedarPolicy({} as never, { policies: "", principal: ada }),
       TypeError,
-      "engine must be the module",
+      "engine must be the imported module",
     );
   });
 });
