@@ -29,6 +29,15 @@ const NOTHING: DispatchContext & Selection = Object.freeze({});
 /** The beginning of the message for a ticket that does not resume a call. */
 export const CONTINUE = "Cannot continue the call: ";
 
+/** The dispatchers of the calls of bridges. */
+const dispatchers: WeakMap<Call, Dispatcher> = new WeakMap();
+
+/** Returns the dispatcher of a call of a bridge's own tool, for calls of its target tools. */
+export function targetDispatcher(call: Call): Dispatcher | undefined {
+  const { bridge } = call.toolset;
+  return bridge && dispatchers.get(call)?.withToolset(bridge.behind);
+}
+
 export type CallStarted = (call: Call) => void;
 
 /** The state that a dispatcher and its copies for other callers share. */
@@ -203,6 +212,7 @@ export class Dispatcher {
       if (tool === undefined) return this.endUnresolved(request, options, toolset);
       const plan = this.#plans.get(tool) ?? this.#compose(tool);
       created = new KernelCall(kernel, toolset, plan, request, options);
+      if (bridge !== undefined) dispatchers.set(created, this);
     } catch (error) {
       // Only a toolset, a registry, a layer or a getter of the host can throw here.
       kernel.report(nameIn(request), "", "internal", error);

@@ -120,22 +120,25 @@ export function createToolBridge(toolset: Toolset, options: ToolBridgeOptions = 
   if (!isToolset(toolset)) {
     fail(ACTION, "the first argument must be a toolset; create one with registry.select()");
   }
-  return new ToolBridge(toolset.bridge?.behind ?? toolset, readFields(ACTION, options, CHECKS));
+  const { limit = 5, detail = "signature", ...rest } = readFields(ACTION, options, CHECKS);
+  return new ToolBridge(toolset.bridge?.behind ?? toolset, ownTools(limit, detail), rest);
 }
 
-class ToolBridge extends Toolset implements ToolsetBridge {
+type ListingOptions = Pick<ToolBridgeOptions, "pinned" | "native">;
+
+/** A toolset that represents another one. It lists its own tools and the pinned target tools. */
+export class ToolBridge extends Toolset implements ToolsetBridge {
   override readonly bridge: ToolsetBridge = this;
   readonly behind: Toolset;
   readonly #own: Toolset;
-  readonly #options: ToolBridgeOptions;
+  readonly #options: ListingOptions;
   /** The target tools at the last listing, and the lists made from these tools. */
   #seen: readonly Tool[] | undefined;
   #listing: readonly Tool[] = [];
   #loadable: readonly Tool[] | undefined;
 
-  constructor(behind: Toolset, options: ToolBridgeOptions) {
-    const { limit = 5, detail = "signature", pinned = [] } = options;
-    const own = ownTools(limit, detail);
+  constructor(behind: Toolset, own: Toolset, options: ListingOptions) {
+    const { pinned = [] } = options;
     const added = [...new Set(pinned)].flatMap((id) => own.has(id) ? [] : behind.get(id) ?? []);
     // Bridges without pinned tools share one array of tools, because exports are cached by array.
     const members = added.length === 0 ? own.tools : Object.freeze(inOrder([...own, ...added]));
@@ -177,7 +180,7 @@ class ToolBridge extends Toolset implements ToolsetBridge {
   }
 
   override narrow(selection: Selection, name: string = this.name): Toolset {
-    return new ToolBridge(this.behind.narrow(selection, name), this.#options);
+    return new ToolBridge(this.behind.narrow(selection, name), this.#own, this.#options);
   }
 
   override explain(id: string, explainer?: Explainer): ToolExplanation {
@@ -188,7 +191,10 @@ class ToolBridge extends Toolset implements ToolsetBridge {
     call: Call,
     maxLength: number = Infinity,
   ): Call | undefined {
-    if (call.name !== CALL) return this.#own.has(call.name) ? undefined : call;
+    // A ticket belongs to a tool of either toolset, if tools other than `call_tool` may wait.
+    if (!this.#own.has(CALL) && "ticket" in call) return undefined;
+    if (!this.#own.has(call.name)) return call;
+    if (call.name !== CALL) return undefined;
     const target = targetIn(call.arguments, maxLength);
     // If the arguments are invalid, `call_tool` itself runs, and reports them.
     return target && { ...call, ...target };
@@ -234,7 +240,9 @@ function targetIn(
 const made = new Map<string, Toolset>();
 
 function ownTools(limit: number, detail: ToolDetail): Toolset {
-  const make = () => buildToolset([searchTool(limit, detail), DESCRIBE_TOOL, CALL_TOOL]);
+  const show = (tool: Tool): unknown =>
+    detail === "signature" ? signatureOf(tool) : told(tool, detail);
+  const make = () => buildToolset([searchTool(FINDS, show, limit), DESCRIBE_TOOL, CALL_TOOL]);
   return once(made, `${limit} ${detail}`, make);
 }
 
@@ -246,13 +254,16 @@ const READS = {
 
 const PARAMETERS = { type: "object", additionalProperties: false } as const;
 
-function searchTool(most: number, detail: ToolDetail): Tool {
+const FINDS = "Finds tools by what they do. Returns each tool's name, arguments and " +
+  "purpose; call it with call_tool. [lossy] marks omitted rules: " +
+  "describe_tools returns them.";
+
+/** Makes the search of a bridge, which shows found tools, and by default `most` of them. */
+export function searchTool(description: string, show: (tool: Tool) => unknown, most = 5): Tool {
   return makeTool({
     ...READS,
     name: SEARCH,
-    description: "Finds tools by what they do. Returns each tool's name, arguments and " +
-      "purpose; call it with call_tool. [lossy] marks omitted rules: " +
-      "describe_tools returns them.",
+    description,
     parameters: {
       ...PARAMETERS,
       properties: {
@@ -275,8 +286,7 @@ function searchTool(most: number, detail: ToolDetail): Tool {
       if (found.length === 0) {
         return { tools: [], message: "No tool fits the query: try other words" };
       }
-      const isShort = detail === "signature";
-      return { tools: found.map((tool) => isShort ? signatureOf(tool) : told(tool, detail)) };
+      return { tools: found.map(show) };
     },
   } as ToolDefinition);
 }

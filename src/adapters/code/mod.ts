@@ -4,5 +4,8 @@
  * @module
  */
 
+export { codeTool, type CodeToolOptions } from "./code_tool.ts";
+export type { CodeLimits, Executor, Program, ProgramCall, ProgramEnd } from "./executor.ts";
+export { quickJs } from "./quick_js.ts";
 export { stripTypes, type TypeStripper } from "./strip.ts";
 export { toolsAsTypeScript, type ToolTypesOptions } from "./types.ts";

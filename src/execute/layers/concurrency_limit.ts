@@ -1,6 +1,6 @@
 /** Limits the number of concurrent calls. Further calls wait in a bounded queue. */
 
-import { numberFrom, readFields } from "../../tool/mod.ts";
+import { numberFrom, readFields, type Tool } from "../../tool/mod.ts";
 import { MAKE } from "../kernel_options.ts";
 import type { Layer } from "../layer.ts";
 import { ConcurrencyLimiter, type ConcurrencyLimits } from "../limiter.ts";
@@ -12,6 +12,9 @@ const CHECKS = {
   maxConcurrentPerTool: numberFrom(1),
   maxQueued: numberFrom(0),
 } satisfies { readonly [Name in keyof ConcurrencyLimits]-?: unknown };
+
+/** Tools that use no slot, because they run calls of other tools, which could wait for it for ever. */
+export const unlimitedTools: WeakSet<Tool> = new WeakSet();
 
 /** The layer of a concurrency limit. */
 export interface ConcurrencyLimitLayer extends Layer {
@@ -38,8 +41,9 @@ export function concurrencyLimit(limits: ConcurrencyLimits = {}): ConcurrencyLim
     get queued() {
       return limiter.queued;
     },
-    for: ({ id }) =>
-      !isLimited ? undefined : async (call, next) => {
+    for: (tool) =>
+      !isLimited || unlimitedTools.has(tool) ? undefined : async (call, next) => {
+        const { id } = tool;
         const slot = limiter.acquire(id, call.options.principal);
         const release = typeof slot === "object" ? slot.cancel : () => limiter.release(id);
         try {

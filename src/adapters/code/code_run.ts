@@ -1,0 +1,215 @@
+/** One call of `run_code`: the program, its calls, and their questions. */
+
+import { ConcurrencyLimiter } from "../../execute/limiter.ts";
+import {
+  type Call,
+  CallFailure,
+  type DispatchContext,
+  type Dispatcher,
+  resumptions,
+} from "../../execute/mod.ts";
+import {
+  type Answers,
+  clip,
+  fingerprint,
+  forwardedQuestion,
+  isSuspended,
+  MAX_TIMEOUT_MS,
+  type SuspendedCall,
+  type ToolContent,
+  type ToolResult,
+} from "../../tool/mod.ts";
+import type { CodeLimits, Executor, ProgramCall, ProgramEnd } from "./executor.ts";
+
+/** The options of a code tool, checked and complete. */
+export interface CodeSettings {
+  readonly executor: Executor;
+  readonly limits: Required<CodeLimits>;
+}
+
+/** A call of a program that waits for a person. */
+interface WaitingCall extends Pick<SuspendedCall, "ticket" | "questions"> {
+  readonly index: number;
+  readonly id: string;
+  readonly print: string;
+}
+
+/** A suspension of the program, stored as a step of the call. JSON. */
+interface Suspension {
+  /** The time of `Date`. */
+  readonly time: number;
+  readonly waiting: readonly WaitingCall[];
+  /** The results since the suspension before. */
+  readonly replies: readonly (readonly [index: number, print: string, text: string])[];
+}
+
+const MAX_FAILURES = 20;
+const MAX_MESSAGE = 500;
+
+export class CodeRun {
+  readonly #call: Call;
+  readonly #settings: CodeSettings;
+  readonly #dispatcher: Dispatcher;
+  readonly #limiter: ConcurrencyLimiter;
+  readonly #suspensions: Suspension[] = [];
+  readonly #answers: Map<number, Answers> = new Map();
+  #waiting: Map<number, WaitingCall> = new Map();
+  #failures: { readonly tool: string; readonly code: string; readonly message: string }[] = [];
+  #replies: Suspension["replies"][number][] = [];
+  #asking = 0;
+  #resumeTime: (() => void) | undefined;
+
+  constructor(call: Call, dispatcher: Dispatcher, settings: CodeSettings) {
+    this.#call = call;
+    this.#dispatcher = dispatcher;
+    this.#settings = settings;
+    const { maxConcurrentCalls: maxConcurrent } = settings.limits;
+    const all = { maxConcurrentPerTool: Infinity, maxQueued: Infinity };
+    this.#limiter = new ConcurrencyLimiter({ maxConcurrent, ...all });
+  }
+
+  async run(source: string): Promise<unknown> {
+    const { executor, limits } = this.#settings;
+    const { deadline: { signal }, request, settings: { clock } } = this.#call;
+    const memory = resumptions.get(request)?.memory ?? {};
+    for (let number = 1; memory[stepOf(number)] !== undefined; number++) {
+      this.#suspensions.push(memory[stepOf(number)]?.result as Suspension);
+    }
+    for (;;) {
+      const last = this.#suspensions.at(-1);
+      const { time = Math.trunc(clock.timestamp()), waiting = [] } = last ?? {};
+      await this.#ask(waiting);
+      const end = await executor.run({ source, limits, time, signal, call: this.#run.bind(this) });
+      if (end.kind !== "suspended") return this.#resultOf(end);
+      await this.#suspend(time);
+    }
+  }
+
+  /** Asks the caller the questions of waiting calls, which suspends this call without answers. */
+  async #ask(waiting: readonly WaitingCall[]): Promise<void> {
+    const { ask } = this.#call.context;
+    const step = stepOf(this.#suspensions.length);
+    await Promise.all(waiting.map(async ({ index, questions }) => {
+      const answers = questions.map(async (question, at) => [
+        question.key,
+        await ask(`${step}.${index}.${at}`, forwardedQuestion(question, undefined)),
+      ]);
+      this.#answers.set(index, Object.fromEntries(await Promise.all(answers)));
+    }));
+    this.#waiting = new Map(waiting.map((call) => [call.index, call]));
+    this.#failures = [];
+  }
+
+  /** Runs a call, or returns the result of a call that a program repeats. */
+  async #run({ index, id, json }: ProgramCall): Promise<string | undefined> {
+    const print = fingerprint(JSON.stringify([id, json]));
+    const earlier = this.#suspensions.flatMap(({ replies }) => replies);
+    const [, before = this.#waiting.get(index)?.print, text] =
+      earlier.find(([at]) => at === index) ?? [];
+    if (before !== undefined && before !== print) {
+      throw new CallFailure("ticket_refused", "its program did not repeat its calls; call again");
+    }
+    if (text === undefined) return await this.#dispatch({ index, id, json }, print);
+    this.#collect(id, JSON.parse(text));
+    return text;
+  }
+
+  async #dispatch(
+    { index, id, json }: ProgramCall,
+    print: string,
+  ): Promise<string | undefined> {
+    const { callId } = this.#call;
+    const slot = this.#limiter.acquire(id);
+    if (typeof slot === "object") await slot.granted;
+    try {
+      const { ticket } = this.#waiting.get(index) ?? {};
+      this.#waiting.delete(index);
+      const request = ticket === undefined
+        ? { name: id, arguments: json, callId: `${callId}.${index}` }
+        : { ticket, answers: this.#answers.get(index) ?? {} };
+      const result = await this.#dispatcher.dispatch(request, this.#contextOf(index));
+      if (isSuspended(result)) {
+        const { ticket, questions } = result;
+        this.#waiting.set(index, { index, id, print, ticket, questions });
+        return undefined;
+      }
+      const reply = replyOf(result);
+      const text = JSON.stringify(reply);
+      this.#collect(id, reply);
+      this.#replies.push([index, print, text]);
+      return text;
+    } finally {
+      this.#limiter.release(id);
+    }
+  }
+
+  /** The context of the calls of a program: the caller's, without what concerns `run_code` alone. */
+  #contextOf(index: number): DispatchContext {
+    const { options, deadline: { signal } } = this.#call;
+    const { principal, sessionId, messageId, services, context, trace } = options;
+    const { idempotencyKey: key, onQuestion } = options;
+    return {
+      ...{ principal, sessionId, messageId, services, context, trace, signal },
+      ...(key !== undefined && { idempotencyKey: `${key}#${index}` }),
+      ...(onQuestion && {
+        onQuestion: (question, call) =>
+          this.#pausing(async () => await onQuestion.call(options, question, call)),
+      }),
+    };
+  }
+
+  /** Pauses the time of the program while a person answers. */
+  async #pausing<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#asking++ === 0) this.#resumeTime = this.#call.deadline.suspend(MAX_TIMEOUT_MS);
+    try {
+      return await work();
+    } finally {
+      if (--this.#asking === 0) this.#resumeTime?.();
+    }
+  }
+
+  #collect(tool: string, { ok, value }: ReturnType<typeof replyOf>): void {
+    if (ok || this.#failures.length === MAX_FAILURES) return;
+    const { code, message } = value as { readonly code: string; readonly message: string };
+    this.#failures.push({ tool: clip(tool), code, message: clip(message, MAX_MESSAGE) });
+  }
+
+  async #suspend(time: number): Promise<void> {
+    const suspension = { time, waiting: [...this.#waiting.values()], replies: this.#replies };
+    await this.#call.context.step(stepOf(this.#suspensions.length + 1), () => suspension);
+    this.#suspensions.push(suspension);
+    this.#replies = [];
+  }
+
+  #resultOf(end: Exclude<ProgramEnd, { kind: "suspended" }>): unknown {
+    for (const { id } of this.#waiting.values()) {
+      const message = "it waited for a person when the program ended";
+      this.#collect(id, { ok: false, value: { code: "input_required", message } });
+    }
+    const log = end.kind === "stopped" ? "" : end.log.join("\n");
+    const failures = this.#failures;
+    if (end.kind === "returned") {
+      const value: unknown = JSON.parse(end.json);
+      return { value, ...(log && { log }), ...(failures.length > 0 && { failures }) };
+    }
+    const why = end.kind === "stopped"
+      ? `its program was stopped: ${end.why}`
+      : `its program threw${end.line ? ` in line ${end.line}` : ""}: ${end.message}`;
+    const failed = failures.map(({ tool, code, message }) => `${tool} (${code}): ${message}`);
+    const lines = [why, ...(failed.length > 0 ? ["Failed calls:", ...failed] : [])];
+    return this.#call.fail("threw", [...lines, ...(log ? ["Log:", log] : [])].join("\n"));
+  }
+}
+
+/** The name of the step that has the suspension with this number, from 1. */
+const stepOf = (number: number): string => `program.${number}`;
+
+function replyOf(result: ToolResult): { readonly ok: boolean; readonly value: unknown } {
+  if (!result.ok) {
+    const { code, message } = result.error;
+    return { ok: false, value: { code, message } };
+  }
+  if (!result.blocks) return { ok: true, value: result.content ?? null };
+  const { structuredContent, content } = result.content as ToolContent;
+  return { ok: true, value: structuredContent ?? content };
+}

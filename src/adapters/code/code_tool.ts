@@ -1,0 +1,151 @@
+/** A toolset of two tools: `search_tools`, and `run_code`, which runs a program over the others. */
+
+import { CallContext, targetDispatcher, unlimitedTools } from "../../execute/mod.ts";
+import { Quotas } from "../../execute/durable/mod.ts";
+import { searchTool, ToolBridge } from "../../finding/bridge.ts";
+import { signatureOf } from "../../finding/signature.ts";
+import { buildToolset, isToolset, type Selection, type Toolset } from "../../select/mod.ts";
+import {
+  anyValue,
+  type Check,
+  checkPort,
+  fail,
+  makeTool,
+  once,
+  readFields,
+  type Tool,
+  type ToolContext,
+  type ToolDefinition,
+} from "../../tool/mod.ts";
+import { CodeRun, type CodeSettings } from "./code_run.ts";
+import { type CodeLimits, type Executor, readLimits } from "./executor.ts";
+
+/** Options for {@linkcode codeTool}. Callers with the same options object share the limits. */
+export interface CodeToolOptions {
+  /** Runs the programs: `quickJs` creates one. */
+  readonly executor: Executor;
+  readonly limits?: CodeLimits;
+}
+
+const ACTION = "make a code tool";
+
+const CHECKS = {
+  executor: anyValue as Check<Executor>,
+  limits: readLimits as Check as Check<Required<CodeLimits>>,
+} satisfies { readonly [Name in keyof CodeToolOptions]-?: Check };
+
+/**
+ * Makes a toolset with two tools. `search_tools` finds tools, and `run_code` runs a program that
+ * calls them, so that a model needs one turn instead of fifty.
+ *
+ * The program is the body of an async function. `await tools.crm.invoices({ … })` calls the tool
+ * `crm:invoices`; a failed call throws a `ToolError` with `code` and `message`. Each of these calls
+ * is a call of its tool by the caller of `run_code`, with its session, context and trace: the
+ * selection, validation, rules, limits, approvals, hooks, metrics and the journal apply to it.
+ *
+ * A call that waits for an approval or an answer suspends `run_code`, if the dispatcher has
+ * `tickets`. The ticket resumes it in any process: the program runs again from its beginning, and
+ * receives the results of its earlier calls, which may have 64 kB of JSON together. With a store for
+ * the tickets, no call runs twice.
+ *
+ * The result is `{ value, log, failures }`: the returned value, the text that the program has
+ * logged, and the failed calls.
+ *
+ * @example Usage
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { readFile } from "node:fs/promises";
+ * import { fileURLToPath } from "node:url";
+ * import { ToolDispatcher, ToolRegistry } from "@plue/tools";
+ * import { codeTool, quickJs } from "@plue/tools/code";
+ *
+ * const tool = { name: "ping", description: "Answers.", execute: () => "pong" };
+ * const file = fileURLToPath(import.meta.resolve("quickjs-wasi/quickjs.wasm"));
+ * const executor = quickJs(await readFile(file));
+ * const toolset = codeTool(new ToolRegistry({ tools: [tool] }), { executor });
+ *
+ * const code = "return [await tools.ping(), await tools.ping()];";
+ * const result = await new ToolDispatcher(toolset).dispatch({ name: "run_code", arguments: { code } });
+ * assert.deepEqual(result.ok && result.content, { value: ["pong", "pong"] });
+ * ```
+ *
+ * @param source The tools that programs can call: a toolset, or a registry for all of its tools.
+ * @throws {TypeError | RangeError} If an option is unknown or invalid.
+ */
+export function codeTool(
+  source: Toolset | { select(selection?: Selection): Toolset },
+  options: CodeToolOptions,
+): Toolset {
+  const toolset = isToolset(source) ? source : source?.select?.();
+  if (!isToolset(toolset)) fail(ACTION, "it needs a toolset or a registry");
+  const own = once(made, options, () => ownTools(options));
+  return new ToolBridge(toolset.bridge?.behind ?? toolset, own, { native: false });
+}
+
+/** The tools by their options: they do not refer to a toolset. */
+const made = new WeakMap<CodeToolOptions, Toolset>();
+
+function ownTools(options: CodeToolOptions): Toolset {
+  const { executor, limits = readLimits(ACTION) } = readFields(ACTION, options, CHECKS);
+  if (executor === undefined) fail(ACTION, "the option executor is missing; quickJs() makes one");
+  checkPort(ACTION, "executor", executor, ["run"]);
+  return buildToolset([
+    searchTool(FINDS, programSignature, 10),
+    runCode({ executor, limits }),
+  ]);
+}
+
+const FINDS = "Finds tools by what they do. Each is answered as a function for a program of " +
+  "run_code, with its arguments and purpose. [lossy] means that rules are left out; a call that " +
+  "violates one throws an error that tells how.";
+
+const RUNS = "Runs a program that calls tools, and answers what it returns. Use it for several " +
+  "calls, for loops, and to keep large results out of the conversation: filter them, and return " +
+  "what you need. The program is the body of an async function in JavaScript: " +
+  "`const open = await tools.crm.invoices({ open: true }); return open.length;`. " +
+  "search_tools finds the functions. They return promises of the result, and throw a ToolError " +
+  "with code and message. console.log adds to the log. There is no network, file, timer or " +
+  "randomness.";
+
+function runCode(settings: CodeSettings): Tool {
+  const { maxPrograms, maxProgramsPerPrincipal, maxSourceLength, timeoutMs } = settings.limits;
+  const programs = new Quotas<string | undefined>(maxPrograms, maxProgramsPerPrincipal);
+  const tool = makeTool({
+    name: "run_code",
+    description: RUNS,
+    parameters: {
+      type: "object",
+      additionalProperties: false,
+      properties: { code: { type: "string", maxLength: maxSourceLength } },
+      required: ["code"],
+    },
+    timeoutMs,
+    async execute({ code }: { readonly code: string }, context: ToolContext) {
+      const call = CallContext.callOf(context);
+      const dispatcher = call && targetDispatcher(call);
+      if (!dispatcher) fail("run a program", "only a dispatcher of codeTool()'s toolset can");
+      const { principal } = context;
+      const exceeded = programs.exceeded(principal, 1);
+      if (exceeded !== undefined) {
+        const whose = exceeded === "quota" ? "of this caller " : "";
+        return call.fail("overloaded", `too many programs ${whose}are running; try again later`);
+      }
+      programs.add(principal, 1);
+      try {
+        return await new CodeRun(call, dispatcher, settings).run(code);
+      } finally {
+        programs.add(principal, -1);
+      }
+    },
+  } as ToolDefinition);
+  unlimitedTools.add(tool);
+  return tool;
+}
+
+/** Writes a tool as a function of a program: `tools.crm.invoices({ open?: boolean }): Lists…`. */
+function programSignature(tool: Tool): string {
+  const path = tool.id.split(":").map((name) =>
+    /^[A-Za-z_$][\w$]*$/.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`
+  );
+  return `tools${path.join("")}${signatureOf(tool).slice(tool.id.length)}`;
+}

@@ -1,0 +1,98 @@
+/**
+ * The part of plue inside of QuickJS: the globals `tools`, `console` and `ToolError`. A program can
+ * change what it uses, so the host trusts nothing that comes out. Date stands still, and there is no
+ * randomness: a program that resumes has to repeat exactly, and cannot measure the time of others.
+ */
+
+/** Evaluates to the functions of the host, by name. */
+export const PRELUDE = `(() => {
+  const { parse, stringify } = JSON;
+  const { defineProperty } = Object;
+  const [NativePromise, NativeProxy, text] = [Promise, Proxy, String];
+  const waiting = { __proto__: null };
+  const log = [];
+  let limits, end, calls = [], count = 0, logged = 0;
+
+  class ToolError extends Error {
+    name = "ToolError";
+    constructor(code, message) {
+      super(message);
+      this.code = code;
+    }
+  }
+  const call = (id, args) => new NativePromise((resolve, reject) => {
+    const json = stringify(args === undefined ? {} : args);
+    if (count >= limits.calls) {
+      const why = ": the program has made " + count + " calls, and more are not allowed";
+      return reject(new ToolError("overloaded", "Cannot call " + stringify(id) + why));
+    }
+    waiting[count] = { resolve, reject };
+    calls[calls.length] = [count++, id, json];
+  });
+  // Promises and JSON.stringify would call these as functions.
+  const hidden = { __proto__: null, then: true, toJSON: true };
+  const paths = { __proto__: null };
+  const pathTo = (id, separator) => paths[id] ??= new NativeProxy(() => {}, {
+    get: (_, name) => typeof name === "symbol" || hidden[name]
+      ? undefined
+      : pathTo(id + separator + name, separator === "" ? ":" : "."),
+    apply: (_, __, args) => call(id, args[0]),
+  });
+
+  const write = (...values) => {
+    const line = values.map((value) => {
+      try {
+        return typeof value === "string" ? value : stringify(value) ?? text(value);
+      } catch {
+        return typeof value;
+      }
+    }).join(" ");
+    const room = limits.log - logged;
+    logged += line.length + 1;
+    if (room > 0) log.push(line.length > room ? line.slice(0, room) + "… [truncated]" : line);
+  };
+  const console = { debug: write, error: write, info: write, log: write, warn: write };
+  for (const [name, value] of [["tools", pathTo("", "")], ["console", console], ["ToolError", ToolError]]) {
+    defineProperty(globalThis, name, { value, writable: true, configurable: true });
+  }
+  Math.random = () => {
+    throw new Error("Cannot use Math.random(): a program must repeat exactly when it resumes");
+  };
+
+  const fail = (error) => {
+    let failed = ["Error", "the error cannot be read", ""];
+    try {
+      const isError = typeof error === "object" && error !== null;
+      const { name = "", message = "", stack = "" } = isError ? error : { message: text(error) };
+      failed = [text(name).slice(0, 200), text(message).slice(0, 2000), text(stack).slice(0, 2000)];
+    } catch { /* A getter of the error threw. */ }
+    end ??= { failed };
+  };
+  const finish = (value) => {
+    const json = stringify(value === undefined ? null : value);
+    if (json === undefined) throw new TypeError("Cannot return a " + typeof value + ": return JSON");
+    if (json.length > limits.output) {
+      const size = json.length + " characters of JSON, and " + limits.output + " are allowed";
+      throw new RangeError("Cannot return the value: it has " + size + "; return less of it");
+    }
+    end ??= { value: json };
+  };
+  const run = (program, json) => {
+    limits = parse(json);
+    program().then(finish).catch(fail);
+  };
+  const settle = (json) => {
+    const { index, ok, value } = parse(json);
+    const { resolve, reject } = waiting[index];
+    delete waiting[index];
+    if (ok) resolve(value);
+    else reject(new ToolError(value.code, value.message));
+  };
+  const take = () => {
+    if (calls.length === 0 && !end) return "";
+    const taken = stringify({ calls, log: end && log, end });
+    calls = [];
+    return taken;
+  };
+  return { __proto__: null, run, fail, settle, take };
+})()`;
