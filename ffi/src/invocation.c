@@ -201,8 +201,8 @@ static void withdraw_tool(const struct plue_host_tool *tool) PLUE_UNLOCKED {
     }
 }
 
-/* Stores the id, which is the answer as JSON; an id contains no character that JSON escapes.
- * Returns false if the tool is no longer in the list, because of a shutdown. */
+/* Stores the tool's id. `json` is the id in quotes; an id contains no character that JSON escapes.
+ * Returns false if a shutdown has removed the tool from the list. */
 static bool note_id(struct plue_host_tool *tool, const char *json) PLUE_UNLOCKED {
     size_t length = strlen(json);
     plue_lock();
