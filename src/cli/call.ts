@@ -7,6 +7,7 @@ import type { Readable, Writable } from "node:stream";
 import { text as readAll } from "node:stream/consumers";
 import { ToolDispatcher } from "../adapters/typebox/mod.ts";
 import type { CallInfo, DispatchContext, ToolProgress } from "../execute/mod.ts";
+import type { Toolset } from "../select/mod.ts";
 import {
   type Answer,
   argumentsText,
@@ -18,6 +19,7 @@ import {
 } from "../tool/mod.ts";
 import { askedFields, readArguments } from "./arguments.ts";
 import { findTool, type Flags, toolsFrom, toolText } from "./show.ts";
+import type { LoadedTools } from "./sources/mod.ts";
 import { EXIT, EXIT_CODES, type Terminal, usageError } from "./terminal.ts";
 
 const MAX_TEXT = 2_000;
@@ -140,9 +142,54 @@ async function enter(
   return (typed ?? "") === "" && !isRequired ? undefined : argument.convert(typed);
 }
 
-interface CallFlags extends Flags {
+export interface CallFlags extends Flags {
   readonly yes?: boolean;
   readonly timeout?: number;
+}
+
+/**
+ * Calls a tool, with its questions and its progress on the terminal, and prints the result.
+ *
+ * @param print Prints the content of a result, unless it is printed as JSON.
+ * @returns The exit code.
+ */
+export async function callOnTerminal(
+  request: { readonly name: string; readonly arguments: unknown },
+  { registry, toolset, dispatch }: LoadedTools & { readonly toolset: Toolset },
+  flags: CallFlags,
+  terminal: Terminal,
+  print: (content: unknown) => void = (content) => printContent(content, terminal),
+): Promise<number> {
+  const { timeout, yes } = flags;
+  const meanwhile = new Meanwhile(terminal);
+  const dispatcher = new ToolDispatcher(registry, {
+    // A call may take longer than the default if `--timeout` allows it.
+    ...(timeout === undefined ? {} : { timeoutMs: timeout }),
+    // A module's own approver decides first.
+    ...(terminal.canAsk || yes === true ? { approve: "ask" } : {}),
+    ...dispatch,
+  }).withToolset(toolset);
+  const result = await dispatcher.dispatch(request, {
+    signal: terminal.io.signal,
+    timeoutMs: timeout,
+    onQuestion: answerOnTerminal(terminal, yes === true, () => meanwhile.pause()),
+    progress: (step) => meanwhile.progress(step),
+    output: (value) => meanwhile.line(value),
+    metadata: (value) => {
+      // A failed call is reported as metadata, too.
+      if (!isObject(value) || value["type"] !== "error") meanwhile.line(value);
+    },
+  });
+  meanwhile.pause();
+  if (terminal.isJson) terminal.printJson(result);
+  else if (result.ok) print(result.content);
+  else printFailure(result, flags, terminal);
+  return result.ok ? EXIT.ok : EXIT_CODES[result.error.code];
+}
+
+export function printContent(content: unknown, terminal: Terminal): void {
+  if (typeof content === "string") terminal.printForeign(content);
+  else if (content !== undefined) terminal.printJson(content);
 }
 
 /** @param words The words after the tool's id: its arguments. */
@@ -169,32 +216,7 @@ export async function call(
     words,
     async (path) => path === "-" ? await readAll(io.stdin) : await readFile(path, "utf8"),
   );
-  const meanwhile = new Meanwhile(terminal);
-  const dispatcher = new ToolDispatcher(registry, {
-    // A call may take longer than the default if `--timeout` allows it.
-    ...(flags.timeout === undefined ? {} : { timeoutMs: flags.timeout }),
-    // A module's own approver decides first.
-    ...(terminal.canAsk || flags.yes === true ? { approve: "ask" } : {}),
-    ...loaded.dispatch,
-  }).withToolset(toolset);
-  const result = await dispatcher.dispatch({ name: tool.id, arguments: args }, {
-    signal: io.signal,
-    timeoutMs: flags.timeout,
-    onQuestion: answerOnTerminal(terminal, flags.yes === true, () => meanwhile.pause()),
-    progress: (step) => meanwhile.progress(step),
-    output: (value) => meanwhile.line(value),
-    metadata: (value) => {
-      // A failed call is reported as metadata, too.
-      if (!isObject(value) || value["type"] !== "error") meanwhile.line(value);
-    },
-  });
-  meanwhile.pause();
-  const content = terminal.isJson ? result : result.ok ? result.content : undefined;
-  if (typeof content === "string") terminal.printForeign(content);
-  else if (content !== undefined) terminal.printJson(content);
-  if (result.ok) return EXIT.ok;
-  if (!terminal.isJson) printFailure(result, flags, terminal);
-  return EXIT_CODES[result.error.code];
+  return await callOnTerminal({ name: tool.id, arguments: args }, loaded, flags, terminal);
 }
 
 function printFailure(

@@ -168,6 +168,16 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
     .option("--timeout <ms>", "the time limit of the call, in milliseconds", wholeNumber);
 
   withSelection(withSources(add(
+    "code [program]",
+    "Run a program in JavaScript that calls the tools, and print the value that it returns",
+    async () => (await import("./code.ts")).code,
+    "plue code report.js --from tools.ts",
+    "plue code --types --from tools.ts > tools.d.ts",
+  ))).option("-y, --yes", "approve the calls of tools that require approval")
+    .option("--types", "print the declarations of the tools instead, for TypeScript")
+    .option("--timeout <ms>", "the time limit of the program, in milliseconds", wholeNumber);
+
+  withSelection(withSources(add(
     "export [source...]",
     "Print the tools in a provider's shape",
     async () => (await import("./export.ts")).exportTo,

@@ -1,0 +1,62 @@
+/** `plue code`: runs a program that calls the tools, and prints the value that it returns. */
+
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { text as readAll } from "node:stream/consumers";
+import { codeTool, quickJs, stripTypes, toolsAsTypeScript } from "../adapters/code/mod.ts";
+import { cleanText, describeThrown } from "../tool/mod.ts";
+import { type CallFlags, callOnTerminal, printContent } from "./call.ts";
+import { toolsFrom } from "./show.ts";
+import { CommandError, type Terminal, usageError } from "./terminal.ts";
+
+/** The result of `run_code`. */
+interface CodeResult {
+  readonly value: unknown;
+  readonly log?: string;
+  readonly failures?: readonly { readonly tool: string; readonly message: string }[];
+}
+
+/** @param file The path of the program, or `-` for standard input. */
+export async function code(
+  file: string | undefined,
+  flags: CallFlags,
+  terminal: Terminal,
+): Promise<number | void> {
+  await using loaded = await toolsFrom([], flags, terminal.io);
+  const { toolset: tools } = loaded;
+  if (flags["types"] === true) return terminal.printForeign(toolsAsTypeScript(tools).trimEnd());
+  if (file === undefined) {
+    throw usageError("Cannot run a program: name its file, or - for the input");
+  }
+  const program = await readProgram(file, terminal);
+  const { timeout: timeoutMs = 60_000 } = flags;
+  const toolset = codeTool(tools, {
+    executor: quickJs(await readQuickJs()),
+    limits: { maxSourceLength: program.length + 1, timeoutMs },
+  });
+  const request = { name: "run_code", arguments: { code: program } };
+  return await callOnTerminal(request, { ...loaded, toolset }, flags, terminal, (content) => {
+    const { value, log, failures = [] } = content as CodeResult;
+    if (log !== undefined) terminal.note(cleanText(log, Infinity));
+    for (const { tool, message } of failures) terminal.warn(`${tool} failed: ${message}`);
+    printContent(value, terminal);
+  });
+}
+
+async function readProgram(file: string, { io }: Terminal): Promise<string> {
+  if (file === "-") return await readAll(io.stdin);
+  const source = await readFile(file, "utf8").catch((cause) => {
+    throw usageError(`Cannot read the program "${file}": ${describeThrown(cause)}`, { cause });
+  });
+  return /\.[cm]?ts$/.test(file) ? stripTypes(source) : source;
+}
+
+async function readQuickJs(): Promise<Uint8Array> {
+  try {
+    return await readFile(createRequire(import.meta.url).resolve("quickjs-wasi/quickjs.wasm"));
+  } catch (cause) {
+    const message =
+      "Cannot run a program: the package quickjs-wasi is missing; install it next to plue";
+    throw new CommandError(message, undefined, { cause });
+  }
+}
