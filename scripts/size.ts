@@ -40,7 +40,7 @@ const ENTRIES: readonly Entry[] = [
   },
   { name: "@plue/tools/replay", file: "src/adapters/journal/replay.ts", packages: true },
   { name: "@plue/tools/rules", file: "src/adapters/rules/mod.ts", limitKb: 24.4 },
-  { name: "@plue/tools/code", file: "src/adapters/code/mod.ts" },
+  { name: "@plue/tools/code", file: "src/adapters/code/mod.ts", limitKb: 45.3, packages: true },
   { name: "@plue/tools/pins", file: "src/adapters/pins/mod.ts" },
   { name: "@plue/tools/policies", file: "src/adapters/policies/mod.ts" },
   { name: "@plue/tools/explorer", file: "src/explorer/mod.ts", limitKb: 43.4 },

@@ -212,7 +212,7 @@ export class Dispatcher {
       if (tool === undefined) return this.endUnresolved(request, options, toolset);
       const plan = this.#plans.get(tool) ?? this.#compose(tool);
       created = new KernelCall(kernel, toolset, plan, request, options);
-      if (bridge !== undefined) dispatchers.set(created, this);
+      if (bridge) dispatchers.set(created, this);
     } catch (error) {
       // Only a toolset, a registry, a layer or a getter of the host can throw here.
       kernel.report(nameIn(request), "", "internal", error);

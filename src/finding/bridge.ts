@@ -192,7 +192,7 @@ export class ToolBridge extends Toolset implements ToolsetBridge {
     maxLength: number = Infinity,
   ): Call | undefined {
     // A ticket belongs to a tool of either toolset, if tools other than `call_tool` may wait.
-    if (!this.#own.has(CALL) && "ticket" in call) return undefined;
+    if ("ticket" in call && !this.#own.has(CALL)) return undefined;
     if (!this.#own.has(call.name)) return call;
     if (call.name !== CALL) return undefined;
     const target = targetIn(call.arguments, maxLength);
@@ -240,8 +240,7 @@ function targetIn(
 const made = new Map<string, Toolset>();
 
 function ownTools(limit: number, detail: ToolDetail): Toolset {
-  const show = (tool: Tool): unknown =>
-    detail === "signature" ? signatureOf(tool) : told(tool, detail);
+  const show = detail === "signature" ? signatureOf : (tool: Tool) => told(tool, detail);
   const make = () => buildToolset([searchTool(FINDS, show, limit), DESCRIBE_TOOL, CALL_TOOL]);
   return once(made, `${limit} ${detail}`, make);
 }

@@ -43,9 +43,8 @@ export function concurrencyLimit(limits: ConcurrencyLimits = {}): ConcurrencyLim
     },
     for: (tool) =>
       !isLimited || unlimitedTools.has(tool) ? undefined : async (call, next) => {
-        const { id } = tool;
-        const slot = limiter.acquire(id, call.options.principal);
-        const release = typeof slot === "object" ? slot.cancel : () => limiter.release(id);
+        const slot = limiter.acquire(tool.id, call.options.principal);
+        const release = typeof slot === "object" ? slot.cancel : () => limiter.release(tool.id);
         try {
           const hasSlot = typeof slot === "object"
             ? await call.wait("waiting for a slot", slot.granted)
