@@ -65,9 +65,11 @@ function asRule(policy: Omit<EnginePolicy, "decide">, decide: Rule["decide"]): E
   return Object.freeze(Object.defineProperties(policy, fields)) as EnginePolicy;
 }
 
-/** Returns the facts about a call. Missing fields are absent. */
+/** Returns the facts about a call. Missing fields are absent. Throws if an argument is not JSON. */
 function callFacts(call: RuleCall) {
-  const { arguments: input, principal, tenant, scopes, sessionId: id, labels, now } = call;
+  // As JSON, Infinity would be null, which Rego orders below all numbers.
+  const input = copyJson(call.arguments, "the arguments");
+  const { principal, tenant, scopes, sessionId: id, labels, now } = call;
   const session = { ...defined({ id }), labels: [...labels.keys()] };
   const caller = defined({ principal, tenant, role: call.role ?? undefined, scopes });
   return { input, session, caller, now };
@@ -242,6 +244,9 @@ export interface CedarPolicyOptions {
   readonly name?: string | undefined;
 }
 
+/** The names in JSON that Cedar reads as an entity or a call, instead of a record. */
+const CEDAR_ESCAPE = /"__(?:entity|extn|expr)":/;
+
 const MAKE_CEDAR = "make a Cedar policy";
 
 const checkEntity: Check<CedarEntity> = createCheck(
@@ -272,8 +277,8 @@ const CEDAR_CHECKS = {
  *
  * As a rule of `@plue/tools/rules`, the policies decide on a call: its principal has the type of the
  * option and the id of the caller, and `context` has the arguments as `input`, the `session` with its
- * `id` and `labels`, the `caller`, and `now`. Cedar has neither null nor fractions: a call with such
- * arguments is denied.
+ * `id` and `labels`, the `caller`, and `now`. Cedar has neither null nor fractions, and it reserves the
+ * names `__entity`, `__extn` and `__expr`: a call with such arguments is denied.
  *
  * @example Usage
  * ```ts
@@ -343,6 +348,9 @@ export function cedarPolicy(engine: CedarEngine, options: CedarPolicyOptions): E
   };
   // Not enumerable, so that a copy of the policy with another `allow` has no `revision`.
   return asRule(Object.defineProperty(policy, "revision", { value: 0 }), (call) => {
+    if (CEDAR_ESCAPE.test(JSON.stringify(call.arguments))) {
+      return { deny: "an argument has a name that Cedar reserves: __entity, __extn or __expr" };
+    }
     const reason = denial(call.tool, call);
     return reason === undefined ? "allow" : { deny: reason };
   });

@@ -1,6 +1,7 @@
 /** Rules as data: for JSON files, and for people who do not program. */
 
-import { checkSchema, compileOnce, type Dialect, partsOf } from "../../schema/mod.ts";
+import * as schemas from "../../schema/mod.ts";
+import type { Dialect } from "../../schema/mod.ts";
 import * as check from "../../tool/mod.ts";
 import { fail, isObject, type JsonSchema, pointerStep, type Tool } from "../../tool/mod.ts";
 import { ask, type CallFacts, deny, type Rule, type RuleCall, type Verdict } from "./rule.ts";
@@ -15,8 +16,8 @@ export interface RuleDocument {
   readonly tool: ToolPattern;
   /**
    * JSON Schemas of arguments, by JSON Pointer. A schema with `maximum` accepts only numbers, one with
-   * `pattern` only texts, and so on. An argument meets no condition if it is absent, or if the schema
-   * of the tool has properties and lacks this one.
+   * `pattern` only texts, and so on. Keywords without an effect are rejected. An argument meets no
+   * condition if it is absent, or if the schema of the tool has properties and lacks this one.
    */
   readonly when?: { readonly [pointer: string]: JsonSchema } | undefined;
   /** The verdict on other calls. @default {"deny"} */
@@ -125,14 +126,14 @@ function timeCondition([from, to]: readonly [string, string], timeZone = "UTC"):
 }
 
 function schemaCondition(argument: string, given: JsonSchema, at: string): Condition {
-  const { dialect } = checkSchema(given, `the condition "${at}"`);
+  const { dialect } = schemas.checkSchema(given, `the condition "${at}"`);
   const problem = `must fit ${JSON.stringify(given).slice(0, 200)}`;
   const schema = withType(given, dialect, at);
   // With the length, the steps of the check of a short value need not be estimated.
   const lengthOf = (value: unknown): number | undefined =>
     typeof value === "object" ? undefined : JSON.stringify(value).length;
   const accepts = (value: unknown, { engine }: CallFacts): boolean =>
-    compileOnce(engine, schema, dialect).check(value, lengthOf(value));
+    schemas.compileOnce(engine, schema, dialect).check(value, lengthOf(value));
   return argumentCondition(argument, at, problem, accepts);
 }
 
@@ -171,6 +172,7 @@ function withType(given: JsonSchema, dialect: Dialect, at: string): JsonSchema {
     Object.keys(given).some((keyword) => TYPES[type]?.test(keyword))
   );
   const schema = type === undefined || others.length > 0 ? given : { type, ...given };
+  checkKeywords(schema, dialect, at);
   checkTyped(schema, dialect, at);
   return schema;
 }
@@ -182,7 +184,23 @@ function checkTyped(schema: check.JsonSchemaObject, dialect: Dialect, at: string
     fail(ACTION, `"${at}", its items and its properties need a "type", and no "$ref"`);
   }
   // In a negation, a type would accept more.
-  const { inPlace, below } = partsOf({ ...schema, not: undefined, if: undefined }, dialect);
+  const { inPlace, below } = schemas.partsOf({ ...schema, not: undefined, if: undefined }, dialect);
   for (const { child } of below) checkTyped(child, dialect, at);
   for (const one of inPlace.filter(isObject)) checkTyped(one, dialect, at, false);
+}
+
+/** Rejects keywords without an effect: with `max` instead of `maximum`, all numbers would pass. */
+function checkKeywords(schema: check.JsonSchemaObject, dialect: Dialect, at: string): void {
+  const { type = Object.keys(TYPES), format } = schema;
+  const types = [type].flat().map((one) => one === "integer" ? "number" : one);
+  const hasEffect = (keyword: string): boolean =>
+    schemas.KEYWORDS[dialect].has(keyword) &&
+    Object.keys(TYPES).every((one) => !TYPES[one]?.test(keyword) || types.includes(one)) &&
+    (keyword !== "format" || schemas.ASSERTED_FORMATS.has(format as string));
+  const idle = Object.keys(schema).find((keyword) => !hasEffect(keyword));
+  if (idle !== undefined) fail(ACTION, `"${at}" has a "${idle}" without an effect`);
+  const { inPlace, below } = schemas.partsOf(schema, dialect);
+  for (const part of [...inPlace, ...below.map(({ child }) => child)].filter(isObject)) {
+    checkKeywords(part, dialect, at);
+  }
 }

@@ -53,6 +53,9 @@ export function describeEarlier({ tool, callId }: EarlierCall): string {
 /** The labels of a session, and the calls that rules remember: the first call of each. */
 export type Marks = Readonly<Record<string, EarlierCall>>;
 
+/** The calls that are counted together: those of a rule in one session or day. */
+export type Scope = readonly [rule: string, per: "session" | "day", of: string | undefined];
+
 type Rights = { readonly role?: string | null; readonly scopes?: readonly string[] };
 const rights: WeakMap<Toolset, Rights> = new WeakMap();
 
@@ -73,7 +76,7 @@ export class CallFacts extends CallView {
   /** The member `tenant` of the host's context: a text, or a number as a text. */
   readonly tenant: string | undefined;
   /** Counts the call in a scope, unless its tool does not run. Returns false at the maximum. */
-  readonly count: (scope: readonly unknown[], most: number) => Promise<boolean>;
+  readonly count: (scope: Scope, most: number) => Promise<boolean>;
   readonly #call: Call;
   readonly #marks: Marks | undefined;
 

@@ -1,9 +1,9 @@
 /** Labels of sessions and counts of calls, in a call store. */
 
 import { type CallStore, digestOf, ownerDigest, StoredRecords } from "../../execute/durable/mod.ts";
-import type { Call } from "../../execute/mod.ts";
-import { once } from "../../tool/mod.ts";
-import { type Marks, tenantOf } from "./rule.ts";
+import { type Call, inTime } from "../../execute/mod.ts";
+import { noop, once } from "../../tool/mod.ts";
+import { type Marks, type Scope, tenantOf } from "./rule.ts";
 
 const LONGEST_DAY_MS = 25 * 3_600_000;
 
@@ -17,6 +17,8 @@ interface Stored {
 export class SessionStore {
   readonly #records: StoredRecords<Stored>;
   readonly #ttlMs: number;
+  /** The last change of each count that is in progress. */
+  readonly #changes = new Map<string, Promise<void>>();
 
   constructor(store: CallStore, ttlMs: number) {
     this.#records = new StoredRecords(store, ({ expiresAt }) => expiresAt);
@@ -46,16 +48,18 @@ export class SessionStore {
   /** Counts a call in a scope, unless its tool does not run. Returns false at the maximum. */
   async count(call: Call, scope: Scope, most: number, isDry: boolean): Promise<boolean> {
     const key = await keyOf(call, "counts", scope);
-    const expiresAt = call.settings.clock.timestamp() + Math.max(this.#ttlMs, LONGEST_DAY_MS);
+    const lifetimeMs = scope[1] === "day" ? LONGEST_DAY_MS : this.#ttlMs;
+    const expiresAt = call.settings.clock.timestamp() + lifetimeMs;
     let isWithin = false;
-    const counted = this.#records.change(key, ({ count = 0 } = NOTHING) => {
+    const counted = this.#change(call, key, ({ count = 0 } = NOTHING) => {
       isWithin = count < most;
       return isWithin && !isDry ? { count: count + 1, expiresAt } : undefined;
     });
     call.defer(async () => {
       await counted;
       if (!isWithin || isDry || call.toolState !== "not started") return;
-      await this.#records.change(
+      await this.#change(
+        call,
         key,
         ({ count = 1 } = NOTHING) => ({ count: count - 1, expiresAt }),
       );
@@ -63,13 +67,23 @@ export class SessionStore {
     await counted;
     return isWithin;
   }
+
+  /** Changes a count after its earlier changes: at the same time, most of them would have to retry. */
+  #change(call: Call, key: string, change: (stored?: Stored) => Stored | undefined) {
+    const changed = (this.#changes.get(key) ?? Promise.resolve())
+      .then(() => inTime(call.settings, this.#records.change(key, change)));
+    const ended = changed.then(noop, noop).then(() => {
+      if (this.#changes.get(key) === ended) this.#changes.delete(key);
+    });
+    this.#changes.set(key, ended);
+    return changed;
+  }
 }
 
-type Scope = readonly unknown[];
 const NOTHING: Stored = { expiresAt: 0 };
 
 /** Calls without a session are one session of their principal. */
-async function keyOf(call: Call, kind: string, scope: Scope): Promise<string> {
+async function keyOf(call: Call, kind: string, scope: readonly unknown[]): Promise<string> {
   const owner = JSON.stringify([call.options.principal ?? null, tenantOf(call) ?? null]);
   return `${kind}.${await ownerDigest(owner)}.${await digestOf(JSON.stringify(scope))}`;
 }

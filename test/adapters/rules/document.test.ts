@@ -37,6 +37,9 @@ describe("readRules()", () => {
     }
     const { call } = of({ when: { "/constructor": true } });
     assertEquals(await call("bank:pay"), "denied");
+    const first = of({ when: { "/euros/0": { const: "a" } } });
+    assertEquals(await first.call("bank:pay", { euros: ["a"] }), "paid");
+    assertEquals(await first.call("bank:pay", { euros: "a" }), "denied");
     const text = of({ when: { "/to": { pattern: "^IT" } } });
     assertEquals(await text.call("bank:pay", { to: "IT99" }), "paid");
     assertEquals(await text.call("bank:pay", { to: "DE99" }), "denied");
@@ -116,6 +119,31 @@ describe("readRules()", () => {
     assertEquals(results.filter((result) => result === "paid").length, 2);
   });
 
+  it("changes a count one call after another, and stores the count of a day for a day", async () => {
+    const { get, create, update, ...store } = memoryCallStore();
+    const expiries: number[] = [];
+    let [reads, atOnce] = [0, 0];
+    const slow = {
+      ...store,
+      update,
+      async get(key: string) {
+        atOnce = Math.max(atOnce, ++reads);
+        await new Promise((resolve) => setTimeout(resolve));
+        return await get(key).finally(() => reads--);
+      },
+      create(...[key, value, options]: Parameters<typeof create>) {
+        expiries.push(options?.expiresAt ?? Infinity);
+        return create(key, value, options);
+      },
+    };
+    const rules = readRules([{ tool: "*", perDay: 40 }]);
+    const { call } = worldOf(rules, [PAY], {}, { store: slow });
+    const results = await Promise.all(Array.from({ length: 41 }, () => call("bank:pay")));
+    assertEquals(results.filter((result) => result === "paid").length, 40);
+    assertEquals([atOnce, expiries.length], [1, 1]);
+    assert((expiries[0] ?? Infinity) < Date.now() + 26 * 3_600_000);
+  });
+
   it("counts the calls of a principal in a day of its time zone", async () => {
     const clock = new FakeClock();
     const rules = readRules([{ tool: "*", perDay: 1, timeZone: "Asia/Tokyo" }]);
@@ -160,6 +188,16 @@ describe("readRules()", () => {
         [
           { tool: "a", when: { "/a": { type: "number", $ref: "#/$defs/b", $defs: { b: true } } } },
           'no "$ref"',
+        ],
+        [
+          { tool: "a", when: { "/a": { type: "number", max: 9 } } },
+          'has a "max" without an effect',
+        ],
+        [{ tool: "a", when: { "/a": { type: "string", maximum: 9 } } }, 'has a "maximum" without'],
+        [{ tool: "a", when: { "/a": { format: "iban" } } }, 'has a "format" without'],
+        [
+          { tool: "a", when: { "/a": { not: { const: 1, max: 9 }, type: "number" } } },
+          'has a "max"',
         ],
         [{ tool: "a", between: ["08:00", "08:00"] }, '"/0/between" must be'],
         [{ tool: "a", when: { "/a": { maximum: "9" } } }, '"/0/when/~1a"'],

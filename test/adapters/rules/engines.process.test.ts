@@ -39,6 +39,17 @@ describe("cedarPolicy() as a rule", () => {
     assertEquals(await call("bank:pay"), "denied");
   });
 
+  it("denies arguments that Cedar would read as an entity", async () => {
+    const { call } = cedarWith(
+      "permit(principal, action, resource) when {" +
+        "context.input.euros == principal || context.input.euros == 1 };",
+    );
+    assertEquals(await call("bank:pay", { euros: 1 }), "paid");
+    for (const euros of [{ __entity: { type: "User", id: "ann" } }, '"__entity":']) {
+      assertEquals(await call("bank:pay", { euros }), "denied");
+    }
+  });
+
   it("decides by the labels of the session", async () => {
     const { call } = cedarWith(`
       permit(principal, action, resource)
@@ -72,6 +83,21 @@ describe("opaPolicy() as a rule", () => {
       session: { id: "s", labels: [] },
       caller: { principal: "ann" },
     });
+  });
+
+  it("denies numbers of a library's schema that JSON does not have", async () => {
+    const jsonSchema = { input: () => ({ type: "object" }), output: () => ({ type: "object" }) };
+    const validate = ({ euros }: { euros: string }) => ({ value: { euros: Number(euros) } });
+    const parameters = { "~standard": { version: 1, vendor: "test", validate, jsonSchema } };
+    const program = {
+      // As in Rego, null is below 50.
+      evaluate(input: unknown) {
+        return [{ result: JSON.parse(JSON.stringify(input)).context.input.euros < 50 }];
+      },
+    };
+    const { call } = worldOf([opaPolicy(program)], [{ ...PAY, parameters } as never]);
+    assertEquals(await call("bank:pay", { euros: "49" }), "paid");
+    assertEquals(await call("bank:pay", { euros: "1e400" }), "denied");
   });
 
   it("denies if the program throws, waits, or is undefined", async () => {
