@@ -244,9 +244,6 @@ export interface CedarPolicyOptions {
   readonly name?: string | undefined;
 }
 
-/** The names in JSON that Cedar reads as an entity or a call, instead of a record. */
-const CEDAR_ESCAPE = /"__(?:entity|extn|expr)":/;
-
 const MAKE_CEDAR = "make a Cedar policy";
 
 const checkEntity: Check<CedarEntity> = createCheck(
@@ -348,10 +345,9 @@ export function cedarPolicy(engine: CedarEngine, options: CedarPolicyOptions): E
   };
   // Not enumerable, so that a copy of the policy with another `allow` has no `revision`.
   return asRule(Object.defineProperty(policy, "revision", { value: 0 }), (call) => {
-    if (CEDAR_ESCAPE.test(JSON.stringify(call.arguments))) {
-      return { deny: "an argument has a name that Cedar reserves: __entity, __extn or __expr" };
-    }
-    const reason = denial(call.tool, call);
+    // Cedar would read an object with such a member as an entity or a call, and not as data.
+    const isData = !/"__(?:entity|extn|expr)":/.test(JSON.stringify(call.arguments));
+    const reason = isData ? denial(call.tool, call) : "an argument has a name that Cedar reserves";
     return reason === undefined ? "allow" : { deny: reason };
   });
 }

@@ -1,7 +1,7 @@
 /** Rules as data: for JSON files, and for people who do not program. */
 
 import * as schemas from "../../schema/mod.ts";
-import type { Dialect } from "../../schema/mod.ts";
+import { checkSchema, compileOnce, type Dialect, partsOf } from "../../schema/mod.ts";
 import * as check from "../../tool/mod.ts";
 import { fail, isObject, type JsonSchema, pointerStep, type Tool } from "../../tool/mod.ts";
 import { ask, type CallFacts, deny, type Rule, type RuleCall, type Verdict } from "./rule.ts";
@@ -126,14 +126,14 @@ function timeCondition([from, to]: readonly [string, string], timeZone = "UTC"):
 }
 
 function schemaCondition(argument: string, given: JsonSchema, at: string): Condition {
-  const { dialect } = schemas.checkSchema(given, `the condition "${at}"`);
+  const { dialect } = checkSchema(given, `the condition "${at}"`);
   const problem = `must fit ${JSON.stringify(given).slice(0, 200)}`;
   const schema = withType(given, dialect, at);
   // With the length, the steps of the check of a short value need not be estimated.
   const lengthOf = (value: unknown): number | undefined =>
     typeof value === "object" ? undefined : JSON.stringify(value).length;
   const accepts = (value: unknown, { engine }: CallFacts): boolean =>
-    schemas.compileOnce(engine, schema, dialect).check(value, lengthOf(value));
+    compileOnce(engine, schema, dialect).check(value, lengthOf(value));
   return argumentCondition(argument, at, problem, accepts);
 }
 
@@ -172,35 +172,29 @@ function withType(given: JsonSchema, dialect: Dialect, at: string): JsonSchema {
     Object.keys(given).some((keyword) => TYPES[type]?.test(keyword))
   );
   const schema = type === undefined || others.length > 0 ? given : { type, ...given };
-  checkKeywords(schema, dialect, at);
   checkTyped(schema, dialect, at);
   return schema;
 }
 
-/** Requires a type of a value and its parts. The schemas in `allOf`, `not` and so on may lack it. */
+/**
+ * Requires a type of a value and its parts. The schemas in `allOf`, `not` and so on may lack it. Rejects
+ * keywords without an effect: with `max` instead of `maximum`, all numbers would pass.
+ */
 function checkTyped(schema: check.JsonSchemaObject, dialect: Dialect, at: string, isPart = true) {
+  const { type: given = Object.keys(TYPES), format } = schema;
+  const types = [given].flat().map((type) => type === "integer" ? "number" : type);
+  const idle = Object.keys(schema).find((keyword) =>
+    !schemas.KEYWORDS[dialect].has(keyword) ||
+    Object.entries(TYPES).some(([type, of]) => of.test(keyword) && !types.includes(type)) ||
+    keyword === "format" && !schemas.ASSERTED_FORMATS.has(format as string)
+  );
+  if (idle !== undefined) fail(ACTION, `"${at}" has a "${idle}" without an effect`);
   const isTyped = ["type", "const", "enum"].some((keyword) => schema[keyword] !== undefined);
   if (isPart && !isTyped || schema["$ref"] !== undefined) {
     fail(ACTION, `"${at}", its items and its properties need a "type", and no "$ref"`);
   }
   // In a negation, a type would accept more.
-  const { inPlace, below } = schemas.partsOf({ ...schema, not: undefined, if: undefined }, dialect);
+  const { inPlace, below } = partsOf({ ...schema, not: undefined, if: undefined }, dialect);
   for (const { child } of below) checkTyped(child, dialect, at);
   for (const one of inPlace.filter(isObject)) checkTyped(one, dialect, at, false);
-}
-
-/** Rejects keywords without an effect: with `max` instead of `maximum`, all numbers would pass. */
-function checkKeywords(schema: check.JsonSchemaObject, dialect: Dialect, at: string): void {
-  const { type = Object.keys(TYPES), format } = schema;
-  const types = [type].flat().map((one) => one === "integer" ? "number" : one);
-  const hasEffect = (keyword: string): boolean =>
-    schemas.KEYWORDS[dialect].has(keyword) &&
-    Object.keys(TYPES).every((one) => !TYPES[one]?.test(keyword) || types.includes(one)) &&
-    (keyword !== "format" || schemas.ASSERTED_FORMATS.has(format as string));
-  const idle = Object.keys(schema).find((keyword) => !hasEffect(keyword));
-  if (idle !== undefined) fail(ACTION, `"${at}" has a "${idle}" without an effect`);
-  const { inPlace, below } = schemas.partsOf(schema, dialect);
-  for (const part of [...inPlace, ...below.map(({ child }) => child)].filter(isObject)) {
-    checkKeywords(part, dialect, at);
-  }
 }

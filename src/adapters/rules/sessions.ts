@@ -2,7 +2,7 @@
 
 import { type CallStore, digestOf, ownerDigest, StoredRecords } from "../../execute/durable/mod.ts";
 import { type Call, inTime } from "../../execute/mod.ts";
-import { noop, once } from "../../tool/mod.ts";
+import { once } from "../../tool/mod.ts";
 import { type Marks, type Scope, tenantOf } from "./rule.ts";
 
 const LONGEST_DAY_MS = 25 * 3_600_000;
@@ -48,8 +48,8 @@ export class SessionStore {
   /** Counts a call in a scope, unless its tool does not run. Returns false at the maximum. */
   async count(call: Call, scope: Scope, most: number, isDry: boolean): Promise<boolean> {
     const key = await keyOf(call, "counts", scope);
-    const lifetimeMs = scope[1] === "day" ? LONGEST_DAY_MS : this.#ttlMs;
-    const expiresAt = call.settings.clock.timestamp() + lifetimeMs;
+    const { clock } = call.settings;
+    const expiresAt = clock.timestamp() + (scope[1] === "day" ? LONGEST_DAY_MS : this.#ttlMs);
     let isWithin = false;
     const counted = this.#change(call, key, ({ count = 0 } = NOTHING) => {
       isWithin = count < most;
@@ -58,11 +58,7 @@ export class SessionStore {
     call.defer(async () => {
       await counted;
       if (!isWithin || isDry || call.toolState !== "not started") return;
-      await this.#change(
-        call,
-        key,
-        ({ count = 1 } = NOTHING) => ({ count: count - 1, expiresAt }),
-      );
+      await this.#change(call, key, ({ count = 1 } = NOTHING) => ({ count: count - 1, expiresAt }));
     });
     await counted;
     return isWithin;
@@ -72,9 +68,10 @@ export class SessionStore {
   #change(call: Call, key: string, change: (stored?: Stored) => Stored | undefined) {
     const changed = (this.#changes.get(key) ?? Promise.resolve())
       .then(() => inTime(call.settings, this.#records.change(key, change)));
-    const ended = changed.then(noop, noop).then(() => {
+    const end = (): void => {
       if (this.#changes.get(key) === ended) this.#changes.delete(key);
-    });
+    };
+    const ended: Promise<void> = changed.then(end, end);
     this.#changes.set(key, ended);
     return changed;
   }

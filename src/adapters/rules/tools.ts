@@ -84,10 +84,9 @@ export function valueAt(root: unknown, steps: readonly string[]): unknown {
   let value = root;
   for (const step of steps) {
     // Only own members: "constructor" is not an argument, and "ab" is not the list ["a", "b"].
-    if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) {
-      return undefined;
-    }
-    value = (value as Record<string, unknown>)[step];
+    const parent: Record<string, unknown> = isText(value) ? {} : Object(value);
+    if (!Object.hasOwn(parent, step)) return undefined;
+    value = parent[step];
   }
   return value;
 }
