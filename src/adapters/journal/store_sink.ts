@@ -82,7 +82,8 @@ export function storeSink(store: CallStore, options: StoreSinkOptions = {}): Jou
         if (page !== undefined && page.text.length + line.length < PAGE_LENGTH) {
           page = { ...page, text: `${page.text}${line}\n` };
         } else {
-          if (page !== undefined && page !== newest) await write(page);
+          // Also if it is unchanged: this fails if another process has added records to it.
+          if (page !== undefined) await write(page);
           page = { key: keyOf(line), text: `${line}\n` };
         }
       }

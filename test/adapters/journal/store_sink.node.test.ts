@@ -45,6 +45,24 @@ describe("storeSink()", () => {
     assertEquals([ok, records, interrupted], [true, 4, [1]]);
   });
 
+  it("fails the writes of the first process also if its next record needs a new entry", async () => {
+    const store = memoryCallStore();
+    const [first, second] = [storeSink(store), storeSink(store)].map((sink) =>
+      recorded(TOOLS, { sink, arguments: "full" })
+    );
+    assert(first !== undefined && second !== undefined);
+    const text = "x".repeat(40_000);
+    await first.call("ping", { text });
+    await first.journal.flush();
+    await second.journal.flush();
+    await first.call("ping", { text });
+    await assertRejects(() => first.journal.flush(), TypeError, "another process writes");
+    await second.call("ping", { text });
+    await second.journal.close();
+    const { ok, records, problem } = await verified(store);
+    assertEquals([ok, records, problem], [true, 5, undefined]);
+  });
+
   for (const loss of ["answer", "write"] as const) {
     it(`writes each record once if the store loses each second ${loss}`, async () => {
       const store = memoryCallStore();
