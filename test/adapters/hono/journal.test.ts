@@ -69,6 +69,15 @@ describe("GET /journal", () => {
     assertEquals(journal.read, 20_001);
   });
 
+  it("reads no more records after 16 MiB, also of records that the query does not choose", async () => {
+    const large = { principal: "ann", arguments: "x".repeat(2 ** 22) };
+    for (const [principal, count] of [["ann", 4], ["bob", 0]] as const) {
+      const journal = reader([large, large, large, large, large, large]);
+      const { body } = await read(`?principal=${principal}`, journal);
+      assertEquals([body.records.length, body.more, journal.read], [count, true, 5]);
+    }
+  });
+
   it("rejects unknown parameters and limits, and is absent without a journal", async () => {
     for (const query of ["?tools=x", "?limit=0", "?limit=1001", "?callId=", "?callId=a&callId=b"]) {
       assertEquals((await read(query)).status, 400, query);
