@@ -121,10 +121,11 @@ export function record(path: string): Layer {
 export function replay(path: string, options: ReplayOptions = {}): Replay {
   const action = "replay calls";
   const { match = "strict", onMiss = "fail" } = readFields(action, options, CHECKS);
-  const unused = readRecordings(action, checkWord(action, path, "its path"));
+  const unused = readRecordings(action, checkWord(action, path, "its path"))
+    .map((one) => ({ ...one, text: textOf(one) }));
   const misses: string[] = [];
   const assertUsed = (): void => {
-    const problems = [...misses, ...unused.map((one) => `no call used ${textOf(one)}`)];
+    const problems = [...misses, ...unused.map((one) => `no call used ${one.text}`)];
     if (problems.length === 0) return;
     const why = clip(problems.join("; "), 2_000);
     throw new Error(`Cannot end the replay of ${path}: ${why}; correct the test, or record again`);
@@ -135,12 +136,12 @@ export function replay(path: string, options: ReplayOptions = {}): Replay {
     for: (tool) => (call, next) => {
       const args = withoutSecrets(tool, call.plainArguments, new Set());
       const text = textOf({ tool: tool.id, arguments: args });
-      const at = unused.findIndex((one) => textOf(one) === text);
+      const at = unused.findIndex((one) => one.text === text);
       const found = at < 0 || at > 0 && match === "strict" ? undefined : unused.splice(at, 1)[0];
       if (found === undefined && onMiss === "call") return next(call);
       if (found !== undefined) return { ...found.result, durationMs: 0 };
       const why = match === "strict" && unused[0] !== undefined
-        ? `the next recording is ${clip(textOf(unused[0]), 300)}`
+        ? `the next recording is ${clip(unused[0].text, 300)}`
         : "no unused recording has its arguments";
       misses.push(`${clip(text, 300)}: ${why}`);
       return call.fail("unavailable", `${why}; record the calls again`, { retryable: false });
