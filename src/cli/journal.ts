@@ -7,7 +7,7 @@ import {
   readJournal,
   verifyJournal,
 } from "../adapters/journal/mod.ts";
-import { cleanText, once } from "../tool/mod.ts";
+import { attemptOr, cleanText, once } from "../tool/mod.ts";
 import { CommandError, counted, EXIT, type Terminal, usageError } from "./terminal.ts";
 
 interface JournalFlags {
@@ -85,7 +85,9 @@ function lineOf(record: JournalRecord): string {
   const { time, kind, outcome, tool, principal, callId, durationMs, count, message } = record;
   const what = kind === undefined ? [outcome, tool, principal ?? "-", callId] : [kind, count];
   const took = durationMs === undefined ? undefined : `${durationMs} ms`;
-  const parts = [record.sequence, new Date(time).toISOString(), ...what, took, message];
+  // A record may be forged.
+  const date = attemptOr("(no time)", () => new Date(time).toISOString());
+  const parts = [record.sequence, date, ...what, took, message];
   return cleanText(parts.filter((part) => part !== undefined).join("  "), 1_000);
 }
 

@@ -45,6 +45,14 @@ describe("plue journal", () => {
     assertEquals(records.map(({ sequence }) => sequence), [4, 5]);
   });
 
+  it("shows a forged record without a valid time, and the records beside it", async () => {
+    const file = await closed();
+    writeFileSync(file, `${readFileSync(file, "utf8")}{"sequence":6,"time":"now"}\n`);
+    const { code, stdout } = await plue(["journal", "tail", file, "--limit", "2"]);
+    assertEquals(code, 0);
+    assertMatch(stdout, /^5 {2}\S+ {2}end\n6 {2}\(no time\) {2}-\n$/);
+  });
+
   it("follows a journal while it is written, until it is interrupted", async () => {
     const { file, records, dispatcher } = await recorded();
     await records.flush();
