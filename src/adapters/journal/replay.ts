@@ -164,10 +164,14 @@ function withoutSecrets(tool: Tool, value: unknown, secrets: Set<string>): unkno
 }
 
 function scrubbed<T>(value: T, secrets: ReadonlySet<string>): T {
-  return JSON.parse(
-    JSON.stringify(value),
-    (_name, part) => typeof part === "string" ? scrub(part, secrets) : part,
-  );
+  return JSON.parse(JSON.stringify(value), (_name, part) => {
+    if (typeof part === "string") return scrub(part, secrets);
+    if (!isObject(part) || Array.isArray(part)) return part;
+    // The names of members may be secrets too: the result of a tool can have any.
+    return Object.fromEntries(
+      Object.entries(part).map(([name, member]) => [scrub(name, secrets), member]),
+    );
+  });
 }
 
 function readRecordings(action: string, path: string): Recording[] {
