@@ -169,6 +169,8 @@ class CallJournal implements Journal {
   #disarm: (() => void) | undefined;
   #writing: Promise<void> | undefined;
   #isClosed = false;
+  /** True if the record of the end is made: running calls are counted then. */
+  #hasEnd = false;
   #failure: Error | undefined;
   /** The last call: its dispatcher receives the errors of the sink. */
   #last: Pick<Call, "report"> | undefined;
@@ -257,7 +259,7 @@ class CallJournal implements Journal {
     const weight = WEIGHT + reader.bytes + (failure?.error.message.length ?? 0);
     if (this.#isClosed || this.#weight + weight > maxBuffered) {
       this.#dropped++;
-      this.#uncounted++;
+      if (!this.#hasEnd) this.#uncounted++;
       if (!this.#isClosed) this.#arm(flushMs);
       const why = this.#isClosed ? "the journal is closed" : "the buffer of the journal is full";
       return this.#setFailure(new RangeError(`Cannot record a call: ${why}`));
@@ -367,6 +369,9 @@ class CallJournal implements Journal {
     const end = async (): Promise<void> => {
       await this.#writing?.catch(() => {});
       await this.flush();
+      this.#hasEnd = true;
+      this.#uncounted += this.#running.size;
+      this.#makeLines();
       this.#line({ kind: "end" });
       await this.#write();
     };

@@ -238,6 +238,18 @@ describe("journal()", () => {
     ]);
   });
 
+  it("counts calls that still run when it is closed", async () => {
+    const { promise, resolve } = deferred<void>();
+    const { call, journal: kept, sink } = recorded([{ ...PAY, execute: () => promise }]);
+    const paying = call("pay", { euros: 5 });
+    await kept.close();
+    resolve();
+    await paying;
+    const { ok, interrupted, dropped } = await verifyJournal(bytesOf(sink.lines));
+    assertEquals([ok, interrupted, dropped, kept.stats().dropped], [true, [], 1, 1]);
+    assertEquals(recordsIn(sink.lines).map(({ kind }) => kind), ["begin", "dropped", "end"]);
+  });
+
   it("makes few large records at a time", async () => {
     const sizes: number[] = [];
     const sink = {
