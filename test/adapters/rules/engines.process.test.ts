@@ -24,7 +24,7 @@ describe("cedarPolicy() as a rule", () => {
     assertEquals(await call("bank:pay", { euros: 101 }), "denied");
     assertEquals(await call("bank:pay", { euros: 1 }, "s", "bob"), "denied");
     const result = await dispatcher.dispatch({ name: "bank:pay", arguments: { euros: 1 } });
-    assertMatch(messageOf(result), /the rule "cedar" denies it: nothing permits it/);
+    assertMatch(messageOf(result), /the rule "cedar" denies it: no policy permits the tool/);
   });
 
   it("denies values that Cedar does not have, and arguments that are absent", async () => {
