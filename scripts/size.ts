@@ -24,7 +24,7 @@ const ENTRIES: readonly Entry[] = [
   { name: "@plue/tools/search", file: "src/registry/search/mod.ts", limitKb: 7.15 },
   { name: "@plue/tools/formats", file: "src/formats/mod.ts", limitKb: 69.1 },
   { name: "@plue/tools/openapi", file: "src/adapters/openapi/mod.ts", limitKb: 36.9 },
-  { name: "@plue/tools/hono", file: "src/adapters/hono/mod.ts", limitKb: 79.75, packages: true },
+  { name: "@plue/tools/hono", file: "src/adapters/hono/mod.ts", limitKb: 79.95, packages: true },
   { name: "@plue/tools/mcp", file: "src/adapters/mcp/mod.ts", packages: true },
   { name: "@plue/tools/finding", file: "src/finding/mod.ts", limitKb: 71.2 },
   { name: "@plue/tools/calls", file: "src/adapters/calls/mod.ts", limitKb: 26.7, packages: true },

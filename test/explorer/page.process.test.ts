@@ -8,6 +8,7 @@ import process from "node:process";
 import { promisify } from "node:util";
 import type { Browser, Locator, Page } from "playwright-core";
 import { defineTool, type ToolDefinition } from "../../mod.ts";
+import { explainTool } from "../../src/adapters/rules/mod.ts";
 import { maybe } from "../support/skip.ts";
 import { axe, CHROMIUM, openPage, type PageOptions, startBrowser } from "./browser.ts";
 import { type RunningService, startService, TOKENS } from "./service.ts";
@@ -631,6 +632,26 @@ describe("the matrix", () => {
       await says(explanation(page), "git:commit");
     }));
 
+  test("explains a call with the arguments that a user enters, by the verdict of each rule", () =>
+    having(explainTool(), undefined, async (page) => {
+      await signIn(page, TOKENS.owner);
+      await tab(page, "Why").click();
+      await button(page, "git:commit, you: seen").click();
+      for (
+        const [text, shown] of [
+          ['{"message":"short"}', '"verdict": "allow"'],
+          [JSON.stringify({ message: "long".repeat(11) }), '"reason": "the message is too long"'],
+          ["{}", '"verdict": "invalid"'],
+          ["{", "JSON"],
+        ] as const
+      ) {
+        await field(page, "Arguments of a call").fill(text);
+        await button(page, "Explain the call").click();
+        await says(explanation(page).locator("pre"), shown);
+      }
+      assertEquals(await axe(page), []);
+    }, closed));
+
   test("shows only the own tools of a caller without access to explanations", () =>
     look(
       "#/why",
@@ -697,17 +718,25 @@ describe("the calls", () => {
 });
 
 describe("the journal", () => {
-  for (const [who, token, isShown] of [["may", TOKENS.owner, 1], ["may not", TOKENS.other, 0]]) {
-    test(`has ${isShown} table for a caller who ${who} see hidden tools`, () =>
+  for (
+    const [who, token, isShown] of [
+      ["a caller who may see hidden tools", TOKENS.owner, true],
+      ["another caller", TOKENS.other, false],
+      ["a service without a journal", undefined, false],
+    ] as const
+  ) {
+    test(`is ${isShown ? "shown" : "not requested"} for ${who}`, () =>
       look(tryPath("files:search", { pattern: "x" }), async (page) => {
-        await signIn(page, String(token));
+        const requested = new Set<string>();
+        page.on("request", (request) => requested.add(new URL(request.url()).pathname));
+        if (token !== undefined) await signIn(page, token);
         await run(page, "succeeded");
         await tab(page, "Calls").click();
-        await says(page.locator("main"), "Metrics of the service");
+        await page.locator("table tr", { hasText: "files:search" }).first().waitFor();
         const region = page.getByRole("region", { name: "Journal of the service" });
         if (isShown) await region.getByText("files:search").first().waitFor();
-        assertEquals(await region.count(), isShown);
-      }, { service: closed }));
+        assertEquals([await region.count(), requested.has("/journal")], [Number(isShown), isShown]);
+      }, { service: token === undefined ? open : closed }));
   }
 });
 

@@ -8,6 +8,7 @@ import { explorer } from "../../src/explorer/mod.ts";
 import { bearerAuth, createToolHandler, serveFormats } from "../../src/adapters/hono/mod.ts";
 import { callTasks, memoryCallStore, storedTickets } from "../../src/adapters/calls/mod.ts";
 import { journal } from "../../src/adapters/journal/mod.ts";
+import { deny, type Rule, rules } from "../../src/adapters/rules/mod.ts";
 import * as formats from "../../src/formats/mod.ts";
 import { toolId } from "../../src/tool/mod.ts";
 import data from "./tools.json" with { type: "json" };
@@ -64,6 +65,14 @@ const MORE: Readonly<Record<string, Partial<ToolDefinition>>> = {
   "index:rebuild": { isAvailable: () => false },
 };
 
+/** The rule of a service that authorizes. */
+const SHORT: Rule = {
+  name: "short messages",
+  appliesTo: ({ id }) => id === "git:commit",
+  decide: ({ arguments: args }) =>
+    String((args as Input)["message"]).length > 40 ? deny("the message is too long") : "allow",
+};
+
 function toolsOf(controls: { step(signal: AbortSignal): Promise<void> }) {
   const build: ToolDefinition["execute"] = async function* (input, context) {
     const { title = "Untitled" } = input as { title?: string };
@@ -93,8 +102,8 @@ export interface RunningService extends Controls {
 /**
  * Starts the service on a free port.
  *
- * @param options `authorizes`: true if it requires one of the tokens, and has a journal; `more`: the
- * number of further tools.
+ * @param options `authorizes`: true if it requires one of the tokens, and has a rule and a journal;
+ * `more`: the number of further tools.
  */
 export async function startService({
   authorizes = false,
@@ -145,7 +154,7 @@ export async function startService({
     formats: serveFormats(formats),
     dispatch: {
       ...{ approve: "ask", tickets: storedTickets(memoryCallStore()) },
-      layers: authorizes ? [records] : [],
+      ...(authorizes ? { layers: [records], rules: rules([SHORT]) } : {}),
     },
     tasks: callTasks({ store: memoryCallStore(), pollMs: 20 }),
     ...(authorizes

@@ -1,7 +1,7 @@
 /** The records of a journal, for operators: `GET /journal`. */
 
 import { readValues } from "./pages.ts";
-import type { HttpPart } from "./request.ts";
+import type { HttpPart, ToolRequest } from "./request.ts";
 import { json, ProblemError } from "./responses.ts";
 
 /** A journal whose records are read: `journal()` of `@plue/tools/journal`. */
@@ -24,30 +24,28 @@ const MIN_SIZE = 1_000;
  */
 export function serveJournal(journal: JournalReader): HttpPart {
   const names = ["callId", "principal", "outcome", "limit"];
-  return () => ({
-    routes: [{
-      method: "GET",
-      path: "/journal",
-      async answer({ raw, caller }) {
-        if (caller.explain !== true) {
-          const detail = "Cannot read the journal: the caller may not see hidden tools";
-          throw new ProblemError({ status: 403, code: "denied", detail });
-        }
-        const query = readValues(new URL(raw.url).searchParams, names);
-        const { limit = DEFAULT_LIMIT, ...wanted } = query;
-        const fields = Object.entries(wanted);
-        const records: object[] = [];
-        let read = 0;
-        // Awaited, so that a reader that rejects instead of yielding does not end the process.
-        for await (const record of await journal.records()) {
-          if (records.length === limit || read >= MAX_READ) return json({ records, more: true });
-          if (fields.every(([name, value]) => record[name as never] === value)) {
-            records.push(record);
-          }
-          read += Math.max(MIN_SIZE, JSON.stringify(record).length);
-        }
-        return json({ records, more: false });
-      },
-    }],
-  });
+  const answer = async ({ raw, caller }: ToolRequest): Promise<Response> => {
+    if (caller.explain !== true) {
+      const detail = "Cannot read the journal: the caller may not see hidden tools";
+      throw new ProblemError({ status: 403, code: "denied", detail });
+    }
+    const query = readValues(new URL(raw.url).searchParams, names);
+    const { limit = DEFAULT_LIMIT, ...wanted } = query;
+    const fields = Object.entries(wanted);
+    const records: object[] = [];
+    let read = 0;
+    // Awaited, so that a reader that rejects instead of yielding does not end the process.
+    for await (const record of await journal.records()) {
+      if (records.length === limit || read >= MAX_READ) return json({ records, more: true });
+      if (fields.every(([name, value]) => record[name as never] === value)) {
+        records.push(record);
+      }
+      read += Math.max(MIN_SIZE, JSON.stringify(record).length);
+    }
+    return json({ records, more: false });
+  };
+  return (server) => {
+    server.hasJournal = true;
+    return { routes: [{ method: "GET", path: "/journal", answer }] };
+  };
 }

@@ -171,16 +171,17 @@ function queueReader(server: ToolServer): () => Promise<TaskQueueState | undefin
  * hidden tools see these metrics. No caller sees the ids of tasks.
  */
 function showMetrics(
-  { raw, caller, toolset }: ToolRequest,
+  { raw, server, caller, toolset }: ToolRequest,
   { since, tools, queued, unknownTool }: DispatcherMetrics,
   queue: TaskQueueState | undefined,
 ): Response {
   refuseQuery(raw.url);
   const seen = tools.filter(({ id }) => toolset.has(id));
   const running = queue?.running.map(({ id: _, ...task }) => task) ?? [];
-  const totals = caller.explain !== true
-    ? undefined
-    : { queued, unknownTool, ...(queue && { queue: { ...queue, running } }) };
+  const totals = caller.explain !== true ? undefined : {
+    ...{ queued, unknownTool, ...(queue && { queue: { ...queue, running } }) },
+    ...(server.hasJournal && { journal: true }),
+  };
   if (chooseType(raw.headers.get("accept"), TYPES) === "text/plain") {
     return new Response(metricsText(seen, totals), {
       headers: {

@@ -141,6 +141,8 @@ export class ToolServer {
   readonly taskAfterMs: number | undefined;
   readonly maxStreams: number;
   readonly maxStreamsPerPrincipal: number;
+  /** True if `serveJournal` is installed. */
+  hasJournal = false;
   /** The hooks of the installed parts. */
   around: RequestObserver | undefined;
   preflight: PartHooks["preflight"];

@@ -312,8 +312,11 @@ const FILTERS: readonly Json[] = Object.entries(VOCABULARY).map(([name, { text }
   return query(name, `${meaning[0]?.toUpperCase()}${meaning.slice(1)}${isList}.`, schema);
 });
 
+const ENTRIES = { type: "integer", minimum: 1, maximum: 1000 };
+const LIMIT: Json = query("limit", "The maximum number of entries.", ENTRIES);
+
 const PAGING: readonly Json[] = [
-  query("limit", "The maximum number of entries.", { type: "integer", minimum: 1, maximum: 1000 }),
+  LIMIT,
   query("cursor", "The nextCursor of the previous page."),
 ];
 
@@ -414,6 +417,19 @@ const OPERATIONS: readonly Operation[] = [
       content: contentOf(EVENTS),
     },
     "204": { description: "The tools of this server do not change." },
+  }],
+  ["/journal", "get", "listRecords", "The journal of calls, the newest first", {
+    "200": json(
+      "The records, for callers with `explain`; and whether there are older ones.",
+      object({ records: LIST, more: FLAG }),
+    ),
+  }, {
+    parameters: [
+      query("callId", "The records of one call."),
+      query("principal", "The records of one caller."),
+      query("outcome", 'The outcome: "ok", or the code of a failure.'),
+      LIMIT,
+    ],
   }],
   ["/metrics", "get", "getMetrics", "Metrics of the calls of the caller's tools", {
     "200": json("The metrics.", ANY, { "text/plain": TEXT }),

@@ -217,6 +217,8 @@ type Figures =
   & Omit<DispatcherMetrics, "queued" | "unknownTool">
   & Partial<Pick<DispatcherMetrics, "queued">>
   & {
+    /** True if the service has a journal that this caller may read. */
+    readonly journal?: true;
     readonly queue?: Omit<TaskQueueState, "running"> & {
       readonly running: readonly Omit<RunningTask, "id">[];
     };
@@ -231,13 +233,9 @@ export async function measure(): Promise<void> {
   samples.value = [...samples.value, figures].slice(-MAX_SAMPLES);
 }
 
-/** The newest records of the journal. None if the service has no journal for this caller. */
-export async function readRecords(): Promise<readonly JournalRecord[]> {
-  try {
-    const { records } = await ask<{ readonly records: readonly JournalRecord[] }>("journal");
-    return records;
-  } catch (error) {
-    if (error instanceof ApiError && [403, 404].includes(error.status)) return [];
-    throw error;
-  }
+/** Reads the newest records of the journal, if the service has one for this caller. */
+export async function readRecords(hasJournal: boolean): Promise<readonly JournalRecord[]> {
+  if (!hasJournal) return [];
+  const { records } = await ask<{ readonly records: readonly JournalRecord[] }>("journal");
+  return records;
 }

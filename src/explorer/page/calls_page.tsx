@@ -21,7 +21,8 @@ export function Calls(): JSX.Element {
   }, []);
   const measured = useLoaded(measure, [ended, round]);
   const found = useLoaded(findTasks, []);
-  const recorded = useLoaded(readRecords, [ended]);
+  const hasJournal = samples.value.at(-1)?.journal === true;
+  const recorded = useLoaded(() => readRecords(hasJournal), [ended, hasJournal]);
   const error = measured.error ?? found.error ?? recorded.error;
   return (
     <main id="main" tabIndex={-1}>
