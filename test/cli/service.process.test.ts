@@ -145,7 +145,7 @@ describe("plue serve", () => {
     assertMatch(failed.stderr, /^warning: description of "read": [^\n]+: No such language\n$/);
     const wrong = await plue(["show", "read", "-f", module, "--locale", "pt BR"]);
     assertEquals(wrong.code, 2);
-    assertStringIncludes(wrong.stderr, "It must be 1 to 128 letters");
+    assertStringIncludes(wrong.stderr, "It must be 1 to 128 visible ASCII characters");
   });
 
   it("lists twenty tools of many", async () => {
