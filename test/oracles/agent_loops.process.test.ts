@@ -262,7 +262,7 @@ describe("a loop over OpenAI Responses", () => {
     await assertRejects(
       () => drain(streamTools(client(), request, options)),
       TypeError,
-      "Cannot read the stream: it ended before the response was complete",
+      "Cannot read the stream: the stream ended before the response was complete",
     );
   });
 });

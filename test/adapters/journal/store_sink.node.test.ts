@@ -43,6 +43,7 @@ describe("storeSink()", () => {
     await second.journal.close();
     const { ok, records, interrupted } = await verified(store);
     assertEquals([ok, records, interrupted], [true, 4, [1]]);
+    await assertRejects(() => first.journal.close(), TypeError, "another process writes");
   });
 
   it("fails the writes of the first process also if its next record needs a new entry", async () => {
@@ -61,6 +62,7 @@ describe("storeSink()", () => {
     await second.journal.close();
     const { ok, records, problem } = await verified(store);
     assertEquals([ok, records, problem], [true, 5, undefined]);
+    await assertRejects(() => first.journal.close(), TypeError, "another process writes");
   });
 
   for (const loss of ["answer", "write"] as const) {
