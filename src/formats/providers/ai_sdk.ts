@@ -6,12 +6,12 @@ import type { ProviderHints } from "../provider_hints.ts";
 
 // Tools
 
-/** The symbol that identifies the SDK's schemas. It is the same in all copies of the SDK. */
+/** The symbol that identifies the SDK's schemas. All copies of the SDK have the same symbol. */
 const SCHEMA: unique symbol = Symbol.for("vercel.ai.schema") as never;
 
 /**
- * A schema of the SDK's `jsonSchema()`. The SDK does not export the symbol of its type, so by this type
- * it is a Standard Schema that accepts everything. At run time the SDK looks for the symbol first.
+ * A schema of the SDK's `jsonSchema()`. The SDK does not export the symbol in its type, so this
+ * type is a Standard Schema that accepts everything. At run time, the SDK checks the symbol first.
  */
 export interface AiSdkSchema {
   readonly "~standard": {
@@ -149,7 +149,7 @@ const AI_SDK: kit.Target<
         title: tool.title,
         strict: hints.strict,
       }),
-      // These are JSON with readonly types, which the SDK's types do not accept.
+      // The values are JSON, but with readonly types, which the SDK's types do not accept.
       metadata: {
         id: tool.id,
         annotations: tool.annotations,
@@ -172,7 +172,7 @@ const AI_SDK: kit.Target<
       : toolChoice;
     return defined({
       toolChoice: named,
-      // The SDK has no setting for several calls in one response, but some providers have.
+      // The SDK has no setting for several calls in one response, but some providers have one.
       providerOptions: parallel === undefined ? undefined : {
         openai: { parallelToolCalls: parallel },
         mistral: { parallelToolCalls: parallel },
@@ -181,7 +181,7 @@ const AI_SDK: kit.Target<
     });
   },
   calls: {
-    // A result with `toolCalls`, a message, a list of parts, or one part.
+    // Reads a result with `toolCalls`, a message, a list of parts, or one part.
     read: kit.callReader({
       title: "an AI SDK result",
       lists: ["toolCalls", "content"],
@@ -201,7 +201,7 @@ const AI_SDK: kit.Target<
         : { ...head, output: { type: "json", value: answer.value } };
     },
     gather: (parts) => [{ role: "tool", content: [...parts] }],
-    // The SDK passes every file on, and the package of the provider accepts or rejects it.
+    // The SDK passes every file to the provider's package, which accepts or rejects the file.
     media: {
       text: (text) => ({ type: "text", text }),
       file: ({ mimeType: mediaType, data, name }) => ({
@@ -211,7 +211,7 @@ const AI_SDK: kit.Target<
         ...defined({ filename: name }),
       }),
     },
-    // The part `tool-call` has all of a call.
+    // A part of the type `tool-call` has the whole call.
     stream() {
       let count = 0;
       return {

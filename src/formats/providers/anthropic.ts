@@ -31,7 +31,7 @@ export interface AnthropicTool {
 /** The legal property keys. */
 export const ANTHROPIC_KEYS: NameRule = { also: ".-", max: 64, separator: "_" };
 
-/** Text for the model: valid 2020-12 with a plain object at the root. */
+/** Without strict mode: text for the model, in valid 2020-12 with a plain object at the root. */
 export const ANTHROPIC_RULES: kit.KeywordTable = Object.freeze({
   ...kit.READ_BY_THE_MODEL,
   ...kit.replacing("root composition", "odd property key"),
@@ -42,7 +42,7 @@ export const ANTHROPIC_RULES: kit.KeywordTable = Object.freeze({
 export const ANTHROPIC_FORMATS: readonly string[] = [...OPENAI_FORMATS, "uri"];
 
 function callerOf(name: string): AnthropicCaller {
-  // `programmatic` is OpenAI's name.
+  // `programmatic` is OpenAI's name for calls from code.
   return (name === "programmatic" ? "code_execution_20260120" : name) as AnthropicCaller;
 }
 
@@ -86,7 +86,7 @@ export interface AnthropicToolMessage {
 }
 
 function contentOf(answer: kit.Answer): AnthropicToolResult["content"] {
-  // The tools that a search has found, as the export wrote them.
+  // The tools that a search has found, in the form of the export.
   const found = (answer.ok ? answer.found ?? [] : []) as readonly AnthropicTool[];
   if (answer.ok && answer.blocks?.parts !== undefined) {
     return answer.blocks.parts as AnthropicContentBlock[];
@@ -104,7 +104,7 @@ function steps(event: kit.JsonRecord): readonly kit.StreamStep[] {
       if (!isObject(block) || block["type"] !== "tool_use") return [];
       return [
         kit.openStep(key, CALL, block, block),
-        // A block that comes with its input has no deltas.
+        // A block that begins with the whole input has no deltas.
         ...(isObject(block["input"]) && Object.keys(block["input"]).length > 0
           ? [{ type: "input", key, text: JSON.stringify(block["input"]) } as const]
           : []),
@@ -161,7 +161,7 @@ function readEntry(
   });
 }
 
-/** Returns the cache hint with a time to live; `undefined` for an unknown time. */
+/** Returns the cache hint with a time to live, or `undefined` for an unknown time to live. */
 export function cacheFor(ttl: unknown): ProviderHints["cacheControl"] {
   if (ttl === undefined) return { type: "ephemeral" };
   return ttl === "5m" || ttl === "1h" ? { type: "ephemeral", ttl } : undefined;
@@ -194,7 +194,7 @@ const ANTHROPIC: AnthropicTarget<"anthropic"> = kit.makeTarget({
   limits: [
     { name: "maxDeferredTools", value: 10_000 },
     { name: "minLoadedTools", value: 1 },
-    // The API counts 4 MB of the text that it renders, which is about the length of the JSON.
+    // The API allows 4 MB of rendered text, which is about the length of the JSON.
     { name: "maxToolText", value: 4_194_304, uncertain: true },
   ],
   toolSearch: "references",
@@ -241,7 +241,7 @@ const ANTHROPIC: AnthropicTarget<"anthropic"> = kit.makeTarget({
     return { tool_choice: { type: toolChoice === "required" ? "any" : "auto", ...one } };
   },
   calls: {
-    // A message, its content, or one `tool_use` block.
+    // Reads a message, the content of a message, or one `tool_use` block.
     read: kit.callReader({
       title: "an Anthropic message",
       lists: ["content"],

@@ -46,7 +46,7 @@ const IMAGES = ["gif", "jpeg", "png", "webp"] as const;
 const DOCUMENTS = ["csv", "doc", "docx", "html", "md", "pdf", "txt", "xls", "xlsx"] as const;
 const VIDEOS = ["flv", "mkv", "mov", "mp4", "mpeg", "three_gp", "webm", "wmv"] as const;
 
-/** Bytes, whose JSON is base64, as in the REST API. */
+/** Bytes that `JSON.stringify` writes as base64, as in the REST API. */
 export interface BedrockBytes {
   bytes: Uint8Array;
 }
@@ -64,7 +64,7 @@ function bytesOf({ data }: kit.MediaFile): BedrockBytes {
   return { bytes };
 }
 
-/** Returns a legal name, which no other document of the conversation has. */
+/** Returns a legal name that is unique among the documents of the conversation. */
 function nameOf({ name = "" }: kit.MediaFile, id: string): string {
   const plain = (text: string): string =>
     text.replace(/[^A-Za-z0-9 ()[\]-]+/g, " ").replace(/ +/g, " ").trim().slice(0, 90);
@@ -82,7 +82,7 @@ function contentOf(answer: kit.Answer): BedrockToolResult["toolResult"]["content
     const parts = answer.ok ? answer.blocks?.parts : undefined;
     return parts as BedrockContentBlock[] | undefined ?? [{ text: answer.text || "(empty)" }];
   }
-  // `json` takes objects only. Its type is mutable, but the SDK does not write to it.
+  // `json` accepts objects only. The type is mutable, but the SDK does not change the value.
   return [{ json: answer.value as { [key: string]: kit.WireValue } }];
 }
 
@@ -107,7 +107,7 @@ function steps(event: kit.JsonRecord): readonly kit.StreamStep[] {
 
 const TOOL: kit.ToolFields = { parameters: "inputSchema/json", hints: ["strict"] };
 
-/** A cache point covers the tools before it, and becomes a hint of the last of them. */
+/** Reads a cache point, which covers the tools before it, as a hint of the last of these tools. */
 function readCachePoint(
   session: kit.ImportSession,
   last: kit.ImportedTool | undefined,
@@ -155,7 +155,7 @@ const BEDROCK: BedrockTarget<"bedrock"> = kit.makeTarget({
   keys: ANTHROPIC_KEYS,
   features: ["strict", "cacheControl"],
   extra: { source: "bedrock" },
-  // The rules depend on the model. Claude's are the narrowest that are known.
+  // The rules depend on the model. Claude's rules are the strictest that are known.
   input: {
     ...ANTHROPIC_RULES,
     "root composition": kit.unsure(kit.replaced("root composition")),
@@ -171,7 +171,7 @@ const BEDROCK: BedrockTarget<"bedrock"> = kit.makeTarget({
       ...(view.strict ? { strict: true } : {}),
     },
   }),
-  // A cache point follows each tool whose hints request one.
+  // A cache point follows each tool with the hint `cacheControl`.
   assemble: (tools) =>
     tools.flatMap(({ view: { hints: { cacheControl } }, wire }) => {
       if (cacheControl === undefined) return [wire];
@@ -188,13 +188,13 @@ const BEDROCK: BedrockTarget<"bedrock"> = kit.makeTarget({
     return { toolChoice: toolChoice === "auto" ? { auto: {} } : { any: {} } };
   },
   calls: {
-    // A response, a message, its content, or one `toolUse` block.
+    // Reads a response, a message, the content of a message, or one `toolUse` block.
     read: kit.callReader({
       title: "a Bedrock Converse response",
       messages: ["output/message", "message"],
       lists: ["content"],
       reasonOf: (response) => response["stopReason"],
-      // AWS runs server tools.
+      // AWS runs the calls of server tools.
       isCall: (block) =>
         kit.given(block, "toolUse") && kit.textIn(block["toolUse"], "type") !== "server_tool_use",
       call(block, at, shape) {

@@ -14,7 +14,7 @@ export interface GeminiFunction {
   responseJsonSchema?: unknown;
 }
 
-/** Gemini's typed schema. Lengths are 64-bit integers, so they are texts. */
+/** Gemini's typed schema. Lengths are 64-bit integers, which are texts in JSON. */
 export interface GeminiSchema {
   type?: "STRING" | "NUMBER" | "INTEGER" | "BOOLEAN" | "ARRAY" | "OBJECT";
   format?: string;
@@ -53,7 +53,7 @@ export interface GeminiTools<Declaration> {
   functionDeclarations: Declaration[];
 }
 
-/** The settings of a request; for Google's client in its `config`. */
+/** The settings of a request, which Google's client receives in `config`. */
 export interface GeminiRequest {
   toolConfig?: {
     functionCallingConfig: { mode: "AUTO" | "NONE" | "ANY"; allowedFunctionNames?: string[] };
@@ -70,7 +70,7 @@ const readContent = kit.callReader({
   marks: ["promptFeedback", "usageMetadata", "serverContent", "finishReason", "role"],
   mayBeEmpty: true,
   isCall: (part) =>
-    // The SDK's list `functionCalls` has the calls themselves.
+    // An entry of the SDK's list `functionCalls` is a call, without a part around the call.
     kit.given(part, "functionCall") ||
     (typeof part["name"] === "string" && !kit.given(part, "functionResponse")),
   call: (part, at, shape) =>
@@ -79,7 +79,7 @@ const readContent = kit.callReader({
       : callOf(part),
 });
 
-/** Reads a response or a part of it, or a live `toolCall`. */
+/** Reads a response, a part of a response, or the `toolCall` event of a live session. */
 function read(response: unknown): readonly kit.WireCall[] {
   const live = kit.listIn(kit.member(response, "toolCall"), "functionCalls");
   return live === undefined
@@ -112,7 +112,7 @@ function responseOf(
 /** The part that answers one call. */
 export interface GeminiFunctionResponse {
   functionResponse: {
-    /** The id of the call, if it had one. */
+    /** The id of the call, if the call had an id. */
     id?: string;
     name: string;
     response: { output: JsonValue } | { error: string };
@@ -127,7 +127,7 @@ export interface GeminiToolContent {
   parts: GeminiFunctionResponse[];
 }
 
-/** Gemini rejects a request with `$ref` in a response, as a reference to an unknown part. */
+/** Returns true for a value with `$ref`, which Gemini rejects as a reference to an unknown part. */
 function hasReference(value: JsonValue): boolean {
   const open: JsonValue[] = [value];
   for (let at = open.pop(); at !== undefined; at = open.pop()) {
@@ -140,7 +140,7 @@ function hasReference(value: JsonValue): boolean {
 
 // Import
 
-/** The known fields. Each schema has three names. */
+/** The known fields. The field of a schema has three possible names. */
 const KNOWN: readonly string[] = ["parameters", "response"].flatMap((field) => [
   field,
   `${field}JsonSchema`,
@@ -182,7 +182,7 @@ function readDeclaration(
   });
 }
 
-/** Returns the JSON Schema of a field, translated if it is a typed schema. */
+/** Returns the JSON Schema of a field. A typed schema is translated. */
 function schemaOf(
   session: kit.ImportSession,
   imported: kit.ImportedTool,
@@ -217,7 +217,7 @@ const GEMINI: GeminiTarget<"gemini", GeminiFunction> = kit.makeTarget({
   id: "gemini",
   title: "Gemini API, parametersJsonSchema",
   source: "@google/genai 3.1.0, generativelanguage protos 4.1.0, API errors; 2026-11-20",
-  // At most 64 characters by the protos and the API's errors; the SDK's comments say 128.
+  // The protos and the API's errors allow 64 characters; comments of the SDK allow 128.
   names: { also: ".-", max: 64, separator: ".", letterFirst: true },
   features: ["returns"],
   extra: { source: "gemini" },
@@ -239,7 +239,7 @@ const GEMINI: GeminiTarget<"gemini", GeminiFunction> = kit.makeTarget({
     parametersJsonSchema: parameters,
     ...defined({ responseJsonSchema: returns }),
   }),
-  // An entry without a function is rejected.
+  // Gemini rejects an entry without a function.
   assemble: (tools) =>
     tools.length === 0 ? [] : [{ functionDeclarations: tools.map(({ wire }) => wire) }],
   choose({ toolChoice, parallel }, lose) {
@@ -261,7 +261,7 @@ const GEMINI: GeminiTarget<"gemini", GeminiFunction> = kit.makeTarget({
       },
     }),
     gather: (parts) => [{ role: "user", parts: [...parts] }],
-    // Texts are in the response itself. These are the files that Gemini 3 takes.
+    // Texts are in `response`, so they are not parts. Gemini 3 accepts files of these types.
     media: {
       text: () => undefined,
       file: ({ mimeType, data }) =>
@@ -272,7 +272,7 @@ const GEMINI: GeminiTarget<"gemini", GeminiFunction> = kit.makeTarget({
   },
 });
 
-/** The same with `parameters`, for older models and gateways. */
+/** The Gemini API with the typed `parameters`, for older models and gateways. */
 const GEMINI_TYPED: GeminiTarget<"gemini.typed", GeminiTypedFunction> = kit.makeTarget({
   ...GEMINI,
   id: "gemini.typed",
@@ -287,11 +287,11 @@ const GEMINI_TYPED: GeminiTarget<"gemini.typed", GeminiTypedFunction> = kit.make
     ...extra,
     name,
     description,
-    // The transforms leave only keys that the type has.
+    // The passes leave only keywords that the type has.
     parameters: parameters as object as GeminiSchema,
     ...defined({ response: typeof returns === "boolean" ? {} : returns as GeminiSchema }),
   }),
-  // The types do not matter here, because `assemble` does not read the declarations.
+  // The cast is safe, because `assemble` does not read the declarations.
   assemble: GEMINI.assemble as never,
 });
 

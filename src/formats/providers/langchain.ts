@@ -15,7 +15,7 @@ export interface LangChainTool {
 
 /** The options of `bindTools`. */
 export interface LangChainRequest {
-  /** `any`: at least one. Another text is the name of a tool. */
+  /** `any` requires a call. A text other than `auto`, `none` and `any` is the name of a tool. */
   tool_choice?: string;
 }
 
@@ -33,7 +33,7 @@ function stopReason(message: kit.JsonRecord): string | undefined {
   return undefined;
 }
 
-// Not an interface: only a type alias is assignable to LangChain's index signature.
+// Not an interface, because only a type alias is assignable to LangChain's index signature.
 /** The message that answers one call, or the argument of `new ToolMessage`. */
 export type LangChainToolMessage = {
   type: "tool";
@@ -57,7 +57,7 @@ export type LangChainContentBlock =
     metadata?: { filename: string };
   };
 
-/** Reads `tool_call_chunks`, identified by their index or their id. */
+/** Reads `tool_call_chunks`. The index or the id of a chunk identifies the call. */
 function streamToolCallChunks(): kit.StreamFormat {
   let last = "";
   return {
@@ -119,15 +119,15 @@ const LANGCHAIN: kit.ListTarget<
     return { tool_choice: toolChoice === "required" ? "any" : toolChoice };
   },
   calls: {
-    // An `AIMessage`, also as JSON, a list of calls, or one call.
+    // Reads an `AIMessage` or its JSON, a list of calls, or one call.
     read: kit.callReader({
       title: "a LangChain message",
-      // A message that was written as JSON has its fields in `kwargs`.
+      // The JSON of a message has the fields of the message in `kwargs`.
       messages: ["kwargs"],
       lists: ["tool_calls"],
       marks: ["content", "invalid_tool_calls"],
       onlyCalls: true,
-      // LangChain completes arguments that were cut off, so they look whole.
+      // LangChain completes arguments that were cut off, so that they seem complete.
       reasonOf: stopReason,
       isCall: (entry, isInList) => isInList || kit.given(entry, "args"),
       call: (call) => kit.callFrom(CALL, call),
@@ -152,7 +152,7 @@ const LANGCHAIN: kit.ListTarget<
         ...(Object.keys(artifact).length === 0 ? {} : { artifact }),
       };
     },
-    // LangChain passes every file on, and the package of the provider accepts or rejects it.
+    // LangChain passes every file to the provider's package, which accepts or rejects the file.
     media: {
       text: (text) => ({ type: "text", text }),
       file({ mimeType, data, name }) {

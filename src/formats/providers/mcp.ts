@@ -1,4 +1,4 @@
-/** The Model Context Protocol, in three revisions: `tools/list` both ways, and `tools/call`. */
+/** Three revisions of MCP: exports and imports `tools/list`, reads and answers `tools/call`. */
 
 import {
   clip,
@@ -38,7 +38,7 @@ export interface Mcp2025Tool extends McpTool {
   outputSchema?: kit.ObjectSchema;
 }
 
-/** The client receives all of 2020-12. */
+/** All of JSON Schema 2020-12 is sent to the client. */
 const KEYWORDS: kit.KeywordTable = Object.freeze({
   ...kit.COPIED,
   "$ref external": kit.ADVISORY,
@@ -46,7 +46,7 @@ const KEYWORDS: kit.KeywordTable = Object.freeze({
   "propertyOrdering": kit.ADVISORY,
 });
 
-/** Clients of older revisions require an object for each property. */
+/** Clients of older revisions require that the schema of each property is an object. */
 const OLDER_KEYWORDS: kit.KeywordTable = Object.freeze({
   ...KEYWORDS,
   ...kit.replacing("boolean schema"),
@@ -101,10 +101,10 @@ function requestId(raw: unknown): string | number | undefined {
 
 /** The result of `tools/call`. */
 export interface McpToolResult {
-  /** Since revision 2026-07-28. */
+  /** Present since revision 2026-07-28. */
   resultType?: "complete";
   content: ContentBlock[];
-  /** An object before revision 2026-07-28. */
+  /** Always an object before revision 2026-07-28. */
   structuredContent?: JsonValue;
   isError?: true;
   _meta?: { [key: string]: unknown };
@@ -146,7 +146,7 @@ const TOOL: kit.ToolFields = {
   typed: true,
 };
 
-/** The tools of a list, of a result of `tools/list`, or of a JSON-RPC response. */
+/** Returns the tools of a list, of a result of `tools/list`, or of a JSON-RPC response. */
 function entries(document: unknown, session?: kit.ImportSession): readonly kit.Entry[] {
   return kit.entriesOf(document, ["tools"], ["result"], session);
 }
@@ -194,7 +194,7 @@ const isFlag = (value: unknown): value is boolean => typeof value === "boolean";
 const isIcons = (value: unknown): value is readonly ToolIcon[] =>
   Array.isArray(value) && value.every((icon) => kit.textIn(icon, "src") !== undefined);
 
-/** Reads the fields. A field of the wrong type is omitted, with a warning. */
+/** Reads the fields. A field with an invalid type is omitted, with a warning. */
 function readFields(
   session: kit.ImportSession,
   imported: kit.ImportedTool,
@@ -218,7 +218,7 @@ function readFields(
   imported.description = read("description", isText, "a string");
   const annotations = read("annotations", isObject, "an object");
   for (const hint of kit.HINTS) read(`annotations/${hint}`, isFlag, "true or false");
-  // `null` records that there were none, so that defaults are not sent back.
+  // `null` records that the source had no annotations, so that defaults are not sent back.
   provider.annotations = annotations ?? null;
   imported.hints = kit.readHints(annotations);
   const title = read("title", isText, "a string");
@@ -233,7 +233,7 @@ function readFields(
   session.warn(imported, `${imported.path}/_meta/provider`, "_meta", message);
 }
 
-/** Reads `execution`. Its other fields stay extra fields. */
+/** Reads `execution.taskSupport`. The other fields of `execution` stay extra fields. */
 function readTaskSupport({ provider }: kit.ImportedTool): void {
   const { execution, ...rest } = provider.extra ?? {};
   const { taskSupport, ...more } = isObject(execution) ? execution : {};
@@ -254,7 +254,7 @@ interface HeaderProblem {
   readonly message: string;
 }
 
-/** Returns the first wrong `x-mcp-header` in a schema of arguments. */
+/** Returns the first invalid `x-mcp-header` in a schema of arguments. */
 function wrongHeader(schema: kit.JsonRecord): HeaderProblem | undefined {
   const taken = new Set<string>();
   let wrong: HeaderProblem | undefined;
@@ -279,7 +279,7 @@ function wrongHeader(schema: kit.JsonRecord): HeaderProblem | undefined {
 /** @param complete True since revision 2026-07-28, in which results have a `resultType`. */
 function callFormat(complete: boolean): kit.CallFormat<McpToolAnswer, McpToolAnswer> {
   return {
-    // A request, its `params`, or a list of either.
+    // Reads a request, the `params` of a request, or a list of either.
     read: (request) => SHAPE.each(request, callOf),
     write({ raw }, answer) {
       const result = resultOf(answer, complete);
@@ -288,7 +288,7 @@ function callFormat(complete: boolean): kit.CallFormat<McpToolAnswer, McpToolAns
         ? { jsonrpc: "2.0", id, result }
         : result;
     },
-    // Every block is one of MCP's own.
+    // The blocks of results are blocks of MCP, so no block is replaced by a text.
     media: { text: (text) => ({ type: "text", text }), file: (file) => file },
   };
 }
@@ -307,7 +307,7 @@ const MCP_2025_06_18: McpTarget<"mcp@2025-06-18"> = kit.makeTarget({
   input: OLDER_KEYWORDS,
   output: { keywords: OLDER_KEYWORDS, root: "object" },
   draft07: true,
-  // Other results than objects are wrapped, so the root of a result schema is an object.
+  // Results that are not objects are wrapped, so the root of a result schema is an object.
   wire: (view) => wire(view, false, false) as Mcp2025Tool,
   calls: callFormat(false),
 });
@@ -322,7 +322,7 @@ const MCP_2025_11_25: McpTarget<"mcp@2025-11-25"> = kit.makeTarget({
   wire: (view) => wire(view, true, true) as Mcp2025Tool,
 });
 
-/** Revision 2026-07-28: any schema for the result; tasks have become an extension. */
+/** Revision 2026-07-28: a result may have any schema, and tasks have become an extension. */
 const MCP_2026_07_28: McpTarget<"mcp@2026-07-28", McpTool> = kit.makeTarget({
   ...MCP_2025_06_18,
   id: "mcp@2026-07-28",

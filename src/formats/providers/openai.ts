@@ -1,4 +1,4 @@
-/** Common parts of OpenAI's surfaces: formats, limits, and the importer, also for Mistral. */
+/** Common parts of OpenAI's APIs: formats, limits, and the importer for OpenAI and Mistral. */
 
 import {
   isObject,
@@ -14,7 +14,7 @@ import { type Resolve, resolverOf } from "../transform/references.ts";
 
 const FORMATS = "date-time time date duration email hostname ipv4 ipv6 uuid";
 
-/** The values of `format` that strict mode takes. Any other is rejected. */
+/** The values of `format` that strict mode accepts. Other values are rejected. */
 export const OPENAI_FORMATS: readonly string[] = FORMATS.split(" ");
 
 /** The limits of Structured Outputs. */
@@ -100,7 +100,7 @@ function readEntry(
   });
 }
 
-/** Makes required properties that accept `null` optional; `writeArguments` puts the nulls back. */
+/** Makes required, nullable properties optional. `writeArguments` adds the missing nulls again. */
 function nullableToOptional(
   strict: JsonSchemaObject,
 ): Pick<kit.ImportedTool, "parameters" | "writeArguments"> | undefined {
@@ -110,7 +110,7 @@ function nullableToOptional(
   const schema = kit.mapSchema(trace, strict, { leave: (node) => relax(trace, node, resolve) });
   const rewrite = rewriteOf(strict, trace);
   if (schema === strict || !isObject(schema)) return undefined;
-  // Only missing properties are added, so an object stays one.
+  // Only missing properties are added, so an object stays an object.
   const writeArguments = (args: kit.JsonRecord) => encodeArguments(args, rewrite) as kit.JsonRecord;
   return { parameters: schema, writeArguments };
 }
@@ -135,7 +135,7 @@ function relax(trace: kit.Trace, node: JsonSchemaObject, resolve: Resolve): Json
   return copy;
 }
 
-/** The schema without `null`, or `undefined` if `null` cannot be removed alone. */
+/** Returns the schema without `null`, or `undefined` if `null` cannot be removed separately. */
 function withoutNull(trace: kit.Trace, node: JsonSchemaObject): JsonSchema | undefined {
   const { type, anyOf, enum: values } = node;
   const copy = kit.copyNode(trace, node);
@@ -155,7 +155,7 @@ function withoutNull(trace: kit.Trace, node: JsonSchemaObject): JsonSchema | und
     return copy;
   }
   delete copy["anyOf"];
-  // One branch is left: it replaces the union, and keeps the union's description.
+  // The only branch that is left replaces the union, and has the union's description.
   return Object.keys(copy).length === 0
     ? only as JsonSchema
     : isObject(only)
@@ -163,7 +163,7 @@ function withoutNull(trace: kit.Trace, node: JsonSchemaObject): JsonSchema | und
     : undefined;
 }
 
-/** The importer of all of OpenAI's surfaces. */
+/** The importer of all of OpenAI's APIs. */
 export const openai: kit.Provider<never, kit.Importer<"openai">> = {
   targets: [],
   importer: {
@@ -177,7 +177,7 @@ export const openai: kit.Provider<never, kit.Importer<"openai">> = {
     read(session, document, options) {
       for (const { value, path } of kit.entriesOf(document, LISTS, ["session"], session)) {
         if (!session.count(path)) return;
-        // The tools of a namespace are read one by one, so that a bad one is rejected alone.
+        // The tools of a namespace are read one by one, so that only an invalid tool is rejected.
         if (kit.textIn(value, "type") === "namespace") readNamespace(session, value, path, options);
         else readEntry(session, value, path, options);
       }

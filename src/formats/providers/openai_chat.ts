@@ -66,8 +66,8 @@ function callOf(raw: kit.JsonRecord): kit.WireCall {
 }
 
 /**
- * Reads the chunks of a stream. The first chunk of a call has its id and name. Some servers omit the
- * index, or use 0 for all calls: then a new id with a name begins a call.
+ * Reads the chunks of a stream. The first chunk of a call has the call's id and name. Some servers
+ * omit the index, or use 0 for all calls. Then a chunk with a new id and a name begins a call.
  */
 function streamFunctionCalls(): kit.StreamFormat {
   const keys = new Map<unknown, { readonly key: string; readonly id: string | undefined }>();
@@ -195,7 +195,7 @@ export interface MistralToolMessage extends OpenAiChatToolMessage {
 /** The settings of a chat request. */
 export interface MistralRequest extends FunctionSettings<"any"> {}
 
-// The schemas of its strict mode are not documented.
+// The schemas of Mistral's strict mode are not documented.
 const MISTRAL: kit.ListTarget<
   "mistral",
   FunctionTool,
@@ -268,7 +268,7 @@ export interface CohereToolMessage {
   content: CohereToolContent[];
 }
 
-/** An object is a document, which citations can name; other values are texts. */
+/** An object is sent as a document, which citations can name. Other values are sent as texts. */
 export type CohereToolContent =
   | { type: "document"; document: { data: { [key: string]: unknown } } }
   | { type: "text"; text: string };
@@ -298,7 +298,7 @@ function cohereSteps(event: kit.JsonRecord): readonly kit.StreamStep[] {
   return [{ type: "finish", cutOff: kit.isCutOff(reason) }];
 }
 
-// Its strict mode, `strict_tools`, is a setting of the whole request.
+// Cohere's strict mode, `strict_tools`, is a setting of the whole request.
 const COHERE: kit.ListTarget<
   "cohere",
   FunctionTool,
@@ -308,7 +308,7 @@ const COHERE: kit.ListTarget<
   id: "cohere",
   title: "Cohere chat v2",
   source: "cohere-ai 8.1.0, structured outputs page (a copy); 2026-11-20",
-  // Cohere does not document its rule: this is what every provider allows.
+  // Cohere does not document the legal names. These names are legal for every provider.
   names: { also: "", max: 64, separator: "__", letterFirst: true },
   input: kit.COHERE_RULES,
   limits: [

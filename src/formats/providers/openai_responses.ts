@@ -10,7 +10,7 @@ import { CUSTOM_TOOL } from "./openai_chat.ts";
 
 /** A function in the `tools` of a Responses request, or inside a namespace. */
 export interface OpenAiResponsesFunction extends OpenAiRealtimeTool {
-  /** Required: without it, the API tries strict mode. */
+  /** Required, because the API tries strict mode if the field is absent. */
   strict: boolean;
   output_schema?: kit.WireSchema;
   defer_loading?: boolean;
@@ -26,7 +26,7 @@ export interface OpenAiResponsesNamespace {
   tools: OpenAiResponsesFunction[];
 }
 
-/** A search for tools that the host runs, for models since gpt-5.4. */
+/** A tool search that the host runs, for gpt-5.4 and later models. */
 export interface OpenAiResponsesToolSearch {
   type: "tool_search";
   execution: "client";
@@ -60,7 +60,7 @@ function functionItem(view: kit.ToolView): OpenAiRealtimeTool {
   };
 }
 
-/** The names of callers in this API, in which all calls from code are `programmatic`. */
+/** Returns the names of callers in this API, in which calls from code are `programmatic`. */
 function callers(names: readonly string[]): ("direct" | "programmatic")[] {
   return [...new Set(names.map((name) => name === "direct" ? "direct" : "programmatic"))];
 }
@@ -78,7 +78,7 @@ function assemble(
     once(namespaces, name, () => {
       const views = tools.map(({ view }) => view).filter(({ namespace }) => namespace === name);
       const described = views.find(({ hints }) => hints.namespaceDescription !== undefined);
-      // A description is required.
+      // The API requires a description.
       const description = described?.hints.namespaceDescription ?? `Tools of "${tool.namespace}".`;
       const namespace: OpenAiResponsesNamespace = {
         type: "namespace",
@@ -123,7 +123,7 @@ function choose(
 const CALL: kit.CallFields = { id: "call_id", name: "name", input: "arguments" };
 const CUSTOM_CALL: kit.CallFields = { ...CALL, input: "input" };
 
-/** Creates the reader of a response, a list of items, an item, or an event with one of them. */
+/** Creates a function that reads a response, a list of items, an item, or an event with these. */
 function itemReader(title: string): (response: unknown) => readonly kit.WireCall[] {
   const read = kit.callReader({
     title,
@@ -141,7 +141,7 @@ function itemReader(title: string): (response: unknown) => readonly kit.WireCall
       : read(response);
 }
 
-/** True if an item is a call that the host runs. */
+/** Returns true if an item is a call that the host runs. */
 function isCallItem(item: kit.JsonRecord): boolean {
   return item["type"] === "function_call" || item["type"] === "custom_tool_call" ||
     isSearch(item);
@@ -164,7 +164,7 @@ function callOf(raw: kit.JsonRecord): kit.WireCall {
   };
 }
 
-/** The caller: the model, or a program of the model. */
+/** The caller of a tool: the model, or a program of the model. */
 export type OpenAiCaller = { type: "direct" } | { type: "program"; caller_id: string };
 
 /** The item that answers one call. */
@@ -173,7 +173,7 @@ export type OpenAiResponsesOutput =
     type: "tool_search_output";
     call_id: string;
     execution: "client";
-    /** `incomplete`: the search failed. */
+    /** `incomplete` if the search failed. */
     status: "completed" | "incomplete";
     tools: (OpenAiResponsesFunction | OpenAiResponsesNamespace)[];
   }
@@ -198,7 +198,7 @@ function textPart(text: string): OpenAiContentPart {
   return { type: "input_text", text };
 }
 
-/** Programs of the model parse an output with a schema as JSON, so a text is quoted. */
+/** Programs of the model parse an output with a schema as JSON, so a text is sent as JSON. */
 function outputOf(answer: kit.Answer): string | OpenAiContentPart[] {
   if (!answer.ok) return kit.plainText(answer);
   const json = answer.typed ? JSON.stringify(answer.value) : undefined;
@@ -207,7 +207,7 @@ function outputOf(answer: kit.Answer): string | OpenAiContentPart[] {
   return json === undefined ? parts : [textPart(json), ...parts];
 }
 
-/** The event that answers one call. Send `response.create` after the last one. */
+/** The event that answers one call. Send `response.create` after the last such event. */
 export interface OpenAiRealtimeEvent {
   type: "conversation.item.create";
   item: { type: "function_call_output"; call_id: string; output: string };
@@ -249,7 +249,7 @@ function steps(event: kit.JsonRecord): readonly kit.StreamStep[] {
   }
 }
 
-/** The last event has all items, whose own events may have been missed. */
+/** Reads the items of the last event, because the events of some items may have been missed. */
 function outputSteps(output: unknown): readonly kit.StreamStep[] {
   if (!Array.isArray(output)) return [];
   return output.flatMap((item: unknown, index): readonly kit.StreamStep[] =>
@@ -287,7 +287,7 @@ const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = kit.makeTarget({
   features: ["namespace", "returns", "strict", "deferLoading", "allowedCallers", "async"],
   extra: { source: "openai", surface: "responses" },
   input: kit.OPENAI_RULES,
-  // The model reads text results by `output_schema`.
+  // The model interprets text results by `output_schema`.
   output: { keywords: kit.READ_BY_THE_MODEL, root: "any" },
   toolSearch: "definitions",
   limits: [{ name: "maxTools", value: 128, uncertain: true }],
@@ -343,7 +343,7 @@ const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = kit.makeTarget({
           call_id: call.callId,
           execution: "client",
           status: answer.ok ? "completed" : "incomplete",
-          // The export created these entries. None is a search, because a search is never deferred.
+          // The export created these entries. Searches are never deferred, so no entry is a search.
           tools: (answer.ok ? answer.found ?? [] : []) as OpenAiResponsesFunction[],
         };
       }
@@ -353,7 +353,7 @@ const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = kit.makeTarget({
           : "function_call_output",
         call_id: call.callId,
         output: outputOf(answer),
-        // Repeated unchanged, so that unknown kinds of callers work, too.
+        // The caller is repeated unchanged, so that unknown kinds of callers work, too.
         ...(isObject(raw["caller"]) ? { caller: raw["caller"] as unknown as OpenAiCaller } : {}),
       };
     },

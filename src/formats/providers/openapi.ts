@@ -1,4 +1,4 @@
-/** OpenAPI 3.1: a document with one operation per tool, requests to them, and responses. */
+/** OpenAPI 3.1: a document with one operation per tool, and the requests and responses. */
 
 import {
   attemptOr,
@@ -38,7 +38,7 @@ export interface OpenApiOperation {
   "x-tool-meta"?: { [key: string]: unknown };
 }
 
-/** A document. */
+/** An OpenAPI document with the operations of all tools. */
 export interface OpenApiDocument {
   openapi: "3.1.1";
   info: { title: string; version: string };
@@ -55,7 +55,7 @@ export interface OpenApiPart {
 
 const TEMPLATE = "/tools/{id}/execute";
 
-/** A Schema Object is a schema of 2020-12. */
+/** A Schema Object of OpenAPI 3.1 is a schema of JSON Schema 2020-12. */
 const KEYWORDS: kit.KeywordTable = Object.freeze({ ...kit.COPIED, "$ref external": kit.REJECTED });
 
 function component(name: string, schema: JsonSchema): kit.WireSchema | boolean {
@@ -126,7 +126,7 @@ function callOf(value: unknown, at: string): kit.WireCall {
   return { id, name: path, input, raw, ...(toolId === undefined ? {} : { toolId }) };
 }
 
-/** Returns the part of a path for `{id}` in the template. */
+/** Returns the part of a path that replaces `{id}` in the template. */
 function idIn(path: string, raw: kit.JsonRecord, at: string): string | undefined {
   const template = kit.given(raw, "template")
     ? SHAPE.text(raw["template"], `${at}/template`)
@@ -156,7 +156,7 @@ const OPENAPI_3_1: kit.Target<
   id: "openapi@3.1",
   title: "OpenAPI 3.1",
   source: "OpenAPI Specification 3.1.1; 2026-11-20",
-  // Names of components are made of the operation's id.
+  // The names of components contain the id of the operation.
   names: { also: ".-", max: 128, separator: "." },
   features: [
     ...["title", "namespace", "returns", "examples"] as const,
@@ -178,7 +178,7 @@ const OPENAPI_3_1: kit.Target<
     return { openapi: "3.1.1", info, paths, components: { schemas } };
   },
   calls: {
-    // `{ path, body, template? }` or `{ operationId, body }`, or a list of them.
+    // Reads `{ path, body, template? }`, `{ operationId, body }`, or a list of such requests.
     read: (request) => SHAPE.each(request, callOf),
     write(_call, answer) {
       if (answer.ok) {
