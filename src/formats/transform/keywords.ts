@@ -1,4 +1,4 @@
-/** Passes for single keywords: each is replaced by another keyword, or moved to the description. */
+/** Passes that replace single keywords by other keywords, or move them to the description. */
 
 import { isSchema, KEYWORDS } from "../../schema/mod.ts";
 import {
@@ -24,7 +24,7 @@ import type { Context, Report, SchemaLoss } from "./report.ts";
 /** The keywords whose value may be a boolean in every target. */
 const USUAL: ReadonlySet<string> = new Set(["additionalProperties", "unevaluatedProperties"]);
 
-/** Rewrites `true` as `{}`. A `false` is omitted where that means the same, or is `{ not: {} }`. */
+/** Rewrites `true` as `{}`, and `false` as `{ not: {} }` unless `false` can simply be omitted. */
 export function booleansToObjects(root: JsonSchema, { trace }: Pick<Context, "trace">): JsonSchema {
   const result = mapSchema(trace, root, { enter: (node) => writeBooleans(trace, node) });
   return typeof result === "boolean" ? plain(trace, result) : result;
@@ -83,7 +83,7 @@ function writeBooleans(trace: Trace, node: JsonSchemaObject): JsonSchemaObject {
 export function constToEnum(node: JsonSchemaObject, { trace }: Context): JsonSchema {
   if (!Object.hasOwn(node, "const")) return node;
   const values = node["enum"];
-  // No value fits an `enum` without the constant.
+  // If `enum` does not have the constant, no value is valid.
   if (Array.isArray(values) && !values.some((value) => trace.isEqual(value, node["const"]))) {
     return false;
   }
@@ -92,8 +92,8 @@ export function constToEnum(node: JsonSchemaObject, { trace }: Context): JsonSch
 }
 
 /**
- * Rewrites an `enum` of numbers or booleans as an `enum` of texts, and records the original values. An
- * `enum` without such texts (lists, objects, `1` and `"1"`, the empty text) is left out.
+ * Rewrites an `enum` of numbers or booleans as an `enum` of texts, and records the original values.
+ * Omits an `enum` with lists, objects, the empty text, or equal texts (of `1` and `"1"`).
  */
 export function enumToText(node: JsonSchemaObject, context: Context, spot: Spot): JsonSchema {
   const { trace } = context;
@@ -119,7 +119,7 @@ export function enumToText(node: JsonSchemaObject, context: Context, spot: Spot)
   return copy;
 }
 
-/** Rewrites exclusive bounds as inclusive ones. Only for integers that means the same. */
+/** Rewrites exclusive bounds as inclusive bounds. The meaning is the same for integers only. */
 export function exclusiveToInclusive(
   node: JsonSchemaObject,
   { trace, report }: Context,
@@ -174,7 +174,7 @@ export function tuplesToLists(
   if (!Array.isArray(tuple)) return node;
   const rest = isSchema(node["items"]) ? node["items"] : true;
   const closed = rest === false;
-  // A branch `true` would accept everything, and so hide the items of the tuple.
+  // A branch `true` would accept everything, so that the items of the tuple had no effect.
   const isBranch = rest !== true && !closed;
   const branches = trace.distinct<unknown>(isBranch ? [...tuple, rest] : tuple);
   const message = "a tuple is sent as a list: the order of its items is lost";
@@ -198,7 +198,7 @@ export function lacksItems(node: JsonSchemaObject): boolean {
     !Object.hasOwn(node, "items");
 }
 
-/** The keywords with 64-bit integers, which are texts in JSON. */
+/** The keywords whose values are 64-bit integers in the typed schema, and so texts in JSON. */
 export const LENGTHS: ReadonlySet<string> = new Set(
   "minItems maxItems minLength maxLength minProperties maxProperties".split(" "),
 );
@@ -221,7 +221,7 @@ export function constrains(keyword: string): boolean {
   return known !== undefined && known.role !== "annotates";
 }
 
-/** Removes the keywords whose fate is `drop`, and reports them and the ignored ones. */
+/** Removes the keywords whose fate is `drop`. Reports the removed and the ignored keywords. */
 export function dropKeywords(
   node: JsonSchemaObject,
   { trace, report, describe, fateOf }: Context,
@@ -270,7 +270,7 @@ export function leaveOut(
   return copy;
 }
 
-/** True if, without this keyword, another keyword applies to its values and may reject them. */
+/** Returns true if, without this keyword, another keyword may reject values that were valid. */
 function opensAnother(keyword: string, node: JsonSchemaObject): boolean {
   if (keyword === "patternProperties") {
     return Object.hasOwn(node, "additionalProperties") && node["additionalProperties"] !== true;
@@ -291,7 +291,7 @@ function count(value: unknown, one: string, many: string): string {
 
 type Wording = (value: unknown) => string | undefined;
 
-/** The description of each keyword that matters to models. */
+/** The text in a description for each keyword that matters to models. */
 const WORDS: ReadonlyMap<string, Wording> = new Map<string, Wording>([
   ["minLength", (value) => `At least ${count(value, "character", "characters")}.`],
   ["maxLength", (value) => `At most ${count(value, "character", "characters")}.`],

@@ -9,7 +9,7 @@ import { referenceTargets, resolverOf, withoutNames } from "./references.ts";
 import { changed, mapOf, mapSchema, type Slot, type Spot, type Trace, without } from "./rewrite.ts";
 import type { Context } from "./report.ts";
 
-/** Keywords that mean something only together. */
+/** Keywords that have a meaning only together. */
 const OBJECT = ["properties", "patternProperties", "additionalProperties"] as const;
 const ARRAY = ["prefixItems", "items"] as const;
 const GROUPS: readonly (readonly string[])[] = [
@@ -17,14 +17,14 @@ const GROUPS: readonly (readonly string[])[] = [
   ["if", "then", "else"],
 ];
 
-/** Keywords that are merged together with others. */
+/** Keywords that are merged in groups, and not one by one. */
 const TOGETHER: ReadonlySet<string> = new Set([...OBJECT, ...ARRAY, ...GROUPS.flat()]);
 
 /** Keywords that must stay in their schema. */
 const BOUND: readonly string[] = ("unevaluatedProperties unevaluatedItems " +
   "$dynamicRef $dynamicAnchor $anchor $id $defs definitions").split(" ");
 
-/** Keywords whose larger value is tighter, and keywords whose smaller value is. */
+/** Keywords whose larger value is stricter, and keywords whose smaller value is stricter. */
 const LARGER: ReadonlySet<string> = new Set(
   "minimum exclusiveMinimum minLength minItems minProperties".split(" "),
 );
@@ -32,7 +32,7 @@ const SMALLER: ReadonlySet<string> = new Set(
   "maximum exclusiveMaximum maxLength maxItems maxProperties".split(" "),
 );
 
-/** Keywords that only describe. The outer schema's values win. */
+/** Keywords that only describe. The values of the outer schema take precedence. */
 const WORDS: ReadonlySet<string> = new Set(
   ("title description default examples example deprecated readOnly writeOnly $comment $schema")
     .split(" "),
@@ -43,7 +43,7 @@ export function mergeAllOf(root: JsonSchema, { trace }: Pick<Context, "trace">):
   return allOfMerger(trace, root)(root);
 }
 
-/** Creates the function that merges in parts of `root`. A referenced schema is merged once. */
+/** Creates a function that merges each `allOf` in a part of `root`, and each target once. */
 export function allOfMerger(trace: Trace, root: JsonSchema): (part: JsonSchema) => JsonSchema {
   const leave = (node: JsonSchemaObject, { depth }: Spot): JsonSchema => {
     const branches = node["allOf"];
@@ -69,7 +69,7 @@ export function allOfMerger(trace: Trace, root: JsonSchema): (part: JsonSchema) 
   return (part) => mapSchema(trace, part, { leave });
 }
 
-/** Returns a schema that accepts a value if both do. Parts that cannot be merged are in its `allOf`. */
+/** Returns a schema for values that both schemas accept. Parts that do not merge are in `allOf`. */
 export function mergeSchemas(trace: Trace, a: JsonSchema, b: JsonSchema): JsonSchema {
   if (a === true) return b;
   if (b === true || a === false || a === b) return a;
@@ -108,7 +108,7 @@ export function mergeSchemas(trace: Trace, a: JsonSchema, b: JsonSchema): JsonSc
 
 /** The result for two values of a keyword that one keyword cannot express: `allOf` has both. */
 const APART: unique symbol = Symbol("apart");
-/** The result for two values of a keyword that no value can satisfy. */
+/** The result for two values of a keyword that no instance can satisfy together. */
 const NEVER: unique symbol = Symbol("never");
 
 function mergeKeyword(trace: Trace, keyword: string, a: unknown, b: unknown): unknown {
@@ -285,10 +285,10 @@ function withRest(trace: Trace, merged: Merged, rest: JsonSchema): JsonSchemaObj
 /** The maximum number of nodes of the result, which references can double at each step. */
 const MAX_NODES = 20_000;
 
-/** The keywords of a recursive schema that are sent where it is cut. */
+/** The keywords that are sent at the end of a recursive schema. */
 const STAYS = ["type", "title", "description"] as const;
 
-/** Replaces each local `$ref` by its target. A recursive one is followed once, then cut. */
+/** Replaces each local `$ref` by its target. A recursive `$ref` is followed once, then cut. */
 export function inlineRefs(root: JsonSchema, { trace, report }: Context): JsonSchema {
   const resolve = resolverOf(root);
   let left = MAX_NODES;
@@ -339,7 +339,7 @@ function cut(trace: Trace, node: JsonSchemaObject, target: JsonSchema): JsonSche
   return rest;
 }
 
-/** Moves a `$ref` with siblings into an `anyOf`. Next to an `anyOf`, merges its target instead. */
+/** Moves a `$ref` with siblings into an `anyOf`. If a sibling is `anyOf`, merges the target. */
 export function wrapReferences(root: JsonSchema, { trace }: Pick<Context, "trace">): JsonSchema {
   const leave = (node: JsonSchemaObject, { root, depth }: Spot): JsonSchema => {
     if (!Object.hasOwn(node, "$ref") || root || Object.keys(node).length === 1) return node;

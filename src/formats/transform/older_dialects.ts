@@ -1,4 +1,4 @@
-/** Rewrites older drafts, OpenAPI 3.0 and the typed schema of Gemini as 2020-12. */
+/** Rewrites older drafts, OpenAPI 3.0 and the typed schema of Gemini as JSON Schema 2020-12. */
 
 import {
   asDraft2020,
@@ -25,7 +25,7 @@ import {
 } from "./rewrite.ts";
 import { Report, type SchemaLoss } from "./report.ts";
 
-/** Rewrites an older draft as a schema of 2020-12 that accepts the same values. */
+/** Rewrites a schema of an older draft as a schema of 2020-12 that accepts the same values. */
 export function normalizeDraft(trace: Trace, root: JsonSchema, dialect: Dialect): JsonSchema {
   return mapSchema(trace, root, {
     enter: (node, spot) => {
@@ -46,7 +46,7 @@ export function normalizeDraft(trace: Trace, root: JsonSchema, dialect: Dialect)
   });
 }
 
-/** True if a schema of draft-07 means the same in 2020-12, `definitions` included. */
+/** Returns true if a draft-07 schema, with its `definitions`, has the same meaning in 2020-12. */
 export function readsAlike(schema: JsonSchema): boolean {
   let alike = true;
   eachNode(undefined, schema, (node, spot) => {
@@ -158,7 +158,7 @@ function normalizeNode(
   return acceptNull(trace, plain);
 }
 
-/** `exclusiveMinimum: true` with `minimum: 1` is `exclusiveMinimum: 1`. */
+/** Rewrites `exclusiveMinimum: true` with `minimum: 1` as `exclusiveMinimum: 1`. */
 function numericBound(
   trace: Trace,
   node: JsonSchemaObject,
@@ -183,7 +183,7 @@ const TYPES: ReadonlyMap<unknown, string> = new Map(
 /** The maximum number of parts of a schema that are inspected to detect its form. */
 const MAX_SCHEMAS = 10_000;
 
-/** True for a typed schema, in which a type is in capitals. */
+/** Returns true for a typed schema, which has types in capitals or `nullable`. */
 export function isTypedSchema(schema: unknown): boolean {
   const schemas: unknown[] = [schema];
   const add = (found: unknown): void => {

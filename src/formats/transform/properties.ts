@@ -1,4 +1,4 @@
-/** Passes for properties: optional and nullable ones, objects to close, and illegal property keys. */
+/** Passes for properties: optional and nullable properties, open objects, and illegal keys. */
 
 import { isSchema } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
@@ -83,7 +83,7 @@ export function acceptNull(
   return wrap(trace, node, (inner) => [inner, { type: "null" }]);
 }
 
-/** Moves a schema, without its description, into a union. */
+/** Moves a schema into a union. Its description stays outside of the union. */
 function wrap(
   trace: Trace | undefined,
   node: JsonSchemaObject,
@@ -199,21 +199,21 @@ function noneShared(a: JsonSchemaObject, b: JsonSchemaObject): boolean {
   return Object.keys(a).every((key) => !Object.hasOwn(b, key) || key === "description");
 }
 
-/** True if a schema describes objects, and perhaps other values. */
+/** Returns true if a schema describes objects, and perhaps other values. */
 export function describesObjects(node: JsonSchemaObject): boolean {
   const { type } = node;
   return type === "object" || (Array.isArray(type) && type.includes("object")) ||
     (type === undefined && isObject(node["properties"]));
 }
 
-/** Closes every object: properties without a name in the schema then cannot be sent. */
+/** Closes every object: properties that the schema does not name cannot be sent. */
 export function closeObjects(
   node: JsonSchemaObject,
   { trace, report }: Context,
   spot: Spot,
 ): JsonSchema {
   if (!describesObjects(node)) return node;
-  // Providers' own transforms always write `properties`, even if it is empty.
+  // The transforms of the providers' SDKs always write `properties`, even if it is empty.
   const named = isObject(node["properties"]) ? node : changed(trace, node, { properties: {} });
   if (node["additionalProperties"] === false) return named;
   const said = Object.hasOwn(node, "additionalProperties");
@@ -225,7 +225,7 @@ export function closeObjects(
   return changed(trace, named, { additionalProperties: false });
 }
 
-/** Renames illegal property keys, each in one way everywhere, and no two to the same name. */
+/** Renames illegal property keys. A key has one new name everywhere, and new names are unique. */
 export function renameKeys(
   root: JsonSchema,
   { trace, report, keys: rule }: Context,

@@ -13,10 +13,10 @@ import {
 import { isObject, type JsonSchema, type JsonSchemaObject, once, setOwn } from "../../tool/mod.ts";
 import { changed, eachNode, mapOf, mapSchema, type Trace, without } from "./rewrite.ts";
 
-/** Returns the target of a `$ref`; `undefined` if it is not in the schema. */
+/** Returns the target of a `$ref`, or `undefined` if the target is not in the schema. */
 export type Resolve = (ref: unknown) => JsonSchema | undefined;
 
-/** Resolves from the root, or from the first embedded document with the target. */
+/** Resolves references from the root, or from the first embedded document with the target. */
 export function resolverOf(root: JsonSchema, dialect: Dialect = "2020-12"): Resolve {
   const found = new Map<string, JsonSchema | undefined>();
   let index: ReferenceIndex | undefined;
@@ -24,7 +24,7 @@ export function resolverOf(root: JsonSchema, dialect: Dialect = "2020-12"): Reso
   return (ref) => {
     if (typeof ref !== "string") return undefined;
     if (found.has(ref)) return found.get(ref);
-    // Names are indexed once, for references that are not a path from the root.
+    // Names are indexed once, and only for references that are not a path from the root.
     index ??= new ReferenceIndex(root, dialect);
     let target = index.resolve(ref, ROOT_URI);
     if (target === undefined) {
@@ -56,7 +56,7 @@ export function referenceTargets(
   };
 }
 
-/** Returns a schema without its names and definitions, which may be moved. */
+/** Returns a schema without its names and definitions, so that the schema can be moved. */
 export function withoutNames(trace: Trace, schema: JsonSchema): JsonSchema {
   return isObject(schema)
     ? without(trace, schema, "$defs", "definitions", "$id", "$anchor", "$dynamicAnchor")
@@ -64,7 +64,7 @@ export function withoutNames(trace: Trace, schema: JsonSchema): JsonSchema {
 }
 
 export interface References {
-  /** References to a schema that contains them or refers to itself. */
+  /** References to schemas that refer to themselves, directly or through other schemas. */
   readonly recursive: ReadonlySet<string>;
   /** References without a target in this schema. */
   readonly external: ReadonlySet<string>;
@@ -86,7 +86,7 @@ export function findReferences(trace: Trace | undefined, root: JsonSchema): Refe
   if (targets.size === 0 && external.size === 0) return NO_REFERENCES;
   const leads = new Map<JsonSchemaObject, Set<JsonSchemaObject>>();
   for (const target of targets.values()) {
-    if (leads.has(target)) continue; // Two references may have one target.
+    if (leads.has(target)) continue; // Two references may have the same target.
     const next = new Set<JsonSchemaObject>();
     leads.set(target, next);
     eachNode(trace, target, (node) => {
@@ -126,7 +126,7 @@ function countIn<Node>(set: ReadonlySet<Node>, nodes: ReadonlySet<Node> = new Se
   return [...nodes].filter((node) => set.has(node)).length;
 }
 
-/** Returns the name in `$defs` of a reference, or `undefined` for other targets. */
+/** Returns the name of a reference's target in `$defs`, or `undefined` for other targets. */
 export function definitionName(ref: unknown): string | undefined {
   const steps = typeof ref === "string" ? fragmentSteps(ref) : undefined;
   return steps?.length === 2 && steps[0] === "$defs" ? steps[1] : undefined;
@@ -184,7 +184,7 @@ export function pruneDefinitions(trace: Trace, root: JsonSchema): JsonSchema {
       else used.add(name);
     });
   collect(without(trace, root, "$defs"));
-  // A set's iterator also visits items that are added meanwhile.
+  // A set's iterator also visits items that are added during the loop.
   for (const name of used) {
     const target = Object.hasOwn(definitions, name) ? definitions[name] : undefined;
     if (isObject(target)) collect(target);
@@ -196,7 +196,7 @@ export function pruneDefinitions(trace: Trace, root: JsonSchema): JsonSchema {
   return changed(trace, root, { $defs: Object.keys(kept).length > 0 ? kept : undefined });
 }
 
-/** Rewrites the local references of a schema without an `$id` for its place in a document. */
+/** Rewrites the local references of a schema without an `$id` for a position in a document. */
 export function rebaseReferences(schema: JsonSchema, steps: readonly string[]): JsonSchema {
   if (isObject(schema) && Object.hasOwn(schema, "$id")) return schema;
   return mapSchema(undefined, schema, {

@@ -1,4 +1,4 @@
-/** The passes over a schema: their context, and their losses in the order of the first schema. */
+/** The context of the passes over a schema, and their losses in the order of the first schema. */
 
 import { type JsonSchema, type JsonSchemaObject, once, pointerStep } from "../../tool/mod.ts";
 import type { Loss } from "../export_options.ts";
@@ -6,7 +6,7 @@ import { type Resolve, resolverOf } from "./references.ts";
 import { hidesEffects, locate, mapSchema, pathOf, type Spot, type Trace } from "./rewrite.ts";
 import type { NameRule } from "../../select/mod.ts";
 
-/** A loss in a schema, without the tool, and without the side: arguments or result. */
+/** A loss in a schema, without the fields for the tool and the side (arguments or result). */
 export type SchemaLoss = Omit<Loss, "tool" | "side">;
 
 /** `ignored`: the exported schema has the keyword, although the target ignores it. */
@@ -17,7 +17,7 @@ export interface Context {
   readonly report: Report;
   /** True to add lost constraints to descriptions. */
   readonly describe: boolean;
-  /** True to throw for a union that cannot be split: the tool can be sent without strict mode. */
+  /** True to throw for a union that cannot be split. The tool is then sent without strict mode. */
   readonly refuses: boolean;
   /** The legal property keys. If absent, every key is legal. */
   readonly keys?: NameRule | undefined;
@@ -28,9 +28,9 @@ export interface Context {
 
 /** The details of a loss. By default, `action` is "replaced" and `grade` is "weakened". */
 export interface Note extends Partial<Pick<SchemaLoss, "action" | "grade">> {
-  /** A step below the keyword, such as a property's name. */
+  /** A step of the path below the keyword, such as a property's name. */
   readonly step?: string;
-  /** The effect if this node were the root; a `not` around it reverses the effect. */
+  /** The effect if this node were the root. A `not` around the node reverses the effect. */
   readonly widens?: boolean;
   readonly narrows?: boolean;
 }
@@ -112,7 +112,7 @@ export class Report {
         narrows: either || (spot.effect === "flipped" ? widens : narrows),
         message,
       };
-      // A definition that was inlined twice is listed once.
+      // The same loss in a definition that was inlined twice is listed once.
       const key = [loss.path, entry.keyword, action, grade, loss.widens, loss.narrows].join("\n");
       if (seen.has(key)) continue;
       seen.add(key);

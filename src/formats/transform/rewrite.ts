@@ -17,7 +17,7 @@ import {
   pointerStep,
 } from "../../tool/mod.ts";
 
-/** The keywords that hold schemas. `dependencies` has no meaning in 2020-12. */
+/** The keywords that hold schemas, except `dependencies`, which is not a keyword of 2020-12. */
 export const HOLDS: ReadonlyMap<string, Keyword> = new Map(
   [...KEYWORDS["draft-07"], ...KEYWORDS["2020-12"]].filter(([keyword, { shape }]) =>
     holdsSchemas(shape) && keyword !== "dependencies"
@@ -36,9 +36,9 @@ export interface Spot {
   readonly effect: Effect;
   /** The whole schema. */
   readonly schema: JsonSchema;
-  /** The keyword that holds it; `""` for the root. */
+  /** The keyword that holds the subschema; `""` for the root. */
   readonly within: string;
-  /** The number of levels above it, also of a schema that refers to it. */
+  /** The number of levels above the subschema, including levels of a schema that refers to it. */
   readonly depth: number;
 }
 
@@ -48,7 +48,7 @@ export function requiredBy({ required }: JsonSchemaObject): ReadonlySet<unknown>
   return new Set(Array.isArray(required) ? required : []);
 }
 
-/** Returns the map of a keyword; an empty one for other values. */
+/** Returns the map of a keyword, or an empty map for other values. */
 export function mapOf(value: unknown): Readonly<Record<string, unknown>> {
   return isObject(value) ? value : {};
 }
@@ -77,7 +77,7 @@ export function eachNode(
   visit(schema, rootSpot(schema));
 }
 
-/** Rebuilds a schema. `enter` runs before the children of a node are rebuilt, and `leave` afterwards. */
+/** Rebuilds a schema. `enter` runs before the rebuild of a node's children, `leave` afterwards. */
 export function mapSchema(
   trace: Trace | undefined,
   schema: JsonSchema,
@@ -139,7 +139,7 @@ export function copyNode(
   return copy;
 }
 
-/** Returns a copy with other values; `undefined` removes a keyword. `renamed` has the former names. */
+/** Returns a changed copy. `undefined` removes a keyword. `renamed` has the former names. */
 export function changed(
   trace: Trace | undefined,
   node: JsonSchemaObject,
@@ -156,7 +156,7 @@ export function changed(
   return copy;
 }
 
-/** Returns a copy without some keywords, or the node itself if it has none of them. */
+/** Returns a copy without some keywords, or the node itself if the node has no such keyword. */
 export function without(
   trace: Trace | undefined,
   node: JsonSchemaObject,
@@ -182,7 +182,7 @@ function effectWithin(effect: Effect, keyword: string, node: JsonSchemaObject): 
   }
 }
 
-/** True if a `$ref` under a negation, or `unevaluated…`, makes the effect of a change unknown. */
+/** Returns true if a `$ref` with a negation, or `unevaluated…`, hides the effect of a change. */
 export function hidesEffects(trace: Trace, schema: JsonSchema): boolean {
   let negated = false;
   let reference = false;
@@ -206,7 +206,7 @@ export function tooDeep(): RangeError {
 
 // The trace
 
-/** The changes to undo in a value of a node. */
+/** The changes to undo in a value that a node describes. */
 export interface Mark {
   readonly values?: ReadonlyMap<string, JsonValue>;
   readonly nulls?: ReadonlySet<string>;
@@ -228,19 +228,19 @@ interface Origin {
   readonly whole?: Slot;
 }
 
-/** The maximum number of steps. The largest registered schema needs a tenth. */
+/** The maximum number of steps. The largest registered schema needs a tenth of that. */
 const MAX_STEPS = 2_000_000;
 
 /**
- * The record of one chain of rewrites, for the paths of losses in the first schema, and to decode
- * arguments. Weak maps would cost the garbage collector more than the rewrites.
+ * The record of one chain of rewrites, to find the paths of losses in the first schema, and to
+ * decode arguments. Weak maps would cost more time in the garbage collector than the rewrites.
  */
 export class Trace {
   readonly #origins = new Map<object, Origin>();
   readonly #marks = new Map<object, Mark>();
   readonly #countOne = (): void => this.count(1);
   #steps = 0;
-  /** True if values of a node have changes to undo. */
+  /** True if the values of a node have changes to undo. */
   hasMarks = false;
 
   /** Counts parts that are visited, made or compared, which bounds the time for one schema. */

@@ -19,7 +19,7 @@ import type { Context } from "./report.ts";
 
 const MAX_COMPARED = 64;
 
-/** Rewrites `oneOf` as `anyOf`, which accepts more if a value can match two branches. */
+/** Rewrites `oneOf` as `anyOf`. An `anyOf` accepts more if a value can match two branches. */
 export function oneOfToAnyOf(
   node: JsonSchemaObject,
   { trace, report, resolve }: Context,
@@ -40,7 +40,7 @@ export function oneOfToAnyOf(
   return changed(trace, node, { oneOf: undefined, allOf: [...others, second] });
 }
 
-/** True if no value can match two branches; false if that is unknown. */
+/** Returns true if no value can match two branches, and false if that is unknown. */
 function areDisjoint(trace: Trace, branches: readonly unknown[], resolve: Resolve): boolean {
   if (branches.length > MAX_COMPARED) return false;
   const known = branches.map((branch) =>
@@ -54,13 +54,13 @@ function areDisjoint(trace: Trace, branches: readonly unknown[], resolve: Resolv
   );
 }
 
-/** The facts that distinguish branches; `undefined` if unknown. */
+/** The facts that distinguish a branch from other branches; `undefined` if unknown. */
 interface Outline {
-  /** No value matches the branch. */
+  /** True if no value matches the branch. */
   readonly never: boolean;
   readonly types: ReadonlySet<unknown> | undefined;
   readonly values: ReadonlySet<string> | undefined;
-  /** The constants of required properties. */
+  /** The possible values of required properties that have a constant or an enum. */
   readonly tags: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
@@ -171,7 +171,7 @@ export function distributeUnions(root: JsonSchema, context: Context): JsonSchema
     return outer;
   }
 
-  /** Returns a branch with the siblings; `undefined` if one schema cannot express both. */
+  /** Returns a branch with the siblings, or `undefined` if one schema cannot express both. */
   function mergeInto(inner: JsonSchemaObject, branch: JsonSchema, depth: number) {
     let own = branch;
     if (isObject(branch) && Object.hasOwn(branch, "$ref")) {
@@ -188,7 +188,7 @@ export function distributeUnions(root: JsonSchema, context: Context): JsonSchema
   }
 }
 
-/** True if the target of a reference has the keywords, so that the reference may stay. */
+/** Returns true if the target of a reference has the keywords, so that the reference can stay. */
 function saysAlready(
   trace: Trace,
   target: JsonSchema | undefined,
@@ -204,7 +204,7 @@ export function flattenRoot(first: JsonSchema, context: Context): JsonSchema {
   const { trace } = context;
   if (!isObject(first)) return first;
   let root: JsonSchema = first;
-  // A merged schema may bring its own reference or union.
+  // A merged schema may have a reference or a union at its root again.
   for (let round = 0; round < MAX_ROUNDS; round++) {
     root = mergeIntoRoot(trace, root);
     if (!isObject(root)) throw new TypeError("Cannot flatten the schema: no value can satisfy it");
@@ -302,7 +302,7 @@ function flattenUnion(
     all && requirers.every((names) => names.has(name))
   );
   const required = new Set([...requiredBy(base), ...shared]);
-  // If all branches are closed, the object is closed: each of them rejects unnamed properties.
+  // If all branches are closed, the object is closed: each branch rejects unnamed properties.
   const closes = all && nodes.length > 0 && nodes.every(closed) &&
     !Object.hasOwn(base, "additionalProperties");
   const copy = changed(trace, base, {
