@@ -18,8 +18,8 @@ import { type AnswerOf, findTarget, type MessageOf, type TargetLike } from "./ta
 
 /**
  * Writes the result of one call as the provider's message, part, block or item. A failure is a text
- * with the names that the model uses, marked as a failure if the target has a field for that. A
- * result that is not JSON, too long, or has a file that is not base64 becomes a failure.
+ * with the tool names that the model uses, and is marked if the target has a field for failures.
+ * A result becomes a failure if it is not JSON, is too long, or has a file that is not base64.
  *
  * @example Usage
  * ```ts
@@ -35,10 +35,10 @@ import { type AnswerOf, findTarget, type MessageOf, type TargetLike } from "./ta
  * });
  * ```
  *
- * @param names The names of the export, which tools with a result schema need: some targets (OpenAI
- * Responses, older revisions of MCP) hold results to the exported schema.
- * @param onLoss Called for each block, such as an image, that the target does not take and that a text
- * replaces.
+ * @param names The names of the export. Tools with a result schema need them, because some targets
+ * (OpenAI Responses, older revisions of MCP) expect results in the form of the exported schema.
+ * @param onLoss Called for each block, such as an image, that the target does not accept. A text is
+ * sent instead of the block.
  * @throws {RangeError} If there is no such target.
  */
 export function encodeResult<Like extends TargetLike>(
@@ -70,17 +70,17 @@ export function encodeResult<Like extends TargetLike>(
   if (names !== undefined && encoding?.searches === true && answer.ok) {
     answer = { ...answer, found: loadFound(found, names, idsIn(answer.value)) };
   }
-  // The types fit, because they are derived from the record of the target, as the answer is.
+  // The cast is safe: `AnswerOf` is derived from the `write` function of the same target.
   return format.write(call, answer) as AnswerOf<Like>;
 }
 
 /**
  * Writes the results of all calls of a response as the messages to send back, in the order of the
- * calls: one message each, or one for all where the target requires that (Anthropic, Gemini, Bedrock,
- * AI SDK).
+ * calls. There is one message per call, or one message for all calls if the target requires that
+ * (Anthropic, Gemini, Bedrock, AI SDK).
  *
  * @throws {RangeError} If there is no such target.
- * @throws {TypeError} If there are not as many results as calls.
+ * @throws {TypeError} If the number of results differs from the number of calls.
  */
 export function encodeResults<Like extends TargetLike>(
   target: Like,
@@ -117,7 +117,7 @@ function idsIn(value: JsonValue): readonly string[] {
   });
 }
 
-/** The maximum length of the text of a failure, in characters, which every provider takes. */
+/** The maximum length of the text of a failure in characters, which every provider accepts. */
 const MAX_FAILURE = 16_384;
 
 /** The maximum number of issues in the text of a failure. */
@@ -140,7 +140,7 @@ function answerOf(
   }
   if (!result.ok) return failed(result.error);
   const { blocks, content: given } = result;
-  // A turn that was stored as JSON may contain any value.
+  // In a turn that was stored as JSON, the content may be any value.
   const isContent = blocks === true && isObject(given) && Array.isArray(given["content"]);
   const content = isContent ? given as unknown as ToolContent : undefined;
   const hasValue = content === undefined || content.structuredContent !== undefined;
@@ -190,7 +190,7 @@ function failed(error: ToolCallError): Answer {
   return { ok: false, error, text: failureText(error).slice(0, MAX_FAILURE) };
 }
 
-/** Returns the message of a failure, and the issues that the message does not have. */
+/** Returns the message of a failure, and the issues that the message does not mention. */
 function failureText(error: ToolCallError): string {
   const { message, issues = [] } = error;
   const more = issues.slice(0, MAX_ISSUES).filter((issue) => !message.includes(issue.message));
@@ -198,12 +198,12 @@ function failureText(error: ToolCallError): string {
     .join("\n");
 }
 
-/** A block of a result that a target does not take. A text replaces it. */
+/** A block of a result that the target does not accept. A text is sent instead. */
 export interface ResultLoss {
   readonly callId: string;
   /** A JSON Pointer into the content of the result. */
   readonly path: string;
-  /** The media type of the block, or its type if it has none. */
+  /** The media type of the block. Without a media type, the type of the block. */
   readonly mimeType: string;
   /** The message, as a whole sentence. */
   readonly message: string;
@@ -219,11 +219,11 @@ interface WrittenContent {
   readonly text: string;
   /** True if the tool returned text blocks. */
   readonly hasText: boolean;
-  /** The target's own blocks; absent if all blocks are texts. */
+  /** The blocks in the target's form. Absent if all blocks are texts. */
   readonly parts?: readonly unknown[];
-  /** The first block whose bytes are not base64. */
+  /** The index of the first block whose data is not base64. */
   readonly broken?: number;
-  /** The blocks that the target does not take. */
+  /** The blocks that the target does not accept. */
   readonly lost: readonly { readonly index: number; readonly mimeType: string }[];
 }
 
@@ -267,9 +267,9 @@ function writeContent(
   };
 }
 
-/** True for base64 that providers take: padded, and without line breaks. */
+/** Returns true for base64 that providers accept: padded, and without line breaks. */
 function isBase64(data: string): boolean {
-  // The pattern has no repeated group of four: on megabytes, it would overflow V8's stack.
+  // A pattern that repeats a group of four characters would overflow V8's stack on megabytes.
   return data.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(data);
 }
 
@@ -291,10 +291,10 @@ function readBlock(block: unknown): Read {
   return { mimeType: typeof type === "string" ? type : "unknown", data: "" };
 }
 
-/** The media type in lower case, without parameters. */
+/** Returns a media type in lower case, without parameters. */
 function typeOf(mimeType: unknown): string {
   const type = typeof mimeType === "string" ? mimeType.split(";")[0]?.trim().toLowerCase() : "";
-  // A common alias, which providers do not accept.
+  // `image/jpg` is a common alias, which providers do not accept.
   return type === "image/jpg" ? "image/jpeg" : type || "application/octet-stream";
 }
 

@@ -1,4 +1,4 @@
-/** Exports tools to a target, all at once, because names, limits and budgets are per request. */
+/** Exports all tools of a request together, because names and limits are per request. */
 
 import { numberOf, type Tool } from "../tool/mod.ts";
 import type { ExportNames } from "./export_names.ts";
@@ -18,7 +18,7 @@ import {
   type ToolsOf,
 } from "./targets.ts";
 
-/** A list of tools, or a toolset: its available tools, and those that its bridge loads. */
+/** A list of tools, or a toolset with its available tools and the tools that its bridge loads. */
 export type Exportable = readonly Tool[] | {
   available(): readonly Tool[];
   readonly bridge?: { loadable(): readonly Tool[] | undefined } | undefined;
@@ -33,7 +33,7 @@ export interface ExportedPart {
   readonly wire: unknown;
 }
 
-/** Returns the tools of an export one by one. Throws if `exportTools` has not made the export. */
+/** Returns one part per tool. Throws if `exported` is not a result of `exportTools`. */
 export function partsOf(exported: ExportResult): readonly ExportedPart[] {
   const found = sentTools.get(exported?.names);
   if (found !== undefined) {
@@ -42,22 +42,22 @@ export function partsOf(exported: ExportResult): readonly ExportedPart[] {
   throw new TypeError("Cannot split an export: it must be a result of exportTools");
 }
 
-/** Returns the deferred tools among `ids`. Providers reject the load of a tool that is loaded. */
+/** Returns the deferred tools among `ids`. Providers reject tools that are loaded already. */
 export function loadFound(target: Target, names: ExportNames, ids: readonly string[]): unknown {
   const deferred = sentTools.get(names)?.filter(({ view }) => view.hints.deferLoading === true);
   const byId = new Map(deferred?.map((part) => [part.view.tool.id, part]));
   return target.assemble(ids.flatMap((id) => byId.get(id) ?? []));
 }
 
-/** The finished exports of frozen lists, by list, then by target and options. */
+/** The cached exports of frozen lists, by list, then by target and options. */
 const exported = new WeakMap<readonly Tool[], Map<string, ExportResult>>();
 
 /**
- * Exports tools to a target. The result has the tools in the target's shape, the losses, the rejected
- * tools, and the names by which calls are decoded.
+ * Exports tools to a target. The result has the tools in the target's shape, the losses, the
+ * rejected tools, and the names by which calls are decoded.
  *
- * The same frozen list, target and options are exported once: a repeated export costs a look-up, and
- * a copy of the tools when they are read.
+ * The export of a frozen list is cached by target and options: a repeated export costs a look-up,
+ * and a copy of the tools when the field `tools` is read.
  *
  * @example Usage
  * ```ts
@@ -72,10 +72,10 @@ const exported = new WeakMap<readonly Tool[], Map<string, ExportResult>>();
  * assert.deepEqual(losses, []);
  * ```
  *
- * @param target The target: its name, an alias of one, or what `defineTarget` made.
+ * @param target The name or alias of a target, or a target that `defineTarget` returned.
  * @throws {RangeError} If there is no such target.
- * @throws {TypeError} If two tools have one id, an option is invalid, `toolChoice` names a tool that
- * is not sent, or `onLoss` is `throw` and a tool's input or a setting would be misrepresented.
+ * @throws {TypeError} If two tools have the same id, an option is invalid, `toolChoice` names a
+ * tool that is not sent, or `onLoss` is `throw` and parameters or a setting cannot be expressed.
  */
 export function exportTools<Like extends TargetLike>(
   source: Exportable,
@@ -95,7 +95,7 @@ export function exportTools<Like extends TargetLike>(
       byKey.set(key, result);
     }
   }
-  // The types fit, because they are derived from the same target record as the tools.
+  // The cast is safe: the types are derived from the target that wrote the tools.
   return copyExport(result, found, options) as ExportResult<
     ToolsOf<Like>,
     TargetOf<Like>["id"],
@@ -103,7 +103,7 @@ export function exportTools<Like extends TargetLike>(
   >;
 }
 
-/** Returns a stored export with its own copy of the tools, and with the settings of the request. */
+/** Returns a cached export with a new copy of the tools, and with the settings of the request. */
 function copyExport(kept: ExportResult, to: Target, options: ExportOptions): ExportResult {
   const { target, losses, rejected, names, warnings } = kept;
   const sendsTools = Array.isArray(kept.tools) ? kept.tools.length > 0 : names.encodings.length > 0;
@@ -125,7 +125,7 @@ function copyExport(kept: ExportResult, to: Target, options: ExportOptions): Exp
   };
 }
 
-/** Copies lists and objects with their symbol properties. Functions are not copied. */
+/** Copies lists, and objects with their symbol properties. Functions are shared. */
 function copyOf(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map(copyOf);
@@ -153,23 +153,23 @@ function listOf(source: Exportable, { toolSearch }: Target): readonly Tool[] {
   );
 }
 
-/** Why a tool could not be exported. Its message names the tool. */
+/** The reason why a tool could not be exported. The message names the tool. */
 export interface ExportError extends Error {
   /** The tool's id. */
   readonly tool: string;
 }
 
-/** The export, with remarks about it. */
+/** The exported tools, with warnings and errors. */
 export interface ExportedWithWarnings<Tools> {
   readonly tools: Tools;
-  /** The parts of tools that are not sent, then remarks about the request, as sentences. */
+  /** The losses of the tools, then the warnings about the request, as sentences. */
   readonly warnings: readonly string[];
-  /** The tools that are missing, in their order. */
+  /** The errors of tools that could not be exported, in the order of the tools. */
   readonly errors: readonly ExportError[];
 }
 
 /**
- * A toolset and a target.
+ * Exports a toolset, or a list of tools, to one target.
  *
  * @example Usage
  * ```ts
@@ -186,7 +186,7 @@ export interface ExportedWithWarnings<Tools> {
  * ```
  */
 export class Exposure<Like extends TargetLike> {
-  /** The tools. */
+  /** The exported toolset or list of tools. */
   readonly toolset: Exportable;
   /** The target of the exports. */
   readonly target: Like;
@@ -200,12 +200,12 @@ export class Exposure<Like extends TargetLike> {
     this.#options = options;
   }
 
-  /** Returns {@linkcode exportTools} of the current tools. */
+  /** Exports the current tools with {@linkcode exportTools}. */
   result(): ExportResult<ToolsOf<Like>, TargetOf<Like>["id"], RequestOf<Like>> {
     return exportTools(this.toolset, this.target, this.#options);
   }
 
-  /** The tools in the target's shape. Throws a `TypeError` if a tool would be missing. */
+  /** Returns the tools in the target's shape. Throws a `TypeError` if a tool was rejected. */
   export(): ToolsOf<Like> {
     const { tools, rejected } = this.result();
     const first = rejected[0];
@@ -216,7 +216,7 @@ export class Exposure<Like extends TargetLike> {
     return tools;
   }
 
-  /** Exports the tools, with warnings about omitted parts and errors for missing tools. */
+  /** Exports the tools, with warnings about losses and errors for rejected tools. */
   exportWithWarnings(): ExportedWithWarnings<ToolsOf<Like>> {
     const { tools, rejected, losses, warnings } = this.result();
     return {

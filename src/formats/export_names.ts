@@ -1,4 +1,4 @@
-/** The names of one export, both ways. */
+/** Maps tool ids to the names in one export, and back. */
 
 import { clip, once, parseToolId, type Tool } from "../tool/mod.ts";
 import type { ArgumentRewrite } from "./argument_rewrite.ts";
@@ -8,7 +8,7 @@ import { hintsOf } from "./provider_hints.ts";
 /** A tool's name on the wire. */
 export interface WireName {
   readonly name: string;
-  /** The namespace, where the target has its own namespaces (OpenAI Responses). */
+  /** The namespace, if the target supports namespaces (OpenAI Responses). */
   readonly namespace?: string;
 }
 
@@ -19,26 +19,26 @@ export function quoted(
   return namespace === undefined ? text : `${text} in namespace ${JSON.stringify(clip(namespace))}`;
 }
 
-/** The form of one exported tool, to decode its calls and to encode their results. */
+/** The form of one exported tool, by which its calls are decoded and results are encoded. */
 export interface ToolEncoding extends WireName {
   /** The id of the tool. */
   readonly id: string;
   /** True if the tool was sent in strict mode. */
   readonly strict: boolean;
-  /** The changes to undo in the arguments of a call; absent if there are none. */
+  /** The changes to undo in the arguments of a call. Absent if the arguments need no changes. */
   readonly input?: ArgumentRewrite;
-  /** True if the result schema was sent, so results on the wire must fit it. */
+  /** True if the result schema was sent, so that results on the wire must match the schema. */
   readonly sendsReturns: boolean;
   /** True if the result schema was wrapped: a result `v` is sent as `{ "result": v }`. */
   readonly wrapsResult: boolean;
-  /** True for the target's own search for tools. */
+  /** True if the tool was sent as the tool search of the target. */
   readonly searches?: true;
 }
 
-/** The ids and the wire names of the tools of one export. Names are never split. */
+/** Maps ids to wire names in one export, and back. Ids are looked up, not parsed from names. */
 export interface ExportNames {
   readonly target: string;
-  /** In the order of the export. */
+  /** The forms of the exported tools, in the order of the export. */
   readonly encodings: readonly ToolEncoding[];
   /** Returns the id or the alias of the tool with this name on the wire. */
   idOf(name: string, namespace?: string): string | undefined;
@@ -55,13 +55,13 @@ export function createExportNames(
 ): ExportNames {
   const byId = new Map(encodings.map((encoding) => [encoding.id, encoding]));
   const byAlias = new Map<string, ToolEncoding>();
-  // By namespace, then by name.
+  // The ids by namespace, then by name.
   const byNamespace = new Map<string | undefined, Map<string, string>>();
   for (const { namespace, name, id } of encodings) {
     once(byNamespace, namespace, () => new Map()).set(name, id);
   }
   for (const { namespace, name, alias, id } of aliases) {
-    // A current name wins over an alias.
+    // `once` keeps an existing name, so current names take precedence over aliases.
     once(once(byNamespace, namespace, () => new Map()), name, () => alias);
     const encoding = byId.get(id);
     if (encoding !== undefined) byAlias.set(alias, encoding);
@@ -81,7 +81,7 @@ export interface WireAlias extends WireName {
   readonly id: string;
 }
 
-/** Returns the names of earlier exports, in which the aliases of tools were ids. */
+/** Returns the names of earlier exports, in which the aliases of the tools were their ids. */
 export function wireAliases(
   tools: readonly Tool[],
   rule: NameRule,
@@ -138,7 +138,7 @@ export function wireNames(
   return result;
 }
 
-/** Returns the names of imported tools in their source that are legal and unique. */
+/** Returns the source names of imported tools, if these names are legal and unique. */
 function sourceNames(tools: readonly Tool[], rule: NameRule): ReadonlyMap<Tool, string> {
   const names = new Map<Tool, string>();
   const owners = new Map<string, number>();

@@ -1,4 +1,4 @@
-/** The options of an export with their checks, and the losses and warnings that it reports. */
+/** The options of an export with their checks, and the losses and warnings of an export. */
 
 import {
   type Check,
@@ -17,27 +17,27 @@ export type OnLoss = "warn" | "describe" | "reject-tool" | "throw";
 /** Options for `exportTools`. */
 export interface ExportOptions extends RequestSettings {
   /**
-   * The handling of parts that a target cannot express. All losses are reported.
+   * The handling of parts of a tool that a target cannot express. All losses are reported.
    *
    * - `describe`: add lost constraints to the description of their schema.
-   * - `warn`: omit them.
-   * - `reject-tool`: reject a tool whose `parameters` have a loss that widens or is graded `lost`.
-   *   In a strict mode, it is sent without `strict` if that avoids the loss (see `strictFallback`).
-   * - `throw`: throw a `TypeError` for the first such tool.
+   * - `warn`: omit lost constraints.
+   * - `reject-tool`: reject a tool whose `parameters` have a loss that widens or has grade `lost`.
+   *   In a strict mode, send the tool without `strict` if that avoids the loss (`strictFallback`).
+   * - `throw`: throw a `TypeError` for the first tool that `reject-tool` would reject.
    *
    * @default {"describe"}
    */
   readonly onLoss?: OnLoss;
   /**
-   * In a strict mode, send a tool that the mode cannot express (an open map, a full budget) without
-   * `strict`, and report that. Otherwise the tool is rejected.
+   * In a strict mode, send a tool that the mode cannot express (an open map, an exceeded limit)
+   * without `strict`, and report that. If `false`, such a tool is rejected.
    *
    * @default {true}
    */
   readonly strictFallback?: boolean;
-  /** Use namespaces of the target (OpenAI Responses), not prefixes. @default {true} */
+  /** Use the target's namespaces (OpenAI Responses) instead of prefixes. @default {true} */
   readonly namespaces?: boolean;
-  /** The path of a call in OpenAPI. @default {"/tools/{id}/execute"} */
+  /** The path template of a call in OpenAPI. @default {"/tools/{id}/execute"} */
   readonly path?: string;
 }
 
@@ -79,7 +79,7 @@ export type LossSide = "input" | "output" | "tool";
  * - `lost`: the part is not sent, or the target discards it.
  * - `weakened`: a looser or tighter part is sent instead, or the target ignores the part.
  * - `moved`: the part is in a description.
- * - `ambiguous`: two different values have one form on the wire.
+ * - `ambiguous`: two different values have the same form on the wire.
  */
 export type LossGrade = "lost" | "weakened" | "moved" | "ambiguous";
 
@@ -87,7 +87,7 @@ export type LossGrade = "lost" | "weakened" | "moved" | "ambiguous";
 export type LossAction =
   /** Not sent. */
   | "dropped"
-  /** In the description, instead of the schema. */
+  /** Moved from the schema to the description. */
   | "described"
   /** Replaced by another part. */
   | "replaced"
@@ -105,18 +105,18 @@ export interface Loss {
   readonly keyword: string;
   readonly action: LossAction;
   readonly grade: LossGrade;
-  /** The exported schema accepts values that the tool's own schema rejects. */
+  /** True if the exported schema accepts values that the tool's own schema rejects. */
   readonly widens: boolean;
-  /** The exported schema rejects values that the tool's own schema accepts. */
+  /** True if the exported schema rejects values that the tool's own schema accepts. */
   readonly narrows: boolean;
   readonly message: string;
 }
 
-/** A note that is not a loss: an uncertain fact, or a rule about the whole request. */
+/** A warning that is not a loss: about an undocumented rule, or about the whole request. */
 export interface ExportWarning {
-  /** The first tool that it concerns; absent if it concerns all of them. */
+  /** The first tool that the warning concerns. Absent if the warning concerns all tools. */
   readonly tool?: string;
-  /** The subject: a field, a keyword, a limit (`maxTools`), or an option. */
+  /** The subject of the warning: a field, a keyword, a limit (`maxTools`), or an option. */
   readonly rule: string;
   readonly message: string;
 }
@@ -127,25 +127,25 @@ export interface RejectedTool extends ExportWarning {
   readonly tool: string;
 }
 
-/** The result of an export. Its reports are frozen. */
+/** The result of an export. The losses, rejected tools and warnings are frozen. */
 export interface ExportResult<Tools = unknown, Id extends string = string, Request = object> {
   /** The target's id. */
   readonly target: Id;
-  /** The tools in the target's shape: a copy of your own, because clients modify tools. */
+  /** The tools in the target's shape. Each export has a new copy, because clients modify tools. */
   readonly tools: Tools;
   /**
-   * The other fields of a request, which follow from the options `toolChoice` and `parallel`. Spread
-   * them where the tools go; for Bedrock into `toolConfig`, for the client of Google into `config`.
+   * The fields of a request for the options `toolChoice` and `parallel`. Spread them into the
+   * object with the tools: the request, for Bedrock `toolConfig`, for Google's client `config`.
    */
   readonly request: Request;
-  /** The parts of tools that the target cannot express, in the order of the tools and their schemas. */
+  /** The parts that the target cannot express, in the order of the tools and their schemas. */
   readonly losses: readonly Loss[];
   readonly rejected: readonly RejectedTool[];
   readonly names: ExportNames;
   readonly warnings: readonly ExportWarning[];
 }
 
-/** The warnings of one export: each rule once, with the first tool and the number of tools. */
+/** Collects the warnings of an export: one per rule, with the first tool and a count of tools. */
 export class ExportWarnings {
   readonly #title: string;
   readonly #found = new Map<
@@ -180,14 +180,14 @@ export class ExportWarnings {
   }
 }
 
-/** The tools that the model may or must call: any, none, at least one, or one by its id. */
+/** The tools that the model may or must call: any, none, at least one, or the tool with an id. */
 export type ToolChoice = "auto" | "none" | "required" | { readonly tool: string };
 
 /** The settings of a request. */
 export interface RequestSettings {
   /**
-   * The tools that the model may or must call. `required` and the id of a tool are for one request: in
-   * a loop, the model would never return a text.
+   * The tools that the model may or must call. Use `required` or an id for single requests only:
+   * in a loop, the model would never return a text.
    *
    * @default {"auto"}
    */
@@ -196,7 +196,7 @@ export interface RequestSettings {
   readonly parallel?: boolean;
 }
 
-/** The settings for a target: a tool by its name on the wire. */
+/** The settings as a target receives them, in which the tool has its name on the wire. */
 export interface WireSettings {
   readonly toolChoice?: Exclude<ToolChoice, object> | {
     readonly name: string;
@@ -208,7 +208,7 @@ export interface WireSettings {
 /** Reports that a target has no field for a setting. */
 export type LoseSetting = (rule: keyof RequestSettings, message: string) => void;
 
-/** Writes the settings of a request. Providers reject a choice of tools in a request without tools. */
+/** Writes the settings of a request. Without tools, providers reject a choice of tools. */
 export function writeSettings(
   { toolChoice, parallel }: RequestSettings,
   target: { readonly title: string; choose?(settings: WireSettings, lose: LoseSetting): object },
@@ -244,7 +244,7 @@ function onWire(
   return { name, ...defined({ namespace }) };
 }
 
-/** For targets without such fields, whose default behaviour is not a loss. */
+/** For targets without fields for settings. A default behaviour, such as `auto`, is not a loss. */
 function chooseNothing({ toolChoice, parallel }: WireSettings, lose: LoseSetting): object {
   if (toolChoice !== undefined && toolChoice !== "auto") {
     lose("toolChoice", "a request has no field for the choice of a tool");
@@ -253,7 +253,7 @@ function chooseNothing({ toolChoice, parallel }: WireSettings, lose: LoseSetting
   return {};
 }
 
-/** For targets that cannot be held to one call at a time. */
+/** Reports the loss of `parallel: false`, for targets that cannot limit a response to one call. */
 export function loseParallel(parallel: boolean | undefined, lose: LoseSetting): void {
   if (parallel === false) {
     lose("parallel", "a request has no field that limits the model to one call");

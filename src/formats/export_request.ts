@@ -27,7 +27,7 @@ interface SentTool extends Pick<ConvertedTool, "view" | "encoding"> {
   readonly wire: unknown;
 }
 
-/** The tools of each export before they are assembled, by `names`, which copies share. */
+/** The tools of each export before they are assembled, by `names`, which all copies share. */
 export const sentTools: WeakMap<ExportNames, readonly SentTool[]> = new WeakMap();
 
 interface ProviderEntry {
@@ -38,7 +38,7 @@ interface ProviderEntry {
 export class RequestExport {
   readonly #target: Target;
   readonly #options: ExportOptions;
-  /** True if a tool is the host's tool search, and the target can define tool searches. */
+  /** True if one of the tools is a tool search, and the target supports tool search. */
   readonly #searches: boolean;
   /** True if deferred tools are not in the request, because a search returns their definitions. */
   readonly #omitsDeferred: boolean;
@@ -70,7 +70,7 @@ export class RequestExport {
     const entries: ProviderEntry[] = [];
     for (const tool of list) {
       const { definitions } = hintsOf(tool);
-      // `wireNames` names every tool.
+      // The cast is safe: `wireNames` returns a name for every tool.
       const converted = definitions === undefined
         ? this.#admit(tool, names.get(tool) as WireName)
         : this.#providerEntry(tool, definitions);
@@ -165,7 +165,7 @@ export class RequestExport {
       warnings.add(form, tool, `whether it takes ${KEYWORD_FORMS[form]} is not documented`);
     }
     for (const { name, effect, applies, message } of this.#target.combinations ?? []) {
-      // The warning that deferred tools need a search is omitted if the request has one.
+      // The warning that deferred tools need a search is omitted if the request has a search.
       if (effect !== "warn" || (this.#searches && name === "deferLoading")) continue;
       if (applies(hints)) warnings.add(name, tool, message);
     }
@@ -224,7 +224,7 @@ function assertUniqueIds(list: readonly Tool[]): void {
   }
 }
 
-/** Parts that are frozen, such as the schemas of tools, are deeply frozen already. */
+/** Freezes a value deeply. Parts that are frozen already, such as schemas, are skipped. */
 function deepFreeze(value: unknown): void {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return;
   Object.freeze(value);
@@ -233,13 +233,13 @@ function deepFreeze(value: unknown): void {
 
 // The limits of a request
 
-/** `maxFields` adds up the properties of all tools; `maxDepth` applies to each strict tool. */
+/** The count for a limit: `maxFields` is a sum over all tools, `maxDepth` is per strict tool. */
 interface Count {
-  /** The amount of a tool, or the name of a size of its schema; `undefined` is not counted. */
+  /** The amount of a tool, or a field of `SchemaSize`. Tools with `undefined` do not count. */
   readonly of: keyof SchemaSize | ((tool: ToolView) => number | undefined);
-  /** Only strict tools count. In a target without a strict mode, every tool is strict. */
+  /** True if only strict tools count. In a target without a strict mode, every tool counts. */
   readonly strict?: true;
-  /** The limit holds for each tool by itself. */
+  /** True if the limit applies to each tool by itself. */
   readonly each?: true;
 }
 
@@ -266,9 +266,9 @@ interface Excess {
 
 class RequestLimits {
   readonly #limits: readonly Limit[];
-  /** True if the target has no strict mode: its limits on schemas apply to every tool. */
+  /** True if the target has no strict mode, so that limits on schemas apply to every tool. */
   readonly #allStrict: boolean;
-  /** True if deferred tools are not in the request: only limits on each tool apply to them. */
+  /** True if deferred tools are not in the request, so that only limits per tool apply to them. */
   readonly #omitsDeferred: boolean;
   readonly #used = new Map<LimitName, number>();
 
@@ -313,7 +313,7 @@ class RequestLimits {
 
 interface SchemaSize {
   properties: number;
-  /** Properties that are not required. */
+  /** The number of properties that are not required. */
   optional: number;
   /** Subschemas with an `anyOf` or a list of types. */
   unions: number;
@@ -328,7 +328,7 @@ interface SchemaSize {
   required: number;
 }
 
-/** The characters of an enum count only if it has more values than this. */
+/** The characters of an enum are limited only if the enum has more than this number of values. */
 const LARGE_ENUM = 250;
 
 function measureSchema(schema: JsonSchema): SchemaSize {

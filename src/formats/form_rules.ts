@@ -1,6 +1,6 @@
-/** The rules of a target by form: a keyword, a group of keywords, or one use of a keyword. */
+/** The rules of a target by form: a keyword, a group of keywords, or a certain use of a keyword. */
 
-/** The forms, in the order of the tables: keywords, a description if needed, the replacement. */
+/** The forms, in the order of the tables, with keywords, description and replacement. */
 const FORMS = {
   "root composition": {
     says: "`anyOf`, `oneOf`, `allOf`, `not`, `enum`, `const` or `$ref` at the root",
@@ -88,7 +88,7 @@ const FORMS = {
   "unknown": { says: "`x-…` and whatever else" },
 } as const;
 
-/** A form that a schema can use. */
+/** A keyword, a group of keywords, or a certain use of a keyword in a schema. */
 export type KeywordForm = keyof typeof FORMS;
 
 interface FormRow {
@@ -114,7 +114,7 @@ export const KEYWORD_FORMS: Readonly<Record<KeywordForm, string>> = descriptions
   string
 >;
 
-/** The forms of keywords that have one form for all values. */
+/** The form of each keyword whose form does not depend on its value. */
 export const FORM_OF: ReadonlyMap<string, KeywordForm> = formOf;
 
 /** The treatment of a form in an export. */
@@ -122,14 +122,14 @@ export type KeywordAction = "keep" | "drop" | "transform" | "reject";
 
 /** The enforcement of a form by the target. */
 export type KeywordEnforcement =
-  /** The target enforces it, or documents that it reads it. */
+  /** The target enforces the form, or documents that the form is read. */
   | "enforced"
-  /** Only the model reads it. */
+  /** Only the model reads the form. */
   | "advisory"
-  /** The target accepts it, but neither reads nor enforces it. */
+  /** The target accepts the form, but neither reads nor enforces it. */
   | "ignored";
 
-/** One cell of a keyword table. */
+/** The rule of a target for one form. */
 export interface KeywordRule {
   readonly action: KeywordAction;
   readonly enforcement: KeywordEnforcement;
@@ -146,7 +146,7 @@ const ENFORCED: KeywordRule = Object.freeze({ action: "keep", enforcement: "enfo
 export const ADVISORY: KeywordRule = Object.freeze({ action: "keep", enforcement: "advisory" });
 const IGNORED: KeywordRule = Object.freeze({ action: "keep", enforcement: "ignored" });
 const DROPPED: KeywordRule = Object.freeze({ action: "drop", enforcement: "ignored" });
-/** The tool cannot be sent. In a strict mode it is sent without that mode. */
+/** A tool with the form cannot be sent. In a strict mode, the tool is sent without that mode. */
 export const REJECTED: KeywordRule = Object.freeze({ action: "reject", enforcement: "ignored" });
 
 export function replaced(form: KeywordForm): KeywordRule {
@@ -162,17 +162,17 @@ export function unsure(rule: KeywordRule): KeywordRule {
   return Object.freeze({ ...rule, uncertain: true });
 }
 
-/** One rule for all forms. `nullable` is dropped: models would read it as accepting `null`. */
+/** A table of one rule. `nullable` is dropped: models would understand it as accepting `null`. */
 function every(rule: KeywordRule): KeywordTable {
   const table: Partial<Record<KeywordForm, KeywordRule>> = {};
   for (const form of Object.keys(KEYWORD_FORMS)) table[form as KeywordForm] = rule;
   return { ...table as KeywordTable, nullable: DROPPED };
 }
 
-/** For a target whose model reads the schema as text. */
+/** The rules of a target whose model reads the schema as text. */
 export const READ_BY_THE_MODEL: KeywordTable = every(ADVISORY);
 
-/** For a target that enforces all of 2020-12. */
+/** The rules of a target that enforces all of JSON Schema 2020-12. */
 export const COPIED: KeywordTable = Object.freeze({
   ...every(ENFORCED),
   "title": ADVISORY,
@@ -185,7 +185,7 @@ export const COPIED: KeywordTable = Object.freeze({
 });
 
 /**
- * The rules of the providers by form. `yes`: enforced. `read`: the model reads it. `ignored`: accepted
+ * The rules of providers by form. `yes`: enforced. `read`: the model reads it. `ignored`: accepted
  * and not read. `→`: replaced. `-`: omitted. `reject`: the tool is not sent. `?`: not documented.
  */
 const RULES = `
@@ -279,17 +279,17 @@ function column(index: number): KeywordTable {
   return Object.freeze(result as KeywordTable);
 }
 
-/** Without strict mode the schema is text for the model, but some forms are rejected. */
+/** OpenAI without strict mode: the schema is text for the model, but some forms are rejected. */
 export const OPENAI_RULES: KeywordTable = column(0);
 /** OpenAI's Structured Outputs. */
 export const OPENAI_STRICT_RULES: KeywordTable = column(1);
 /** Anthropic's structured outputs, and Bedrock's strict mode. */
 export const ANTHROPIC_STRICT_RULES: KeywordTable = column(2);
-/** `parametersJsonSchema`, by Google's documentation of `responseJsonSchema`. */
+/** Gemini's `parametersJsonSchema`, by Google's documentation of `responseJsonSchema`. */
 export const GEMINI_RULES: KeywordTable = column(3);
-/** `parameters`, in which unknown keywords are errors. */
+/** Gemini's `parameters`, in which unknown keywords are errors. */
 export const GEMINI_TYPED_RULES: KeywordTable = column(4);
-/** The documented subset; other forms are simplified. */
+/** Cohere's documented subset. Other forms are simplified. */
 export const COHERE_RULES: KeywordTable = column(5);
-/** The server parses the schema into a structure, and drops unknown fields. */
+/** Ollama, whose server parses the schema into a structure and drops unknown fields. */
 export const OLLAMA_RULES: KeywordTable = column(6);

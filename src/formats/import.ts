@@ -29,12 +29,12 @@ export function importTools(
   options: WithPins<ImportToolsOptions>,
 ): Promise<PinnedImport<ImportSource>>;
 /**
- * Makes tools from a document: a list of an MCP server, or the tools of a request to OpenAI,
+ * Makes tools from a document: the tool list of an MCP server, or the tools of a request to OpenAI,
  * Anthropic, Gemini or Bedrock. `importOpenApi` of `@plue/tools/openapi` reads OpenAPI documents.
  *
- * The document need not be trusted: its size is bounded, and nothing is fetched. A bad tool is
- * rejected with a reason, and the others are imported. An export to the tool's source returns the
- * original definition.
+ * The document need not be trusted: its size is bounded, and nothing is fetched. An invalid tool is
+ * rejected with a reason, and the other tools are imported. An export to the source of a tool
+ * returns the tool's original definition.
  *
  * @example Usage
  * ```ts
@@ -47,7 +47,7 @@ export function importTools(
  * assert.deepEqual(tools.map((tool) => [tool.id, tool.risk]), [["github:get_issue", "low"]]);
  * ```
  *
- * @throws {TypeError | RangeError} If the source or an option is invalid. Never for the document.
+ * @throws {TypeError | RangeError} If the source or an option is invalid, never for the document.
  */
 export function importTools(
   source: ImportSource | "auto",

@@ -1,4 +1,4 @@
-/** Cleans the texts of imported tools, and finds hidden characters, instructions, look-alikes. */
+/** Cleans the texts of imported tools. Finds hidden text, instructions and look-alike names. */
 
 import {
   cleanText,
@@ -23,7 +23,7 @@ interface ToolTexts {
   returns?: JsonSchema | undefined;
 }
 
-/** Removes hidden characters from the texts of a tool, and shortens long texts. */
+/** Removes hidden characters from a tool's texts, and cuts long texts. Returns changed fields. */
 export function cleanTexts(tool: ToolTexts): ReadonlySet<string> {
   const places = new Set<string>();
   const clean = (text: string, place: string, length = MAX_DESCRIPTION): string => {
@@ -58,7 +58,7 @@ export function cleanTexts(tool: ToolTexts): ReadonlySet<string> {
 
 export type FindingRule = "hidden-text" | "instruction" | "look-alike";
 
-/** Suspicious text of a tool. A finding does not prove an attack, and an attack may have none. */
+/** Suspicious text of a tool. A finding may be harmless, and an attack may have no finding. */
 export interface Finding {
   readonly rule: FindingRule;
   /** A JSON Pointer into the fields of the tool. */
@@ -72,7 +72,7 @@ export const FINDING_RULES: ReadonlySet<string> = new Set<FindingRule>([
   "look-alike",
 ]);
 
-/** Texts for the model instead of about the tool. Bounded repetitions run in linear time. */
+/** Patterns of texts that instruct the model. Their bounded repetitions run in linear time. */
 const INSTRUCTIONS: readonly RegExp[] = [
   /\b(?:ignore|disregard|forget|override|bypass) (?:all |any |every |the |your |my |of |these |those |other ){0,4}(?:previous|prior|above|earlier|preceding|system|existing)\b/,
   /\b(?:do not|don't|dont|never|must not|without) (?:\w{1,20} ){0,3}?(?:tell|telling|inform|informing|notify|notifying|mention|mentioning|reveal|revealing|disclose|disclosing|alert|alerting|warn|warning|ask|asking) (?:\w{1,20} ){0,6}?(?:the |your )?users?\b/,
@@ -87,7 +87,7 @@ const INSTRUCTIONS: readonly RegExp[] = [
 
 const MAX_FINDINGS = 8;
 
-/** Searches all texts and property names of a tool, except parts that are known as `clean`. */
+/** Searches the texts and property names of a tool. Parts without findings are added to `clean`. */
 export function textFindings(
   fields: { readonly [field: string]: unknown },
   clean: WeakSet<object>,
@@ -180,10 +180,10 @@ const LATIN: ReadonlyMap<string, string> = new Map(
   ),
 );
 
-/** Matches only these letters: a call for each letter of a long foreign text would take seconds. */
+/** Matches look-alikes only: a callback per letter of a long foreign text would take seconds. */
 const LATIN_LETTERS = new RegExp(`[${[...LATIN.keys()].join("")}]`, "g");
 
-/** Characters that look like a letter. */
+/** Characters that look like another letter. */
 const AS_LETTERS: ReadonlyMap<string, string> = new Map([
   ["0", "o"],
   ["1", "l"],
@@ -203,7 +203,7 @@ function toLatin(text: string): string {
     /[\p{M}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu,
     "",
   );
-  // Replaced before and after: a capital may look like another letter than its small form.
+  // Replaced twice: a capital letter may look like another letter than its lower-case form.
   return latinised(latinised(bare).toLowerCase());
 }
 
@@ -214,14 +214,14 @@ function latinised(text: string): string {
 /** The maximum length of a compared name. Longer names with the same beginning count as similar. */
 const MAX_NAME = 1_000;
 
-/** Returns the same text for names that look alike, such as `rn` and `m`. */
+/** Returns the same text for names that look similar, such as `rn` and `m`. */
 function skeleton(name: string): string {
   return toLatin(name.slice(0, MAX_NAME))
     .replace(/[0158i|]/g, (letter) => AS_LETTERS.get(letter) ?? letter)
     .replaceAll("rn", "m").replaceAll("vv", "w");
 }
 
-/** The skeleton of an id. Exports begin a name with its namespace. */
+/** Returns the skeleton of an id, or of an exported name, which begins with its namespace. */
 function asId(text: string): string {
   return skeleton(text).replace(/[^\p{L}\p{N}]+/gu, "_");
 }
@@ -232,7 +232,7 @@ export interface ToolNames {
   readonly name: string;
 }
 
-/** Finds names that look like the name or id of another tool, of the list or `beside` it. */
+/** Finds tools with a name that looks like the name or id of another tool in either list. */
 export function lookAlikes(
   tools: readonly ToolNames[],
   beside: Iterable<ToolNames>,

@@ -21,7 +21,7 @@ import {
 } from "../tool/mod.ts";
 import type { ExportWarning } from "./export_options.ts";
 
-/** A note about an imported tool, or about the document. */
+/** A warning about an imported tool, or about the document. */
 export interface ImportWarning extends ExportWarning {
   /** A JSON Pointer into the document. */
   readonly path: string;
@@ -29,7 +29,7 @@ export interface ImportWarning extends ExportWarning {
 
 /** An entry that could not be imported. Other entries are imported. */
 export interface RejectedImport extends Omit<ImportWarning, "tool"> {
-  /** The name in the document, if it has one. */
+  /** The tool's name in the document, if the entry has a name. */
   readonly name: string | undefined;
 }
 
@@ -37,39 +37,39 @@ export interface RejectedImport extends Omit<ImportWarning, "tool"> {
 export interface ImportResult<Source extends string = string> {
   /** The source of the document; `undefined` if `auto` has not detected a source. */
   readonly source: Source | undefined;
-  /** In the order of the document. */
+  /** The imported tools, in the order of the document. */
   readonly tools: readonly Tool[];
-  /** At most 1,000. */
+  /** At most 1,000 warnings, and a last entry if there were more. */
   readonly warnings: readonly ImportWarning[];
   readonly rejected: readonly RejectedImport[];
 }
 
-/** The facts about a tool from which its risk is decided. */
+/** The facts about a tool by which a function decides the tool's risk, roles or scopes. */
 export interface RiskQuestion {
   readonly id: string;
   /** The name of the tool in the source. */
   readonly sourceName: string;
-  /** The hints of the source, which may be wrong. */
+  /** The hints of the source, which are not verified. */
   readonly annotations: ToolAnnotations;
   /** The risk that follows from the hints and the findings. */
   readonly suggested: RiskLevel;
-  /** The findings in its text and name: `hidden-text`, `instruction`, `look-alike`. */
+  /** The findings in the tool's texts and name: `hidden-text`, `instruction`, `look-alike`. */
   readonly findings: readonly string[];
 }
 
 /**
- * One value for all tools of an import; or a record of values by the tools' names in the source, with
- * `"*"` for all other tools; or a function that returns the value.
+ * One value for all tools of an import, a record of values by the tools' names in the source (with
+ * `"*"` for all other tools), or a function that returns the value for a tool.
  */
 export type PerTool<Value> =
   | Value
   | { readonly [name: string]: Value }
   | ((question: RiskQuestion) => Value);
 
-/** A selection of tools by their names in the source. */
+/** A list of names in the source, or a function that returns true for the selected names. */
 export type ImportFilter = readonly string[] | ((name: string) => boolean);
 
-/** Runs a call of an imported tool, by the name of the tool in the source. */
+/** Runs a call of an imported tool. `name` is the name of the tool in the source. */
 export type ImportExecute = (
   name: string,
   args: { readonly [key: string]: unknown },
@@ -80,36 +80,36 @@ export type ImportExecute = (
 export interface ImportLimits {
   /** The maximum number of entries that are read. @default {5_000} */
   readonly maxTools?: number;
-  /** The maximum number of JSON values, each counted at each use. @default {2_000_000} */
+  /** The maximum number of JSON values. A shared value counts at each use. @default {2_000_000} */
   readonly maxValues?: number;
 }
 
 /** Options of every import. */
 export interface ImportOptions {
-  /** The namespace of the tools. Names are unique within one document only, so give one. */
+  /** The namespace of the tools. Set a namespace, because names are unique in one document only. */
   readonly namespace?: string;
-  /** Import only these tools. A name that no tool has is a warning. */
+  /** Import only these tools. A name that no tool has causes a warning. */
   readonly include?: ImportFilter;
   /** Do not import these tools, even if `include` has them. */
   readonly exclude?: ImportFilter;
   /**
-   * The risk of the tools. By default it follows the hints of the source, which are not verified:
-   * `low` if the tool only reads, `high` if it may destroy, `medium` if nothing is known. A tool
-   * with a finding is at least `high`, unless a record or a function sets its risk. A record does not
-   * change the risk of tools that it does not name.
+   * The risk of the tools. By default, the risk follows from the source's hints, which are not
+   * verified: `low` if the tool only reads, `high` if it may be destructive, otherwise `medium`.
+   * The risk of a tool with a finding is at least `high`, unless a record or a function sets the
+   * risk. A record does not change the risk of tools that the record does not name.
    */
   readonly risk?: PerTool<RiskLevel>;
-  /** The roles; `undefined` for everyone. A tool that a record does not name is rejected. */
+  /** The allowed roles; `undefined` allows everyone. A tool missing in a record is rejected. */
   readonly roles?: PerTool<readonly string[] | undefined>;
-  /** The scopes that a caller must have. A tool that a record does not name is rejected. */
+  /** The scopes that a caller must have. A tool missing in a record is rejected. */
   readonly scopes?: PerTool<readonly string[]>;
-  /** Tools of other sources: a name that looks like one of theirs is a finding. */
+  /** Tools of other sources. A name that looks like the name of such a tool is a finding. */
   readonly beside?: Iterable<Tool>;
-  /** Only in `WithPins`: an import with pins returns a promise. */
+  /** Pins are an option of `WithPins`, because an import with pins returns a promise. */
   readonly pins?: undefined;
   /** Tags for all tools, added to the tags of the document. Only this option can set `read-only`. */
   readonly tags?: readonly string[];
-  /** Runs the calls. Without it, the tools are definitions only. */
+  /** Runs the calls. Without this option, the tools are definitions only. */
   readonly execute?: ImportExecute;
   readonly limits?: ImportLimits;
 }
@@ -117,16 +117,16 @@ export interface ImportOptions {
 /** Options for `importTools`. */
 export interface ImportToolsOptions extends ImportOptions {
   /**
-   * How an MCP server is reached. Over HTTP, a tool with a wrong `x-mcp-header` must not be used, so
-   * it is rejected. Over stdio there is a warning.
+   * The transport of an MCP server. MCP forbids the use of a tool with an invalid `x-mcp-header`
+   * over HTTP, so such a tool is rejected. Over stdio, the tool causes a warning.
    *
    * @default {"http"}
    */
   readonly transport?: "http" | "stdio";
   /**
-   * In OpenAI's tools with `strict: true`, import required properties that accept `null` as optional
-   * ones. Strict mode writes optional properties like that, but properties that accept `null`, too.
-   * The arguments that `execute` receives have the nulls again.
+   * In OpenAI's tools with `strict: true`, import required, nullable properties as optional ones.
+   * In strict mode, optional properties have that form, but so have properties that accept `null`.
+   * In the arguments that `execute` receives, the missing properties are `null` again.
    *
    * @default {false}
    */
@@ -167,7 +167,7 @@ function isList(value: unknown): value is readonly string[] {
   return Array.isArray(value);
 }
 
-/** Checks a value for all tools, or the values of a record. A function's value is checked later. */
+/** Checks a value for all tools, or the values of a record. `decide` checks functions' results. */
 function checkPerTool<Value>(
   given: PerTool<Value> | undefined,
   isOne: (value: unknown) => boolean,
@@ -183,7 +183,7 @@ function checkPerTool<Value>(
   }
 }
 
-/** The value for one tool; `missing` if a record does not name it. */
+/** Returns the value for one tool, or `missing` if a record does not name the tool. */
 function valueFor<Value>(
   given: PerTool<Value>,
   isOne: (value: unknown) => boolean,
@@ -201,7 +201,7 @@ function valueFor<Value>(
 
 /** Returns true if the options select a tool with this name. */
 export function isWanted({ include, exclude }: ImportOptions, name: string): boolean {
-  // A function that returns no boolean selects nothing.
+  // A function whose result is not a boolean selects no tool.
   return (include === undefined || isIn(include, name) === true) &&
     (exclude === undefined || isIn(exclude, name) === false);
 }
@@ -215,7 +215,7 @@ export interface HostDecisions {
   readonly risk: RiskLevel;
   readonly roles: readonly string[] | undefined;
   readonly scopes: readonly string[] | undefined;
-  /** The option whose record does not name the tool, which is rejected then. */
+  /** The option whose record does not name the tool. The tool is then rejected. */
   readonly missing: "roles" | "scopes" | undefined;
 }
 
@@ -233,7 +233,7 @@ export function decide(options: ImportOptions, question: RiskQuestion): HostDeci
   };
   const names = { roles: read(roles, "the roles"), scopes: read(scopes, "the scopes") };
   return {
-    // A level for all tools is no decision about this one, so a higher suggestion applies.
+    // A risk for all tools is not a decision about this tool, so a higher suggestion applies.
     risk: isRiskLevel(risk) && findings.length > 0 && compareRisk(suggested, level) > 0
       ? suggested
       : level,
@@ -246,16 +246,16 @@ export function decide(options: ImportOptions, question: RiskQuestion): HostDeci
 export type WithPins<Options extends ImportOptions> =
   & Omit<Options, "pins">
   & {
-    /** The approved definitions: `toolPins` of `@plue/tools/pins`. */
+    /** The approved definitions, from `toolPins` of `@plue/tools/pins`. */
     readonly pins: ImportPins;
   };
 
 /**
  * The severity of a change, in increasing order:
- * - `wording`: only texts that describe;
+ * - `wording`: only descriptive texts differ;
  * - `narrowed`: fewer arguments or results are valid, or the tool no longer exists;
- * - `widened`: more arguments or results may be valid, or a tool is new, or the effect is unknown;
- * - `risk_raised`: the hints are riskier, calls go elsewhere, or a text or a name looks like an attack.
+ * - `widened`: more arguments or results may be valid, the tool is new, or the effect is unknown;
+ * - `risk_raised`: hints are riskier, calls have another destination, or a text or name is suspect.
  */
 export type PinGrade = "wording" | "narrowed" | "widened" | "risk_raised";
 
@@ -271,11 +271,11 @@ export interface HeldTool {
   readonly id: string;
   /** The change since the approval; `unverified` if the pins cannot be read or stored. */
   readonly kind: "new" | "changed" | "renamed" | "vanished" | "unverified";
-  /** The gravest of its changes. */
+  /** The severity of the most severe change. */
   readonly grade: PinGrade;
   /** The differences of a changed tool. At most 100. */
   readonly changes: readonly PinChange[];
-  /** The id that a renamed tool had. */
+  /** The former id of a renamed tool. */
   readonly formerId?: string;
   /** The approved definition, if there is one. */
   readonly before?: Readonly<Record<string, unknown>>;
@@ -283,9 +283,9 @@ export interface HeldTool {
   readonly after?: Readonly<Record<string, unknown>>;
   /** The digest of the offered definition; `""` if the tool has vanished. */
   readonly digest: string;
-  /** The reason as a sentence, without any text of the source. */
+  /** The reason as a sentence. Of the source's texts, it has only ids and JSON Pointers. */
   readonly reason: string;
-  /** Registered instead of the tool, for `explain`. Only its name comes from the source. */
+  /** A placeholder to register, for `explain` to return `reason`. Its name is from the source. */
   readonly tool: Tool;
 }
 
@@ -295,11 +295,11 @@ export interface PinnedImport<Source extends string = string> extends ImportResu
   readonly tools: readonly Tool[];
   readonly held: readonly HeldTool[];
   /**
-   * Approves tools that are held back, with their definitions in this import, and stores the approval.
+   * Approves held tools with their definitions in this import, and stores the approval.
    *
-   * @param tools Their ids, or their entries in `held`, which detect that a tool has changed again.
+   * @param tools Ids, or entries of `held`. An entry is rejected if its tool has changed again.
    * @returns The import with these tools in `tools`.
-   * @throws {TypeError} If a tool is not held back, or has changed since.
+   * @throws {TypeError} If a tool is not held back, or has changed again.
    * @throws {Error} If the pins cannot be read or stored.
    */
   approve(...tools: readonly (string | HeldTool)[]): Promise<PinnedImport<Source>>;
@@ -307,7 +307,7 @@ export interface PinnedImport<Source extends string = string> extends ImportResu
 
 /** Compares imports with the approved definitions. */
 export interface ImportPins {
-  /** Holds back tools that are not approved. Never rejects. `key` is the import's namespace. */
+  /** Holds back unapproved tools. The promise never rejects. `key` is the import's namespace. */
   check<Source extends string>(
     imported: ImportResult<Source>,
     key: string,

@@ -1,4 +1,4 @@
-/** The state of one import: it limits, names and creates the tools that an importer reads. */
+/** The session of one import, which limits, names and creates the tools that an importer reads. */
 
 import {
   checkSchema,
@@ -46,10 +46,10 @@ import { mapNames, type NameRule } from "../select/mod.ts";
 import type { ProviderHints } from "./provider_hints.ts";
 import { mapSchema, without } from "./transform/rewrite.ts";
 
-/** A tool as an importer reads it, before it is named and made. */
+/** A tool as an importer reads it, before the session names and creates the tool. */
 export interface ImportedTool {
   readonly sourceName: string;
-  /** The name to make legal, if it is not the source's. */
+  /** The name to make legal, if it differs from `sourceName`. */
   readonly wantedName?: string;
   readonly namespace?: string | undefined;
   /** The JSON Pointer of the entry in the document. */
@@ -67,13 +67,13 @@ export interface ImportedTool {
   provider: { -readonly [Key in keyof ProviderHints]: ProviderHints[Key] };
   /** The rest of the tool's `meta`. */
   meta?: JsonRecord | undefined;
-  /** Runs a call, unless the option `execute` does. */
+  /** Runs the calls if the option `execute` is not set. */
   execute?: (args: JsonRecord, context: ToolContext) => ToolOutput<unknown>;
-  /** Changes the arguments of a call for the option `execute`. */
+  /** Converts the arguments of a call for the option `execute`. */
   writeArguments?: (args: JsonRecord) => JsonRecord;
 }
 
-/** The reader of the documents of one source. */
+/** Reads the documents of one source. */
 export interface Importer<Source extends string = string> {
   readonly source: Source;
   looksLike(document: unknown): boolean;
@@ -85,7 +85,7 @@ interface Noted extends Omit<ImportWarning, "tool"> {
 }
 
 const MAX_WARNINGS = 1_000;
-/** The maximum number of icons of a tool, and of characters in the address of one. */
+/** The maximum number of icons of a tool, and of characters in the address of an icon. */
 const MAX_ICONS = 16;
 const MAX_ICON = 65_536;
 
@@ -104,7 +104,7 @@ export class ImportSession {
   /** The names of the tools that the options exclude. */
   readonly #leftOut = new Set<string>();
   #entries = 0;
-  /** The number of states that the patterns of all tools may still have. */
+  /** The number of states that remains for the automata of all regular expressions. */
   #patternStates = 1_000_000;
   #values: number;
   /** The sizes of the counted parts, so that a shared part is measured once. */
@@ -149,7 +149,7 @@ export class ImportSession {
     this.reject(sourceName, path, rule, `Cannot import "${clip(sourceName)}": ${why}`);
   }
 
-  /** Returns a frozen copy of an entry, which cannot change meanwhile, or rejects the entry. */
+  /** Returns a copy of an entry that cannot change during the import, or rejects the entry. */
   copy(entry: unknown, path: string): JsonRecord | undefined {
     if (!isObject(entry)) {
       this.reject(undefined, path, "type", "Cannot import the tool: it must be an object");
@@ -164,7 +164,7 @@ export class ImportSession {
     }
   }
 
-  /** Adds a tool, or rejects it if a schema is invalid. */
+  /** Adds a tool, or rejects the tool if `parameters` is invalid or a limit is exceeded. */
   add(imported: ImportedTool): void {
     const { parameters, returns, path, sourceName } = imported;
     if (!isWanted(this.#options, sourceName)) return void this.#leftOut.add(sourceName);
@@ -242,7 +242,7 @@ export class ImportSession {
     }
   }
 
-  /** Counts the JSON values of a part of the document; see `isFull` and the limit `maxValues`. */
+  /** Counts the JSON values of a part of the document for the limit `maxValues`; see `isFull`. */
   charge(part: unknown): void {
     if (part === undefined || this.isFull) return;
     const known = typeof part === "object" && part !== null ? this.#sizes.get(part) : 1;
@@ -269,7 +269,7 @@ export class ImportSession {
         const where = `in "${clip(sourceName)}"${at && ` at "${at}"`}`;
         this.warn(imported, path, rule, `${message}, ${where}`);
       }
-      // Called outside of the `try`, because an invalid risk is an error of the program.
+      // Called outside of the `try`, because an invalid risk is an error in the host's code.
       const decisions = decide(this.#options, {
         id: toolId(name, namespace),
         sourceName,
@@ -313,7 +313,7 @@ export class ImportSession {
     });
   }
 
-  /** Returns the findings of names that look alike; warns of names in `include` that no tool has. */
+  /** Returns the findings of look-alike names. Warns of names in `include` that no tool has. */
   #lookAlikes(
     names: ReadonlyMap<ImportedTool, string>,
   ): ReadonlyMap<ImportedTool, readonly findings.Finding[]> {
@@ -359,7 +359,7 @@ export class ImportSession {
       annotations: withDefaults(hints),
       idempotent: hints.idempotentHint === true,
       meta: { ...imported.meta, provider: { source: this.source, ...provider } },
-      // The dispatcher has checked the arguments against an object schema.
+      // The arguments are an object, because the dispatcher has validated them by an object schema.
       ...(run && { execute: (args, context) => run(args as JsonRecord, context as ToolContext) }),
     });
   }
@@ -372,7 +372,7 @@ function textsOf(imported: ImportedTool): JsonRecord {
   return { ...prose, annotations, meta, extra };
 }
 
-/** True if a regular expression is too large, or cannot be checked in linear time. */
+/** Returns true if a regular expression is too large, or cannot be matched in linear time. */
 function isTooSlow(pattern: unknown, budget: PatternBudget): boolean {
   if (typeof pattern !== "string") return false;
   return attemptOr(undefined, () => new RegExp(pattern, "u")) !== undefined &&
@@ -393,7 +393,7 @@ function countValues(value: unknown, limit: number): number {
 
 const TOOL_NAMES: NameRule = { also: ".-", max: 128, separator: "_" };
 
-/** Returns legal names, unique in their namespaces. The second tool of one name is rejected. */
+/** Returns legal names that are unique per namespace. A second tool with a name is rejected. */
 function nameTools(
   read: readonly ImportedTool[],
   session: ImportSession,

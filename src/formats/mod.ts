@@ -1,5 +1,5 @@
 /**
- * A toolset to and from every provider's wire format: `@plue/tools/formats`.
+ * Exports and imports tools in the wire format of every provider: `@plue/tools/formats`.
  *
  * @module
  */

@@ -2,20 +2,20 @@
 
 import { fail, isObject, makeTool, type Tool } from "../tool/mod.ts";
 
-/** The hints of a tool for providers, under `provider` in its `meta`. The rest is MCP's `_meta`. */
+/** The hints of a tool for providers, in `meta.provider`. The rest of `meta` is MCP's `_meta`. */
 export interface ProviderHints {
-  /** True or false: send this tool with or without strict mode, whatever the mode of the target. */
+  /** Sends the tool with (`true`) or without (`false`) strict mode, whatever the target's mode. */
   readonly strict?: boolean;
   /** Load the tool only when a tool search finds it (OpenAI Responses, Anthropic). */
   readonly deferLoading?: boolean;
   /**
-   * The tool searches the deferred tools. OpenAI Responses and Anthropic receive it as tool search.
-   * Its result has a list `tools`: ids, texts that begin with ids, or objects with `name`.
+   * True if the tool searches the deferred tools: a tool search of OpenAI Responses or Anthropic.
+   * Its result has a list `tools` of ids, texts that begin with an id, or objects with a `name`.
    */
   readonly toolSearch?: boolean;
   /** The allowed callers: `direct`, `programmatic`, or a version of Anthropic's code execution. */
   readonly allowedCallers?: readonly string[];
-  /** The model need not wait for a result (OpenAI Responses, Gemini Live). */
+  /** True if the model need not wait for a result (OpenAI Responses, Gemini Live). */
   readonly async?: boolean;
   /** Anthropic's `cache_control`; for Bedrock, a `cachePoint` after the tool. */
   readonly cacheControl?: { readonly type: "ephemeral"; readonly ttl?: "5m" | "1h" };
@@ -23,27 +23,27 @@ export interface ProviderHints {
   readonly eagerInputStreaming?: boolean;
   /** MCP 2025-11-25's `execution.taskSupport`. */
   readonly taskSupport?: "forbidden" | "optional" | "required";
-  /** The annotations of the source; `null` if it had none. */
+  /** The annotations of the source; `null` if the source had no annotations. */
   readonly annotations?: { readonly [hint: string]: unknown } | null;
-  /** `null` if the source had no description, so that the generated one is not sent back. */
+  /** `null` if the source had no description, so that no generated description is sent back. */
   readonly description?: null;
-  /** `null` if the source had no title, so that the generated one is not sent back. */
+  /** `null` if the source had no title, so that no generated title is sent back. */
   readonly title?: null;
   /** The source: `mcp`, `openapi`, `openai`, `anthropic`, `gemini`, `bedrock`. */
   readonly source?: string;
-  /** The surface of the source, if it has several: OpenAI's `chat`, `responses` or `realtime`. */
+  /** The API of a source with several APIs: OpenAI's `chat`, `responses` or `realtime`. */
   readonly surface?: string;
   /** The name in the source, if the tool's own name differs. */
   readonly name?: string;
-  /** Optional properties were required and nullable in the source (OpenAI's strict mode). */
+  /** True if optional properties were required but nullable in the source (OpenAI, strict mode). */
   readonly unstrict?: boolean;
   /** Fields of the source that a tool does not have. They are sent back to the source only. */
   readonly extra?: { readonly [field: string]: unknown };
-  /** How a call becomes an HTTP request, for a tool that was imported from OpenAPI. */
+  /** The conversion of a call to an HTTP request, for a tool that was imported from OpenAPI. */
   readonly operation?: { readonly [field: string]: unknown };
-  /** The entries of a tool that providers run, by the ids of the targets. `providerTool` sets it. */
+  /** The entries of a tool that providers run, by target id. `providerTool` sets this field. */
   readonly definitions?: { readonly [target: string]: object };
-  /** A namespace's description (OpenAI Responses requires one). */
+  /** A namespace's description, which OpenAI Responses requires. */
   readonly namespaceDescription?: string;
 }
 
@@ -68,13 +68,13 @@ export interface ProviderToolDefinition {
   readonly roles?: readonly string[];
   readonly scopes?: readonly string[];
   readonly risk?: Tool["risk"];
-  /** The entries in a request, by the ids of targets. A strict mode uses the plain target's. */
+  /** The entries in a request, by target id. A strict mode can use the plain target's entry. */
   readonly definitions: { readonly [target: string]: { readonly [field: string]: unknown } };
 }
 
 /**
- * Makes a tool that a provider runs, such as its web search. It is selected like other tools, and
- * exported as its definition for the target. A target without a definition rejects it.
+ * Makes a tool that a provider runs, such as its web search. The tool is selected like other tools.
+ * An export sends the definition for the target, or rejects the tool if there is no definition.
  *
  * @example Usage
  * ```ts
@@ -90,7 +90,7 @@ export interface ProviderToolDefinition {
  * assert.deepEqual<unknown>(tools, [{ type: "web_search" }]);
  * ```
  *
- * @throws {TypeError} If there is no definition, or one is not an object.
+ * @throws {TypeError} If there is no definition, or a definition is not an object.
  */
 export function providerTool({ definitions, ...fields }: ProviderToolDefinition): Tool {
   const action = `make the provider's tool "${fields.name}"`;

@@ -1,4 +1,4 @@
-/** The modules of which providers are made, and the common steps of importers. */
+/** The modules that providers import, and the common functions of importers. */
 
 import {
   clip,
@@ -29,7 +29,7 @@ export interface Entry {
   readonly path: string;
 }
 
-/** Returns a list's items, or those of the first list in an object, or the object alone. */
+/** Returns the items of a list, the items of the first list in an object, or the object itself. */
 export function entriesOf(
   document: unknown,
   lists: readonly string[],
@@ -70,7 +70,7 @@ export function readEach(
   }
 }
 
-/** The hints that several providers write alike. */
+/** The hints that have the same field in several providers. */
 const HINT_FIELDS = {
   strict: "strict",
   defer_loading: "deferLoading",
@@ -79,15 +79,15 @@ const HINT_FIELDS = {
   eager_input_streaming: "eagerInputStreaming",
 } as const;
 
-/** The fields of a tool of one provider, besides its name and its description. */
+/** The fields of a tool of one provider, except name and description. */
 export interface ToolFields {
-  /** The path of the schema of the arguments; a function reads the schemas of some providers. */
+  /** The path of the schema of the arguments, or a function that reads the schema. */
   readonly parameters: string | ((imported: ImportedTool, tool: JsonRecord) => FoundSchema);
   readonly returns?: string | ((imported: ImportedTool, tool: JsonRecord) => FoundSchema);
   readonly hints?: readonly (keyof typeof HINT_FIELDS)[];
   /** Other known fields. Unknown fields become extra fields. */
   readonly others?: readonly string[];
-  /** True if the root must have a type, as in MCP. Other providers assume `object`. */
+  /** True if the root must have a type, as in MCP. Otherwise, the type `object` is assumed. */
   readonly typed?: true;
 }
 
@@ -99,12 +99,12 @@ export interface FoundSchema {
 export interface ToolPlace {
   /** The path of the entry. */
   readonly path: string;
-  /** The path of the tool in the entry, if it is not the entry itself. */
+  /** The path of the tool, if the tool is only a part of the entry. */
   readonly at?: string;
   readonly namespace: string | undefined;
 }
 
-/** Reads a tool and adds it, unless `finish` returns `false`. */
+/** Reads a tool, and adds the tool to the session unless `finish` returns `false`. */
 export function readTool(
   session: ImportSession,
   tool: JsonRecord,
@@ -120,7 +120,7 @@ export function readTool(
   }
   const imported: ImportedTool = {
     ...{ sourceName, path, namespace, description: textIn(tool, "description"), hints: {} },
-    // Providers have no annotations. With `null`, derived annotations are not sent back to them.
+    // Providers have no annotations. Because of `null`, no derived annotations are sent back.
     provider: { annotations: null },
   };
   const known = new Set<string>(["name", "description", ...hints, ...others]);
@@ -137,7 +137,7 @@ export function readTool(
   for (const field of hints) {
     const value = field === "allowed_callers" ? listIn(tool, field) : flagIn(tool, field);
     if (typeof value === "boolean" || value?.every((caller) => typeof caller === "string")) {
-      // The types fit, because the field's name determines the type of its value.
+      // The cast is safe, because the name of the field determines the type of the value.
       imported.provider[HINT_FIELDS[field]] = value as never;
     }
   }
@@ -179,7 +179,7 @@ function readParameters(
   return imported.parameters;
 }
 
-/** Rewrites `nullable: true` below the root, as in OpenAPI 3.0, as accepting `null`. */
+/** Rewrites OpenAPI 3.0's `nullable: true`, except at the root, so that `null` is accepted. */
 function withNull(
   session: ImportSession,
   imported: ImportedTool,
@@ -198,11 +198,11 @@ function withNull(
     }" is read as accepting null`;
     session.warn(imported, path, "nullable", message);
   }
-  // The rewrite leaves the root an object.
+  // The root of the rewritten schema is still an object.
   return read as JsonSchemaObject;
 }
 
-/** Reads the schema of the results. Another value is omitted, with a warning. */
+/** Reads the schema of the results. A value that is not a schema is omitted, with a warning. */
 function readReturns(
   session: ImportSession,
   imported: ImportedTool,

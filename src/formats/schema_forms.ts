@@ -1,4 +1,4 @@
-/** The forms that one schema uses. */
+/** Finds the forms that one schema uses. */
 
 import { isObject, type JsonSchema, type JsonSchemaObject } from "../tool/mod.ts";
 import { FORM_OF, type KeywordForm } from "./form_rules.ts";
@@ -108,7 +108,7 @@ class FormFinder {
       saysType ||= SAYS_TYPE.has(keyword);
       if (keyword === "$ref") this.#addReference(node, root);
       else if (root) continue;
-      // A constant that is a list or an object has a form for that, and the form "const".
+      // A constant that is a list or an object has two forms: "enum complex" and "const".
       else if (keyword === "const") forms.add("const");
       else if (keyword === "$id") forms.add("$ref elsewhere");
       else if (keyword === "anyOf" && crowdsUnion(node)) forms.add("anyOf with siblings");
@@ -146,7 +146,7 @@ class FormFinder {
       forms.add("undeclared required");
     }
     if (Object.hasOwn(node, "additionalProperties")) return;
-    // An object without properties accepts any; a tool without parameters accepts none.
+    // Without properties, an object accepts any property. At the root, a tool has no parameters.
     forms.add(names === 0 && !root ? "map" : "open object");
   }
 }

@@ -1,4 +1,4 @@
-/** Puts the calls of a streamed response together. */
+/** Assembles the calls of a streamed response. */
 
 import { isObject, type JsonValue, once, setOwn, wholeFrom } from "../tool/mod.ts";
 import { decodeArguments } from "./argument_rewrite.ts";
@@ -10,13 +10,13 @@ import { findTarget, type TargetLike } from "./targets.ts";
 
 /** Options for {@linkcode accumulateCalls}. */
 export interface AccumulateOptions {
-  /** The maximum length of all arguments; only calls that exceed it fail. @default {4_194_304} */
+  /** The maximum length of all arguments. Only calls beyond it fail. @default {4_194_304} */
   readonly maxCharacters?: number;
   /** The maximum number of calls. @default {1_024} */
   readonly maxCalls?: number;
 }
 
-/** The known part of a call, to show it. It cannot be run. */
+/** The known part of an incomplete call, for display. It cannot be run. */
 export interface PartialCall {
   readonly callId: string | undefined;
   /** The name, which may still become longer. */
@@ -34,7 +34,7 @@ interface Slot {
   text: string;
   /** True after an event that begins a call. Deltas alone may belong to other blocks. */
   opened: boolean;
-  /** True after its end, or after all of its arguments. */
+  /** True after the end of the call, or after all of its arguments. */
   closed: boolean;
   tooLong: boolean;
   call: DecodedCall | undefined;
@@ -45,9 +45,9 @@ const checkCount = wholeFrom(1);
 /**
  * Reads the calls of a streamed response from the events of the provider's API or SDK.
  *
- * A call is returned when it is complete: at its own end if the target marks it (Responses,
- * Anthropic, Bedrock, Cohere), otherwise when the model stops. A call that the token limit or a
- * broken connection cut off is rejected.
+ * A call is returned when it is complete: after the event that ends the call if the target has such
+ * events (Responses, Anthropic, Bedrock, Cohere), otherwise when the model stops. A call that the
+ * token limit or a broken connection cut off is rejected.
  *
  * @example Usage
  * ```ts
@@ -68,7 +68,7 @@ const checkCount = wholeFrom(1);
  * ```
  *
  * @throws {RangeError} If there is no such target, or a bound is not a whole number above 0.
- * @throws {TypeError} If its calls are not streamed.
+ * @throws {TypeError} If the target does not stream calls.
  */
 export function accumulateCalls(
   target: TargetLike,
@@ -78,14 +78,14 @@ export function accumulateCalls(
   return new CallAccumulator(target, names, options);
 }
 
-/** The calls of one streamed response. {@linkcode accumulateCalls} makes one. */
+/** Collects the calls of one streamed response. {@linkcode accumulateCalls} creates it. */
 export class CallAccumulator {
   readonly #names: ExportNames;
   readonly #format: CallFormat;
   readonly #reader: StreamFormat;
   readonly #maxCharacters: number;
   readonly #maxCalls: number;
-  /** In the order in which the calls began. */
+  /** The calls, in the order in which they began. */
   readonly #slots = new Map<string, Slot>();
   #characters = 0;
   #newIds = 0;
@@ -105,7 +105,7 @@ export class CallAccumulator {
   }
 
   /**
-   * Reads the next event of the stream, parsed. Events that are not about calls are ignored.
+   * Reads the next event, as parsed JSON. Events that are not about calls are ignored.
    *
    * @returns The calls that this event completed.
    * @throws {TypeError} If the event is not an object, or the stream has ended.
@@ -119,7 +119,7 @@ export class CallAccumulator {
     return this.#reader.steps(event).flatMap((step) => this.#take(step));
   }
 
-  /** Returns the incomplete calls, to show them. Reads their whole text at each call. */
+  /** Returns the incomplete calls, for display. Parses their whole texts each time. */
   partial(): readonly PartialCall[] {
     return this.#open().map((slot) => {
       const { id: callId, name: wireName, namespace } = this.#rebuild(slot, false);
@@ -174,7 +174,7 @@ export class CallAccumulator {
           return [];
         }
         slot.closed = true;
-        // A call without arguments may have been cut off, which the stop reason shows.
+        // Without a text, the call may have been cut off. The later stop reason decides.
         return slot.text === "" ? [] : [this.#complete(slot, this.#rebuild(slot, false))];
     }
   }
@@ -238,15 +238,15 @@ export class CallAccumulator {
 
 // The beginning of a JSON text
 
-/** The maximum depth. Deeper values are omitted. */
+/** The maximum depth of partial arguments. Deeper values are omitted. */
 const MAX_DEPTH = 64;
 
 const WHITE = /[ \t\n\r]*/y;
 const SCALAR = /(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?)(?=[ \t\n\r,\]}])/y;
-/** Whole characters of a text. The number of escapes is bounded: engines use stack for each. */
+/** Whole characters of a text. Escapes are bounded, because engines use stack for each escape. */
 const CHARACTERS = /[^"\\]+|(?:\\(?:["\\/bfnrt]|u[\da-fA-F]{4})){1,1000}/y;
 
-/** Reads the beginning of a JSON text, without numbers, words and members that may change. */
+/** Reads the beginning of a JSON text. Omits numbers, literals and members that may change. */
 export function readPartialJson(text: string): JsonValue | undefined {
   let at = 0;
 
@@ -294,7 +294,7 @@ export function readPartialJson(text: string): JsonValue | undefined {
     return scalar === null ? undefined : { value: JSON.parse(scalar[0]), ended: true };
   }
 
-  /** Reads the items of a list or an object. Returns false if more may follow. */
+  /** Reads the items of a list or an object. Returns false if more items may follow. */
   function readAll(close: string, readOne: () => boolean): boolean {
     if (is(close)) return true;
     for (;;) {
@@ -307,7 +307,7 @@ export function readPartialJson(text: string): JsonValue | undefined {
     at++;
     let inside = "";
     for (let found; (found = take(CHARACTERS)) !== null;) inside += found[0];
-    // Half of a surrogate pair may come alone, and some models do not escape control characters.
+    // The text may end within a surrogate pair, and some models do not escape control characters.
     const escaped = inside.replace(/\p{Cc}/gu, (one) => JSON.stringify(one).slice(1, -1));
     const value: string = JSON.parse(`"${escaped}"`);
     const ended = text[at] === '"';

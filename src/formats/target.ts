@@ -1,4 +1,4 @@
-/** The record of a target: rules for tools as data, and functions that write and read its shape. */
+/** The record of a target: its rules as data, and functions that write tools and read calls. */
 
 import { type NameRule, OPENAI_NAME_RULE } from "../select/mod.ts";
 import type { JsonSchema, Tool } from "../tool/mod.ts";
@@ -27,7 +27,7 @@ export const FEATURES = {
   taskSupport: "calls as tasks",
 } as const;
 
-/** The fields of hints. */
+/** The features that are hints of a tool. */
 export const HINT_FEATURES: readonly (Feature & keyof ProviderHints)[] = [
   "deferLoading",
   "allowedCallers",
@@ -66,7 +66,7 @@ export type LimitName = keyof typeof LIMITS;
 export interface Limit {
   readonly name: LimitName;
   readonly value: number;
-  /** Not clearly documented: a tool that exceeds it is sent with a warning. */
+  /** True if the limit is not clearly documented. A tool above the limit is sent with a warning. */
   readonly uncertain?: true;
 }
 
@@ -99,7 +99,7 @@ export interface ToolView {
   readonly tool: Tool;
   /** The name on the wire. */
   readonly name: string;
-  /** The namespace on the wire, where the target has its own. */
+  /** The namespace on the wire, if the target supports namespaces. */
   readonly namespace: string | undefined;
   readonly description: string;
   /** False if the description was generated. */
@@ -117,7 +117,7 @@ export interface ToolView {
 
 /** A rule about a combination of hints. */
 export interface CombinationRule {
-  /** Its name in warnings and losses. */
+  /** The name of the rule in warnings and losses. */
   readonly name: string;
   readonly message: string;
   /** `not strict`: the tool is sent without strict mode. */
@@ -125,17 +125,17 @@ export interface CombinationRule {
   applies(hints: ProviderHints): boolean;
 }
 
-/** The extra fields of imported tools that a target accepts: the fields of its own provider. */
+/** The extra fields of imported tools that a target accepts: fields of the target's provider. */
 export interface ExtraRule {
   /** The {@linkcode ProviderHints.source} of the tools. */
   readonly source: string;
-  /** The {@linkcode ProviderHints.surface} of the tools; absent if the source has one surface. */
+  /** The {@linkcode ProviderHints.surface} of the tools; absent if the source has only one API. */
   readonly surface?: string;
-  /** Fields that only other versions have. */
+  /** Fields that are not accepted, because only other versions have them. */
   readonly without?: readonly string[];
 }
 
-/** A target: one provider's surface, mode and version. `defineTarget` makes one. */
+/** A target: one API of a provider, in one mode and version. `defineTarget` creates a target. */
 export interface Target<
   Id extends string = string,
   Wire = unknown,
@@ -145,47 +145,47 @@ export interface Target<
   Settings extends object = object,
 > {
   readonly id: Id;
-  /** The provider and the surface, for people. */
+  /** The name of the provider and the API, for people. */
   readonly title: string;
-  /** The sources of the facts, with their date. */
+  /** The sources of the rules, with their date. */
   readonly source: string;
   /** The legal names of tools. */
   readonly names: NameRule;
-  /** The legal names of its own namespaces, and of the tools in a namespace. */
+  /** The legal names of namespaces, and of tools in a namespace, if the target supports them. */
   readonly namespaces?: { readonly names: NameRule; readonly tools: NameRule };
   /** The legal property keys. If absent, every key is legal. */
   readonly keys?: NameRule;
-  /** The fields of a tool that it has. Without `deprecated`, deprecation is in the description. */
+  /** The accepted fields of a tool. Without `deprecated`, deprecation is in the description. */
   readonly features: readonly Feature[];
-  /** The extra fields of imported tools that it accepts; `all` if it has a field for all hints. */
+  /** The accepted extra fields of imported tools; `all` if the target has a field for all hints. */
   readonly extra?: ExtraRule | "all";
   /** The rules for `parameters`. */
   readonly input: KeywordTable;
-  /** The rules for `returns`; absent: there is no field for it. */
+  /** The rules for `returns`. Absent if the target has no field for a result schema. */
   readonly output?: OutputRule;
   /** The legal values of `format`. If absent, every value is legal. */
   readonly formats?: readonly string[];
   /**
-   * The results of a search for tools by the host: `references` to deferred tools of the request, or
-   * `definitions` of tools that are not in the request. Absent if the target has no such search.
+   * The results of a tool search that the host runs: `references` to deferred tools of the request,
+   * or `definitions` of tools that are not in the request. Absent if there is no such search.
    */
   readonly toolSearch?: "references" | "definitions";
-  /** A schema whose `$schema` is draft-07 is sent unchanged. */
+  /** True if a schema whose `$schema` is draft-07 is sent unchanged. */
   readonly draft07?: true;
-  /** Gemini's typed schema: type names in capitals, lengths as texts. */
+  /** True for Gemini's typed schema, with type names in capitals and lengths as texts. */
   readonly typed?: true;
   readonly limits: readonly Limit[];
   readonly combinations?: readonly CombinationRule[];
-  /** The target with the rules of its strict mode, or its id. */
+  /** The target with the rules of the strict mode, or that target's id. */
   readonly strictMode?: string | Target;
-  /** For a strict mode: the target for tools that it cannot express, or its id. */
+  /** For a strict mode: the target for tools that the mode cannot express, or that target's id. */
   readonly fallback?: string | Target;
   /** Writes one tool. */
   wire(view: ToolView): Wire;
   /** Combines the tools of a request. */
   assemble(tools: readonly { readonly view: ToolView; readonly wire: Wire }[]): Tools;
   readonly calls: CallFormat<Part, Message>;
-  /** Writes the settings of a request; absent if a request has no settings. */
+  /** Writes the settings of a request. Absent if a request has no settings. */
   choose?(settings: WireSettings, lose: LoseSetting): Settings;
 }
 
@@ -210,7 +210,7 @@ export type TargetDefinition<
   & Pick<Target<Id, Wire, Tools, Part, Message, Settings>, "id" | "wire" | "calls">
   & Partial<Omit<Target<Id, Wire, Tools, Part, Message, Settings>, "input">>
   & {
-    /** The rules for some forms. By default the model reads the whole schema. */
+    /** The rules for some forms. By default, a form is text for the model. */
     readonly input?: Partial<KeywordTable>;
   };
 
@@ -236,7 +236,7 @@ export function makeTarget<
     ...definition,
     input: Object.freeze({ ...READ_BY_THE_MODEL, ...input }),
   };
-  // The default of `assemble` makes a list, as the default of `Tools` says.
+  // The cast is safe: the default of `assemble` returns a list, which is the default of `Tools`.
   return Object.freeze(target) as Target<Id, Wire, Tools, Part, Message, Settings>;
 }
 

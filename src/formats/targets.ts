@@ -1,4 +1,4 @@
-/** The targets of plue: their names and types, and the records by name; and custom targets. */
+/** The targets of plue, with their names and types, and custom targets. */
 
 import type { NameRule } from "../select/mod.ts";
 import {
@@ -38,7 +38,7 @@ export type KnownProvider = (typeof providers)[keyof typeof providers];
 
 type KnownTarget = KnownProvider["targets"][number];
 
-/** Other names for targets. A target may become a newer version of itself. */
+/** Other names for targets. An alias may later be the name of a newer version. */
 export const TARGET_ALIASES = {
   "mcp": "mcp@2026-07-28",
   "openai": "openai.chat",
@@ -46,7 +46,7 @@ export const TARGET_ALIASES = {
   "openapi": "openapi@3.1",
 } as const;
 
-/** A target: one provider's surface, mode and version. */
+/** The id of a target, which is one API of a provider, in one mode and version. */
 export type TargetId = KnownTarget["id"];
 
 /** The name of a target: its id, or an alias. */
@@ -56,36 +56,36 @@ type ResolveTarget<Name extends TargetName> = Name extends keyof typeof TARGET_A
   ? (typeof TARGET_ALIASES)[Name]
   : Name;
 
-/** A target, by its name or as `defineTarget` made it. */
+/** The name of a target, or a target that `defineTarget` returned. */
 export type TargetLike = TargetName | Target;
 
-/** The record of a name or of a record itself. */
+/** The type of the record of a target, which is given by its name or as a record. */
 export type TargetOf<Like extends TargetLike> = Like extends TargetName
   ? Extract<KnownTarget, { readonly id: ResolveTarget<Like> }>
   : Like extends Target ? Like
   : never;
 
-/** The tools of a request to a target. */
+/** The type of the tools of a request to a target. */
 export type ToolsOf<Like extends TargetLike> = ReturnType<TargetOf<Like>["assemble"]>;
 
-/** The fields of a request for its settings, by the target or its name. */
+/** The type of the settings in a request to a target. */
 export type RequestOf<Like extends TargetLike> = ReturnType<
   NonNullable<TargetOf<Like>["choose"]>
 >;
 
-/** The answer to one call, by the target or its name. */
+/** The type of a target's answer to one call. */
 export type AnswerOf<Like extends TargetLike> = ReturnType<TargetOf<Like>["calls"]["write"]>;
 
-/** A message with answers, by the target or its name. */
+/** The type of a target's messages with answers. */
 export type MessageOf<Like extends TargetLike> = ReturnType<
   NonNullable<TargetOf<Like>["calls"]["gather"]>
 >[number];
 
-// In code-unit order: a bundler may list the providers in any order.
+// Sorted by code units, because a bundler may list the providers in any order.
 const TARGETS: readonly Target[] = (Object.values(providers) as readonly Provider[])
   .flatMap(({ targets }) => targets).sort((a, b) => a.id < b.id ? -1 : 1);
 
-/** The targets of plue, in the order of their ids. */
+/** Returns the targets of plue, in the order of their ids. */
 export function listTargets(): readonly Target<TargetId>[] {
   return TARGETS as readonly Target<TargetId>[];
 }
@@ -100,13 +100,13 @@ function byName(): Map<string, Target> {
   return found;
 }
 
-/** True if `value` is the name of a target, or an alias. */
+/** Returns true if `value` is the id or an alias of a target. */
 export function isTargetName(value: unknown): value is TargetName {
   return typeof value === "string" && BY_NAME.has(value);
 }
 
 /**
- * The record of a target: its rules as data, and its functions. `defineTarget` can extend it.
+ * Returns the record of a target: its rules and functions. `defineTarget` can extend the record.
  *
  * @example Usage
  * ```ts
@@ -116,11 +116,11 @@ export function isTargetName(value: unknown): value is TargetName {
  * assert.equal(targetOf("openai").id, "openai.chat");
  * ```
  *
- * @param target The target's name. A target of your own is returned.
+ * @param target The target's name. A custom target is returned unchanged.
  * @throws {RangeError} If there is no such target.
  */
 export function targetOf<Like extends TargetLike>(target: Like): TargetOf<Like> {
-  // The map holds the record of each name, and the types follow from the same records.
+  // The cast is safe: the map has the record of each name, and the types follow from the records.
   return findTarget(target) as TargetOf<Like>;
 }
 
@@ -155,8 +155,8 @@ export function plainModeOf(target: Target): Target {
 // Custom targets
 
 /**
- * Defines a target for another provider, or a variant of a target. Functions that take the name of a
- * target also take the returned target.
+ * Defines a target for another provider, or a variant of a target. Functions that accept the name
+ * of a target also accept the returned target.
  *
  * @example Usage
  * ```ts
@@ -172,10 +172,10 @@ export function plainModeOf(target: Target): Target {
  * assert.equal(exportTools([weather], shout).tools[0]?.function.name, "GETWEATHER");
  * ```
  *
- * @typeParam Tools The tools of a request; by default a list.
- * @typeParam Message A message of the conversation; by default one answer.
- * @param definition Its rules and functions; an omitted field has a default.
- * @throws {TypeError | RangeError} If a field is missing, unknown or wrong.
+ * @typeParam Tools The tools of a request. By default, a list of `Wire`.
+ * @typeParam Message A message of the conversation. By default, the answer to one call.
+ * @param definition The rules and functions of the target. An omitted field has a default.
+ * @throws {TypeError | RangeError} If a field is missing, unknown or invalid.
  */
 export function defineTarget<
   const Id extends string,
@@ -190,21 +190,21 @@ export function defineTarget<
   const action = typeof id === "string"
     ? `define the target "${clip(id, 100)}"`
     : "define the target";
-  // A copy, which cannot change after the check.
+  // The fields are copied, because the definition could change after the check.
   const fields = defined({ ...definition }) as typeof definition;
-  // The table is created here, so that bundles without this function do not contain it.
+  // The checks are created here, so that bundles without this function do not contain them.
   targetCheck()(action, fields, "");
   return makeTarget(fields);
 }
 
-/** The check of a field that may be absent. */
+/** Creates the check of a field that may be absent. */
 function maybe(check: Check): Check {
   return (action, value, place) => value === undefined ? value : check(action, value, place);
 }
 
 const checkObject = /* @__PURE__ */ createCheck("an object", isObject);
 
-/** The check of an object with these fields and no others. */
+/** Creates the check of an object with these fields and no other fields. */
 function record<Of>(fields: { readonly [Field in keyof Required<Of>]: Check }): Check {
   return (action, value, place) => {
     const object = checkObject(action, value, place);
@@ -305,7 +305,7 @@ function targetCheck(): Check {
     fallback: maybe(checkOtherTarget),
     assemble: maybe(checkFunction),
     choose: maybe(checkFunction),
-    // Set by the targets of plue, which definitions may spread.
+    // Definitions may spread targets of plue, which have these fields.
     extra: anyValue,
     toolSearch: anyValue,
     draft07: anyValue,

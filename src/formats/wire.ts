@@ -1,4 +1,4 @@
-/** Reads and writes the JSON of providers: members of it, calls in responses, parts of tools. */
+/** Reads and writes the JSON of providers: members of objects, calls, and parts of tools. */
 
 import { attemptOr, clip, isObject, type JsonSchema } from "../tool/mod.ts";
 import type { Answer, StreamedParts, StreamFormat, StreamStep, WireCall } from "./call_format.ts";
@@ -37,12 +37,12 @@ export function flagIn(value: unknown, key: string): boolean | undefined {
   return typeof found === "boolean" ? found : undefined;
 }
 
-/** Quotes a string for a message; describes the type of another value. */
+/** Quotes a string for a message, or describes the type of another value. */
 export function quote(value: unknown, length?: number): string {
   return typeof value === "string" ? `"${clip(value, length)}"` : `of type ${typeof value}`;
 }
 
-/** True if a member is neither absent nor `null`. */
+/** Returns true if a field is neither absent nor `null`. */
 export function given(record: JsonRecord, field: string): boolean {
   return record[field] !== undefined && record[field] !== null;
 }
@@ -58,7 +58,7 @@ export interface CallFields {
   readonly input: string;
 }
 
-/** Reads a call. A call without a name is rejected alone. */
+/** Reads a call. A call without a name is rejected, and the other calls are not. */
 export function callFrom(
   { id, name, input }: CallFields,
   called: JsonRecord,
@@ -75,7 +75,7 @@ export function callFrom(
   };
 }
 
-/** The step that begins a streamed call. */
+/** Returns the step that begins a streamed call. */
 export function openStep(
   key: string,
   { id, name }: CallFields,
@@ -85,12 +85,12 @@ export function openStep(
   return { type: "open", key, id: textOf(called[id]), name: textOf(called[name]), start };
 }
 
-/** The step that ends a response, if there is a stop reason. */
+/** Returns the step that ends a response, if there is a stop reason. */
 export function finishSteps(reason: unknown): readonly StreamStep[] {
   return typeof reason === "string" ? [{ type: "finish", cutOff: isCutOff(reason) }] : [];
 }
 
-/** Writes a streamed call in the form of a response. */
+/** Writes a streamed call in the form that the call has in a whole response. */
 export function streamedCall(
   fields: CallFields,
   { id, name, start }: StreamedParts,
@@ -105,7 +105,7 @@ export function streamedCall(
   };
 }
 
-/** Creates a rejected call for an entry of a list of calls that is not a call. */
+/** Creates a rejected call for an entry that is in a list of calls, but is not a call. */
 export function noCall(raw: unknown): WireCall {
   return { name: "", input: undefined, raw, refusal: "it is not a call of a tool" };
 }
@@ -116,11 +116,11 @@ function kindOf(value: unknown): string {
   return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }
 
-/** Checks the parts of a response. */
+/** Checks the types of the parts of a response. */
 export class Shape {
   readonly #title: string;
 
-  /** @param title The response in messages, such as "a LangChain message". */
+  /** @param title The name of the response in messages, such as "a LangChain message". */
   constructor(title: string) {
     this.#title = title;
   }
@@ -153,19 +153,19 @@ export class Shape {
 }
 
 export interface ResponseShape {
-  /** The response in messages, such as "a LangChain message". */
+  /** The name of the response in messages, such as "a LangChain message". */
   readonly title: string;
-  /** The paths from a response to its message. A step `0` is the first item of a list. */
+  /** The possible paths from a response to its message. A step `0` is the first item of a list. */
   readonly messages?: readonly string[];
-  /** The lists with the calls of a message. The first list that it has is read. */
+  /** The names of the lists that may have a message's calls. The first existing list is read. */
   readonly lists: readonly string[];
-  /** Members of a message without calls: an object with one of them is not an error. */
+  /** Members of messages without calls. An object with such a member is not an error. */
   readonly marks?: readonly string[];
   /** True if a response may have no message. */
   readonly mayBeEmpty?: true;
-  /** True if an entry that is not an object becomes a rejected call; by default it is an error. */
+  /** True if an entry that is not an object becomes a rejected call. By default, it is an error. */
   readonly onlyCalls?: true;
-  /** The stop reason, in a message or in its parent. */
+  /** Returns the stop reason, which is in a message or in the message's parent. */
   reasonOf?(holder: JsonRecord): unknown;
   isCall(entry: JsonRecord, isInList: boolean): boolean;
   call(entry: JsonRecord, at: string, shape: Shape): WireCall;
@@ -173,7 +173,7 @@ export interface ResponseShape {
   others?(message: JsonRecord, at: string, shape: Shape): readonly WireCall[];
 }
 
-/** Creates the reader of a response, a message, a list of entries, or one call. */
+/** Creates a function that reads a response, a message, a list of entries, or one call. */
 export function callReader(places: ResponseShape): (response: unknown) => readonly WireCall[] {
   const { messages = [], lists, marks = [], onlyCalls, mayBeEmpty } = places;
   const shape = new Shape(places.title);
@@ -261,11 +261,11 @@ function markCutOff(calls: readonly WireCall[], reason: unknown): readonly WireC
 export function parsed(text: string): unknown {
   if (text.trim() === "") return {};
   const value: unknown = attemptOr(text, () => JSON.parse(text));
-  // A JSON text inside a JSON text stays unchanged, and validation reports the text.
+  // If the value is a string, the text stays unchanged, and validation reports that it is a text.
   return typeof value === "string" ? text : value ?? {};
 }
 
-/** True for the text of a complete object. */
+/** Returns true for the JSON text of a complete object. */
 export function isWhole(input: unknown): boolean {
   return typeof input === "string" && input.trim() !== "" && isObject(parsed(input));
 }
@@ -274,14 +274,14 @@ export function unlessEmpty<Item>(list: readonly Item[]): Item[] | undefined {
   return list.length === 0 ? undefined : [...list];
 }
 
-/** The description, unless it was generated. */
+/** Returns the description, unless the description was generated. */
 export function descriptionOf(
   view: { readonly description: string; readonly sendsDescription: boolean },
 ): { description?: string } {
   return view.sendsDescription ? { description: view.description } : {};
 }
 
-/** A schema as an object, for fields that do not take `true` and `false`. */
+/** Returns a schema as an object, for fields that do not accept `true` and `false`. */
 export function asObject(schema: JsonSchema): { [keyword: string]: unknown } {
   if (typeof schema === "boolean") return schema ? {} : { not: {} };
   return schema as { [keyword: string]: unknown };
@@ -317,7 +317,7 @@ export function streamResponses(
   };
 }
 
-/** The text of an answer for targets without a field for failures. */
+/** Returns the text of an answer, for targets without a field for failures. */
 export function plainText(answer: Answer): string {
   return answer.ok ? answer.text : `Error (${answer.error.code}): ${answer.text}`;
 }
