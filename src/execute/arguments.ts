@@ -1,6 +1,6 @@
 /**
- * Parses the arguments of a call, and validates them by the tool's schema, its view, the library's
- * schema and the tool's own rule. Only the checks that the tool has are composed.
+ * Parses the arguments of a call, and validates them with the tool's JSON Schema, its view, its
+ * Standard Schema and its `validate` function. Only the checks that a tool has are composed.
  */
 
 import type { ToolHost } from "../registry/mod.ts";
@@ -21,13 +21,13 @@ import type { Call, DispatchPhase, Layer, Outcome } from "./layer.ts";
 
 export interface CheckedCall extends Call {
   readonly context: ToolContext<never, never, never>;
-  /** An upper bound of the size of the arguments as JSON. */
+  /** An upper bound of the size of the arguments, in bytes of JSON. */
   readonly argumentBytes: number;
-  /** Sets the arguments that the schema of a library returned, which need not be JSON. */
+  /** Sets the arguments that a Standard Schema returned, which need not be JSON. */
   setParsed(value: unknown): void;
   /**
-   * Calls `next` with the value when it is available, synchronously or after a wait. Calls `failed`
-   * if the value rejects. Never rejects.
+   * Calls `next` with the value, synchronously or when its promise has resolved. Calls `failed` if
+   * the promise rejects. The returned promise never rejects.
    */
   after<T>(
     doing: string,
@@ -39,7 +39,7 @@ export interface CheckedCall extends Call {
   thrown(error: unknown, phase?: DispatchPhase, why?: string): ToolFailure;
 }
 
-/** The rest of a call. Its promise never rejects. */
+/** A function that runs the rest of a call. The returned promise never rejects. */
 export type Ring<C extends Call = CheckedCall> = (call: C) => Outcome;
 
 const THREE_DIGITS = /\d{3}/;
@@ -47,9 +47,9 @@ const LARGE_NUMBER = /e\+?\d{3}|\d{200}/i;
 
 /**
  * Parses `given`, a JSON string or a value that is JSON, into the arguments of the call. Missing
- * arguments mean `{}`.
+ * arguments become `{}`.
  *
- * @param reader Reads text that is not JSON. Without it, such text fails the call.
+ * @param reader The layer that reads text other than JSON. Without it, such text fails the call.
  */
 export function parseArguments(
   call: Call,
@@ -61,7 +61,7 @@ export function parseArguments(
   let bytes: number | undefined;
   if (typeof given === "string") {
     bytes = given.length;
-    // A UTF-16 unit takes one to three bytes, so the bytes of most texts need not be counted.
+    // A UTF-16 unit has one to three bytes in UTF-8, so the bytes of most texts are not counted.
     if (bytes > limit || (bytes * 3 > limit && utf8Length(given) > limit)) return tooLarge(call);
     try {
       value = JSON.parse(given) ?? {};
@@ -73,15 +73,15 @@ export function parseArguments(
       }
       value = {};
     }
-    // A nested value adds two characters, so a short text is never too deep. JSON.parse reads too
-    // large numbers as Infinity; on Node, THREE_DIGITS takes a third of the time of LARGE_NUMBER.
+    // Each level has two brackets, so a short text is never too deep. JSON.parse returns Infinity
+    // for too large numbers. On Node, THREE_DIGITS takes a third of the time of LARGE_NUMBER.
     if (bytes <= 2 * MAX_DEPTH && !(THREE_DIGITS.test(given) && LARGE_NUMBER.test(given))) {
       call.setArguments(value, bytes);
       return undefined;
     }
   }
-  // Copies the value, so that the tool receives the validated arguments even if the caller changes
-  // its object later.
+  // Copies a value that is not text, so that the tool receives the validated arguments even if the
+  // caller changes the value later.
   const verdict = readJson(value, bytes === undefined ? limit : Infinity, bytes === undefined);
   if (verdict.kind === "large") return tooLarge(call);
   if (verdict.kind === "refused") return unparsed(call, `: ${describeRefusal(verdict)}`);
@@ -99,7 +99,7 @@ function tooLarge(call: Call): ToolFailure {
   return call.fail("invalid_arguments", why);
 }
 
-/** Validates the arguments of calls of `tool`, and continues with `next`. */
+/** Returns the ring that validates the arguments of calls of `tool`, and then calls `next`. */
 export function validate<C extends CheckedCall>(
   tool: Tool,
   host: ToolHost,
@@ -112,8 +112,8 @@ export function validate<C extends CheckedCall>(
 }
 
 /**
- * Checks the arguments against the tool's JSON Schema. The arguments of a view are converted to its
- * tool's arguments.
+ * Checks the arguments against the tool's JSON Schema. The arguments of a view are then converted
+ * to the arguments of the original tool.
  */
 function checkSchema<C extends CheckedCall>(
   { view }: Tool,
@@ -140,8 +140,7 @@ function checkSchema<C extends CheckedCall>(
 }
 
 /**
- * Validates the arguments with the schema of a library, which also fills in defaults and
- * transforms.
+ * Validates the arguments with a Standard Schema, which also adds defaults and transforms values.
  */
 function applyStandard<C extends CheckedCall>(tool: Tool, next: Ring<C>): Ring<C> {
   const { parametersStandard: schema } = tool;
@@ -157,7 +156,7 @@ function applyStandard<C extends CheckedCall>(tool: Tool, next: Ring<C>): Ring<C
     );
 }
 
-/** Applies the tool's own rule for its arguments, which a schema cannot express. */
+/** Calls the tool's `validate` function, which checks rules that a schema cannot express. */
 function applyRule<C extends CheckedCall>({ validate }: Tool, next: Ring<C>): Ring<C> {
   return validate === undefined ? next : (call) => {
     const fail = (error: unknown): ToolFailure => {
@@ -175,12 +174,12 @@ function applyRule<C extends CheckedCall>({ validate }: Tool, next: Ring<C>): Ri
   };
 }
 
-/** Returns the failure for a rule's result, or `undefined` if the arguments pass. */
+/** Returns the failure for the return value of a rule; `undefined` if the arguments are valid. */
 export function readRule(call: Call, answer: unknown): ToolFailure | undefined {
   if (answer === undefined || answer === null || answer === "") return undefined;
   const issues = typeof answer === "string" ? [{ message: clip(answer, 300) }] : answer;
   if (!Array.isArray(issues)) {
-    // A rule that returns `false` may mean a rejection, so the call does not continue.
+    // `false` may mean that the rule rejects the arguments, so the call does not continue.
     return call.fail("denied", "a rule for its arguments returned no valid value");
   }
   return issues.length === 0
@@ -188,7 +187,7 @@ export function readRule(call: Call, answer: unknown): ToolFailure | undefined {
     : mismatch(call, inView(call.tool, readIssues(issues)), "break a rule");
 }
 
-/** Converts issues of the original tool's arguments to the names of `tool`. */
+/** Converts issues with the original tool's arguments to issues with the arguments of its view. */
 function inView({ view }: Tool, issues: readonly Issue[]): readonly Issue[] {
   return view === undefined ? issues : issues.map(view.toViewIssue);
 }
@@ -197,7 +196,7 @@ function mismatch({ tool }: Call, issues: readonly Issue[], what = "do not fit")
   return validationFailure("invalid_arguments", tool.id, `its arguments ${what}`, issues);
 }
 
-/** Arguments that are text and not JSON, until they are repaired. */
+/** The text of arguments that are not JSON, before the arguments are repaired. */
 export class UnparsedText {
   readonly text: string;
 
@@ -207,8 +206,8 @@ export class UnparsedText {
 }
 
 /**
- * The issues of arguments, or of text that is not JSON, before the view and the schema of a library
- * have changed them; `undefined` if they are valid.
+ * Returns the issues with the current arguments, before a view or a Standard Schema converts them;
+ * `undefined` if the arguments are valid.
  */
 export function issuesBefore(
   call: Call,

@@ -1,4 +1,4 @@
-/** One call: its state and its end, which may be external (an abort or a timeout). */
+/** One call: its state and its end. An abort or a timeout is an external end. */
 
 import type { ToolHost, ToolRuntime } from "../registry/mod.ts";
 import type { Toolset } from "../select/mod.ts";
@@ -54,23 +54,23 @@ import type { DispatchContext, ToolCall } from "./request.ts";
 
 export type Ring = RingOf<KernelCall>;
 
-/** A function of an observer. It takes some or all of these parameters. */
+/** A function of an observer. Each function takes some or all of these parameters. */
 export type Observe = (call: Call, result?: never, now?: never) => void | Promise<void>;
 
-/** The composed functions that run calls of one tool. Composed once per tool. */
+/** The functions that run calls of one tool. They are composed once per tool. */
 export interface Plan {
   readonly tool: Tool;
   readonly host: ToolHost;
   readonly layered: Ring;
   /**
-   * For calls to which no layer applies: the innermost ring ends the call, which saves two
-   * promises.
+   * Runs a call to which no layer applies. The innermost ring then also ends the call, which saves
+   * two promises.
    */
   readonly direct: Ring | undefined;
-  /** The conditions of layers that apply to some calls only. */
+  /** A call runs `direct` only if none of these conditions of layers is true for the call. */
   readonly conditions: readonly ((call: Call) => boolean)[];
   readonly observers: { readonly [Name in keyof CallObserver]-?: Observe[] };
-  /** The layer that reads arguments that are not JSON, if there is one. */
+  /** The layer that reads text that is not JSON, if there is one. */
   readonly reader: Layer | undefined;
   readonly layerCount: number;
   readonly unmet: readonly Requirement[];
@@ -85,8 +85,8 @@ export interface CallShared {
 }
 
 /**
- * For each requirement: the failure if no layer meets it, and a predicate for the calls that have
- * it. Without a call, the predicate returns true if any call may have the requirement.
+ * For each requirement: the failure code if no layer meets the requirement, and a predicate for
+ * calls with it. Without a call, the predicate returns true if any call may have the requirement.
  */
 export const REQUIREMENTS: {
   readonly [Name in Requirement]: readonly [
@@ -107,15 +107,15 @@ export const REQUIREMENTS: {
 };
 
 /**
- * Returns the predicate for the calls to which a layer applies. If its condition throws, the layer
- * applies, so that a check is never skipped.
+ * Returns the predicate for the calls to which a layer applies. If the condition of the layer
+ * throws, the layer applies, so that a check is never skipped.
  */
 export function conditionOf(layer: Layer): (call: Call) => boolean {
   const { when, meets } = layer;
   const [, isRequired] = meets === undefined ? [] : REQUIREMENTS[meets];
   return (call) => {
     try {
-      // A layer that the call requires applies even if its condition is false.
+      // If the call has the layer's requirement, the layer applies even if `when` is false.
       if (isRequired?.(call.tool, call)) return true;
       if (when === undefined) return meets === undefined;
       return typeof when === "function"
@@ -127,7 +127,7 @@ export function conditionOf(layer: Layer): (call: Call) => boolean {
   };
 }
 
-/** The value of `ran` in a failure. The outcome of a running tool is unknown. */
+/** The field `ran` of a failure, by tool state. The outcome of a running tool is unknown. */
 const RAN: { readonly [State in ToolState]: ToolRun } = {
   "not started": "no",
   running: "unknown",
@@ -139,20 +139,20 @@ type Generator = AsyncGenerator<unknown, unknown, void>;
 
 const MAX_CALL_ID = 256;
 
-/** Unwinds the layers of a call after its external end. */
+/** The error of the waits of layers after the external end of their call. */
 class Interrupted extends Error {}
 
-/** A wait that the end of the call interrupts. The latest wait is interrupted first. */
+/** A wait that the external end of the call interrupts. The innermost wait is interrupted first. */
 interface Wait {
   isActive: boolean;
-  /** True after the end of the wait. The wait stays in the list until later waits have ended. */
+  /** True after the end of the wait, which stays in the list until all inner waits have ended. */
   hasEnded: boolean;
   readonly outer: Wait | undefined;
   /** Interrupts the wait, and then calls `next`. */
   readonly interrupt: (next: () => void) => void;
 }
 
-/** One call of the kernel. Nothing is created before it is needed. */
+/** One call of the kernel. Its context, its deadline and its id are created when first needed. */
 export class KernelCall implements CheckedCall, QuickWait<Wait> {
   readonly tool: Tool;
   readonly toolset: Toolset;
@@ -164,12 +164,12 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   plainArguments: unknown;
   argumentBytes = 0;
   toolState: ToolState = "not started";
-  /** Absent until the tool is ready: layers of stage `call` must not use it. */
+  /** Absent until the tool is ready, so layers of stage `call` must not use this field. */
   runtime: ToolRuntime = undefined as never;
   readonly #kernel: CallShared;
   readonly #plan: Plan;
   readonly #startedAt: number;
-  /** True if the innermost ring ends the call, because no layer applies to it. */
+  /** True if the innermost ring ends the call, because no layer applies to the call. */
   #isDirect = false;
   #isOver = false;
   #isEnded = false;
@@ -217,22 +217,22 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
       outcome = this.thrown(error);
     }
     if (!(outcome instanceof Promise)) return this.#finish(outcome);
-    // If the tool is running, the innermost ring has its promise, and ends the call.
+    // If the tool is running, the innermost ring waits for the tool, and then ends the call.
     return this.toolState === "running" ? outcome : outcome.then((result) => this.#finish(result));
   }
 
-  /** Runs the call with its layers, and ends it from outside even if a layer does not return. */
+  /** Runs the call with its layers, and enforces its external end even if a layer never returns. */
   #runLayered(ring: Ring): Outcome {
     let giveUp = (): void => {};
     let disarm: (() => void) | undefined;
     const interrupt = (): void => {
       const { closeTimeoutMs, clock, graceMs } = this.settings;
-      // If the call is closing, each layer has `closeTimeoutMs`. Otherwise, layers that do not use
+      // A closing call has `closeTimeoutMs` per layer. Otherwise, layers that do not use
       // `call.wait` have the grace period of a tool.
       const ms = this.#isOver ? closeTimeoutMs * (this.#plan.layerCount + 2) : graceMs;
       disarm = clock.setTimeout(() => giveUp(), ms);
     };
-    // The outermost wait, which ends layers that do not use `call.wait`.
+    // This outermost wait ends the call even if a layer does not use `call.wait`.
     const wait: Wait = { isActive: true, hasEnded: false, outer: undefined, interrupt };
     this.#wait = wait;
     const end = (result: ToolResult): Outcome => {
@@ -269,7 +269,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
       : next(value as T);
   }
 
-  /** The first ring: availability, requirements, arguments, and the tool's start. */
+  /** The first ring: checks availability and requirements, parses arguments, starts the tool up. */
   open(next: Ring): Outcome {
     const { tool, interruptedBy } = this;
     if (this.#isOver) return fail("run the call again", "it is closed");
@@ -289,7 +289,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     return parseArguments(this, this.request.arguments, this.#plan.reader) ?? this.#acquire(next);
   }
 
-  /** Makes the tool ready, which runs its `init` before the first call. */
+  /** Makes the tool ready: its `init` runs before the first call. */
   #acquire(next: Ring): Outcome {
     let runtime: ToolRuntime | Promise<ToolRuntime>;
     try {
@@ -310,14 +310,14 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   }
 
   #notReady(error: unknown): ToolFailure {
-    // Messages of other errors are the host's, and were not written for a model.
+    // Other errors come from the host, and their messages were not written for a model.
     const why = (error as Error).name === "ToolLifecycleError"
       ? (error as Error).message
       : "the tool could not be made ready";
     return this.thrown(error, "init", why, "unavailable");
   }
 
-  /** Runs the tool and checks its result: the innermost ring. */
+  /** The innermost ring: runs the tool and checks its result. */
   static runTool(call: KernelCall): Outcome {
     const { tool } = call;
     const cause = call.interruptedBy ?? (call.#isEnded ? "aborted" : undefined);
@@ -332,7 +332,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
       output = tool.execute?.(call.arguments, call.context);
       if (!(output instanceof Promise)) {
         if (isGenerator(output)) output = call.#drain(output);
-        // The `then` of another library may throw.
+        // Converted, because the `then` of another library's promise may throw.
         else if (isThenable(output)) output = Promise.resolve(output);
       }
     } catch (error) {
@@ -357,9 +357,9 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
       : this.#pass(result);
   }
 
-  /** Streams the yields of a generator at the pace of the consumer, and returns its result. */
+  /** Streams the yields of a generator at the consumer's pace. Returns the generator's result. */
   async #drain(generator: Generator): Promise<unknown> {
-    // Async, because an object may only look like a generator, and throw or return no promise.
+    // Async, because the `return` of an object that only looks like a generator may throw.
     this.#stopTool = async () => await generator.return(undefined);
     for (;;) {
       const step = await generator.next();
@@ -371,7 +371,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
           this.report("metadata", error);
         }
       }
-      // If the generator never really waits, no timer fires, so this line reads the clock.
+      // If the generator never waits, no timer fires. So `expired()` reads the clock.
       if (this.#isOver || this.deadline.expired()) {
         await generator.return(undefined);
         return undefined;
@@ -384,7 +384,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     return this.thrown(error, "execute", `the tool threw: ${describeThrown(error)}`);
   }
 
-  /** Ends a call without layers, with the result of the innermost ring. */
+  /** Receives the result of the innermost ring. Ends the call if no layer applies to the call. */
   #pass(result: ToolResult): Outcome {
     if (this.#isDirect) return this.#finish(result);
     // Layers that may run the tool again read the complete failure.
@@ -396,7 +396,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     completeFailure(failed, RAN[this.toolState], this.tool);
   }
 
-  /** Closes the call before its outermost layers see the result: runs the cleanups. */
+  /** Applies the changes of `atEnd` and runs the cleanups, before `call` layers see the result. */
   close(result: ToolResult): Outcome {
     this.#isOver = true;
     // An abort must not interrupt the commit of a transaction.
@@ -419,7 +419,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   #finish(result: ToolResult): Outcome {
     if (this.#isEnded) return result;
     if (this.#wait?.outer !== undefined) {
-      // An outer layer has returned before the inner layers, so these must stop.
+      // An outer layer has returned before its inner layers, so the inner layers must stop.
       this.deadline.abort(new DOMException("The call has ended", "AbortError"));
     }
     const closed = this.close(result);
@@ -448,7 +448,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   }
 
   #observe(observers: readonly Observe[], result?: ToolResult, now?: number): void {
-    // Not a closure, because Node would create its scope for every call.
+    // No closure here, because Node would create its scope for every call.
     for (let index = 0; index < observers.length; index++) {
       try {
         const answer: unknown = observers[index]?.(this, result as never, now as never);
@@ -474,7 +474,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
 
   defer(cleanup: Cleanup): void {
     checkFunction("defer a cleanup", cleanup, "it");
-    // The call is closed but its tool still runs, so the cleanup runs immediately.
+    // If the call has closed and its tool still runs, the cleanup runs immediately.
     if (this.#cleanups === null) void this.#cleanUp([cleanup]);
     else (this.#cleanups ??= []).push(cleanup);
   }
@@ -514,7 +514,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
         next();
       });
       if (!wait.isActive) {
-        // The result is ignored. An unhandled rejection would end the process.
+        // `assertSync` handles a rejection of the ignored work, which would end the process.
         if (typeof work !== "function") assertSync(work);
         return;
       }
@@ -533,21 +533,21 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   /** Limits the wait of a layer after the call was closed, because nothing else ends that wait. */
   async #inTime<T>(doing: string, work: Promise<T>, limitMs?: number): Promise<T> {
     const { clock, closeTimeoutMs } = this.settings;
-    // Twice `closeTimeoutMs`, so that the layer's own time limit ends its wait first.
+    // Twice `closeTimeoutMs`, so that a time limit in the layer ends the wait first.
     const ms = limitMs ?? 2 * closeTimeoutMs;
     const value = await within(clock, ms, work);
     if (value === TIME_OVER) throw new RangeError(`It was over ${ms} ms ${doing}`);
     return value;
   }
 
-  /** Waits for the tool. After an external end of the call, waits for its grace period. */
+  /** Waits for the tool. After an external end of the call, waits at most for the grace period. */
   #waitForTool(output: PromiseLike<unknown>): Promise<ToolResult> {
     return new Promise((resolve) => {
       const wait = this.#begin((next) => {
         this.#isOver = true;
         let ran: ToolRun | undefined;
         output.then((late) => {
-          // A tool that calls another process may return that nothing has run there.
+          // The failure of a tool that calls another process may state that nothing has run there.
           if (isToolResult(late) && !late.ok) ran = late.error.ran;
         }, () => {});
         void this.#stop(output).then((acknowledged) => {
@@ -561,7 +561,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
         this.toolState = "ended";
         if (this.#endWait(wait)) resolve(this.#endWith(value));
       }, (error) => {
-        // Before the check for an interruption, so that a tool's late errors are reported.
+        // Precedes the check for an interruption, so that late errors of the tool are reported.
         const failed = this.#threw(error);
         if (this.#endWait(wait)) resolve(this.#pass(failed));
       });
@@ -572,12 +572,12 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   async #stop(output: PromiseLike<unknown>): Promise<boolean> {
     if (this.toolState === "ended") return true;
     const { clock, graceMs } = this.settings;
-    // A generator has ended when its `return` has settled, though its last output may still wait.
+    // A generator has ended when its `return` has settled, even while its last output is sent.
     const ended = Promise.resolve(this.#stopTool?.() ?? output)
       .then(noop, noop)
       .then(() => void (this.toolState = "ended"));
     if (graceMs > 0 && await within(clock, graceMs, ended) !== TIME_OVER) return true;
-    // The observers of `ended` were called before this.
+    // The call ends before its tool, so the observers of `ended` are called first.
     void ended.then(() => this.#observe(this.#plan.observers.toolEnded));
     return false;
   }
@@ -607,7 +607,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     return true;
   }
 
-  /** Interrupts the innermost wait of a call that was ended from outside. */
+  /** Interrupts the innermost wait of a call that has ended externally. */
   #interruptWait(): void {
     const wait = this.#wait;
     if (!wait?.isActive) return;
@@ -648,7 +648,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     const { signal, timeoutMs = ms } = this.options;
     if (timeoutMs < ms) ms = timeoutMs;
     try {
-      // A function is called only here, when a signal is needed.
+      // A function that returns the signal is called only here, when the signal is needed.
       const given = assertSync(typeof signal === "function" ? signal() : signal);
       if (given !== undefined) checkFunction("use the signal", given?.addEventListener, "it");
       caller = given;
@@ -662,7 +662,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     return this.#deadline;
   }
 
-  /** The external end of the call, even if no wait has noticed that end. */
+  /** The cause of the external end of the call, even if that end has interrupted no wait yet. */
   get interruptedBy(): "aborted" | "timeout" | undefined {
     const { signal, timeoutMs = 1 } = this.options;
     if (this.#deadline !== undefined) {
@@ -708,7 +708,7 @@ function isGenerator(value: unknown): value is Generator {
     Symbol.asyncIterator in value;
 }
 
-/** The caller's id of the call. */
+/** Returns the id that the caller has chosen for the call. */
 export function chosenCallId(request: Partial<ToolCall> | null | undefined): string | undefined {
   const callId = request?.callId;
   return isWord(callId) ? clip(callId, MAX_CALL_ID) : undefined;

@@ -1,6 +1,6 @@
 /**
- * The context that a tool receives; calls of the host's functions; and the information about a call
- * that hooks, rules and approvers receive.
+ * The context of a tool, the information about a call for hooks, rules and approvers, and helpers
+ * that call functions of the host.
  */
 
 import {
@@ -23,8 +23,8 @@ import type { Resumption, ToolCall } from "./request.ts";
 
 /**
  * The context of one call. Members are created when they are first read. Every member is a getter,
- * so a tool can destructure them: `execute(params, { signal, progress })`. Layers implement the
- * members that do nothing here, such as `progress`.
+ * so a tool can destructure the context: `execute(params, { signal, progress })`. Layers implement
+ * the members that do nothing here, such as `progress`.
  */
 export class CallContext implements ToolContext<never, never, never> {
   readonly #call: Call;
@@ -34,7 +34,7 @@ export class CallContext implements ToolContext<never, never, never> {
     this.#call = call;
   }
 
-  /** Returns the call of a context, for layers and plue's own tools; else `undefined`. */
+  /** Returns the call of a context; `undefined` for other objects. For layers and plue's tools. */
   static callOf(context: object): Call | undefined {
     return #call in context ? context.#call : undefined;
   }
@@ -177,12 +177,12 @@ export class CallView implements CallInfo {
 
   /** A frozen copy, so that a hook cannot change the validated arguments. */
   get arguments(): unknown {
-    // Arguments that a library has converted may not be JSON. They are then shown unchanged.
+    // Arguments that a Standard Schema has converted may not be JSON. They are not copied.
     return this.#shown ??= frozenCopy(this.#args) ?? this.#args;
   }
 }
 
-/** The result of a host's function that threw or rejected. */
+/** The result of `callHost` if the host's function threw or rejected. */
 export const FAILED: unique symbol = Symbol();
 
 /**
@@ -199,7 +199,7 @@ export function callHost<T>(
   return call.wait(doing, () => settled(call, phase, work), limitMs);
 }
 
-/** The value of a host's function, or {@linkcode FAILED}. */
+/** Returns the value of a host's function; reports its error and returns {@linkcode FAILED}. */
 export async function settled<T>(
   call: Call,
   phase: DispatchPhase,
@@ -213,7 +213,7 @@ export async function settled<T>(
   }
 }
 
-/** Waits for a store of the host. Rejects if that takes longer than `closeTimeoutMs`. */
+/** Waits for an operation of a store. Rejects if it takes longer than `closeTimeoutMs`. */
 export async function inTime<T>(
   { clock, closeTimeoutMs }: CallSettings,
   work: Promise<T>,

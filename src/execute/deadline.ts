@@ -1,23 +1,23 @@
-/** The external ends of a call: the caller's signal, the timeout, or a consumer that left. */
+/** The external end of a call: an abort by the caller or by a stream's consumer, or a timeout. */
 
 import type { Clock } from "../tool/mod.ts";
 
 export type InterruptCause = "aborted" | "timeout";
 
 /**
- * The deadlines that listen to a signal. All calls that share a signal, such as a server's
- * shutdown, share one listener: with a listener each, every end of a call would search all of them,
- * and Node would warn of a leak from the eleventh on.
+ * The deadlines of each signal. All calls with the same signal, such as a server's shutdown, share
+ * one listener. With one listener per call, each end of a call would search all listeners, and Node
+ * would warn of a leak from the eleventh listener on.
  */
 const listeners = new WeakMap<AbortSignal, Set<Deadline>>();
 
-/** The end of one call, created when the call first waits or its tool first reads its signal. */
+/** The time limit and the abort signal of a call. Created at its first use. */
 export class Deadline {
-  /** The external end of the call; `undefined` while it may continue. */
+  /** The cause of the external end; `undefined` while the call may continue. */
   cause: InterruptCause | undefined;
-  /** The reason of the external end; a `CallFailure` becomes the result. */
+  /** The reason of the external end. If the reason is a `CallFailure`, it becomes the result. */
   reason: unknown;
-  /** The call cannot be interrupted any more. */
+  /** True if the call can no longer be interrupted. */
   isClosed = false;
   readonly #clock: Clock;
   readonly #caller: AbortSignal | undefined;
@@ -30,7 +30,7 @@ export class Deadline {
 
   /**
    * @param expiresAt The end of the time limit, by `clock.now()`.
-   * @param interruptCall Called once if the call is ended from outside. Must not throw.
+   * @param interruptCall Called once at the external end of the call. Must not throw.
    */
   constructor(
     clock: Clock,
@@ -44,7 +44,7 @@ export class Deadline {
     this.#interruptCall = interruptCall;
   }
 
-  /** Aborts when the call ends from outside; with the caller's reason, or a `TimeoutError`. */
+  /** Aborts at the external end of the call, with the caller's reason or with a `TimeoutError`. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
@@ -58,7 +58,7 @@ export class Deadline {
     return Math.max(0, this.#expiresAt - this.#clock.now());
   }
 
-  /** Throws the reason if the call has ended from outside. Creates no `AbortController`. */
+  /** Throws the reason if the call has ended externally. Creates no `AbortController`. */
   throwIfAborted(): void {
     this.checkCaller();
     if (this.cause !== undefined) throw this.reason;
@@ -73,7 +73,7 @@ export class Deadline {
     if (this.#caller?.aborted) this.abort(this.#caller.reason);
   }
 
-  /** Ends the call if the time is over, without a timer: for loops in which no timer can fire. */
+  /** Ends the call if its time is over. Reads the clock, for loops in which no timer can fire. */
   expired(): boolean {
     if (this.remainingMs === 0) this.#timeOut();
     return this.cause !== undefined;
@@ -107,7 +107,7 @@ export class Deadline {
     this.#disarm = undefined;
   }
 
-  /** Called when the result is decided: nothing interrupts the call, nor listens to its signal. */
+  /** Called when the result is decided. Removes the timer and the signal's listener. */
   close(): void {
     this.isClosed = true;
     this.#rest();

@@ -23,16 +23,16 @@ import type { Call, DispatchPhase, KernelSettings, Outcome } from "./layer.ts";
 import { compose } from "./plan.ts";
 import type { DispatchContext, ResumedCall, ToolCall } from "./request.ts";
 
-/** The context of a call whose host adds nothing, and the selection of all tools. */
+/** The default context of a call, and the selection of all tools. */
 const NOTHING: DispatchContext & Selection = Object.freeze({});
 
 /** The beginning of the message for a ticket that does not resume a call. */
 export const CONTINUE = "Cannot continue the call: ";
 
-/** The dispatchers of the calls of bridges. */
+/** The dispatcher of each call of a bridge. */
 const dispatchers: WeakMap<Call, Dispatcher> = new WeakMap();
 
-/** Returns the dispatcher of a call of a bridge's own tool, for calls of its target tools. */
+/** Returns the dispatcher for the target tools of a bridge, for a call of the bridge's own tool. */
 export function targetDispatcher(call: Call): Dispatcher | undefined {
   const { bridge } = call.toolset;
   return bridge && dispatchers.get(call)?.withToolset(bridge.behind);
@@ -66,7 +66,7 @@ export class Kernel implements CallShared {
     return unknownTool(name);
   }
 
-  /** Ends a call that names no tool. Layers receive the call in `unresolved`. */
+  /** Ends a call without a known tool. Layers receive the call in `unresolved`. */
   endUnresolved(
     request: ToolCall,
     options: DispatchContext,
@@ -97,17 +97,17 @@ export class Kernel implements CallShared {
 }
 
 /**
- * Runs calls of the tools in a toolset, with nothing but the kernel and the given layers.
- * `ToolDispatcher` of `@plue/tools` is a dispatcher with all layers of plue.
+ * Runs calls of the tools in a toolset, with only the given layers. `ToolDispatcher` of
+ * `@plue/tools` is a dispatcher with all layers of plue.
  *
- * The order is always the same: find the tool, check its availability, parse the arguments, make
- * the tool ready, the layers of stage `input`, validate, the layers of stage `run`, run the tool,
- * check the result, cleanups. The layers of stage `call` surround all these steps.
+ * Each call has these steps: find the tool, check its availability, parse the arguments, make the
+ * tool ready, run the layers of stage `input`, validate the arguments, run the layers of stage
+ * `run`, run the tool, check its result, run the cleanups. The layers of stage `call` surround all
+ * steps except the first.
  *
- * A timeout or an abort ends the call as soon as the tool stops, and at the latest after `graceMs`,
- * even if the tool ignores its signal; `acknowledged` is then false. Later output and results of
- * such a tool are dropped. A tool that neither waits nor returns cannot be ended: JavaScript has
- * one thread.
+ * After a timeout or an abort, the call ends as soon as the tool stops, and at the latest after
+ * `graceMs`. If the tool still runs then, `acknowledged` is false, and later output is dropped. A
+ * tool that neither waits nor returns cannot be ended: JavaScript has one thread.
  *
  * @example Usage
  * ```ts
@@ -124,7 +124,7 @@ export class Kernel implements CallShared {
  * ```
  */
 export class Dispatcher {
-  /** True if calls are traced. The `trace` of their context is read only then. */
+  /** True if calls are traced. Otherwise, the field `trace` of their contexts is not read. */
   readonly traces: boolean = false;
   readonly #kernel: Kernel;
   /** A registry, which may change; `undefined` for a fixed toolset. */
@@ -134,14 +134,14 @@ export class Dispatcher {
   #toolset: Toolset;
 
   /**
-   * @param source The tools that may be called: a toolset of a registry, or a registry for all of its
-   * tools. Later changes of a registry apply to later calls.
+   * @param source The callable tools: a toolset of a registry, or a registry for all of its tools.
+   * Later changes of a registry apply to later calls.
    * @param options The layers, limits and clock.
    * @throws {TypeError | RangeError} If an option is invalid, or the toolset was created from a
    * list.
    */
   constructor(source: Toolset | SelectableToolHost, options: DispatcherOptions = {}) {
-    // A view of another dispatcher receives its kernel instead of options.
+    // `withToolset` passes the kernel of the other dispatcher instead of options.
     this.#kernel = options instanceof Kernel ? options : new Kernel(resolveSettings(options));
     if (isSelectable(source)) {
       this.#registry = source;
@@ -178,7 +178,7 @@ export class Dispatcher {
    * Runs one call.
    *
    * @param call The call of a model. A resumed call needs a `ToolDispatcher`.
-   * @param context The host's part of the call; `null` adds nothing.
+   * @param context The host's additions to the call; `null` if there are none.
    * @returns The result. Never rejects.
    */
   dispatch(call: ToolCall | ResumedCall, context?: DispatchContext | null): Promise<ToolResult> {
@@ -187,9 +187,9 @@ export class Dispatcher {
   }
 
   /**
-   * Runs one call, as `dispatch` does, but returns synchronously if nothing in it waits.
+   * Runs one call, as `dispatch` does, but returns synchronously if nothing in the call waits.
    *
-   * @param started Receives the call before it runs; not called for an unknown tool.
+   * @param started Receives the call before the call runs. Not called for an unknown tool.
    */
   run(
     call: ToolCall | ResumedCall,
@@ -222,7 +222,7 @@ export class Dispatcher {
     return created.run();
   }
 
-  /** Continues the call of a ticket. Only a `ToolDispatcher` with tickets can. */
+  /** Resumes the call of a ticket. Only a `ToolDispatcher` with `tickets` supports this. */
   protected continueCall(
     call: ResumedCall,
     context: DispatchContext,
@@ -233,8 +233,8 @@ export class Dispatcher {
   }
 
   /**
-   * Returns a dispatcher for another caller with other tools. It shares the options and layers of
-   * this dispatcher. Creating it is cheap.
+   * Returns a dispatcher for another caller with other tools. The new dispatcher shares the options
+   * and layers of this one, and is cheap to create.
    *
    * @throws {TypeError} If the toolset was created from a list.
    */
@@ -249,8 +249,9 @@ export class Dispatcher {
   }
 
   /**
-   * Ends a call that names no tool of the caller: layers observe it in `unresolved`. For hosts that
-   * find tools by other names than ids. The toolset may be unreadable.
+   * Ends a call whose name is not a tool of the caller. Layers receive the call in `unresolved`.
+   * Hosts that find tools by other names than ids call this function. Omit the toolset if it cannot
+   * be read.
    */
   endUnresolved(request: ToolCall, options: DispatchContext, toolset?: Toolset): ToolFailure {
     const name = readName(request);
@@ -266,7 +267,7 @@ export class Dispatcher {
   }
 }
 
-/** The name in a call; `undefined` if it has none, or cannot be read. */
+/** Returns the name in a call; `undefined` if the call has no name or cannot be read. */
 function readName(request: Partial<ToolCall> | null | undefined): string | undefined {
   const name: unknown = attemptOr(undefined, () => request?.name);
   return isText(name) ? name : undefined;
@@ -282,7 +283,7 @@ export function unreadable(request: Partial<ToolCall>, what: string): ToolFailur
   return failure("threw", nameIn(request), `its ${what} cannot be read`);
 }
 
-/** A registry, as a dispatcher needs it: tools that it can run and select from. */
+/** The functions of a registry that a dispatcher uses: to run tools, and to select toolsets. */
 export interface SelectableToolHost extends ToolHost {
   select(selection?: Selection): Toolset;
 }

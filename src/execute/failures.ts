@@ -28,7 +28,7 @@ export type FailureDetails = Pick<
 
 /**
  * An error that ends its call with this code and message. Layers and functions of a tool's context
- * throw it. It is not reported to `onError`.
+ * throw this error. It is not reported to `onError`.
  */
 export class CallFailure extends Error {
   readonly code: FailureCode;
@@ -68,16 +68,16 @@ export function notAvailable(id: string): ToolFailure {
   return failure("unavailable", id, "the tool is not available now");
 }
 
-/** A failure for a name that is not among the caller's tools, whether it exists or not. */
+/** The failure for a name outside of the caller's tools; the same for hidden and missing tools. */
 export function unknownTool(name: string, hint = ""): ToolFailure {
   return failure("unknown_tool", clip(name), `there is no such tool${hint}`, { ran: "no" });
 }
 
 /**
- * A failure of a call that was ended from outside.
+ * The failure of a call after its external end.
  *
  * @param doing The activity of the call: "waiting for a slot".
- * @param acknowledged True if its tool stopped; `undefined` if the tool did not run.
+ * @param acknowledged True if the tool has stopped; `undefined` if the tool did not run.
  */
 export function interruption(
   id: string,
@@ -103,7 +103,7 @@ export function success(content: unknown, blocks?: true, truncated = false): Too
 
 const isFlag = (value: unknown): boolean => typeof value === "boolean";
 
-/** The other fields of an error that a tool or a hook made. */
+/** The checks of the optional fields of an error that a tool or a hook made. */
 const DETAILS: { readonly [field: string]: (value: unknown) => boolean } = {
   retryable: isFlag,
   acknowledged: isFlag,
@@ -111,7 +111,7 @@ const DETAILS: { readonly [field: string]: (value: unknown) => boolean } = {
   ran: isToolRun,
 };
 
-/** Reads the result of a tool or a hook, without unknown fields; `undefined` for other values. */
+/** Returns a tool's or hook's result without unknown fields; `undefined` for other values. */
 export function readResult(value: unknown): ToolResult | undefined {
   if (!isObject(value)) return undefined;
   const { ok, content, error, blocks, truncated } = value;
@@ -125,7 +125,7 @@ export function readResult(value: unknown): ToolResult | undefined {
     issues: Array.isArray(issues) ? readIssues(issues) : undefined,
   });
   if (code !== "input_required") return failed;
-  // Only a dispatcher creates tickets: the tool dispatched another call, which is suspended.
+  // Only dispatchers create tickets: the tool has dispatched another call, which is suspended.
   const { questions, ticket } = value;
   return Array.isArray(questions) && typeof ticket === "string"
     ? { ...failed, questions, ticket }
@@ -150,7 +150,7 @@ export function readIssues(list: readonly unknown[]): readonly Issue[] {
 
 export type Settable<T> = { -readonly [Key in keyof T]: T[Key] };
 
-/** Returns the result, or a copy if it is frozen or may belong to another call. */
+/** Returns the result, or a copy if the result is frozen or may belong to another call. */
 export function ownResult(result: ToolResult): Settable<ToolResult> {
   const { ok } = result;
   const isForeign = isToolResult(result as unknown) || Object.isFrozen(result) ||
@@ -159,12 +159,12 @@ export function ownResult(result: ToolResult): Settable<ToolResult> {
   return ok ? { ...result } : { ...result, error: { ...result.error } };
 }
 
-/** Completes a failure with `ran` and `retryable`. */
+/** Sets the fields `ran` and `retryable` of a failure. */
 export function completeFailure({ error, replayed }: ToolFailure, ran: ToolRun, tool?: Tool): void {
   if (error.code === "input_required") return;
   const settable = error as Settable<ToolFailure["error"]>;
-  // The `ran` of a result from another process is correct, and stays. Only failures of
-  // tools that have run are stored.
+  // A failure from another process already has the correct `ran`. A replayed failure was stored,
+  // and only failures of tools that have run are stored.
   settable.ran ??= replayed ? "yes" : ran;
   if (settable.ran === "unknown" && tool?.idempotent !== true) settable.retryable = false;
 }

@@ -1,4 +1,4 @@
-/** The keys and results of a layer of idempotency, bounded in number and bytes. */
+/** The idempotency keys of a process and their results, limited in number and bytes. */
 
 import {
   anyValue,
@@ -25,15 +25,15 @@ export interface IdempotencyOptions {
    */
   readonly windowMs?: number;
   /**
-   * The maximum number of results. If there are more, the oldest results of principals above their
-   * quota are evicted. The same number of calls with keys may run for one principal; further ones
-   * fail with `overloaded`.
+   * The maximum number of stored results. Above it, the oldest results of principals above their
+   * quota are evicted. One principal can have the same number of running calls with keys; further
+   * calls fail with `overloaded`.
    *
    * @default {1_000}
    */
   readonly maxKeys?: number;
   /**
-   * The maximum size of all stored results, in bytes of JSON. They are evicted as with `maxKeys`.
+   * The maximum size of all stored results, in bytes of JSON. Evicts results as `maxKeys` does.
    *
    * @default {16_777_216}
    */
@@ -62,7 +62,7 @@ interface KeptResult extends KeyOf<ToolResult> {
 interface Owner {
   readonly principal: string | undefined;
   readonly running: Map<string, KeyOf<Promise<ToolResult>>>;
-  /** In order of their calls' ends, so the first one expires first. */
+  /** In the order in which the calls ended, so the first result expires first. */
   readonly results: Map<string, KeptResult>;
   /** The size of the results, in bytes of JSON. */
   bytes: number;
@@ -77,9 +77,9 @@ export type ClaimScope = (
 ) => ClaimedKey | Promise<ClaimedKey>;
 
 /**
- * Creates a cache of keys, bounded in number and bytes. If there are too many, the oldest result of a
- * principal above its quota is evicted. So no caller evicts another's keys, and a single caller may
- * use the whole cache.
+ * Creates a cache of keys and results. If it is full, the oldest result of a principal above its
+ * quota is evicted. So other principals cannot evict the results of a principal below its quota,
+ * and a single principal may use the whole cache.
  */
 export function rememberKeys(options: IdempotencyOptions, clock: Clock): ClaimScope {
   const { windowMs = 600_000, maxKeys = 1_000, maxBytes = 16_777_216, kept } = readFields(
@@ -127,7 +127,7 @@ export function rememberKeys(options: IdempotencyOptions, clock: Clock): ClaimSc
     owners.set(principal, owner);
     const settle: SettleKey = (result, keep, bytes) => {
       running.delete(scope);
-      // A copy, because the first caller may change its result.
+      // A copy, because the caller of the first call may change the result.
       const frozen = frozenCopy(result);
       if (keep && frozen !== undefined && bytes <= maxBytes) {
         const expiresAt = clock.now() + windowMs;
@@ -152,7 +152,7 @@ export function rememberKeys(options: IdempotencyOptions, clock: Clock): ClaimSc
 
 /** Claims a key in the store, for all waiting calls of this process. */
 async function claimKept(claim: () => Promise<ClaimedKey>, settle: SettleKey): Promise<ClaimedKey> {
-  // If the claim fails, calls that waited for it claim the key themselves.
+  // If the claim fails, each call that waited for the claim claims the key itself.
   const again = ToolResult.error("aborted", "The key could not be claimed");
   const claimed = await claim().catch((error) => {
     void settle(again, false, 0);
@@ -172,16 +172,16 @@ async function claimKept(claim: () => Promise<ClaimedKey>, settle: SettleKey): P
 }
 
 /**
- * Returns a short text that is equal for equal JSON, for any order of properties. It is compared
- * only among calls of one caller with one key, so it need not resist an attacker.
+ * Returns a short text, which is the same for equal JSON in any order of properties. Only texts of
+ * one caller's calls with one key are compared, so the text need not resist an attacker.
  */
 export function fingerprintOf(value: unknown): string {
   return fingerprint(canonicalJson(value));
 }
 
 /**
- * A tool that was stopped may have done its work, such as a request that it has sent: with its key,
- * it runs again only if it is idempotent.
+ * Sets `retryable` to false if a tool was interrupted and is not idempotent, because the tool may
+ * have done its work, such as sending a request.
  */
 export function withoutRetry({ toolState, tool }: Call, result: ToolResult): ToolResult {
   if (result.ok || toolState === "not started" || tool.idempotent) return result;

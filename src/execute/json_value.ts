@@ -1,23 +1,23 @@
 /**
- * Validates a value as JSON in one pass, with limits of depth and size. Results and arguments are
- * both checked here, so that they can always be serialized and parsed unchanged.
+ * Checks that a value is JSON, in one pass and with limits of depth and size. Arguments and results
+ * are checked, so that serializing and parsing them never changes their values.
  */
 
 import { JsonReader, MAX_DEPTH, STOPPED } from "../tool/mod.ts";
 
-/** The longest number: -0.0000012345678901234567. */
+/** The length of the longest number in JSON, such as -0.0000012345678901234567. */
 const MAX_NUMBER = 25;
 
 /** The verdict on a value: JSON within the limit, JSON that is larger, or another value. */
 export type JsonVerdict =
-  /** `value`: the value itself, or plain data. `bytes`: its size, or an upper bound within the limit. */
+  /** `value`: the value, or a plain copy. `bytes`: the size, or an upper bound within the limit. */
   | { readonly kind: "json"; readonly value: unknown; readonly bytes: number }
-  /** `bytes`: a lower bound of its size, because it was not read to its end. */
+  /** `bytes`: a lower bound of the size, because the value was not read to its end. */
   | { readonly kind: "large"; readonly bytes: number }
-  /** The JSON Pointer of the problem, and a description of the value there. */
+  /** `pointer`: the JSON Pointer of the invalid value. `what`: a description of that value. */
   | { readonly kind: "refused"; readonly pointer: string; readonly what: string };
 
-/** Returns the pointer and the problem: `"/a/1" is NaN, which is not JSON`. */
+/** Returns the pointer and the problem, such as `"/a/1" is NaN, which is not JSON`. */
 export function describeRefusal(
   { pointer, what }: { readonly pointer: string; readonly what: string },
 ): string {
@@ -83,8 +83,8 @@ function readPlainMembers(value: object, budget: Budget, copies: boolean, depth:
   }
   if (Object.getPrototypeOf(value) !== Object.prototype) return STOPPED;
   const copy: Record<string, unknown> = {};
-  // Twice as fast as Object.keys. It also visits additions to Object.prototype, which are not
-  // copied; the sum stays an upper bound.
+  // This loop is twice as fast as Object.keys. It also visits additions to Object.prototype, which
+  // are not copied. The sum stays an upper bound.
   for (const key in value) {
     budget.bytes -= 6 * key.length + 4;
     const member = readPlain((value as typeof copy)[key], budget, copies, depth);

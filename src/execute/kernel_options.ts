@@ -61,8 +61,8 @@ export interface DispatcherOptions {
    */
   readonly maxArgumentBytes?: number;
   /**
-   * The maximum size of a result, and of each value that is sent before it, in bytes of JSON. At
-   * least 128. A larger result fails with `output_too_large`.
+   * The maximum size of a result, and of each value that a tool sends before it, in bytes of JSON.
+   * At least 128. A call with a larger result fails with `output_too_large`.
    *
    * @default {1_048_576}
    */
@@ -98,7 +98,7 @@ const DEFAULTS = {
   clock: systemClock,
 };
 
-/** Checks options. `others` are the names of options that another dispatcher checks. */
+/** Checks the options, and adds defaults. `others` are names of options that the caller checks. */
 export function resolveSettings(
   options: DispatcherOptions,
   others: readonly string[] = [],
@@ -129,7 +129,7 @@ function checkLayer(layer: unknown): Layer {
   if (meets !== undefined) checkMeets(action, meets, "its meets");
   if (when !== undefined && !isFunction(when)) checkField(action, when, "its when");
   const parts = defined({ for: around, observe, unresolved, ...context });
-  // The dispatcher has further fields, so a misspelt one is only noticed at the end.
+  // Layers may have further fields, so a misspelt field is found only if the layer has no effect.
   if (Object.keys(parts).length === 0) {
     fail(action, "it has no effect without for, observe, unresolved or context");
   }

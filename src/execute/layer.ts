@@ -1,7 +1,7 @@
 /**
- * The interface of features around calls: a layer around the rest of the call, `(call, next) =>
- * next(call)`. The layers of a tool are composed once into one function, so that an unused feature
- * costs nothing.
+ * The interface of layers. A layer is a feature around the rest of a call: `(call, next) =>
+ * next(call)`. The layers of a tool are composed once into one function, so an unused feature costs
+ * nothing.
  */
 
 import type { ToolHost, ToolRuntime } from "../registry/mod.ts";
@@ -18,19 +18,19 @@ import type { Deadline } from "./deadline.ts";
 import type { FailureDetails } from "./failures.ts";
 import type { DispatchContext, ToolCall } from "./request.ts";
 
-/** The result of a call, now or later. A promise of the kernel never rejects. */
+/** The result of a call, or a promise of the result. Promises of the kernel never reject. */
 export type Outcome = ToolResult | Promise<ToolResult>;
 
 /**
- * The rest of the call. It never throws and never rejects: errors, timeouts and aborts are
+ * Runs the rest of the call. Never throws and never rejects: errors, timeouts and aborts become
  * failures.
  */
 export type Next = (call: Call) => Outcome;
 
-/** One layer for the calls of one tool. */
+/** Runs a layer around a call of one tool. */
 export type LayerFunction = (call: Call, next: Next) => Outcome;
 
-/** The part of a call with an error that its result does not contain completely. */
+/** The part of a call in which an error occurred. The result may not contain the whole error. */
 export type DispatchPhase =
   | "init"
   | "context"
@@ -81,40 +81,40 @@ export interface KernelSettings extends CallSettings {
 export type ToolState = "not started" | "running" | "ended";
 
 /**
- * Requirements of a tool or a call: approval (`requiresApproval`, policies), a transaction, the
- * host's context, a store for idempotency keys. A call fails if no layer meets its requirement.
+ * A requirement of a tool or a call: approval (`requiresApproval`, policies), a transaction, the
+ * host's context, a store for idempotency keys. A call fails if no layer meets the requirement.
  */
 export type Requirement = "approval" | "transaction" | "context" | "idempotency";
 
 /**
- * A feature around calls. A layer has its own state and options; the kernel and the other layers do
- * not depend on it. Within a stage the first layer is the outermost.
+ * A feature around calls. Each layer has separate state and options. The kernel and the other
+ * layers do not depend on them. Within a stage the first layer is the outermost.
  */
 export interface Layer {
   /** Names the layer in messages. */
   readonly name: string;
   /**
-   * The position of `for`. `call`: around everything, the cleanups included; the arguments may be
-   * unread. `input`: the arguments are parsed and not validated. `run`: they are validated.
+   * The position of the layer's function. `call`: around the call and its cleanups; the arguments
+   * may be missing. `input`: the arguments are parsed but not validated. `run`: they are validated.
    */
   readonly stage: "call" | "input" | "run";
   /**
-   * Returns the layer's function for calls of a tool, or nothing if the tool does not need it.
-   * Called once per tool. An error of the function fails the call with `threw`, and is passed to
-   * `onError`.
+   * Returns the layer's function for calls of a tool, or nothing if the tool does not need the
+   * layer. Called once per tool. An error of the layer's function fails the call with `threw`, and
+   * is passed to `onError`.
    */
   for?(tool: Tool, host: ToolHost): LayerFunction | undefined;
   /**
-   * The calls to which the layer applies: a field of the host's context that they have, or a
-   * function that returns true for them. Other calls skip the layer. By default all calls, and for
-   * a layer with `meets` the calls that have its requirement.
+   * The condition for calls to which the layer applies: a field of the host's context that is set,
+   * or a function that returns true. Other calls skip the layer. By default, the layer applies to
+   * all calls; a layer with `meets` applies to calls with that requirement.
    */
   readonly when?: keyof DispatchContext | ((call: Call) => boolean);
-  /** Only observes: never waits, never changes the result, and costs no promise. */
+  /** Returns an observer of the tool's calls. It cannot change a result, and costs no promise. */
   observe?(tool: Tool): CallObserver;
   /**
-   * Called for a call that names no tool of its toolset: no other function is called for it.
-   * `toolset` is absent if it cannot be read.
+   * Called for a call whose name is not a tool of the toolset. No other function of the layer is
+   * called for such a call. `toolset` is absent if the toolset cannot be read.
    */
   unresolved?(
     request: ToolCall,
@@ -124,16 +124,16 @@ export interface Layer {
     toolset?: Toolset,
   ): void;
   /**
-   * Members that the layer adds to the context of every tool, by name. Each is computed whenever the
-   * tool reads it.
+   * Members that the layer adds to the context of every tool, by name. A member is computed each
+   * time the tool reads it.
    */
   readonly context?: { readonly [member: string]: (call: Call) => unknown };
   /**
-   * Returns preliminary arguments for text that is not JSON, until the layer, of stage `input`, has
-   * replaced them. Without such a layer the text fails the call before the `input` stage.
+   * Returns preliminary arguments for text that is not JSON. The layer must have the stage `input`,
+   * and replace these arguments there. Without such a layer, the text fails the call.
    */
   readText?(text: string): unknown;
-  /** The requirement that the layer meets for all calls that have it. */
+  /** The requirement that the layer meets, for all calls with this requirement. */
   readonly meets?: Requirement;
 }
 
@@ -149,15 +149,15 @@ export interface CallObserver {
    * @param now The time of the end, by the dispatcher's clock.
    */
   ended?(call: Call, result: ToolResult, now: number): void;
-  /** As `ended`, and only for calls that have failed. */
+  /** Like `ended`, but only for calls that have failed. */
   failed?(call: Call, failure: ToolFailure): void;
   /** A tool that ignored its signal has ended, after its call. */
   toolEnded?(call: Call): void;
-  /** The tool, a generator, has yielded a value. It continues when the promise has settled. */
+  /** The tool, a generator, has yielded a value, and continues when the promise has settled. */
   yielded?(call: Call, value: unknown): void | Promise<void>;
 }
 
-/** The view of a call for layers. */
+/** A call, as layers receive it. */
 export interface Call {
   readonly tool: Tool;
   /** The toolset that the call was resolved against. */
@@ -166,7 +166,7 @@ export interface Call {
   readonly host: ToolHost;
   /** The model's call. */
   readonly request: ToolCall;
-  /** The host's context for it. */
+  /** The host's context of the call. */
   readonly options: DispatchContext;
   /** The settings of the dispatcher: limits and the clock. */
   readonly settings: CallSettings;
@@ -175,31 +175,31 @@ export interface Call {
   readonly context: ToolContext;
   /** The timeout and the abort signal. */
   readonly deadline: Deadline;
-  /** The arguments: parsed, later validated. `undefined` until they are parsed. */
+  /** The parsed arguments, validated from the stage `run` on. `undefined` until they are parsed. */
   readonly arguments: unknown;
-  /** The arguments as JSON, before a library's schema converted them. */
+  /** The arguments as JSON, before a Standard Schema converted them. */
   readonly plainArguments: unknown;
-  /** The tool with its configuration, its state and its validators. Only in `input` and `run`. */
+  /** The tool's configuration, state and validators, for layers of the stages `input` and `run`. */
   readonly runtime: ToolRuntime;
   readonly toolState: ToolState;
   /**
-   * True if the result is decided: the call was interrupted or closes, and further output is
+   * True if the call was interrupted or is closing. Its result is decided, and further output is
    * dropped.
    */
   readonly isOver: boolean;
   /**
-   * Replaces the arguments, from the `input` stage on.
+   * Replaces the arguments. For layers of the stages `input` and `run`.
    *
-   * @param bytes An upper bound of their size as JSON.
+   * @param bytes An upper bound of the arguments' size, in bytes of JSON.
    */
   setArguments(value: unknown, bytes: number): void;
   /**
-   * Waits for `work`. Rejects at a timeout or an abort of the call, which ends the layer. Every
-   * wait of a layer uses this function, except the wait for `next`, which ends by itself. Work that
-   * runs the rest of the call is a function, which is called once the wait has begun.
+   * Waits for `work`. Rejects at a timeout or an abort of the call, so that the layer ends. Layers
+   * use this function for every wait except the wait for `next`, which ends by itself. If the work
+   * calls `next`, pass a function: it is called once the wait has begun.
    *
    * @param doing The activity of the call, for messages: "waiting for a slot".
-   * @param limitMs The time limit of this wait. The call's timeout is paused meanwhile.
+   * @param limitMs The time limit of this wait, in milliseconds. It pauses the call's timeout.
    */
   wait<T>(
     doing: string,
@@ -210,8 +210,8 @@ export interface Call {
   fail(code: FailureCode, why: string, details?: FailureDetails): ToolFailure;
   /** Passes an error to the host's `onError`. */
   report(phase: DispatchPhase, error: unknown): void;
-  /** Runs `cleanup` when the call closes, the last one first. */
+  /** Runs `cleanup` when the call closes. Cleanups run in reverse order. */
   defer(cleanup: () => void | Promise<void>): void;
-  /** Changes the final result before the cleanups, for a layer that begins in the middle. */
+  /** Registers a change of the final result, which is applied before the cleanups run. */
   atEnd(change: (result: ToolResult) => Outcome): void;
 }

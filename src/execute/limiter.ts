@@ -22,9 +22,9 @@ export interface ConcurrencyLimits {
   readonly maxConcurrentPerTool?: number;
   /**
    * The maximum number of queued calls. Principals take turns; calls of one principal run in the
-   * order of their arrival. Further calls fail with `overloaded`. A call of a principal below its
-   * quota of the queue replaces the newest call of a principal above its quota, which fails with
-   * `overloaded`.
+   * order of their arrival. If the queue is full, further calls fail with `overloaded`. But a call
+   * of a principal below its quota evicts the newest call of a principal above its quota, and the
+   * evicted call fails.
    *
    * @default {256}
    */
@@ -38,7 +38,7 @@ interface Waiter {
   hasSlot: boolean;
 }
 
-/** A request for a slot that waits in the queue. */
+/** A queued request for a slot. */
 export interface SlotRequest {
   /** Resolves with `true` when the call has a slot, and with `false` if it was evicted. */
   readonly granted: Promise<boolean>;
@@ -46,14 +46,14 @@ export interface SlotRequest {
   cancel(): void;
 }
 
-/** Limits how many calls run, in all and per key. */
+/** Limits the number of running calls, in total and per key. */
 export class ConcurrencyLimiter {
   readonly #limits: Required<ConcurrencyLimits>;
   readonly #running: Map<string, number> = new Map();
   #total = 0;
   /**
-   * The waiting calls by principal, in order of arrival; the principal that is served next comes first.
-   * No waiting call has a free slot: each call that ends passes its slot on.
+   * The waiting calls by principal, in order of arrival. The first principal is served next. A
+   * waiting call never has a free slot, because each call that ends passes its slot on.
    */
   readonly #queues: Map<string | undefined, Set<Waiter>> = new Map();
   #queued = 0;
@@ -82,7 +82,7 @@ export class ConcurrencyLimiter {
     return { granted, cancel: () => waiter.hasSlot ? this.release(key) : this.#remove(waiter) };
   }
 
-  /** Releases a slot, which the next waiting call that may run receives. */
+  /** Releases a slot, and passes it to the next waiting call that may run. */
   release(key: string): void {
     this.#count(key, -1);
     for (const [principal, queue] of this.#queues) {
@@ -99,8 +99,8 @@ export class ConcurrencyLimiter {
   }
 
   /**
-   * Evicts the newest call of a principal above its quota of the full queue, for a call of a principal
-   * below it.
+   * Evicts the newest waiting call of a principal above its quota, if `principal` is below its
+   * quota. Returns false if no call was evicted.
    */
   #evictFor(principal: string | undefined): boolean {
     const { maxQueued } = this.#limits;

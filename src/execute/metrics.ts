@@ -4,7 +4,7 @@ import { type Clock, type FailureCode, once, systemClock, type ToolResult } from
 import type { Call, CallObserver, Layer } from "./layer.ts";
 
 /**
- * Durations of calls, in milliseconds. The percentiles are right to within 7 %, or half a
+ * Durations of calls, in milliseconds. The error of the percentiles is at most 7 %, or half a
  * microsecond.
  */
 export interface DurationMetrics {
@@ -31,23 +31,23 @@ export interface ToolMetrics {
   readonly suspended: number;
   /** Failed calls by code; codes that did not occur are absent. */
   readonly errors: { readonly [Code in FailureCode]?: number };
-  /** Calls with the result of an earlier call. Part of `calls`. */
+  /** Calls that returned the stored result of an earlier call. `calls` includes them. */
   readonly replayed: number;
-  /** Calls that named the tool by one of its aliases. Counted when they begin. */
+  /** Calls that named the tool by one of its aliases. They are counted when they begin. */
   readonly aliased: number;
   /** Running calls. */
   readonly inFlight: number;
   /** Tools that ignored their signal and still run, though their calls have ended. */
   readonly abandoned: number;
-  /** The time of the last end, in milliseconds since 1970; `null` before the first. */
+  /** The end of the last completed call, in milliseconds since 1970; `null` before the first. */
   readonly lastRun: number | null;
-  /** Without replayed calls; `null` if no other call has ended. */
+  /** The durations of all but the replayed calls; `null` if no such call has ended. */
   readonly duration: DurationMetrics | null;
 }
 
 /** Counts and durations of a dispatcher's calls. JSON. */
 export interface DispatcherMetrics {
-  /** The start of the counts, in milliseconds since 1970. */
+  /** The time when counting began, in milliseconds since 1970. */
   readonly since: number;
   /** Completed calls, including calls of unknown tools. */
   readonly calls: number;
@@ -86,7 +86,7 @@ class ToolStats implements CallObserver {
     if (toolState === "running") this.abandoned++;
     counts.calls++;
     this.#lastEnd = now;
-    // A replayed result does not have the duration of its tool.
+    // The duration of a replayed call is not the duration of its tool.
     if (result.replayed === true) counts.replayed++;
     else this.#durations.add(result.durationMs);
     if (result.ok) return;
@@ -129,7 +129,7 @@ class ToolStats implements CallObserver {
 }
 
 const UNITS_PER_MS = 1024;
-/** Eight buckets to each doubling, up to 2^32 units: 70 minutes. */
+/** Eight buckets for each doubling of the duration, up to 2^32 units: 70 minutes. */
 const STEPS = 8;
 const BUCKETS = 32 * STEPS + 1;
 
@@ -161,7 +161,7 @@ export class Histogram {
   }
 }
 
-/** The maximum number of tools with counters. Beyond it, the oldest idle tool loses its counters. */
+/** The maximum number of tools with counters. Above it, the oldest idle tool loses its counters. */
 const MAX_TOOLS = 10_000;
 
 /** The layer of metrics, and its counters. */
@@ -171,7 +171,7 @@ export interface MetricsLayer extends Layer {
 }
 
 /**
- * A layer that counts and times calls. It only observes, so a call waits for nothing. Stage `call`.
+ * A layer that counts and times calls, and never delays a call. Stage `call`.
  *
  * @param clock The dispatcher's clock.
  */
@@ -182,7 +182,7 @@ export function metrics(clock: Clock = systemClock): MetricsLayer {
   return {
     name: "metrics",
     stage: "call",
-    // A tool that replaces another with the same id continues the counters of that tool.
+    // If a tool is replaced by another tool with the same id, the counters continue.
     observe: ({ id }) =>
       once(tools, id, () => {
         for (const [other, { inFlight, abandoned }] of tools.size < MAX_TOOLS ? [] : tools) {

@@ -1,4 +1,4 @@
-/** Facts about a call that its layers note for observers, such as a journal. */
+/** Notes of layers about a call, for observers such as a journal. */
 
 import { once } from "../tool/mod.ts";
 import type { Call } from "./layer.ts";
@@ -6,7 +6,7 @@ import type { TraceParent } from "./ports.ts";
 
 /** A decision about a call, in addition to the selection of its tool. */
 export interface CallDecision {
-  /** What decided: a criterion of the selection, a rule, the approver, or the caller who was asked. */
+  /** The source: a criterion of the selection, a rule, the approver, or the caller's answer. */
   readonly by: "criterion" | "rule" | "approver" | "caller";
   readonly name?: string | undefined;
   readonly verdict: "allow" | "deny";

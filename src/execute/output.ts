@@ -1,5 +1,6 @@
 /**
- * Converts the return value of a tool to a result: JSON, within the limit, and valid by its schema.
+ * Converts the return value of a tool to a result. A Standard Schema converts the value before its
+ * size is checked; a JSON Schema checks the value afterwards.
  */
 
 import { issuesOf, type SchemaValidator, validateStandard } from "../schema/mod.ts";
@@ -14,10 +15,10 @@ import { readResult, success, validationFailure } from "./failures.ts";
 import { describeRefusal, readJson } from "./json_value.ts";
 import type { Call, Outcome } from "./layer.ts";
 
-/** The smallest limit on output: a marker of truncation must fit. */
+/** The smallest limit of a result, in bytes: the marker of a truncated text must fit. */
 export const MIN_OUTPUT_BYTES = 128;
 
-/** Reads the tool's return value: a value, or a `ToolResult`. */
+/** Returns the result of a call for the tool's return value, which may be a `ToolResult`. */
 export function readOutput(call: Call, output: unknown): Outcome {
   if (!isToolResult(output)) {
     return call.tool.returnsStandard === undefined
@@ -31,14 +32,14 @@ export function readOutput(call: Call, output: unknown): Outcome {
   return result.ok ? toResult(call, result.content, result.blocks, result.truncated) : result;
 }
 
-/** The maximum size of a result, and of each value that is sent before it, in bytes of JSON. */
+/** Returns the maximum size of a result and of each earlier value, in bytes of JSON. */
 export function maxOutputBytes({ options, settings }: Call): number {
   const { maxOutputBytes: limit } = settings;
   const { maxOutputBytes: lower } = options;
   return lower !== undefined && lower < limit ? Math.max(lower, MIN_OUTPUT_BYTES) : limit;
 }
 
-/** The end of a text that this process or a worker has truncated. It need not match a schema. */
+/** The end of a truncated text of this process or a worker. Such texts need not match a schema. */
 const CUT = /… \[truncated: \d+ of \d+ bytes\]$/;
 
 /** Texts that are too large, by call, for the layer that truncates them. */
@@ -62,9 +63,9 @@ export function toResult(
   return checked instanceof Promise ? checked.then(accept) : accept(checked);
 }
 
-/** Returns the value that the result schema describes: with blocks, the structured content. */
+/** Returns the value that the result schema describes; for blocks, their structured content. */
 function valueOf(content: unknown, blocks: true | undefined): unknown {
-  // A tool in JavaScript may have set any value next to the mark.
+  // A tool in JavaScript may have returned any content with `blocks: true`.
   return blocks ? (content as ToolContent | null)?.structuredContent ?? null : content;
 }
 

@@ -1,8 +1,8 @@
 /**
- * The composition of a tool's calls from rings and layers, once per tool.
+ * Composes the function for the calls of a tool, once per tool. A ring runs the rest of a call.
  *
- * From the outside in: the layers of stage `call`; closing with its cleanups; availability, parsing
- * and starting up; the layers of stage `input`; validation; the layers of stage `run`; the tool.
+ * The rings from the outside in: layers of stage `call`; closing and cleanups; availability,
+ * parsing and `init`; layers of stage `input`; validation; layers of stage `run`; the tool.
  */
 
 import type { ToolHost } from "../registry/mod.ts";
@@ -44,7 +44,7 @@ export function compose(tool: Tool, host: ToolHost, kernel: CallShared): Plan {
       ? outcome.then((result) => call.close(result))
       : call.close(outcome);
   });
-  // If a condition is a function, it may read the arguments, so they must be parsed first.
+  // `run` checks the conditions before the arguments are parsed, and a function may read these.
   const isPlain = applied.every(({ when, meets, stage }) =>
     (when ?? meets) !== undefined && (typeof when !== "function" || stage === "call")
   );
@@ -113,8 +113,8 @@ function surround(call: KernelCall, layer: Layer, around: LayerFunction, next: R
   if (!(outcome instanceof Promise) && rest === undefined) return check(outcome);
   const failed = (error: unknown): ToolResult => call.thrown(error);
   const settled = Promise.resolve(outcome).then(check, failed);
-  // Wait for calls of `next` that the layer did not await: layers around it must not commit while
-  // the tool still runs.
+  // Wait for calls of `next` that the layer did not await: outer layers must not commit while the
+  // tool still runs.
   return rest === undefined
     ? settled
     : settled.then((result) => rest?.then(() => result) ?? result);

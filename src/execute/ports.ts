@@ -1,5 +1,5 @@
 /**
- * The objects of a host that take part in calls: hooks, an approver, a transaction manager, telemetry.
+ * The interfaces that a host implements: hooks, approvers, transaction managers, telemetry, stores.
  */
 
 import type {
@@ -22,27 +22,27 @@ export interface CallInfo {
   readonly principal: string | undefined;
   /** The host's validated context; `undefined` for a tool without `context`. */
   readonly context: unknown;
-  /** True for a resumed call, which hooks have seen before. */
+  /** True for a resumed call. Hooks also ran before the call was suspended. */
   readonly resumed: boolean;
   /** Aborts when the call aborts. */
   readonly signal: AbortSignal;
   /** The remaining time of the call, in milliseconds. */
   readonly remainingMs: number;
   /**
-   * A frozen copy of the arguments. In `before` they are parsed but not yet validated; later they
-   * are the tool's arguments. `undefined` if a call ended before they were parsed.
+   * A frozen copy of the arguments. In `before`, they are parsed but not yet validated; later, they
+   * are the tool's arguments. `undefined` if the call has ended before its arguments were parsed.
    */
   readonly arguments: unknown;
 }
 
-/** The return value of a `before` hook. Without one the call continues. */
+/** The return value of a `before` hook. Without a return value, the call continues unchanged. */
 export type BeforeAnswer =
   | void
-  /** Continue with these arguments instead. They are validated like any others. */
+  /** Replaces the arguments. The new arguments are validated like the model's. */
   | { readonly arguments: unknown }
-  /** Do not run the tool: this is the result. Its content is validated like a tool's. */
+  /** Ends the call with this result, without the tool. The content is validated like a tool's. */
   | { readonly result: ToolResult }
-  /** Do not run the tool: the call fails with `denied` and this message. */
+  /** Fails the call with `denied` and this message; the tool does not run. */
   | { readonly refuse: string };
 
 /**
@@ -52,13 +52,13 @@ export type BeforeAnswer =
  * `before` runs after the arguments were parsed and before they are validated; the hooks run in the
  * given order, until one returns a result or denies the call.
  *
- * `after` runs last, when the transaction is closed and the cleanups have run, with every result of
- * a known tool, including denied calls, but not with a result that is replayed for an idempotency
- * key. The hooks run in reverse order. If `after` returns a result, it replaces the call's result;
- * its content is validated like a tool's.
+ * `after` runs last, when the transaction is closed and the cleanups have run. It runs for every
+ * call of a known tool, including denied calls, but not for a result that is replayed for an
+ * idempotency key. The hooks run in reverse order. A result that `after` returns replaces the
+ * call's result; its content is validated like a tool's.
  *
- * If a hook throws, or returns another value, the call fails with `denied`. To run a tool again, or
- * to wait around it, write a `Layer`.
+ * If a hook throws, or returns another value, the call fails with `denied`. To run code around the
+ * tool, such as a retry, write a `Layer`.
  *
  * @example Usage
  * ```ts
@@ -90,17 +90,17 @@ export interface ToolHooks {
 
 /** The return value of a repair: nothing, or other arguments. */
 export type RepairAnswer = void | {
-  /** The arguments: a value, or JSON as a string. Nothing, or an empty text, repairs nothing. */
+  /** The arguments: a value, or JSON as a string. `undefined` and empty texts repair nothing. */
   readonly arguments: unknown;
   /** The changes, for the result. */
   readonly repairs?: readonly ArgumentRepair[];
 };
 
 /**
- * Repairs arguments that violate the tool's schema, or are not JSON. Text that is not JSON is a
- * string in `call.arguments`, with one issue of the keyword `json`. A repair is called once per
- * call. Its result is validated like other arguments, and passed to hooks, approvers and the tool.
- * A repair that throws repairs nothing.
+ * Repairs arguments that violate the tool's schema, or are not JSON. For text that is not JSON,
+ * `call.arguments` is the text, and the only issue has the keyword `json`. A repair is called once
+ * per call. The repaired arguments are validated, and passed to hooks, approvers and the tool. If a
+ * repair throws, the arguments stay unchanged.
  */
 export type RepairHook = (
   call: CallInfo,
@@ -118,10 +118,10 @@ export type ApprovalAnswer =
   | { readonly approved: boolean; readonly reason?: string | undefined };
 
 /**
- * Decides whether a call of a tool that `requiresApproval` may run, or a call for which a rule
- * requires approval: `message` is then the rule's question. The arguments have been
- * validated. Waiting for the answer does not count against the call's timeout. If an approver
- * throws, or returns another value, the call is denied.
+ * Decides whether a call may run for which the tool, a policy or a rule requires approval;
+ * `message` is the question of a rule. The arguments have been validated. Waiting for the answer
+ * does not count against the call's timeout. If an approver throws, or returns another value, the
+ * call is denied.
  */
 export type Approver = (
   call: CallInfo,
@@ -140,34 +140,32 @@ export interface TransactionInfo
  *
  * Contract:
  * - `begin` is called once per call of a tool that `requiresTransaction`, before the tool runs.
- * - Its result is closed exactly once by `commit`, after the result was validated, or by
- *   `rollback`; a `commit` that fails is followed by one `rollback`. A `begin` that answers after
- *   its call has ended is rolled back.
- * - Each may return a value or a promise. If one throws, the call fails.
+ * - The transaction is closed exactly once: by `commit`, after the tool's result was validated, or
+ *   by `rollback`. A failed `commit` is followed by one `rollback`. A transaction that begins after
+ *   the end of its call is rolled back.
+ * - Each function may return a value or a promise. If a function throws, the call fails.
  * - `rollback` may run while a tool that ignored its signal is still working.
  */
 export interface TransactionManager<Tx extends Transaction = Transaction> {
   begin(info: TransactionInfo): Tx | Promise<Tx>;
   commit(transaction: Tx): void | Promise<void>;
-  /** `reason` is the reason for the failure. */
+  /** `reason` is the error of the call. */
   rollback(transaction: Tx, reason: ToolCallError): void | Promise<void>;
 }
 
-/**
- * Ends the first call with a key: its result, whether to store it, and its size in bytes of JSON.
- */
+/** Ends the first call with a key. `keep`: store the result. `bytes`: the result's size as JSON. */
 export type SettleKey = (result: ToolResult, keep: boolean, bytes: number) => void | Promise<void>;
 
 /**
- * The state of a key for a new call. The first call runs the tool and reports the result; later
- * calls receive it. `conflict`: the key was used with other arguments. `full`: the principal's
- * running calls have used up its quota of keys.
+ * The state of a key for a new call. The first call receives a function, runs the tool and reports
+ * the result; later calls receive that result. `conflict`: the key was used with other arguments.
+ * `full`: the running calls of the principal have exhausted its quota of keys.
  */
 export type ClaimedKey = SettleKey | ToolResult | "conflict" | "full";
 
 /** Stores idempotency keys and results for several processes. `storedKeys` creates it. */
 export interface KeptKeys {
-  /** Returns the state of a key for the first call of this process with it. */
+  /** Claims a key for the first call of this process with that key, or returns the key's state. */
   claim(claim: {
     readonly principal: string | undefined;
     /** The key and its principal. */
@@ -211,17 +209,17 @@ export interface ObservedCall extends Pick<CallInfo, "tool" | "callId" | "sessio
   readonly headers: TraceHeaders | undefined;
 }
 
-/** One call that is observed. */
+/** The span of one call. */
 export interface CallSpan {
   /** The position of the call in its trace; `undefined` if it is not traced. */
   readonly place: TraceParent | undefined;
-  /** Does work inside the span: spans that the work begins become its children. */
+  /** Runs `work` inside the span, so that spans of the work become children of this span. */
   run<Result>(work: () => Result): Result;
-  /** Ends the span. The call has taken `durationMs` of its result. */
+  /** Ends the span. The duration of the call is `result.durationMs`. */
   end(result: ToolResult): void;
 }
 
-/** Observes calls. Its errors go to `onError` with the phase `telemetry`. */
+/** Observes calls. Errors of its functions are passed to `onError` with the phase `telemetry`. */
 export interface CallTelemetry {
   begin(call: ObservedCall): CallSpan;
   /** The position of the current work in a trace, for calls that continue in another process. */

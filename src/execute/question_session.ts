@@ -32,7 +32,7 @@ import {
 } from "../tool/mod.ts";
 
 const MAX_KEYS = 64;
-/** The key of the approval question. No tool can use it. */
+/** The key of the approval question. No tool can use this key, because of its colon. */
 const APPROVAL_KEY = "plue:approval";
 
 const KEY = /^[\w.-]{1,64}$/;
@@ -46,10 +46,10 @@ class Suspended extends CallFailure {
   }
 }
 
-/** The error of a question that cannot be answered here: it fails a call whose tool ignores it. */
+/** The error of a question that cannot be answered. Unless the tool catches it, the call fails. */
 const cannotAsk = (why: string): CallFailure => new CallFailure("input_unavailable", why);
 
-/** The part of the dispatcher that questions use. */
+/** The settings of the questions of a dispatcher. */
 export interface QuestionSettings {
   readonly tickets: CallTickets | undefined;
   /** The time limit for an answer during the call, in milliseconds. */
@@ -63,7 +63,7 @@ export class QuestionSession {
   readonly #resumed: Resumption | undefined;
   /** The questions, answers and step results so far, by key. */
   readonly #memory: Map<string, KeptAnswer>;
-  /** The keys that this run has used. */
+  /** The keys of the questions and steps of this run. */
   readonly #keys: Set<string> = new Set();
   readonly #waiting: Map<string, Question> = new Map();
   /** The started steps. */
@@ -156,7 +156,7 @@ export class QuestionSession {
     }
   }
 
-  /** Prepares another run of the tool: its keys are free, answers and step results stay. */
+  /** Prepares another run of the tool: keys can be used again, and return the stored answers. */
   runAgain(): void {
     this.#keys.clear();
   }
@@ -169,7 +169,7 @@ export class QuestionSession {
     }
     this.#waiting.set(question.key, question);
     if (this.#waiting.size === 1) {
-      // Asynchronous, because a tool may ask several questions together.
+      // Not immediately, because a tool may ask several questions together.
       void this.#settleSteps().then(() => deadline.abort(new Suspended()));
     }
     return abortable(new Promise<never>(() => {}), deadline.signal);
@@ -212,7 +212,7 @@ export class QuestionSession {
     return copyOf(value) as Result;
   }
 
-  /** Checks that the call is still running, and the tool's parameters. */
+  /** Checks that the call is still running, and checks the arguments of `ask` or `step`. */
   #begin<Read>(doing: string, key: string, isKey: boolean, read: (action: string) => Read): Read {
     const { isOver, deadline } = this.#call;
     const action = `${doing} ${describe(key)}`;
@@ -257,7 +257,7 @@ export class QuestionSession {
       (this.#waiting.size > 0 && result.ok);
     try {
       if (!waits || tickets === undefined) {
-        // If the call reached neither its tool nor its answers, its ticket can be used again.
+        // If nothing has run, the ticket of a retryable call or of unused answers is valid again.
         const isUnused = !result.ok &&
           (call.toolState === "not started" || result.error.ran === "no") &&
           (result.error.retryable || this.#keys.size === 0);
@@ -289,7 +289,7 @@ export class QuestionSession {
   }
 }
 
-/** Marks a rejection as handled: a tool may ask without awaiting the answer. */
+/** Prevents an unhandled rejection, because a tool may ask without awaiting the answer. */
 function handled<T>(promise: Promise<T>): Promise<T> {
   promise.then(undefined, noop);
   return promise;
@@ -300,21 +300,21 @@ function copyOf(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
 }
 
-/** The caller's arguments before repairs, hooks and schemas changed them. JSON. */
+/** Returns the caller's arguments before repairs, hooks and schemas changed them, as JSON. */
 function givenArguments({ request }: Call): unknown {
   const given = request.arguments ?? {};
   if (typeof given !== "string") return frozenCopy(given) ?? {};
   try {
     return given.trim() === "" ? {} : JSON.parse(given) ?? {};
   } catch {
-    // The text was repaired.
+    // The text is not JSON, and was repaired.
     return given;
   }
 }
 
 /**
- * The tool's arguments, for which alone the approval is valid. If a library converted them to
- * values other than JSON, the arguments before the conversion, with repairs and hooks.
+ * Returns the arguments that an approval shows, and for which it is valid: the tool's arguments or,
+ * if a Standard Schema converted these to values other than JSON, the arguments before this.
  */
 function shownArguments(call: Call): unknown {
   return frozenCopy(call.arguments) ?? frozenCopy(call.plainArguments) ?? givenArguments(call);
@@ -332,9 +332,9 @@ const FIELDS = {
   ),
   message: (action: string, message: unknown, place: string): string =>
     cleanText(checkWord(action, message, place), Infinity),
-  // The engine checks the schema.
+  // `admitSchema` checks the schema.
   schema: (_action: string, schema: unknown): JsonSchema => schema as JsonSchema,
-  // Serialized, because the original may contain a line feed or an escape.
+  // Serialized by `URL`, because the given text may contain a line feed or an escape.
   url(action: string, url: unknown, place: string): string {
     const href = URL.canParse(url as string) ? new URL(url as string).href : "";
     return /^https?:/.test(href)
@@ -354,7 +354,7 @@ function readQuestion(
   if (schema !== undefined) admitSchema(engine, schema);
   const more = schema === undefined ? rest : { ...rest, schema: frozenCopy(schema) ?? true };
   if (message === undefined) fail(action, 'it has no "/message"');
-  // The message is rejected and not truncated: a person could approve the missing part.
+  // A long message is not truncated, because a person could approve the missing part.
   if (message.length > 2_000) fail(action, '"/message" must have at most 2000 characters');
   if ((more.url !== undefined) !== (kind === "authorization")) {
     fail(action, 'a question for an authorization, and no other, has a "/url"');

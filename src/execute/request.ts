@@ -1,4 +1,4 @@
-/** The fields of a call: of the model's part, of the host's context, and of its tickets. */
+/** The data of a call: the call of the model, the context of the host, and tickets. */
 
 import type {
   Answer,
@@ -13,9 +13,9 @@ import type {
 } from "../tool/mod.ts";
 import type { CallInfo, CallTrace } from "./ports.ts";
 
-/** One call of a model, or a result of `decodeCalls`. Other fields are ignored. */
+/** One call of a model, such as `decodeCalls` returns. Other fields are ignored. */
 export interface ToolCall {
-  /** The tool's id. Names from a provider are decoded first. */
+  /** The tool's id. `decodeCalls` converts the names of a provider to ids. */
   readonly name: string;
   /**
    * The arguments: a JSON string, or a value, which is copied. A missing field, `null` and the
@@ -25,16 +25,13 @@ export interface ToolCall {
   /** The id of the call. By default the dispatcher creates one. */
   readonly callId?: string | undefined;
   /**
-   * Reverts the changes of an export in the arguments. It is called for arguments that were invalid
-   * JSON, after their repair; valid arguments are decoded before.
+   * Reverts the changes of an export in the arguments. Called after the repair of arguments that
+   * were not JSON: `decodeCalls` could not decode these.
    */
   readonly decode?: ((args: unknown) => unknown) | undefined;
 }
 
-/**
- * A resumed call: the ticket of the suspended result, and the answers. It is dispatched instead of
- * a call.
- */
+/** The ticket of a suspended call, and the answers. Passed to `dispatch` instead of a call. */
 export interface ResumedCall {
   /** The ticket of the suspended call. */
   readonly ticket: string;
@@ -44,7 +41,7 @@ export interface ResumedCall {
   readonly name?: string;
   /** The arguments, if the caller repeats its call. They must match the ticket. */
   readonly arguments?: unknown;
-  /** The call's id, if the caller repeats it. It must match the ticket. */
+  /** The call's id, if the caller repeats its call. It must match the ticket. */
   readonly callId?: string | undefined;
 }
 
@@ -62,8 +59,8 @@ export interface DispatchContext {
   /** The model's message that contains the call. */
   readonly messageId?: string | undefined;
   /**
-   * The caller. The tool, hooks and approvers receive it, and idempotency keys are separate for
-   * each.
+   * The id of the caller, for the tool, hooks and approvers. Each principal has separate
+   * idempotency keys.
    */
   readonly principal?: string | undefined;
   /**
@@ -73,31 +70,31 @@ export interface DispatchContext {
   readonly services?: Services | undefined;
   /**
    * The context for tools that declare one, such as `{ tenant: "acme" }`. One object may serve
-   * several tools: each schema selects its part. It comes from the host: never take it from a model
-   * or a client.
+   * several tools: each schema selects its part. The host must create it: never take it from a
+   * model or a client.
    */
   readonly context?: unknown;
   /** The trace that the call belongs to, for a dispatcher with `telemetry`. */
   readonly trace?: CallTrace | undefined;
   /**
-   * Aborts the call. A function returns the signal when the call first waits, so a synchronous call
-   * has no cost for it.
+   * Aborts the call. A function is called when the call first waits, and returns the signal. So a
+   * synchronous call needs no signal.
    */
   readonly signal?: AbortSignal | (() => AbortSignal) | undefined;
   /**
-   * The timeout of this call, in milliseconds. The lowest of this, the tool's and the dispatcher's
-   * limit applies; 0 or less means that the time has already expired.
+   * The timeout of this call, in milliseconds. It can only shorten the timeout of the tool or the
+   * dispatcher. 0 or less means that the time has already expired.
    */
   readonly timeoutMs?: number | undefined;
   /**
    * A later call with the same key, tool, principal and session receives this call's result, and
-   * the tool does not run again. 1 to 256 characters. A host that serves several callers must name
-   * the principal or the session, or all callers share their keys and results.
+   * the tool does not run again. A key has 1 to 256 characters. A host that serves several callers
+   * must set `principal` or `sessionId`: otherwise all callers share their keys and results.
    */
   readonly idempotencyKey?: string | undefined;
   /** The maximum size of the result, in bytes of JSON. It can only lower the dispatcher's limit. */
   readonly maxOutputBytes?: number | undefined;
-  /** The treatment of a text above the limit: by default the tool's, else the dispatcher's. */
+  /** The handling of a text above that limit; by default as the tool or the dispatcher sets it. */
   readonly outputOverflow?: OutputOverflow | undefined;
   /**
    * Receives a frozen copy of each value that the tool sends with `context.metadata`. For a failed
@@ -109,8 +106,8 @@ export interface DispatchContext {
   progress?(progress: ToolProgress): void;
   /**
    * Asks the caller, for example by a prompt in a terminal or a dialog. The wait for the answer
-   * does not count against the timeout. Return `undefined` if the question cannot be asked now: the
-   * call is then suspended, as without this function. Return `null` if it cannot be asked at all:
+   * does not count against the timeout. Return `undefined` if the caller cannot answer now: the
+   * call is then suspended, as without this function. Return `null` if the caller can never answer:
    * the tool continues without an answer, or the call fails with `input_unavailable`. The signal of
    * the call aborts when the answer is no longer needed.
    */
@@ -120,7 +117,7 @@ export interface DispatchContext {
   ): Answer | undefined | null | Promise<Answer | undefined | null>;
   /**
    * Receives a frozen copy of each value that a generator yields, and an upper bound of its size as
-   * JSON, in bytes. If this returns a promise, the tool continues when it has settled.
+   * JSON, in bytes. If this returns a promise, the tool continues when the promise settles.
    */
   output?(value: unknown, bytes: number): void | Promise<void>;
 }
@@ -134,7 +131,7 @@ export interface KeptAnswer {
   readonly result?: unknown;
 }
 
-/** The data that resumes a call, by key. At most 64 keys and 64 kB of JSON. */
+/** The answers and step results of a call, by key: at most 64 keys and 64 kB of JSON. */
 export interface CallMemory {
   readonly [key: string]: KeptAnswer;
 }
@@ -157,7 +154,7 @@ export interface WaitingCall {
   readonly repaired?: RepairedArguments | undefined;
   readonly questions: readonly Question[];
   readonly memory: CallMemory;
-  /** Milliseconds since 1970. */
+  /** The current time, in milliseconds since 1970. */
   readonly now: number;
 }
 
@@ -165,7 +162,7 @@ export interface WaitingCall {
 export interface ReturnedTicket extends Pick<WaitingCall, "now"> {
   readonly request: ResumedCall;
   readonly principal: string | undefined;
-  /** The host's context. It must equal the suspended call's. */
+  /** The host's context. It must equal the context of the suspended call. */
   readonly context?: unknown;
   /** Returns the caller's tool with an id. */
   readonly findTool: (id: string) => Tool | undefined;
@@ -173,7 +170,7 @@ export interface ReturnedTicket extends Pick<WaitingCall, "now"> {
   readonly run?: unknown;
 }
 
-/** The name of the service that has the {@linkcode ReturnedTicket.run} of a resumed call. */
+/** The name of the service whose value is the {@linkcode ReturnedTicket.run} of a resumed call. */
 export const TICKET_RUN = "plue:run";
 
 /** The data of a resumed call. */
@@ -182,23 +179,23 @@ export interface Resumption {
   readonly repaired?: RepairedArguments | undefined;
   readonly context: Pick<DispatchContext, "sessionId" | "messageId" | "idempotencyKey">;
   readonly memory: CallMemory;
-  /** Makes the ticket valid again, because the call ended before its tool ran. */
+  /** Makes the ticket valid again. Called if the call ends before its tool runs. */
   release(): Promise<void>;
 }
 
 /**
  * Creates and reads tickets of suspended calls. `sealedTickets` and `storedTickets` of
- * `@plue/tools/calls` create it.
+ * `@plue/tools/calls` return this interface.
  */
 export interface CallTickets {
   /**
-   * Returns the result of a suspended call with its ticket, or a failure with the reason why there
-   * is none.
+   * Returns the result of a suspended call with its ticket, or the failure of a call that cannot be
+   * suspended.
    */
   suspend(call: WaitingCall): Promise<SuspendedCall | ToolFailure>;
   /**
-   * Returns the data that resumes a ticket's call, or the reason for its rejection. Rejects if the
-   * ticket cannot be looked up now.
+   * Returns the data that resumes the call of a ticket, or the failure of an invalid ticket. The
+   * promise rejects if the ticket cannot be looked up now.
    */
   resume(ticket: ReturnedTicket): Promise<Resumption | ToolFailure>;
 }

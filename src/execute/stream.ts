@@ -50,11 +50,11 @@ type QueuedEvent = Unnumbered<MetadataEvent> | Unnumbered<ProgressEvent> | Unnum
 const BYTES_OF_EVENT = 16_384;
 
 /**
- * Yields the events of one call, once.
+ * Returns the events of one call, which can be read once.
  *
  * @param run Runs the call with a context. `started` receives the call before it runs.
- * @param maxEvents The maximum number of unread events. Large outputs count as several.
- * @param context The host's context for the call. Its own callbacks are called as well.
+ * @param maxEvents The maximum number of unread events. A large output counts as several events.
+ * @param context The host's context for the call. Its callbacks are also called.
  * @param nextCallId Creates an id for a call without a tool.
  */
 export function streamCall(
@@ -91,11 +91,11 @@ class CallStream {
   #dropped = 0;
   #hasLeft = false;
   #ended: Promise<void> | undefined;
-  /** The waiting consumer, and the waiting producers. */
+  /** Callbacks that wake the waiting consumer and the waiting producers. */
   readonly #waiting: (() => void)[] = [];
   result: ToolResult | undefined;
 
-  /** Returns a context whose callbacks add events, and call those of `context`. */
+  /** Returns a context whose callbacks add events, and call the callbacks of `context`. */
   contextOf(context: DispatchContext, maxEvents: number): DispatchContext {
     const report = (error: unknown): void => this.#call?.report("metadata", error);
     return {
@@ -109,7 +109,7 @@ class CallStream {
         callHook(() => context.metadata?.(value), report);
       },
       progress: (progress) => {
-        // New progress replaces unread progress, so it always fits.
+        // New progress replaces unread progress, so new progress always fits.
         const stale = this.#queue.findIndex(([{ type }]) => type === "progress");
         if (stale !== -1) this.#size -= this.#queue.splice(stale, 1).length;
         this.#add({ type: "progress", progress }, 1);
@@ -162,7 +162,7 @@ class CallStream {
     for (const go of this.#waiting.splice(0)) go();
   }
 
-  /** Runs the call at the first event that is requested. */
+  /** Runs the call when the first event is requested, and yields the events. */
   async *events(
     run: () => Promise<void>,
     nextCallId: () => string,

@@ -64,38 +64,38 @@ import { streamCall, type ToolEvent } from "./stream.ts";
 /** Options for {@linkcode ToolDispatcher}. */
 export interface ToolDispatcherOptions extends DispatcherOptions {
   /**
-   * Layers of your own. Within their stage they are inside the layers of plue: a layer of stage
-   * `run` runs next to the tool, in its transaction.
+   * Your layers. In each stage, they are inside the layers of plue: a layer of stage `run` runs
+   * directly around the tool, in its transaction.
    */
   readonly layers?: readonly (Layer | readonly Layer[])[];
   /**
    * Compiles schemas, for a toolset that was created from a list. A registry has its own engine.
    */
   readonly engine?: SchemaEngine;
-  /** For tools that require a transaction. Without it, they fail with `transaction_failed`. */
+  /** Opens transactions. If absent, tools that require one fail with `transaction_failed`. */
   readonly transactions?: TransactionManager;
-  /** Run before and after every call. */
+  /** Hooks that run before and after every call. */
   readonly hooks?: ToolHooks | readonly ToolHooks[];
   /**
-   * Repairs arguments that are not valid, or not JSON: `coerceArguments` of `@plue/tools/calls`, a
-   * model, a library. Several run in order, each once, until the arguments are valid. The result
-   * lists the changes in `repaired`.
+   * Repairs arguments that are invalid, or not JSON: `coerceArguments` of `@plue/tools/calls`, or a
+   * function that calls a model or a library. Several repairs run in order, each once, until the
+   * arguments are valid. The result lists the changes in `repaired`.
    */
   readonly repair?: RepairHook | readonly RepairHook[];
   /** Traces and measures every call: `openTelemetry` of `@plue/tools/telemetry` creates it. */
   readonly telemetry?: CallTelemetry;
   /** Rules for the arguments of every tool. */
   readonly validators?: readonly CallValidator[];
-  /** Decides on the validated arguments of each call: `rules` of `@plue/tools/rules` creates it. */
+  /** Layers that decide on validated arguments: `rules` of `@plue/tools/rules` returns them. */
   readonly rules?: readonly [deciding: Layer, marking: Layer];
   /**
-   * For calls that need approval, by their tool, a policy or a rule. Without it, they fail with
-   * `approval_required`. `"ask"` asks the caller.
+   * Decides on calls whose tool, policy or rule requires approval. `"ask"` asks the caller. Without
+   * this option, such calls fail with `approval_required`.
    */
   readonly approve?: Approver | "ask";
   /**
    * Suspends calls whose callers cannot answer immediately: `sealedTickets` or `storedTickets` of
-   * `@plue/tools/calls`. Without it, only callers with `onQuestion` can answer.
+   * `@plue/tools/calls`. Without this option, only callers with `onQuestion` can answer.
    */
   readonly tickets?: CallTickets;
   /**
@@ -105,8 +105,8 @@ export interface ToolDispatcherOptions extends DispatcherOptions {
    */
   readonly approvalTimeoutMs?: number;
   /**
-   * The treatment of a text that is larger than `maxOutputBytes`. Other values fail with
-   * `output_too_large`.
+   * The handling of a text result that is larger than `maxOutputBytes`. Other results of this size
+   * fail with `output_too_large`.
    *
    * @default {"fail"}
    */
@@ -116,15 +116,15 @@ export interface ToolDispatcherOptions extends DispatcherOptions {
   /** Limits of the results that are stored for idempotency keys. */
   readonly idempotency?: IdempotencyOptions;
   /**
-   * The maximum number of calls of one `dispatchAll`. Further ones fail with `overloaded`.
+   * The maximum number of calls of one `dispatchAll`. Further calls fail with `overloaded`.
    *
    * @default {128}
    */
   readonly maxCallsPerBatch?: number;
   /**
-   * The maximum number of unread events of a streamed call. Beyond it a generator waits, only the
-   * newest progress is kept, and metadata is dropped and counted. An output counts as one event per
-   * 16 KiB.
+   * The maximum number of unread events of a streamed call. At this number, a generator waits, and
+   * metadata is dropped and counted. Only the newest progress is stored. An output counts as one
+   * event per 16 KiB.
    *
    * @default {64}
    */
@@ -141,9 +141,8 @@ const checkCount: Check<number> = numberFrom(1);
 const CALLS_PER_TURN = 8;
 
 /**
- * The state that a dispatcher and its views share: the layers that the options name, in the
- * documented order. It also runs the tools of lists, and gives reasons for tools outside of the
- * toolset.
+ * The state that a dispatcher and its copies for other callers share: the layers of the options, in
+ * the documented order. It also creates registries for lists of tools, and explains unknown names.
  */
 class FullKernel extends Kernel {
   readonly metrics: MetricsLayer;
@@ -157,7 +156,7 @@ class FullKernel extends Kernel {
   readonly #hosts: WeakMap<ToolSource, ToolHost> = new WeakMap();
 
   constructor(options: ToolDispatcherOptions, counted?: MetricsLayer) {
-    // The options are copied to another variable, because narrowing them would lose their type.
+    // A second variable, because narrowing `options` would lose its type.
     const given: unknown = options;
     if (!isObject(given)) fail(MAKE, "the options must be an object");
     const { clock = systemClock, telemetry: port, tickets, repair: repairs = [] } = options;
@@ -187,7 +186,7 @@ class FullKernel extends Kernel {
       asked,
       ...own,
       truncation(options.outputOverflow),
-      // Innermost: layers of the host, and only these, may run a tool again.
+      // Innermost. Needed only with layers of the host, because only these may run a tool again.
       own.length > 0 ? asked.again : [],
     ];
     super(resolveSettings({ ...options, layers }, OTHERS));
@@ -208,7 +207,7 @@ class FullKernel extends Kernel {
         `${MAKE} for the toolset "${name}"`,
         "its tools came from a list: set the option engine",
       );
-      // The host has all tools of the list, so that toolsets of the list share each tool's state.
+      // This registry has all tools of the list, so its toolsets share the state of each tool.
       return new Registry({ engine, tools: source.tools });
     });
   }
@@ -228,7 +227,7 @@ class FullKernel extends Kernel {
 
 /**
  * A {@linkcode Dispatcher} with all layers of plue, in the order of `@plue/tools/layers`. If a tool
- * ignores its signal, its transaction is rolled back and its cleanups run without it.
+ * ignores its signal, its transaction is rolled back and its cleanups run while the tool runs.
  */
 export class ToolDispatcher extends Dispatcher {
   override readonly traces: boolean;
@@ -237,13 +236,13 @@ export class ToolDispatcher extends Dispatcher {
   /**
    * @param source The tools that may be called: a toolset, or a registry for all of its tools. A
    * registry may change later. Tools of a list have no services and no configuration, and their
-   * `dispose` never runs: tools that need those belong in a registry.
+   * `dispose` never runs: register tools that need these.
    * @param options The layers, limits and clock.
-   * @throws {TypeError | RangeError} If an option is invalid, or a toolset that was created from a
-   * list comes without the option `engine`.
+   * @throws {TypeError | RangeError} If an option is invalid, or if the toolset was created from a
+   * list and there is no option `engine`.
    */
   constructor(source: Toolset | SelectableToolHost, options: ToolDispatcherOptions = {}) {
-    // A view of another dispatcher receives the shared state instead of options.
+    // `withToolset` and `withOptions` pass the shared state instead of options.
     const shared = options instanceof FullKernel ? options : new FullKernel(options);
     super(source, shared as DispatcherOptions);
     this.#shared = shared;
@@ -251,16 +250,16 @@ export class ToolDispatcher extends Dispatcher {
   }
 
   /**
-   * Resumes a suspended call, in this process or another one with the same tickets. Its tool runs
-   * again from its beginning, with the answers and the results of completed steps.
+   * Resumes a suspended call, in this process or in another process with the same tickets. The tool
+   * runs again from its beginning, with the answers and the results of completed steps.
    *
-   * The ticket is valid for its principal, until it expires or the definition of the tool changes.
-   * With a store, a ticket resumes its call only once. Without one it can be used repeatedly during
-   * its lifetime.
+   * The ticket is valid for its principal, until the ticket expires or the definition of the tool
+   * changes. With a store, a ticket resumes its call only once. Without a store, a ticket can be
+   * used repeatedly during its lifetime.
    *
    * @param ticket The ticket of the suspended call.
-   * @param answers By the keys of the questions. Questions without answers are repeated.
-   * @param context The host's part. The call keeps its id, session, message and idempotency key.
+   * @param answers The answers by question key. Questions without answers are repeated.
+   * @param context The host's additions. Id, session, message and idempotency key stay the same.
    * @returns The result, or another suspended call. Never rejects.
    */
   resume(ticket: string, answers: Answers, context?: DispatchContext | null): Promise<ToolResult> {
@@ -289,8 +288,8 @@ export class ToolDispatcher extends Dispatcher {
    * Runs a model's parallel calls.
    *
    * @param calls The calls. Calls beyond `maxCallsPerBatch` fail with `overloaded`.
-   * @param context The host's part of each. An idempotency key is extended by the position of
-   * each call in the list.
+   * @param context The host's additions to each call. The position of the call in the list is
+   * appended to the idempotency key.
    * @returns The results, in the order of the calls. Rejects only if `calls` is not a list.
    */
   async dispatchAll(
@@ -308,7 +307,7 @@ export class ToolDispatcher extends Dispatcher {
         outcomes.push(this.#shared.endUnresolved(request, shared, failed));
         continue;
       }
-      // Calls without I/O would otherwise occupy the process until the last one has ended.
+      // Without a pause, calls without I/O would block the process until the last call has ended.
       if (index > 0 && index % CALLS_PER_TURN === 0) {
         await new Promise<void>((resolve) => void systemClock.setTimeout(resolve, 0));
       }
@@ -325,7 +324,7 @@ export class ToolDispatcher extends Dispatcher {
 
   /**
    * Returns a dispatcher for another caller with other tools. It shares the options, limits,
-   * idempotency keys and metrics of this dispatcher. Creating it is cheap.
+   * idempotency keys and metrics of this dispatcher, and is cheap to create.
    *
    * @example Usage
    * ```ts
@@ -349,8 +348,8 @@ export class ToolDispatcher extends Dispatcher {
   }
 
   /**
-   * Returns a dispatcher with separate options, limits and keys, but the same metrics, for a
-   * process that receives calls in several ways. Its queued calls are not counted.
+   * Returns a dispatcher with separate options, limits and keys but the same metrics, for a process
+   * that receives calls in several ways. `queued` of the metrics omits its queued calls.
    *
    * @param source The tools that may be called, as in the constructor.
    * @throws {TypeError | RangeError} If an option is invalid.
@@ -397,7 +396,7 @@ export class ToolDispatcher extends Dispatcher {
         run: options.services?.[TICKET_RUN],
       });
       const resumed = await inTime(settings, pending).catch((error) => {
-        // Nothing has run, so the ticket stays valid.
+        // Nothing has run, so a ticket that is found later stays valid.
         pending.then((late) => "ok" in late ? undefined : late.release()).catch(noop);
         throw error;
       });
