@@ -23,8 +23,8 @@ import type { Approver, CallInfo } from "../ports.ts";
 import type { QuestionsLayer } from "./questions.ts";
 
 /**
- * A rule for the arguments of every tool, after the schema and the tool's own rule. It has the
- * return values of a tool's `validate`. If it throws, the call is rejected.
+ * A rule for the arguments of every tool, after the schema and the tool's own `validate`. It
+ * returns the same values as `validate`. If it throws, the call fails with `denied`.
  */
 export type CallValidator = (call: CallInfo) => ToolRuleAnswer | Promise<ToolRuleAnswer>;
 
@@ -34,8 +34,8 @@ const checkRules: Check<readonly CallValidator[]> = createCheck(
 );
 
 /**
- * Creates one layer for each rule, in their order. A call that violates one fails with
- * `invalid_arguments`; a rule that throws fails it with `denied`. Stage `run`.
+ * Creates one layer for each rule, in the given order. A call that violates a rule fails with
+ * `invalid_arguments`. If a rule throws, the call fails with `denied`. Stage `run`.
  *
  * @throws {TypeError} If a rule is not a function.
  */
@@ -60,11 +60,11 @@ export interface ApprovalOptions {
    * @default {600_000}
    */
   readonly timeoutMs?: number | undefined;
-  /** Asks the caller if the approver is or returns `"ask"`. */
+  /** The layer that asks the caller if `approve` is or returns `"ask"`. */
   readonly questions?: QuestionsLayer | undefined;
 }
 
-/** A layer's function that meets the requirement of approval. A `message` is always asked. */
+/** Runs the rest of a call after its approval. A call with a `message` needs a new approval. */
 export type ApprovalFunction = (call: Call, next: Next, message?: string) => Outcome;
 
 /** The arguments of approved calls. */
@@ -74,8 +74,8 @@ const approvedArguments: WeakMap<Call, unknown> = new WeakMap();
  * Creates a layer that requests approval for tools with `requiresApproval`, and for calls for which
  * a policy requires it. A call that is not approved fails with `denied`. Stage `run`.
  *
- * @param approve Decides; `"ask"` asks the caller. Without an approver, calls that need approval fail
- * with `approval_required`.
+ * @param approve Approves or denies a call; `"ask"` asks the caller. Without an approver, calls
+ * that need approval fail with `approval_required`.
  * @throws {TypeError | RangeError} If `approve` is neither a function nor `"ask"`, or an option is
  * invalid.
  */
@@ -130,7 +130,7 @@ async function approved(
   return await next(call);
 }
 
-/** Returns true if the caller approves; `undefined` if the caller answers no questions. */
+/** Returns true if the caller approves; `undefined` if the caller cannot be asked. */
 async function askCaller(
   call: Call,
   doing: string,

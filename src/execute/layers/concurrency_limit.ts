@@ -13,7 +13,7 @@ const CHECKS = {
   maxQueued: numberFrom(0),
 } satisfies { readonly [Name in keyof ConcurrencyLimits]-?: unknown };
 
-/** Tools that use no slot, because they run calls of other tools, which could wait for it for ever. */
+/** Tools without a slot: the calls that they run could wait for that slot forever. */
 export const unlimitedTools: WeakSet<Tool> = new WeakSet();
 
 /** The layer of a concurrency limit. */
@@ -24,9 +24,9 @@ export interface ConcurrencyLimitLayer extends Layer {
 
 /**
  * Creates a layer that limits the number of concurrent calls. A slot is released when the call
- * leaves the layer. A tool that ignores its signal may still run then and is not counted here:
- * otherwise one such tool could block the dispatcher for ever. The metrics count it as abandoned.
- * Calls beyond the queue fail with `overloaded`. Stage `run`.
+ * leaves the layer, even if its tool ignores its signal and still runs. Otherwise, one such tool
+ * could block the dispatcher forever. The metrics count such tools as abandoned. If the queue is
+ * full, further calls fail with `overloaded`. Stage `run`.
  *
  * @throws {TypeError | RangeError} If a limit is invalid.
  */

@@ -1,6 +1,6 @@
 /**
- * Sends the emissions of a running tool to the host: metadata, progress and the output of
- * generators; and the failure of its call.
+ * Sends the metadata, the progress and the generator output of a running tool to the host, and the
+ * failure of its call.
  */
 
 import { callHook, clip, type HookLog, type ToolFailure } from "../../tool/mod.ts";
@@ -23,7 +23,7 @@ export function countDropped(call: Call): number {
 /**
  * Creates a layer that passes frozen copies of emitted values to the callbacks of the call:
  * `metadata`, `progress`, and `output` for the yields of a generator. A value that is not JSON, or
- * too large, is dropped and reported to `onError`. Without this layer nothing is sent.
+ * too large, is dropped and reported to `onError`. Without this layer, these values are not sent.
  */
 export function emissions(): Layer {
   return {

@@ -31,7 +31,7 @@ export interface HookLayers extends Readonly<Record<"before" | "after", readonly
  * reason. {@linkcode ToolHooks} has an example.
  *
  * @param given One hook or several, in the order in which `before` runs.
- * @throws {TypeError} If one is not a hook.
+ * @throws {TypeError} If a value is not a hook.
  */
 export function hooks(given: ToolHooks | readonly ToolHooks[] = []): HookLayers {
   const list = [given].flat().map((hook) => checkHook(MAKE, hook, "a hook"));
@@ -77,7 +77,7 @@ async function runAfter(hook: ToolHooks, call: Call, next: Next): Promise<ToolRe
   const startedAt = clock.now();
   const result = await next(call);
   if (result.replayed && call.toolState === "not started") return result;
-  // A copy, because the result is incomplete until the last hook has run.
+  // A copy, because the result is completed only after the last hook.
   const shown = Object.freeze({ ...result, durationMs: clock.now() - startedAt });
   const run = (): unknown => hook.after?.(new CallView(call), shown);
   const answer = await within(clock, closeTimeoutMs, settled(call, "after", run));

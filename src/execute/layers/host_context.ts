@@ -12,9 +12,9 @@ import { readJson } from "../json_value.ts";
 import type { Call, Layer } from "../layer.ts";
 
 /**
- * Creates a layer for tools that declare a `context`: it validates the host's context and passes it
- * to them. With an invalid context their calls fail with `unavailable`: the model cannot repair it,
- * and only `onError` receives its content. Stage `input`.
+ * Creates a layer that validates the host's context for tools that declare a `context`, and passes
+ * the context to these tools. With an invalid context, their calls fail with `unavailable`, and
+ * only `onError` receives its content. The model cannot repair the context. Stage `input`.
  */
 export function hostContext(): Layer {
   const checked: WeakMap<Call, unknown> = new WeakMap();
@@ -53,7 +53,7 @@ function wrongContext(call: Call, issues: readonly { readonly message: string }[
   const { tool: { id }, options } = call;
   const how = options.context === undefined ? "gave no context" : "gave a wrong context";
   const messages = issues.map(({ message }) => message).join("; ");
-  // The model cannot repair it, and its content is not for the model.
+  // Only `onError` receives the content of the context, which is not for the model.
   call.report("context", new TypeError(`The host ${how} for "${id}": ${messages}`));
   return ToolResult.error(
     "unavailable",

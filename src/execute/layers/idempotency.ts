@@ -1,9 +1,9 @@
 /**
- * Idempotency keys: within its window the same key returns the result of the first call, even while
- * that call is still running.
+ * Idempotency keys: within the window of a key, later calls with the key receive the result of the
+ * first call, even while the first call is still running.
  *
- * The first call with a key runs the tool. Aborting it aborts that run, and the next call that waits
- * for it runs the tool if it has not begun or is idempotent.
+ * The first call with a key runs the tool. If the first call is aborted, its tool is aborted too.
+ * The next waiting call then runs the tool, unless the tool had begun and is not idempotent.
  */
 
 import {
@@ -31,11 +31,12 @@ import type { ClaimedKey, SettleKey } from "../ports.ts";
 /**
  * Creates the layers of idempotency keys: one stores the final result (stage `call`), the other
  * claims the key once the arguments are parsed (stage `input`). A result is stored if the tool ran
- * and would return the same if it ran again. Keys are separate for each tool, principal, session
- * and host context; without any of these all callers share their keys.
+ * and a repeated call would have the same result. Keys are separate for each tool, principal,
+ * session and host context. Without the last three, all callers share their keys.
  *
- * A key that was used with other arguments fails the call with `invalid_arguments`; too many
- * running keys with `overloaded`; an unreachable store with `unavailable`, before the tool runs.
+ * A call fails before its tool runs: with `invalid_arguments` if its key was used with other
+ * arguments, `overloaded` if too many calls with keys run, `unavailable` if the store is
+ * unreachable.
  *
  * @param options The limits of stored results, and the store.
  * @param clock The dispatcher's clock.
@@ -80,8 +81,8 @@ export function idempotency(
           claims.set(call, claimed);
           return await next(call);
         }
-        // Each call gets a copy, because long lists in the result are not frozen. If the first
-        // call's caller gave up, this call claims the key, unless the tool may still run.
+        // Each call gets a copy, because long lists in the result are not frozen. If the first call
+        // was aborted, this call claims the key, unless the tool may still run.
         if (claimed.ok || claimed.error.code !== "aborted" || !claimed.error.retryable) {
           const limit = maxOutputBytes(call);
           // The first call may have had a higher limit.
@@ -102,10 +103,10 @@ function bytesOf(result: ToolResult): number {
 }
 
 const MAX_KEY = 256;
-/** The maximum length of a scope: callers choose a part of it, and it is stored with the result. */
+/** The maximum length of a scope, which contains texts of the caller and is stored. */
 const MAX_SCOPE = 4_096;
 
-/** Returns the scoped key, or the failure of an invalid key. */
+/** Returns the key with the scope in which it is valid, or the failure of an invalid key. */
 function scopeOf(call: Call, digest?: string): string | ToolFailure {
   const { idempotencyKey: key, principal = null, sessionId = null } = call.options;
   if (!isWord(key) || key.length > MAX_KEY) {

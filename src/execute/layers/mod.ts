@@ -1,11 +1,11 @@
 /**
- * The layers of plue, each of which a `Dispatcher` of `@plue/tools/core` may have or leave out.
- * `ToolDispatcher` of `@plue/tools` has all of them.
+ * The layers of plue. A `Dispatcher` of `@plue/tools/core` has only the layers that you pass.
+ * `ToolDispatcher` of `@plue/tools` has all layers.
  *
- * Their order is yours; the order of `ToolDispatcher`, from the outside in, is a good one:
+ * You choose the order of the layers. `ToolDispatcher` has this order, from the outside in:
  * `emissions`, `telemetry`, `metrics`, `failureNotice`, `idempotency`, `hooks().after` ·
  * `hostContext`, `repair`, `hooks().before` · `validators`, `approval`, `concurrencyLimit`,
- * `transactions`, `questions`, layers of your own, `truncation`, `questions().again`.
+ * `transactions`, `questions`, your own layers, `truncation`, `questions().again`.
  *
  * @example A dispatcher with three layers
  * ```ts

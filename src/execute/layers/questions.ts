@@ -13,9 +13,9 @@ import type { RepairLayer } from "./repair.ts";
 
 /** The layer of questions, and the questions of a call for other layers. */
 export interface QuestionsLayer extends Layer {
-  /** A layer next to the tool, for layers that run the tool again, such as a retry. */
+  /** A layer directly around the tool, for layers that run the tool again, such as a retry. */
   readonly again: Layer;
-  /** The questions of a call. Required at the start of a resumed call. */
+  /** Returns the questions of a call. Must be called at the start of a resumed call. */
   of(call: Call): QuestionSession;
 }
 
@@ -33,7 +33,7 @@ export interface QuestionOptions {
    * @default {600_000}
    */
   readonly timeoutMs?: number | undefined;
-  /** The layer of repairs: a resumed call is not repaired again. */
+  /** The layer of repairs. Tickets store its repaired arguments. */
   readonly repair?: RepairLayer | undefined;
 }
 
@@ -41,7 +41,7 @@ export interface QuestionOptions {
  * Creates a layer that adds `context.ask` and `context.step`. A question is passed to the
  * `onQuestion` of the call. If the caller cannot answer immediately, the call fails with
  * `input_unavailable` or, with tickets, is suspended: it ends with `input_required` and a ticket.
- * Stage `call`; `again` is next to the tool, inside the layers that run it again.
+ * Stage `call`; `again` is directly around the tool, inside layers that run the tool again.
  *
  * @throws {TypeError | RangeError} If the tickets lack a function, or the timeout is invalid.
  */

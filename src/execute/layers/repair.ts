@@ -29,9 +29,9 @@ export interface RepairLayer extends Layer {
 }
 
 /**
- * Creates a layer that repairs arguments, with each repair once and in order, until they are valid.
- * From then on hooks, rules and approvers see only the repaired arguments. The result lists the
- * changes in `repaired`. A repair that throws repairs nothing. Stage `input`.
+ * Creates a layer that repairs arguments: each repair runs once, in order, until the arguments are
+ * valid. Hooks, rules and approvers receive only the repaired arguments. The result lists the
+ * changes in `repaired`. If a repair throws, the arguments stay unchanged. Stage `input`.
  *
  * @throws {TypeError} If a repair is not a function.
  */
@@ -88,7 +88,7 @@ async function repairWith(
   return await next();
 }
 
-/** Calls one repair. Returns its changes, or `undefined` if it changed nothing, or failed. */
+/** Calls one repair. Returns its changes, or `undefined` if it changed nothing or failed. */
 async function tryRepair(
   hook: RepairHook,
   call: Call,
@@ -115,9 +115,7 @@ async function tryRepair(
   return undefined;
 }
 
-/**
- * Returns true if a repair has returned arguments: missing arguments mean `{}` only from a model.
- */
+/** Returns true if a repair returned arguments. Missing arguments of a repair do not mean `{}`. */
 function isWritten(args: unknown): boolean {
   return typeof args === "string" ? !["", "null"].includes(args.trim()) : (args ?? null) !== null;
 }

@@ -16,11 +16,11 @@ import type { Call, Layer, Next } from "../layer.ts";
 import type { TransactionManager } from "../ports.ts";
 
 /**
- * A layer for tools that require a transaction: it is committed after a success and rolled back after a
- * failure. If it cannot begin or be committed, the call fails with `transaction_failed`.
- * Stage `run`.
+ * A layer for tools that require a transaction. The transaction is committed after a success and
+ * rolled back after a failure. If the transaction cannot begin or be committed, the call fails with
+ * `transaction_failed`. Stage `run`.
  *
- * @param manager Opens and closes transactions. Without one, those tools fail with
+ * @param manager Opens and closes transactions. Without a manager, these tools fail with
  * `transaction_failed`.
  * @throws {TypeError} If the manager lacks a function.
  */
@@ -97,7 +97,7 @@ function isTransaction(value: unknown): value is Transaction {
   return isObject(value);
 }
 
-/** Commits, or rolls back for a reason. Returns the problem, if there is one. */
+/** Commits a transaction; with a `reason`, rolls it back. Returns the problem, if there is one. */
 async function close(
   manager: TransactionManager,
   call: Call,

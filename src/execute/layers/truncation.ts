@@ -1,4 +1,4 @@
-/** Truncates results that are too large, if the host, the tool or the caller chose it. */
+/** Truncates texts that are too large, if the host, the tool or the caller chose truncation. */
 
 import { issuesOf } from "../../schema/mod.ts";
 import { checkOverflow, type OutputOverflow, type ToolResult } from "../../tool/mod.ts";
@@ -9,13 +9,13 @@ import type { Call, Layer, LayerFunction } from "../layer.ts";
 import { maxOutputBytes, misfit, oversized } from "../output.ts";
 
 /**
- * Creates the layers that truncate a text larger than `maxOutputBytes`, depending on the caller's
- * `outputOverflow`, else the tool's, else this option. Without these layers, and for other values,
- * the call fails with `output_too_large`. The result is marked as `truncated`. Stage `run`, next to
- * the tool: outer layers see the truncated result.
+ * Creates the layers that truncate a text result larger than `maxOutputBytes`, and mark it as
+ * `truncated`. The caller's `outputOverflow` applies, else the tool's, else this option. Without
+ * these layers, and for other values, the call fails with `output_too_large`. Stage `run`, directly
+ * around the tool: outer layers receive the truncated result.
  *
  * @param outputOverflow The handling of a larger text, by default `"fail"`.
- * @throws {TypeError} If it is neither `"fail"` nor `"truncate"`.
+ * @throws {TypeError} If the option is neither `"fail"` nor `"truncate"`.
  */
 export function truncation(outputOverflow: OutputOverflow = "fail"): readonly Layer[] {
   const otherwise = checkOverflow(MAKE, outputOverflow, "outputOverflow");
@@ -52,12 +52,12 @@ function cutResult(call: Call, result: ToolResult): ToolResult {
 const MARKER_BYTES = 96;
 
 /**
- * Truncates a text to `limit` bytes of JSON, between code points, and ends it with `… [truncated:
- * 900 of 20000 bytes]`.
+ * Truncates a text to `limit` bytes of JSON, between code points, and ends the text with `…
+ * [truncated: 900 of 20000 bytes]`.
  */
 export function truncate(text: string, limit: number): string {
   const room = limit - MARKER_BYTES;
-  // Searches for the end by halves. A character takes at least one byte.
+  // A binary search for the end. Each character has at least one byte.
   let end = 0;
   for (let most = Math.min(text.length, room); end < most;) {
     const middle = Math.ceil((end + most) / 2);
