@@ -18,7 +18,7 @@ export interface StoredValue {
    * deleted.
    */
   readonly revision: number;
-  /** The expiry of the value, in milliseconds since 1970. By default it does not expire. */
+  /** The expiry time, in milliseconds since 1970. By default, the value does not expire. */
   readonly expiresAt?: number;
 }
 
@@ -27,9 +27,9 @@ export interface StoredEntry extends StoredValue {
   readonly key: string;
 }
 
-/** A value that is due. */
+/** An entry that is due. */
 export interface DueEntry extends StoredEntry {
-  /** The time from which it is due, in milliseconds since 1970. */
+  /** The time from which the entry is due, in milliseconds since 1970. */
   readonly dueAt: number;
 }
 
@@ -38,11 +38,11 @@ export type DuePlace = Pick<DueEntry, "dueAt" | "key">;
 
 /** Options of a write. */
 export interface StoreOptions {
-  /** The expiry of the value, in milliseconds since 1970. By default it does not expire. */
+  /** The expiry time, in milliseconds since 1970. By default, the value does not expire. */
   readonly expiresAt?: number;
   /**
-   * The time from which `due` returns the entry, in milliseconds since 1970. By default, it never
-   * does.
+   * The time from which `due` returns the entry, in milliseconds since 1970. By default, `due`
+   * never returns it.
    */
   readonly dueAt?: number;
 }
@@ -51,17 +51,17 @@ export interface StoreOptions {
  * Stores bytes by key, for every process that shares the store.
  *
  * Contract (`test/contract/call_store_contract.ts` checks it):
- * - A key is words of letters, digits, `_` and `-`, joined by `.`, of at most
+ * - A key has words of letters, digits, `_` and `-`, joined by `.`, and at most
  *   {@linkcode MAX_STORE_KEY} characters: `ticket.bob.17`. The second word names the owner.
- * - A value has at most {@linkcode MAX_STORED_BYTES} bytes. Neither side sees changes that the other
- *   makes to the array later.
- * - `create`, `update` and `delete` are atomic: of several concurrent ones for one revision, one
- *   succeeds.
- * - The revisions of a key only rise, even if it is deleted and created again, so that a revision
- *   is a fencing token.
+ * - A value has at most {@linkcode MAX_STORED_BYTES} bytes. Arrays are not shared: later changes on
+ *   one side do not affect the other.
+ * - `create`, `update` and `delete` are atomic: if several run concurrently for the same revision,
+ *   exactly one succeeds.
+ * - The revisions of a key only rise, even if the key is deleted and created again. So a revision
+ *   can be used as a fencing token.
  * - An expired value does not exist.
- * - An operation rejects if the store is full or unreachable. A write that rejects may have been
- *   made, or may yet be made; a write that resolves was made, and is as durable as the store.
+ * - An operation rejects if the store is full or unreachable. A rejected write may have been made,
+ *   or may still be made. A resolved write was made, and is as durable as the store.
  */
 export interface CallStore {
   /** Returns the value of a key, or `undefined`. */
@@ -78,24 +78,25 @@ export interface CallStore {
     revision: number,
     options?: StoreOptions,
   ): Promise<number | undefined>;
-  /** Deletes the value with this revision. Returns true if it existed. */
+  /** Deletes the value with this revision. Returns true if this value existed. */
   delete(key: string, revision: number): Promise<boolean>;
   /**
-   * Yields the entries of an owner whose keys begin with these two or more whole words: `ticket.bob`
-   * matches `ticket.bob.17` but not `ticket.bobby.1`. The order is by key, compared by character
-   * codes. Entries are read when they are yielded; concurrent changes may be visible or not.
+   * Yields the entries of an owner whose keys begin with a prefix of two or more whole words:
+   * `ticket.bob` matches `ticket.bob.17` but not `ticket.bobby.1`. The order is by key, compared by
+   * character codes. Entries are read when they are yielded; concurrent changes may be visible or
+   * not.
    *
    * @param after Skips this key and the keys before it.
    */
   list(prefix: string, after?: string): AsyncIterable<StoredEntry>;
   /**
-   * Returns the entries of all owners that are due, the earliest first, and those of one time by
-   * key. Returns fewer than `limit` if they are large, and none only if there are none.
+   * Returns the due entries of all owners, ordered by `dueAt` and then by key. May return fewer
+   * than `limit` entries if they are large. The list is empty only if no entry is due.
    *
-   * @param kind The first word of their keys.
+   * @param kind The first word of the keys.
    * @param before The latest `dueAt`, in milliseconds since 1970.
    * @param limit The maximum number of entries.
-   * @param after Skips this entry, which may be gone, and the entries before it.
+   * @param after Skips this entry, which may have been deleted, and all earlier entries.
    */
   due(
     kind: string,
@@ -105,14 +106,15 @@ export interface CallStore {
   ): Promise<readonly DueEntry[]>;
   /**
    * Returns the store's time in milliseconds since 1970, estimated from its last response. Leases
-   * use it, because clocks of processes differ. By default, they use the clock of the process.
+   * use this time, because the clocks of processes differ. Without this function, leases use the
+   * process's clock.
    */
   now?(): number;
 }
 
 /** The maximum length of a key, in characters. */
 export const MAX_STORE_KEY = 256;
-/** The maximum size of a value in bytes: with its headers, it fits into a message of NATS (1 MiB). */
+/** The maximum size of a value, in bytes. With headers, it fits into a NATS message (1 MiB). */
 export const MAX_STORED_BYTES = 1_047_552;
 
 const KEY = /^[\w-]+(?:\.[\w-]+)*$/;
@@ -159,8 +161,8 @@ export function checkStored(key: string, value: Uint8Array): void {
 /** The limits of a store, and its clock. */
 export interface StoreLimits {
   /**
-   * The maximum size of the store, in bytes. Further writes reject. Entries are never evicted, since a
-   * used ticket that is forgotten could be used again.
+   * The maximum size of the store, in bytes. Further writes are rejected. No entry is evicted,
+   * because an evicted record of a used ticket would make that ticket valid again.
    *
    * @default {1_073_741_824, and 67_108_864 in memory}
    */

@@ -136,7 +136,7 @@ class Entries {
     for (const [key, entry] of this.#entries) {
       const { expiresAt = Infinity } = entry;
       if (expiresAt <= now) this.forget(key, entry);
-      // Not earlier, because entries that expire one after the other would cause many scans.
+      // At least `SWEEP_MS` later, because entries may expire one after the other.
       else if (expiresAt < this.#nextExpiry) this.#nextExpiry = Math.max(expiresAt, now + SWEEP_MS);
     }
   }
@@ -181,7 +181,7 @@ function settled<T>(work: () => T): Promise<T> {
   return new Promise((resolve) => resolve(work()));
 }
 
-/** Returns a copy for a caller, who may change it. */
+/** Returns a copy, because the caller may change the value. */
 function shown(entry: Entry): StoredValue;
 function shown(entry: Entry | undefined): StoredValue | undefined;
 function shown(entry: Entry | undefined): StoredValue | undefined {

@@ -1,6 +1,6 @@
 /**
- * Quotas per principal. `Quotas` counts the usage in this process. `MeasuredQuotas` measures it
- * from time to time, in a store that several processes share.
+ * Quotas per principal. `Quotas` counts the usage in this process. `MeasuredQuotas` measures the
+ * usage from time to time, in a store that several processes share.
  */
 
 import type { RegistryClock } from "../../tool/mod.ts";
@@ -30,7 +30,7 @@ export class Quotas<Owner> {
     return this.usedBy(owner) + amount > this.#maxOfOne ? "quota" : undefined;
   }
 
-  /** Adds an amount to the usage of a principal; a negative one releases it. */
+  /** Adds an amount to the usage of a principal; a negative amount lowers the usage. */
   add(owner: Owner, amount: number): void {
     this.#total += amount;
     const used = this.usedBy(owner) + amount;
@@ -42,7 +42,7 @@ export class Quotas<Owner> {
 export interface MeasuredQuotasSettings {
   readonly maxBytes: number;
   readonly clock: Pick<RegistryClock, "timestamp">;
-  /** The bytes that may be written before the first measurement. By default, a small part of the quota. */
+  /** The bytes of writes before the first measurement. By default, 1/1024 of the quota. */
   readonly firstBytes?: number;
   /** Returns the usage of a principal in bytes; `undefined` if the bucket is nearly empty. */
   measure(owner: string, bytes: number): Promise<number | undefined>;
@@ -51,7 +51,7 @@ export interface MeasuredQuotasSettings {
 interface Share {
   /** The bytes that may be written before the next measurement. */
   left: number;
-  /** The free bytes, by the last measurement and the writes since. */
+  /** The free bytes of the last measurement, less the bytes of later writes. */
   free: number;
   /** The bytes of writes in flight, which a measurement may miss. */
   pending: number;
@@ -63,18 +63,19 @@ interface Share {
   failure: unknown;
 }
 
-/** A process grants at most this part of the free bytes, and of the quota. */
+/** A grant: at most 1/8 of the free bytes and 1/128 of the quota, at least 1/1024 of the quota. */
 const PART_OF_FREE = 8;
 const MOST = 128;
 const LEAST = 1_024;
-/** The minimum time between two measurements of a full quota, and after a slow failure, in milliseconds. */
+/** The pause after a measurement of a full quota, and after a slow failure, in milliseconds. */
 export const MEASURED_AFTER_MS = 10_000;
 const SLOW_MS = 1_000;
 const MAX_OWNERS = 10_000;
 
 /**
- * The quotas of principals in a store that does not count by principal. A process measures the usage of a
- * principal now and then, and grants it a part of the free space until the next measurement.
+ * The quotas of principals in a store that does not count bytes per principal. A process measures a
+ * principal's usage from time to time, and grants a part of the free bytes until the next
+ * measurement.
  */
 export class MeasuredQuotas {
   readonly #settings: MeasuredQuotasSettings;
@@ -84,7 +85,7 @@ export class MeasuredQuotas {
     this.#settings = settings;
   }
 
-  /** Writes, and increases the usage of a principal; calls `full` instead if its quota is used up. */
+  /** Calls `write`, and adds its bytes to the usage; if the quota is exhausted, calls `full`. */
   async write<Answer>(
     owner: string,
     bytes: number,
@@ -122,7 +123,7 @@ export class MeasuredQuotas {
     try {
       return await write();
     } catch (error) {
-      // The write may be tried again, and the next measurement counts what was stored.
+      // The write may be repeated. If it was made, the next measurement counts its bytes.
       share.left += bytes;
       share.free += bytes;
       throw error;

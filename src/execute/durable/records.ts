@@ -1,6 +1,6 @@
 /**
- * Records in a call store that several processes change, and leases on them. Keys contain SHA-256 digests
- * in base64url.
+ * Records in a call store that several processes change, and leases on these records. Keys contain
+ * SHA-256 digests in base64url.
  */
 
 import { canonicalJson, type Clock, describeTool, once, type Tool } from "../../tool/mod.ts";
@@ -49,8 +49,8 @@ export class StoredRecords<R, Store extends RecordStore = RecordStore> {
   }
 
   /**
-   * Writes a record if the stored one has this revision, or if there is none and no revision is given.
-   * Returns the new revision, or `undefined`.
+   * Writes a record if the stored record has this revision; without a revision, if no record is
+   * stored. Returns the new revision, or `undefined`.
    */
   async write(key: string, record: R, revision?: number): Promise<number | undefined> {
     const value = this.encode(record, key);
@@ -61,12 +61,12 @@ export class StoredRecords<R, Store extends RecordStore = RecordStore> {
   }
 
   /**
-   * Changes a record. Tries again if another process has changed it meanwhile.
+   * Changes a record. Tries again if another process has changed the record meanwhile.
    *
    * @param change Returns the new record, or `undefined` to leave the store unchanged.
-   * @param isNew True if the store probably has no record yet: then it is not read first.
+   * @param isNew True if probably no record is stored: the first attempt then reads nothing.
    * @returns The current record; `undefined` if there is none.
-   * @throws {Error} If other processes change it at every attempt.
+   * @throws {Error} If other processes change the record at every attempt.
    */
   async change(
     key: string,
@@ -85,7 +85,7 @@ export class StoredRecords<R, Store extends RecordStore = RecordStore> {
 }
 
 export interface LeasedRecord {
-  /** The id of the run that has the lease; empty if none has it. */
+  /** The id of the run that has the lease; empty without a lease. */
   readonly holder: string;
   /** The end of the lease, in milliseconds since 1970. */
   readonly heldUntil: number;
@@ -120,8 +120,8 @@ export class LeasedRecords<R extends LeasedRecord> extends StoredRecords<R, Sett
   }
 
   /**
-   * Takes the lease of a record, or returns the current record. `take` returns the record with the
-   * lease; or a record without it, to store that; or `undefined`, to change nothing.
+   * Claims the lease of a record, or returns the current record. `take` returns the record with the
+   * lease, a record to store without a lease, or `undefined` to change nothing.
    */
   async claim(
     key: string,
@@ -132,7 +132,7 @@ export class LeasedRecords<R extends LeasedRecord> extends StoredRecords<R, Sett
     let before: R | undefined;
     const found = await this.change(key, (record) => take(before = record, lease), isNew)
       .catch((error) => {
-        // The lease may have been stored although the write rejected, and no process would run.
+        // The rejected write may have stored the lease, and then no process could claim the record.
         new Lease(this, key, { record: lease as R, revision: 0 }).undo(before);
         throw error;
       });
@@ -151,7 +151,7 @@ export class Lease<R extends LeasedRecord> {
   readonly #records: LeasedRecords<R>;
   #known: RevisedRecord<R>;
   #isLost = false;
-  /** The last write. Writes are serialized, because each needs the revision of the one before. */
+  /** The last write. Writes are serialized, because each write needs the previous revision. */
   #turn: Promise<unknown> = Promise.resolve();
   #disarm: () => void = () => {};
 
@@ -169,9 +169,9 @@ export class Lease<R extends LeasedRecord> {
   /**
    * Renews the lease until {@linkcode end} is called.
    *
-   * @param lost Is called if another process has taken the lease, or has ended the record.
+   * @param lost Called if another process has claimed the lease or ended the record.
    * @param log Receives errors of the store, which may be temporary.
-   * @param renewing Is called before each renewal.
+   * @param renewing Called before each renewal.
    */
   renew(lost: () => void, log: (error: unknown) => void, renewing?: () => void): void {
     const { clock, leaseMs } = this.#records;
@@ -179,13 +179,13 @@ export class Lease<R extends LeasedRecord> {
       this.renew(lost, log, renewing);
       renewing?.();
       const until = this.#records.now() + leaseMs;
-      // A clock that was set back must not end the lease for other processes.
+      // A clock that was set back must not shorten the lease.
       this.change((record) => ({ ...record, heldUntil: Math.max(record.heldUntil, until) }))
         .then((isHeld) => isHeld || lost(), log);
     }, leaseMs / 3);
   }
 
-  /** Writes an earlier record back once the store answers; deletes the record if there was none. */
+  /** Restores the record `before` once the store responds. Without it, deletes the record. */
   undo(before: R | undefined, tries = 0): void {
     const { clock, leaseMs } = this.#records;
     this.change(() => before).catch(() => {
@@ -200,8 +200,8 @@ export class Lease<R extends LeasedRecord> {
   }
 
   /**
-   * Changes the record, or deletes it if `change` returns nothing. Returns false, and writes nothing, if
-   * this process no longer has the lease.
+   * Changes the record, or deletes the record if `change` returns nothing. If this process no
+   * longer has the lease, writes nothing and returns false.
    */
   change(change: (record: R) => R | undefined): Promise<boolean> {
     const changed = this.#turn.then(() => this.#change(change));
@@ -222,7 +222,7 @@ export class Lease<R extends LeasedRecord> {
         else this.#isLost = true;
         return true;
       }
-      // The process may have made the write before, although the store has reported an error.
+      // An earlier write of this process may have been made although the store reported an error.
       const found = await this.#records.read(this.key);
       if (found?.record.holder === holder) this.#known = found;
       else this.#isLost = true;
@@ -251,7 +251,7 @@ export async function digestOf(text: string): Promise<string> {
   return base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", encoder.encode(text))));
 }
 
-/** A few bytes as letters, digits, `_` and `-`. */
+/** Encodes a few bytes as letters, digits, `_` and `-`. */
 export function base64url(bytes: Uint8Array): string {
   return btoa(String.fromCharCode(...bytes))
     .replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
@@ -259,16 +259,16 @@ export function base64url(bytes: Uint8Array): string {
 
 const definitions = new WeakMap<Tool, Promise<string>>();
 
-/** Returns the digest of a tool's public fields, and of a view's original tool. */
+/** Returns the digest of a tool's public fields and, for a view, of its original tool's fields. */
 export function definitionDigest(tool: Tool): Promise<string> {
   return once(definitions, tool, () => digestOf(definitionText(tool)));
 }
 
-/** Returns the text of that digest. */
+/** Returns the text that `definitionDigest` hashes. */
 export function definitionText(tool: Tool): string {
   const told = [];
   for (let one: Tool | undefined = tool; one; one = one.view?.tool) told.push(describeTool(one));
-  // JSON omits absent fields.
+  // `JSON.stringify` omits absent fields.
   return canonicalJson(JSON.parse(JSON.stringify(told)));
 }
 
@@ -278,9 +278,9 @@ export function ownerDigest(principal: string | undefined): Promise<string> {
 }
 
 /**
- * The digest of a host's context, so that a result or an approval for one tenant does not count for
- * another; `undefined` for no context. If a context is not JSON, only its members that are JSON
- * count: other members, such as a database, cannot be compared.
+ * Returns the digest of a host's context; `undefined` without a context. The digest binds results
+ * and approvals to one context, such as a tenant. If a context is not JSON, only its members that
+ * are JSON are included: other members, such as a database, cannot be compared.
  */
 export async function contextDigest(context: unknown): Promise<string | undefined> {
   if (context === undefined) return undefined;

@@ -14,9 +14,9 @@ const KEY = "client";
 
 /** Options for {@linkcode runByClient}. */
 export interface RunByClientOptions {
-  /** The schema of the result: the `returns` of the tool. Without it, any JSON is valid. */
+  /** The schema of the result: the `returns` of the tool. By default, any JSON value is valid. */
   readonly returns?: JsonSchema;
-  /** The text of the question, for people who see it. */
+  /** The text of the question, for clients that show it to a person. */
   readonly message?: string;
 }
 
@@ -26,14 +26,15 @@ const CHECKS = {
 };
 
 /**
- * The `execute` of a tool that the caller runs, such as one that needs a browser or a device. The
- * call waits with a question of the kind `client`, which has the arguments; the content of the
- * answer is the result, and must fit `returns`. Declining fails the call with `denied`.
+ * Returns the `execute` of a tool that the caller runs, for example in a browser or on a device.
+ * The call waits with a question of the kind `client`, which has the arguments. The content of the
+ * answer is the result, and must match `returns`. If the caller declines, the call fails with
+ * `denied`.
  *
- * The dispatcher needs `tickets`, or the caller `onQuestion`, as for other questions. A turn lists
- * the call in `suspended`, HTTP responds with 202, and an MCP client shows a form. A result has at
- * most 64 KiB of JSON. A call with an invalid schema fails; pass the schema as the `returns` of the
- * tool, too, and it is checked when the tool is registered.
+ * As for other questions, the dispatcher needs `tickets`, or the caller needs `onQuestion`. A turn
+ * lists the call in `suspended`, HTTP responds with 202, and an MCP client shows a form. A result
+ * has at most 64 KiB of JSON. If the schema is invalid, each call fails. Also set `returns` of the
+ * tool, so that the schema is checked at registration.
  *
  * @example Usage
  * ```ts
@@ -70,7 +71,7 @@ const CHECKS = {
  */
 export function runByClient(
   options: RunByClientOptions = {},
-  // The schema of the result validates it, so it has the tool's type.
+  // `returns` validates the result, so the result has the tool's type.
 ): (params: unknown, context: ToolContext<never, never>) => Promise<never> {
   const { returns, message = "Run this tool, and answer with its result" } = readFields(
     "let the client run a tool",

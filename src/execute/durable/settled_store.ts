@@ -5,16 +5,16 @@ import type { CallStore, DueEntry, StoredEntry, StoredValue, StoreOptions } from
 
 /** The length of the random bytes that follow each value and identify the write. */
 const MARK_BYTES = 16;
-/** The times before a key is read after a write has rejected, in milliseconds. */
+/** The waits after the failed attempts of an operation, in milliseconds. */
 const WAITS_MS: readonly number[] = [20, 80, 320];
 
 /**
- * A view of a store whose connection may break after a write and before its response arrives.
- * If a write rejects, the view reads the key: the random bytes of the value show whether this write
- * made it. If not, it writes again. A write rejects only if the store stays unreachable or rejects
- * the value.
+ * A view of a store whose connection may break between a write and its response. If a write
+ * rejects, the view reads the key: the random bytes of the value show whether the write was made.
+ * If not, the view writes again. A write rejects only if the store stays unreachable or rejects the
+ * value.
  *
- * The values of such a view can only be read through such a view.
+ * Values that were written through such a view must be read through such a view.
  */
 export class SettledStore implements CallStore {
   readonly #store: CallStore;
@@ -93,17 +93,17 @@ export class SettledStore implements CallStore {
   }
 }
 
-/** Waits before another attempt. Throws the error after the last one, or if it is lasting. */
+/** Waits before the next attempt. Throws a permanent error, and the error of the last attempt. */
 async function pause(tries: number, error: unknown): Promise<void> {
   const ms = WAITS_MS[tries];
-  // An error about a wrong clock is lasting: further attempts would misread the times of leases.
+  // Errors about a wrong clock are permanent: a retry would misread the times of leases.
   const isLasting = error instanceof RangeError || error instanceof TypeError ||
     /the clock of this machine/.test(describeThrown(error));
   if (ms === undefined || isLasting) throw error;
   await new Promise<void>((resolve) => void systemClock.setTimeout(resolve, ms));
 }
 
-/** Returns the revision of a value if it has the mark. */
+/** Returns the revision of the found value if the value has the mark of this write. */
 function revisionOf(
   marked: Uint8Array,
   found?: { readonly value?: Uint8Array; readonly revision: number | undefined },

@@ -1,4 +1,4 @@
-/** Call stores over drivers, each for one kind of storage; shards of drivers, and tables in SQLite. */
+/** Call stores over drivers for several kinds of storage; shards, and tables in SQLite. */
 
 import {
   type CallStore,
@@ -18,7 +18,7 @@ import {
 /** An entry of a driver. A time is `null` if it is not set. */
 export interface StoreRow {
   readonly key: string;
-  /** Is copied, unless it is an `ArrayBuffer`. */
+  /** Copied, except for an `ArrayBuffer`. */
   readonly value: Uint8Array | ArrayBuffer;
   readonly revision: number;
   readonly expires: number | null;
@@ -27,7 +27,7 @@ export interface StoreRow {
 
 /** A write. A time is `null` if it is not set. */
 export interface StoreWrite extends Pick<StoreRow, "key" | "expires"> {
-  /** The driver may keep its buffer. */
+  /** The driver may retain its buffer. */
   readonly value: Uint8Array<ArrayBuffer>;
   /** The revision to replace; `null` to create the key. */
   readonly expected: number | null;
@@ -42,16 +42,16 @@ export interface DueQuery {
   readonly after: DuePlace;
 }
 
-/** Reads and writes a storage. Its arguments are valid. A `RangeError` names an exceeded limit. */
+/** Reads and writes a storage, with valid arguments. A `RangeError` means an exceeded limit. */
 export interface StoreDriver {
   get(key: string): Promise<StoreRow | undefined>;
-  /** Returns the new revision; `undefined` if the key has another one. */
+  /** Returns the new revision; `undefined` if the key has another revision. */
   put(write: StoreWrite): Promise<number | undefined>;
   remove(key: string, revision: number): Promise<boolean>;
-  /** Yields the entries of `CallStore.list`. They may have expired if the driver has a clock. */
+  /** Yields the entries of `CallStore.list`. Entries may have expired if the driver has `now`. */
   list(prefix: string, after: string): AsyncIterable<StoreRow>;
   due(query: DueQuery): Promise<readonly DueEntry[]>;
-  /** Explains an error of these functions. */
+  /** Returns an explanation of an error of these functions. */
   explain(error: unknown): string;
   now?(): number;
 }
@@ -71,7 +71,7 @@ export function createCallStore(driver: StoreDriver): CallStore {
     const [expires = null, due = null] = [expiresAt, dueAt].map((at) =>
       at === Infinity ? null : at
     );
-    // A copy, because it may be sent after the caller has changed the value.
+    // A copy, because the value may be sent after the caller has changed the array.
     const value = given.slice();
     return await driver.put({ key, value, expected, expires, due }).catch(failed);
   }
@@ -104,7 +104,7 @@ export function createCallStore(driver: StoreDriver): CallStore {
   };
 }
 
-/** Opens a store whose storage is checked first. */
+/** Checks a storage, and then creates its store. */
 export async function openCallStore(
   action: string,
   driver: StoreDriver & { check(): Promise<void> },
@@ -115,7 +115,7 @@ export async function openCallStore(
   return createCallStore(driver);
 }
 
-/** Yields the entries of pages, until one is empty. */
+/** Yields the entries of all pages, until a page is empty. */
 export async function* readPages(
   after: string,
   read: (after: string) => Promise<readonly StoreRow[]>,
@@ -163,7 +163,7 @@ export function compareDue(a: DuePlace, b: DuePlace): number {
   return a.dueAt - b.dueAt || (a.key < b.key ? -1 : Number(a.key > b.key));
 }
 
-/** Returns the first entries that are due in all shards. */
+/** Returns the entries that are due first in all shards together. */
 export function earliestOf(shards: readonly DuePage[], limit: number): readonly DueEntry[] {
   const all = shards.flatMap(({ entries }) => entries).sort(compareDue).slice(0, limit);
   const ends = shards.flatMap(({ entries, isCut }) => isCut ? entries.slice(-1) : []);
@@ -173,12 +173,12 @@ export function earliestOf(shards: readonly DuePage[], limit: number): readonly 
 
 type SqlValue = string | number | null | Uint8Array | ArrayBuffer;
 
-/** Runs a statement. The rows may be read once. */
+/** Runs a statement. The rows can be read once. */
 export type RunSql = (statement: string, ...values: readonly SqlValue[]) => Iterable<unknown>;
 
 /**
- * Returns the statements for the tables. Versions of plue may only add to them, because old and new
- * objects run side by side. AUTOINCREMENT never reuses a revision.
+ * Returns the statements that create the tables. Later versions of plue may only add statements,
+ * because objects of old and new versions run side by side. AUTOINCREMENT never reuses a revision.
  */
 export function sqlSchema(): string {
   return `
@@ -262,7 +262,7 @@ export class SqlEntries {
   }
 
   list(prefix: string, after: string): readonly StoreRow[] {
-    // "/" is the next character after ".". Patterns of LIKE have 50 bytes at most in an object.
+    // "/" is the next character after ".". (LIKE has patterns of at most 50 bytes in an object.)
     return this.#page(
       "key >= ?1 and key < ?2 || '/' and key <> ?3 and " +
         "(key = ?2 or key > ?2 || '.') order by key limit ?4",

@@ -16,12 +16,13 @@ interface StoredKey extends LeasedRecord {
 }
 
 /**
- * Keeps idempotency keys in a store, for the option `idempotency.kept` of a dispatcher: a call with
- * a key runs once in all processes, even after a restart.
+ * Stores idempotency keys in a call store, for the option `idempotency.kept` of a dispatcher: a
+ * call with a key runs once in all processes, even after a restart.
  *
- * A process renews a lease on the key of each call that it runs. When it dies, a call with the same
- * key runs again if the tool is `idempotent`. Other calls do not run again while the key lives,
- * because the first one may have taken effect. The result states this, and is not retryable.
+ * A process renews a lease on the key of each call that it runs. If the process dies, a later call
+ * with the key runs the tool again if the tool is `idempotent`. Other tools do not run again while
+ * the key exists, because the first call may have taken effect: the later call fails with this
+ * reason, and is not retryable.
  *
  * @example Usage
  * ```ts
@@ -74,7 +75,7 @@ export function storedKeys(store: CallStore): KeptKeys {
             const heldUntil = Math.max(records.now(), key.heldUntil - LEASE_MS);
             return isStored ? { ...key, heldUntil, result } : undefined;
           });
-        // If storing fails, a failure is stored instead: the call has run, and must not run again.
+        // If the result cannot be stored, a failure is stored, so that the call does not run again.
         await end(result).catch((error) => {
           if (isStored && error instanceof RangeError) return end(TOO_LARGE);
           throw error;

@@ -1,6 +1,6 @@
 /**
- * The engine of tasks, in this process and over NATS: claims the record of a task, renews the lease while
- * its tool runs, and stores its result.
+ * The engine of tasks, in this process and over NATS. It claims the record of a task, renews the
+ * lease while the tool runs, and stores the result.
  */
 
 import {
@@ -19,7 +19,7 @@ export interface RunRecord extends LeasedRecord {
   /** The earliest start of the next run, in milliseconds since 1970; absent during a run. */
   readonly runAt?: number | undefined;
   readonly result?: ToolResult;
-  /** Its questions. A task with questions waits for answers, not for a process. */
+  /** The questions of the task. A task with questions waits for answers, not for a process. */
   readonly questions?: unknown;
 }
 
@@ -35,9 +35,9 @@ export interface TaskEngineSettings<R extends RunRecord> {
   readonly log: HookLog;
   /** The time between attempts to store a result, in milliseconds. */
   readonly retryMs: number;
-  /** Returns true if a result is not stored again after this number of attempts. */
+  /** Returns true to give up storing a result after this number of attempts. */
   isOver(tries: number): boolean;
-  /** Returns true for an error of a store that would reject the same write again. */
+  /** Returns true if the store would reject the same write again. */
   isRefused?(error: unknown): boolean;
   end(record: R, result: ToolResult): R;
 }
@@ -54,7 +54,7 @@ export class TaskEngine<R extends RunRecord> {
       !this.#settings.records.isHeld(record);
   }
 
-  /** Returns the record; with a failure if its process has died and its tool does not run again. */
+  /** Returns the record, with a failure if its process has died and the tool must not run again. */
   judge(record: R, tool: string, idempotent: boolean): R {
     const { maxAttempts, end } = this.#settings;
     const mayRunAgain = idempotent && record.attempts < maxAttempts;
@@ -71,9 +71,9 @@ export class TaskEngine<R extends RunRecord> {
   /**
    * Claims a task that has not ended and that no other process runs.
    *
-   * @param first The record of a task that has none.
-   * @returns The lease, if the task was claimed, and the record. `died` is true if the task has ended
-   * now, because its process has died.
+   * @param first The record to store if the task has none.
+   * @returns The lease, if the task was claimed, and the record. `died` is true if this claim has
+   * ended the task, because its process has died.
    */
   async claim(
     key: string,
@@ -101,9 +101,9 @@ export class TaskEngine<R extends RunRecord> {
    * stores a failure if the store rejects the result.
    *
    * @param end Returns the record with the result.
-   * @param extend Is called while the task is in this process.
+   * @param extend Called at each renewal, and before each further attempt to store the result.
    * @returns False if another process has the lease.
-   * @throws {Error} If nothing can be stored.
+   * @throws {Error} If neither the result nor a failure can be stored.
    */
   async keep(
     lease: Lease<R>,
@@ -170,7 +170,7 @@ export function beginRun(
   const abort = (): void => controller.abort(caller?.reason);
   let isAttached = true;
   let cancel = (): void => {};
-  // On Workers, a request that cancels a task must not run the code of the request that started it.
+  // On Workers, a request that cancels a task must not run code of the task's first request.
   void new Promise<void>((resolve) => cancel = resolve).then(() =>
     controller.abort(new DOMException("The task was cancelled", "AbortError"))
   );

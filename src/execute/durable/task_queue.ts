@@ -26,8 +26,8 @@ import { CallTasks } from "./tasks.ts";
 /** Options for {@linkcode taskQueue}. */
 export interface TaskQueueOptions extends CallTasksOptions {
   /**
-   * The retries of failed tasks, by the ids of their tools. The other tools are not retried. A task
-   * that has failed in all its attempts is one of `deadTasks()`.
+   * The retries of failed tasks, by the ids of their tools. Tasks of other tools are not retried.
+   * `deadTasks()` returns the tasks that have failed in all their attempts.
    */
   readonly retries?: Readonly<Record<string, TaskRetry>>;
   /** The name of this process in `state()`. By default, it has none. */
@@ -42,9 +42,9 @@ export interface WorkOptions {
    * @default {16}
    */
   readonly concurrency?: number;
-  /** The maximum number of tasks of a tool that this process runs at once, by the tool's id. */
+  /** The maximum number of concurrent tasks of a tool in this process, by the tool's id. */
   readonly toolConcurrency?: Readonly<Record<string, number>>;
-  /** Ends the work: tasks that are running end first. */
+  /** Ends the work. Running tasks are completed first. */
   readonly signal: AbortSignal;
 }
 
@@ -157,9 +157,9 @@ export class TaskQueue extends CallTasks {
   /**
    * Stores a call as a task. A process that calls `work` or `recover` runs it.
    *
-   * @param dispatcher Has the caller's tools.
-   * @param context The host's part of the call. Its signal and its callbacks have no effect.
-   * @param options `delayMs`: the task waits at least for this time, in milliseconds.
+   * @param dispatcher A dispatcher for the caller's tools.
+   * @param context The host's additions to the call. Its signal and callbacks have no effect.
+   * @param options `delayMs`: the minimum delay of the task, in milliseconds.
    * @returns The task, or the failure.
    */
   async enqueue(
@@ -177,12 +177,12 @@ export class TaskQueue extends CallTasks {
   }
 
   /**
-   * Runs tasks that wait, and tasks of processes that died, until its signal aborts. Several
-   * processes may work on the tasks of one store. A task whose tool this process does not have is
-   * left to other processes.
+   * Runs waiting tasks, and tasks of processes that have died, until its signal aborts. Several
+   * processes may work on the tasks of one store. If this process does not have the tool of a task,
+   * the task waits for other processes.
    *
-   * @param dispatcher Runs the calls. It has all tools, because the caller was authorized at the
-   * start of the call.
+   * @param dispatcher Runs the calls. It must have all tools: callers were authorized when their
+   * calls began.
    * @throws {TypeError | RangeError} If an option is invalid.
    */
   async work(dispatcher: ToolDispatcher, options: WorkOptions): Promise<void> {
@@ -212,11 +212,11 @@ export class TaskQueue extends CallTasks {
       const begunAt = clock.now();
       const free = concurrency - running.total;
       const first = free === 0 ? NONE_DUE : await takeDue(Math.min(2 * free, PAGE));
-      // The first tasks may be of tools that are busy, or that only other processes have.
+      // The first tasks may belong to tools that are busy, or that only other processes have.
       const next = first.last === undefined ? NONE_DUE : await takeDue(PAGE, after ?? first.last);
       after = next.last;
       if (signal.aborted) break;
-      // If no task could run, waits nine times as long, so that searches take a tenth of the time.
+      // If no task could run, waits nine times as long as the search took, to limit the load.
       const isVain = first.taken + next.taken === 0;
       const waitMs = isVain ? 9 * (clock.now() - begunAt) : 0;
       await within(clock, Math.max(after === undefined ? pollMs : 0, waitMs), ended);
@@ -224,7 +224,7 @@ export class TaskQueue extends CallTasks {
     while (running.total > 0) await new Promise<void>((resolve) => wake = resolve);
   }
 
-  /** Returns the state of the tasks that run or wait, of all principals. Reads at most 1,000. */
+  /** Returns the state of up to 1,000 running and waiting tasks of all principals. */
   async state(): Promise<TaskQueueState> {
     const { records, clock } = this.#runs;
     const running: RunningTask[] = [];
@@ -247,7 +247,7 @@ export class TaskQueue extends CallTasks {
     return { waiting, oldestMs, running, dead: dead.length, hasMore: after !== undefined };
   }
 
-  /** Returns the tasks of all principals that have failed in all their attempts, the oldest first. */
+  /** Returns the dead tasks of all principals, oldest first: all their attempts have failed. */
   async deadTasks(limit: number = 100): Promise<readonly DeadTask[]> {
     const { records } = this.#runs;
     const marks = await records.store.due("dead", Number.MAX_SAFE_INTEGER, limit);
@@ -260,9 +260,9 @@ export class TaskQueue extends CallTasks {
   }
 
   /**
-   * Lets a task wait again that has failed in all its attempts.
+   * Queues a task again that has failed in all its attempts.
    *
-   * @returns The task; `undefined` if there is none, or if it has not failed.
+   * @returns The task; `undefined` if the task does not exist or has not failed.
    */
   async runAgain(id: string, owner: TaskOwner = {}): Promise<TaskState | undefined> {
     const { records } = this.#runs;
@@ -271,7 +271,7 @@ export class TaskQueue extends CallTasks {
       record?.status === "failed" && record.isRepeatable !== false;
     if (key === undefined || !isFailed(await this.#runs.find(id, owner))) return undefined;
     const runAt = records.now();
-    // Deletes the mark before the change: later, it could belong to a new failure of the task.
+    // Deletes the mark before the change: later, the mark could belong to a new failure.
     const mark = await records.store.get(markOf(key));
     if (mark !== undefined) await records.store.delete(markOf(key), mark.revision);
     let isChanged = false;

@@ -25,18 +25,18 @@ export interface TaskState {
   readonly tool: string;
   /** The id of the call; the task's own id for a resumed call. */
   readonly callId: string;
-  /** Milliseconds since 1970. */
+  /** The time of creation, in milliseconds since 1970. */
   readonly createdAt: number;
-  /** Milliseconds since 1970. */
+  /** The time of the last change, in milliseconds since 1970. */
   readonly updatedAt: number;
   /** The lifetime of the task after its last change, in milliseconds. */
   readonly ttlMs: number;
   /** The recommended polling interval, in milliseconds. */
   readonly pollMs: number;
   readonly progress?: ToolProgress;
-  /** Its questions, while its status is `input_required`. */
+  /** The questions of the task, while its status is `input_required`. */
   readonly questions?: readonly Question[];
-  /** Its result, after its end. */
+  /** The result of the task, after its end. */
   readonly result?: ToolResult;
 }
 
@@ -44,8 +44,8 @@ export interface TaskState {
 export interface TaskOwner {
   readonly principal?: string | undefined;
   /**
-   * The caller's current toolset. A task whose tool is neither in it nor bridged by it is not
-   * found. By default all tasks of the principal are found.
+   * The caller's current toolset. Only tasks of its tools, or of the target tools of its bridge,
+   * are found. By default, all tasks of the principal are found.
    */
   readonly toolset?: Toolset | undefined;
 }
@@ -61,9 +61,9 @@ export interface TaskRecord extends Omit<TaskState, "pollMs">, RunRecord {
   readonly idempotent: boolean;
   /** False if another process cannot run the call. */
   readonly isRepeatable?: boolean;
-  /** The number of runs before its last retry. Without a retry, `attempts` counts all runs. */
+  /** The number of runs before the last retry. `attempts` counts the runs since then. */
   readonly runs?: number;
-  /** The number of runs that were refused before the tool ran. */
+  /** The number of runs that failed before the tool ran. */
   readonly refusals?: number;
   /** The name of the process that runs the task, or ran it last. */
   readonly worker?: string | undefined;
@@ -116,7 +116,7 @@ export class TaskRecords extends LeasedRecords<TaskRecord> {
     this.#name = name;
   }
 
-  /** The time of the next run, or the end of the lease of a process that may have died. */
+  /** A task is due at the time of its next run, or when the lease of its process ends. */
   override optionsOf(record: TaskRecord): StoreOptions {
     const { holder, heldUntil, runAt } = record;
     const dueAt = holder === "" ? runAt : heldUntil;
@@ -179,7 +179,7 @@ export class TaskRecords extends LeasedRecords<TaskRecord> {
     return { updatedAt: this.clock.timestamp() };
   }
 
-  /** Resolves at a change of this process, at the polling interval, or when the signal aborts. */
+  /** `came` resolves at a change of this process, after the polling interval, or at an abort. */
   nextChange(
     key: string,
     signal: AbortSignal | undefined,

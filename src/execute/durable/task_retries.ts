@@ -17,23 +17,23 @@ import type { TaskRecord } from "./task_records.ts";
 /** The retries of the failed tasks of a tool. */
 export interface TaskRetry {
   /**
-   * The maximum number of runs, the first one included. A call that was refused before its tool ran
-   * (`ran: "no"`) does not count, at most 100 times.
+   * The maximum number of runs, including the first run. Up to 100 runs that failed before the tool
+   * ran (`ran: "no"`) do not count.
    *
    * @default {3}
    */
   readonly maxAttempts?: number;
   /**
-   * The first delay, in milliseconds. Each further one is twice as long, up to an hour. Up to half of
-   * a delay is omitted at random. A longer `retryAfterMs` of the failure counts instead, but the task
-   * fails if that is longer than its `ttlMs`.
+   * The first delay, in milliseconds. Each further delay is twice as long, up to an hour. Up to
+   * half of a delay is omitted at random. If the failure has a longer `retryAfterMs`, the task
+   * waits that long, or fails if `retryAfterMs` exceeds its `ttlMs`.
    *
    * @default {1_000}
    */
   readonly initialDelayMs?: number;
   /**
-   * Failures that are retried although they are not `retryable`. If the tool is not `idempotent`, it
-   * may do its work twice.
+   * Failures that are retried although they are not `retryable`. A tool that is not `idempotent`
+   * may then do its work twice.
    *
    * @default {[]}
    */
@@ -62,13 +62,13 @@ export const checkRetries: Check<Readonly<Record<string, TaskRetry>>> = (action,
       (field) => `${place.slice(0, -1)}/${tool}/${field}"`,
     ),
   ]);
-  // A tool may be called "constructor".
+  // Without a prototype, because a tool may have the id "constructor".
   return Object.assign(Object.create(null), Object.fromEntries(retries));
 };
 
 /**
- * Returns the record of a task whose failure is retried: it waits until its next run. Returns
- * `undefined` if it has ended.
+ * Returns the record of a failed task with the time of its next run. Returns `undefined` if the
+ * task is not retried.
  */
 export function retried(
   record: TaskRecord,

@@ -55,7 +55,7 @@ export interface CallTasksOptions {
    */
   readonly pollMs?: number;
   /**
-   * The maximum number of running tasks of one principal in this process. Further ones fail with
+   * The maximum number of running tasks of one principal in this process. Further tasks fail with
    * `overloaded`.
    *
    * @default {64}
@@ -63,8 +63,8 @@ export interface CallTasksOptions {
   readonly maxRunning?: number;
   /**
    * Returns the context of a call that `recover` resumes, because contexts are not stored. Called
-   * only if the tool declares a context. If there is none within `leaseMs`, the call fails with
-   * `unavailable`.
+   * only if the tool declares a context. If it returns no context within `leaseMs`, the call fails
+   * with `unavailable`.
    */
   callContext?(call: RecoveredCall): unknown;
   /** Receives errors of the store during a task, and errors of `callContext`. */
@@ -85,7 +85,7 @@ export interface TaskPolicy {
   readonly name?: string | undefined;
   /** Returns the record of a failed task that will run again; `undefined` if the task has ended. */
   retry(record: TaskRecord, result: ToolResult, now: number): TaskRecord | undefined;
-  /** Is called after a failure was stored. */
+  /** Called after a failure was stored. */
   failed(records: TaskRecords, key: string, tool: string): Promise<void>;
 }
 
@@ -93,7 +93,7 @@ export interface TaskPolicy {
 export type Asked = Pick<TaskRecord, "ticket" | "questions" | "answers">;
 
 export const NOT_RUN = { ran: "no" } as const;
-/** The maximum number of starts of a tool whose processes die. */
+/** The maximum number of runs of a task whose processes die. */
 const MAX_ATTEMPTS = 3;
 /** The number of attempts to store the end of a task. */
 const MAX_ENDINGS = 10;
@@ -116,7 +116,7 @@ export class TaskRuns {
   /** The number of running tasks of each principal. */
   readonly #running: Quotas<string>;
   readonly #runs: Map<string, Run> = new Map();
-  /** Settle when the results of running tasks are stored. */
+  /** Promises that settle when the results of running tasks are stored. */
   readonly #kept: Set<Promise<unknown>> = new Set();
 
   /** @throws {TypeError | RangeError} If an option is invalid. */
@@ -143,12 +143,12 @@ export class TaskRuns {
     });
   }
 
-  /** Returns the record; with a failure if its process has died and its tool does not run again. */
+  /** Returns the record, with a failure if its process has died and the tool must not run again. */
   judge(record: TaskRecord): TaskRecord {
     return this.engine.judge(record, record.tool, record.idempotent);
   }
 
-  /** Returns the current record of a task. It has failed if its process died and no other resumes it. */
+  /** Returns the current record of a task. Stores a failure if `judge` returns one. */
   async read(key: string): Promise<TaskRecord | undefined> {
     const found = await this.records.read(key);
     if (found === undefined || this.judge(found.record) === found.record) return found?.record;
@@ -166,7 +166,7 @@ export class TaskRuns {
     return record && isSeen(record, toolset) ? record : undefined;
   }
 
-  /** Is called after the failure of a task was stored. */
+  /** Called after the failure of a task was stored. */
   async failed(key: string, tool: string): Promise<void> {
     await this.#policy?.failed(this.records, key, tool).catch(this.log);
   }
@@ -200,7 +200,7 @@ export class TaskRuns {
     }
   }
 
-  /** Stores the record of a call, and keeps it up to date while the call runs. */
+  /** Stores the record of a call, and updates the record while the call runs. */
   async hold(task: NewTask, begin: (record: TaskRecord) => Run): Promise<TaskState> {
     return await this.counted(task.owner, async () => {
       const lease = await this.records.make(task);
@@ -210,9 +210,9 @@ export class TaskRuns {
   }
 
   /**
-   * Keeps the record of a run up to date until the run has ended.
+   * Updates the record of a run until the run has ended.
    *
-   * @param asked The questions, with their ticket, that the run has answers to.
+   * @param asked The questions that the run has answers to, and their ticket.
    */
   keep(lease: Lease<TaskRecord>, run: Run, asked?: Asked, ended = (): void => {}): void {
     const { key, record: { tool } } = lease;
@@ -242,7 +242,7 @@ export class TaskRuns {
   /** Returns the record of a run that has ended: with its result, or with its questions. */
   #end(record: TaskRecord, result: ToolResult, run: Run, asked: Asked | undefined): TaskRecord {
     const now = { ...record, ...progressOf(run) };
-    // If nothing has run, the ticket is still valid and the task waits.
+    // If nothing has run, the ticket is still valid, and the task waits for answers again.
     const waits = asked && !result.ok && result.error.retryable && result.error.ran === "no";
     if (!isSuspended(result) && !waits) {
       const next = this.#policy?.retry(now, result, this.records.now());

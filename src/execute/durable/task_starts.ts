@@ -22,7 +22,7 @@ import { tooLarge, wrongAnswers } from "./tickets.ts";
 /** A call, or a resumed call that is repeated with its ticket. */
 export type NamedCall = ToolCall | ResumedCall & Pick<ToolCall, "name">;
 
-/** Passes the task of a call to a function that stores it. Returns its task, or the failure. */
+/** Creates the task of a call, and calls `store`. Returns the stored task, or the failure. */
 export async function storeTask(
   runs: TaskRuns,
   dispatcher: ToolDispatcher,
@@ -78,7 +78,7 @@ export async function runOrStart(
   }
   const owner = await ownerDigest(context.principal);
   const id = runs.records.newId();
-  // The tool receives the id of its task; a resumed call has one in its ticket.
+  // The tool receives the id of the task as `callId`; the ticket of a resumed call has a `callId`.
   const isResumed = "ticket" in call;
   const named = isResumed ? call : { ...call, callId: call.callId ?? id };
   const run = beginRun(context, (own) => dispatcher.dispatch(named, own));
@@ -94,7 +94,7 @@ export async function runOrStart(
     const task = { ...admitted, owner, id, context, isRepeatable: !isResumed };
     return await runs.hold(task, () => run);
   } catch (error) {
-    // If its record cannot be stored, the call does not become a task.
+    // If the record cannot be stored, the call does not become a task.
     runs.log(error);
     return await run.result;
   }
@@ -155,7 +155,7 @@ export async function answerTask(
   });
 }
 
-/** Returns the tool and the call of a new task, or the reason why it is not started. */
+/** Returns the tool and the call of a new task, or the failure of a call that cannot start. */
 function admit(
   runs: TaskRuns,
   dispatcher: ToolDispatcher,
@@ -175,7 +175,7 @@ function admit(
   return failure("invalid_arguments", tool.id, why, NOT_RUN);
 }
 
-/** Returns the tool of a call, and the call for that tool, even through a bridge. */
+/** Returns the tool and the call; for a call of a bridge, the target tool and its call. */
 function findTool(
   { toolset, maxArgumentBytes }: ToolDispatcher,
   call: ToolCall,

@@ -1,4 +1,4 @@
-/** Claims the tasks that wait in a store, and runs them in this process. */
+/** Claims waiting tasks of a store, and runs these tasks in this process. */
 
 import { fail, TIME_OVER, within } from "../../tool/mod.ts";
 import type { ToolDispatcher } from "../tool_dispatcher.ts";
@@ -19,21 +19,21 @@ export interface TakenTasks {
   readonly last?: DueEntry | undefined;
 }
 
-/** Returns a slot; `undefined` if the tool cannot run here now; `"full"` if no tool can. */
+/** Returns a slot for a tool; `undefined` if it has no free slot; `"full"` if no tool has one. */
 export type TakePlace = (tool: string) => Taken | "full" | undefined;
 
-/** The number of tasks that a read after the first read returns. */
+/** The maximum number of tasks that one read returns. */
 export const PAGE = 128;
 /** The maximum number of tasks that `recover` runs, and that `state` reads. */
 export const MAX_DUE = 1_000;
-/** The bytes of tasks after which the worker lets other work of the process run. */
+/** After reading this number of bytes, the worker pauses for other work of the process. */
 const TURN_BYTES = 262_144;
-/** The size of a task that takes as long as its claim, in bytes. */
+/** The number of bytes that take as long to read as a task takes to claim. */
 const CLAIM_BYTES = 4_096;
 
 export class TaskWorker {
   readonly #host: TaskRuns;
-  /** The bytes of tasks that were read since other work last ran. */
+  /** The bytes of tasks that were read since the last pause. */
   #readBytes = 0;
 
   constructor(host: TaskRuns) {
@@ -52,10 +52,10 @@ export class TaskWorker {
   }
 
   /**
-   * Claims tasks that are due, and runs them in this process.
+   * Claims due tasks, and runs these tasks in this process.
    *
-   * @param after The entry after which they are read.
-   * @param isWorker If true, tasks of dead processes with an unknown tool are left to other workers.
+   * @param after The entry after which the tasks are read.
+   * @param isWorker If true, other workers run tasks of dead processes with an unknown tool.
    */
   async takeDue(
     dispatcher: ToolDispatcher,
@@ -101,7 +101,7 @@ export class TaskWorker {
   #runAgain(dispatcher: ToolDispatcher, lease: Lease<TaskRecord>, ended: () => void): void {
     const { tool: name, arguments: args, callId, attempts, ...ids } = lease.record;
     const { sessionId, messageId, principal } = ids;
-    // From the second run on without the key: the run of a process that died may still hold it.
+    // Later runs have no key, because the run of a process that has died may still hold the key.
     const idempotencyKey = attempts === 1 ? ids.idempotencyKey : undefined;
     const context = {
       ...{ principal: principal ?? undefined, sessionId, messageId },
@@ -131,8 +131,8 @@ export class TaskWorker {
   }
 
   /**
-   * Returns the record of a task; `undefined` for a foreign entry, so that later tasks still run. Lets
-   * other work of the process continue from time to time: a store in memory never waits.
+   * Returns the record of a task; `undefined` for a foreign entry, so that later tasks still run.
+   * Pauses from time to time for other work of the process, because a store in memory never waits.
    */
   async read({ key, value }: DueEntry): Promise<TaskRecord | undefined> {
     this.#readBytes += value.byteLength + CLAIM_BYTES;
@@ -151,7 +151,7 @@ export class TaskWorker {
   }
 }
 
-/** Several workers read the same tasks. In different orders, they seldom claim the same task. */
+/** Returns a random order, so that workers seldom claim the same task at the same time. */
 function shuffled<T>(items: readonly T[]): readonly T[] {
   return items.map((item) => [Math.random(), item] as const)
     .sort(([a], [b]) => a - b)

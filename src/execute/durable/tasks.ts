@@ -1,4 +1,4 @@
-/** Tasks: calls that outlive their request, and are read by their ids. */
+/** Tasks: calls that outlive their request, and can be read by id. */
 
 import {
   type Answers,
@@ -51,9 +51,9 @@ const CURSOR = /^[\w-]{1,64}$/;
  * its record. It can be read, answered and cancelled, and is stored for some time after its end.
  * Only the principal that started it can find it.
  *
- * A process holds and renews leases on the tasks that it runs. If it dies, they are `failed` with
- * `unavailable`; tasks of an `idempotent` tool are resumed by the next process that calls
- * `recover`. `taskQueue` of `@plue/tools/queue` adds delays, retries and workers.
+ * A process holds and renews leases on the tasks that it runs. If the process dies, its tasks fail
+ * with `unavailable`; but the next process that calls `recover` runs tasks of `idempotent` tools
+ * again. `taskQueue` of `@plue/tools/queue` adds delays, retries and workers.
  *
  * @example Usage
  * ```ts
@@ -93,8 +93,8 @@ export class CallTasks {
   /**
    * Starts a call as a task in this process.
    *
-   * @param dispatcher Runs the call, for the caller's tools.
-   * @param context The host's part of the call. The task outlives its signal and its callbacks.
+   * @param dispatcher A dispatcher for the caller's tools, which runs the call.
+   * @param context The host's additions to the call. The task outlives its signal and callbacks.
    * @returns The task, or the failure.
    */
   async start(
@@ -106,8 +106,8 @@ export class CallTasks {
   }
 
   /**
-   * Runs a call, which becomes a task if it takes longer than `afterMs` milliseconds, as far as its
-   * tool allows that.
+   * Runs a call, which becomes a task if it takes longer than `afterMs` milliseconds. The
+   * `execution` of a tool may require or forbid tasks.
    *
    * @param call A call, or a resumed call that is repeated with its ticket.
    * @returns The result, or the task.
@@ -130,7 +130,7 @@ export class CallTasks {
   /**
    * Cancels a task: its signal aborts, in any process. A completed task stays unchanged.
    *
-   * @returns The task; `undefined` if the principal has none with that id.
+   * @returns The task; `undefined` if the principal has no task with that id.
    */
   async cancel(id: string, owner: TaskOwner = {}): Promise<TaskState | undefined> {
     const runs = this.#runs;
@@ -150,8 +150,8 @@ export class CallTasks {
   }
 
   /**
-   * Answers questions of a task, which then resumes in this process. As long as answers are
-   * missing, it stores the given ones and keeps waiting.
+   * Answers questions of a task, which then resumes in this process. While answers are missing, the
+   * task stores the given answers and waits for the others.
    *
    * @returns The task; the reason for rejected answers; or `undefined` if the principal has no such
    * task.
@@ -213,7 +213,7 @@ export class CallTasks {
       const change = runs.records.nextChange(key, signal);
       try {
         const stored = await runs.records.store.get(key);
-        // A record may be large: it is parsed only if it has changed, or its process has died.
+        // A large record is parsed only if the record has changed, or its process has died.
         if (!known || stored?.revision !== revision || runs.judge(known) !== known) {
           const record = await runs.read(key);
           if (record === undefined || !isSeen(record, toolset)) return;
@@ -234,11 +234,11 @@ export class CallTasks {
   }
 
   /**
-   * Runs the tasks that wait. If its process died, a task of an idempotent tool runs
-   * again, and any other fails. Call this function when the program starts, and at intervals.
+   * Runs waiting tasks. A task whose process has died runs again if its tool is `idempotent`, and
+   * fails otherwise. Call this function when the program starts, and at intervals.
    *
-   * @param dispatcher Runs the calls. It has all tools, because the caller was authorized at the
-   * start of the call.
+   * @param dispatcher Runs the calls. It must have all tools: callers were authorized when their
+   * calls began.
    * @returns The number of tasks that run now.
    */
   async recover(dispatcher: ToolDispatcher): Promise<number> {

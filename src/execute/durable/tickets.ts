@@ -41,12 +41,12 @@ type UnopenedTicket = "damaged" | "unknown_key" | "gone";
 export interface TicketSealer {
   /** @param id A new id: 22 letters, digits, `_` and `-`. */
   seal(content: Uint8Array, id: string, owner: string, expiresAt: number): Promise<string>;
-  /** Returns exactly the bytes of a text from `seal`. Never throws for any text that a caller may send. */
+  /** Returns the bytes that `seal` received. An invalid ticket never causes an error. */
   open(ticket: string): Promise<Uint8Array | UnopenedTicket>;
   /**
-   * Replaces a stored content by `used`, unless another run has used it. Of several concurrent calls one
-   * succeeds, and receives a function that restores the content; the others receive `undefined`. Without
-   * it the option `store` records used tickets.
+   * Replaces the stored content with `used`, unless another run has used the ticket. Of several
+   * concurrent calls, one succeeds and receives a function that restores the content; the others
+   * receive `undefined`. Without this function, the option `store` records used tickets.
    */
   use?(ticket: string, used: Uint8Array, run: unknown): Promise<(() => Promise<void>) | undefined>;
 }
@@ -74,17 +74,17 @@ interface TicketContent extends Pick<Resumption, "repaired" | "memory"> {
   readonly call: Pick<Required<ToolCall>, "name" | "arguments" | "callId">;
   readonly ids: Resumption["context"];
   readonly definition: string;
-  /** The digest of the host's context; `undefined` without a context, or if it is not JSON. */
+  /** The digest of the host's context; `undefined` without a context. */
   readonly context?: string | undefined;
   readonly questions: readonly string[];
   /**
-   * The run that has used the ticket, and can use it again. `null` if no run can: then the
-   * arguments and answers are deleted.
+   * The run that has used the ticket, and can use the ticket again. `null` if no run can use it
+   * again: the arguments and answers are then deleted.
    */
   readonly usedBy?: unknown;
 }
 
-/** The fields of a resumed call. Any other field is misspelt, and would be ignored. */
+/** The fields of a resumed call. Other fields are rejected, because they may be misspelt. */
 const FIELDS: readonly string[] = ["ticket", "answers", "name", "arguments", "callId"];
 const MAX_CONTENT = 524_288;
 /** The maximum length of a ticket: sealing makes the content a third longer. */
@@ -171,7 +171,7 @@ export function createTickets(sealer: TicketSealer, options: TicketOptions = {})
 
 /**
  * Creates short tickets whose content is in a store, unencrypted. They need no key. Each suspended
- * call uses space in the store; after it resumes, a mark stays until its ticket expires.
+ * call uses space in the store; after the call resumes, a mark stays until the ticket expires.
  *
  * @throws {TypeError | RangeError} If an option is invalid.
  */
@@ -240,7 +240,7 @@ function otherCall(
     const given = typeof args === "string" ? JSON.parse(args.trim() || "{}") : args;
     if (canonicalJson(given ?? {}) === canonicalJson(call.arguments)) return undefined;
   } catch {
-    // Rejected below.
+    // Invalid JSON is rejected below.
   }
   return "its arguments are not those that its ticket was given for";
 }
@@ -253,7 +253,7 @@ export function wrongAnswers(
   if (given !== undefined && !isObject(given)) return '"answers" must be an object';
   for (const [key, value] of Object.entries(given ?? {})) {
     const shown = JSON.stringify(clip(key));
-    // An answer without a question would approve a text that nobody has seen.
+    // An answer without a question could approve a text that was shown to no person.
     if (!keys.includes(key)) return `there is no question ${shown}`;
     if (readAnswer(value) === undefined) {
       return `the answer to ${shown} must be {"action": "accept"}, "decline" or "cancel", and at most 64 kB of JSON as "content"`;
@@ -262,7 +262,7 @@ export function wrongAnswers(
   return undefined;
 }
 
-/** Returns the ticket's data with the new answers, or the problem with these. */
+/** Returns the ticket's data with the new answers, or the problem with the answers. */
 function readAnswers(
   given: Answers | undefined,
   { questions, memory }: TicketContent,
@@ -286,8 +286,8 @@ export function tooLarge(memory: object): string | undefined {
 }
 
 /**
- * Marks a ticket as used. Returns a function that makes it valid again, or `undefined` if it was
- * used before.
+ * Marks a ticket as used. Returns a function that makes the ticket valid again, or `undefined` if
+ * the ticket was used before.
  */
 async function claim(
   store: CallStore | undefined,
@@ -300,7 +300,7 @@ async function claim(
   if (revision !== undefined) return async () => void await store.delete(key, revision);
   const mark = run === undefined ? undefined : await store.get(key);
   if (mark === undefined || parseJson(mark.value) !== run) return undefined;
-  // The new revision keeps an earlier attempt that ends late from making the ticket valid.
+  // With a new revision, an earlier attempt that ends late cannot make the ticket valid again.
   const renewed = await store.update(key, mark.value, mark.revision, { expiresAt });
   return renewed === undefined ? undefined : () => Promise.resolve();
 }
