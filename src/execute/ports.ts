@@ -118,10 +118,9 @@ export type ApprovalAnswer =
   | { readonly approved: boolean; readonly reason?: string | undefined };
 
 /**
- * Decides whether a call may run for which the tool, a policy or a rule requires approval;
- * `message` is the question of a rule. The arguments have been validated. Waiting for the answer
- * does not count against the call's timeout. If an approver throws, or returns another value, the
- * call is denied.
+ * Decides whether to run a call if the tool, a policy or a rule requires approval. `message` is the
+ * question of the rule. The arguments have been validated. Waiting for the answer does not count
+ * against the call's timeout. If an approver throws, or returns another value, the call is denied.
  */
 export type Approver = (
   call: CallInfo,
