@@ -84,7 +84,7 @@ async function tail(sink: Sink, flags: JournalFlags, terminal: Terminal): Promis
 function lineOf(record: JournalRecord): string {
   const { time, kind, outcome, tool, principal, callId, durationMs, count, message } = record;
   const what = kind === undefined ? [outcome, tool, principal ?? "-", callId] : [kind, count];
-  const took = durationMs === undefined ? undefined : `${durationMs} ms`;
+  const took = durationMs === undefined ? undefined : `${durationMs.toFixed(1)} ms`;
   // A record may be forged.
   const date = attemptOr("(no time)", () => new Date(time).toISOString());
   const parts = [record.sequence, date, ...what, took, message];

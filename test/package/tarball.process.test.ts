@@ -127,9 +127,18 @@ describe("the npm package", () => {
       const alone = join(app, "../alone");
       if (!existsSync(alone)) createApp("alone", []);
       const tool = '{ name: "ping", description: "Answers.", execute: () => "pong" }';
-      writeFileSync(join(alone, "tools.mjs"), `export const tool = ${tool};`);
+      const file = join(alone, "tools.mjs");
+      writeFileSync(
+        file,
+        `import { ask, rules } from "@plue/tools/rules";
+        export const tool = ${tool};
+        export const dispatch = { rules: rules([{ name: "r", decide: () => ask("Why?") }]) };`,
+      );
       const program = join(alone, "node_modules", manifest.name, manifest.bin.plue);
-      assertEquals(start(program, "call", "-f", join(alone, "tools.mjs"), "ping"), "pong\n");
+      assertEquals(start(program, "call", "-f", file, "--yes", "ping"), "pong\n");
+      // The command and the module have two copies of the rules.
+      const explained = start(program, "explain", "-f", file, "ping", "--arguments", "{}");
+      assertMatch(explained, /"ping": ask/);
     });
   }
 

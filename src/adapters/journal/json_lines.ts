@@ -136,7 +136,9 @@ const node: typeof process.getBuiltinModule = (name: string) =>
 
 /** Locks a file of SQLite, as Node cannot lock a file. Returns the function that unlocks it. */
 function lock(path: string): () => void {
-  const db = new (node("node:sqlite").DatabaseSync)(node("node:path").resolve(`${path}.lock`));
+  const { DatabaseSync } = node("node:sqlite") ??
+    fail(ACTION, "this runtime has no node:sqlite; Node has it from version 22.13 on");
+  const db = new DatabaseSync(node("node:path").resolve(`${path}.lock`));
   try {
     db.exec("pragma busy_timeout = 0; begin exclusive");
   } catch (cause) {

@@ -3,7 +3,7 @@
 import { hostContext } from "../../execute/layers/mod.ts";
 import * as calls from "../../execute/mod.ts";
 import { fail, type ToolCallError, type ToolDefinition, type ToolResult } from "../../tool/mod.ts";
-import { RuleLayer, type RuleVerdict } from "./layer.ts";
+import type { RuleLayer, RuleVerdict } from "./layer.ts";
 
 /** The explanation of a call that was not made. JSON. */
 export interface CallExplanation {
@@ -41,7 +41,10 @@ export async function explainCall(
   // These layers meet the requirements of tools. The first one ends the call.
   const explaining = [{}, { meets: "approval" }, { meets: "transaction" }] as const;
   const explain = async (call: calls.Call): Promise<ToolResult> => {
-    const own = layers.filter((layer) => layer instanceof RuleLayer);
+    // Not by instanceof: the command and a module may have two copies of plue.
+    const own = layers.filter((layer): layer is RuleLayer =>
+      layer.name === "rules" && "explain" in layer
+    );
     rules = (await Promise.all(own.map((layer) => layer.explain(call)))).flat();
     return { ok: true, content: null, durationMs: 0 };
   };
