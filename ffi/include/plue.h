@@ -76,7 +76,7 @@ extern "C" {
 /* ==================================================================== PART 1: what hosts need */
 
 /* Outcomes. In JSON, a code is the same name in lower case: "unknown_tool". A later version may add
- * more. ANY CALL, in the comments below, means all codes up to PLUE_OUT_OF_MEMORY. */
+ * codes. ANY CALL, in the comments below, means all codes up to PLUE_OUT_OF_MEMORY. */
 enum {
     PLUE_OK = 0,
 
@@ -119,7 +119,7 @@ enum {
 /* Stops calls: see "abort signals" below. */
 typedef struct plue_abort_signal plue_abort_signal_t;
 
-/* Extras of one call, all of which may be zero. Frozen: five pointers, in ABI 1 and later. */
+/* The optional data of one call. Each field may be zero. The layout is frozen: five pointers. */
 typedef struct {
     const char *session_id;            /* passed to the tool; may be NULL */
     const char *message_id;            /* passed to the tool; may be NULL */
@@ -193,9 +193,9 @@ enum {
     PLUE_MODE_SIDECAR = 2
 };
 
-/* Options. A field that is zero has the default that is named last. A relative path starts at the
- * working directory of plue_init_with_options(); one in the environment at the working directory in
- * which the library was loaded. */
+/* Options. A field that is zero has its default, which is at the end of its comment. A relative
+ * path is resolved against the working directory during plue_init_with_options(); a relative path
+ * in the environment, against the working directory in which the library was loaded. */
 typedef struct {
     size_t struct_size;       /* sizeof(plue_options_t) */
     int mode;                 /* PLUE_MODE_...; PLUE_MODE_AUTO */
@@ -211,13 +211,13 @@ typedef struct {
     const char *sidecar_cwd;   /* the working directory of the sidecar; that of this process */
     uint32_t start_timeout_ms; /* the time until the tools must be ready; 10000 */
     uint32_t abort_grace_ms;   /* the time for which an aborted call waits for its tool; 1000 */
-    /* The time that a call may take from when its tool is called; no limit. A call that takes longer
-     * fails with `timeout` and its tool is aborted. A sidecar that then does not respond within
-     * start_timeout_ms is killed. */
+    /* The maximum time of a call, counted from when its tool is called; no limit. A call that takes
+     * longer fails with `timeout` and its tool is aborted. A sidecar that then does not respond
+     * within start_timeout_ms is killed. */
     uint32_t call_timeout_ms;
-    /* The bytes of arguments that calls in flight may have together; 268435456 (256 MiB). A call that
-     * would exceed it fails with `overloaded`. The same for calls of this program's tools that have not
-     * begun. */
+    /* The maximum size of the arguments of all calls in flight, in bytes; 268435456 (256 MiB). A
+     * call that would exceed it fails with `overloaded`. The same limit applies to calls of this
+     * program's tools that have not begun. */
     size_t max_bytes_in_flight;
 } plue_options_t;
 
@@ -242,14 +242,14 @@ PLUE_API void plue_shutdown(void);
 
 /* -------------------------------------------------------------- errors, result flags and versions */
 
-/* The message of this thread's last call of a function that can fail (not one for invocations or abort
- * signals), or "No error" after a success; in a plue_done_t, of the call that ended. Valid until this
- * thread's next such call. */
+/* Returns the error message of this thread's last call of a function that can fail (functions for
+ * invocations and abort signals cannot), or "No error" after a success. In a plue_done_t, returns
+ * that of the call that ended. Valid until this thread's next such call. */
 PLUE_API const char *plue_get_last_error(void);
 /* The same failure as JSON, with its code and details; "{}" after a success. */
 PLUE_API const char *plue_get_last_error_json(void);
 
-/* Properties of a result besides its JSON. A later version may add more. */
+/* Properties of a result besides its JSON. A later version may add flags. */
 enum {
     PLUE_RESULT_BLOCKS = 1,    /* it is blocks: see the top of this file */
     PLUE_RESULT_TRUNCATED = 2, /* it was cut to the limit of the tools, and ends with a note */
@@ -257,9 +257,9 @@ enum {
     PLUE_RESULT_REPAIRED = 8   /* the arguments were repaired first: {"type":"repaired",...} */
 };
 
-/* Returns the PLUE_RESULT_... flags of this thread's last call; 0 for a plain value and for a failure.
- * In a plue_done_t, of the call that ended. Read it before this thread's next call of a function that
- * can fail; hosts whose tasks change threads use plue_tool_submit(). */
+/* Returns the PLUE_RESULT_... flags of this thread's last call; 0 for a plain value and a failure.
+ * In a plue_done_t, returns those of the ended call. Read them before this thread's next call of a
+ * function that can fail; hosts whose tasks change threads use plue_tool_submit(). */
 PLUE_API int plue_get_last_result_flags(void);
 
 /* The version of the ABI that this library implements: PLUE_ABI_VERSION of its own header. */
@@ -288,13 +288,13 @@ PLUE_API int plue_tool_submit(const char *tool_name, const char *params_json,
  * held: the ends and the metadata of submitted calls, calls of tools of this program, changes of the
  * list, log lines. A callback may call every function of this library except plue_shutdown(). */
 
-/* Returns a descriptor that is readable while an event waits; for poll(), epoll, kqueue, asyncio, libuv,
- * GLib or CFFileDescriptor. Do not read or close it. -1: there is no descriptor left.
+/* Returns a descriptor that is readable while an event waits; for poll(), epoll, kqueue, asyncio,
+ * libuv, GLib or CFFileDescriptor. Do not read or close it. Returns -1 if no descriptor is left.
  * Codes: PLUE_RUNTIME_UNAVAILABLE. */
 PLUE_API int plue_events_fd(void);
 
-/* Calls back for the events that wait. If there are none, waits `timeout_ms` milliseconds for one;
- * 0: not at all; -1: without a limit. Several threads may do so concurrently, and share the events.
+/* Calls back for the events that wait. If no event waits, waits up to `timeout_ms` milliseconds for
+ * one; -1: without a limit. Several threads may call this concurrently, and share the events.
  * Returns the number of callbacks, or -1. Codes: PLUE_RUNTIME_UNAVAILABLE (after fork()). */
 PLUE_API int plue_events_dispatch(int timeout_ms);
 
@@ -426,8 +426,8 @@ PLUE_API int plue_tool_answer(const char *task_id, const char *answers_json,
 PLUE_API void plue_set_list_changed(void (*callback)(void *user_data), void *user_data);
 
 /* Sets the callback for log lines, called by plue_events_dispatch(): the output of a sidecar's
- * tools, and messages of the library. NULL: they go to the standard error, including the waiting
- * ones. The same happens at the end of plue_shutdown(). At most 1 MiB waits; a separate line counts
+ * tools, and messages of the library. NULL: all lines go to the standard error, also those that
+ * wait. The same happens at the end of plue_shutdown(). At most 1 MiB waits; a separate line counts
  * the dropped lines. */
 PLUE_API void plue_set_log(void (*callback)(const char *line, void *user_data), void *user_data);
 

@@ -1,8 +1,8 @@
 // plue.hpp - plue.h for C++17: strings, signals and functions that free themselves.
 //
-// JSON stays text, for the library of JSON that a program has already. What fails is a plue::Error, or
-// a plue::Result to look at. No exception crosses C: what a callback throws comes out of the function
-// of this header that the callback runs in, and what a tool throws ends its call.
+// JSON stays text, so a program can use any library of JSON. A failure is thrown as a plue::Error,
+// or returned as a plue::Result. No exception crosses C: an exception of a callback is rethrown by
+// the function of this header that runs the callback, and an exception of a tool ends its call.
 #ifndef PLUE_HPP
 #define PLUE_HPP
 
@@ -93,7 +93,7 @@ struct Result {
     }
 };
 
-/// Stops the calls that carry it, from any thread. Copies are the same signal.
+/// Stops the calls that carry the signal, from any thread. Copies are the same signal.
 class AbortSignal {
   public:
     AbortSignal() : signal_(plue_abort_signal_new()) {
@@ -101,7 +101,7 @@ class AbortSignal {
             throw std::bad_alloc();
         }
     }
-    /// The same signal as one of plue.h.
+    /// Shares a signal of plue.h, by a reference of its own.
     explicit AbortSignal(plue_abort_signal_t *signal) : signal_(plue_abort_signal_retain(signal)) {}
     AbortSignal(const AbortSignal &other) : AbortSignal(other.signal_) {}
     AbortSignal(AbortSignal &&other) noexcept : signal_(std::exchange(other.signal_, nullptr)) {}
@@ -124,7 +124,7 @@ class AbortSignal {
 
 using EventCallback = std::function<void(std::string_view json)>;
 
-/// What goes with a call. All of it is optional.
+/// The optional data of a call.
 struct CallOptions {
     std::string session_id;
     std::string message_id;
@@ -139,10 +139,10 @@ struct FreeJson {
 };
 using Json = std::unique_ptr<char, FreeJson>;
 
-// What callbacks threw, of the functions of this header that run on this thread, the innermost last.
+// The first exception of the callbacks in the innermost function of this header on this thread.
 inline thread_local std::exception_ptr *thrown = nullptr;
 
-// Catches what callbacks throw until finish(), which throws the first of it.
+// Catches exceptions of callbacks. finish() rethrows the first one.
 class Catcher {
   public:
     Catcher() noexcept : outer_(std::exchange(thrown, &first_)) {}
@@ -179,7 +179,7 @@ inline const char *or_null(const std::string &text) noexcept {
     return text.empty() ? nullptr : text.c_str();
 }
 
-// C reads a string up to a NUL.
+// Rejects a string with a NUL, because C would read only the part before the NUL.
 inline const char *c_string(const std::string &text) {
     if (text.find('\0') != std::string::npos) {
         throw Error(Status::invalid_argument, "Cannot pass a string to libplue: it has a NUL");
@@ -282,40 +282,40 @@ inline void submit(Submit function, const std::string &name, const std::string &
 
 } // namespace detail
 
-/// Calls a tool, and waits for its end. Throws what `on_event` throws, when the tool has ended.
+/// Calls a tool, and waits for its end. Then rethrows an exception of `on_event`.
 inline Result call(const std::string &tool, const std::string &params_json = "{}",
                    const CallOptions &options = {}) {
     return detail::wait(plue_tool_call, tool, params_json, options);
 }
 
-/// Continues a call that ended with `input_required`, by the "ticket" in its failure. `answers_json` is
-/// an object with an answer by each question's "key": {"sure":{"action":"accept"}}.
+/// Continues a call that ended with `input_required`, by the "ticket" in its failure.
+/// `answers_json` has the answers by the questions' keys: {"sure":{"action":"accept"}}.
 inline Result resume(const std::string &ticket, const std::string &answers_json,
                      const CallOptions &options = {}) {
     return detail::wait(plue_tool_resume, ticket, answers_json, options);
 }
 
-/// Begins a call, and returns immediately. `on_done` is called with its Result by dispatch(), and so is
-/// `on_event` before. Throws an Error if the call cannot begin; then neither is called.
+/// Begins a call, and returns immediately. dispatch() calls `on_event` for each event, and then
+/// `on_done` with the Result. If it throws an Error, neither callback is called.
 inline void submit(const std::string &tool, const std::string &params_json, CallOptions options,
                    std::function<void(Result)> on_done) {
     detail::submit(plue_tool_submit, tool, params_json, std::move(options), std::move(on_done));
 }
 
-/// resume(), as submit() does it.
+/// Continues a call like resume(), but returns immediately like submit().
 inline void submit_resume(const std::string &ticket, const std::string &answers_json,
                           CallOptions options, std::function<void(Result)> on_done) {
     detail::submit(plue_tool_submit_resume, ticket, answers_json, std::move(options),
                    std::move(on_done));
 }
 
-/// Starts a task. This and the functions below wait for how the task is
-/// then, as the JSON that plue.h shows, and not for its end.
+/// Starts a task. This function and those below return the task's state at that time, as the JSON
+/// that plue.h describes. They do not wait for the end of the task.
 inline Result start_task(const std::string &tool, const std::string &params_json = "{}",
                          const CallOptions &options = {}) {
     return detail::wait(plue_tool_start, tool, params_json, options);
 }
-/// Answers the questions of a task, as resume() does it.
+/// Answers the questions of a task, with answers as for resume().
 inline Result answer_task(const std::string &id, const std::string &answers_json) {
     return detail::wait(plue_tool_answer, id, answers_json, {});
 }
@@ -325,15 +325,15 @@ inline Result cancel_task(const std::string &id) {
     return detail::wait_for_task<plue_tool_cancel>(id);
 }
 
-/// A descriptor that is readable while dispatch() has something to tell.
+/// A descriptor that is readable while an event waits for dispatch().
 inline int events_fd() {
     const int descriptor = plue_events_fd();
     detail::check(descriptor < 0 ? PLUE_OTHER : PLUE_OK);
     return descriptor;
 }
 
-/// Tells what waits, on this thread; where nothing does, waits for it, if `timeout` is negative for as
-/// long as it takes. Returns how many callbacks were called, and throws the first that one threw.
+/// Calls the callbacks of the waiting events on this thread. If no event waits, waits for one; a
+/// negative `timeout` has no limit. Returns their number, or rethrows their first exception.
 inline int dispatch(std::chrono::milliseconds timeout = std::chrono::milliseconds(-1)) {
     const detail::Catcher catcher;
     const auto longest = std::chrono::milliseconds(std::numeric_limits<int>::max());
@@ -346,7 +346,7 @@ inline int dispatch(std::chrono::milliseconds timeout = std::chrono::millisecond
 
 namespace detail {
 
-// The functions for aborts of invocations, until these end. They may end on another thread.
+// The abort callbacks of the invocations that have not ended. An invocation may end on any thread.
 struct OnAbort {
     std::mutex lock;
     std::map<plue_invocation_t *, std::shared_ptr<std::function<void()>>> functions;
@@ -370,7 +370,7 @@ inline OnAbort on_abort;
 
 } // namespace detail
 
-/// One call of a tool of this program. Ended once, from any thread; one that is dropped before fails.
+/// One call of a tool of this program. Any thread may end it. The destructor fails an open call.
 class Invocation {
   public:
     explicit Invocation(plue_invocation_t *invocation) noexcept : invocation_(invocation) {}
@@ -385,7 +385,7 @@ class Invocation {
     /// False after the end, and after it was moved.
     explicit operator bool() const noexcept { return invocation_ != nullptr; }
 
-    // After the end they do nothing.
+    // These functions have no effect after the end.
     void succeed(const std::string &json = "null") noexcept {
         if (auto *ended = take()) {
             plue_invocation_succeed(ended, json.c_str());
@@ -396,7 +396,7 @@ class Invocation {
             plue_invocation_fail(ended, static_cast<int>(status), message.c_str());
         }
     }
-    /// Ends it with the exception that is being handled: within `catch`.
+    /// Fails the call with the current exception. For use within `catch`.
     void fail_with_current_exception() noexcept {
         try {
             throw;
@@ -419,20 +419,20 @@ class Invocation {
             plue_invocation_output(invocation_, json.c_str());
         }
     }
-    /// Says how far it is; `total` 0 is unknown.
+    /// Reports progress. A `total` of 0 means unknown.
     void progress(double done, double total = 0, const std::string &message = "") noexcept {
         if (invocation_ != nullptr) {
             plue_invocation_progress(invocation_, done, total, detail::or_null(message));
         }
     }
 
-    // Before the end, and not after it.
+    // These functions must not be called after the end.
     std::string session_id() const { return or_empty(plue_invocation_session_id(invocation_)); }
     std::string message_id() const { return or_empty(plue_invocation_message_id(invocation_)); }
-    /// Is aborted with the call. It may be stored, and passed to calls that the tool makes.
+    /// A signal that is aborted with the call. It may be stored, and passed to calls of the tool.
     AbortSignal signal() const { return AbortSignal(plue_invocation_signal(invocation_)); }
-    /// Has `run` called by dispatch() once, if the call is aborted before the end, or was before this.
-    /// The invocation has to be ended all the same. It may be ended in another thread at that moment.
+    /// Sets a callback that dispatch() calls once if the call is, or was, aborted before its end.
+    /// The invocation must still be ended. Another thread may end it during the callback.
     void on_abort(std::function<void()> run) {
         const auto told = [](plue_invocation_t *invocation, void *) {
             if (const auto kept = detail::on_abort.take(invocation)) {
@@ -476,7 +476,7 @@ void execute(Function &run, plue_invocation_t *pointer, const char *json) noexce
     }
 }
 
-// A function of the program as C takes it, with what frees it.
+// Adapts a function of the program to C: `run` calls it, and `destroy` frees it.
 template <class Function> struct Owned {
     static void run(plue_invocation_t *invocation, const char *json, void *user_data) {
         execute(*static_cast<Function *>(user_data), invocation, json);
@@ -487,10 +487,10 @@ template <class Function> struct Owned {
 } // namespace detail
 
 /// Registers a tool that this program runs. `run` is called with the Invocation and the JSON of the
-/// parameters. If it takes `Invocation &` and returns a string, that is the result; if it takes
-/// `Invocation &&`, it moves it to where it is ended later. What it throws ends the call: an Error with
-/// its status, all else with `threw`. What it throws after the end, or after it has moved the invocation,
-/// comes out of the dispatch() or call() that it runs in. Throws an Error for a bad definition.
+/// parameters. If `run` takes `Invocation &` and returns a string, the string is the result. If it
+/// takes `Invocation &&`, it moves the invocation and ends it later. An exception of `run` ends the
+/// call: an Error with its status, any other with `threw`. An exception after the end or the move
+/// is rethrown by dispatch() or call(). Throws an Error for a bad definition.
 ///
 ///     plue::register_tool(definition, [](plue::Invocation &invocation, std::string_view params) {
 ///         return "{\"sum\":5}";
@@ -498,14 +498,14 @@ template <class Function> struct Owned {
 template <class Function> void register_tool(const std::string &definition_json, Function run) {
     const char *definition = detail::c_string(definition_json);
     using Owned = detail::Owned<Function>;
-    // libplue destroys it, even if this fails.
+    // libplue destroys the function, even if the registration fails.
     detail::check(plue_register_tool(definition, Owned::run, Owned::destroy,
                                      new Function(std::move(run))));
 }
 
-/// Answers the questions of tools: `run` is one as register_tool() takes it, and is given a question. Its
-/// result is an answer: {"action":"accept","content":...}, {"action":"decline"}, {"action":"cancel"};
-/// one that throws leaves the question to a ticket.
+/// Sets the function that answers the questions of tools. `run` is called as by register_tool(),
+/// with a question as its JSON, and returns {"action":"accept","content":...}, {"action":"decline"}
+/// or {"action":"cancel"}. An exception leaves the question to a ticket.
 template <class Function> void set_question(Function run) {
     using Owned = detail::Owned<Function>;
     detail::check(plue_set_question(Owned::run, Owned::destroy, new Function(std::move(run))));
@@ -514,13 +514,13 @@ template <class Function> void set_question(Function run) {
 /// Removes the function that answers questions.
 inline void clear_question() { detail::check(plue_set_question(nullptr, nullptr, nullptr)); }
 
-/// Takes back a tool of this program, by its id. Running invocations continue.
+/// Unregisters a tool of this program, by its id. Running invocations continue.
 inline void unregister_tool(const std::string &tool_id) {
     detail::check(plue_unregister_tool(detail::c_string(tool_id)));
 }
 
 namespace detail {
-/// A time as C takes it, in which 0 is the default.
+/// Converts a time for C, where 0 means the default.
 inline uint32_t time_of(std::chrono::milliseconds time, const char *option) {
     if (time.count() < 0 || time.count() > std::numeric_limits<uint32_t>::max()) {
         throw Error(Status::invalid_argument, std::string("Cannot initialise: ") + option +
@@ -543,7 +543,7 @@ struct Options {
     int mode = PLUE_MODE_AUTO;
 };
 
-/// The tools, until the end of its scope. Several have equal options, and the end of the last ends them.
+/// Holds the library until the end of the scope. Objects need equal options; the last shuts down.
 class Library {
   public:
     explicit Library(const Options &options = {}) {

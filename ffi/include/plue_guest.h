@@ -16,13 +16,13 @@ extern "C" {
  *
  * With `wake`: it is called, from any thread and with no lock held, when frames are waiting; not
  * again before plue_guest_drain() has taken the last of them. With NULL: a byte is written to a
- * socket instead; the descriptor to read it from is returned, and is then the caller's.
- * Returns 0 or the descriptor; -1 when a runtime is attached already or no descriptor is left.
- * A CONFIG frame is waiting when this returns: drain without having been woken. */
+ * socket instead. The caller receives, and owns, the descriptor to read the byte from. Returns 0 or
+ * the descriptor; -1 when a runtime is attached already or no descriptor is left. A CONFIG frame is
+ * waiting when this returns: call plue_guest_drain() without waiting for a wake. */
 PLUE_API int plue_guest_attach(void (*wake)(void));
 
-/* Moves as many whole frames as fit to `buffer`. Returns the number of bytes; 0 when there is no
- * frame; the negated size that `buffer` must have, when it is too small for the first frame. */
+/* Moves as many whole frames as fit to `buffer`. Returns the number of bytes, or 0 when there is no
+ * frame. If `buffer` is too small for the first frame, returns the negated size of that frame. */
 PLUE_API int32_t plue_guest_drain(uint8_t *buffer, uint32_t capacity);
 
 /* Takes one or more whole frames. Returns 0; or -1 at the first malformed frame, after the frames

@@ -10,7 +10,7 @@ struct abort_reason {
     char *text;
 };
 
-/* The reason if there is no memory for the given one. The grace period then ends immediately. */
+/* The reason if memory for the given reason is lacking. The grace period then ends immediately. */
 static char no_text[] = "";
 static struct abort_reason no_reason = {0, no_text};
 
@@ -22,8 +22,8 @@ static void free_reason(struct abort_reason *reason) {
 }
 
 struct plue_abort_signal {
-    /* The low half counts the references of the host, the high half the references of calls. So a
-     * host that releases one too many does not take one from a call. */
+    /* The low half counts the references of the host, the high half the references of calls, so a
+     * host that releases too often does not remove the reference of a call. */
     atomic_uint_fast64_t references;
     uint64_t id;
     _Atomic(struct abort_reason *) reason; /* NULL until the signal is aborted */
@@ -147,7 +147,7 @@ void plue_abort_signal_release(plue_abort_signal_t *signal) {
     }
 }
 
-/* Returns the reason as UTF-8, with the time. */
+/* Returns the reason as UTF-8, with the current time. */
 static struct abort_reason *make_reason(const char *text) {
     size_t length = text == NULL ? 0 : plue_text_prefix(text, PLUE_MAX_REASON);
     char *repaired = plue_text_repair(text == NULL ? "" : text, length);

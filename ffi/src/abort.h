@@ -16,7 +16,7 @@ bool plue_abort_is_aborted(const plue_abort_signal_t *signal);
 /* Returns the time at which the signal was aborted, by plue_now_ms(). */
 uint64_t plue_abort_time(const plue_abort_signal_t *signal);
 
-/* Returns the given reason; may be empty. A longer one has been cut. */
+/* Returns the given reason, which may be empty. A reason above this size has been cut. */
 enum { PLUE_MAX_REASON = 64 << 10 };
 const char *plue_abort_reason(const plue_abort_signal_t *signal);
 

@@ -132,7 +132,7 @@ bool plue_calls_hand_over(uint64_t generation, const atomic_uint *word) {
     struct plue_wakeups wakeups = {.count = 0};
     bool is_found = false;
     plue_lock();
-    /* The newest call first: it is likely to run, and so to read, for the longest time. */
+    /* Starts with the newest call, which is likely to run, and so to read, for longest. */
     for (uint64_t i = 0; i < BUCKETS; i++) {
         struct plue_call *call = table[(last_id - i) % BUCKETS];
         while (call != NULL && (call->generation != generation || &call->news == word ||

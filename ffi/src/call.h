@@ -1,4 +1,4 @@
-/* Running calls: each lives on the stack of the thread that made it, and is found by its number. */
+/* Running calls. Each lives on the stack of its calling thread, and is found by its number. */
 #pragma once
 
 #include "events.h"
@@ -16,7 +16,7 @@ struct plue_event {
 
 struct plue_sidecar;
 
-/* News for the thread of a call. */
+/* Notifications for the thread of a call, as bits of its word `news`. */
 enum {
     PLUE_CALL_DONE = 1, /* the call has ended; from then on its own thread alone uses it */
     PLUE_CALL_EVENTS = 2,
@@ -41,7 +41,7 @@ struct plue_call {
     struct plue_due *due; /* tells of the call, which no thread waits for; NULL: its thread does */
     struct plue_invocation *invocations PLUE_GUARDED; /* for its thread to run; last first */
 
-    /* The end: an outcome, or a failure from which the call's own thread makes the outcome. */
+    /* The end: an outcome, or a failure that the call's thread turns into an outcome. */
     struct plue_outcome outcome;
     const char *failure; /* the code; NULL: `outcome` counts */
     struct plue_shared_text *message;
@@ -82,11 +82,11 @@ struct plue_call *plue_call_find(uint64_t generation, uint64_t id) PLUE_LOCKED;
 void plue_call_notify(struct plue_call *call, unsigned news,
                       struct plue_wakeups *wakeups) PLUE_LOCKED;
 
-/* Ends a running call with the outcome that answers it. Takes the outcome. */
+/* Ends a running call with its outcome. Takes ownership of the outcome. */
 void plue_call_finish(struct plue_call *call, struct plue_outcome outcome,
                       struct plue_wakeups *wakeups) PLUE_LOCKED;
 
-/* Takes the event. Returns false if it is NULL, or if too many bytes wait. */
+/* Takes ownership of the event. Returns false if it is NULL, or if too many bytes wait. */
 bool plue_call_add_event(struct plue_call *call, struct plue_event *event,
                          struct plue_wakeups *wakeups) PLUE_LOCKED;
 

@@ -13,8 +13,8 @@ static size_t waiting PLUE_GUARDED;
 /* The time at which plue_above.expire() is due. */
 static uint64_t next_expiry_ms PLUE_GUARDED = PLUE_NEVER_MS;
 
-/* The descriptor of plue_events_fd(); -1 until a host requests it, or waits. It lives as long as
- * the process, because a host's loop watches it. */
+/* The descriptor of plue_events_fd(); -1 until a host requests it, or waits for events. It is never
+ * closed, because a host's loop watches it. */
 static int alarm_descriptor PLUE_GUARDED = -1;
 
 /* The time of the alarm. */
@@ -205,8 +205,8 @@ struct watch {
     pthread_t caller;
 };
 
-/* Calls the current callback, with the text if it takes log lines. The lock is released during the
- * callback. Returns false if there is none. */
+/* Calls the current callback, with the text if the callback takes log lines. The lock is released
+ * during the callback. Returns false if no callback is set. */
 static bool call_watch(struct watch *watch, const char *text) PLUE_LOCKED {
     void (*changed)(void *) = watch->changed;
     void (*line)(const char *, void *) = watch->line;
@@ -236,8 +236,8 @@ static bool is_called_here(const struct watch *watch) PLUE_LOCKED {
     return watch->is_called && pthread_equal(watch->caller, pthread_self());
 }
 
-/* Waits until no other thread is in the replaced callback. Two callbacks that replace each other
- * would wait for each other, so the second one does not wait. */
+/* Waits until no other thread is in the replaced callback. If two callbacks replace each other at
+ * the same time, the second call does not wait, because that would be a deadlock. */
 static void await_watch(struct watch *watch, struct watch *other) PLUE_LOCKED {
     unsigned call = watch->calls;
     bool is_here = is_called_here(watch);
@@ -297,7 +297,7 @@ static struct {
     size_t dropped;
 } lines PLUE_GUARDED = {.end = &lines.first};
 
-/* Takes the waiting lines, and a line with the number of dropped ones. */
+/* Removes and returns the waiting lines, and a line with the number of dropped lines. */
 static struct line *take_lines(void) PLUE_LOCKED {
     enum { SIZE = 80 };
     struct line *note = lines.dropped == 0 ? NULL : calloc(1, sizeof *note + SIZE);

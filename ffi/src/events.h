@@ -18,8 +18,8 @@ struct plue_due {
 
 void plue_events_add(struct plue_due *due) PLUE_LOCKED;
 
-/* Ends the source: it has no more events. Returns true if the caller must free it, because it is
- * neither in the queue nor being reported. */
+/* Ends the source, which then has no further events. Returns true if the caller must free the
+ * source, because it is neither in the queue nor being reported. */
 bool plue_events_end(struct plue_due *due) PLUE_LOCKED;
 
 /* Calls `tell` on this thread. `due` must not be in the queue, and no other thread may be in its

@@ -15,9 +15,9 @@ static struct {
     bool wake_due;     /* by the thread that has the lock */
 } guest PLUE_GUARDED = {.wake_socket = -1};
 
-/* The number of threads that are in the wake callback, or about to call it. */
+/* The number of threads that run the wake callback, or are about to call it. */
 static atomic_int wakers;
-/* The socket of a detached runtime. The last of these threads closes it. */
+/* The socket of a detached runtime. The last thread that uses the socket closes it. */
 static atomic_int retired_socket = -1;
 
 struct plue_peer *plue_guest_peer(void) {
@@ -122,7 +122,7 @@ int plue_guest_attach(void (*wake)(void)) {
         return -1;
     }
     plue_lock();
-    /* A runtime cannot attach while threads are in the wake callback of the last runtime. */
+    /* A runtime cannot attach while threads run the wake callback of the previous runtime. */
     bool possible = !guest.attached && atomic_load(&wakers) == 0;
     if (possible) {
         attach(wake, pair[0]);

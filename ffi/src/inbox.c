@@ -112,7 +112,7 @@ static const char *take_frames(struct plue_inbox *inbox, struct plue_peer *peer,
     return NULL;
 }
 
-/* Counts the received bytes, and handles the complete frames. */
+/* Adds the number of received bytes, and handles the complete frames. */
 static const char *take(struct plue_inbox *inbox, struct plue_peer *peer, size_t received,
                         struct plue_wakeups *wakeups) {
     if (inbox->large == NULL) {

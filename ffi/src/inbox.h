@@ -1,5 +1,5 @@
-/* Frames that arrive over a socket. One thread at a time reads: a caller that waits for its answer,
- * which saves waking it, or the sidecar's own thread. */
+/* Frames that arrive over a socket. One thread at a time reads: the sidecar's thread, or a caller
+ * that waits for its answer, so that the caller need not be woken. */
 #pragma once
 
 #include "frame.h"
@@ -38,7 +38,7 @@ extern const char plue_closed_by_host[];
 bool plue_inbox_take(struct plue_inbox *inbox);
 void plue_inbox_give_back(struct plue_inbox *inbox);
 
-/* Makes this thread the reader for good. A caller that reads is stopped. */
+/* Makes this thread the only reader from now on. A caller that reads is stopped. */
 void plue_inbox_close(struct plue_inbox *inbox);
 
 /* Reads once, without waiting, and handles the received frames. */

@@ -43,7 +43,7 @@ static struct plue_host_tool *host_tools PLUE_GUARDED;
 /* The generation of the peer that has received the list of tools. */
 static uint64_t offered_to PLUE_GUARDED;
 
-/* The function that answers questions, with the number 0; NULL: none. */
+/* The function that answers questions. Its number is 0. NULL if there is none. */
 static struct plue_host_tool *asker PLUE_GUARDED;
 static atomic_bool has_asker;
 
@@ -190,7 +190,7 @@ static struct plue_frame *unregister_frame(const struct plue_host_tool *tool) {
 }
 
 /* Removes the tool of a failed registration from the tools side, which may have it: a sidecar that
- * started after a crash has received it with the list, and a slow sidecar may register it later. */
+ * started after a crash has received the list with it, and a slow one may register it later. */
 static void withdraw_tool(const struct plue_host_tool *tool) PLUE_UNLOCKED {
     struct plue_frame *frame = unregister_frame(tool);
     plue_lock();
@@ -201,8 +201,8 @@ static void withdraw_tool(const struct plue_host_tool *tool) PLUE_UNLOCKED {
     }
 }
 
-/* Stores the tool's id. `json` is the id in quotes; an id contains no character that JSON escapes.
- * Returns false if a shutdown has removed the tool from the list. */
+/* Stores the tool's id. `json` is the id as a JSON string without escapes, so only the quotes are
+ * removed. Returns false if a shutdown has removed the tool from the list. */
 static bool note_id(struct plue_host_tool *tool, const char *json) PLUE_UNLOCKED {
     size_t length = strlen(json);
     plue_lock();
@@ -360,7 +360,7 @@ static struct plue_frame *yield_frame(const struct plue_invocation *invocation, 
     return frame;
 }
 
-/* Sends a result or a failure. Returns false if the text is too large for it. */
+/* Sends a result or a failure. Returns false if the text is too large for a frame. */
 static bool send_answer(const struct plue_invocation *invocation, uint8_t kind, int status,
                         const char *text) PLUE_UNLOCKED {
     struct plue_frame *frame = yield_frame(invocation, kind, (uint64_t)status, 0, text);
@@ -408,7 +408,7 @@ static enum step next_step(struct plue_invocation *invocation) PLUE_LOCKED {
         if (is_invocation_aborted(invocation)) {
             return REFUSE;
         }
-        /* `execute` may end the invocation before it returns, and use its user_data after that. */
+        /* `execute` may use its user_data after it has ended the invocation. */
         invocation->tool->references++;
         return RUN;
     }
@@ -420,7 +420,7 @@ static enum step next_step(struct plue_invocation *invocation) PLUE_LOCKED {
     return NOTHING;
 }
 
-/* Calls the host, on a thread that dispatches events or that called the tool. */
+/* Calls the host's function, on a thread that dispatches events or that called the tool. */
 static void tell_invocation(struct plue_due *due, int *told) PLUE_UNLOCKED {
     struct plue_invocation *invocation = invocation_of(due);
     plue_lock();

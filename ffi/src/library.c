@@ -1,4 +1,4 @@
-/* The library as a whole: the functions that lower files call in higher ones, fork(), and the end. */
+/* The library as a whole: the table of functions for lower files, fork(), and the shutdown. */
 #include "abort.h"
 #include "call.h"
 #include "events.h"
@@ -36,7 +36,7 @@ const struct plue_above plue_above = {
 /* True if the child of this thread's fork() may use the library. The lock is then held during the
  * fork, so that the child finds a consistent state. */
 static _Thread_local bool passes_on;
-/* True if before_fork() held the lock, even briefly: an abort may have found it taken. */
+/* True if before_fork() held the lock, even briefly: an abort may have found the lock taken. */
 static _Thread_local bool had_lock;
 
 /* True if there is a thread, a process or a runtime that the child of a fork would not have. */
@@ -46,7 +46,7 @@ static bool is_at_work(void) PLUE_LOCKED {
 }
 
 static void before_fork(void) PLUE_CHECKED(no_thread_safety_analysis) {
-    /* Does not wait for the lock: a signal handler may fork while its thread holds it. */
+    /* Does not wait for the lock: a signal handler may fork while its thread holds the lock. */
     had_lock = plue_try_lock();
     if (had_lock) {
         passes_on = !plue_is_forked() && !is_at_work();

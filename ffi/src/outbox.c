@@ -18,9 +18,9 @@ void plue_outbox_open(struct plue_outbox *outbox) {
     pthread_mutex_unlock(&outbox->lock);
 }
 
-/* Writes the front frame, up to `most` bytes, with the lock released. Returns the number of bytes.
- * If it is smaller than possible, the socket is full or broken; a broken socket is noticed by
- * reading. */
+/* Writes up to `most` bytes of the front frame, with the lock released. Returns the number of
+ * written bytes. After a partial write the socket is full or broken; the reader notices a broken
+ * one. */
 static size_t write_front(struct plue_outbox *outbox, size_t most, bool *is_full) {
     struct plue_frame *frame = plue_frame_queue_pop(&outbox->queue);
     pthread_mutex_unlock(&outbox->lock);
@@ -41,7 +41,7 @@ static size_t write_front(struct plue_outbox *outbox, size_t most, bool *is_full
     return sent;
 }
 
-/* Writes a portion. The lock is held, but released during each write. */
+/* Writes a portion. The lock is released during each write. */
 static void write_portion(struct plue_outbox *outbox) {
     size_t portion = PLUE_OUTBOX_PORTION;
     bool is_full = false;

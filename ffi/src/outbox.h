@@ -1,8 +1,8 @@
 /* Frames on their way into a socket that never blocks.
  *
- * Any thread posts, and none waits for the socket or for another thread that writes to it: the lock
- * guards the list alone, and is not held around a system call or while a frame is freed. One thread
- * writes at a time, and at most a portion; the thread that polls the socket writes the rest. */
+ * Any thread may post. No thread waits for the socket or for another writing thread: the lock
+ * guards only the list, and is not held during a system call or while a frame is freed. One thread
+ * writes at a time, at most a portion. The thread that polls the socket writes the rest. */
 #pragma once
 
 #include "frame.h"

@@ -28,7 +28,7 @@ void plue_outcome_free(struct plue_outcome outcome) {
     free_string(outcome.message);
 }
 
-/* A buffer for a text of several parts, large enough for all. */
+/* A buffer for a text of several parts, which is large enough for all of them. */
 struct writer {
     char *text;
     size_t length;
@@ -40,7 +40,7 @@ static void write_text(struct writer *writer, const char *text) {
     writer->length += length;
 }
 
-/* Writes the inside of a JSON string: at most 6 times the length of the text. */
+/* Writes the content of a JSON string, which has at most 6 times the length of the text. */
 static void write_escaped(struct writer *writer, const char *text) {
     static const char digits[] = "0123456789abcdef";
     for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
@@ -143,8 +143,8 @@ char *plue_outcome_event(const struct plue_outcome *failure, const char *tool_na
 
 static _Thread_local struct plue_outcome last;
 
-/* Its destructor frees the outcome of a thread that ends. If the process has no free key, that
- * memory leaks. */
+/* The destructor of the key frees the outcome of a thread that ends. If the process has no free
+ * key, that memory leaks. */
 static pthread_key_t key;
 static bool has_key;
 

@@ -26,7 +26,7 @@ char *plue_outcome_event(const struct plue_outcome *failure, const char *tool_na
 
 void plue_outcome_free(struct plue_outcome outcome);
 
-/* These set this thread's last outcome. The caller owns the JSON that the first one returns. */
+/* These functions set this thread's last outcome. The caller owns the JSON of the first one. */
 char *plue_outcome_answer(struct plue_outcome outcome);
 int plue_outcome_status(struct plue_outcome outcome);
 int plue_outcome_fail(struct plue_outcome outcome); /* returns -1 */

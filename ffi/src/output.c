@@ -28,7 +28,7 @@ void plue_output_close(struct plue_output *output) {
     plue_close(&output->to);
 }
 
-/* Stores the end of the output. */
+/* Stores the last bytes of the output. */
 static void keep(struct plue_output *output, const char *bytes, size_t length) {
     if (length > PLUE_OUTPUT_KEPT) {
         bytes += length - PLUE_OUTPUT_KEPT;

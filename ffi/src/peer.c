@@ -89,7 +89,7 @@ enum plue_readiness plue_peer_readiness(const struct plue_peer *peer, struct plu
     }
 }
 
-/* Stores the reason with which every call fails. Takes `reason`; NULL means out of memory. */
+/* Stores the reason with which every call fails, and owns it; NULL means out of memory. */
 static void refuse(struct plue_peer *peer, const char *code, char *reason) PLUE_LOCKED {
     free(peer->refusal);
     peer->refusal = reason;
@@ -115,7 +115,7 @@ static char *take_json(struct plue_frame_view *view, const uint8_t *json, size_t
     return own;
 }
 
-/* Longer texts are cut. Every later call fails with a refusal; the JSON of a failure has all of its message. */
+/* Longer texts are cut. Every later call fails with a refusal. The JSON of a failure is not cut. */
 enum { MAX_REFUSAL = 64 << 10, MAX_MESSAGE = 1 << 20 };
 
 /* Splits the payload of a RESULT. Returns false when it is malformed. */
@@ -176,7 +176,7 @@ static bool receive_event(struct plue_peer *peer, const struct plue_frame_view *
     if (!may_be_json(view->payload, view->length)) {
         return false;
     }
-    /* Copied before the lock is taken. Without memory for the copy, the event counts as dropped. */
+    /* Copied before the lock is taken. If there is no memory, the event counts as dropped. */
     struct plue_event *event = plue_event_new(view->payload, view->length);
     plue_lock();
     struct plue_call *call = plue_call_find(peer->generation, view->id);

@@ -1,4 +1,4 @@
-/* The tools side of a connection: one peer per attached guest, one per running sidecar. */
+/* The tools side of a connection. Each attached guest and each running sidecar is a peer. */
 #pragma once
 
 #include "call.h"
@@ -33,8 +33,8 @@ enum plue_readiness plue_peer_readiness(const struct plue_peer *peer,
 
 void plue_peer_open(struct plue_peer *peer) PLUE_LOCKED;
 
-/* Returns the problem of $PLUE_TOOLS if it names the tools, or NULL. Only the start of a sidecar
- * checks this: a guest has its tools. */
+/* Returns the problem of $PLUE_TOOLS if that variable names the tools, or NULL. Only the start of a
+ * sidecar checks the variable: a guest has its own tools. */
 const char *plue_peer_fault(void) PLUE_LOCKED;
 
 /* Returns the resolved module of the tools on the heap; NULL if none is named. Returns false when

@@ -92,8 +92,8 @@ bool plue_was_last(atomic_uint *references) {
 #define HAS_FUTEX
 #endif
 
-/* Several words share a condition, chosen by their addresses. A word cannot contain its condition,
- * because the word may be freed before its thread is woken. */
+/* Several words share a condition, which is chosen by their addresses. A word cannot contain its
+ * own condition, because the word may be freed before its thread is woken. */
 enum { SPOTS = 64 };
 static struct spot {
     pthread_mutex_t mutex;
@@ -144,7 +144,7 @@ void plue_park(atomic_uint *word, unsigned value, uint64_t at_ms) {
     struct spot *spot = spot_of(word);
     pthread_mutex_lock(&spot->mutex);
     if (atomic_load(word) != value) {
-        /* The word was changed before this thread had the mutex. */
+        /* The word changed before this thread locked the mutex. */
     } else if (at_ms == PLUE_NEVER_MS) {
         pthread_cond_wait(&spot->condition, &spot->mutex);
     } else {
@@ -225,8 +225,8 @@ int plue_move_descriptor(int descriptor, int least) {
     return moved;
 }
 
-/* Moves both descriptors above 0 to 2, which a daemon has closed: programs that read their input or
- * print there would use the library's descriptors. Returns 0; or -1 with errno, and both closed. */
+/* Moves both descriptors above 2. A daemon has closed 0 to 2, and code that reads standard input or
+ * prints would use the library's descriptors. Returns 0; or -1 with errno, and both closed. */
 static int move_above_stdio(int pair[2]) {
     for (int i = 0; i < 2; i++) {
         pair[i] = plue_move_descriptor(pair[i], STDERR_FILENO + 1);

@@ -3,7 +3,7 @@
 
 #include "std.h"
 
-/* Returns milliseconds of a clock that is never set back or forward. */
+/* Returns the time in milliseconds of a monotonic clock. */
 uint64_t plue_now_ms(void);
 
 /* Returns the milliseconds until a time, for poll(): -1 for PLUE_NEVER_MS, 0 for a past time. */
@@ -14,8 +14,8 @@ int plue_ms_until(uint64_t at_ms);
 enum { PLUE_NEVER_MS = 0 };
 void plue_park(atomic_uint *word, unsigned value, uint64_t at_ms);
 
-/* Wakes the threads that sleep on the word, which has been changed. Uses only its address: the word
- * may have been freed. */
+/* Wakes the threads that sleep on the word, which has changed. Uses only the address of the word,
+ * which may have been freed. */
 void plue_unpark(const atomic_uint *word);
 
 /* Returns true if this process runs in valgrind or has ThreadSanitizer. Neither supports a child
@@ -54,8 +54,8 @@ void plue_close(int *descriptor);
  * -1 with errno. */
 int plue_copy_descriptor(int descriptor, int least);
 
-/* Moves a descriptor to one that is at least `least`, and closes the old one. Keeps it if it is
- * high enough, or -1. Returns the descriptor, or -1 with errno. */
+/* Moves a descriptor to one that is at least `least`, and closes the old one. Leaves a descriptor
+ * that is high enough, or -1, unchanged. Returns the descriptor, or -1 with errno. */
 int plue_move_descriptor(int descriptor, int least);
 
 /* Create descriptors above 2, closed on exec, that never block. Return 0, or -1 with errno. */
@@ -75,10 +75,10 @@ void plue_alarm_renew(int alarm);
 ssize_t plue_send(int socket, const void *bytes, size_t length);
 
 /* Returns a descriptor above 2 for the standard error, or -1. A pipe or terminal is reopened for
- * writes that do not block, which leaves the flags of the host's descriptor; others are copied. */
+ * writes that do not block, so that the host's descriptor keeps its flags; others are copied. */
 int plue_open_standard_error(void);
 
-/* Writes what a standard error that poll() reports as writable takes. Never raises SIGPIPE. */
+/* Writes as much as a standard error takes after poll(). Never raises SIGPIPE. */
 ssize_t plue_write_error(int descriptor, const void *bytes, size_t length);
 
 /* Prints a line on the standard error if that is possible without waiting, because it may have no

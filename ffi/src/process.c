@@ -54,7 +54,7 @@ struct plue_process {
     pthread_t keeper;
     int news; /* the end of the socket of reports that is read, and shut down to end the guardian */
 
-    /* The data of the child. It is made before the fork, because the child must not allocate. */
+    /* The data of the child, allocated before the fork because the child must not allocate. */
     struct plue_launch launch;
     struct plue_program program;
     char **environment;
@@ -88,8 +88,8 @@ static void write_report(int descriptor, enum kind kind, int value) {
     (void)written; /* where nobody reads it, nobody is left */
 }
 
-/* Variables that make a runtime run another program than the sidecar, or one before it. And variables
- * about the descriptor of a channel to the parent, which the sidecar does not have. */
+/* Variables that make a runtime run another program instead of the sidecar, or before it; and
+ * variables that name a channel to the parent, which the sidecar does not have. */
 static const char *const dropped[] = {
     "BUN_BE_BUN=",
     "BUN_OPTIONS=",
@@ -117,7 +117,7 @@ static bool is_dropped(const char *variable) {
 }
 
 /* The sidecar's environment: this process's variables without the dropped ones. A process with more
- * rights than its caller passes on nothing that the caller chose. NULL when out of memory. */
+ * rights than its caller passes on no variable that the caller chose. NULL when out of memory. */
 static char **make_environment(void) {
     static char path[] = "PATH=/usr/local/bin:/usr/bin:/bin";
     static char home[] = "HOME=/";
@@ -182,7 +182,7 @@ static void make_blocking(int descriptor) {
 /* Arranges the descriptors: 0 is empty, 1 and 2 are the output, followed by the socket and the
  * socket of reports. Returns false with errno. */
 static bool arrange_descriptors(const struct plue_process *process) {
-    /* All descriptors are first moved above the ones that are overwritten. */
+    /* All descriptors are first moved above the numbers that dup2() overwrites. */
     int nothing = plue_move_descriptor(open("/dev/null", O_RDWR), FIRST_FREE_DESCRIPTOR);
     int output = plue_copy_descriptor(process->launch.output, FIRST_FREE_DESCRIPTOR);
     int socket = plue_copy_descriptor(process->launch.socket, FIRST_FREE_DESCRIPTOR);
@@ -278,9 +278,9 @@ static void kill_all(pid_t sidecar) {
 }
 
 /* Waits for the end of the sidecar, or of the host: `signals` is readable on SIGTERM, or the other
- * end of the socket of reports is closed or shut down. A host without its former privileges cannot
- * signal this process, and then the system does not at its death. The sidecar stays a zombie, so
- * that its number is not reused before its group has been killed. */
+ * end of the socket of reports is closed or shut down. If a host has dropped privileges, the system
+ * sends this process no parent-death signal. The sidecar stays a zombie, so that its number is not
+ * reused before its group has been killed. */
 static void watch(pid_t sidecar, int signals) {
     struct pollfd waits[] = {{signals, POLLIN, 0}, {REPORT_IN_CHILD, POLLIN, 0}};
     struct signalfd_siginfo signal = {.ssi_signo = 0};
@@ -312,7 +312,7 @@ static int guard(void *argument) {
      * have held at the fork(). */
     syscall(SYS_prctl, PR_SET_NAME, "plue-guardian", 0, 0, 0);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    /* Sent when the thread that made this process ends, because the host ends or calls exec(). */
+    /* Sent when the thread that made this process ends: the host ends or calls exec(). */
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != process->host) {
         _exit(1); /* it ended before prctl() */
@@ -452,8 +452,8 @@ static int await_child(struct plue_process *process) {
     return status;
 }
 
-/* The main function of the keeper thread, which makes the child and lives as long as it: Linux
- * sends the parent-death signal when the *thread* that made a child ends. */
+/* The main function of the keeper thread, which makes the child and lives as long as the child:
+ * Linux sends the parent-death signal when the *thread* that made a child ends. */
 static void *run_keeper(void *argument) {
     struct plue_process *process = argument;
     int status = UNKNOWN;
@@ -509,7 +509,7 @@ static struct plue_process *make_process(const struct plue_launch *launch) {
     return process;
 }
 
-/* Reads a report, if there is one. The last one is followed by the end of the stream. */
+/* Reads a report, if one has arrived. The stream ends after the last report. */
 static bool read_report(struct plue_process *process, struct report *report) {
     ssize_t length = read(process->news, report, sizeof *report);
     if (length == 0) {
@@ -536,7 +536,7 @@ static bool has_no_child(struct plue_process *process, uint64_t at_ms) {
     return is_gone;
 }
 
-/* Waits for a report until `at_ms`. Returns false if none has come by then. */
+/* Waits for a report until `at_ms`. Returns false if no report has arrived by then. */
 static bool await_report(struct plue_process *process, uint64_t at_ms) {
     struct pollfd wait = {process->news, POLLIN, 0};
     int left = plue_ms_until(at_ms);
@@ -600,7 +600,7 @@ struct plue_process *plue_process_start(const struct plue_launch *launch, uint64
     char here[PATH_MAX];
     plue_path_current(here);
     if (launch->working_directory == NULL && (*here == '\0' || plue_has_more_rights())) {
-        /* The working directory of this process was removed, or was chosen by its caller. */
+        /* The working directory was removed, or a caller with fewer rights chose it. */
         process->launch.working_directory = "/";
     }
     atomic_fetch_add(&process->references, 1);

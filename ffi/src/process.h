@@ -1,9 +1,9 @@
 /* The sidecar's process: its start and its end.
  *
- * On Linux a guardian stands between this process and the sidecar. It is a process that shares the
- * memory of this one, so that starting it costs a large host nothing. It adopts what the sidecar and
- * its children leave behind, and kills all of it when the sidecar ends or this process does, however
- * that ends. Elsewhere the sidecar is a child of this process, and its process group is killed. */
+ * On Linux a guardian stands between this process and the sidecar. The guardian shares the memory
+ * of this process, so that a large host starts it without a copy. It adopts the processes that the
+ * sidecar and its children leave behind, and kills them when the sidecar or this process ends.
+ * Elsewhere the sidecar is a child of this process, and its process group is killed. */
 #pragma once
 
 #include "std.h"
@@ -33,10 +33,10 @@ bool plue_process_has_ended(struct plue_process *process);
 /* Kills the process, and everything that it started. Any thread may call it before the end. */
 void plue_process_kill(struct plue_process *process);
 
-/* Stops using its descriptors without closing them: the host has, and may reuse the numbers. */
+/* Stops using its descriptors without closing them: the host has, and may reuse their numbers. */
 void plue_process_forget_descriptors(struct plue_process *process);
 
 /* Waits for the end of the process and of everything that it started. Kills the process
  * immediately, or when it does not end in time. Appends its exit status to `why`. Returns even if
- * the system cannot end the process. Frees it. */
+ * the system cannot end the process. Frees `process`. */
 void plue_process_bury(struct plue_process *process, bool kill_now, char *why, size_t why_size);

@@ -63,7 +63,7 @@ static bool is_program(const Dl_info *image) {
 #endif
 }
 
-/* Writes the path of the running program. Its name in the loader may be chosen by its caller. */
+/* Writes the path of the running program. A name from the loader could be the caller's choice. */
 static bool find_program(char path[PATH_MAX]) {
     ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
     path[length < 0 ? 0 : length] = '\0';
@@ -121,8 +121,8 @@ static bool find_in(const char *folder, const char *way, const char *name, char 
     return *folder != '\0' && length < PATH_MAX && is_file(path, R_OK);
 }
 
-/* Writes the path of a file in the folder of this library (in that of the program that it is
- * linked into, if it is linked statically), or where `make install` puts sidecars. */
+/* Writes the path of a file in the folder of this library (or of the program into which it is
+ * linked statically), or in the folder where `make install` puts sidecars. */
 static bool find_installed(const char *name, char *path) {
 #if !defined(PLUE_LIBEXECDIR)
 #define PLUE_LIBEXECDIR ""
@@ -182,8 +182,8 @@ static void find_module(const char *module, char path[PATH_MAX]) {
     }
 }
 
-/* Writes the option with the tsconfig.json that Bun uses: the one in the folder of the module, or in
- * the nearest above it, as Bun itself would find it. */
+/* Writes the option with the tsconfig.json that Bun uses: the file in the module's folder, or else
+ * in the nearest folder above, where Bun itself would find it. */
 static void find_tsconfig(const char *module, struct plue_program *program) {
     static const char option[] = "--tsconfig-override=";
     char *path = program->tsconfig + sizeof option - 1;
@@ -202,10 +202,10 @@ static void find_tsconfig(const char *module, struct plue_program *program) {
 
 /* Runs the script with the first runtime in PATH. */
 static void use_script(struct plue_program *program, const char *module) {
-    /* Files in the folder of the host, perhaps a clone of a stranger's repository, must not affect
-     * the sidecar: bunfig.toml and tsconfig.json, there and above, can name code that runs when the
-     * sidecar or a Worker starts, and .env sets variables of the tools. A package that is not
-     * installed is an error, and is not fetched from a registry. */
+    /* Files in the host's folder, which may be a clone of a foreign repository, must not affect the
+     * sidecar: bunfig.toml and tsconfig.json, in this folder or above it, can name code that runs
+     * when the sidecar or a Worker starts, and .env sets variables of the tools. A package that is
+     * not installed is an error, and is not fetched from a registry. */
     static char *const bun[] = {"bun", "--config=/dev/null", "--env-file=/dev/null", "--no-install"};
     static char node[] = "node";
     program->lack = "plue-sidecar.js needs Bun or Node, and neither is in PATH";

@@ -18,9 +18,9 @@ char *plue_path_from(const char *folder, const char *path);
 /* Like plue_path_from() for a module: URLs stay unchanged. The tools side reads only UTF-8. */
 char *plue_path_of_module(const char *folder, const char *module);
 
-/* Finds the file that contains this code: libplue, or what it is linked into statically. Keeps that
- * file loaded until the process ends, because threads outlive its unloading. Called once, while the
- * file is loaded, because a host may change its current folder later. */
+/* Finds the file that contains this code: libplue, or the program into which it is linked
+ * statically. Keeps that file loaded until the process ends, because threads outlive its unloading.
+ * Called once, while the file is loaded, because a host may change its current folder later. */
 void plue_image_prepare(void);
 
 /* Returns the absolute path of that file's folder, without a final slash; "" if unknown. */
@@ -39,5 +39,5 @@ struct plue_program {
 };
 
 /* Finds the program of `argv`, or the default one for NULL, for the tools of `module` (may be
- * NULL). Returns false if there is none: `argv[0]` is then its name, `lack` the searched places. */
+ * NULL). Returns false if none is found: `argv[0]` is then its name, `lack` the searched paths. */
 bool plue_program_find(char *const *argv, const char *module, struct plue_program *program);

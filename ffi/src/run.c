@@ -31,7 +31,7 @@ static struct plue_event *take_events(struct plue_call *call) PLUE_UNLOCKED {
     return events;
 }
 
-/* The timeout of the call or, after an abort, the end of the grace period if it is earlier. */
+/* The time limit of the call or, after an abort, the end of the grace period if that is earlier. */
 uint64_t plue_call_deadline(const struct plue_call *call) {
     uint64_t limit = call->timeout_at_ms;
     if (!plue_abort_is_aborted(call->signal)) {
@@ -171,7 +171,7 @@ void plue_call_begin_and_unlock(struct plue_call *call, struct plue_peer *peer,
     plue_runtime_send_and_unlock(call->sidecar, call->signal, frame);
 }
 
-/* Passes the call to a runtime, and takes the frame. Returns false if it ended before that. */
+/* Passes the call with its frame to a runtime. Returns false if the call ended before that. */
 static bool begin(struct plue_call *call, struct plue_frame **frame) PLUE_UNLOCKED {
     plue_lock();
     if (!plue_call_open(call, *frame)) {
@@ -207,8 +207,8 @@ static struct plue_outcome too_late(const struct plue_call *call, bool has_begun
                                    (unsigned)call->timeout_ms);
 }
 
-/* Removes the unsent frame of a call from the queue: it would use memory, and its tool would run
- * later although the call has ended. Returns NULL if the frame has been sent. */
+/* Removes the unsent frame of a call from the queue: the frame would use memory, and the tool would
+ * run although the call has ended. Returns NULL if the frame has been sent. */
 static struct plue_frame *withdraw(struct plue_call *call) PLUE_UNLOCKED {
     if (call->sidecar != NULL) {
         return plue_sidecar_withdraw(call->sidecar, call->id);
@@ -252,7 +252,7 @@ static void give_up(struct plue_call *call) PLUE_UNLOCKED {
     }
 }
 
-/* Sets the state of the thread. Returns false if the news have changed since `known` was read. */
+/* Sets the state of the thread. Returns false if `news` has changed since `known` was read. */
 static bool begin_to(struct plue_call *call, unsigned known, unsigned does) {
     return atomic_compare_exchange_strong(&call->news, &known, known | does);
 }
@@ -261,8 +261,8 @@ static void stop_to(struct plue_call *call, unsigned does) {
     atomic_fetch_and(&call->news, ~does);
 }
 
-/* Waits until the news differ from `known`. Reads the sidecar's socket meanwhile, if no other
- * thread does. */
+/* Waits until `news` differs from `known`. Reads the sidecar's socket meanwhile, if no other thread
+ * does. */
 static void await_news(struct plue_call *call, unsigned known) PLUE_UNLOCKED {
     uint64_t deadline = plue_call_deadline(call);
     unsigned waits = PLUE_CALL_WAITS;

@@ -23,7 +23,7 @@ struct plue_request {
     const char *json; /* the parameters, or answers; may be NULL */
 };
 
-/* Returns the name of the tool for events, or NULL: a ticket is not a name. */
+/* Returns the name of the tool for events; NULL for a request with a ticket instead of a name. */
 const char *plue_request_tool(const struct plue_request *request);
 
 /* Checks the texts and makes the frame. Returns NULL on failure, with the reason in `failure`. */
@@ -53,12 +53,12 @@ struct plue_outcome plue_call_conclude(struct plue_call *call, const char *tool_
 /* Sends a frame that is answered like a call, and waits for the response. Takes the frame. */
 struct plue_outcome plue_run_frame(struct plue_frame *frame) PLUE_UNLOCKED;
 
-/* In submit.c: calls that no thread waits for. plue_events_dispatch() delivers their ends. */
+/* Submitted calls (submit.c). No thread waits for them: plue_events_dispatch() delivers the end. */
 
 /* Adds an event for each call that reached its deadline. Returns the next call's deadline. */
 uint64_t plue_submissions_expire(uint64_t now_ms) PLUE_LOCKED;
 
-/* Handles a change of a peer, the sidecar, or by a shutdown, for which calls may be waiting. */
+/* Handles a change of a peer or the sidecar, or a shutdown: calls may be waiting for the change. */
 void plue_submissions_runtime_changed(void) PLUE_LOCKED;
 
 bool plue_submissions_are_open(void) PLUE_LOCKED;

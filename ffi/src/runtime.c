@@ -47,7 +47,7 @@ enum plue_readiness plue_runtime_look(enum plue_patience patience, uint64_t limi
         *failure = plue_outcome_failure("shutdown", "plue_shutdown() was called");
         return PLUE_RUNTIME_HAS_FAILED;
     }
-    /* Set each time, because a shutdown may have reset it. */
+    /* The field is set each time, because a shutdown may have reset it. */
     plue_settings.in_use = true;
     switch (current_hosting()) {
     case GUEST: {
@@ -96,7 +96,7 @@ void plue_runtime_send_and_unlock(struct plue_sidecar *sidecar, const plue_abort
         plue_unlock();
         return;
     }
-    /* Without the lock: other calls need not wait for the write, which takes microseconds. */
+    /* Releases the lock: other calls need not wait for the write, which takes microseconds. */
     plue_unlock();
     plue_sidecar_send(sidecar, frame);
     /* The ABORT may have been sent before the call's own frame, so it is sent again. */

@@ -1,4 +1,4 @@
-/* Chooses the peer that runs the calls: the attached guest, or the sidecar, started when needed. */
+/* Chooses the peer that runs the calls: the attached guest, or the sidecar, started if needed. */
 #pragma once
 
 #include "call.h"

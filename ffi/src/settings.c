@@ -149,7 +149,7 @@ static bool are_equal_lists(char *const *a, char *const *b) {
     return *a == *b; /* both are NULL */
 }
 
-/* Returns true if they are equal: two plugins of one host may both call plue_init(). */
+/* Returns true if the options are equal: two plugins of one host may both call plue_init(). */
 static bool are_equal(const struct plue_settings *a, const struct plue_settings *b) {
     return a->mode == b->mode && are_equal_strings(a->tools_module, b->tools_module) &&
            are_equal_strings(a->config_json, b->config_json) &&

@@ -14,7 +14,7 @@
 
 /* The interval at which the sidecar's thread checks that callers still read the socket. */
 enum { LOOK_INTERVAL_MS = 20 };
-/* The maximum time for writing the rest of the tools' output when the process has ended. */
+/* The maximum time to write the rest of the tools' output after the process has ended. */
 enum { LAST_OUTPUT_MS = 100 };
 
 struct plue_sidecar {
@@ -44,7 +44,7 @@ struct plue_sidecar {
  * thread. The pointer is always valid, because a child of fork() follows it without the lock. */
 static struct plue_sidecar *current PLUE_GUARDED;
 
-/* The failure of the last start or run, and the time of the next possible start. */
+/* The failure of the last start or run, and the earliest time of the next start. */
 static struct {
     unsigned in_a_row;
     uint64_t next_start_ms;
@@ -143,7 +143,7 @@ bool plue_sidecar_lead(struct plue_sidecar *sidecar, const atomic_uint *word, un
     if (!plue_inbox_lead(inbox, &sidecar->peer, word, value, at_ms)) {
         return false;
     }
-    /* Two references belong to this call and to `current`. Further ones belong to other calls. */
+    /* Two references belong to this call and to `current`, the others to other calls. */
     bool is_for_others = atomic_load(&sidecar->references) > 2;
     bool is_read = !is_for_others || plue_calls_hand_over(sidecar->peer.generation, word);
     if (!is_read || atomic_load(&inbox->has_ended) || atomic_load(&inbox->has_failed)) {
@@ -305,7 +305,7 @@ static void exchange(struct plue_sidecar *sidecar, struct ending *ending) {
             callers_read = is_read_by_caller(sidecar);
         }
         has_ended = waits[NEWS].revents != 0 && plue_process_has_ended(sidecar->process);
-        /* Setting a deadline pokes this thread; received frames may have met a deadline. */
+        /* Setting a deadline pokes this thread. A received frame may be the awaited one. */
         if (waits[POKE].revents != 0 || deadline.at_ms != 0 || atomic_load(&inbox->has_failed)) {
             update_deadline(sidecar, &deadline);
         }
@@ -348,7 +348,7 @@ static void set_process(struct plue_sidecar *sidecar, struct plue_process *proce
     pthread_mutex_unlock(&sidecar->process_lock);
 }
 
-/* Without the lock: plue_shutdown() waits for this thread before it resets the options. */
+/* Needs no lock: plue_shutdown() waits for this thread before it resets the options. */
 static bool start_process(struct plue_sidecar *sidecar,
                           struct ending *ending) PLUE_CHECKED(no_thread_safety_analysis) {
     char *module;
@@ -373,7 +373,7 @@ static bool start_process(struct plue_sidecar *sidecar,
     return true;
 }
 
-/* Prints the waiting output, as long as it is read. */
+/* Prints the waiting output, as long as the standard error takes it. */
 static void print_rest(struct plue_output *output) {
     uint64_t limit = plue_now_ms() + LAST_OUTPUT_MS;
     while (plue_output_is_waiting(output) && plue_ms_until(limit) != 0) {
@@ -385,7 +385,7 @@ static void print_rest(struct plue_output *output) {
     }
 }
 
-/* Runs on this thread and not where the start was requested, because the lock is held there. */
+/* Runs on the sidecar's thread, because the thread that requested the start holds the lock. */
 static void bury_predecessor(struct plue_sidecar *sidecar) {
     if (sidecar->predecessor != NULL) {
         pthread_join(sidecar->predecessor->thread, NULL);

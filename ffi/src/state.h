@@ -1,9 +1,9 @@
 /* The lock of the library, and its state as a whole.
  *
  * The lock guards every call, the options, the guest's queue, the state of the sidecar, and the
- * peers. It is held briefly: never while code of the host or of JavaScript runs, never around a
- * system call that can block. The lock of a sidecar's outbox may be taken while it is held, never
- * the other way round. clang checks who holds it (-Wthread-safety). */
+ * peers. The lock is never held while code of the host or of JavaScript runs, or during a system
+ * call that can block. The lock of a sidecar's outbox may be taken while this lock is held, never
+ * the other way round. clang checks the use of the lock (-Wthread-safety). */
 #pragma once
 
 #include "outcome.h"
@@ -52,8 +52,8 @@ bool plue_is_forked(void);
 void plue_set_forked(void);
 struct plue_outcome plue_forked_failure(void);
 
-/* The functions that lower files call in higher ones: each file includes and calls only files below it,
- * and library.c, the highest, fills this table. The headers of the higher files describe them. */
+/* The functions of higher files that lower files call, described in their headers. Each file
+ * includes and calls only lower files, so library.c, the highest one, fills this table. */
 struct plue_frame;
 struct plue_sidecar;
 struct plue_above {

@@ -22,7 +22,7 @@ struct submission {
     char tool_name[];
 };
 
-/* The oldest first: their time is over first, and their unsent frames are at the front. */
+/* Oldest first: the deadlines are in this order, and so are the unsent frames. */
 static struct submission *submissions PLUE_GUARDED;
 static struct submission **submissions_end PLUE_GUARDED = &submissions;
 static size_t starting PLUE_GUARDED; /* those whose frame is still here */
@@ -154,7 +154,7 @@ void plue_submissions_runtime_changed(void) {
             continue;
         }
         if (plue_stopping) {
-            /* Now, since a host that dispatches after the shutdown would start the tools again. */
+            /* Ends now: a host that dispatches after the shutdown would start the tools again. */
             submission->call.outcome =
                 plue_outcome_failure("shutdown", "plue_shutdown() was called");
             end_before_begin(submission);
@@ -221,7 +221,7 @@ static struct plue_outcome submit_checked(const struct plue_request *request,
     plue_abort_carry(submission->call.signal);
     submission->frame = frame;
     submission->start_limit_ms = plue_now_ms() + plue_settings.start_timeout_ms;
-    /* Marked as being reported: no thread delivers its events before try_to_begin(). */
+    /* Marked as being reported, so that no thread delivers its events before try_to_begin(). */
     submission->due.is_being_told = true;
     link_submission(submission);
     plue_unlock();

@@ -2,7 +2,7 @@
 
 #include "platform.h"
 
-/* Nearly all text is ASCII: skips it eight bytes at a time. */
+/* Skips ASCII eight bytes at a time, because nearly all text is ASCII. */
 static size_t skip_ascii(const unsigned char *text, size_t at, size_t length) {
     while (length - at >= 8) {
         uint64_t word;
@@ -102,7 +102,7 @@ char *plue_text_repair(const void *text, size_t length) {
         }
         memcpy(copy + used, replacement, sizeof replacement - 1);
         used += sizeof replacement - 1;
-        /* Writes one replacement for the whole of a truncated character. */
+        /* Writes one replacement character for all bytes of a truncated character. */
         do {
             at++;
         } while (at < length && is_continuation(bytes[at]));

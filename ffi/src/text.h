@@ -16,7 +16,7 @@ char *plue_text_copy(const void *bytes, size_t length);
 /* Copies text as a string; invalid UTF-8, and each NUL, becomes U+FFFD. Returns NULL when out of
  * memory. */
 char *plue_text_repair(const void *text, size_t length);
-/* The same for the first `most` bytes. */
+/* Like plue_text_repair(), for the first `most` bytes only. */
 char *plue_text_repair_start(const void *text, size_t length, size_t most);
 
 /* Returns the length of the longest prefix of a string that has at most `most` bytes and does not
