@@ -239,7 +239,7 @@ void join_held_calls(struct held_calls *calls) {
     for (int i = 0; i < calls->count; i++) {
         pthread_join(calls->threads[i], NULL);
     }
-    /* Where the tools side has aborted them, it sends these events. */
+    /* If the tools side has aborted the calls, it sends these events. */
     CHECK(calls->signal != NULL || atomic_load(&calls->failures) == calls->count,
           "%d of %d callbacks were notified", atomic_load(&calls->failures), calls->count);
 }
@@ -296,7 +296,7 @@ void await_death(int process) {
     CHECK(process > 0 && !is_alive(process), "process %d lives on", process);
 }
 
-/* A thread that was joined is listed until the system has finished with it. */
+/* A joined thread is listed until the system has removed it. */
 static bool is_ending(const char *thread) {
     enum { PF_EXITING = 4 }; /* of Linux, in the seventh field after the name */
     char path[64];

@@ -19,13 +19,13 @@ void check_failed(const char *file, int line, const char *condition, const char 
 
 __attribute__((visibility("default"))) int check_failures(void);
 
-/* Of a function that returns a status. */
+/* Checks that a call of a function returned PLUE_OK. */
 #define CHECK_OK(call) CHECK((call) == PLUE_OK, "%s", plue_get_last_error())
 
 /* Prints the verdict and returns the exit status. */
 int check_verdict(const char *name);
 
-/* A test, which check_find() finds by its name. */
+/* A test, which is found by its name. */
 struct check_test {
     const char *name;
     void (*run)(void);
@@ -51,20 +51,20 @@ int check_run(const char *program, char **names);
 extern const char *fake_sidecar;
 int check_with_sidecar(const char *program, int count, char **arguments);
 
-/* The host suite, the same in both hostings and against every runtime. Runs the parts named, such as "basic",
+/* The host suite for both hostings and every runtime. Runs the named parts, such as "basic",
  * "abort" or "stress:8:20000:echo". Returns the number of failures. `config_json` may be NULL. */
 int suite_run(const char *config_json, int count, char **parts);
 
-/* Sets the options, which must be right; `struct_size` is filled in. */
+/* Sets the options, which must be valid. Fills in `struct_size`. */
 void init_with(plue_options_t options);
 
-/* Sets the options for the sidecar in C with that manner. Without a time to start it has any time. */
+/* Sets the options for the sidecar in C with that manner. By default, it may start late. */
 void init_manner(const char *manner, plue_options_t options);
 
 /* -1: there is no sidecar. */
 int ask_for_process(void);
 
-/* Runs a check in a child of fork(), as daemon() makes one. */
+/* Runs a check in a child of fork(), as daemon() does. */
 void in_child(void (*check)(void));
 
 /* Runs a function on a number of threads, and waits for them. */
@@ -108,11 +108,11 @@ struct aborted_call {
 struct aborted_call call_and_abort(const char *tool, const char *params, const char *file,
                                    const char *part);
 
-/* Its thread, and its callback for events. The argument is a struct aborted_call. */
+/* The thread and the callback for events of an aborted call, which is the argument. */
 void *abort_when_begun(void *call);
 void note_begin(const char *json, void *call);
 
-/* Calls on threads of their own that have reached the tool "hold", and last. */
+/* Calls on separate threads that the tool "hold" holds. */
 struct held_calls {
     const char *code; /* with which each must fail, with a message that has `part` */
     const char *part;
@@ -128,15 +128,15 @@ void join_held_calls(struct held_calls *calls);
 /* The value after `"key":` in the JSON, as a number; -1 if there is none. */
 long number_in(const char *json, const char *key);
 
-/* True if the process exists, and is no zombie where that is visible. */
+/* True if the process exists, and is not a zombie if the system shows that. */
 bool is_alive(int process);
 
 void send_signal(int process, int number);
 
 void await_death(int process);
 
-/* A figure of a process's memory, such as "VmRSS"; the number of this process's open descriptors, and of
- * its threads. -1 where there is no /proc. */
+/* These return a figure of a process's memory, such as "VmRSS", the number of this process's open
+ * descriptors, and the number of its threads; -1 on systems without /proc. */
 long memory_kb(int process, const char *figure);
 int open_descriptors(void);
 int running_threads(void);

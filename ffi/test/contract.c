@@ -26,7 +26,7 @@ static char events[LINE];  /* that no line has expected yet, one in each line */
 static char ticket[LINE];
 static char task[LINE];
 
-/* The rest of a line that begins with the words, without the space after them; NULL if it does not. */
+/* Returns the rest of a line that begins with the words and a space; NULL for other lines. */
 static const char *after(const char *line, const char *words) {
     size_t length = strlen(words);
     if (strncmp(line, words, length) != 0 || (line[length] != ' ' && line[length] != '\0')) {
@@ -35,7 +35,7 @@ static const char *after(const char *line, const char *words) {
     return line + length + (line[length] == ' ');
 }
 
-/* Copies the value of a key, if it is there. */
+/* Copies the value of a key, if the text has the key. */
 static void copy_value(char *value, const char *text, const char *key) {
     char start[40];
     snprintf(start, sizeof start, "\"%s\":\"", key);
@@ -82,7 +82,7 @@ static void call(const char *operation, const char *name, const char *text) {
     session[0] = message[0] = abort_reason[0] = '\0';
 }
 
-/* The same for the name of a tool and, after a space, its parameters. */
+/* Makes a call from the name of a tool and, after a space, its parameters. */
 static void call_tool(const char *operation, const char *line) {
     char name[100];
     int length = 0;
@@ -90,7 +90,7 @@ static void call_tool(const char *operation, const char *line) {
     call(operation, name, line + length);
 }
 
-/* Acts on a line that calls the library. Returns false for another one. */
+/* Acts on a line that calls the library. Returns false for other lines. */
 static bool act(const char *line) {
     static const char *const definitions[] = {"register", "unregister", "question", "no question"};
     const char *rest;
@@ -141,7 +141,7 @@ static void expect_failure_line(const char *line) {
     CHECK(contains(failure, line + length), "%s: \"%s\" in %s", title, line + length, failure);
 }
 
-/* Acts on a line that prepares a call, or expects something of the last one. */
+/* Acts on a line that prepares a call, or checks the last call. */
 static void expect(const char *line) {
     const char *rest;
     if ((rest = after(line, "session")) != NULL) {

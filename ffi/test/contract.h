@@ -9,8 +9,8 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default) /* other languages load these functions from libsuite */
 
-/* A call of the library: its line, and the lines before it that prepare it. Texts that are not there
- * are NULL. */
+/* A call of the library: its line, and the earlier lines that prepare the call. Absent texts are
+ * NULL. */
 struct contract_call {
     const char *operation; /* "call", "resume", "start", "answer", "poll" or "cancel" */
     bool is_submitted;     /* of the first two: otherwise a thread waits */
@@ -21,7 +21,7 @@ struct contract_call {
     const char *abort_reason; /* its signal is aborted before */
 };
 
-/* The library in a language. Each function reports what happens by those below. */
+/* The library in a language. Each function reports events and ends by the functions below. */
 struct contract_driver {
     void (*call)(const struct contract_call *call);
     /* "register" with a definition, "unregister" with an id, "question" and "no question". The steps
@@ -31,8 +31,8 @@ struct contract_driver {
 
 /* An event of the call. */
 void contract_event(const char *json);
-/* The end of the call or definition; `message` is that of a failure, and a status below 0 is one that the
- * language has no number for. */
+/* The end of the call or definition. `message` is the message of a failure. A status below 0 means
+ * that the language has no number for the status. */
 void contract_end(int status, int flags, const char *json, const char *message);
 /* Checks that the parameters of a tool have a part. */
 void contract_expect(const char *params, const char *part);
@@ -41,7 +41,7 @@ void contract_expect(const char *params, const char *part);
  * calls that are submitted. */
 void contract_run(const struct contract_driver *driver, const char *group);
 
-/* The same in C, as a part of the host suite. */
+/* Runs the cases with the C interface, as a part of the host suite. */
 void suite_contract(const char *group);
 
 #pragma GCC visibility pop

@@ -1,4 +1,4 @@
-/* Odd hosts and ill-mannered sidecars: edge FAKE_SIDECAR test ... */
+/* Unusual hosts and misbehaving sidecars: edge FAKE_SIDECAR test ... */
 #include "check.h"
 #include "plue.h"
 #include "plue_guest.h"
@@ -14,7 +14,7 @@ static void init(const char *manner) {
     init_manner(manner, (plue_options_t){.abort_grace_ms = GRACE_MS});
 }
 
-/* With a time to start that a machine may exceed. */
+/* Sets a time limit for the start that a busy machine may exceed. */
 static void init_impatient(const char *manner, uint32_t start_timeout_ms, uint32_t call_timeout_ms) {
     init_manner(manner, (plue_options_t){.start_timeout_ms = start_timeout_ms,
                                          .abort_grace_ms = GRACE_MS,
@@ -36,7 +36,7 @@ static pid_t start_process(const char *params) {
     return process;
 }
 
-/* A process that has left the group of the sidecar: Linux ends it as well. 0 elsewhere. */
+/* Starts a process that leaves the group of the sidecar; libplue ends it on Linux. 0 elsewhere. */
 static pid_t start_orphan(void) {
 #if defined(__linux__)
     return start_process("{\"detached\":true}");
@@ -58,7 +58,7 @@ static void count_done(int status, const char *json, void *wanted) {
     atomic_fetch_add(&done_calls, 1);
 }
 
-/* On a busy machine the time can be over before the program begins: then it is given more. */
+/* On a busy machine the time can be over before the program begins. Then the test allows more. */
 static void test_silent_start(void) {
     char part[64];
     bool has_begun = false;
@@ -99,13 +99,13 @@ static void expect_bad_program(const char *program, const char *part) {
     plue_shutdown();
 }
 
-/* A program that cannot be run is named, with the reason. */
+/* The message names a program that cannot be run, and the reason. */
 TEST(bad_programs) {
     expect_bad_program("/nonexistent/plue-sidecar", "No such file or directory");
     expect_bad_program("no-such-program-anywhere", "there is no such program");
     expect_bad_program("/dev/null", "Permission denied");
     expect_bad_program("false", "(exit status 1)");
-    /* 99 bytes, and 100 are shown: a character of two bytes is not cut in the middle. */
+    /* After 99 bytes of at most 100 follows a character of two bytes, which must not be split. */
     char path[220] = "/";
     memset(path + 1, 'p', 98);
     for (size_t at = 99; at < 200; at += 2) {
@@ -137,8 +137,8 @@ TEST(garble) {
     CHECK(!is_alive(process), "it lives");
 }
 
-/* A sidecar whose text is empty, has a NUL or is not UTF-8 breaks the protocol. A message is for
- * people, and is repaired. */
+/* A text that is empty, has a NUL or is not UTF-8 breaks the protocol. Only a message is repaired,
+ * because it is for people. */
 TEST(bad_text) {
     static const char *const kinds[] = {"empty", "bytes", "nul", "event", "list", "failure"};
     init("");
@@ -151,8 +151,8 @@ TEST(bad_text) {
     expect_failure("misanswer", "{\"message\":true}", "threw", "a\xef\xbf\xbd" "b\xef\xbf\xbd");
 }
 
-/* A sidecar that gives up while a call runs, and stays, is killed: the call fails with the reason. Many
- * times, because either the caller or the sidecar's thread reads that it gives up. */
+/* A sidecar that reports a failure during a call, and does not end, is killed, and the call fails
+ * with the reason. Repeated, because either the caller or the sidecar's thread reads the report. */
 TEST(failed_later) {
     init_manner("", (plue_options_t){.abort_grace_ms = 10});
     for (int i = 0; i < 50; i++) {
@@ -163,8 +163,8 @@ TEST(failed_later) {
     }
 }
 
-/* A child of the sidecar holds its socket. The crash is noticed all the same, and what the sidecar has
- * started is ended; on Linux also what has left its process group. */
+/* A child of the sidecar holds its socket. The crash is still noticed, and the processes that the
+ * sidecar has started are ended; on Linux also those that have left its process group. */
 TEST(grandchild) {
     init("grandchild");
     pid_t child = start_process("{}");
@@ -174,7 +174,7 @@ TEST(grandchild) {
     await_orphan(orphan);
 }
 
-/* A sidecar that does not end when asked to is killed. */
+/* A sidecar that does not end after SHUTDOWN is killed. */
 TEST(stay) {
     init("stay");
     pid_t process = sidecar_process();
@@ -184,7 +184,7 @@ TEST(stay) {
     CHECK(ms_since(start) > 299, "it was given %.3f ms", ms_since(start));
 }
 
-/* The tools refuse config_json: every call has the reason. */
+/* The tools reject config_json: every call fails with the reason. */
 TEST(refused) {
     init_manner("", (plue_options_t){.config_json = "{\"nonsense\":true}"});
     expect_failure("echo", "{}", "invalid_argument", "unknown field \"nonsense\"");
@@ -208,7 +208,7 @@ TEST(bad_environment) {
     unsetenv("PLUE_TOOLS");
 }
 
-/* There are pauses between starts that fail, except before the first restart. */
+/* Failed starts are followed by pauses, except before the first restart. */
 TEST(backoff) {
     init("exit");
     expect_failure("echo", "{}", "runtime_unavailable", "(exit status 5)");
@@ -266,7 +266,7 @@ TEST(sigchld_ignored) {
     signal(SIGCHLD, SIG_DFL);
 }
 
-/* A host may wait for children that are not its own. */
+/* A host may call wait() for any child, also for those of the library. */
 TEST(thief) {
     init("");
     pid_t process = sidecar_process();
@@ -385,8 +385,8 @@ static void drain_all(void) {
     }
 }
 
-/* A shutdown notifies a guest and a sidecar of one process at once, and wakes the guest each time, also
- * if the guest drains in between. */
+/* A shutdown notifies both the guest and the sidecar of a process, and wakes the guest each time,
+ * also if the guest drains in between. */
 TEST(both_hostings) {
     const char *argv[] = {fake_sidecar, "stay", NULL};
     init_with((plue_options_t){.sidecar_argv = argv, .abort_grace_ms = FOREVER_MS});
@@ -439,8 +439,8 @@ TEST(fork_race) {
     pthread_join(thread, NULL);
 }
 
-/* Starts a sidecar whose time for a sign of life is short. It is the time to start, too, and a busy
- * machine is given more. Returns that time. */
+/* Starts a sidecar with a short time to respond. That is also its time to start, which a busy
+ * machine may need to be longer. Returns that time. */
 static uint32_t start_impatiently(const char *manner, uint32_t call_timeout_ms) {
     uint32_t timeout_ms = 2000;
     init_impatient(manner, timeout_ms, call_timeout_ms);
@@ -480,8 +480,8 @@ TEST(wedge) {
     expect_to_be_given_up("echo", timeout_ms, process);
 }
 
-/* A tool that merely does not listen leaves its sidecar alone, also when the time for a sign of
- * life is over. */
+/* A tool that merely ignores its signal does not end its sidecar, also when the time to respond is
+ * over. */
 TEST(no_wedge) {
     uint32_t timeout_ms = start_impatiently("", 0);
     pid_t process = sidecar_process();
@@ -493,8 +493,8 @@ TEST(no_wedge) {
     }
 }
 
-/* Events without end delay neither the end of an aborted call nor the PING to its sidecar, which is
- * mute here. */
+/* Endless events delay neither the end of an aborted call nor the PING to its sidecar, which never
+ * responds here. */
 TEST(flood) {
     uint32_t timeout_ms = start_impatiently("mute", 0);
     pid_t process = sidecar_process();
@@ -502,7 +502,7 @@ TEST(flood) {
     expect_to_be_given_up("hold", timeout_ms, process);
 }
 
-/* A call that exceeds its time limit is ended, and its tool is aborted: the others continue. */
+/* A call that exceeds its time limit is ended, and its tool is aborted. Other calls continue. */
 TEST(call_timeout) {
     start_impatiently("", 200);
     pid_t process = sidecar_process();
@@ -513,7 +513,7 @@ TEST(call_timeout) {
     CHECK(sidecar_process() == process, "it is another sidecar");
 }
 
-/* A sidecar that has stopped, or that stops in the middle of a frame, is noticed, and killed. */
+/* A sidecar that is stopped, also in the middle of a frame, is noticed and killed. */
 TEST(stopped) {
     static const char *const manners[] = {"", "half"};
     for (int i = 0; i < 2; i++) {
@@ -528,7 +528,7 @@ TEST(stopped) {
     }
 }
 
-/* Makes the standard error the second of the two, and sets the options. Returns a copy of the previous one. */
+/* Makes the second descriptor the standard error, and sets the options. Returns the old one. */
 static int divert_stderr(const int pair[2]) {
     int kept = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 20);
     dup2(pair[1], STDERR_FILENO);
@@ -536,7 +536,7 @@ static int divert_stderr(const int pair[2]) {
     return kept;
 }
 
-/* Prints to a pipe, or to a terminal, which is writable with room for one byte. */
+/* Prints to a pipe, or to a terminal, which counts as writable if it has room for one byte. */
 static void print_unread(bool is_terminal, bool logs_first) {
     static const char *const printers[] = {"log", "shout", "log"};
     int pair[2] = {-1, -1};
@@ -574,7 +574,7 @@ TEST(unread_output) {
     print_unread(true, true);
 }
 
-/* A file takes everything, however fast a tool prints. */
+/* No output to a file is dropped, however fast a tool prints. */
 TEST(output_to_file) {
     FILE *file = tmpfile();
     int kept = divert_stderr((const int[]){-1, fileno(file)});
@@ -595,7 +595,7 @@ TEST(dropped_output) {
     int kept = divert_stderr(pair);
     close(pair[1]);
     char *json = plue_tool_execute("shout", "{\"bytes\":1000000}", NULL);
-    /* The tool has printed it all: from here on it is read. */
+    /* The tool has printed all of its output, which is read from here on. */
     dup2(kept, STDERR_FILENO);
     close(kept);
     static char text[PRINTED + 1000];
@@ -625,7 +625,7 @@ static void expect_bad_options(plue_options_t options, const char *part) {
           plue_get_last_error_json());
 }
 
-/* The bytes of the arguments of running calls are bounded. */
+/* The total size of the arguments of running calls is bounded. */
 TEST(bytes_in_flight) {
     init_manner("", (plue_options_t){.max_bytes_in_flight = 1000});
     int aborted = PLUE_ABORTED;
@@ -651,8 +651,8 @@ TEST(bytes_in_flight) {
     plue_abort_signal_release(signal);
 }
 
-/* Calls that are aborted while the tools start, or whose time is over before a stopped sidecar has read them:
- * the end of each takes the same time, however many there are. */
+/* Calls that are aborted while the tools start, or that time out before a stopped sidecar has read
+ * them. The end of a call takes the same time, however many calls there are. */
 static void end_crowd(const char *manner, bool aborts) {
     enum { CROWD = 60000 };
     static plue_abort_signal_t *signals[CROWD];
@@ -686,7 +686,7 @@ static void note_message(int status, const char *json, void *messages) {
     strncat(messages, json, 99);
 }
 
-/* A call that is given up before it was sent frees its arguments, and its tool does not run. */
+/* A call that ends before it was sent frees its arguments, and its tool does not run. */
 TEST(withdrawn_call) {
     enum { LARGE = 4 << 20 }; /* more than the socket takes */
     char *params = malloc(LARGE);
@@ -725,7 +725,7 @@ TEST(options) {
     expect_bad_options((plue_options_t){.sidecar_cwd = ""}, "sidecar_cwd is empty");
     expect_bad_options((plue_options_t){.config_json = "\xff"}, "UTF-8");
 
-    /* A caller that was built against a version with fewer, or with more fields. */
+    /* A caller that was compiled with a version that has fewer, or more, fields. */
     struct {
         plue_options_t options;
         char more[64];

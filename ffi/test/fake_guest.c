@@ -1,6 +1,6 @@
 /* The suite with a "JavaScript runtime" written in C attached, which detaches and attaches again
- * while calls run. For the sanitizers: fake_guest callback|socket CALLS part ...; CALLS: how many
- * each of 8 threads makes meanwhile. */
+ * while calls run. For the sanitizers: fake_guest callback|socket CALLS part ...; CALLS is the
+ * number of calls that each of 8 threads makes meanwhile. */
 #include "check.h"
 #include "fake_tools.h"
 #include "plue.h"
@@ -127,7 +127,7 @@ static void test_cycling(void) {
     printf("the runtime was attached %d times\n", atomic_load(&cycles));
 }
 
-/* With options, the runtime lists its tools again. */
+/* After a change of the options, the runtime lists its tools again. */
 static void test_options(void) {
     plue_shutdown();
     CHECK_OK(plue_init("{\"nonsense\":1}"));

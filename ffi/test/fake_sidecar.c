@@ -1,4 +1,4 @@
-/* A sidecar written in C: fake_sidecar [manner]. Its manners are for the tests of bad ones. */
+/* A sidecar written in C: fake_sidecar [manner]. A manner makes it misbehave, for tests. */
 #include "fake_tools.h"
 
 #include <signal.h>
@@ -52,7 +52,7 @@ static void wait_for_host(void) {
     }
 }
 
-/* Writes all the time: to the standard output, and frames about calls that do not exist. */
+/* Writes without end: to the standard output, and frames about calls that do not exist. */
 static void babble(struct fake_tools *tools) {
     char text[1000];
     memset(text, 'b', sizeof text);
@@ -92,7 +92,7 @@ int main(int count, char **arguments) {
         return 0;
     }
     if (strcmp(manner, "grandchild") == 0 && fork() == 0) {
-        /* Holds the socket, and outlives its parent unless the whole group is killed. */
+        /* The child holds the socket, and outlives its parent unless the whole group is killed. */
         sleep(60);
         return 0;
     }

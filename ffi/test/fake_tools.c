@@ -123,7 +123,7 @@ static void spin(const char *params) {
     }
 }
 
-/* Prints so many bytes, in hundreds, and ends them with a line. */
+/* Prints the number of bytes, a hundred at a time, and then a line. */
 static void shout(const char *params) {
     char line[100];
     memset(line, 's', sizeof line);

@@ -1,5 +1,5 @@
-/* For libFuzzer: everything that a tools side may send, through both ways in, while a call, a submitted
- * call, a tool of the host and questions run. */
+/* For libFuzzer: all frames of a tools side, received from a guest and from a sidecar, while a
+ * call, a submitted call, a tool of the host and questions run. */
 #include "inbox.h"
 #include "platform.h"
 #include "plue.h"
@@ -28,7 +28,7 @@ static _Atomic(plue_invocation_t *) kept;
 static void ignore_abort(plue_invocation_t *invocation, void *unused) {
 }
 
-/* A tool of the host's own, and what answers questions: it succeeds, fails, or ends later. */
+/* Runs a tool of the host, or answers a question: succeeds, fails, or ends the invocation later. */
 static void run_tool(plue_invocation_t *invocation, const char *params_json, void *unused) {
     static atomic_uint count;
     unsigned number = atomic_fetch_add(&count, 1);
@@ -113,7 +113,7 @@ static uint64_t await_frame(enum plue_frame_type type) {
     }
 }
 
-/* Bytes that were made of the data. */
+/* The bytes that are made from the data. */
 struct input {
     uint8_t *bytes;
     size_t size;
@@ -133,7 +133,7 @@ static size_t write_invoke(uint8_t *payload, uint8_t choice, uint64_t call) {
     return choice & WITH_MESSAGE ? 31 : 30;
 }
 
-/* Reads the data as frames of all types and flags, so that whole ones are common. */
+/* Turns the data into frames of all types and flags, most of which are complete. */
 static struct input make_frames(const uint8_t *data, size_t size, uint64_t call,
                                 uint64_t configuration) {
     enum { TYPES = PLUE_FRAME_LOG - PLUE_FRAME_RESULT + 2, HEAD = 4, LARGEST = 256 + 32 };
@@ -171,7 +171,7 @@ static struct input copy(const uint8_t *data, size_t size) {
     return input;
 }
 
-/* The same bytes, over a socket. */
+/* Receives the same bytes over a socket. */
 static void receive(const uint8_t *bytes, size_t size) {
     static struct plue_inbox inbox;
     struct plue_peer peer;
@@ -184,7 +184,7 @@ static void receive(const uint8_t *bytes, size_t size) {
     plue_peer_open(&peer);
     plue_unlock();
     plue_inbox_take(&inbox);
-    /* In two parts, so that a frame is read in two. */
+    /* The bytes are sent in two parts, so that a frame is split. */
     size_t first = size > 0 ? bytes[0] % size : 0;
     const size_t parts[2] = {first, size - first};
     for (int i = 0; i < 2; i++) {
@@ -219,7 +219,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 }
 
 #ifndef PLUE_LIBFUZZER
-/* Without libFuzzer: fuzz [runs [seed]], on bytes at random. */
+/* Without libFuzzer: fuzz [runs [seed]], with random bytes. */
 int main(int count, char **arguments) {
     int runs = count > 1 ? atoi(arguments[1]) : 1000;
     unsigned seed = count > 2 ? (unsigned)atoi(arguments[2]) : 1;

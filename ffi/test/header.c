@@ -1,8 +1,8 @@
-/* The promises of ABI 1 about memory. Compiled, as C and as C++, never run. */
+/* The memory layout that ABI 1 promises. This file is compiled as C and as C++, and never run. */
 #include "plue.h"
 #include "plue_guest.h"
 
-/* A static assertion that C99 has, too. */
+/* A static assertion that also compiles as C99. */
 #define PROMISE(name, condition) typedef char promise_##name[(condition) ? 1 : -1]
 
 PROMISE(session_id, offsetof(plue_tool_context_t, session_id) == 0);
@@ -12,12 +12,12 @@ PROMISE(metadata_callback, offsetof(plue_tool_context_t, metadata_callback) == 3
 PROMISE(user_data, offsetof(plue_tool_context_t, user_data) == 4 * sizeof(void *));
 PROMISE(context, sizeof(plue_tool_context_t) == 5 * sizeof(void *));
 
-/* Without a cast; C++ does not convert a void pointer. */
+/* Compiles without a cast only if the type is right: C++ does not convert a void pointer. */
 static plue_abort_signal_t *signal_of(const plue_tool_context_t *context) {
     return context->abort_signal;
 }
 
-/* The options may grow at their end only. */
+/* Fields may be added only at the end of the options. */
 PROMISE(struct_size, offsetof(plue_options_t, struct_size) == 0);
 PROMISE(mode, offsetof(plue_options_t, mode) == sizeof(size_t));
 PROMISE(tools_module, offsetof(plue_options_t, tools_module) == 2 * sizeof(void *));

@@ -1,7 +1,7 @@
 /* A host that ends without plue_shutdown(): orphan WAY [FILE]. Prints the process numbers of the
- * sidecar and of what its tools have started, one of them detached; then it ends that way, while the
- * sidecar is idle, or busy for as long as the file is there. A way that begins with "drop-" first gives
- * up the rights of root. Who started it looks whether they are gone. */
+ * sidecar and of the processes that its tools have started, one of them detached. Then it ends in
+ * the named way, while the sidecar is idle, or busy as long as the file exists. A way that begins
+ * with "drop-" first drops the rights of root. The test then checks that they have ended. */
 #include "check.h"
 #include "plue.h"
 
@@ -53,7 +53,7 @@ int main(int count, char **arguments) {
         plue_shutdown();
         return 0;
     } else if (strcmp(way, "exec") == 0) {
-        /* The next program lives on until the sidecar does not. */
+        /* The next program runs until the sidecar has ended. */
         char command[100];
         snprintf(command, sizeof command, "while kill -0 %ld 2>/dev/null; do sleep 0.01; done",
                  sidecar);

@@ -1,5 +1,5 @@
-/* A plugin with libplue inside, linked statically: it calls a tool that there is, and one that there
- * is not, and leaves the sidecar running. */
+/* A plugin with libplue inside, linked statically: it calls a tool that exists and a tool that does
+ * not, and leaves the sidecar running. */
 #include "check.h"
 #include "plue.h"
 

@@ -1,5 +1,5 @@
-/* A host that unloads what uses libplue, while its sidecar runs: plugin_host PLUGIN. It starts in the
- * plugin's folder and leaves it; `PLUGIN` may be a relative path. */
+/* A host that unloads a plugin with libplue while its sidecar runs: plugin_host PLUGIN. It starts
+ * in the plugin's folder and then changes its folder; `PLUGIN` may be a relative path. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
-/* How the sidecar's process is started and seen out: process FAKE_SIDECAR test ..., or process host word ...
+/* The start and end of the sidecar's process: process FAKE_SIDECAR test ..., or process host word...
  *
- * It is linked statically, so that it can put itself in the place of a system call. */
+ * This program is linked statically, so that its own functions can replace system calls. */
 #include "check.h"
 #include "plue.h"
 #include "plue_guest.h"
@@ -27,7 +27,7 @@ static bool is_open(int descriptor) {
 
 enum { LINK_SIZE = 256 };
 
-/* Reads what a process has as its descriptor; "" where there is no /proc. */
+/* Reads the file behind a descriptor of a process; "" on systems without /proc. */
 static void read_descriptor(const char *process, int descriptor, char *target) {
     char path[64];
     snprintf(path, sizeof path, "/proc/%s/fd/%d", process, descriptor);
@@ -35,8 +35,8 @@ static void read_descriptor(const char *process, int descriptor, char *target) {
     target[length < 0 ? 0 : length] = '\0';
 }
 
-/* Calls a tool while those of the descriptors 0 to 2 are closed whose bits are set. Nothing is
- * printed in between. */
+/* Calls a tool while some of the descriptors 0 to 2 are closed, by the bits of `closed`. Nothing is
+ * printed meanwhile. */
 static void call_without(unsigned closed) {
     char targets[3][LINK_SIZE];
     int kept[3];
@@ -129,7 +129,7 @@ static char *early_answer;
 static char *early_failure;
 static char *early_last_error;
 
-/* A constructor of the program's own, as a global object of C++ has one. */
+/* A constructor of the program, like that of a global object in C++. */
 __attribute__((constructor)) static void call_early(void) {
     if (getenv("PLUE_TEST_EARLY") != NULL) {
         early_answer = plue_tool_execute("echo", "{\"a\":1}", NULL);
@@ -153,7 +153,7 @@ TEST(early) {
 
 static bool never_exec;
 
-/* In the place of the system's: a file system that does not answer holds the caller up. */
+/* Replaces the system's function: a file system that does not answer blocks the caller. */
 int execve(const char *path, char *const argv[], char *const envp[]) {
     while (never_exec) {
         pause();
@@ -175,7 +175,7 @@ TEST(never_exec) {
 static atomic_bool holds_starts;
 static atomic_bool is_held;
 
-/* In the place of the system's: holds a start up just before there is a process. */
+/* Replaces the system's function: blocks a start just before it makes a process. */
 int clone(int (*run)(void *), void *stack, int flags, void *argument, ...) {
     while (atomic_load(&holds_starts)) {
         atomic_store(&is_held, true);
@@ -187,7 +187,7 @@ int clone(int (*run)(void *), void *stack, int flags, void *argument, ...) {
     return real(run, stack, flags, argument);
 }
 
-/* A child that another thread makes in the middle of a start, and that lives on, has nothing of it. */
+/* A child that another thread makes during a start, and that lives on, does not delay the start. */
 TEST(fork_in_start) {
     atomic_store(&holds_starts, true);
     init("", FOREVER_MS);
@@ -209,12 +209,12 @@ TEST(fork_in_start) {
 
 static bool never_kill;
 
-/* In the place of the system's: a process that hangs in a system call does not end. */
+/* Replaces the system's function: a process that hangs in a system call does not end. */
 int kill(pid_t process, int number) {
     return never_kill ? 0 : (int)syscall(SYS_kill, process, number);
 }
 
-/* The same: the guardian gets the order to end it this way. */
+/* Replaces the system's function, by which the guardian is told to end the sidecar. */
 int shutdown(int socket, int how) {
     return never_kill ? 0 : (int)syscall(SYS_shutdown, socket, how);
 }
@@ -241,7 +241,7 @@ static pid_t parent_of(pid_t process) {
     return parent;
 }
 
-/* A tool that stops the guardian saves no process that it has started. */
+/* If a tool stops the guardian, the processes of the tool are still killed. */
 TEST(stopped_guardian) {
     init("", FOREVER_MS);
     char *json = plue_tool_execute("start", "{\"detached\":true}", NULL);
@@ -253,7 +253,7 @@ TEST(stopped_guardian) {
 
 static atomic_bool is_endless;
 
-/* In the place of the system's: a child of the sidecar that is left sends without end. */
+/* Replaces the system's function: a remaining child of the sidecar sends without end. */
 ssize_t recv(int socket, void *bytes, size_t length, int flags) {
     static const uint8_t pong[] = {12, 0, 0, 0, 21, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     if (!atomic_load(&is_endless)) {
@@ -295,7 +295,7 @@ static long faults(void) {
     return usage.ru_minflt;
 }
 
-/* A host with much memory: it is not copied, and no page of it is protected and faulted in again. */
+/* The memory of a large host is not copied, and no page of it is protected and faulted in again. */
 TEST(large_host) {
     const size_t size = (size_t)128 << 20;
     char *memory = malloc(size);
@@ -331,7 +331,7 @@ TEST(few_descriptors) {
     }
 }
 
-/* A struct of a version that ends in the middle of a field has the fields before it. */
+/* A struct whose size ends in the middle of a field has only the fields before it. */
 TEST(half_a_field) {
     plue_options_t options;
     memset(&options, 0xff, sizeof options);
@@ -365,8 +365,8 @@ TEST(hostile_environment) {
     expect_answer("variable", "{\"name\":\"PLUE_TEST_HARMLESS\"}", "\"handed on\"");
 }
 
-/* This one runs with the rights of another user than its caller's: nothing that the caller chose
- * reaches the sidecar. */
+/* A host that runs with the rights of another user than its caller passes no choice of the caller
+ * to the sidecar. */
 TEST(no_environment) {
     CHECK(getenv("PLUE_SIDECAR") != NULL && geteuid() != getuid(), "it is not that kind of host");
     CHECK(getenv("PLUE_TEST_EVIL") != NULL, "the caller chose nothing");
@@ -389,7 +389,8 @@ static void close_all(void) {
 
 static const char closed[] = "The host closed a descriptor of libplue";
 
-/* Before a call, while the library's thread waits, and during one, while the caller does. */
+/* Closed before a call, while the library's thread waits, and during one, while the caller
+ * waits. */
 TEST(closed_descriptors) {
     init("", FOREVER_MS);
     for (int during = 0; during < 2; during++) {
@@ -398,7 +399,7 @@ TEST(closed_descriptors) {
         hold_calls(&calls, during);
         close_all();
         if (during) {
-            /* The caller that waits in poll() does not notice: the next call does. */
+            /* A caller that waits in poll() does not notice the closing, but the next call does. */
             plue_free_json(plue_tool_execute("echo", "{}", NULL));
         } else {
             expect_failure("echo", "{}", "runtime_crashed", closed);
@@ -413,14 +414,14 @@ static void note_begun(const char *json, void *begun) {
     ++*(int *)begun;
 }
 
-/* A sidecar is seen out, whichever descriptor the host has closed. */
+/* A sidecar ends properly, whichever descriptor the host has closed. */
 static void expect_end(int status, const char *json, void *begun) {
     CHECK(status == PLUE_RUNTIME_CRASHED || status == PLUE_SHUTDOWN, "%s", json);
     CHECK(!contains(json, "does not end"), "%s", json);
     *(int *)begun = 0;
 }
 
-/* Closes that descriptor, counted among the descriptors of a start. Returns false if there are fewer. */
+/* Closes the descriptor with this index among those of a start. Returns false after the last. */
 static bool close_one(int index, bool is_killed) {
     enum { MOST = 1024 };
     bool was_open[MOST];
@@ -466,9 +467,9 @@ TEST(closed_descriptor) {
     CHECK(count > 5, "%d descriptors", count);
 }
 
-/* A host by words: first its options ("argv=PROGRAM" and its arguments, "cwd=", "tools="); "init" sets them,
- * and "go=FOLDER" changes the folder. Then "call=TOOL [PARAMS]", and what that returns: "result=", or
- * "failure=" with a part of the message. */
+/* A host by words: first its options ("argv=PROGRAM" and its arguments, "cwd=", "tools="); "init"
+ * sets them, and "go=FOLDER" changes the folder. Then "call=TOOL [PARAMS]", and the expected
+ * outcome: "result=", or "failure=" with a part of the message. */
 static void act(char **words) {
     const char *argv[8] = {NULL};
     plue_options_t options = {.mode = PLUE_MODE_SIDECAR, .start_timeout_ms = FOREVER_MS};

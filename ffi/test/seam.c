@@ -1,4 +1,4 @@
-/* Hosts with a runtime that the test plays: what JavaScript does at its worst moment. */
+/* Hosts whose runtime is this test, which acts at the worst possible moment. */
 #include "abort.h"
 #include "call.h"
 #include "check.h"
@@ -72,7 +72,7 @@ static atomic_bool stop_listing;
 static void *list_always(void *count) {
     while (!atomic_load(&stop_listing)) {
         char *json = plue_tool_list();
-        /* All of it is of one list. */
+        /* The result must belong to one list only. */
         CHECK(strlen(json) == LIST_SIZE && json[1] == json[LIST_SIZE - 2], "%.100s", json);
         plue_free_json(json);
         atomic_fetch_add((atomic_int *)count, 1);
@@ -99,7 +99,7 @@ TEST(listing) {
         sleep_us(100);
         tries++;
         if (!plue_try_lock()) {
-            /* Other processes may delay the thread with the lock, but only once. */
+            /* Other processes may delay the thread that has the lock, but only once. */
             busy++;
             plue_lock();
         }
@@ -140,7 +140,7 @@ static uint64_t attach_with_tool(plue_execute_t execute) {
     return number;
 }
 
-/* Invokes the tool with parameters of that size. Returns false if the library breaks off. */
+/* Invokes the tool with parameters of that size. Returns false if the library rejects it. */
 static bool try_to_invoke(uint64_t id, uint64_t tool, size_t size) {
     const uint64_t numbers[2] = {tool, 0};
     const uint32_t lengths[3] = {(uint32_t)size, UINT32_MAX, UINT32_MAX};
@@ -203,7 +203,7 @@ static void succeed(plue_invocation_t *invocation, const char *params, void *unu
     plue_invocation_succeed(invocation, "1");
 }
 
-/* Invocations for which a host does not dispatch are bounded, except a single one. */
+/* The size of undispatched invocations is bounded, except for a single invocation. */
 TEST(waiting_invocations) {
     init_with((plue_options_t){.max_bytes_in_flight = MIB});
     uint64_t tool = attach_with_tool(succeed);
@@ -231,7 +231,7 @@ TEST(unread_refusals) {
     }
 }
 
-/* A reason goes to every call: its length is bounded. */
+/* The length of a reason is bounded, because every call gets a copy. */
 TEST(long_reason) {
     char *reason = malloc(MIB);
     memset(reason, 'r', MIB);
@@ -248,8 +248,8 @@ static void *fail_to_register(void *unused) {
     return unused;
 }
 
-/* When a runtime ends during a registration, the next runtime may get the tool before the registration
- * has failed: it is then told to forget the tool. */
+/* When a runtime ends during a registration, the next runtime may get the tool before the
+ * registration has failed. It then has to remove the tool. */
 TEST(registration_race) {
     uint8_t frames[4096];
     bool is_offered = false;
@@ -287,7 +287,7 @@ static void note_freed(struct plue_due *due) {
     atomic_fetch_add(&freed, 1);
 }
 
-/* Another thread ends it while it is being reported. */
+/* Ends a source on another thread while the source is being reported. */
 static void *end_due(void *due) {
     plue_lock();
     CHECK(!plue_events_end(due), "freed while it is told");
@@ -338,8 +338,8 @@ static void *dispatch_until_over(void *user_data) {
     return NULL;
 }
 
-/* An event that comes directly before the end of a submitted call, while its thread has found no news and
- * is about to take the lock, is not lost. */
+/* An event directly before the end of a submitted call is not lost, even if the dispatching thread
+ * has just found no event and is about to take the lock. */
 TEST(last_event) {
     struct submitted submitted = {0};
     plue_tool_context_t context = {.metadata_callback = count_event, .user_data = &submitted};
@@ -372,7 +372,7 @@ static void stream_on(const char *json, void *events) {
     }
 }
 
-/* Neither a tool that streams faster than the callback works, nor many events, keep a host in one dispatch. */
+/* A dispatch returns even if a tool streams faster than the callback works, or many events wait. */
 TEST(endless_stream) {
     struct submitted submitted = {0};
     int events = 0;
@@ -409,7 +409,7 @@ static void *call_streaming(void *unused) {
     return unused;
 }
 
-/* A tool of the host runs although the call that waits for it has always more events. */
+/* A tool of the host runs even if the call that waits for it always has further events. */
 TEST(tool_beside_stream) {
     static const char *const strings[] = {"{}", NULL, NULL};
     uint64_t numbers[2] = {attach_with_tool(succeed_once)};
@@ -425,7 +425,7 @@ TEST(tool_beside_stream) {
     pthread_join(thread, NULL);
 }
 
-/* The time of a submitted call that has not begun cannot be over. */
+/* A submitted call that has not begun cannot time out. */
 TEST(abort_before_begin) {
     static const plue_tool_context_t none;
     struct plue_call call = {.signal = plue_abort_signal_new()};
@@ -479,7 +479,7 @@ TEST(mutual_replacement) {
     CHECK(atomic_load(&in_callbacks) == 2, "%d callbacks", atomic_load(&in_callbacks));
 }
 
-/* A line of the log for a host whose standard error has lost its reader. */
+/* Logs a line in a host whose standard error has lost its reader. */
 static void log_to_nobody(void) {
     int pair[2];
     if (pipe(pair) != 0 || dup2(pair[1], STDERR_FILENO) < 0) {
@@ -497,8 +497,8 @@ TEST(broken_stderr) {
 
 #if defined(__linux__)
 
-/* A tool that prints faster than a host takes the log keeps the thread from its other work for a pipe's
- * length at a time. */
+/* If a tool prints faster than a host takes the log, the thread reads at most one full pipe before
+ * its other work. */
 TEST(bounded_reads) {
     static struct plue_output output;
     static char bytes[256 << 10];

@@ -2,8 +2,8 @@
 #include "contract.h"
 #include "plue.h"
 
-/* The time within which a tool that is aborted must stop: more than any machine needs, so that no
- * test depends on it, but where a tool does not stop. */
+/* The grace periods of aborted tools. The long one is more than any machine needs; the short one is
+ * for tools that do not stop. */
 enum { LONG_GRACE_MS = 60000, SHORT_GRACE_MS = 300 };
 
 static const char *config;
@@ -86,8 +86,8 @@ TEST(too_big) {
     free(params);
 }
 
-/* Large arguments, one after the other, cost the tool process at most four times the size of one. If the
- * first was not freed, the second exceeds that. */
+/* Two calls with large arguments cost the tool process at most four times the size of one. If the
+ * first arguments were not freed, the second would exceed that. */
 TEST(large_arguments) {
     long size = 32 << 20;
     int process = ask_for_process();
@@ -200,7 +200,7 @@ static void release_held(const char *json, void *user_data) {
     (*(int *)user_data)++;
 }
 
-/* An event comes while the tool runs: it ends only when the callback has released it. */
+/* An event arrives while the tool runs: the tool ends only after the callback has released it. */
 TEST(streaming) {
     int events = 0;
     plue_tool_context_t context = {NULL, NULL, NULL, release_held, &events};
@@ -221,8 +221,8 @@ static void count_after_all(const char *json, void *user_data) {
         drops->dropped = number_in(json, "count");
         return;
     }
-    /* The first event is held up until all others have come: the tools side sent them before it
-     * answered this. */
+    /* The callback keeps the first event until all others have arrived: the tools side sends them
+     * before it answers this call. */
     if (drops->seen == 0) {
         expect_answer("echo", "{}", "{}");
     }
@@ -239,8 +239,8 @@ TEST(dropping) {
     CHECK(!drops.more_after, "events after the last");
 }
 
-/* A reason in another encoding is said all the same, and one that is too long is cut, where its
- * replacement makes it too long as well. */
+/* A reason in another encoding is still passed on, and a long reason is cut, also if only the
+ * replacement characters make it too long. */
 static void test_odd_reasons(void) {
     enum { LENGTH = 70000 };
     char *longer = malloc(LENGTH + 1);
@@ -260,15 +260,15 @@ static void test_odd_reasons(void) {
     free(longer);
 }
 
-/* A tool that ignores aborts: it ends after its caller. */
+/* A tool that ignores aborts ends after its caller. */
 static void test_deaf(void) {
     struct aborted_call call = call_and_abort("hold", "{\"deaf\":true}", NULL, "grace period");
-    /* In whole milliseconds, so the first may be all but over. */
+    /* The clock counts whole milliseconds, so the first one may be almost over. */
     CHECK(call.settled_ms > SHORT_GRACE_MS - 1, "the grace period was %.3f ms", call.settled_ms);
     expect_answer("release", "{}", "{\"released\":true}");
 }
 
-/* A tool that keeps JavaScript busy until the file is deleted, which is after both returns. */
+/* A tool keeps JavaScript busy until the file is deleted, which happens after both returns. */
 static void test_spinning(void) {
     char path[] = "/tmp/plue-spin-XXXXXX";
     int descriptor = mkstemp(path);
@@ -303,7 +303,7 @@ static void see_flood(const char *json, void *user_data) {
     }
     flood->seen++;
     note_begin(json, &flood->call);
-    /* By this answer more have come. */
+    /* When this answer arrives, further events have arrived. */
     expect_answer("echo", "{}", "{}");
     while (!plue_abort_signal_aborted(flood->call.signal)) {
         sleep_us(1000);
@@ -311,8 +311,8 @@ static void see_flood(const char *json, void *user_data) {
     sleep_us(1000 * (SHORT_GRACE_MS + 50));
 }
 
-/* A tool that does not listen and sends events without end, to a callback that is slower: the call
- * returns all the same, and what waits is dropped. */
+/* If a tool ignores the abort and sends endless events to a slower callback, the call still
+ * returns, and the waiting events are dropped. */
 static void test_flood(void) {
     struct flood flood = {.call = {.signal = plue_abort_signal_new()}};
     pthread_t thread;
@@ -327,7 +327,7 @@ static void test_flood(void) {
     expect_answer("release", "{}", "{\"released\":true}");
 }
 
-/* By the answer to its own call, the other call has ended: its other events are waiting. */
+/* When its own call is answered, the other call has ended and its further events are waiting. */
 static void see_end_and_abort(const char *json, void *user_data) {
     struct flood *flood = user_data;
     if (contains(json, "\"type\":\"dropped\"")) {
@@ -340,8 +340,8 @@ static void see_end_and_abort(const char *json, void *user_data) {
     sleep_us(1000 * (SHORT_GRACE_MS + 50));
 }
 
-/* A call that is aborted when its tool has ended keeps its result, and delivers no longer than the
- * grace period lasts. */
+/* A call that is aborted after the end of its tool keeps its result, and delivers events only
+ * during the grace period. */
 static void test_late_events(void) {
     struct flood flood = {.call = {.signal = plue_abort_signal_new()}};
     plue_tool_context_t context = {"S", "M", flood.call.signal, see_end_and_abort, &flood};
@@ -351,7 +351,7 @@ static void test_late_events(void) {
     plue_abort_signal_release(flood.call.signal);
 }
 
-/* A tool that does not stop, or cannot: its caller returns after the grace period. */
+/* If a tool does not stop, its caller returns after the grace period. */
 TEST(grace) {
     configure(SHORT_GRACE_MS);
     /* The start of a runtime is not tested here. */
@@ -366,7 +366,7 @@ TEST(grace) {
 
 TEST(abort) {
     test_odd_reasons();
-    /* Each call ends in its tool, which returns the reason, and not at the end of the grace period. */
+    /* Each call ends with the result of its tool, the reason, and not with the grace period. */
     for (int i = 0; i < 100; i++) {
         call_and_abort("hold", "{}", NULL, "user pressed stop");
     }
@@ -448,8 +448,8 @@ static void *run_shared(void *signal) {
     return NULL;
 }
 
-/* Many calls, some of which have not been sent yet: none waits for the end of
- * the grace period. */
+/* None of many calls, some of which have not been sent yet, waits for the end of the grace
+ * period. */
 static void test_shared_abort(unsigned rounds) {
     enum { CALLS = 40 };
     for (unsigned round = 0; round < rounds; round++) {

@@ -64,7 +64,7 @@ static void test_submitted(void) {
     CHECK(contains(plue_get_last_error(), "on_done"), "%s", plue_get_last_error());
 }
 
-/* The first calls are submitted while the tools start, and wait for that. */
+/* The first calls are submitted while the tools start, and wait for the start. */
 static void test_submitted_at_start(void) {
     plue_shutdown();
     struct ends ends = {.count = 0};
@@ -250,7 +250,7 @@ static void test_registering(void) {
     expect_sum();
 }
 
-/* Unregisters itself and ends its invocation: its user_data exists until it returns. */
+/* Unregisters itself and ends its invocation: the user_data exists until this function returns. */
 static void run_leaving(plue_invocation_t *invocation, const char *params, void *user_data) {
     int before = atomic_load(&destroyed);
     CHECK_OK(plue_unregister_tool("host:leaving"));
@@ -265,7 +265,7 @@ static void test_leaving(void) {
     CHECK(atomic_load(&destroyed) == before + 1, "not destroyed");
 }
 
-/* Called by others: by a tool in JavaScript, and by a submitted call. */
+/* Tools of the host are called by a tool in JavaScript, and by a submitted call. */
 static void test_dispatching(void) {
     runs_here = 0;
     expect_submitted("relay", "{\"name\":\"host:add\",\"params\":{\"a\":20,\"b\":22}}",
@@ -350,7 +350,7 @@ static void run_photo(plue_invocation_t *invocation, const char *params, void *u
                             "\"metadata\":{\"file\":\"dot.gif\"}}");
 }
 
-/* Offers tools to others, until one of them calls host:stop. */
+/* Offers tools to other callers, until one of them calls host:stop. */
 TEST(offer) {
     static const char *const ids[] = {"host:add", "host:held", "host:photo", "host:stop"};
     is_stopped = false;
@@ -389,7 +389,7 @@ static void test_late_registration(void) {
     plue_shutdown();
 }
 
-/* The tools outlive the sidecar, and not a shutdown. */
+/* The tools stay registered when the sidecar ends, but not after a shutdown. */
 TEST(tools_restarts) {
     atomic_store(&destroyed, 0);
     expect_registered(adder, run_add, NULL);
@@ -463,7 +463,7 @@ static void answer(plue_invocation_t *invocation, const char *question, void *us
     plue_invocation_succeed(invocation, user_data);
 }
 
-/* Removes itself: its user_data lives until it has returned and the invocation has ended. */
+/* Removes itself. The user_data lives until this function has returned and the call has ended. */
 static void answer_and_leave(plue_invocation_t *invocation, const char *question, void *user_data) {
     plue_set_question(NULL, NULL, NULL);
     answer(invocation, question, user_data);
@@ -477,7 +477,7 @@ static void abort_and_answer(plue_invocation_t *invocation, const char *question
     answer(invocation, question, user_data);
 }
 
-/* Each function that answers is destroyed once it is replaced, and runs on the thread that waits. */
+/* Each answering function is destroyed when it is replaced, and runs on the waiting thread. */
 static void test_question_functions(void) {
     static char declined[] = "{\"action\":\"decline\"}";
     static char late[] = "{\"action\":\"accept\",\"content\":\"late\"}";
@@ -515,7 +515,7 @@ static void *resume_once(void *argument) {
     return NULL;
 }
 
-/* Of several concurrent answers one continues the call. */
+/* Only one of several concurrent answers continues the call. */
 static void test_ticket_race(void) {
     char ticket[TICKET_BYTES];
     suspend(ticket);
@@ -596,8 +596,8 @@ static void print_and_wait(const char *params) {
     poll(&events, 1, -1);
 }
 
-/* A callback that takes itself back is called no more, and what waits is printed: so it is with what
- * waits at a shutdown. The caller looks at the standard error. */
+/* A callback that removes itself is not called again, and the waiting lines are printed. Lines that
+ * wait at a shutdown are printed, too. The test that runs this part checks the standard error. */
 TEST(log_left) {
     int count_of_lines = 0;
     plue_set_log(leave_log, &count_of_lines);
@@ -611,7 +611,7 @@ TEST(log_left) {
     CHECK(plue_events_dispatch(0) == 0 && count_of_lines == 1, "%d lines", count_of_lines);
 }
 
-/* A callback that exists while it is called, and reports calls outside of its life. */
+/* Counts the calls of a callback before it is set or after it is removed. */
 static atomic_bool is_watched;
 static atomic_int late;
 
@@ -628,7 +628,7 @@ static void *dispatch_all(void *unused) {
     return unused;
 }
 
-/* A callback that was taken back is neither begun any more nor running. */
+/* After its removal, a callback is neither called again nor still running. */
 TEST(taking_back) {
     pthread_t threads[3];
     atomic_store(&is_over, false);

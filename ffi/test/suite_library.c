@@ -24,7 +24,7 @@ static void *run(void *unused) {
     return NULL;
 }
 
-/* Starts the parts named, separated by spaces, on a thread of their own. Returns 0. */
+/* Starts the named parts, separated by spaces, on a new thread. Returns 0. */
 int suite_start(const char *arguments) {
     snprintf(buffer, sizeof buffer, "%s", arguments);
     atomic_store(&status, -1);

@@ -63,7 +63,7 @@ TEST(repair) {
     free(without_nul);
     CHECK(plue_text_is_string("ab", 2) && plue_text_is_string("", 0), "text");
     CHECK(!plue_text_is_string("a\0b", 3) && !plue_text_is_string("a\xff", 2), "no text");
-    /* Whatever two bytes there are, the copy is UTF-8, and is the same if they were. */
+    /* For all pairs of bytes, the copy is UTF-8, and equals the pair if that is UTF-8. */
     for (int first = 1; first < 256; first++) {
         for (int second = 0; second < 256; second++) {
             const char text[] = {(char)first, (char)second, '\0'};
@@ -146,8 +146,8 @@ static struct plue_frame *numbered_frame(uint64_t id, size_t length) {
     return frame;
 }
 
-/* Whoever posts a large frame writes a portion of it, the rest is for the thread that polls, and
- * nobody else does anything for it. */
+/* The thread that posts a large frame writes a portion, and the polling thread writes the rest. No
+ * other thread writes a part of it. */
 TEST(outbox) {
     enum { LARGE = 1 << 20 };
     struct plue_outbox outbox;
@@ -299,7 +299,7 @@ TEST(failures) {
     CHECK(strcmp(plue_get_last_error(), "Out of memory") == 0, "%s", plue_get_last_error());
     plue_outcome_clear();
     CHECK(strcmp(plue_get_last_error(), "No error") == 0, "%s", plue_get_last_error());
-    /* A message is UTF-8 in both of its forms, whatever it was made of. */
+    /* A message is UTF-8 as text and in JSON, whatever bytes it was made from. */
     json = plue_outcome_answer(plue_outcome_failure("code", "no caf\xe9 \xf0\x9f\x98"));
     CHECK(strcmp(json, "{\"error\":\"code\",\"message\":\"no caf\xef\xbf\xbd \xef\xbf\xbd\"}") == 0, "%s",
           json);
@@ -329,7 +329,7 @@ TEST(error_events) {
                  "\"message\":\"Out of memory\"}");
 }
 
-/* The reference of a call keeps a signal, whatever the host releases. */
+/* The reference of a call keeps a signal, however often the host releases it. */
 TEST(signal_references) {
     plue_abort_signal_t *signal = plue_abort_signal_new();
     CHECK(plue_abort_signal_retain(signal) == signal, "another signal");
@@ -356,8 +356,8 @@ static void *take_lock(void *unused) {
     return unused;
 }
 
-/* Stands in for that of the system. Another thread can take the lock while a frame is sent, or this never
- * ends; a single byte wakes a thread. */
+/* Replaces the system's function. If another thread could not take the lock while a frame is sent,
+ * this would never end. A single byte only wakes a thread. */
 ssize_t send(int socket, const void *bytes, size_t length, int flags) {
     if (length > 1 && atomic_load(&is_watched) && pthread_equal(pthread_self(), watched)) {
         on_threads(1, take_lock, NULL);
@@ -366,7 +366,7 @@ ssize_t send(int socket, const void *bytes, size_t length, int flags) {
     return sendto(socket, bytes, length, flags, NULL, 0);
 }
 
-/* One frame lists the tools of all of them, without the lock. Sent by the $PLUE_SIDECAR in C. */
+/* One frame, sent without the lock, aborts all calls of a signal. Uses the sidecar in C. */
 TEST(crowd_of_signal) {
     init_with((plue_options_t){.start_timeout_ms = FOREVER_MS, .abort_grace_ms = FOREVER_MS});
     struct held_calls calls = {
@@ -394,7 +394,7 @@ static void *use_signal(void *unused) {
     return unused;
 }
 
-/* Nothing about a signal waits for the lock: this never ends if it does. */
+/* No function of a signal waits for the lock: otherwise this test would never end. */
 TEST(signals_without_lock) {
     plue_lock();
     on_threads(1, use_signal, NULL);
@@ -442,8 +442,8 @@ TEST(fork) {
     plue_abort_signal_release(signal_of_parent);
 }
 
-/* A percent sign in the URL of a module is an escape only before two hexadecimal digits. The last test, for
- * it leaves another environment. */
+/* A percent sign in the URL of a module is an escape only before two hexadecimal digits. This is
+ * the last test, because it changes the environment. */
 TEST(escapes_in_url) {
     static const char *const ends[] = {"%63onfig.json", "config.json%0", "config.json%", "config.json% 0"};
     static struct plue_program program;
