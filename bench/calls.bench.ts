@@ -19,7 +19,7 @@ async function timesOf(run: () => Promise<unknown>): Promise<number> {
   return Math.ceil(1_000 * MS_PER_ROUND / await time(run, 1_000));
 }
 
-/** The tenth percentile of the rounds: other work on the machine only adds to a round. */
+/** The tenth percentile of the rounds, because other work on the machine only slows a round. */
 function typical(list: readonly number[]): number {
   return list.toSorted((a, b) => a - b)[Math.floor(list.length / 10)] ?? Number.NaN;
 }

@@ -1,8 +1,8 @@
 /**
  * Ten tasks over GitHub's operations and the workspace, each done in three ways: with the plain
- * tools, with a bridge, and with a program in code mode. The model is a script that makes no mistake,
- * so the figures measure the conversation, not a model. The list of tools and the conversation count
- * in each turn, as providers count them without a cache.
+ * tools, with a bridge, and with a program in code mode. The model is a script that makes no
+ * mistake, so the figures measure the conversation, not a model. The list of tools and the
+ * conversation count in each turn, because providers count them so without a cache.
  */
 
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,9 +1,9 @@
 /**
  * The cost of one dispatch relative to the unavoidable work: `JSON.parse`, a compiled Ajv check of
- * the arguments, and waiting for the tool's own function. The dispatches check the result too, and
- * keep their metrics. Before anything is measured, the process has run twenty other tools of
- * different shapes, as a server has. The functions are measured in turns, in one run, so that the
- * ratios hold on a busy machine.
+ * the arguments, and waiting for the tool's own function. The dispatches also check the result and
+ * record metrics. Before the measurement, the process runs twenty other tools of different shapes,
+ * as a server does. The functions are measured in turns, in one run, so that the ratios are right
+ * on a busy machine.
  */
 
 import { Ajv2020 } from "ajv/dist/2020.js";
@@ -79,7 +79,7 @@ const ajv = new Ajv2020({ ownProperties: true });
 /** The number of concurrent calls that wait. */
 const AT_ONCE = 100;
 
-/** Resolves in the next turn of the event loop, for all who ask in this turn. */
+/** Resolves in the next turn of the event loop, for all calls of this turn. */
 function nextTurn(): Promise<void> {
   return turn ??= new Promise((resolve) => {
     setImmediate(() => {
@@ -95,7 +95,7 @@ function atOnce(run: () => unknown): Promise<unknown> {
   return Promise.all(Array.from({ length: AT_ONCE }, run));
 }
 
-/** A registry of `count` tools, each the sample's: synchronous, `async`, or waiting, in turns. */
+/** A registry of `count` copies of the sample's tool: in turns synchronous, `async` and waiting. */
 function dispatcherOf(sample: Sample, count: number): ToolDispatcher {
   const { parameters, returns } = sample;
   return new ToolDispatcher(
@@ -153,7 +153,7 @@ async function runOthers(): Promise<void> {
   }
 }
 
-/** Mastra's `tool.execute`, where `npm ci` in `bench/peers` has installed it. */
+/** Mastra's `tool.execute`, if `npm ci` in `bench/peers` has installed Mastra. */
 async function peerOf(
   sample: Sample,
 ): Promise<((params: unknown, signal: AbortSignal) => unknown) | undefined> {
@@ -201,7 +201,7 @@ function median(list: readonly number[]): number {
 }
 
 function print(what: string, ns: readonly number[], floor: readonly number[], note = ""): void {
-  // Of the ratios of each round, not the ratio of the medians: a neighbour slows a whole round.
+  // The median of the rounds' ratios, because other work on the machine slows a whole round.
   const ratio = median(ns.map((one, round) => one / (floor[round] ?? Number.NaN)));
   console.log(
     `  ${what.padEnd(52)} ${`${median(ns).toFixed(0)} ns`.padStart(9)} ${

@@ -1,6 +1,6 @@
 /**
  * The cost of an export of 1,000 tools, per target: the first export, with new schemas, and the
- * next one, which is cached, without and with the copy of its tools. Beside the floor:
+ * next export, which is cached, with and without a copy of its tools. For comparison:
  * `JSON.stringify` of the same schemas.
  */
 
@@ -12,8 +12,8 @@ const COUNT = 1_000;
 const ROUNDS = 7;
 
 /**
- * Tools with typical schemas: optional properties, an enum, a nested object, a list; one in ten is
- * harder.
+ * Tools with typical schemas: optional properties, an enum, a nested object, a list; one tool in
+ * ten is harder.
  */
 function makeTools(): readonly Tool[] {
   return Object.freeze(Array.from({ length: COUNT }, (_, number) =>

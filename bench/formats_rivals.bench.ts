@@ -1,10 +1,10 @@
 /**
  * The cost of the definitions of 1,000 tools for a request: an export by plue, and by an SDK for
- * the same tools. An export is to be at least five times as fast the first time, and under a
- * microsecond from then on.
+ * the same tools. The first export must be at least five times as fast, and later exports must take
+ * less than a microsecond.
  *
- * The SDKs rewrite no schema for these targets, and neither does an export. The cost of rewriting
- * for strict mode is shown below, without an aim.
+ * Neither the SDKs nor an export rewrite a schema for these targets. The cost of rewriting for
+ * strict mode is shown below, without a limit.
  *
  * The rivals are in `test/oracles`; `npm test` installs them.
  */
@@ -23,7 +23,7 @@ interface ZodTool {
   readonly description: string;
 }
 
-/** `test/oracles/rivals.ts`. Not imported by name: it has packages that may not be there. */
+/** The exports of `test/oracles/rivals.ts`, whose packages may not be installed. */
 interface Rivals {
   makeZodTools(count: number, strict?: boolean): readonly ZodTool[];
   jsonSchemaOf(tool: ZodTool): Record<string, unknown>;
@@ -39,7 +39,7 @@ if (!existsSync(new URL("node_modules/ai/package.json", folder))) {
 }
 const rivals: Rivals = await import(new URL("rivals.ts", folder).href);
 
-/** A comparison; `wanted`: how many times as fast an export should be. */
+/** A comparison. `wanted` is the minimum speed of an export relative to the SDK. */
 const PAIRS = [
   { target: "ai-sdk", rival: "AI SDK, asSchema", wanted: 5 },
   { target: "openai.chat", rival: "AI SDK, asSchema", wanted: 5 },
@@ -65,7 +65,7 @@ async function measure(name: string, run: () => unknown): Promise<void> {
   times.set(name, [...times.get(name) ?? [], milliseconds]);
 }
 
-/** New tools: a tool that was exported before is remembered. */
+/** Returns new tools, because the export of a known tool is cached. */
 function newTools(): readonly Tool[] {
   return Object.freeze(
     rivals.makeZodTools(COUNT).map((tool) =>
@@ -78,7 +78,7 @@ function newTools(): readonly Tool[] {
   );
 }
 
-/** In turns, so that a slow moment of the machine affects all of them. */
+/** Measures in turns, so that a slow moment of the machine affects all of them. */
 async function round(): Promise<void> {
   for (const { target } of PAIRS) {
     const tools = newTools();

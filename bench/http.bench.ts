@@ -1,8 +1,8 @@
 /**
  * The requests per second of the HTTP handler and the 99th percentile of its latency, relative to
- * bare Hono routes that return the same bytes: the servers in processes of their own on Bun, Deno,
- * Node and workerd, the client here. The ratio is the median of the rounds. Runs on Bun. `RUNTIMES=node,bun` and `SAMPLES=execute` leave
- * out the others, `PROCESSES=1` is quicker.
+ * bare Hono routes that return the same bytes: each server is a process on Bun, Deno, Node or
+ * workerd, and this process is the client. The ratio is the median of the rounds. Runs on Bun.
+ * `RUNTIMES=node,bun` and `SAMPLES=execute` select what is measured, and `PROCESSES=1` is quicker.
  */
 
 import { type ChildProcess, spawn } from "node:child_process";
@@ -13,10 +13,10 @@ import { CALL, MCP_CALL, MCP_LIST } from "./http/app.ts";
 import { load, type LoadResult } from "./http/load.ts";
 import { table } from "../scripts/lib/table.mjs";
 
-/** The duration of the warm-up of each request: the compilers of a runtime use the other core. */
+/** The duration of the warm-up of each request, in which the runtime compiles its code. */
 const WARM_MS = 2_000;
 const ROUNDS = 20;
-/** A busy machine affects both bursts of a round if they are short. */
+/** The bursts are short, so that a busy machine affects both bursts of a round. */
 const MS_PER_BURST = 150;
 
 const SERVE = join(import.meta.dirname, "http/serve.ts");

@@ -1,9 +1,9 @@
 /**
  * The duration of an import of the package in a new process, compared with other libraries. The
- * library is bundled as for npm, and imported by its name. All of them are imported in turns, by
- * the runtime that runs the benchmark, so that the ratios hold on a busy machine.
+ * library is bundled as for npm, and imported by its name. All libraries are imported in turns, by
+ * the runtime that runs the benchmark, so that the ratios are right on a busy machine.
  *
- * The first round is not counted: it reads the files from the disk.
+ * The first round, which reads the files from the disk, is not counted.
  */
 
 import { execFileSync } from "node:child_process";

@@ -45,7 +45,7 @@ async function run(dispatcher: ToolDispatcher): Promise<number> {
   return (cpuSeconds() - began) * 1e6 / CALLS;
 }
 
-/** The time of the processor, which other programs do not change. */
+/** The processor time of this process, which does not depend on other programs. */
 function cpuSeconds(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1e6;
@@ -90,7 +90,7 @@ await written.close();
 const seconds = cpuSeconds() - began;
 console.log(`${RECORDS} calls ran and were recorded in ${seconds.toFixed(1)} s`);
 
-/** Megabytes of lines, in chunks that are made outside of the measured time. */
+/** The lines in chunks, which are made before the measured time. */
 const chunks: Uint8Array[] = [];
 for (let at = 0; at < lines.length; at += 2_048) {
   chunks.push(Buffer.from(`${lines.slice(at, at + 2_048).join("\n")}\n`));

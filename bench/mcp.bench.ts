@@ -1,7 +1,7 @@
 /**
  * The cost of an MCP `tools/call` with 10 and with 1,000 tools, compared with the SDK's own
- * `McpServer` with `registerTool`: the same requests, handed to both in turns. In this process,
- * without a socket; and on Bun also to workerd, over one.
+ * `McpServer` with `registerTool`: both get the same requests, in turns. The servers run in this
+ * process, without a socket, and on Bun also in workerd, over a socket.
  */
 
 import process from "node:process";
@@ -27,7 +27,7 @@ function median(values: readonly number[]): number {
   return [...values].sort((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 }
 
-/** @param bareUs The time of a round trip alone. */
+/** @param bareUs The time of a round trip without a server's work, in microseconds. */
 async function compare(
   where: string,
   both: Both,

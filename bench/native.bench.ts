@@ -1,7 +1,7 @@
 /**
  * The duration of one call of a small tool in a native host, in both hostings, as a multiple of the
- * system's bare round trip. All is measured in turns, in one run: pinned to one core, which shows
- * the cost of the software, and not pinned, which shows the cost of waking another core.
+ * system's bare round trip. Everything is measured in turns, in one run: pinned to one core, to
+ * show the cost of the software, and not pinned, to show the cost of waking another core.
  */
 
 import { spawnSync } from "node:child_process";
@@ -14,7 +14,7 @@ const ROUNDS = 3;
 const SINGLE = 20_000;
 const EIGHT = 10_000;
 
-/** One line that a program printed. */
+/** The figures in one line of a program's output. */
 interface Figures {
   readonly name: string;
   readonly meanUs: number;

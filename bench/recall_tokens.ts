@@ -1,7 +1,7 @@
 /**
- * Recall and tokens: the percentage of the required tools that a model sees, with search, a budget, the
- * bridge, and all tools. `bun bench/recall_tokens.ts` prints it, and draws
- * `docs/recall_tokens.svg`. It takes the questions that search was not tuned on.
+ * Recall and tokens: the percentage of the required tools that a model sees, with search, a budget,
+ * the bridge, and all tools. `bun bench/recall_tokens.ts` prints it, and draws
+ * `docs/recall_tokens.svg`. The questions are those on which search was not tuned.
  */
 
 import { writeFileSync } from "node:fs";
@@ -15,7 +15,7 @@ import { HELD_OUT, readGithubTools, readSearchSets, type SearchSet } from "./sea
 /** The path of the picture. */
 export const PICTURE: URL = new URL("../docs/recall_tokens.svg", import.meta.url);
 
-/** Has no limit of its own to the number of tools. */
+/** This target has no limit on the number of tools. */
 const TARGET = "anthropic";
 const SHOWN = [1, 2, 3, 5, 10, 20, 50];
 const BUDGETS = [125, 500, 2_000, 8_000];
@@ -27,13 +27,13 @@ export interface Point {
   readonly recall: number;
 }
 
-/** A way of showing tools, from few to many. */
+/** A way to show tools, with points from few tools to many. */
 export interface Way {
   readonly name: string;
   readonly points: readonly Point[];
 }
 
-/** A catalogue, and what each way reaches there. */
+/** A catalogue, and the figures of each way for it. */
 export interface Panel {
   readonly title: string;
   readonly ways: readonly Way[];
@@ -139,7 +139,7 @@ const BOTTOM = HEIGHT - 44;
 const FEWEST = 50;
 const MOST = 100_000;
 
-/** Draws panels, one below the other, as SVG. It follows the reader's choice of light or dark. */
+/** Draws panels, one below the other, as SVG. Supports light and dark mode. */
 export function drawPanels(panels: readonly Panel[]): string {
   const height = HEIGHT * panels.length;
   return [
@@ -211,7 +211,7 @@ function yOf(recall: number): number {
   return round(BOTTOM - recall * (BOTTOM - TOP));
 }
 
-/** Engines differ in the last bits of a logarithm. */
+/** Rounds a position, because engines differ in the last bits of a logarithm. */
 function round(place: number): number {
   return Math.round(10 * place) / 10;
 }

@@ -10,7 +10,7 @@ const COUNT = 10_000;
 const RISKS = ["safe", "low", "medium", "high", "critical"] as const;
 const CATEGORIES = ["filesystem", "terminal", "git", "network"] as const;
 
-/** Every tool has a schema object of its own, as tools that people write do. */
+/** Every tool has its own schema object, like tools that people write. */
 function makeOne(number: number, description = `Does thing number ${number}.`): Tool {
   return defineTool({
     name: `tool-${number}`,
@@ -41,7 +41,7 @@ function median(values: readonly number[]): number {
   return [...values].sort((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 }
 
-/** Milliseconds that `run` takes, several times; the first one is the cold one. */
+/** The durations of several runs in milliseconds. The first run is the cold one. */
 function time(rounds: number, run: (round: number) => unknown): number[] {
   return Array.from({ length: rounds }, (_, round) => {
     const start = performance.now();

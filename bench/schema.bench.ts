@@ -47,7 +47,7 @@ const ajv = ajvEngine().compile(SCHEMA, "2020-12");
 const compiling = { typebox: typeboxEngine(), ajv: ajvEngine(), bare: meta };
 meta.validateSchema(SCHEMA);
 
-/** The work, and which row of the same question it is compared with. */
+/** The work, and the row of the same question with which the work is compared. */
 const QUESTIONS:
   readonly (readonly [question: string, rows: Readonly<Record<string, () => unknown>>])[] = [
     ["check a schema", {
@@ -72,7 +72,7 @@ const QUESTIONS:
     }],
   ];
 
-/** The median of the rounds, in nanoseconds; the rows of a question take turns. */
+/** The median of the rounds, in nanoseconds. The rows of a question are measured in turns. */
 async function nanoseconds(
   rows: Readonly<Record<string, () => unknown>>,
 ): Promise<Map<string, number>> {

@@ -1,6 +1,6 @@
 /**
- * Is plue's search as fast as MiniSearch with the same fields? How much memory does it take?
- * `search_quality.ts` compares what they find.
+ * Is plue's search as fast as MiniSearch with the same fields? How much memory does plue's index
+ * take? `search_quality.ts` compares the results.
  */
 
 import { bench, do_not_optimize, group, run } from "mitata";
@@ -10,7 +10,7 @@ import { CATALOGUE_QUERIES, makeCatalogue } from "./search_catalogue.ts";
 import type { Search } from "./search_quality.ts";
 import { miniSearch, plueSearch, type Rival } from "./search_rivals.ts";
 
-/** Bytes that `make` leaves on the heap; `undefined` if the runtime cannot tell. */
+/** The bytes that `make` leaves on the heap; `undefined` if the runtime does not show them. */
 function heapOf(make: () => unknown): number | undefined {
   const collect = (globalThis as { gc?: () => void }).gc ??
     (typeof Bun === "undefined" ? undefined : () => Bun.gc(true));

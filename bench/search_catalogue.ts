@@ -10,7 +10,7 @@ const THINGS =
     .split(" ");
 const PLACES = "billing crm support calendar storage source cloud chat marketing media".split(" ");
 
-/** `count` tools; the same ones each time. */
+/** Returns `count` tools, which are the same each time. */
 export function makeCatalogue(count: number): Tool[] {
   return Array.from({ length: count }, (_, index) => {
     const verb = pick(VERBS, index);

@@ -1,7 +1,7 @@
 /**
- * Measures the quality of search, with questions whose right answers are known. As a program it
- * prints a table: plue, a plain BM25, and MiniSearch at the best of its settings, over each
- * existing set of questions. `bun bench/search_quality.ts`, or with part of a set's name after it.
+ * Measures the quality of search, with questions whose right answers are known. As a program, this
+ * file prints a table for each set of questions: plue, a plain BM25, and MiniSearch with its best
+ * settings. Run `bun bench/search_quality.ts [part of a set's name]`.
  */
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -24,21 +24,21 @@ export interface SearchSet {
 
 /** Means over questions, each 0 to 1. */
 export interface SearchQuality {
-  /** All wanted tools are among the first five (of more than five: five are). */
+  /** All wanted tools, or five of more than five, are among the first five. */
   readonly all5: number;
   /** Normalized discounted cumulative gain of the first ten. */
   readonly ndcg10: number;
-  /** The share of the wanted tools that is among the first five (of five, if there are more). */
+  /** The share of the wanted tools (of five, if more are wanted) that is among the first five. */
   readonly recall5: number;
   /** A wanted tool is first. */
   readonly hit1: number;
   /** A wanted tool is among the first five. */
   readonly hit5: number;
-  /** One over the place of the first wanted tool. */
+  /** The reciprocal rank of the first wanted tool. */
   readonly mrr: number;
 }
 
-/** The half that was tuned on, and the half that was not. */
+/** The half of the questions on which search was tuned, and the other half. */
 export const TUNED: readonly SearchQuestion[] = SEARCH_QUESTIONS.filter((_, place) =>
   place % 2 === 0
 );
@@ -74,7 +74,7 @@ export const API_HELD_OUT: readonly SearchQuestion[] = GITHUB_API_QUESTIONS.filt
 );
 
 /**
- * Returns the 1,223 operations of GitHub's REST API, or `undefined` where their document is absent:
+ * Returns the 1,223 operations of GitHub's REST API, or `undefined` if their document is absent:
  * `generated/api.github.com.json` of the npm package `@octokit/openapi` 23.0.2. The environment
  * variable `GITHUB_OPENAPI` may name its path.
  */
@@ -83,7 +83,7 @@ export function readGithubApi(): readonly Tool[] | undefined {
   return existsSync(file) ? importOpenApi(JSON.parse(readFileSync(file, "utf8"))).tools : undefined;
 }
 
-/** The sets of others, by name; without those whose files are missing. */
+/** The sets of other projects, by name, without sets whose files are missing. */
 export function readSearchSets(): readonly SearchSet[] {
   const folder = join(DATA, "search");
   if (!existsSync(folder)) return [];
@@ -92,7 +92,7 @@ export function readSearchSets(): readonly SearchSet[] {
       tools: { name: string; namespace?: string; description: string; parameters: object }[];
       queries: { q: string; want: string[] }[];
     } = JSON.parse(readFileSync(join(folder, file), "utf8"));
-    // Some have invalid names, or no description.
+    // Some tools have invalid names, or no description.
     const legal = (name: string): string => name.replaceAll(/[^\w.-]+/g, "_");
     const idOf = (id: string): string => id.split(":").map(legal).join(":");
     return {
@@ -207,7 +207,7 @@ function printQuality(): void {
       const key = `${group}, ${SEARCHES[at]}`;
       results.set(key, [...results.get(key) ?? [], quality]);
     });
-    // Often enough for the engine to have compiled it.
+    // The searches are repeated until the engine has compiled the code.
     const asked = Array.from({ length: 2_000 }, (_, at) => questions[at % questions.length]?.query);
     for (const query of asked) plue(query ?? "");
     const before = process.cpuUsage();

@@ -1,7 +1,7 @@
 /**
- * Questions for the tools of GitHub's MCP server, as users and models put them, each with the
- * tools that would be right. They were written before the index was tuned; tuning looked at the
- * questions in even places only, and results are reported for both halves.
+ * Questions for the tools of GitHub's MCP server, in the words of users and models, each with the
+ * right tools. The questions were written before the index was tuned. Tuning used only the
+ * questions with even indexes, and results are reported for both halves.
  */
 
 /** One question, and every tool that answers it. */
@@ -213,7 +213,7 @@ export const SEARCH_QUESTIONS: readonly SearchQuestion[] = ROWS.map(toQuestion);
 
 /**
  * Questions about the 1,223 operations of GitHub's REST API. They were written before the index was
- * tuned on the ones in even places; the ones in odd places are held out.
+ * tuned on the questions with even indexes. The questions with odd indexes are held out.
  */
 const REST_ROWS: readonly (readonly [query: string, accept: string])[] = [
   ["create an issue", "issues_create"],

@@ -9,7 +9,7 @@ import type { Search } from "./search_quality.ts";
 
 const FIELDS = ["0", "1", "2", "3", "4", "5", "6", "7"];
 
-/** MiniSearch as its guide recommends, with the weights that plue gives the fields. */
+/** MiniSearch as its guide recommends, with plue's weights of the fields. */
 const RECOMMENDED: Partial<Options> = {
   searchOptions: {
     boost: Object.fromEntries(
@@ -33,13 +33,13 @@ function indexed(word: string): string[] | null {
   return stopWords.has(base) ? null : [...abbreviations.get(base) ?? [base]];
 }
 
-/** The same, with synonyms for each word. */
+/** The terms of a query: those of {@linkcode indexed}, with synonyms for each word. */
 function asked(word: string): string[] | null {
   const words = indexed(word)?.flatMap((base) => [base, ...lexicon().synonyms.get(base) ?? []]);
   return words === undefined ? null : [...new Set(words)];
 }
 
-/** Plue's stems without its synonyms; and without stop words only. */
+/** Plue's stems without its synonyms and stop words. */
 function stemmed(word: string): string | null {
   const base = stem(word);
   return lexicon().stopWords.has(base) ? null : base;
@@ -93,7 +93,7 @@ export function plueSearch(
   return (query) => index.search(query, limit).map((hit) => hit.id);
 }
 
-/** BM25 as the textbook has it, over all texts of a tool as one. */
+/** BM25 as in the textbook, over all texts of a tool as one text. */
 export function plainBm25(tools: readonly Tool[]): Search {
   const wordsOf = (text: string): string[] => splitWords(text, 10_000);
   const documents = tools.map((tool) => ({

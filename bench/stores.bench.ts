@@ -52,7 +52,7 @@ for (let round = 0; round <= ROUNDS; round++) {
 await postgres.stop();
 rmSync(folder, { recursive: true });
 
-/** The fastest round: other work on the machine only adds to a round. */
+/** The fastest round, because other work on the machine only makes rounds longer. */
 function fastest(rounds: readonly (readonly number[])[], at: number): number {
   return Math.min(...rounds.map((means) => means[at] ?? NaN));
 }

@@ -1,7 +1,7 @@
 /**
  * The errors of the token estimate relative to OpenAI's o200k, tool by tool, over several
- * catalogues. `tokens.bench.ts` prints it, and `test/runtime/token_errors.bun.test.ts` holds
- * it.
+ * catalogues. `tokens.bench.ts` prints the errors, and `test/runtime/token_errors.bun.test.ts`
+ * limits them.
  */
 
 import { countTokens as countO200k } from "gpt-tokenizer/encoding/o200k_base";
@@ -15,7 +15,7 @@ import { makeCatalogue } from "./search_catalogue.ts";
 /** The folder of other projects' catalogues. */
 const DATA = new URL("../../shared/data/", import.meta.url);
 
-/** Catalogues that others made: what each is called, and its file. */
+/** Catalogues of other projects: the name and the file of each. */
 export const CATALOGUES: Readonly<Record<string, string>> = {
   GitHub: "github-mcp-tools.json",
   LiveMCPBench: "search/dev_livemcp.json",
@@ -30,9 +30,7 @@ interface FileTool {
   readonly inputSchema?: object;
 }
 
-/**
- * The tools of a catalogue, each under a name of its own; `undefined` if its file does not exist.
- */
+/** The tools of a catalogue, each with a unique name; `undefined` if its file does not exist. */
 export function readCatalogue(file: string): readonly Tool[] | undefined {
   const url = new URL(file, DATA);
   if (!existsSync(url)) return undefined;
@@ -50,12 +48,12 @@ export function readCatalogue(file: string): readonly Tool[] | undefined {
   });
 }
 
-/** The tools of this repository: from an example, and generated ones. */
+/** The tools of an example of this repository, and generated tools. */
 export function ourTools(): readonly Tool[] {
   return [...workspaceTools, ...makeCatalogue(100)];
 }
 
-/** Relative errors over the tools of an export, and of the whole. */
+/** The relative errors for the tools of an export, and for the whole export. */
 export interface TokenErrors {
   readonly tools: number;
   readonly median: number;

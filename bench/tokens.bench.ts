@@ -1,6 +1,6 @@
 /**
  * The errors of the token estimate relative to OpenAI's o200k: relative errors per tool and of the
- * whole, by catalogue and target; and what counting costs.
+ * whole, by catalogue and target; and the time to count.
  */
 
 import { countTokens as countO200k } from "gpt-tokenizer/encoding/o200k_base";

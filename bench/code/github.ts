@@ -106,12 +106,12 @@ const ROUTES: readonly (readonly [RegExp, Answer])[] = [
   })],
 ];
 
-/** All of GitHub's operations as tools, or `undefined` where the document is absent. */
+/** All of GitHub's operations as tools, or `undefined` if the document is absent. */
 export async function githubTools(): Promise<readonly Tool[] | undefined> {
   if (!existsSync(FILE)) return undefined;
   const { tools } = await importOpenApi(JSON.parse(readFileSync(FILE, "utf8")), {
     namespace: "github",
-    // The generated answers have the usual fields, and not all of them.
+    // The generated answers have only the usual fields.
     returns: false,
     fetch: (request) => {
       const { method, url } = new Request(request);

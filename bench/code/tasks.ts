@@ -11,7 +11,7 @@ export interface Task {
   readonly question: string;
   /** The searches of a model that does not see the list of tools. */
   readonly searches: readonly string[];
-  /** The work with one turn after the other. Calls that need no other result share a turn. */
+  /** The work as a sequence of turns. Calls that need no result of each other share a turn. */
   steps(turn: Turn): Promise<unknown>;
   /** The same work as a program. */
   readonly program: string;

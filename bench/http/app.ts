@@ -85,7 +85,7 @@ interface Listing {
 let listing: Listing | undefined;
 
 /**
- * The handler's answers. They are fetched during a request, because workerd allows it only then.
+ * The handler's answers. They are fetched during a request, because workerd allows that only then.
  */
 async function listed(): Promise<Listing> {
   const response = await handler.request("http://localhost/tools");
@@ -120,7 +120,7 @@ function doubled(n: number): { readonly result: unknown } & Record<string, unkno
   };
 }
 
-/** Minimal routes. That of the tool checks the content type, reads JSON, calls it, and writes JSON. */
+/** Minimal routes. The route of the tool checks the content type, and reads and writes JSON. */
 const bare = new Hono()
   .get("/bare/tools", async () => {
     const { body, headers } = listing ?? await listed();
@@ -161,8 +161,8 @@ export function fetch(
   context?: unknown,
 ): Response | Promise<Response> {
   const { url } = request;
-  // Read for all requests, so that the handler does not pay for it alone. `has` would make Deno read
-  // all headers.
+  // The header is read for all requests, so that its cost is also part of the bare route. `has`
+  // would make Deno read all headers.
   const app = request.headers.get("authorization") === null ? handler : authorized;
   if (url.includes("/bare/")) return bare.fetch(request);
   if (url.endsWith("/mcp")) return mcp.fetch(request, environment, context);

@@ -16,9 +16,9 @@ const CONNECTIONS = 16;
 /**
  * Loads a server for a while.
  *
- * @param request The request, as it goes over the wire.
+ * @param request The request, as bytes of HTTP/1.1.
  * @param wanted The expected rest of the status line: another answer is an error.
- * @param ms For how long.
+ * @param ms The duration, in milliseconds.
  */
 export async function load(
   port: number,
@@ -75,7 +75,7 @@ class Answers {
   readonly #wanted: string;
   readonly #decoder = new TextDecoder("latin1");
   #head = "";
-  /** Bytes of the body that are still to come; `undefined` while the head is read. */
+  /** The missing bytes of the body; `undefined` while the head is read. */
   #left: number | undefined;
   #isChunked = false;
   #tail = "";
@@ -84,7 +84,7 @@ class Answers {
     this.#wanted = wanted;
   }
 
-  /** Adds received bytes. `true`: the answer is complete. */
+  /** Adds received bytes. Returns true if the answer is complete. */
   add(chunk: Uint8Array): boolean {
     let bytes = chunk;
     if (this.#left === undefined) {

@@ -12,7 +12,7 @@ import { registry } from "./tools.ts";
 const BUILD = join(import.meta.dirname, "..", "..", "ffi", "build", "bench");
 const SUFFIX = process.platform === "darwin" ? "dylib" : "so";
 
-/** Runs the event loop until a library reports its end. */
+/** Runs the event loop until the library reports that its work has ended. */
 async function untilDone(status: () => number): Promise<number> {
   while (status() < 0) await new Promise((resolve) => setTimeout(resolve, 20));
   return status();

@@ -1,8 +1,8 @@
 /**
- * Calls from two callers over three workers, while workers are killed, stopped, drained, replaced by a new
- * version and cut off, and the server is killed. Prints the outcomes, and fails if a call was lost, ran
- * twice although it may not, has another result later, or never ended. The workers note each run in a
- * file before they work.
+ * Calls from two callers over three workers, while workers are killed, stopped, drained, replaced
+ * by a new version and cut off, and the server is killed. Prints the outcomes, and fails if a call
+ * was lost, never ended, ran twice without being repeatable, or later has another result. The
+ * workers write each run into a file before they work.
  *
  *     npm run cluster -- faults [calls] [seconds] [rounds]
  */
@@ -61,13 +61,13 @@ class Line {
     for (const socket of this.#sockets) socket.pause();
   }
 
-  /** Delivers again, also what came meanwhile. */
+  /** Delivers again, first the messages that arrived meanwhile. */
   release(): void {
     this.#isHeld = false;
     for (const socket of this.#sockets) socket.resume();
   }
 
-  /** Closes the connections, and lets new ones through. */
+  /** Closes the connections. New connections are possible. */
   cut(): void {
     this.#isHeld = false;
     for (const socket of this.#sockets) socket.destroy();
@@ -171,7 +171,7 @@ const FAULTS: readonly (() => Promise<void>)[] = [
 
 async function causeFaults(): Promise<void> {
   const count = FAULTS.length * Number(rounds);
-  // The last fault has time to pass.
+  // The last fault has time to end.
   const every = SPAN_MS / (count + 1);
   const under: (Promise<void> | undefined)[] = [];
   for (let at = 0; at < count; at++) {
@@ -206,7 +206,7 @@ async function call(number: number): Promise<void> {
         output: (value) => void outputs.push(value),
       },
     );
-    // The same call of a task is the same task, and one with a key runs once: both can be repeated.
+    // A repeated call of a task is the same task, and a call with a key runs only once.
     const isRepeated = isTask || kind === "keyed";
     if (!isRepeated || result.ok || !result.error.retryable) break;
     if (performance.now() - at > TIMEOUT_MS) break;
@@ -248,7 +248,7 @@ for (const callId of unrun) {
   if (runs.has(callId)) problems.push(`${callId} ran, and its failure has ran: "no"`);
 }
 
-// Another caller gets the results that the first ones got.
+// Another caller gets the same results as the first callers.
 const later = await startCaller();
 for (const [callId, content] of tasks) {
   const [name = "", number] = callId.split(" ");

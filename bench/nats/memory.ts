@@ -1,5 +1,5 @@
 /**
- * Start and memory of a worker with many tools, and of its caller, each in a process of its own.
+ * The start time and memory of a worker with many tools and of its caller, each in its own process.
  *
  *     npm run cluster -- memory [tools]
  */

@@ -1,6 +1,6 @@
 /**
- * The cost of a call over NATS, relative to a bare request of NATS in the same run; how calls per
- * second grow with the workers; and how long an abort takes to reach a tool. All on this machine.
+ * The cost of a call over NATS, relative to a bare request of NATS in the same run; the calls per
+ * second by the number of workers; and the time until an abort reaches a tool. All on one machine.
  *
  *     npm run cluster -- speed
  */
@@ -34,7 +34,7 @@ async function mean(atOnce: number, work: () => Promise<unknown>): Promise<numbe
   return (performance.now() - begun) / CALLS * 1_000;
 }
 
-// One after the other, to a worker in another process, as a request of NATS is.
+// Calls one after the other, to a worker in another process, like the bare requests of NATS.
 const near = await caller();
 const echo = await cluster.startWorker(RUNTIME, 1, join(import.meta.dirname, "echo.ts"));
 const [worker] = [await cluster.startWorker(RUNTIME)] as const;
@@ -46,7 +46,7 @@ const once = () => near.dispatcher.dispatch({ name: "count", arguments: { number
 await mean(1, bare);
 await mean(1, call);
 await mean(1, once);
-// Other programs have disturbed the fastest round least.
+// The fastest round is the one that other programs have disturbed least.
 async function fastest(
   atOnce: number,
 ): Promise<readonly [bare: number, call: number, once: number]> {
@@ -92,7 +92,7 @@ for (let count = 1; count <= 3; count++) {
   );
 }
 
-// In this process, so that both ends have one clock.
+// Both ends are in this process, so that they have the same clock.
 const connection = await connect({ servers: cluster.url });
 let reached = (_at: number): void => {};
 let began = (): void => {};

@@ -1,8 +1,8 @@
 /**
  * Loads a service for a long time as clients do, 30 % of which leave before the answer: calls as
- * JSON and as streams, over MCP, turns, idempotency keys, aborts, lists and followed changes.
- * Prints the service's heap, descriptors and running calls over time, and how many answers belonged
- * to another call or caller. `npm run soak` runs it on Bun, on Linux.
+ * JSON and as streams, calls over MCP, turns, idempotency keys, aborts, lists and subscriptions.
+ * Prints the service's heap, descriptors and running calls over time, and the number of answers
+ * that belonged to another call or caller. `npm run soak` runs it on Bun, on Linux.
  */
 
 import { spawn } from "node:child_process";
@@ -50,7 +50,7 @@ const between = (most: number): number => Math.floor(Math.random() * most);
 const rest = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 let last = 0;
 
-/** One request, or a few that belong together, by a caller who leaves when `signal` aborts. */
+/** One request, or a few related ones, by a caller that disconnects when `signal` aborts. */
 interface Turn {
   readonly principal: string;
   readonly nonce: string;
@@ -63,7 +63,7 @@ const call = (nonce: string, more: object = {}): object => ({
   ...more,
 });
 
-/** Each checks that the answer is the caller's own. */
+/** Each function checks that the answer is for its caller. */
 const KINDS: readonly ((turn: Turn) => Promise<unknown>)[] = [
   async function json({ send, nonce, principal }) {
     const { content } = await (await send("/tools/wait/execute", call(nonce))).json();
@@ -165,7 +165,7 @@ async function connection(until: number): Promise<void> {
         },
         ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
       });
-      // One that leaves may not get to the second of its answers.
+      // A caller that disconnects may not read its second answer.
       answer.catch(() => {});
       return answer;
     };
@@ -215,7 +215,7 @@ for (let left = SAMPLES; left > 0; left--) {
 }
 await load;
 
-// The calls of clients that have left end when the server notices: wait for the last of them.
+// The calls of disconnected clients end when the server notices. Waits for the last of them.
 let end = await sample();
 for (let tries = 0; tries < 50 && (end.running > 0 || end.begun !== end.cleaned); tries++) {
   await rest(200);

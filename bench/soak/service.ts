@@ -1,6 +1,6 @@
 /**
  * The service of the soak: tools that wait, stream and fail, over HTTP and MCP, for twenty callers.
- * Prints where it listens; then a line of JSON with its state for each line that it reads. Runs on
+ * Prints its address, and then its state as a line of JSON for each line on standard input. Runs on
  * Bun.
  */
 
@@ -25,7 +25,7 @@ export interface SoakState {
   /** The numbers of started tool functions and of cleanups. */
   readonly begun: number;
   readonly cleaned: number;
-  /** Calls that the dispatcher counts as running. */
+  /** The number of calls that the dispatcher counts as running. */
   readonly running: number;
   /** Unhandled rejections and errors, and reports to `onError`. */
   readonly unhandled: readonly string[];
