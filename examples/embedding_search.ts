@@ -1,6 +1,6 @@
 /**
  * Search by meaning: an index with a provider's embeddings, which can be fused with the index of
- * words. The words find names and identifiers, the vectors find synonyms.
+ * words. The index of words finds names and identifiers, the vectors find synonyms.
  */
 
 import type { Tool, ToolHit, ToolIndex, ToolSearchScope } from "../mod.ts";

@@ -1,5 +1,5 @@
 /**
- * An agent loop that stops for approval, may be killed while it waits, and continues when it is
+ * An agent loop that stops for approval. It may be killed while it waits, and continues when it is
  * started again: `bun examples/approval/agent.ts FOLDER`. The conversation and the calls are stored
  * in the folder. The model is a script, so that the example needs no network.
  */
@@ -65,7 +65,7 @@ async function ask({ suspended }: Turn): Promise<Record<string, Answers>> {
     for (const { key, message, arguments: args } of questions) {
       console.log(`${message} ${JSON.stringify(args)} (yes or no)`);
       const { value, done } = await lines.next();
-      // The next start continues here.
+      // The input has ended. The turn is stored, so the next start asks its questions again.
       if (done) process.exit(1);
       given[key] = { action: value === "yes" ? "accept" : "decline" };
     }

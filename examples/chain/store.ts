@@ -1,6 +1,6 @@
 /**
- * A chain of tasks in one JSON file. Changes wait for each other, and each writes a new file that
- * replaces the old one.
+ * A chain of tasks in one JSON file. Changes run one after another. Each change writes a new file
+ * that replaces the old file.
  */
 
 import { readFile, rename, writeFile } from "node:fs/promises";
@@ -22,9 +22,9 @@ export interface Task {
    */
   readonly type?: "impl" | "control";
   readonly status: (typeof STATUSES)[number];
-  /** The session that works on it. */
+  /** The session that works on the task. */
   readonly assignee?: string | undefined;
-  /** The session that was spawned for it. */
+  /** The session that was spawned for the task. */
   readonly session?: string | undefined;
   /** One line for each change. */
   readonly history?: readonly string[];

@@ -112,7 +112,7 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Starts a program that connects to the server, and waits until it prints "ready".
+   * Starts a program that connects to the server, and waits until the program prints "ready".
    *
    * @param version The version of the definitions of its tools.
    * @param program The path of the program. Default: the worker of the example.

@@ -1,6 +1,6 @@
 /**
- * Starts a NATS server, a worker on each runtime that is here, and an edge that takes HTTP requests;
- * kills a worker while it works; and prints what became of every call.
+ * Starts a NATS server, a worker on each installed runtime, and an edge that accepts HTTP requests;
+ * kills a worker while it works; and prints the outcome of every call.
  *
  *     npm run cluster
  */
@@ -28,7 +28,7 @@ const workers = await Promise.all(
 );
 for (const { name } of workers) console.log(`started      ${name}`);
 
-// The edge has no tools of its own. The rights of its callers are decided here.
+// The edge has no tools of its own. It decides on the rights of its callers.
 const connection = await connect({ servers: cluster.url });
 const registry = new ToolRegistry();
 await using remote = await remoteTools(connection, { registry, secret: SECRET });
@@ -61,7 +61,7 @@ interface Answer {
   readonly detail?: string;
 }
 
-/** The result in a response; if it is a task, the result of the task, when it has ended. */
+/** Returns the result in a response. For a task, waits until the task has ended. */
 async function ended(response: Response): Promise<Answer> {
   const place = response.headers.get("location");
   if (response.status !== 202 || place === null) return await response.json();

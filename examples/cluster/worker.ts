@@ -3,8 +3,8 @@
  *
  *     worker.ts nats://127.0.0.1:4222 [version]
  *
- * Each run of a tool adds a line to the file in PLUE_LEDGER before it works, so that runs are counted
- * even if the process is killed.
+ * Each run of a tool first adds a line to the file in PLUE_LEDGER, so that a run counts even if the
+ * process is killed.
  */
 
 import { appendFileSync } from "node:fs";
@@ -27,7 +27,7 @@ interface Arguments {
   readonly number: number;
 }
 
-/** Notes the run, and works for 5 ms. */
+/** Writes a line for the run, and works for 5 ms. */
 async function work({ number }: Arguments, context: ToolContext) {
   const { PLUE_LEDGER: ledger } = process.env;
   if (ledger !== undefined) appendFileSync(ledger, `${context.callId}\n`);

@@ -11,7 +11,7 @@ const app = createEdgeApp({ token: process.env["PLUE_TOKEN"] });
 export default {
   port: Number(process.env["PORT"] ?? 8787),
   hostname: process.env["HOST"] ?? "127.0.0.1",
-  // Silent connections are closed after ten seconds. With Bun's server as the second argument, the
-  // app lifts that for a call that runs.
+  // Silent connections are closed after ten seconds. Bun passes its server as the second argument,
+  // with which the app lifts that limit for a running call.
   fetch: app.fetch,
 };

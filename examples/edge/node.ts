@@ -10,7 +10,7 @@ import { createEdgeApp } from "./app.ts";
 const app = createEdgeApp({ token: process.env["PLUE_TOKEN"] });
 const hostname = process.env["HOST"] ?? "127.0.0.1";
 
-/** Slow clients are disconnected: how long a request may take to come, in milliseconds. */
+/** The time limits for the arrival of a request, in ms. Slower clients are disconnected. */
 const serverOptions = {
   headersTimeout: 10_000,
   requestTimeout: 40_000,
@@ -21,5 +21,5 @@ const port = Number(process.env["PORT"] ?? 8787);
 const server = serve({ fetch: app.fetch, hostname, port, serverOptions }, ({ port }) => {
   console.log(`Serving http://${hostname}:${port}`);
 });
-// A connection without traffic is closed: longer than a call may take, and than a heartbeat.
+// A connection without traffic is closed after a time that is longer than any call or heartbeat.
 if ("timeout" in server) server.timeout = 120_000;

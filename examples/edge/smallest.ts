@@ -39,7 +39,7 @@ export default {
 
 function createHandler(token: string | undefined): HttpHandler {
   return composeToolHandler(registry, {
-    // A bundle has these parts only.
+    // The bundle contains only these parts.
     parts: [serveExecution(), serveListing()],
     selection: { maxRisk: "low" },
     // The platform routes only its own names to this app, and the token authorizes callers.

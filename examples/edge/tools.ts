@@ -123,7 +123,7 @@ const get = defineTool({
     let part: unknown = document;
     for (const raw of pointer.split("/").slice(1)) {
       const step = raw.replaceAll("~1", "/").replaceAll("~0", "~");
-      // An array's own members are its items: "length" is none of them.
+      // In an array, the pointer finds only items, not "length".
       const isThere = typeof part === "object" && part !== null &&
         (Array.isArray(part)
           ? /^(?:0|[1-9]\d{0,9})$/.test(step) && Number(step) < part.length

@@ -20,8 +20,8 @@ const MAX_OUTPUT_BYTES = 1_048_576;
 /**
  * The settings that git receives, as a pattern of `git config`: how the repository is stored, how
  * files are read and compared, and the committer. They name no program, file or host, with two
- * exceptions: `core.excludesFile` is taken only from outside the repository, and of filters only the
- * names are taken.
+ * exceptions: `core.excludesFile` is read only from outside the repository, and only the names of
+ * filters are read.
  */
 const SETTINGS = `^(${
   [
@@ -191,9 +191,9 @@ function quoted(value: string): string {
 }
 
 /**
- * Refuses a repository of which a part is elsewhere: by a `.git` that is a file or a link
- * (worktrees, submodules), by a link in it, or by object stores of other repositories (alternates).
- * It would show the commits of another repository, and a commit would change files outside.
+ * Rejects a repository with a part elsewhere: with a `.git` that is a file or a link (worktrees,
+ * submodules), with a link in it, or with object stores of other repositories (alternates). It
+ * would show the commits of another repository, and a commit would change files outside.
  */
 async function checkFolder(gitDir: string, signal: AbortSignal): Promise<void> {
   const visit = async (folder: string, only?: readonly string[]): Promise<void> => {

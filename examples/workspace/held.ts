@@ -43,7 +43,7 @@ export class Folder implements AsyncDisposable {
     }
     const handle = await open(absolute, READ | constants.O_DIRECTORY).catch(async (error) => {
       if (errorCode(error) !== "ENOTDIR") throw error;
-      // It was a link, and may be a folder again by now.
+      // The entry was a link, and may be a folder again by now.
       const now = await lstat(absolute);
       throw now.isSymbolicLink() || now.isDirectory() ? systemError("EMOVED") : error;
     });

@@ -1,7 +1,7 @@
 /**
  * Resolves a caller's path inside the workspace.
  *
- * Refused are `..`, absolute paths outside, NUL, symbolic links that lead outside (anywhere in the
+ * Rejects `..`, absolute paths outside, NUL, symbolic links that lead outside (anywhere in the
  * path), and `.git`, which may contain credentials and programs. A path may be replaced after the
  * check; `held.ts` detects that. A hard link to a file outside looks like a file inside.
  */
@@ -14,7 +14,7 @@ const MAX_PATH_LENGTH = 4096;
 
 /** A path that was checked. */
 export interface WorkspacePath {
-  /** From the root, with `/` and without links; the root itself is `.`. */
+  /** The path from the root, with `/` and without links. The root itself is `.`. */
   readonly relative: string;
   /** The real path. */
   readonly absolute: string;

@@ -67,7 +67,7 @@ export function errorCode(error: unknown): string | undefined {
   return typeof code === "string" ? code : undefined;
 }
 
-/** Creates an error like the file system's. `EMOVED`: another file has taken the place. */
+/** Creates an error like the file system's. `EMOVED`: another file has replaced the file. */
 export function systemError(code: "EISDIR" | "EMOVED" | "ENOTDIR"): Error {
   return Object.assign(new Error(code), { code });
 }

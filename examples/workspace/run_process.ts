@@ -38,7 +38,7 @@ export interface ProcessEnd {
   readonly signal: string | null;
 }
 
-/** The number of pieces that wait for the consumer before the program is paused. */
+/** The program is paused while more pieces than this wait for the consumer. */
 const HIGH_WATER = 8;
 /** The time that a group has to stop after SIGTERM, in milliseconds. */
 const KILL_GRACE_MS = 500;

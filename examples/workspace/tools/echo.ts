@@ -1,4 +1,4 @@
-/** `echo`: returns its message. For trying out a connection. */
+/** `echo`: returns its message, to try out a connection. */
 
 import { Type } from "typebox";
 import { defineTool, type Tool } from "../../../mod.ts";

@@ -110,7 +110,7 @@ function text(bytes: Uint8Array): string {
       return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
     }
   } catch {
-    // Not UTF-8: treated like a file with NUL.
+    // A file that is not UTF-8 is treated like a file with NUL.
   }
   throw useBase64("it is binary");
 }
