@@ -20,7 +20,7 @@ const HEAD = `/* libplue in one file, made of the files of ffi/src by scripts/am
 #include "plue.h"
 `;
 
-/** A file with the headers that it needs in their places, each once. */
+/** Returns a file in which each header replaces its first #include. */
 function inline(path, done) {
   const text = readFileSync(path, "utf8").replace(/^#pragma once\n/m, "");
   return text.replace(/^#include "(.+)"\n/gm, (_line, name) => {
@@ -32,7 +32,7 @@ function inline(path, done) {
   });
 }
 
-/** The functions and variables that a file keeps to itself. */
+/** The static functions and variables of a file. */
 function ownNames(text) {
   const lines = text.match(/^(?:static |\} \w).*$/gm) ?? [];
   return new Set(lines.map((line) => /(\w+)(?:\(|\[| =|;| PLUE_GUARDED)/.exec(line)?.[1] ?? ""));
@@ -53,11 +53,11 @@ for (const { text } of bodies) {
   for (const name of ownNames(text)) owners.set(name, (owners.get(name) ?? 0) + 1);
 }
 
-/** Words; and as one piece: text, comments, the members of structs and where they are used. */
+/** Matches words; and as one piece each: strings, comments, and uses and fields of structs. */
 const PIECES =
   /\bstruct(?: \w+)? \{[^}]*\}|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\/\*[^]*?\*\/|(?:\.|->)\w+|\w+/g;
 
-/** A file whose names that another has, too, begin with its own name. */
+/** Returns a file, with its name before static names that another file also has. */
 function section({ name: file, text }) {
   const own = ownNames(text);
   const renamed = text.replace(

@@ -1,5 +1,5 @@
 // `npm run build`: bundles the library and the command `plue` into dist/ for npm. JSR receives the
-// sources unchanged. Usage: node scripts/build.mjs [folder]
+// unchanged sources. Usage: node scripts/build.mjs [folder]
 
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";

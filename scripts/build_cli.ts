@@ -12,7 +12,7 @@ import { licencesOf } from "./lib/licences.mjs";
 const ROOT = join(import.meta.dirname, "..");
 const folder = process.argv[2] ?? join(ROOT, "dist");
 
-/** The specifier by which an adapter keeps the transport for programs out of bundles for Workers. */
+/** The hidden specifier in an adapter: bundles for Workers then omit the transport for programs. */
 const HIDDEN = '["@modelcontextprotocol", "client", "stdio"].join("/")';
 
 const result = await Bun.build({
@@ -25,7 +25,7 @@ const result = await Bun.build({
   minify: true,
   // The MCP SDK then omits Ajv, which the command does not use: 75 kB less, compressed.
   conditions: ["workerd"],
-  // Loaded where a user has installed them.
+  // These packages are loaded only if a user has installed them.
   external: ["koffi", "pg", "redis"],
   metafile: true,
   plugins: [{

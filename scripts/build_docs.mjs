@@ -1,7 +1,6 @@
-// `npm run docs`: the site of the guides, by VitePress, and of every exported name, by `deno doc`, in
-// build/site. Fails on a link to a page that is missing, and on a page that would load something from
-// another host.
-// Usage: node scripts/build_docs.mjs
+// `npm run docs`: the site of the guides, by VitePress, and of every exported name, by `deno doc`,
+// in build/site. Fails if a link leads to a missing page, or if a page would load a file from
+// another host. Usage: node scripts/build_docs.mjs
 
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { writeFileSync } from "node:fs";
@@ -39,7 +38,7 @@ function withLinks(text, page, sitePaths) {
     if (![".webp", ".svg"].includes(extname(target))) {
       return `${REPOSITORY}/blob/main/${target}${hash}`;
     }
-    // A picture in a page is in the same folder, and a link to one is in `public`.
+    // Pictures of pages are in the pages' folder, and linked pictures are in `public`.
     for (const folder of [PAGES, join(PAGES, "public")]) {
       cpSync(join(ROOT, target), join(folder, target));
     }
@@ -105,7 +104,7 @@ async function buildSite() {
     description: readJson("package.json").description,
     outDir: OUT,
     vite: { build: { chunkSizeWarningLimit: 4_000 } },
-    // Browsers ask for an icon of their own accord where a page names none.
+    // Without this entry, browsers would request an icon.
     head: [["link", { rel: "icon", href: "data:," }]],
     themeConfig: {
       search: { provider: "local" },
@@ -133,7 +132,7 @@ async function buildSite() {
 const FOREIGN =
   /<(?:script|img|iframe|source)\b[^>]*\bsrc="(?:https?:)?\/\/|<link\b[^>]*\bhref="(?:https?:)?\/\/|url\(["']?(?:https?:)?\/\/|@import/;
 
-/** The built pages that load something from another host. */
+/** The built pages that load a file from another host. */
 function foreignPages() {
   return readdirSync(OUT, { recursive: true }).filter((name) => /\.(html|css)$/.test(name))
     .filter((name) => FOREIGN.test(readFileSync(join(OUT, name), "utf8")));

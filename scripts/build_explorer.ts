@@ -28,11 +28,11 @@ async function bundle(file: string): Promise<string> {
   });
   const [output] = result.outputs;
   if (output === undefined) throw new AggregateError(result.logs, `Cannot bundle ${file}`);
-  // The end of an element would end the page's own.
+  // A closing tag in the code would end the page's element.
   return (await output.text()).trim().replaceAll("</", "<\\/");
 }
 
-/** The digest of the only element of that name, as a policy names it. */
+/** The digest of the only element of that name, in the form of a Content-Security-Policy. */
 function digest(element: string): string {
   const text = html.split(`<${element}`)[1]?.split(`</${element}>`)[0] ?? "";
   const own = text.slice(text.indexOf(">") + 1);

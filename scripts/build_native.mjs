@@ -35,10 +35,10 @@ function whyNoSidecar() {
 }
 
 async function buildSidecar() {
-  // One program that contains Bun, for apps. With bytecode it need not parse its code at each start.
+  // One program that contains Bun, for apps. Bytecode saves parsing the code at each start.
   await run("bun", "build", MAIN, "--compile", "--bytecode", "--format=esm", "--minify", ...[
-    // The tools that it loads have their own packages, in their own package.json. Settings in the
-    // host's folder are not for the sidecar.
+    // The tools have their own packages in their own package.json. The sidecar must not read the
+    // settings in the host's folder.
     "--compile-autoload-package-json",
     "--no-compile-autoload-dotenv",
     "--no-compile-autoload-bunfig",
@@ -54,5 +54,5 @@ if (!options.sidecar) await buildLibrary();
 const why = whyNoSidecar();
 if (why === undefined) await buildSidecar();
 else if (options.sidecar) fail(`Cannot build the sidecar: ${why}`);
-// The library is built, and works with any sidecar, or in a runtime.
+// The library is built, and works with any sidecar, or in a runtime's process.
 else console.error(`Did not build the sidecar: ${why}`);

@@ -47,7 +47,7 @@ function importEntries(folder) {
     Object.entries(exports).map(([entry, file]) => [join(ROOT, file), entry.replace(".", name)]),
   );
   for (const file of readdirSync(folder, { recursive: true })) {
-    // The manifest leaves tests out.
+    // The manifest excludes tests.
     if (!file.endsWith(".ts") || file.endsWith(".test.ts")) continue;
     const home = dirname(join(ROOT, "examples", file));
     const text = readFileSync(join(folder, file), "utf8");
@@ -71,7 +71,7 @@ async function buildTools(folder) {
     cpSync(join(ROOT, file), join(folder, file), { recursive: true });
   }
   importEntries(join(folder, "examples"));
-  // Not in the repository's package.json: `npm ci` would look for them before they are published.
+  // Not in the repository's package.json: `npm ci` would fetch them before their publication.
   const optionalDependencies = Object.fromEntries(
     Object.keys(PLATFORMS).map((name) => [`@plue/native-${name}`, version]),
   );
@@ -135,7 +135,7 @@ where it fits. \`npx plue native --cflags --libs\` prints how to compile and lin
     version,
     description: `libplue, the native library of @plue/tools, for ${name}`,
     license,
-    // A linker needs files, not an archive.
+    // Linkers need files, so the package must not stay in an archive.
     preferUnplugged: true,
     os: [os],
     cpu: [cpu],
@@ -149,7 +149,7 @@ const out = resolve(options.out?.[0] ?? join(ROOT, "build", "packages"));
 const only = options.only ?? NAMES;
 mkdirSync(out, { recursive: true });
 const script = join(out, "build", "plue-sidecar.js");
-// At a fixed place: Zig keeps what it compiled by the path of the source.
+// At a fixed path, because Zig's cache uses the paths of the sources.
 const sources = join(FFI, "build", "amalgamation");
 const isNative = only.some((name) => name !== "tools");
 const zig = isNative ? await findZig() : {};
@@ -157,7 +157,7 @@ if (zig.missing !== undefined) fail(`Cannot build the packages: ${zig.missing}`)
 if (isNative) {
   const main = join(FFI, "sidecar", "main.ts");
   await run("bun", ["build", main, "--target=node", "--minify", `--outfile=${script}`]);
-  // In one file, because Zig takes longer to start than to compile.
+  // The sources are in one file, because Zig takes longer to start than to compile.
   await run(process.execPath, ["scripts/amalgamate.mjs", sources]);
 }
 

@@ -153,7 +153,7 @@ const TABLES: Readonly<Record<string, () => string>> = {
   files: fileTable,
 };
 
-/** The page with new tables: each is below a comment with its name, and ends at an empty line. */
+/** Returns the page with new tables, each between a comment with its name and an empty line. */
 export function formatsPage(page: string): string {
   return page.replaceAll(
     /(<!-- table: (\w+) -->\n\n).+?(?=\n\n|\n$)/gs,

@@ -1,5 +1,5 @@
 // `npm run mutants`: changes the sources in some places, one at a time, and counts the changes that
-// the tests catch. The same places for a seed. Not StrykerJS, which needs a plugin for each runner.
+// the tests catch. The seed decides the places. StrykerJS would need a plugin for each runner.
 
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { symlinkSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { readOptions } from "./lib/options.mjs";
 import { ROOT } from "./lib/paths.mjs";
 import { capture } from "./lib/process.mjs";
 
-/** The folders of `src` that are changed, the number of changes, and how many must be caught. */
+/** The folders of `src` that are changed, the number of changes, and the number to be caught. */
 const AREAS = {
   core: { folders: ["tool", "schema", "select", "registry", "execute"], count: 36, wanted: 34 },
   adapters: { folders: ["adapters"], count: 24, wanted: 22 },
@@ -23,7 +23,7 @@ const SWAPS = {
 /** The replacements of a node, or of the part from `start` to `end`. */
 function changesOf(node, text) {
   const { type, operator, value, test, argument, left, right } = node;
-  // Additions of text have no opposite.
+  // The addition of texts has no opposite operator.
   const isText = operator === "+" && /["'`]/.test(text.slice(node.start, node.end));
   if (left && SWAPS[operator] && !isText) {
     const [start, end] = [left.end, right.start];

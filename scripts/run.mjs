@@ -28,7 +28,7 @@ const PROGRAMS = {
       env: { PLUE_MAX_RISK: process.env.PLUE_MAX_RISK || "low" },
     }),
 
-  /** Loads a service for an hour, or for the minutes given. */
+  /** Loads a service for an hour, or for the given number of minutes. */
   soak: (args) => runOn("bun", ["bun", "bench/soak/main.ts", ...args]),
 
   /** Runs examples/cluster, or a measurement of it, which is a file of bench/nats. */

@@ -14,7 +14,7 @@ import { linkRuntimes, NAMES } from "./lib/runtimes.mjs";
 
 /** Installed packages, by their lock file: unpacking takes minutes, linking seconds. */
 const PACKAGES = join(CACHE, "packages");
-/** The time in milliseconds after which unused packages are removed from the cache. */
+/** Packages that were not used for this time, in milliseconds, are removed from the cache. */
 const KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
 
 /** True for a package for this machine only, such as a binary. */
@@ -114,8 +114,8 @@ export function setupPackages(name) {
 /**
  * Finds Zig 0.16, on the PATH or in `scripts/zig`, where it is installed if it is missing.
  *
- * @returns {Promise<{ env?: Record<string, string>, missing?: string }>} The environment with which
- * `zig` runs it, or why there is none.
+ * @returns {Promise<{ env?: Record<string, string>, missing?: string }>} The environment in which
+ * the command `zig` is found, or the reason why there is no Zig.
  */
 export async function findZig() {
   const { stdout } = spawnSync("zig", ["version"], { encoding: "utf8" });

@@ -1,6 +1,6 @@
 /**
- * The bytes that each entry point adds to a bundle, minified and compressed, and its limit:
- * `bun scripts/size.ts`; with `--files` also by source file. Exits with 1 if a limit is passed.
+ * The bytes that each entry point adds to a bundle, minified and compressed, and its limit: `bun
+ * scripts/size.ts`; with `--files` also by source file. Exits with 1 if a size is above its limit.
  *
  * @module
  */

@@ -28,7 +28,7 @@ const wanted = (name, runtime) =>
 const runtimes = await setup();
 const folder = mkdtempSync(join(tmpdir(), "plue-"));
 
-/** The work: a row and a column of the table, and the function that fills the cell. */
+/** The jobs: the row and the column of a cell of the table, and the function for the cell. */
 const jobs = planRuns({ ...options, match }).map((run) => {
   const isCounted = run.runtime === "bun" && run.coverage;
   const coverageDir = isCounted ? join(folder, run.suite) : undefined;
@@ -48,8 +48,8 @@ if (jobs.length === 0) {
 }
 
 /**
- * Why the packages of a folder are missing, by folder. They are installed one folder after the other,
- * while jobs run that need none.
+ * The reasons for missing packages, by folder. Packages are installed one folder after the other,
+ * while jobs run that need no packages.
  */
 const lacks = new Map();
 const installed = new Set([undefined]);
@@ -84,7 +84,7 @@ function idleShare() {
 
 const results = [];
 const queue = [...jobs];
-/** Removes the first job whose packages are installed from the queue; without one, the first. */
+/** Removes a job from the queue: the first whose packages are installed, or else the first job. */
 function nextJob() {
   const at = queue.findIndex(({ packages }) => installed.has(packages));
   return queue.splice(Math.max(at, 0), 1)[0];
@@ -108,14 +108,14 @@ function startJob() {
 const startSome = () => {
   while (queue.length > 0 && running.size < 3) startJob();
 };
-// Many suites mostly wait: another one starts whenever a quarter of the processors' time is idle.
+// Many suites mostly wait, so another one starts if a quarter of the processors' time is idle.
 const watch = setInterval(() => {
   if (idleShare() > 0.25) startJob();
 }, 2_000);
 for (startSome(); running.size > 0; startSome()) await Promise.race(running);
 clearInterval(watch);
 
-/** Prints a list under its heading, if there is something in it. */
+/** Prints a list under its heading, unless the list is empty. */
 function list(heading, lines) {
   if (lines.length === 0) return;
   console.log(`\n${heading}:\n${lines.slice(0, 40).map((line) => `  ${line}`).join("\n")}`);
@@ -143,7 +143,7 @@ if (everything || options.only?.includes("coverage")) {
 }
 for (const { show, printed } of results) if (show) console.log(`\n${printed.trim()}`);
 rmSync(folder, { recursive: true, force: true });
-// Last, because a log may be cut.
+// The failures are printed last, because the start of a log may be cut.
 list(
   "Failed",
   results.flatMap(({ suite, runtime, failures }) =>

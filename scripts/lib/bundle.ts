@@ -11,7 +11,7 @@ import { ROOT } from "./paths.mjs";
 export interface Bundle {
   readonly minifiedKb: number;
   readonly gzipKb: number;
-  /** The packages in it, and the modules that it leaves to the runtime. */
+  /** The packages in the bundle, and the modules that the runtime provides. */
   readonly packages: readonly string[];
   /** Minified bytes by source file, largest first. */
   readonly files: readonly (readonly [name: string, bytes: number])[];

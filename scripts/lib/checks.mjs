@@ -8,7 +8,7 @@ import { capture } from "./process.mjs";
 const TSC = join("node_modules", "typescript", "bin", "tsc");
 const DENO_FOLDERS = ["mod.ts", "src", "test", "examples", "bench", "scripts"];
 
-/** Where the examples go: inside the project, for its packages. `tsconfig.json` includes it. */
+/** The folder for examples, where they find the project's packages. `tsconfig.json` includes it. */
 const EXAMPLES = join(ROOT, "coverage", "doc");
 
 const FENCE = /^([ \t]*(?:\* )?)```(ts|js)\n([^]*?)^[ \t]*(?:\* ?)?```$/gm;
@@ -52,8 +52,8 @@ export function docExamples() {
 }
 
 /**
- * The checks. `show`: its output is printed at the end. `keep`: the lines of a failure that are
- * printed. `packages`: the folder with packages for this check only.
+ * The checks. `show`: true if the check's output is printed at the end. `keep`: the lines of a
+ * failure that are printed. `packages`: the folder with packages for this check only.
  */
 export const CHECKS = [
   {
@@ -65,7 +65,7 @@ export const CHECKS = [
         .map((config) => [process.execPath, TSC, "-p", config]);
     },
   },
-  // Whether the site can be built: links that lead nowhere, pages that load from other hosts.
+  // Builds the site, which fails on dead links and on pages that load files from other hosts.
   {
     name: "site",
     packages: "scripts/site",
@@ -80,7 +80,7 @@ export const CHECKS = [
   { name: "lint", steps: () => [["deno", "lint", ...DENO_FOLDERS]] },
   {
     name: "publish",
-    // Still rejects exports without written types. "types" checks the rest.
+    // This step rejects exports without explicit types. "types" checks the other types.
     steps: () => [
       "deno publish --dry-run --allow-dirty --no-check --node-modules-dir=manual".split(" "),
     ],

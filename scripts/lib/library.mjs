@@ -22,7 +22,7 @@ const ENTRIES = Object.fromEntries(
 
 /** The folders of `src` in the order in which they import each other. */
 const FOLDERS = [
-  // The core uses only a small part of these.
+  // The core uses only a small part of the next folders.
   "{tool,schema,select,registry}",
   "execute",
   "formats",
@@ -49,7 +49,7 @@ async function write(options, groups, plugins) {
   const bundle = await open(ENTRIES, plugins);
   const { output } = await bundle.write({
     chunkFileNames: "chunks/[name].js",
-    // Chunks import each other's names, not letters.
+    // Keeps the names of exports between chunks, instead of letters.
     minifyInternalExports: false,
     codeSplitting: {
       groups: groups.map((group, at) => ({ ...group, priority: groups.length - at })),
@@ -102,14 +102,14 @@ export async function bundleLibrary(dir) {
     {
       dir,
       sourcemap: true,
-      // As from `dist`, wherever it is written.
+      // The paths are relative to `dist`, whatever the output folder is.
       sourcemapPathTransform: (source, map) =>
         relative(
           join(ROOT, "dist", dirname(relative(dir, map))),
           resolve(dirname(map), source),
         ).replaceAll(sep, "/"),
-      // Less to parse at import. The names of functions and classes stay, for stack traces. Compression
-      // would remove the functions around declarations that `pureDeclarations` marks.
+      // Minified for a faster import. The names of functions and classes stay, for stack traces.
+      // Compression would remove the functions around declarations that `pureDeclarations` marks.
       minify: { compress: false, mangle: { toplevel: false, keepNames: true }, codegen: true },
     },
     await sharedChunks(),

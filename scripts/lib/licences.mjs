@@ -9,8 +9,8 @@ const PACKAGE = /^.*node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+/;
  * Collects the licences.
  *
  * @param heading The first line.
- * @param files The modules of the bundle. Those outside `node_modules` are passed over.
- * @param root The folder that their paths start from.
+ * @param files The modules of the bundle. Modules outside `node_modules` are ignored.
+ * @param root The folder to which their paths are relative.
  */
 export function licencesOf(heading, files, root) {
   const folders = new Set(files.flatMap((file) => PACKAGE.exec(file)?.[0] ?? []));

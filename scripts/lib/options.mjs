@@ -7,8 +7,8 @@ import { fail } from "./process.mjs";
  * Reads options whose values are lists, split at commas. `--help` prints the usage and ends the
  * script; an invalid option prints an error and the usage, and ends it with code 2.
  *
- * @param usage What the script is for, its command line, and its options.
- * @param known The options, and the values that each takes; `[]` if it takes any, `true` for a flag.
+ * @param usage The purpose of the script, its command line, and its options.
+ * @param known The options with their allowed values: `[]` for any value, `true` for a flag.
  * @returns {{ options: Record<string, string[] | undefined>, rest: string[] }}
  */
 export function readOptions(args, usage, known, allowPositionals = false) {

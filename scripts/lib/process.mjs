@@ -17,8 +17,8 @@ function environment(more = {}) {
 }
 
 /**
- * Of captured programs. Tests start Node hundreds of times: with the compiled sources from before it
- * starts in half of the time.
+ * The additional environment of captured programs. Tests start Node hundreds of times, and the
+ * cache of compiled sources halves the time of a start.
  */
 const CAPTURED = {
   NO_COLOR: "1",
@@ -28,7 +28,7 @@ const CAPTURED = {
 
 const running = new Set();
 
-/** Ends `child` and its children: it leads a process group of its own. */
+/** Ends `child` and its children, by their process group. */
 function endGroup(child) {
   try {
     process.kill(-child.pid, "SIGKILL");
@@ -53,8 +53,8 @@ function arm() {
 /**
  * Runs a program to its end and captures what it prints.
  *
- * @returns `{ code, stdout, stderr, output, ms }`, where `output` is both streams as they came; a
- * program that cannot start or takes too long has code 1.
+ * @returns `{ code, stdout, stderr, output, ms }`, where `output` has both streams in the order of
+ * arrival. The code of a program that cannot start or takes too long is 1.
  */
 export function capture(command, args, { env = {}, cwd = ROOT, timeoutMs = 300_000 } = {}) {
   return new Promise((resolve) => {
@@ -98,7 +98,7 @@ export function capture(command, args, { env = {}, cwd = ROOT, timeoutMs = 300_0
 export function attach(command, args, { env = {}, cwd = ROOT } = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd, env: environment(env), stdio: "inherit" });
-    // The program handles the signal. Stay until it has ended.
+    // Waits until the program, which handles the signal, has ended.
     const forward = (signal) => child.kill(signal);
     const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
     for (const signal of signals) process.on(signal, forward);

@@ -36,7 +36,7 @@ export function countJunit(file) {
       state: failure !== null ? "failed" : body.includes("<skipped") ? "skipped" : "passed",
     };
   });
-  // Deno reports a group as one more case, named like the front of the names in it.
+  // Deno reports a group as a further case. Its name is the beginning of the names of its tests.
   const groups = new Set(
     cases.flatMap(({ name }) =>
       name.split(" > ").slice(0, -1).map((_, at, parts) => parts.slice(0, at + 1).join(" > "))
@@ -44,7 +44,7 @@ export function countJunit(file) {
   );
   const count = { passed: 0, failed: 0, skipped: 0, skips: [], failures: [] };
   for (const { name, file, reason, state } of cases) {
-    // A group fails with its tests, or because of a hook of its own.
+    // A group fails because a test of the group fails, or because its own hook fails.
     if (groups.has(name) && (state !== "failed" || /^\d+ test steps? failed/.test(reason))) {
       continue;
     }
@@ -104,7 +104,7 @@ export function judge(runtime, { code, stdout, output, ms }, { failures: listed 
   const failures = runtime === "node" ? failuresOfNode(stdout) : [...listed];
   const ran = count.passed + count.failed + count.skipped;
   const isExplained = ran > 0 && failures.length >= Math.max(count.failed, code === 0 ? 0 : 1) &&
-    // For a file that ended early Node reports only a failure.
+    // For a file that ended early, Node reports only a failure.
     !failures.some(({ name }) => /\.test\.m?[jt]s$/.test(name));
   if (!isExplained) failures.push({ name: `exit code ${code}`, reason: output });
   return {

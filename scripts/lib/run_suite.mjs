@@ -13,8 +13,8 @@ import { FLAGS } from "./runtimes.mjs";
 const SOAK_MS = Number(process.env.PLUE_SOAK ?? 0) * 1_000;
 
 /**
- * The time limits of a run and a test, in milliseconds. They end hanging tests only: a busy machine
- * stays far below them.
+ * The time limits of a run and a test, in milliseconds. Even on a busy machine, only a hanging test
+ * reaches them.
  */
 const RUN_LIMIT_MS = 1_200_000 + 12 * SOAK_MS;
 const TEST_LIMIT_MS = 600_000 + 4 * SOAK_MS;
@@ -60,9 +60,9 @@ const COMMANDS = {
 };
 
 /**
- * One file that loads the others, because Node starts a process per file, and Deno loads all sources
- * again for each: half of the work. Node's own `--test-isolation=none` ignores a file that throws
- * while it is loaded.
+ * Creates one file that loads the others. Otherwise Node would start a process per file, and Deno
+ * would load all sources again for each file, which doubles the work. Node's own
+ * `--test-isolation=none` ignores a file that throws while it is loaded.
  */
 function oneFile(folder, files) {
   const file = join(folder, "all.test.mjs");
@@ -71,7 +71,7 @@ function oneFile(folder, files) {
   return file;
 }
 
-/** Runs one entry of the plan, and judges it as `judge` says. */
+/** Runs one entry of the plan, and returns its result from `judge`. */
 export async function runSuite({ runtime, files, ...options }, coverageDir) {
   const folder = mkdtempSync(join(tmpdir(), "plue-test-"));
   const junit = join(folder, "junit.xml");

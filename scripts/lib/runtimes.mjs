@@ -32,7 +32,7 @@ function version(file) {
   }
 }
 
-/** A Node of the user's own that can strip types and hook `bun:test`: 24 or later. */
+/** A Node on the PATH that can strip types and hook `bun:test`: 24 or later. */
 function nodeOnPath() {
   const own = (process.env.PATH ?? "").split(delimiter)
     .filter((folder) => folder !== "" && folder !== BIN)
@@ -47,7 +47,7 @@ function find(name) {
     const file = join(RUNTIMES, "node_modules", path);
     if (!existsSync(file)) continue;
     chmodSync(file, 0o755);
-    // A binary for another C library or CPU exists, but does not run.
+    // Skips a binary for another C library or CPU, which exists but does not run.
     if (version(file) !== undefined) return file;
   }
   return name === "node" ? nodeOnPath() : undefined;
@@ -56,7 +56,7 @@ function find(name) {
 /**
  * Links the installed runtimes into `scripts/runtimes/bin`.
  *
- * @returns For each runtime the file, or why there is none.
+ * @returns For each runtime the file, or the reason why it is missing.
  */
 export function linkRuntimes(names = NAMES) {
   mkdirSync(BIN, { recursive: true });
@@ -94,7 +94,7 @@ export const FLAGS = {
   ],
 };
 
-/** The command that runs a TypeScript file of the repository. `gc`: with `globalThis.gc`. */
+/** The command that runs a TypeScript file of the repository. `gc` adds `globalThis.gc`. */
 export function commandOn(runtime, { gc = false } = {}) {
   const own = runtime === "workerd" ? "bun" : runtime;
   const more = { deno: ["--v8-flags=--expose-gc"], node: ["--expose-gc"] };

@@ -1,5 +1,5 @@
-// Every test file, sorted into suites, and where each suite runs. The end of a file's name states
-// what it needs:
+// The suites of test files, and the runtimes on which each suite runs. The end of a file's name
+// states the needs of its tests:
 // - x.test.ts: nothing; it runs on every runtime of its suite
 // - x.process.test.ts: files, processes or sockets; it does not run in workerd
 // - x.node.test.ts: modules of Node; in workerd it runs in a suite of its own, with `nodejs_compat`
@@ -13,13 +13,13 @@ const ALL = ["bun", "deno", "node", "workerd"];
 const WITH_FILES = ["bun", "deno", "node"];
 
 /**
- * The suites, the longest first. `folders`: by default the folder of the name. `coverage`: its run on
- * Bun counts towards the line coverage of `src/`. `files`: the pattern of its files, by default all.
- * `packages`: the folder with the packages that only this suite needs.
+ * The suites, longest first. `folders`: by default, the folder with the suite's name. `coverage`:
+ * the run on Bun counts towards the line coverage of `src/`. `files`: the pattern of the files, by
+ * default all. `packages`: the folder with the packages that only this suite needs.
  */
 const SUITES = [
-  // libplue and its hosts; the tests start the other runtimes themselves. In two runs, because one
-  // would last longer than all other suites together.
+  // libplue and its hosts; the tests start the other runtimes themselves. There are two runs,
+  // because a single run would last longer than all other suites together.
   { name: "native", on: ["bun"], coverage: true, files: /native\/(?!c_sanitizers|npm)/ },
   {
     ...{ name: "native, builds", folders: ["test/native"], on: ["bun"], coverage: true },
@@ -45,7 +45,7 @@ const SUITES = [
   { name: "oracles", on: ["node"], packages: "test/oracles" },
   { name: "unit", on: ALL, coverage: true },
   {
-    // Only what compiles schemas, or checks arguments with them.
+    // Only the tests that compile schemas, or check arguments with them.
     ...{ name: "unit, no eval", on: ["workerd"], noEval: true },
     folders: [
       ...["test/unit/schema", "test/unit/execute"],
