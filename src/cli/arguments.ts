@@ -23,7 +23,7 @@ export type ReadFile = (path: string) => Promise<string>;
 
 /** A flag of a tool, or an input of a prompt. */
 export interface Flag {
-  /** Without the dashes: `opts.depth`. */
+  /** The name without the dashes: `opts.depth`. */
   readonly name: string;
   readonly argument: Argument;
   readonly isRequired: boolean;
@@ -80,7 +80,7 @@ export async function readArguments(
     const [, name, value] = /^--([^=]+)(=.*)?$/s.exec(word) ?? [];
     if (word === "--") break;
     if (name === undefined) continue;
-    // `--json` has the arguments as a whole.
+    // `--json` contains all arguments as one object.
     const flag = !isOwnJson && name === "json" ? undefined : findFlag(tool, root, name);
     found.set(name, flag);
     // A switch can have a value after "=": `--flag=false`.
@@ -325,7 +325,7 @@ export class Argument {
     return new Argument(this.#form, this.#below("0"));
   }
 
-  /** Returns the schemas of the property, or of the item of the list, of that name. */
+  /** Returns the schemas of the property, or of the list item, of that name. */
   #below(name: string): readonly FormPlace[] {
     return this.#shapes.flatMap((shape) => {
       if (shape.kind === "list") {

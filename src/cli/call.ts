@@ -62,7 +62,7 @@ function answerOnTerminal(
   };
 }
 
-/** Thrown when the person leaves a prompt. */
+/** The value that is thrown when the person leaves a prompt. */
 const LEFT: unique symbol = Symbol("left");
 
 async function taken<Value>(asked: Promise<Value>): Promise<Exclude<Value, symbol>> {
@@ -71,7 +71,7 @@ async function taken<Value>(asked: Promise<Value>): Promise<Exclude<Value, symbo
   return value as Exclude<Value, symbol>;
 }
 
-/** Shows a question, and returns the answer; `null` if it cannot be shown as a whole. */
+/** Shows a question, and returns the answer; `null` if the question cannot be shown completely. */
 async function ask(
   { kind, message, schema, url = "", arguments: args, issues = [] }: Question,
   { tool, signal }: CallInfo,
@@ -135,7 +135,7 @@ async function enter(
   const typed = await taken(text({
     ...prompt,
     message,
-    // A text that the terminal cannot show must not be sent unseen.
+    // A text that the terminal cannot show completely must not be sent.
     ...(cleanText(offered, MAX_TEXT) === offered ? { initialValue: offered } : {}),
     validate: (word) => isRequired && !word ? "It is required" : undefined,
   }));

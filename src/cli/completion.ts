@@ -87,7 +87,7 @@ function written(shell: Shell, { value, description = "" }: Candidate, current: 
   const about = cleanText(description, 100).replaceAll(/\s+/g, " ");
   if (shell === "fish") return about === "" ? value : `${value}\t${about}`;
   if (shell === "zsh") return value.replaceAll(":", "\\:") + (about === "" ? "" : `:${about}`);
-  // Bash completes what follows the last ":" or "=" of the word.
+  // Bash completes only the part after the last ":" or "=" of the word.
   return value.slice(Math.max(current.lastIndexOf(":"), current.lastIndexOf("=")) + 1);
 }
 

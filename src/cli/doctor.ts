@@ -1,6 +1,6 @@
 /**
- * `plue doctor` and `plue native`: the installed parts with a call through each, and the flags for
- * libplue.
+ * `plue doctor` and `plue native`: check the installed parts with a call through each part, and
+ * print the flags for libplue.
  */
 
 import process from "node:process";
@@ -100,7 +100,7 @@ function runtimeName(): string {
   return bun !== undefined ? `Bun ${bun}` : deno !== undefined ? `Deno ${deno}` : `Node ${node}`;
 }
 
-/** This program: the bundle, or its source. */
+/** The path of this program: the bundle, or its source. */
 const PROGRAM = process.argv[1] ?? "";
 
 async function lookAtRuntime(

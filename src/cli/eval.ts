@@ -16,7 +16,7 @@ interface Turn {
   readonly expected: readonly string[];
 }
 
-/** One cell of the confusion matrix. `offered` is the first tool, or empty. */
+/** One cell of the confusion matrix. `offered` is the first offered tool, or an empty text. */
 interface Confusion {
   readonly expected: string;
   readonly offered: string;
@@ -47,7 +47,7 @@ export async function evaluate(
   const measured = measureTokens(exportTools(toolset.available(), target));
   const tokensOf = new Map(measured.tools.map(({ id, tokens }) => [id, tokens]));
   const turns = await Promise.all(recorded.map(async ({ query, expected: names }) => {
-    // A hidden tool is never offered. A tool that does not exist is an error.
+    // A hidden tool is only never offered, but a tool that does not exist is an error.
     const expected = names.map((id) =>
       registry.hasTool(id) ? toolset.resolve(id)?.id ?? id : findTool(registry, toolset, id).id
     );

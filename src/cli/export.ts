@@ -1,6 +1,6 @@
 /**
- * `plue export`, `plue import` and `plue check`: tools in a provider's shape, with the losses, tools
- * of documents as definitions, and the problems of a toolset before a model sees it.
+ * `plue export`, `plue import` and `plue check`: print tools in a provider's format, with the
+ * losses; print tools of documents as definitions; and report the problems of a toolset.
  */
 
 import { writeFile } from "node:fs/promises";
@@ -37,7 +37,7 @@ export function targetOf(name: string): TargetName {
 }
 
 /**
- * Prints the tools in a target's shape, or the keywords that the target cannot express.
+ * Prints the tools in a target's format, or the keywords that the target cannot express.
  *
  * @returns The exit code: 1 if a tool could not be exported.
  */

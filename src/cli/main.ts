@@ -1,4 +1,4 @@
-/** The program `plue`: the command, with this process around it. */
+/** The program `plue`: runs the command with the streams, signals and exit code of this process. */
 
 import { Console } from "node:console";
 import process from "node:process";

@@ -147,7 +147,7 @@ function problemOf(error: unknown, { shown, connection }: NatsSettings): string 
   return `no NATS server answers at ${shown} (${said})`;
 }
 
-/** Reads the words of a variable. The message does not contain them: they may be secrets. */
+/** Reads the words of a variable. Error messages do not contain the words, which may be secrets. */
 function wordsIn(
   action: string,
   text: string | undefined,
@@ -194,7 +194,7 @@ async function credentialsIn(action: string, file: string): Promise<Authenticato
     const [seed] = /\bSU[A-Z2-7]{56}\b/.exec(text) ?? [];
     if (seed === undefined) throw new Error("it does not contain the seed of a user");
     const encoder = new TextEncoder();
-    // Throws if the seed is damaged. The server checks everything else.
+    // Throws if the seed is damaged. The server checks the rest.
     nkeys.fromSeed(encoder.encode(seed));
     return text.includes("BEGIN NATS USER JWT")
       ? credsAuthenticator(encoder.encode(text))

@@ -29,7 +29,7 @@ export async function runCommand(words: readonly string[], io: CommandIo): Promi
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError) {
-      // Help and the version are not errors; commander has printed the errors.
+      // Help and the version are not errors. The library commander has already printed errors.
       return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
     }
     const terminal = new Terminal(io);

@@ -20,8 +20,8 @@ import {
 } from "./terminal.ts";
 
 /**
- * The sources, the criteria of a selection and the reader of the descriptions (see `VOCABULARY`), as
- * flags. Commands have further ones, which `program.ts` describes.
+ * The flags for the sources, the criteria of a selection and the reader of the descriptions (see
+ * `VOCABULARY`). `program.ts` describes further flags of the commands.
  */
 export interface Flags extends ToolReader {
   readonly from?: readonly string[];
@@ -200,7 +200,7 @@ export async function search(
   ));
 }
 
-/** Finds a tool that the caller sees, by its id or an earlier one, as its reader sees it. */
+/** Finds a tool of the caller by its id or an alias, with the description for the reader. */
 export function findTool(registry: Registry, toolset: Toolset, id: string): Tool {
   const tool = toolset.resolve(id);
   if (tool === undefined) throw unknownTool(id, toolset.ids, registry.hasTool(id));

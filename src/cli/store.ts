@@ -29,12 +29,12 @@ const INIT = "create the tables of the store";
 const CONNECT_MS = 5_000;
 const FORMS = "sqlite:<path>, postgres://… or redis://…";
 
-/** Returns the address of a store: of the flag, or of the variable `PLUE_STORE`. */
+/** Returns the address of a store from the flag, or from the variable `PLUE_STORE`. */
 export function storeAddress({ env }: CommandIo, flag: string | undefined): string | undefined {
   return flag ?? (env["PLUE_STORE"]?.trim() || undefined);
 }
 
-/** Opens the store of `plue serve`; `undefined` if it has none of its own, or `--state` is given. */
+/** Opens the store of `plue serve`; `undefined` if no store is set, or if `--state` is set. */
 export async function openShared(
   io: CommandIo,
   { state, store }: StoreFlags & { readonly state?: string },

@@ -7,7 +7,7 @@ import { CommandError, EXIT, type Terminal, usageError } from "./terminal.ts";
 /** The maximum number of dead tasks that are shown, and searched for an id. */
 const MAX_DEAD = 1_000;
 
-/** Shows the tasks that wait, run or are dead; or lets a dead task wait again. */
+/** Shows the waiting, running and dead tasks, or puts a dead task back into the queue. */
 export async function tasks(
   action: "list" | "run-again",
   id: string | undefined,

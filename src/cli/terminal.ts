@@ -40,7 +40,7 @@ export function usageError(message: string, options?: ErrorOptions): CommandErro
 
 export interface Diagnosis {
   readonly part: string;
-  /** A part that is `missing` is not an error: it may not be needed. */
+  /** The state `missing` is not an error, because the part may not be needed. */
   readonly state: "works" | "missing" | "broken";
   readonly detail: string;
 }

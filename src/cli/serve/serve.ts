@@ -64,7 +64,7 @@ export async function serve(
   const service = flags.nats ?? io.env["PLUE_NATS"] ? await import("../nats.ts") : undefined;
   const nats = await service?.readNats("serve", io.env, flags.nats);
   const supervised = Supervised.here(io);
-  // A child process serves. It is replaced when a file changes.
+  // With `--watch`, a child process serves. A change of a file replaces the child process.
   if (supervised === undefined && flags.watch && flags.stdio !== true) {
     return await supervise(terminal);
   }
@@ -76,7 +76,7 @@ export async function serve(
   await using shared = await openShared(io, flags);
   using state = await openState(flags.state, shared ?? edge?.state, terminal);
   const { maxRisk, role } = settings;
-  // A worker offers the tools of all roles and scopes, unless they are set: edges check the caller's.
+  // By default a worker offers the tools of all roles and scopes, because edges check the caller.
   const offered = { ...selectionOf(flags), maxRisk, role, ...withinSelection(loaded) };
   const selection = { ...offered, role: role ?? null, scopes: offered.scopes ?? [] };
   const isRemote = flags.stdio !== true && settings.token !== undefined;
@@ -155,7 +155,7 @@ function followAvailability({ registry }: LoadedTools): Disposable {
 
 /**
  * Limits the failed logins of one address. The right token is always admitted: behind a proxy, all
- * clients have the same address. This helps no attacker, because a token is too long to be guessed.
+ * clients have the same address. That helps no attacker, because a token is too long to be guessed.
  */
 function withFailuresLimited(authorize: Authorize, { logins }: ServeState): Authorize {
   const limited = limitFailedLogins(authorize, {
@@ -230,7 +230,7 @@ function logText(error: unknown): string {
 function withinSelection({ registry, selection }: LoadedTools): Pick<Selection, "policies"> {
   if (Object.keys(selection).length === 0) return {};
   let selected: Toolset | undefined;
-  // Selected again for each request, because the module's own policies may change their results.
+  // Each request selects the tools again, because the results of policies may change.
   const toolset = (): Toolset => {
     if (selected !== undefined) return selected;
     queueMicrotask(() => selected = undefined);

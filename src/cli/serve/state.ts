@@ -37,9 +37,9 @@ const DATABASE = "calls.db";
 const DATABASE_FILES = [DATABASE, `${DATABASE}-wal`, `${DATABASE}-shm`, `${DATABASE}-journal`];
 
 /**
- * Opens the state in a folder, and creates the folder if necessary.
+ * Opens the state in a folder, and creates the folder if it is missing.
  *
- * @param folder The user's folder. Without it and `shared`, the state ends with the process.
+ * @param folder The user's folder. Without `folder` and `shared`, the state ends with the process.
  * @param shared The state that is shared with other servers.
  * @throws {CommandError} If the folder cannot be used.
  */

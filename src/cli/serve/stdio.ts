@@ -165,7 +165,7 @@ class Connection {
     }
   }
 
-  /** Follows the changes of the list for an older client, through the endpoint's `GET` stream. */
+  /** Sends the changes of the list to an older client, from the endpoint's `GET` stream. */
   async #follow(): Promise<void> {
     const controller = new AbortController();
     this.#streams.add(controller);

@@ -152,7 +152,7 @@ export async function loadTools(
   };
 }
 
-/** Prints an error of a tool once, because the same function may fail at each listing. */
+/** Prints each error of a tool only once, because the same function may fail at each listing. */
 function warner({ stderr }: CommandIo): (report: RegistryErrorReport) => void {
   const told = new Set<string>();
   return ({ phase, toolId, error }) => {
@@ -282,7 +282,7 @@ function readSettings(
 }
 
 /**
- * Checks by shape: the module may use another copy of plue, or none and define its tools as data.
+ * Checks the fields of a value: the module may use another copy of plue, or define tools as data.
  */
 function isToolLike(value: unknown): value is Tool {
   return isObject(value) && typeof value["name"] === "string" &&

@@ -126,7 +126,7 @@ async function readJson(
   const body = /\bjson\b/.test(type) ? parsedJson(text) : undefined;
   if (response.ok) return body;
   const { code, detail } = isObject(body) ? body : {};
-  // A problem of plue's own has a code; any other server just has no such route.
+  // A problem response of plue has a code. Another server has no such route.
   const isProblem = typeof code === "string" && typeof detail === "string";
   if (!isProblem || code === "not_found") return undefined;
   const hint = response.status === 401 ? '; give a token with --header "authorization: …"' : "";
@@ -158,7 +158,7 @@ type Outcome = ToolResult | Waiting;
 
 interface Waiting {
   readonly questions: readonly Question[];
-  /** The path for its answers, below the service. */
+  /** The path for answers to the questions, below the service. */
   readonly path: string;
   readonly ticket?: string;
 }
@@ -172,7 +172,7 @@ async function* callRemotely(
   let task: string | undefined;
   context.defer(async () => {
     const reason: unknown = context.signal.reason;
-    // If this call and the service's task wait for an answer, the task must not be cancelled.
+    // If this call is suspended, the service's task waits for an answer, and must not be cancelled.
     const goesOn = isObject(reason) && reason["code"] === "input_required";
     if (task !== undefined && !goesOn) await send(service, task, { method: "DELETE" });
   });

@@ -91,7 +91,7 @@ export async function abort({ callId, status, task }: PageCall): Promise<void> {
   try {
     await send(`executions/${encodeURIComponent(callId)}/abort`, { method: "POST" });
   } catch {
-    // The call has ended, or runs in another process, which notices the closed connection.
+    // The call has ended, or another process runs it and notices the closed connection.
     readers.get(callId)?.abort();
   }
 }

@@ -177,7 +177,7 @@ function Metrics(): JSX.Element {
   );
 }
 
-/** The tasks of all callers. Only callers with access to explanations get it. */
+/** The tasks of all callers. Only callers with access to explanations get this list. */
 function Queue(): JSX.Element | null {
   const queue = samples.value.at(-1)?.queue;
   if (queue === undefined) return null;

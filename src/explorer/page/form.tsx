@@ -109,7 +109,7 @@ function Field(props: FieldProps): Element | null {
         "aria-required": required && !isItem(path),
         "aria-describedby": nesting > 0 ? undefined : describedBy,
       }}
-      // Without a value, an item would disappear.
+      // An item without a value would disappear from the list.
       onChange={(next) => set(path, isItem(path) ? (next ?? null) : next)}
       {...{ value, shape, notes }}
     />

@@ -1,5 +1,5 @@
 /**
- * The views of JSON: lines with their JSON Pointers, tokens for highlighting, tables, images, text.
+ * JSON for display: lines with their JSON Pointers, tokens for highlighting, tables, images, text.
  */
 
 import { isObject, pointerStep } from "../../tool/mod.ts";
@@ -10,7 +10,7 @@ interface JsonLine {
   readonly pointer?: string;
 }
 
-/** Returns the members of an object or the items of a list; none of another value. */
+/** Returns the members of an object or the items of a list; an empty list for other values. */
 export function membersOf(value: unknown): readonly (readonly [name: string, value: unknown])[] {
   return typeof value === "object" && value !== null ? Object.entries(value) : [];
 }

@@ -248,7 +248,7 @@ export function useKeys(onKey: (event: KeyboardEvent) => void): void {
   });
 }
 
-/** Loads a value whenever an input changes. The last value stays until the next one is loaded. */
+/** Loads a value whenever an input changes. The old value stays until the new one is loaded. */
 export function useLoaded<Value>(
   load: (signal: AbortSignal) => Promise<Value>,
   inputs: Inputs,
