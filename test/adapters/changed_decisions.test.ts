@@ -18,7 +18,7 @@ import { opaPolicy } from "@plue/tools/policies";
 import { HostTools } from "../../src/adapters/native/host_tools.ts";
 import { operate, OPERATION } from "../../src/adapters/native/host_tools.ts";
 
-/** The data on which the functions of a selection depend; it changes while a service runs. */
+/** The data on which the functions of a selection depend. A running service changes the data. */
 interface State {
   isOpen: boolean;
   revision: number;

@@ -4,9 +4,9 @@ import { describe, it } from "bun:test";
 import { filesBelow, specifiersOf, textOf, withoutComments } from "./source_tree.ts";
 
 /**
- * The folders of `src` that each folder may import. The adapters may import all of these. Neither
- * the registry nor the dispatcher imports the formats. The command line (`cli`) and the page
- * (`explorer`) may import everything, and nothing imports them. /
+ * The folders of `src` that each folder may import. The adapters may import all of these folders.
+ * Neither the registry nor the dispatcher imports the formats. The command line (`cli`) and the
+ * page (`explorer`) may import everything, and nothing imports them. /
  */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
   tool: [],
@@ -140,7 +140,7 @@ function importsOf(files: readonly string[]): Imports {
   }));
 }
 
-/** The files that are reached from `start` by imports; `start` only if it is in a circle. */
+/** The files that `start` imports, directly or indirectly; `start` only if it is in a circle. */
 function reachedFrom(start: string, imports: Imports): ReadonlySet<string> {
   const reached = new Set<string>();
   const waiting = [...imports.get(start) ?? []];
@@ -183,7 +183,7 @@ describe("the imports of src", () => {
   });
 });
 
-/** A function or variable of libplue where it is defined, and not `static`. */
+/** Matches the definition of a function or variable of libplue that is not `static`. */
 const C_DEFINITION = /^(?!static |extern |typedef |#)[a-z][^;{}()]*?\b(plue_\w+)(?=\(|;| =|\[)/gm;
 
 /** The files of libplue, such as `state` for state.c and state.h, with the files that they use. */

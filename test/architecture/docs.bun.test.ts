@@ -27,7 +27,7 @@ const FIELDS = [
 /** The guides: the links of the README's table. */
 const GUIDES = [...textOf("README.md").matchAll(/^\| \[[^\]]*\]\((docs\/[\w-]+\.md)\)/gm)]
   .map(([, file]) => file ?? "");
-/** Written for people, and linked from the guides. */
+/** References for people, to which the guides link. */
 const REFERENCES = ["docs/formats.md", "docs/specification.md"];
 
 describe("the guides", () => {

@@ -1,6 +1,6 @@
 /**
  * Finds all functions of a host that plue calls: in the option types of the package's entries, and
- * in the types that these refer to. The compiler reads them, so that no hook can be forgotten.
+ * in the types to which these refer. The compiler reads the types, so no hook is missed.
  */
 
 import { join } from "node:path";
@@ -15,7 +15,7 @@ import { readExports } from "./public_names.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
-/** Functions that are passed without an option. */
+/** Functions that are passed as arguments, not in options. */
 const HANDED_IN = new Set([
   "StandardSchema",
   "SelectableToolHost",

@@ -1,4 +1,4 @@
-// `npm test` must not be green by mistake: not when a suite crashes, not when no test ran.
+// `npm test` must fail when a suite crashes, and when no test ran.
 
 import { assertEquals, assertGreater, assertMatch, assertStringIncludes } from "@std/assert";
 import { afterAll, beforeAll, describe, it } from "bun:test";
@@ -44,7 +44,7 @@ describe("runSuite()", () => {
 
   beforeAll(() => {
     mkdirSync(join(ROOT, "coverage"), { recursive: true });
-    // Inside the project, where its packages and its import map are found.
+    // The folder is inside the project, so that its packages and its import map are found.
     folder = mkdtempSync(join(ROOT, "coverage", "harness-"));
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -10,7 +10,7 @@ const PRODUCT = WRITTEN.filter((path) =>
   !path.endsWith(".test.ts")
 );
 
-/** Put together here, so that this file does not name what it forbids. */
+/** Assembled from parts, so that this file does not contain the forbidden paths. */
 const path = (...steps: readonly string[]): string => `/${steps.join("/")}/`;
 
 function naming(files: readonly string[], what: string | RegExp): readonly string[] {

@@ -66,7 +66,7 @@ describe("the packages that the adapters name", () => {
   if (textOf("src/adapters/native/guest_runtimes.ts").includes('const module = "koffi"')) {
     named.add("koffi");
   }
-  // Passed in. The adapters declare the functions that they use.
+  // The program passes these packages in. The adapters declare the functions that they use.
   if (textOf("src/adapters/postgres/mod.ts").includes("of the package `pg`")) named.add("pg");
   if (textOf("src/adapters/redis/mod.ts").includes("of the package `redis`")) named.add("redis");
 
@@ -82,7 +82,7 @@ describe("the packages that the adapters name", () => {
 describe("tsconfig.json", () => {
   it("resolves what deno.json resolves, except what Bun has itself", () => {
     const wanted = Object.entries(imports).filter(([name]) => name !== "bun:test")
-      // Without its extension, so that TypeScript finds the types and Bun the code.
+      // The path has no extension, so that TypeScript finds the types and Bun the code.
       .map(([name, path]): [string, readonly string[]] => [name, [path.replace(/\.js$/, "")]]);
     assertEquals(Object.entries(paths), wanted);
   });

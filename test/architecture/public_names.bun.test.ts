@@ -15,7 +15,7 @@ describe("the exported names", () => {
 
   for (const [name, text] of reports) {
     it(`of ${name.replace(".txt", "")} equal their report`, () => {
-      // After an intended change: bun test/architecture/public_names.ts
+      // After an intended change, run: bun test/architecture/public_names.ts
       assertEquals(text, readFileSync(join(REPORTS, name), "utf8"));
     });
   }

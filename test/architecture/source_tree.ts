@@ -19,12 +19,12 @@ export function filesBelow(folder: string, choose: (path: string) => boolean): r
   }).sort();
 }
 
-/** The text of a file, named from the root. */
+/** The text of a file, by its path from the root. */
 export function textOf(path: string): string {
   return readFileSync(join(ROOT, path), "utf8");
 }
 
-/** The JSON of a file, named from the root. */
+/** The JSON of a file, by its path from the root. */
 export function jsonOf(path: string): Record<string, unknown> {
   return JSON.parse(textOf(path)) as Record<string, unknown>;
 }

@@ -1,5 +1,5 @@
-// Prints which files and functions of src one dispatch, HTTP call, MCP call, export and registration
-// enter, as V8 counts them: `node test/architecture/walk.mjs`, one line of JSON.
+// Prints the files and functions of src that a dispatch, an HTTP call, an MCP call, an export and a
+// registration enter, as counted by V8: `node test/architecture/walk.mjs`, one line of JSON.
 
 import { Session } from "node:inspector/promises";
 import { createToolHandler } from "../../src/adapters/hono/mod.ts";
@@ -98,7 +98,7 @@ async function entered() {
 
 const walks = {};
 for (const [name, walk] of Object.entries(WALKS)) {
-  // Caches are filled as in a process that has run for a while.
+  // Repeated, so that caches are filled as in a process that has run for a while.
   for (let turn = 0; turn < 3; turn++) await (await walk())?.();
   const run = await walk() ?? walk;
   await entered();

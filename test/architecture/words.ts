@@ -1,11 +1,11 @@
 /**
- * Phrases that make readers decode a sentence, and plain words for them. As a program it prints the
+ * Phrases that readers have to decode, with plain words to replace them. As a program it prints the
  * sentences that contain one: `bun test/architecture/words.ts [part of a file name]…`.
  */
 
 import { filesBelow, textOf } from "./source_tree.ts";
 
-/** A phrase, and what to write instead. */
+/** A phrase, and its replacement. */
 const PHRASES: readonly (readonly [phrase: RegExp, instead: string])[] = [
   [/(?:^|[.:;] )What (?!\?|about\b|are you|do you|if\b|does\b|happens if)[^?]*$/, "a noun phrase"],
   [/(?:^|[.;] )Whether (?!or not|to )[^?,]*$/, "True if ... / Returns true if ..."],
@@ -138,13 +138,13 @@ const PHRASES: readonly (readonly [phrase: RegExp, instead: string])[] = [
   ],
 ];
 
-/** Where people read text of plue. */
+/** The folders with texts for people. */
 const FOLDERS = ["src", "ffi", "docs", "test", "examples", "bench", "scripts"];
 const PAGES = ["mod.ts", "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"];
 const READABLE = /\.(ts|tsx|mts|mjs|md|c|h|py|rs|cpp|hpp|zig|swift)$/;
 const NOT_WRITTEN = /built_page|\.generated\.|\/words\.ts$/;
 
-/** A comment, message, test title or paragraph of a guide, and where it begins. */
+/** A comment, message, test title or paragraph of a guide, and its first line. */
 interface Paragraph {
   readonly file: string;
   readonly line: number;
@@ -241,7 +241,7 @@ function ofCode(file: string): readonly Paragraph[] {
   return found.all;
 }
 
-/** Returns the sentences that contain a phrase of the list, with the phrase and the place. */
+/** Returns the sentences that contain a phrase of the list, each with the phrase and the file. */
 export function unclearSentences(): readonly string[] {
   const files = [
     ...FOLDERS.flatMap((folder) =>

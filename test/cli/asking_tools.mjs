@@ -1,4 +1,4 @@
-// Tools that ask, for the tests of the command.
+// Tools that ask questions, for the tests of the command.
 
 export const tools = [
   {

@@ -1,4 +1,4 @@
-// The published command, one file, as a process on every runtime.
+// The published command, which is one file, as a process on every runtime.
 
 import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
@@ -31,7 +31,7 @@ beforeAll(() => {
   );
 });
 
-/** The Node that runs npm is the oldest that plue supports. */
+/** The Node that runs npm is the oldest supported version. */
 const npmNode = process.env["npm_node_execpath"];
 
 const RUNTIMES: readonly (readonly [name: string, command: string, ...args: string[]])[] = [

@@ -100,7 +100,7 @@ describe("a server of the command", () => {
             new ReadableStream({ pull: (stream) => stream.enqueue(part), cancel: left }),
           );
         }
-        // As the handler does it on Bun.
+        // Sets the timeout as the handler does on Bun.
         (env as { timeout?(request: unknown, seconds: number): void }).timeout?.(request, 0);
         await hasLeft;
         return new Response("done");

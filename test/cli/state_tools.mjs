@@ -1,4 +1,4 @@
-// Tools that leave something behind when they run: a line in the file that RAN names.
+// Tools whose runs add a line to the file that the variable RAN names.
 
 import { appendFileSync } from "node:fs";
 import process from "node:process";

@@ -18,11 +18,11 @@ export interface Ran {
   readonly stderr: string;
 }
 
-/** How a run differs from one in a pipe without input. */
+/** The options of a run. By default, the command runs in a pipe without input. */
 export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: string;
-  /** How wide the terminal is that it writes to; absent: it writes to a pipe. */
+  /** The width of the terminal for the output. By default, the output is a pipe. */
   readonly columns?: number;
   readonly controller?: AbortController;
   /** Receives the output when it is written. */
@@ -92,7 +92,7 @@ export async function serving(
   return { ...served, [Symbol.asyncDispose]: () => served.stop() };
 }
 
-/** The address of a server, under a name that is not this machine's own. */
+/** The address of a server, with a name that does not stand for this machine. */
 export function elsewhere(served: Served): string {
   return served.url.replace(/\/\/[^:/]+/, "//0.0.0.0");
 }
@@ -165,7 +165,7 @@ export function openTerminal(
 /** A folder for the tests of one file. */
 export interface Folder {
   readonly path: string;
-  /** Writes a file, and gives its path. */
+  /** Writes a file, and returns its path. */
   write(name: string, text: string): Promise<string>;
 }
 

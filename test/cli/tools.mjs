@@ -1,4 +1,4 @@
-// Tools for the tests of the command: data, as a module without plue's package exports them.
+// Tools for the tests of the command, as data from a module that does not import plue.
 
 export const search = {
   name: "search",

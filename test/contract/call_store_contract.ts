@@ -15,7 +15,7 @@ import { describeStoreUsers } from "./store_users_contract.ts";
 export interface StoreTime {
   readonly isReal: boolean;
   timestamp(): number;
-  /** Lets time pass, unless it is real. */
+  /** Lets time pass, unless the time is real. */
   pass(ms: number): void;
 }
 
@@ -35,7 +35,7 @@ const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const text = (value: Uint8Array | undefined): string => new TextDecoder().decode(value);
 
 export interface TestedStore {
-  /** Makes an empty store with this time, and a name of its own. */
+  /** Makes an empty store with this time and a unique name. */
   create(time: StoreTime, name: string): CallStore | Promise<CallStore>;
   /** Makes another store with the same content, as another process would. */
   open?(store: CallStore, time: StoreTime, name: string): CallStore | Promise<CallStore>;

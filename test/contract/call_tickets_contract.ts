@@ -52,8 +52,8 @@ function deleting(): { readonly tool: ToolDefinition; readonly done: string[] } 
 /**
  * Declares the contract's tests.
  *
- * @param create Makes the tickets of one service; what it makes next is of the same service, such as
- * another process of it.
+ * @param create Makes the tickets of one service. Each call stands for another process of that
+ * service.
  */
 export function describeCallTickets(
   name: string,

@@ -1,4 +1,4 @@
-/** The caller's view of a call, for a tool in this process or on a worker. */
+/** The contract of a call as its caller sees it, for a tool in this process or on a worker. */
 
 import { afterAll, describe, it } from "bun:test";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
@@ -21,7 +21,7 @@ import { memoryCallStore, storedTickets } from "../../src/execute/durable/mod.ts
 import { abortable } from "../../src/tool/mod.ts";
 import { broken, never } from "../unit/execute/support.ts";
 
-/** Where tools run, seen from their caller. */
+/** The process in which tools run, as seen from their caller. */
 export interface Place {
   /** The caller's registry, with the tools. */
   readonly registry: ToolRegistry;
@@ -177,7 +177,7 @@ const TOOLS: readonly (Tool | ToolDefinition)[] = [
   },
 ];
 
-/** Calls that fail, and where. */
+/** Calls that fail, with their failures. */
 const FAILURES: readonly {
   readonly title: string;
   readonly call: ToolCall;

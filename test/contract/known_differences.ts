@@ -2,12 +2,12 @@
  * The tests of the official suite in which plue's verdict differs: `folder/file: group: test`. The
  * suite's test fails if a listed verdict no longer differs, so the list stays correct.
  *
- * Documents that a schema refers to are put into it first, because nothing is fetched.
+ * Referenced documents are first inserted into a schema, because nothing is fetched.
  */
 
 /** By design, with every engine: `checkSchema` rejects these schemas. */
 const REFUSED: readonly string[] = [
-  // A document is served at one URI, and its `$id` is another, which a compound document uses.
+  // A document's URI on the server differs from its `$id`, which a compound document uses.
   "draft2020-12/refRemote.json: remote HTTP ref with different $id: number is invalid",
   "draft2020-12/refRemote.json: remote HTTP ref with different $id: string is valid",
   "draft2020-12/refRemote.json: remote HTTP ref with different URN $id: number is invalid",

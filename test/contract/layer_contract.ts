@@ -44,9 +44,9 @@ export interface LayerSetup {
   readonly arguments?: unknown;
   /** Called by the tool at its start. */
   touch?(context: ToolContext): void;
-  /** The layer waits for something else than the clock before the tool starts, such as a digest. */
+  /** True if the layer waits for more than the clock before the tool starts, such as a digest. */
   readonly startsWithoutClock?: boolean;
-  /** The number of held slots, keys, transactions or spans. 0 between calls. */
+  /** Returns the number of held slots, keys, transactions or spans, which is 0 between calls. */
   held?(): number;
 }
 
@@ -54,7 +54,7 @@ export interface LayerSetup {
 export interface LayerCase extends Partial<LayerSetup> {
   /** A sentence about the layer. */
   readonly title: string;
-  /** The tool. It returns `"done"` by default. */
+  /** The function of the tool. By default, it returns `"done"`. */
   readonly execute?: Execute;
   /** The content of the result, or the code of the failure. */
   readonly outcome: unknown;
@@ -111,7 +111,7 @@ class CountingRegistry extends ToolRegistry {
   }
 }
 
-/** A dispatcher with the layer, between layers of a test, on a clock that stands still. */
+/** A dispatcher with the layer, between layers of a test, on a manual clock. */
 class World {
   readonly clock: FakeClock = new FakeClock();
   readonly setup: LayerSetup;

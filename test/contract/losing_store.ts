@@ -2,7 +2,7 @@
 
 import type { CallStore } from "../../src/execute/durable/mod.ts";
 
-/** What happens to a write: its answer is lost, or it does not reach the store. */
+/** The loss of a write: its answer is lost, or the write does not reach the store. */
 export type Loss = "answer" | "write";
 
 export const BROKEN = new Error("Cannot use the store of calls: the connection was lost");
@@ -38,9 +38,9 @@ export function losingStore(
 }
 
 /**
- * Loses every seventh write and every third answer, as far as their outcome is exact: an update that
- * another one has replaced counts as not made, and a value that is gone counts as deleted. The next
- * attempt of a lost write is not lost, because a store is given up after some attempts.
+ * Loses every seventh write and every third answer, if the store can find out the outcome: an
+ * update that another update has replaced counts as not made, and a missing value counts as
+ * deleted. The next attempt is not lost, because callers give up after some attempts.
  */
 export function losesOften(): (write: string, key: string) => Loss | undefined {
   let writes = 0;

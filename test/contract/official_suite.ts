@@ -1,7 +1,7 @@
 /**
- * The official JSON Schema test suite, through a schema engine as the registry uses it: the schema
- * is checked first, nothing is fetched. Documents that a schema refers to are put into it, each
- * under its `$id`, as the specification's "compound documents" have it.
+ * The official JSON Schema test suite, for a schema engine as the registry uses it: the schema is
+ * checked first, and nothing is fetched. Referenced documents are inserted into a schema under
+ * their `$id`, as in the "compound documents" of the specification.
  */
 
 import { assertEquals, assertGreater } from "@std/assert";
@@ -34,7 +34,7 @@ interface Draft {
   readonly folder: string;
   readonly uri: string;
   readonly definitions: "definitions" | "$defs";
-  /** The folders of `remotes/` that are of other drafts. */
+  /** The folders of `remotes/` for other drafts. */
   readonly others: RegExp;
 }
 
@@ -114,7 +114,7 @@ function verdicts(
   }
 }
 
-/** Puts the documents that a schema refers to into its definitions. */
+/** Inserts the documents to which a schema refers into its definitions. */
 function withReferred(schema: JsonSchema, draft: Draft): JsonSchema {
   if (typeof schema === "boolean") return schema;
   const documents = remoteDocuments(draft);
@@ -177,7 +177,7 @@ function remoteDocuments(draft: Draft): ReadonlyMap<string, JsonSchemaObject> {
   return documents;
 }
 
-/** Ajv's package carries copies of the meta-schemas. */
+/** Ajv's package contains copies of the meta-schemas. */
 function metaSchemas(draft: Draft): readonly JsonSchemaObject[] {
   const require = createRequire(import.meta.url);
   const read = (name: string) => require(`ajv/dist/refs/${name}.json`) as JsonSchemaObject;

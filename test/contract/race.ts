@@ -29,10 +29,10 @@ export interface RacedServer {
 
 /**
  * Declares the test that three processes run 600 calls while their server is killed twice. Every
- * second call resumes a ticket, the others have an idempotency key. No call runs twice, and a call
- * does not run only if a process was told that its claim may have been lost.
+ * second call resumes a ticket, the others have an idempotency key. No call runs twice. A call may
+ * be missing only if a process received the error that its claim may be lost.
  *
- * @param missing The reason why the server is not here.
+ * @param missing The reason why the server is not installed.
  */
 export function itRaces(missing: string | undefined, open: () => Promise<RacedServer>): void {
   const why = missing ?? (missingRuntime && `${missingRuntime} is not installed`);

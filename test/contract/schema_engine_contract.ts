@@ -21,7 +21,7 @@ const lists = (items: JsonSchema): JsonSchema[] => [
   { type: "array", items, maxItems: 6 },
 ];
 
-/** Schemas that check every item more than once, and each item of it as often again. */
+/** Schemas that check every item more than once, and so on at each deeper level. */
 const BRANCHING_SCHEMAS: readonly { readonly what: string; readonly schema: JsonSchema }[] = [
   {
     what: "two branches that lead back to the root",
@@ -90,7 +90,7 @@ const REFUSED_SCHEMAS: readonly {
 /** When schemas are compiled: in a worker, code may be generated only while its module loads. */
 export type CompileTime = "while the module loads" | "inside a test";
 
-/** Checks an engine against the contract of `SchemaEngine`. */
+/** Declares the tests of the contract of `SchemaEngine` for an engine. */
 export function describeSchemaEngine(
   name: string,
   makeEngine: (formats: "assert" | "annotate") => SchemaEngine,
@@ -99,7 +99,7 @@ export function describeSchemaEngine(
   const engine = hardened(makeEngine("assert"));
   const plain = makeEngine("assert");
 
-  /** The validator, or what compiling threw, at the time that is under test. */
+  /** Returns the validator, or the error of compiling, at the tested compile time. */
   function compiling(
     schema: JsonSchema,
     dialect: Dialect = "2020-12",
@@ -309,7 +309,7 @@ export function describeSchemaEngine(
       it(`looks at no part of a value again and again: ${what}`, () => {
         engine.admit(schema);
         const { check, issues } = branching();
-        /** Lists in lists, and how often the innermost was looked at. */
+        /** Nested lists, and the number of checks of the innermost value. */
         const nested = (leaf: unknown) => {
           const seen = { value: undefined as unknown, looks: 0 };
           const get = (target: unknown[], key: string | symbol) => {

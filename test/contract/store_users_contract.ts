@@ -1,4 +1,4 @@
-/** The contract of what {@linkcode CallStore}s are used for: rate limits and tasks. */
+/** The contract of rate limits and tasks, which use a {@linkcode CallStore}. */
 
 import { describe, it } from "bun:test";
 import { assert, assertEquals } from "@std/assert";
@@ -90,7 +90,7 @@ export function describeStoreUsers(
       };
       return {
         ...{ tasks, other, stop: end },
-        // A worker that a failed test leaves behind would keep the process.
+        // A worker that a failed test leaves behind would keep the process alive.
         [Symbol.asyncDispose]: end,
         async start(at: number): Promise<string> {
           const task = await tasks.enqueue(dispatcher, { name: "job", arguments: { at } });

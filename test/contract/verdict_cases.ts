@@ -4,7 +4,7 @@ import type { Dialect } from "../../src/schema/mod.ts";
 import type { JsonSchema } from "../../src/tool/mod.ts";
 import data from "./verdict_cases.json" with { type: "json" };
 
-/** A schema, with values that fit it and values that do not. */
+/** A schema, with valid and invalid values. */
 export interface VerdictCase {
   readonly what: string;
   readonly dialect?: Dialect;

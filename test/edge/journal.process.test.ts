@@ -1,4 +1,4 @@
-/** The records of a journal as the logs SDK of OpenTelemetry exports them. */
+/** The records of a journal, as the logs SDK of OpenTelemetry exports them. */
 
 import {
   InMemoryLogRecordExporter,

@@ -10,7 +10,7 @@ import { pathToFileURL } from "node:url";
 
 const GUIDE = new URL("../../docs/http.md", import.meta.url);
 
-/** The names that the code after `heading` exports. The code is put where the frameworks are installed. */
+/** The exports of the code after `heading`. The code is written next to the frameworks. */
 async function codeAfter(heading: string): Promise<Record<string, unknown>> {
   const text = readFileSync(GUIDE, "utf8");
   const [, code = ""] = /```js[^\n]*\n(.*?)```/s.exec(text.slice(text.indexOf(heading))) ?? [];

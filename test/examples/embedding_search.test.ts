@@ -12,7 +12,7 @@ import { describeToolIndex } from "../contract/tool_index_contract.ts";
 import { createEmbeddingIndex, type Embed, openAiEmbed } from "../../examples/embedding_search.ts";
 import data from "./embedding_search.json" with { type: "json" };
 
-/** Ideas, each with words for it: a replacement for the knowledge of a model. */
+/** Ideas with their words, which replace the knowledge of a model. */
 const IDEAS = data.ideas;
 
 /** A fake of a provider's embeddings. Stores its requests. */

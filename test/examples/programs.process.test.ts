@@ -4,7 +4,7 @@ import { assert, assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
 import { startProgram } from "../support/program.ts";
 
-// In Deno without a permission: examples that only compute need none.
+// Runs in Deno without permissions, because these examples only compute.
 const RUN = "Deno" in globalThis ? ["run", "--no-prompt", "--node-modules-dir=manual"] : [];
 
 const SPECIFICATIONS = "examples/specifications";

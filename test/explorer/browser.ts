@@ -9,7 +9,7 @@ import { delimiter, join } from "node:path";
 import process from "node:process";
 import { type Browser, chromium, type Page } from "playwright-core";
 
-/** The program, if it is on this machine. */
+/** The path of Chromium, if it is installed. */
 export const CHROMIUM: string | undefined = ["chromium", "chromium-browser"]
   .flatMap((name) => (process.env["PATH"] ?? "").split(delimiter).map((path) => join(path, name)))
   .find(existsSync);
@@ -19,7 +19,7 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 export function startBrowser(): Promise<Browser> {
   return chromium.launch({
     ...(CHROMIUM === undefined ? {} : { executablePath: CHROMIUM }),
-    // Containers give it neither namespaces nor much shared memory.
+    // In containers, Chromium has neither namespaces nor much shared memory.
     args: ["--no-sandbox", "--disable-dev-shm-usage"],
   });
 }
@@ -44,7 +44,7 @@ interface Notes {
   noteWrong(what: string): Promise<void>;
 }
 
-/** The pages that are open but not in use, by their options: a new one costs more than a visit. */
+/** The open pages that are not in use, by their options. A new page takes longer than a visit. */
 const idle = new Map<string, ReusedPage[]>();
 
 interface ReusedPage {

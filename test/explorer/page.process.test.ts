@@ -54,7 +54,7 @@ async function look(
   }
 }
 
-/** Registers a tool, and runs a function with its page. */
+/** Registers a tool, and runs a function with the page of the tool. */
 async function having(
   tool: ToolDefinition,
   input: unknown,
@@ -421,7 +421,7 @@ describe("a call", () => {
           await button(page, language).click();
           writeFileSync(join(folder, file), await sampleOf(page));
           const printed = await outputOf(program, [join(folder, file)]);
-          // Without the program its sample is not tested.
+          // If the program is not installed, its sample is not tested.
           if (printed === undefined) continue;
           assertStringIncludes(printed, "src/tool/tool.ts");
           assert(/it('|\\')s .*\$x.* 😀/.test(printed), `${language}: ${printed}`);

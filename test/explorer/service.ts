@@ -65,7 +65,7 @@ const MORE: Readonly<Record<string, Partial<ToolDefinition>>> = {
   "index:rebuild": { isAvailable: () => false },
 };
 
-/** The rule of a service that authorizes. */
+/** The rule of a service that requires authorization. */
 const SHORT: Rule = {
   name: "short messages",
   appliesTo: ({ id }) => id === "git:commit",

@@ -1,6 +1,6 @@
 /**
- * Tools for the official clients, and what happened to them: the same on every runtime.
- * `GET /watch` tells what the tools have done and what is still held, `POST /grow` registers a tool.
+ * Tools for the official clients, with a record of their calls, the same on every runtime. `GET
+ * /watch` returns the actions of the tools and the held resources, `POST /grow` registers a tool.
  */
 
 import { defineTool, ToolDispatcher, ToolRegistry, ToolResult } from "@plue/tools";
@@ -134,7 +134,7 @@ const mcp = createMcpEndpoint(registry, {
   dispatcher,
   pageSize: 2,
   heartbeatMs: 100,
-  // Its timer counts as held until then.
+  // Until this timeout, the timer of a body counts as held.
   bodyTimeoutMs: 2_000,
   maxStreamsPerPrincipal: 1_024,
   allowedOrigins: ["https://app.example"],

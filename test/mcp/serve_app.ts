@@ -1,6 +1,6 @@
 /**
  * Serves an app on this runtime, or in workerd, until it receives a signal. Usage: `bun|deno
- * run|node serve_app.ts <entry> [workerd]`; `PORT` is where, by default anywhere.
+ * run|node serve_app.ts <entry> [workerd]`; `PORT` is the port, by default any free port.
  */
 
 import { resolve } from "node:path";
@@ -16,7 +16,7 @@ async function start(): Promise<
   { readonly url: string; stop(): Promise<void> }
 > {
   if (mode === "workerd") {
-    // Only Bun can bundle for it.
+    // Only Bun can bundle for workerd.
     const { serveWorker } = await import("../runtime/workerd.ts");
     return await serveWorker(file, "", port);
   }

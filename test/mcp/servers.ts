@@ -1,4 +1,4 @@
-/** Starts an app on each of the four runtimes, as a process of its own. */
+/** Starts an app on each of the four runtimes, as a separate process. */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
@@ -31,7 +31,7 @@ export async function startServer(
     async stop() {
       const gone = new Promise<void>((resolve) => child.once("exit", () => resolve()));
       child.kill("SIGTERM");
-      // One that still has streams may take its time.
+      // A server with open streams may take long to end.
       const timer = setTimeout(() => child.kill("SIGKILL"), 5_000);
       await gone;
       clearTimeout(timer);

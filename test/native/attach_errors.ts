@@ -29,7 +29,7 @@ const attachment = await attachNative(registry, {
 await tell({});
 await tell({ library: new URL("https://example.com/libplue.so") });
 await attachment.detach();
-// The library is a URL this time, and the end of the block detaches the runtime.
+// Here the library is a URL, and the end of the block detaches the runtime.
 {
   await using again = await attachNative(registry, {
     library: pathToFileURL(path),

@@ -1,5 +1,5 @@
-// The C half by itself: its header, its library, and its conduct towards a tools side in C.
-// On one runtime is enough: JavaScript only starts the programs.
+// The C half alone: its header, its library, and its behaviour with a tools side in C. One runtime
+// is enough, because JavaScript only starts the programs.
 
 import { beforeAll, describe, it } from "bun:test";
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
@@ -103,7 +103,7 @@ describe("libplue.so", () => {
 describe("the C half", () => {
   unless(lackOf("clang"))(
     "takes its lock where it must, and gives it back, says clang",
-    // In one file, because clang takes longer to start than to check.
+    // The sources are in one file, because clang takes longer to start than to check.
     () => make("check", `SRC=${amalgamation}`),
   );
 
@@ -125,7 +125,7 @@ describe("the C half", () => {
     () => passWithFake("suite_static", "basic shutdown"),
   );
 
-  // What depends on the way to wake a guest is in both.
+  // Parts that depend on the way to wake a guest run with both ways.
   const woken = {
     callback: `${parts} big:8000000`,
     socket: `submit shared:5 stress:8:${calls}:echo`,
@@ -219,11 +219,11 @@ describe("a host that ends without plue_shutdown()", () => {
         const processes = outcome.stdout.trim().split("\n").map(Number);
         assertEquals(processes.length, 3, said(outcome));
         assertEquals(processes.every((id) => id > 0), true, said(outcome));
-        // Otherwise they would run for a minute.
+        // Processes that are not killed run for a minute.
         const limit = performance.now() + 30_000;
         let left = processes;
         while (left.length > 0 && performance.now() < limit) {
-          // One by one, because the system may reuse the number of a process that has ended.
+          // Checked until each has ended once, because the system may reuse a process number.
           left = left.filter(isAlive);
           await new Promise((resolve) => setTimeout(resolve, 2));
         }

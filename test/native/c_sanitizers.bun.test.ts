@@ -1,4 +1,4 @@
-// The C half under the sanitizers and valgrind, both ends in C.
+// The C half under the sanitizers and valgrind, with a tools side in C.
 
 import { beforeAll, describe } from "bun:test";
 import { assertEquals } from "@std/assert";
@@ -44,7 +44,7 @@ async function succeed(...commands: readonly (readonly string[])[]): Promise<voi
 /** Parts of the suite for sanitizers, which report an error or a race even if it happens rarely. */
 const PARTS =
   "basic contract:call submit metadata:200 abort shared:4 race:50 stress:8:200:echo grace";
-/** Parts of a host with ThreadSanitizer whose threads the library must order. */
+/** Parts for a host with ThreadSanitizer, in which the library must order the threads. */
 const ORDERED = "basic submit metadata:200 shared:4 race:50 stress:8:200:echo";
 /** Parts whose behaviour depends on the way to wake a guest. */
 const WAKES = "submit shared:2 race:30 stress:8:100:echo";

@@ -1,4 +1,4 @@
-// plue.hpp: compiled without a warning by each compiler, and its tests in the sanitizers.
+// plue.hpp, compiled without warnings by each compiler, and its tests under the sanitizers.
 
 import { describe } from "bun:test";
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";

@@ -6,7 +6,7 @@
  * ```
  *
  * `--cycle` detaches and attaches again, many times, while the parts run; `--exit` ends the process
- * while they run and have made a thousand calls, with 42.
+ * with 42 while the parts run, after a thousand calls.
  */
 
 import process from "node:process";

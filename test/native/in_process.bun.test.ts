@@ -1,5 +1,5 @@
-// The runtime of the tests as a guest: calls of native threads, and the tools that native code has
-// registered, as models meet them: over HTTP, over MCP and exported.
+// The runtime of the tests as a guest: calls of native threads, and tools of native code as models
+// use them: over HTTP, over MCP and in exports.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { afterAll, afterEach, beforeAll, describe } from "bun:test";
@@ -120,7 +120,7 @@ describe("a tool in C", () => {
   });
 });
 
-/** Runs parts of the host suite on a thread of their own, against this very process. */
+/** Runs parts of the host suite on a new thread, with this process as the tools side. */
 async function passes(parts: string): Promise<boolean> {
   suite?.start(parts);
   return await ended() === 0;

@@ -1,5 +1,5 @@
-// libplue as npm installs it: packed for every platform, taken from a registry, compiled and linked
-// with, and run where this machine can.
+// libplue as npm installs it: packed for every platform, installed from a registry, linked with
+// programs, and run on the platforms of this machine.
 
 import { afterAll, beforeAll, describe } from "bun:test";
 import { assertEquals, assertStringIncludes } from "@std/assert";
@@ -41,7 +41,7 @@ const PLATFORMS: { readonly [name: string]: readonly [zig: string, npm: readonly
   "darwin-arm64": ["aarch64-macos", ["--os=darwin", "--cpu=arm64"]],
 };
 
-/** npm selects and installs these here. The others have the same fields in their manifests. */
+/** The tests let npm select these platforms. The manifests of the others have the same fields. */
 const SELECTED = ["linux-arm64-musl", "darwin-x64"];
 
 const ARM_LIBRARIES = "/usr/aarch64-linux-gnu";
@@ -55,7 +55,7 @@ const RUNS_ARM = hasArm
   ? ["qemu-aarch64", "-L", ARM_LIBRARIES]
   : "qemu-user and libc6-arm64-cross are not here";
 
-/** How this machine runs a program of a platform; the reason if it cannot. */
+/** The command that runs a program of a platform here, or the reason why there is none. */
 const RUNS: { readonly [name: string]: readonly string[] | string } = {
   "linux-x64": [],
   "linux-arm64": RUNS_ARM,
@@ -73,7 +73,7 @@ const zig = isLinux ? await findZig() : { missing: "the packages are built on Li
 const lacks = zig.missing ?? buildPrograms() ?? lackOf("npm", "bun", "tar");
 const test = unless(lacks);
 
-/** The tarballs of `packages`, as a registry answers them; without libplue's, if it has none. */
+/** Serves the tarballs of `packages` like a registry, with or without those of libplue. */
 function serveTarballs(hasNative: boolean): Bun.Server<undefined> {
   const answers = new Map<string, (origin: string) => object>();
   for (const file of readdirSync(packages).filter((name) => name.endsWith(".tgz"))) {
@@ -113,7 +113,7 @@ let registry: Bun.Server<undefined> | undefined;
 /** Installs the package into an empty folder, as npm would on a platform. */
 async function install(into: string, platform: readonly string[] = []): Promise<string[]> {
   mkdirSync(into, { recursive: true });
-  // As `npm init` writes it.
+  // The manifest that `npm init` writes.
   writeFileSync(join(into, "package.json"), '{ "private": true, "type": "commonjs" }');
   const options = `--ignore-scripts --no-audit --no-fund --cache=${join(folder, "cache")}`;
   const line = ["npm install @plue/tools", ...platform, options, `--registry=${registry?.url}`];
@@ -300,7 +300,7 @@ target_link_libraries(by_cmake plue::plue)
 
   for (const [name, runs] of Object.entries(RUNS)) {
     const purpose = typeof runs === "string" ? `is linked (not run: ${runs})` : "works";
-    // Zig takes musl to be linked statically, and compiles it for that, which takes a minute.
+    // By default, Zig links musl statically, and compiles it for a minute.
     const dynamic = name.endsWith("-musl") ? ["-dynamic"] : [];
 
     test(`${purpose} on ${name}, shared and with the archive`, async () => {

@@ -1,4 +1,4 @@
-// libplue as others get it: built, installed for pkg-config and CMake, and linked by the hosts of
+// libplue as users get it: built, installed for pkg-config and CMake, and linked by the hosts of
 // ffi/README.md.
 
 import { beforeAll, describe, it } from "bun:test";
@@ -39,7 +39,7 @@ const missing = buildPrograms();
 const folder = temporaryFolder("packaging");
 const inFolder = (name: string): string => join(folder, name);
 const [first, second, staged] = [inFolder("first"), inFolder("second"), inFolder("staged")];
-/** Has been moved since it was installed, with a sidecar. */
+/** An installation with a sidecar that has been moved. */
 const moved = inFolder("moved");
 
 function install(...variables: readonly string[]): void {
@@ -110,7 +110,7 @@ describe("make install", () => {
     assertEquals(existsSync(join(library, "libplue.a")), true);
     const include = join(staged, "opt", "plue", "include");
     assertEquals(existsSync(join(include, "plue.h")), true);
-    // Not in the folder of plue.h, because the name is too common.
+    // The module map is not in the folder of plue.h, because its name is too common.
     assertEquals(existsSync(join(include, "CPlue", "module.modulemap")), true);
   });
 
@@ -233,7 +233,7 @@ target_link_libraries(host_static plue::plue_static)
   });
 });
 
-/** Runs lines of the README in a copy of the examples, as somebody who has installed libplue. */
+/** Runs lines of the README in a copy of the examples, with the installed libplue. */
 function inExamples(name: string, lines: string, more = {}): Promise<Outcome> {
   const cwd = inFolder(name);
   cpSync(join(ROOT, "ffi", "examples"), cwd, { recursive: true });

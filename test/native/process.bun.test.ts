@@ -1,4 +1,4 @@
-// How libplue finds the sidecar's program, starts its process and sees it out, in odd hosts.
+// How libplue finds the sidecar's program, starts its process and ends it, in unusual hosts.
 
 import { beforeAll, describe } from "bun:test";
 import { assertEquals } from "@std/assert";
@@ -42,7 +42,7 @@ async function pass(
   await succeed(["bash", "-ec", line], { cwd, env });
 }
 
-/** Tests that are lines of a shell, by what each shows. */
+/** Tests that are shell commands, by their titles. */
 function passEach(
   test: ReturnType<typeof unless>,
   lines: { readonly [title: string]: string },
@@ -52,16 +52,16 @@ function passEach(
   for (const [title, line] of Object.entries(lines)) test(title, () => pass(line, cwd, env));
 }
 
-/** Words of a host (`act()` of ffi/test/process.c) that calls a tool in C, and gets its answer. */
+/** Arguments of a host (`act()` of ffi/test/process.c) that calls a tool in C, and its result. */
 const ECHO = "call=echo 'result={}'";
-/** The same of a host whose tools have seen nothing of the hostile folder. */
+/** Arguments of a host whose tools must not be affected by the hostile folder. */
 const NO_EVIL = `'call=variable {"name":"PLUE_TEST_EVIL"}' 'result=""'`;
 const UNHARMED = `init ${NO_EVIL} ` +
   `'call=variable {"name":"a package"}' 'result="it is not installed"' ` +
   `'call=variable {"name":"a worker"}' 'result="by the paths of the module"' ` +
   `'call=variable {"name":"the folder"}' "result=\\"$PWD\\""`;
 
-/** What a host without a sidecar is told. */
+/** The error message of a host without a sidecar. */
 const LACK =
   "it is neither beside libplue (where that is linked statically: beside the program), " +
   'nor where "make install" puts it, nor in PATH; put it or plue-sidecar.js there, or name it in ' +
@@ -141,7 +141,7 @@ export default new ToolRegistry({
 });
 `,
     );
-    // Bun has both from the module's tsconfig.json: what "jsx" is, and where "@mapped" is.
+    // Bun reads the meaning of "jsx" and the path of "@mapped" from the module's tsconfig.json.
     writeFileSync(
       join(withScript, "tsconfig.json"),
       JSON.stringify({

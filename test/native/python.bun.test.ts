@@ -101,7 +101,7 @@ describe("ffi/python/README.md", () => {
     await inClone(byWheel, {});
     const [wheel = ""] = readdirSync(join(clone, "dist"));
     const installed = join(folder, "installed");
-    // An installer unpacks a wheel, and does nothing else with this one.
+    // Installing this wheel means only unpacking it.
     await python(["-m", "zipfile", "-e", join(clone, "dist", wheel), installed]);
     const script = `import plue; print(plue.__file__, plue.call("echo", {"from": "a wheel"}))`;
     const output = await python(["-c", script], { PYTHONPATH: installed, PLUE_LIBRARY: "" });

@@ -27,7 +27,7 @@ describe("the crate for Rust", () => {
       const command = ["cargo", "test", "--quiet", "--offline", "--locked"];
       await succeed([...command, "--manifest-path", MANIFEST, "--", "--nocapture"], {
         env: {
-          // Where an earlier run has compiled, and without what only a debugger needs.
+          // Reuses the output of an earlier run, and omits debug information.
           CARGO_TARGET_DIR: join(BUILD, "cargo"),
           CARGO_INCREMENTAL: "0",
           CARGO_PROFILE_DEV_DEBUG: "0",

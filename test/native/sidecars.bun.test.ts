@@ -41,7 +41,7 @@ const onBun = join(folder, "sidecar-on-bun");
 
 /** `large_arguments` comes first, because earlier parts would raise the sidecar's peak memory. */
 const PARTS_OF_SIDECAR = `large_arguments ${PARTS} log`;
-/** Parts that belong to the library alone, and take many starts. */
+/** Parts that test only the library, and need many starts. */
 const RESTARTS = "taking_back submit_restarts tools_restarts questions_restarts crash shutdown";
 
 async function passSuite(sidecar: string, parts: string): Promise<void> {

@@ -34,7 +34,7 @@ export const SHARED_LIBRARY: string = join(
   BUILD,
   process.platform === "darwin" ? "libplue.1.dylib" : "libplue.so.1",
 );
-/** Bundles of what many processes load: a bundle starts in a fraction of the time of its sources. */
+/** Bundles of code that many processes load. A bundle starts much faster than its sources. */
 const bundled = process.env["PLUE_TEST_BUNDLES"]; // by another test file of this process
 export const BUNDLES: string = bundled ?? join(PROGRAMS, `bundles-${process.pid}`);
 if (bundled === undefined) {
@@ -70,7 +70,7 @@ const CONTRACT = join(ROOT, "ffi", "test", "contract.txt");
 
 const PATH = `${join(ROOT, "scripts", "runtimes", "bin")}:${process.env["PATH"] ?? ""}`;
 
-/** Each runtime, as a command to put a script behind. */
+/** The command of each runtime, to which a script is appended. */
 export const RUNTIMES: { readonly [name: string]: readonly string[] } = {
   bun: ["bun"],
   deno: [
@@ -88,7 +88,7 @@ export const RUNTIMES: { readonly [name: string]: readonly string[] } = {
 /** The parts of the host suite that every runtime passes in both hostings, in about a second. */
 export const PARTS = "basic contract tools questions notices big:2000000 streaming abort " +
   "metadata:500 stress:8:200:echo grace";
-/** What the library does by itself, and larger numbers: for one runtime in each hosting. */
+/** Parts that test the library alone, or with larger numbers, on one runtime in each hosting. */
 export const MORE_PARTS = "submit big:32000000 shared:10 metadata:5000 race:100 cancellation " +
   `stress:8:${SOAK > 0 ? 20_000 : 1_000}:echo`;
 
@@ -99,7 +99,7 @@ export function temporaryFolder(name: string): string {
   return folder;
 }
 
-/** Makes a program of a command: `$PLUE_SIDECAR` is the path of one file. */
+/** Writes a program that runs a command, because `$PLUE_SIDECAR` is the path of a single file. */
 export function program(file: string, command: readonly string[]): string {
   writeFileSync(file, `#!/bin/sh\nexec ${command.map((word) => `'${word}'`).join(" ")}\n`);
   chmodSync(file, 0o755);
@@ -117,7 +117,7 @@ export function hasProgram(name: string): boolean {
   return PATH.split(":").some((folder) => existsSync(join(folder, name)));
 }
 
-/** Runs `make` in `ffi`, one at a time: several test files build what they need. A warning fails it. */
+/** Runs `make` in `ffi`, with a lock because several test files do so. A warning is an error. */
 export function make(...args: readonly string[]): void {
   const command = ["make", "-C", join(ROOT, "ffi"), "WERROR=-Werror", ...args];
   if (hasProgram("flock")) {
@@ -155,7 +155,7 @@ export function lackOfSanitizer(
   return isSound ? undefined : `the compiler has no -fsanitize=${name} here`;
 }
 
-/** Why the native programs cannot be built; `undefined` once they have been. */
+/** Builds the native programs. Returns the reason if that is not possible. */
 export function buildPrograms(): string | undefined {
   const reason = lackOf();
   if (reason === undefined) make("-j2", "all", "test-programs");
@@ -193,14 +193,14 @@ export function buildVariant(name: string, setting: string): string {
   const cache = join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "plue", "native");
   const kept = join(cache, `${name}-${hash.digest("hex").slice(0, 16)}`);
   if (!existsSync(kept)) {
-    // Under another name until it is complete: another run may build the same.
+    // Under another name until it is complete, because another run may build the same variant.
     const build = `${kept}.${process.pid}`;
     mkdirSync(cache, { recursive: true });
     for (const old of readdirSync(cache).map((entry) => join(cache, entry))) {
       if (Date.now() - statSync(old).mtimeMs > KEPT_MS) rmSync(old, { recursive: true });
     }
     const files = VARIANT.map((program) => join(build, "test", program));
-    // In one file, because the compiler takes longer to start than to compile.
+    // The sources are in one file, because the compiler takes longer to start than to compile.
     const sources = join(build, "src");
     spawnSync("node", [amalgamate, sources], { env: { ...process.env, PATH } });
     // Sanitizers add code that causes false warnings, so warnings are not errors here.
@@ -217,7 +217,7 @@ export function buildVariant(name: string, setting: string): string {
 /** The lifetime of a cached variant. */
 const KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
 
-/** Why there is no koffi, which Node needs; `undefined` once it is installed, in this folder only. */
+/** Installs koffi, which Node needs, in this folder. Returns the reason if that is not possible. */
 export function installKoffi(): string | undefined {
   const folder = join(ROOT, "test", "native");
   if (existsSync(join(folder, "node_modules", "koffi"))) return undefined;
@@ -231,7 +231,7 @@ export function installKoffi(): string | undefined {
 
 /** How a program ended. */
 export interface Outcome {
-  /** Its exit code; `undefined` if a signal ended it. */
+  /** The exit code; `undefined` if a signal ended the program. */
   readonly code: number | undefined;
   readonly stdout: string;
   readonly stderr: string;
@@ -250,7 +250,7 @@ const LIMIT_MS = 120_000 + SOAK * 1_000;
 /** The time limit of programs that compile, install, or run under a sanitizer or valgrind. */
 export const LONG_LIMIT_MS: number = LIMIT_MS + 360_000;
 
-/** A process and its descendants; alone if it has ended, or the system does not list them. */
+/** Returns a process and its descendants. Without a list of the system, returns the process. */
 function family(id: number): number[] {
   try {
     const folder = `/proc/${id}/task`;
@@ -263,7 +263,7 @@ function family(id: number): number[] {
   }
 }
 
-/** Runs a program to its end, and ends it with everything that it started if it hangs. */
+/** Runs a program to its end. If the program hangs, ends it with all processes that it started. */
 export function run(
   [command = "", ...args]: readonly string[],
   { env = {}, limitMs = LIMIT_MS, cwd = ROOT }: RunOptions = {},
@@ -310,7 +310,7 @@ export function said({ code, stdout, stderr }: Outcome): string {
   return `exit code ${code}\n${stdout.slice(-4_000)}\n${stderr.slice(-12_000)}`;
 }
 
-/** Runs a program that must end well, and returns its output. */
+/** Runs a program that must succeed, and returns its output. */
 export async function succeed(
   command: readonly string[],
   options: RunOptions = {},
@@ -320,7 +320,7 @@ export async function succeed(
   return outcome.stdout;
 }
 
-/** The same for lines of a shell. */
+/** Runs shell commands that must succeed, and returns their output. */
 export function shell(lines: string, options: RunOptions = {}): Promise<string> {
   return succeed(["sh", "-ec", lines], options);
 }

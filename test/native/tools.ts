@@ -211,7 +211,7 @@ const tools = [
     },
     execute({ file }) {
       writeFileSync(file, "");
-      // A host that crashed does not leave a busy process behind for ever.
+      // The limit ends the busy process of a host that has crashed.
       const limit = performance.now() + 60_000;
       while (existsSync(file) && performance.now() < limit);
       return { spun: true };

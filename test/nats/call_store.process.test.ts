@@ -90,7 +90,7 @@ describe("natsCallStore()", () => {
       );
     const expiresAt = clock.now + 20_000;
     const first = await one.create("a.ann.1", new Uint8Array(50_000), { expiresAt }) ?? 0;
-    // Each process may let a principal exceed its quota by a little before it measures.
+    // Each process may let a principal exceed its quota a little before it measures the usage.
     await other.create("b.ann.2", new Uint8Array(45_000));
     await full(other, "b.ann.3", new Uint8Array(10_000));
     await full(one, "b.ann.3", new Uint8Array(10_000));
@@ -185,7 +185,7 @@ describe("natsCallStore()", () => {
     const lost = became(connection, "disconnect");
     await own.kill();
     await lost;
-    // The client itself would wait for five seconds.
+    // By default, the client would wait for five seconds.
     const soon = new Promise<never>((_, reject) =>
       setImmediate(() => reject(new Error("it waits")))
     );

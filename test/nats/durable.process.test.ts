@@ -40,7 +40,7 @@ const task: ToolDefinition = {
 const ownerPrefix = async (principal: string): Promise<string> =>
   `run.${await ownerDigest(principal)}`;
 
-/** As short as it can be, because tests wait for it. */
+/** The shortest possible lease, because tests wait for its end. */
 const leaseMs = 1_000;
 
 describe("Durable calls over NATS", () => {
@@ -64,7 +64,7 @@ describe("Durable calls over NATS", () => {
     );
     assertEquals(results.map((result) => result.ok && result.content).slice(0, 3), [1, 1, 1]);
     assertEquals(runs, 3);
-    // Calls without a message id may have the ids of earlier calls, so they run again.
+    // Calls without a message id may have the ids of earlier calls, and so they run again.
     for (const { dispatcher } of [one, other]) {
       results.push(await dispatcher.dispatch(call, { principal: "ann" }));
     }
@@ -102,7 +102,7 @@ describe("Durable calls over NATS", () => {
     while ((await manager.streams.info("PLUE_CALLS")).state.messages === 0);
     await manager.streams.update("PLUE_CALLS", { max_msg_size: 10 });
     assertFailed(await run(), "unavailable", "nothing has run", "no");
-    // The other one still waits.
+    // The other call still waits.
     assertEquals(calls.waiting, 1);
     calls.stop();
     assertEquals([(await waits).ok, calls.waiting], [false, 0]);
@@ -820,7 +820,7 @@ describe("Durable calls over NATS", () => {
     const call = { id: await runKey(path, { nonce: "x" }), nonce: "x", inbox: "told" };
     const now = Date.now();
     const early = { ...call, time: now + 60_000 };
-    // Both records have expired: the first before it was sent again, the second since then.
+    // Both records have expired: the first before it was sent again, and the second after that.
     const [old, aged] = [86_400_001, 86_398_000].map((ms) => ({ ...call, time: now - ms }));
     const invalid = { ...call, time: now, id: 7 };
     // Moves the clock by less than the allowed difference.

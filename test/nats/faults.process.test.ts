@@ -182,7 +182,7 @@ describe("Workers and callers over NATS", () => {
       // The tool may have run, and is not idempotent.
       assertFailed(lost, "unavailable", "", "unknown");
       assertEquals(lost.error.retryable, false);
-      // Nothing is sent now, nor kept to be sent.
+      // Nothing is sent now, and nothing is stored to be sent later.
       assertFailed(await dispatcher.dispatch({ name: "ping" }), "unavailable");
       const back = became(connection, "reconnect");
       await own.start();

@@ -1,5 +1,5 @@
-// A caller that has the secret, and receives the messages to the inboxes of others, cannot answer for
-// workers.
+// A caller with the secret that receives the messages to the inboxes of other callers cannot answer
+// for workers.
 
 import { describe } from "bun:test";
 import { assertEquals, assertStringIncludes } from "@std/assert";

@@ -11,7 +11,7 @@ type KeyPair = ReturnType<typeof nkeys.createUser>;
 const base64 = (text: string | Uint8Array): string => Buffer.from(text).toString("base64url");
 const seedOf = (key: KeyPair): string => new TextDecoder().decode(key.getSeed());
 
-/** A JWT in the form of NATS, signed with a key of its own algorithm. */
+/** A JWT in the form of NATS, signed with an NKey. */
 function jwt(issuer: KeyPair, subject: KeyPair, nats: object, more: object = {}): string {
   const names = { iss: issuer.getPublicKey(), sub: subject.getPublicKey() };
   const claims = { jti: base64(crypto.getRandomValues(new Uint8Array(16))), iat: 1_700_000_000 };
@@ -25,7 +25,7 @@ const credentials = (token: string, key: KeyPair): string =>
   `-----BEGIN NATS USER JWT-----\n${token}\n------END NATS USER JWT------\n\n` +
   `-----BEGIN USER NKEY SEED-----\n${seedOf(key)}\n------END USER NKEY SEED------\n`;
 
-/** A server whose users come with JWTs, and files of credentials, of which one is right. */
+/** A server whose users have JWTs, with a valid and invalid files of credentials. */
 export function decentralised() {
   const operator = nkeys.createOperator();
   const [account, system, stranger] = [0, 1, 2].map(() => nkeys.createAccount());
@@ -58,7 +58,7 @@ export function decentralised() {
   };
 }
 
-/** A server with a user who has a key, and the seed of that one and of another. */
+/** A server with a user who has a key, the seed of that key, and the seed of another key. */
 export function withKeys() {
   const [user, other] = [nkeys.createUser(), nkeys.createUser()];
   return {
@@ -68,7 +68,7 @@ export function withKeys() {
   };
 }
 
-/** Why there can be no certificates; `undefined` if there can. */
+/** The reason why no certificates can be created, or `undefined`. */
 export const noCertificates: string | undefined = spawnSync("openssl", ["version"]).status === 0
   ? undefined
   : "openssl is not installed";
@@ -76,7 +76,7 @@ export const noCertificates: string | undefined = spawnSync("openssl", ["version
 /**
  * Makes an authority and, by it, a server's certificate.
  *
- * @param name Of the server, such as `IP:127.0.0.1,DNS:localhost`: not all clients ask for an address.
+ * @param name The names of the server: `IP:127.0.0.1,DNS:localhost`. Some clients need a DNS name.
  */
 export function certificates(folder: string, name: string) {
   const path = (file: string): string => join(folder, `${name.replaceAll(/\W/g, "_")}_${file}`);

@@ -117,7 +117,7 @@ describe("Users of NATS with narrow permissions", () => {
     await assertRejects(() => other.get("ticket.ann.1"));
     await assertRejects(() => other.put("ticket.ann.2", "x"));
 
-    // A user with a consumer can have the server send to any subject, but deletes no other value.
+    // With a consumer, a user can make the server send to any subject, but deletes no other value.
     await store.create("key.ann.1", new Uint8Array(3));
     const about = headers();
     about.set("Nats-Rollup", "all");

@@ -195,7 +195,7 @@ describe("Plain calls over NATS", () => {
       const { dispatcher } = await world.call();
       let taken = 0;
       for await (const { type } of dispatcher.stream({ name: "list" })) {
-        // A worker without flow control would make all outputs before it answers this call.
+        // A worker without flow control would create all outputs before it answers this call.
         if (taken % 50 === 1) await dispatcher.dispatch({ name: "ping" });
         if (type === "output") taken++;
         assertLessOrEqual(made - taken, most);
@@ -491,7 +491,7 @@ describe("Plain calls over NATS", () => {
   });
 });
 
-/** Telemetry that keeps its spans, each the active one while its call runs. */
+/** Telemetry that stores its spans. A span is the active span while its call runs. */
 function spansOf(name: string) {
   const active = new AsyncLocalStorage<TraceParent>();
   const spans: { id: string; parent: string | undefined; ended: number }[] = [];

@@ -36,11 +36,11 @@ describe("ServedCalls", () => {
     const served = new ServedCalls({
       link: linkOf(far),
       ...{ worker, clock, dispatcher: new ToolDispatcher(registry, { maxOutputBytes: 2 ** 26 }) },
-      // A tenth, because sending more takes seconds.
+      // A tenth of the limit, because sending more takes seconds.
       maxKeptBytes: MAX_KEPT_BYTES / 10,
       toolAt: (): Tool | undefined => registry.getTool("work"),
     });
-    /** Waits until the worker has read what was sent. */
+    /** Waits until the worker has read the sent messages. */
     const read = async (): Promise<void> => {
       await connection.flush();
       await far.flush();

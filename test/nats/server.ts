@@ -12,7 +12,7 @@ import { freePort } from "../support/free_port.ts";
 
 type Connection = Awaited<ReturnType<typeof connect>>;
 
-/** Why the tests of NATS cannot run here; `undefined` if they can. */
+/** The reason why the tests of NATS cannot run here, or `undefined`. */
 export const missing: string | undefined = spawnSync("nats-server", ["--version"]).status === 0
   ? undefined
   : "nats-server is not installed";
@@ -82,7 +82,7 @@ export class TestServer implements AsyncDisposable {
     });
   }
 
-  /** Makes it silent, as behind a lost network, until it is resumed. */
+  /** Stops the server, as if the network was lost, until it is resumed. */
   pause(): void {
     this.#process?.kill("SIGSTOP");
   }
@@ -91,7 +91,7 @@ export class TestServer implements AsyncDisposable {
     this.#process?.kill("SIGCONT");
   }
 
-  /** Ends it as a failing machine would. */
+  /** Kills the server, as if its machine failed. */
   async kill(): Promise<void> {
     const child = this.#process;
     this.#process = undefined;
@@ -101,7 +101,7 @@ export class TestServer implements AsyncDisposable {
     await ended;
   }
 
-  /** A connection of its own, which is closed with the server. */
+  /** Creates a connection, which is closed with the server. */
   async connect(options: Parameters<typeof connect>[0] = {}): Promise<Connection> {
     const connection = await connect({
       ...{ servers: this.url, reconnectTimeWait: 50, maxReconnectAttempts: -1 },

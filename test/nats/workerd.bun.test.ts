@@ -102,7 +102,7 @@ describe("a Worker on workerd", () => {
       ...["event: output", "event: output", "event: output", "event: result"],
     ]);
 
-    // The Worker may still list the closed NATS worker, but its calls must go to the other one.
+    // The Worker may still list the closed NATS worker, but calls must go to the other NATS worker.
     await one.close();
     for (let i = 0; i < 10; i++) assertEquals((await call("who"))["content"], "two");
 

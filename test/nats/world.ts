@@ -37,7 +37,7 @@ export function linkOf(
   return Object.assign(link, { errors });
 }
 
-/** Resolves when the connection is lost, or is there again. */
+/** Resolves when the connection is lost, or is open again. */
 export async function became(
   connection: Connection,
   state: "disconnect" | "reconnect",
@@ -52,7 +52,7 @@ export function event<T = void>(): { readonly came: Promise<T>; come(value: T): 
   return { came, come };
 }
 
-/** A tool whose calls wait until the test lets them go on. */
+/** A tool whose calls wait until the test lets them continue. */
 export function slowTool(definition: ToolDefinition, result?: string) {
   const [began, goOn] = [event(), event()];
   let runs = 0;
@@ -133,7 +133,7 @@ export class World implements AsyncDisposable {
     return { dispatcher: new ToolDispatcher(registry), registry, remote, connection };
   }
 
-  /** Serves a slow tool, and calls it until it has begun. */
+  /** Serves a slow tool, and calls the tool until a call has begun. */
   async begin(
     { tool, began }: Pick<ReturnType<typeof slowTool>, "tool" | "began">,
     context: DispatchContext = {},

@@ -7,7 +7,7 @@ const usage = {
 
 export type AiCall = readonly [toolCallId: string, toolName: string, input: string];
 
-/** A model that makes these calls and then answers, with and without streaming. */
+/** A model that makes these calls and then sends its answer, with and without streaming. */
 export function aiAnswers(calls: readonly AiCall[]) {
   const content = calls.map(([toolCallId, toolName, input]) => {
     return { type: "tool-call" as const, toolCallId, toolName, input };

@@ -147,7 +147,7 @@ describe("toLangChainTools()", () => {
   });
 
   it("throws outside of an agent, where there is no message", async () => {
-    // By its type, `tool` makes one of two kinds of tools; it makes the one kind of JSON schemas.
+    // By its type, `tool` makes two kinds of tools. From JSON schemas, it makes only one kind.
     const [one, other] = toLangChainTools(toolset, { dispatcher, ...kit }) as StructuredTool[];
     assertEquals(await one?.invoke({ a: 1, b: 2 }), '{"sum":3,"noted":false}');
     await assertRejects(async () => void await other?.invoke({}), Error, THREW);

@@ -25,7 +25,7 @@ function programOf(server: string): string {
   return join(dirname(manifest), "dist/index.js");
 }
 
-/** The tools of a server as they arrive. The client's own list has fewer fields. */
+/** The tools of a server as received, because the client's list has fewer fields. */
 async function list(server: string, args: readonly string[]): Promise<readonly Listed[]> {
   const transport = new StdioClientTransport({
     command: process.execPath,
@@ -39,7 +39,7 @@ async function list(server: string, args: readonly string[]): Promise<readonly L
   transport.onmessage = (message) => {
     if ("result" in message) {
       const { tools } = message.result as { readonly tools?: readonly Listed[] };
-      // Copied, because the client may change the tools that it reads.
+      // The tools are copied, because the client may change them.
       if (tools !== undefined) arrived.push(...structuredClone(tools));
     }
     deliver?.(message);

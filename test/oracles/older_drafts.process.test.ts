@@ -21,12 +21,12 @@ const OPTIONS = {
   strict: false,
   allErrors: false,
   validateFormats: false,
-  // A schema is judged by our own check; Ajv's has no words for `$anchor: 1` in draft-06.
+  // plue's check validates the schema, because Ajv's does not know `$anchor: 1` in draft-06.
   validateSchema: false,
 } as const;
 
 const require = createRequire(import.meta.url);
-/** Its declarations lack the module's default export. */
+/** The declarations of this package lack its default export. */
 const AjvDraft04: typeof Ajv = require("ajv-draft-04");
 const draft06: object = require("ajv/dist/refs/json-schema-draft-06.json");
 

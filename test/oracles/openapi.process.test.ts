@@ -32,7 +32,7 @@ const anyTool = fc.tuple(aToolSchema(), aToolSchema())
 const hasPlainRoots = ({ parameters, returns }: Tool): boolean =>
   [parameters, returns].every((schema) => typeof schema !== "object" || !("$ref" in schema));
 
-/** Each validator: its check, which rejects, an invalid document, and the tools that it can read. */
+/** Each validator: its check, an invalid document that it rejects, and the readable tools. */
 const VALIDATORS: readonly (readonly [
   name: string,
   check: (document: Json) => Promise<void>,

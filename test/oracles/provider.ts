@@ -23,15 +23,15 @@ export interface ProviderAnswer {
   readonly status?: number;
   /** @default {"application/json"} */
   readonly type?: string;
-  /** The body; the parts of a list are written one by one. */
+  /** The body. The parts of a list are written one after the other. */
   readonly body: string | readonly string[];
 }
 
 /**
- * Plays a provider while the tests of the file run.
+ * Simulates a provider while the tests of the file run.
  *
  * @param answer Receives the JSON of each request; `undefined` for a request without a body.
- * @returns Its address, once the tests run.
+ * @returns A function that returns the address while the tests run.
  */
 export function playProvider(answer: (sent: unknown) => ProviderAnswer): { readonly url: string } {
   const provider = { url: "" };

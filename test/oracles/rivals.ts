@@ -1,4 +1,4 @@
-/** The peers of exports in `bench/formats_rivals.bench.ts`, over the same tools. */
+/** The alternatives to exports for `bench/formats_rivals.bench.ts`, with the same tools. */
 
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
@@ -6,7 +6,7 @@ import { asSchema } from "ai";
 import { zodFunction } from "openai/helpers/zod";
 import { z } from "zod";
 
-/** A tool as users of both SDKs write it. */
+/** A tool in the form of both SDKs. */
 export interface ZodTool {
   readonly name: string;
   readonly description: string;
@@ -16,8 +16,8 @@ export interface ZodTool {
 /**
  * Typical tools: optional properties, an enum, a nested object, a list. New ones every time.
  *
- * @param strict Null in place of what is left out, as the OpenAI SDK wants it for its strict mode;
- * an export writes the optional properties so by itself.
+ * @param strict True to make optional properties nullable, as the OpenAI SDK requires for its
+ * strict mode. An export does this itself.
  */
 export function makeZodTools(count: number, strict = false): readonly ZodTool[] {
   const maybe = (schema: z.ZodType): z.ZodType => strict ? schema.nullable() : schema.optional();
@@ -53,7 +53,7 @@ export function listWithOpenAi(tools: readonly ZodTool[]): readonly unknown[] {
   );
 }
 
-/** A server with the tools, and a function that has it list them. */
+/** A server with the tools, and a function that requests its list of tools. */
 export async function serveWithMcpSdk(
   tools: readonly ZodTool[],
 ): Promise<() => Promise<readonly unknown[]>> {

@@ -42,7 +42,7 @@ export const cohere: Cohere.ToolMessageV2 = {
   toolCallId: cohereId,
 };
 
-// A message of another provider is not one of theirs.
+// A message for another provider is not valid.
 // @ts-expect-error: Anthropic's answers are no messages of OpenAI's.
 export const wrongChat: ChatCompletionMessageParam = some<MessageOf<"anthropic">>();
 // @ts-expect-error: OpenAI's messages are none of Anthropic's.

@@ -128,7 +128,7 @@ export const text: (model: Parameters<typeof generateText>[0]["model"]) => unkno
     tools: exportTools(SIMPLE, "ai-sdk").tools,
   });
 
-// These must not compile: else the types above would be no proof.
+// These must not compile: otherwise the types above would prove nothing.
 // @ts-expect-error Responses wants the name beside the type.
 export const wrongChat: FunctionTool = some<OpenAiChatTool>();
 // @ts-expect-error Chat wants it inside of `function`.

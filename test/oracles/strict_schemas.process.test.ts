@@ -75,10 +75,10 @@ const READ_BESIDE: readonly (readonly [keyword: string, type: string])[] = [
 ];
 
 /**
- * What `transformJSONSchema` does otherwise than plue: it takes the type away from literals, writes
- * `properties` where there are none, moves to the description what the API takes (patterns,
- * defaults) and what it reads beside no other type than the one above, and loses what stands beside
- * a `$ref`, and what stands beside an `anyOf`.
+ * The differences of `transformJSONSchema`: it removes the type of literals, adds missing
+ * `properties`, moves keywords that the API accepts (patterns, defaults), and keywords of
+ * {@linkcode READ_BESIDE} without their type, to the description, and loses the siblings of a
+ * `$ref` and of an `anyOf`.
  */
 function asAnthropic(schema: Schema): unknown {
   return mapSchemas(schema, (one) => {

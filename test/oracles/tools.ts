@@ -10,7 +10,7 @@ import data from "./tools.json" with { type: "json" };
 const toolsIn = (list: readonly unknown[]): readonly Tool[] =>
   Object.freeze(list.map((tool) => makeTool(tool as ToolDefinition)));
 
-/** Tools that every strict mode can hold. */
+/** Tools that every strict mode supports. */
 export const SIMPLE: readonly Tool[] = toolsIn(data.simple);
 
 /** Tools whose schemas need a transform, or lose something, at most targets. */
@@ -25,7 +25,7 @@ const GITHUB_FILE = new URL("../../../shared/data/github-mcp-tools.json", import
 export const GITHUB_LIST: { readonly tools: readonly unknown[] } | undefined =
   existsSync(GITHUB_FILE) ? JSON.parse(readFileSync(GITHUB_FILE, "utf8")) : undefined;
 
-/** Why tests of GitHub's tools are skipped. */
+/** The reason why tests of GitHub's tools are skipped. */
 export const NO_GITHUB = "../shared/data/github-mcp-tools.json is not there";
 
 /** GitHub's tools; empty if the list does not exist. */

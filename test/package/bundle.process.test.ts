@@ -67,7 +67,7 @@ describe("the bundled library", () => {
       const { sources, sourcesContent }: Record<string, readonly string[]> = JSON.parse(
         readFileSync(join(dist, file), "utf8"),
       );
-      // Paths from the package's folder `dist`, not from where the bundle was written.
+      // The paths start from the package's folder `dist`, not from the folder of the bundle.
       const texts = sources?.map((source) =>
         readFileSync(join(ROOT, "dist", dirname(file), source), "utf8")
       );

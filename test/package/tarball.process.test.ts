@@ -47,8 +47,8 @@ function testOn(
 }
 
 /**
- * Lists the exports: of a function also its name, and where it was exported first. Used here and, as
- * text, in the app.
+ * Lists the exports, for a function with its name and its first entry. This function runs here and,
+ * as text, in the app.
  */
 function listExports(entries: { readonly [specifier: string]: object }): readonly string[] {
   const known = new Map<unknown, string>();
@@ -209,7 +209,7 @@ const TYPED_PEERS: { readonly [specifier: string]: readonly string[] } = {
   "@plue/tools/nats": ["@nats-io/nats-core", "@types/node"],
 };
 
-/** The entries whose types the oldest TypeScript reads. The types of peers need newer versions. */
+/** The entries whose types the oldest TypeScript supports. Types of peers need newer versions. */
 const OLDEST = ["", "/core", "/layers", "/formats", "/finding", "/frameworks", "/calls"]
   .map((path) => manifest.name + path);
 
@@ -233,7 +233,7 @@ function typeCheck(
 function namedBy(file: string, loaded: Set<string> = new Set()): Set<string> {
   loaded.add(file);
   const named = new Set<string>();
-  // Comments have examples, which import other entries.
+  // Comments are removed, because their examples import other entries.
   const code = readFileSync(file, "utf8").replaceAll(/\/\*.*?\*\//gs, "");
   const imports = code.matchAll(/(?:from|import\() ?"([^"]+)"/g);
   for (const [, path = ""] of imports) {

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, it } from "bun:test";
 import { type Program, projectFolder, startProgram } from "../support/program.ts";
 import { maybe } from "../support/skip.ts";
 
-/** The commands of a page that are for the server at this address. */
+/** The commands of a page that send requests to the server at this address. */
 function commandsOf(page: string): readonly string[] {
   const text = readFileSync(join(projectFolder, page), "utf8");
   return [...text.matchAll(/^```sh\n(.*?)^```$/gms)]

@@ -130,7 +130,7 @@ interface CallSetup {
   readonly selection?: Selection;
 }
 
-/** Calls the tool `t`, and gives its content or the code of its failure. */
+/** Calls the tool `t`, and returns its content or the code of its failure. */
 async function call({ tool, registry: options, request, ...setup }: CallSetup): Promise<string> {
   const registry = new ToolRegistry({ lifecycleTimeoutMs: 500, ...options });
   registry.registerTool(isTool(tool) ? tool : { ...WAIT, ...tool } as ToolDefinition);
@@ -143,7 +143,7 @@ async function call({ tool, registry: options, request, ...setup }: CallSetup): 
   return result.ok ? String(result.content) : result.error.code;
 }
 
-/** Runs the tool `t` over HTTP, and gives the status. */
+/** Runs the tool `t` over HTTP, and returns the status. */
 async function request(
   options: Partial<ToolHandlerOptions>,
   tool: ToolDefinition = WAIT,
@@ -182,7 +182,7 @@ const OWN_ROUTE: PartHooks = {
   routes: [{ method: "GET", path: "/t", answer: () => new Response("t") }],
 };
 
-/** Sends a request to a handler with one part, and gives the status. */
+/** Sends a request to a handler with one part, and returns the status. */
 async function composed(
   part: PartHooks | HttpPart,
   method = "GET",

@@ -1,7 +1,7 @@
 /**
- * Uses every hook in every wrong way, in one process that watches for nothing: a rejection that is
- * not caught ends it. Prints one line for each that is answered, as JSON: the hook, the way, the
- * answer. Then `done`.
+ * Uses every hook in every wrong way, in one process without handlers, so that an uncaught
+ * rejection ends the process. Prints a line of JSON for each outcome: the hook, the way, the
+ * outcome. Then prints `done`.
  */
 
 import process from "node:process";
@@ -27,5 +27,5 @@ await Promise.all(names.filter((name) => !never(name)).map((name) => hanging.get
 // Twice the longest timeout of the cases, for outcomes that must not come.
 await new Promise((resolve) => setTimeout(resolve, 2_000));
 console.log("done");
-// The calls whose hooks hang still hold their leases.
+// Exits explicitly, because calls with hanging hooks still hold their leases.
 process.exit();

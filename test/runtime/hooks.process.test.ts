@@ -7,7 +7,7 @@ import process from "node:process";
 import { RUN } from "../support/program.ts";
 import { OUTCOMES, WAYS } from "./hook_cases.ts";
 
-/** The output of the process for a hook and a behaviour; absent where nothing was answered. */
+/** The outcomes that the process printed, by hook and behaviour. */
 const answers = new Map<string, string>();
 let ended: { readonly code: unknown; readonly errors: string; readonly last: string | undefined };
 

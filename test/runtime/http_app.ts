@@ -1,4 +1,4 @@
-/** An app whose calls can be watched from outside: the same on every runtime. */
+/** An app whose calls can be observed from outside, the same on every runtime. */
 
 import { Hono } from "hono";
 import { createToolHandler } from "@plue/tools/hono";

@@ -46,7 +46,7 @@ describe("the handler behind a real server", () => {
     let size = 600;
     const body = new ReadableStream<Uint8Array>({
       async pull(controller) {
-        // Without a turn between them, a rejected client could continue for ever.
+        // Without a turn between the writes, a rejected client could continue for ever.
         await new Promise((later) => setTimeout(later));
         controller.enqueue(new Uint8Array(size));
         size = 65_536;
@@ -68,7 +68,7 @@ describe("the handler behind a real server", () => {
     const closed = new Promise<void>((done) => socket.once("close", () => done()));
     socket.destroy();
     await closed;
-    // The server answers others, and has not run the half call.
+    // The server responds to other requests, and has not run the incomplete call.
     assertEquals((await fetch(`${served.url}/healthz`)).status, 200);
     assertEquals((await watch()).started, before.started);
   });

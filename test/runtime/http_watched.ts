@@ -80,7 +80,7 @@ export function describeStreaming(urlOf: () => string): void {
       seen = now.yielded;
       await new Promise((resolve) => setTimeout(resolve, 250));
     }
-    // The kernel's buffers hold some megabytes. Without a limit, it would be gigabytes.
+    // The kernel's buffers hold some megabytes. Without backpressure, there would be gigabytes.
     assert(seen - before.yielded < 1_000, String(seen));
     socket.destroy();
     const after = await until(({ inFlight }) => inFlight === 0);

@@ -22,7 +22,7 @@ let tools: readonly Tool[] = [];
 let seen: Seen | undefined;
 let answer: (response: ServerResponse, seen: Seen) => void = (response) =>
   response.writeHead(204).end();
-/** Set when a client went away before it had its response. */
+/** Called when a client disconnects before it has received its response. */
 let gone: () => void = () => {};
 
 function json(value: unknown, status = 200): typeof answer {
@@ -151,7 +151,7 @@ describe("an imported operation over HTTP", () => {
   it("reports an unreachable server", async () => {
     const { tools: lost } = importOpenApi(petStore(), {
       fetch: globalThis.fetch,
-      // Port 9 is "discard": nothing of a test listens there.
+      // No test listens on port 9, which is reserved for "discard".
       baseUrl: "http://127.0.0.1:9",
     });
     const result = await call(lost, "listPets", {});

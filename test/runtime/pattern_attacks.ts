@@ -1,6 +1,6 @@
 /**
- * Checks texts against patterns that would stop a backtracking matcher, in every place of a schema,
- * and prints how many were answered. Another process waits for that.
+ * Checks texts against patterns on which a backtracking matcher would hang, at every position in a
+ * schema, and prints the number of finished checks. Another process waits for that number.
  */
 
 import { ajvEngine } from "../../src/adapters/ajv/mod.ts";
@@ -26,7 +26,7 @@ const PATTERNS = sample(
   ),
 );
 
-/** A tool for each place in which a pattern can stand. */
+/** A tool for each position of a pattern in a schema. */
 function toolsWith(pattern: string, at: number): readonly Tool[] {
   const object = (rest: object) => ({ type: "object", ...rest });
   const text = { type: "string", pattern };
@@ -56,7 +56,7 @@ for (
   const registry of [
     new ToolRegistry({ engine: typeboxEngine(), tools }),
     new ToolRegistry({ engine: ajvEngine(), tools }),
-    // The core does not harden its engine; imported tools are hardened all the same.
+    // The core does not harden its engine, but imported tools are hardened nevertheless.
     new Registry({ engine: typeboxEngine(), tools }),
   ]
 ) {

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { drawPanels, measurePanel, PICTURE, readPanels } from "../../bench/recall_tokens.ts";
 import { maybe } from "../support/skip.ts";
 
-// The picture's two catalogues. Measured here, because a test must not take that long.
+// The two catalogues of the picture. They are measured here, because a test has a time limit.
 const sets = readPanels();
 const panels = await Promise.all(sets.length === 2 ? sets.map(measurePanel) : []);
 

@@ -82,7 +82,7 @@ describe("search over the 1,223 operations of GitHub's REST API", () => {
   });
 });
 
-/** MiniSearch's figures at the best of its settings; `search_quality.ts` prints it. */
+/** The figures of MiniSearch with its best settings, as `search_quality.ts` prints them. */
 const MINISEARCH: { readonly [set: string]: Partial<SearchQuality> } = {
   dev_livemcp: { all5: 0.321, ndcg10: 0.398, recall5: 0.458, hit1: 0.321, mrr: 0.447 },
   dev_metatool: { all5: 0.619, ndcg10: 0.592, recall5: 0.654, hit1: 0.475, mrr: 0.572 },
@@ -103,8 +103,7 @@ describe("search over the catalogues of others", () => {
         const all = measureQuality(plueSearch(tools, { minScore: 0 }), questions);
         for (const [figure, value] of Object.entries(least)) {
           const reached = all[figure as keyof SearchQuality];
-          // Only nine of LiveMCPBench's 28 questions count: a tenth of them would be a matter of
-          // luck.
+          // Only nine of LiveMCPBench's 28 questions count, so a single one changes it by a tenth.
           if (name === "dev_livemcp" && figure === "all5") assertGreaterOrEqual(reached, value);
           else assertGreater(reached, value, figure);
         }

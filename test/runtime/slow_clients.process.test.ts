@@ -52,7 +52,7 @@ describe("a slow client", () => {
 
   /**
    * Everything that arrives until the server closes the connection. Deno keeps it open while a body
-   * is missing, whatever the answer says (docs/http.md), so there the first of it is the answer.
+   * is incomplete, whatever the answer says (docs/http.md), so there the first data is the answer.
    */
   async function answerOf(socket: Socket): Promise<string> {
     let text = "";

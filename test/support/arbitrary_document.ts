@@ -1,4 +1,4 @@
-/** Documents that importers may be given, made of the words that they look for. */
+/** Documents for importers, made of the words that importers search for. */
 
 import fc from "fast-check";
 

@@ -47,7 +47,7 @@ const scalar = fc.oneof(
   fc.constant(null),
 );
 
-/** Schemas, of which most are small and some use much. */
+/** Schemas. Most are small, and some use many keywords. */
 export function aSchema(choices: SchemaChoices = {}): fc.Arbitrary<AnySchema> {
   const { schema } = fc.letrec<{ schema: AnySchema }>((tie) => {
     const inner = tie("schema") as fc.Arbitrary<AnySchema>;
@@ -196,9 +196,9 @@ export function aParametersSchema(): fc.Arbitrary<{ readonly [keyword: string]: 
     plain.map(root),
     fc.tuple(linked, linked, linked, fc.boolean()).map(([one, two, three, nullable]) => ({
       ...root(one),
-      // Through a property, so that a schema that refers to itself always consumes something.
+      // Below a property, so that a recursive schema always consumes a level of the value.
       $defs: { one: guarded(two), two: guarded(three, nullable) },
-      // At the root a reference to the root would consume nothing.
+      // At the root, a reference to the root would consume no level.
       ...(root(one)["$ref"] === undefined ? {} : { $ref: "#/$defs/one" }),
     })),
   ).filter(consumes);
@@ -224,7 +224,7 @@ function guarded(schema: AnySchema, nullable = false): AnySchema {
 
 /** Returns true if no reference refers to itself, which registration rejects. */
 function consumes(schema: { readonly [keyword: string]: unknown }): boolean {
-  // In this grammar only the root can refer to itself in place, through what does not go deeper.
+  // Only the root can refer to itself without consuming a level, through these keywords.
   const inPlace = ["anyOf", "oneOf", "allOf", "not", "if", "then", "else", "dependentSchemas"];
   const holds = (part: unknown): boolean => {
     if (typeof part !== "object" || part === null) return false;
@@ -251,7 +251,7 @@ function optional(
   requiredKeys: readonly string[],
 ): fc.Arbitrary<{ readonly [keyword: string]: unknown }> {
   const names = Object.keys(fields);
-  // Few at a time, so that schemas have solutions.
+  // Only a few required keys at a time, so that valid values exist.
   return fc.subarray(names.filter((name) => !requiredKeys.includes(name)), { maxLength: 3 }).chain(
     (chosen) => {
       const record: Record<string, fc.Arbitrary<unknown>> = {};
@@ -263,7 +263,7 @@ function optional(
   );
 }
 
-/** Values that often fit a schema: it is followed where it is easy to follow. */
+/** Values that often fit a schema, because the simple keywords of the schema are followed. */
 export function aValueFor(
   schema: AnySchema,
   root: AnySchema = schema,

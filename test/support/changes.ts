@@ -2,7 +2,7 @@
 
 import type { Registry, ToolChange } from "../../src/registry/mod.ts";
 
-/** Collects the changes from now on; `next` waits for the next one. */
+/** Collects the changes from now on. `next` waits for the next change. */
 export function followChanges(registry: Registry): { next(): Promise<ToolChange> } {
   const unread: ToolChange[] = [];
   let wake = (): void => {};

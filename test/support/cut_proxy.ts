@@ -26,7 +26,7 @@ export class CutProxy implements AsyncDisposable {
   }
 
   /**
-   * Passes on what a client sends next, and closes the connection in place of the server's answer.
+   * Forwards the next data of a client, and closes the connection instead of forwarding the answer.
    */
   cut(): void {
     this.#cuts++;

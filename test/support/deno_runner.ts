@@ -1,7 +1,7 @@
 /**
- * `bun:test` for Deno, on `Deno.test`. Deno's own `node:test` would do, but for one thing: once a
- * test is registered it swallows what a test file throws while it is loaded, and the tests that
- * were not registered are lost silently.
+ * `bun:test` for Deno, on `Deno.test`. Deno's own `node:test` is not used: after the first
+ * registered test, it ignores an error that a test file throws while it is loaded, and the
+ * unregistered tests are lost silently.
  */
 
 import {
@@ -29,7 +29,7 @@ interface Context {
 
 declare const Deno: { test(definition: Definition): void };
 
-/** The other runtimes have no such checks, and a test may leave a timer behind on all of them. */
+/** The other runtimes have no such checks, so a test may leave a timer behind. */
 const SANITIZERS = { sanitizeOps: false, sanitizeResources: false, sanitizeExit: true };
 
 async function runSuite(suite: Suite, context: Context): Promise<void> {

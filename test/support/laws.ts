@@ -1,6 +1,6 @@
 /**
- * The cases of laws: all of them on Bun, and a tenth, others on each, on the runtimes that share V8. The
- * same cases in every run; to search for new random ones, change the seed.
+ * The cases of laws: all cases on Bun, and a different tenth on each runtime with V8. The cases are
+ * the same in every run; to search for new random cases, change the seed.
  */
 
 const SEED = 20_261_120;

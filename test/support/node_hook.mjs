@@ -1,5 +1,5 @@
-// Resolves on Node what `imports` of deno.json resolves on Deno, but for the runner of the tests.
-// Used as `node --import ./test/support/node_hook.mjs --test`.
+// Resolves on Node the `imports` that deno.json resolves on Deno, except for the test runner. Used
+// as `node --import ./test/support/node_hook.mjs --test`.
 
 import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";

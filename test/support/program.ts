@@ -11,7 +11,7 @@ export const projectFolder: string = fileURLToPath(new URL("../..", import.meta.
 /** The arguments of this runtime before a file of the repository: Deno then downloads nothing. */
 export const RUN: readonly string[] = "Deno" in globalThis ? ["run", ...FLAGS.deno] : [];
 
-/** A program that runs. It is killed when the test is over. */
+/** A running program. It is killed when the test is over. */
 export interface Program extends AsyncDisposable {
   readonly child: ChildProcess;
   /** Waits until its output on both streams matches, and returns the match. */
@@ -22,8 +22,8 @@ export interface Program extends AsyncDisposable {
 }
 
 /**
- * Starts a program with these variables, and of this environment only PATH, HOME, and the folder where
- * Node keeps compiled sources, with which it starts in half of the time.
+ * Starts a program with these variables. Of this environment it gets only PATH, HOME, and the
+ * folder of Node's cache of compiled sources, which halves the time of a start.
  */
 export function startProgram(
   command: string,
@@ -53,7 +53,7 @@ export function startProgram(
       for (const look of waiting) look();
     });
   });
-  // A test that does not wait for the end learns from `printed` that the program did not start.
+  // If a test does not wait for the end, `printed` rejects when the program did not start.
   ended.catch(() => undefined);
   return {
     child,

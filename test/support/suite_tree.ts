@@ -1,7 +1,7 @@
 /**
- * `bun:test` where there is none that can be relied on: test files register here, and the runners
- * of workerd and of Deno run what they registered. It has the part of `bun:test` that every
- * runtime's runner has; a name that is missing fails the file that imports it.
+ * `bun:test` for runtimes without a reliable one: test files register their tests here, and the
+ * runners of workerd and of Deno run them. Exports only the names of `bun:test` that every
+ * runtime's runner has; a test file that imports another name fails.
  */
 
 /** A test's body, or a hook's. */
@@ -42,7 +42,7 @@ function newSuite(name: string, parent?: Suite): Suite {
   };
 }
 
-/** The suite that holds everything. */
+/** The root suite, which contains all others. */
 export const root: Suite = newSuite("");
 
 /** True if `child` is a group. */

@@ -17,9 +17,9 @@ export function toolOf(
 /** A tool that runs until its call is aborted. */
 export interface WaitingTool {
   readonly tool: Tool;
-  /** Resolves when a call of it has begun. */
+  /** Resolves when a call of the tool has begun. */
   readonly begun: Promise<void>;
-  /** Resolves with the reason when a call of it is aborted. */
+  /** Resolves with the reason when a call of the tool is aborted. */
   readonly aborted: Promise<unknown>;
 }
 

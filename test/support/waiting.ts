@@ -1,4 +1,4 @@
-/** A clock that stands still, promises that are settled by hand, and waiting for reactions. */
+/** A clock and promises that a test controls, and a function that waits for promise reactions. */
 
 import type { Clock } from "../../mod.ts";
 
@@ -28,7 +28,7 @@ export class FakeClock implements Clock {
     return () => void this.timers.delete(timer);
   }
 
-  /** Resolves when a timer is armed, or immediately if one is. */
+  /** Resolves when a timer is armed, or immediately if a timer is armed already. */
   armed(): Promise<void> {
     return this.timers.size > 0
       ? Promise.resolve()

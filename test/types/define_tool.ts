@@ -171,7 +171,7 @@ defineTool({
   },
 });
 
-// --- Standard Schemas: what comes out of validation goes in to `execute` ------------------------
+// --- Standard Schemas: `execute` receives the output of the validation --------------------------
 
 defineTool({
   ...base,
@@ -229,7 +229,7 @@ const streamed = defineTool({
 });
 isExactly<{ n: number }>()(null as never as Parameters<NonNullable<typeof streamed.execute>>[0]);
 
-// --- What a tool is given and answers, of the tool itself ---------------------------------------
+// --- The types of a tool's arguments and results, read from the tool ----------------------------
 
 const greet = defineTool({
   ...base,

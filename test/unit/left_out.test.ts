@@ -1,5 +1,5 @@
-// A plain `deno test` has no permissions, so deno.json leaves out the tests that need some. This
-// test reports it where the result is read.
+// A plain `deno test` has no permissions, so deno.json excludes the tests that need some. The title
+// of this test reports that in the result.
 
 import { test } from "bun:test";
 

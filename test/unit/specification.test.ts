@@ -1,5 +1,5 @@
-// The tests that the specification of the registry interface lists, under its names, and its usage
-// examples and criteria. The expectations are the specification's own words and code.
+// The tests that the specification of the registry interface lists, with their names, and its usage
+// examples and criteria. The expectations are quoted from the specification.
 
 import { assert, assertEquals, assertMatch, assertStrictEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
@@ -271,7 +271,7 @@ describe("the criteria of the registry interface", () => {
     assertEquals([registry.getTool("x"), registry.hasTool("x")], [undefined, false]);
     assertEquals(registry.hasTool("off"), true);
 
-    // Everything that filters gives available tools only.
+    // All filters return only available tools.
     const readOnly = ToolAvailabilityContext.readOnly;
     assertEquals(ids(registry.getAvailableTools()), ["file-read"]);
     assertEquals(ids(registry.getAvailableTools(readOnly)), ["file-read"]);

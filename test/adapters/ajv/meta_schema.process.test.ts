@@ -1,6 +1,6 @@
 /**
- * `checkSchema` is written by hand, to be small and fast. Here it is held against the meta-schemas
- * of the drafts, as Ajv applies them, over the schemas of the official suite and mutations of them.
+ * `checkSchema` is written by hand, to be small and fast. These tests compare it with the
+ * meta-schemas, as Ajv applies them, on the schemas of the official suite and their mutations.
  */
 
 import { assert, assertEquals, assertGreater } from "@std/assert";
@@ -93,8 +93,8 @@ describe("checkSchema()", () => {
         // These problems hide whether the rest of the schema is valid.
         if (BEYOND_META_SCHEMAS.some((words) => problem?.includes(words))) return;
         const valid = ajv.validateSchema(schema as AnySchema) === true;
-        // Ajv's copy of draft-07 still has what the draft's text only advises: an enum should have
-        // members, and different ones.
+        // Ajv's copy of draft-07 still requires what the draft only recommends: the members of an
+        // enum exist and are unique.
         if (
           !valid && problem === undefined &&
           ajv.errors?.some(({ instancePath, keyword }) =>

@@ -42,7 +42,7 @@ describe("quickJs()", () => {
     it(`stops ${source.slice(0, 70)}`, async () => {
       const limits = { ...DEFAULT_LIMITS, cpuMs: 100 };
       const end = await (await sharedExecutor()).run(programOf(source, { limits }));
-      // A busy machine may stop a program for its time before it has used its memory or stack.
+      // On a busy machine, the time limit may end a program before the other limits.
       if (limit === "any") return assertNotEquals(end.kind, "returned");
       assert(end.kind === "stopped", JSON.stringify(end));
       assertStringIncludes(end.why, "100 ms of processor time");

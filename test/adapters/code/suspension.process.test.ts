@@ -16,7 +16,7 @@ import { sharedExecutor } from "./support.ts";
 
 const ANN: DispatchContext = { principal: "ann", context: { tenant: "acme" } };
 
-/** A service: what `process()` returns shares only the stores with what it has returned before. */
+/** A service. The processes that `process()` creates share only the stores. */
 class Service {
   readonly tickets: CallStore = memoryCallStore();
   readonly paid: string[] = [];

@@ -127,7 +127,7 @@ describe("POST /tools/:id/execute as an event stream", () => {
     for (let n = 0; n < 10; n++) {
       assertEquals(((await events.next()).value?.data as { value: number }).value, n);
     }
-    // Ten were read; four wait in the queue, a few more on their way through the stream.
+    // Ten values were read, four wait in the queue, and a few more are in the stream.
     assert(yielded.length <= 20, String(yielded.length));
     await events.return(undefined);
     assertEquals(inFlight(), 0);

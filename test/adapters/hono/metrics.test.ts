@@ -60,7 +60,7 @@ describe("GET /metrics", () => {
     const text = await (await (await called())(PROMETHEUS)).text();
     const described = [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name);
     assertEquals(new Set(described).size, described.length);
-    // Every sample stands below the description of its own metric.
+    // Every sample is below the description of its metric.
     let family = "";
     for (const line of text.trimEnd().split("\n")) {
       assertMatch(line, /^(# (HELP|TYPE) \S+ .+|[a-z_]+(\{[^{}]*\})? -?[\d.e+-]+)$/);
@@ -134,7 +134,7 @@ describe("GET /metrics", () => {
     assertStringIncludes(text, "plue_tasks_waiting 1\n");
     assertStringIncludes(text, "# TYPE plue_tasks_dead gauge\nplue_tasks_dead 0\n");
     assertEquals(text.includes(task.id), false);
-    // One page of tasks, the empty page behind it, and the dead ones: read once for both requests.
+    // One page of tasks, the empty next page, and the dead tasks are read once for both requests.
     assertEquals(reads, 3);
     isAway = true;
     const { queue: none, calls } = JSON.parse(await ask("operator", "application/json", serve()));

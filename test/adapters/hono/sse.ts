@@ -1,4 +1,4 @@
-/** Reads server-sent events by the letter of the specification, for the tests. */
+/** Reads server-sent events strictly by the specification, for the tests. */
 
 export interface SseEvent {
   readonly id: string;

@@ -32,7 +32,7 @@ interface Exchange {
   /** A message to the MCP endpoint, of the newest revision or of an earlier one. */
   readonly era?: "modern" | "legacy";
   readonly method?: string;
-  /** The name of a tool to call, and its arguments: the era is the newest, unless there is another. */
+  /** The name of a tool to call, and its arguments. By default, the era is the newest. */
   readonly call?: string;
   readonly arguments?: Fields;
   readonly params?: Fields;
@@ -113,7 +113,7 @@ export interface Setting {
   readonly more?: McpEndpointOptions;
 }
 
-/** What the requests of one transcript share. */
+/** The state that the requests of one transcript share. */
 class Scene {
   readonly registry: ToolRegistry;
   readonly logged: string[] = [];
@@ -199,7 +199,7 @@ class Scene {
     }
   }
 
-  /** Writes the kept values in place of their names: `{name}` in a string, `{=name}` as a whole. */
+  /** Replaces the names of kept values: `{name}` within a string, `{=name}` as the whole value. */
   #filled(exchange: Exchange): Exchange {
     const text = JSON.stringify(exchange).replace(
       /"\{=(\w+)\}"/g,
@@ -261,7 +261,7 @@ class Scene {
   }
 }
 
-/** No other site can embed a body or take it for another type. */
+/** No other site can embed a body or interpret it as another type. */
 export const SAFE = {
   "x-content-type-options": "nosniff",
   "cross-origin-resource-policy": "same-origin",

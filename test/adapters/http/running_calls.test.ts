@@ -62,7 +62,7 @@ describe("RunningCalls", () => {
     const calls = new RunningCalls();
     const key = { principal: "ann", callId: "c1" };
     const from = client();
-    // If each end searched all calls, this would exceed the test runner's time limit.
+    // If each end() searched all calls, this would exceed the test runner's time limit.
     const begun = Array.from({ length: 300_000 }, () => calls.begin(key, from));
     for (const call of begun) call.end();
     assertEquals(calls.abort(key), false);

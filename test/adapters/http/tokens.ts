@@ -5,7 +5,7 @@ import type { NamedKey } from "@plue/tools/hono";
 
 export const ISSUER = "https://issuer.example";
 export const AUDIENCE = "https://tools.example.com";
-/** The time of the tests' clock: noon. */
+/** The time of the tests' clock: noon on the first of January, 2026, in milliseconds. */
 export const NOW: number = Date.UTC(2026, 0, 1, 12);
 export const SECONDS: number = NOW / 1000;
 

@@ -14,7 +14,7 @@ const KEY = new Uint8Array(32).fill(7);
 const said = (answer: Answer): string =>
   answer.action === "accept" ? JSON.stringify(answer.content) : answer.action;
 
-/** A tool that asks, and counts how often it has begun. */
+/** A tool that asks a question, and counts its starts. */
 function asking(execute: NonNullable<Tool["execute"]>, fields: Partial<Tool> = {}): Tool {
   return defineTool({ name: "asks", description: "Asks.", ...fields, execute } as never);
 }

@@ -21,7 +21,7 @@ const answers = new Map<string, unknown>([
       metadata: { x: 1 },
     }),
   ],
-  // Values that only JavaScript can pass.
+  // Values that the types exclude.
   ["more", ToolResult.blocks([{ type: "text", text: "x", extra: 1 }] as unknown as [])],
   ["broken", ToolResult.blocks([{ type: "smell" }] as unknown as [])],
 ]);

@@ -50,7 +50,7 @@ function farRegistry(): ToolRegistry {
   });
 }
 
-/** Delays progress until the result arrives, as a network may. */
+/** Delays progress until the result arrives, which can happen in a network. */
 async function atOnce(answer: Promise<Response>, init?: RequestInit): Promise<Response> {
   const response = await answer;
   return String(init?.body).includes('"tools/call"')
@@ -109,7 +109,7 @@ describe("importMcpServer()", () => {
     ] as const
   ) {
     it(`rejects ${JSON.stringify(source)}`, async () => {
-      // Values that only JavaScript can pass.
+      // Values that the types exclude.
       const wrong = source as string;
       await assertRejects(() => importMcpServer(wrong, { namespace: "x" }), TypeError, what);
     });

@@ -201,7 +201,7 @@ describe("an imported server that sends too much", () => {
   }
 
   it("is read again at a pace when it says after each list that the list has changed", async () => {
-    // Each list has the members of the definition in another order.
+    // Each list has the members of the definition in a different order.
     const { client, lists } = await changing((count) => ({
       _meta: count % 2 === 0 ? { a: 1, b: 2 } : { b: 2, a: 1 },
     }));

@@ -10,7 +10,7 @@ import { toolOf } from "../../support/tool_of.ts";
 const ADD = { name: "add", description: "Adds.", tags: ["read-only"], execute: () => "added" };
 const SEND = { name: "send", description: "Sends.", execute: () => "sent" };
 
-/** A server whose tools are pinned, and the registry that they come into. */
+/** A server whose tools are pinned, and the registry of the imported tools. */
 async function pinned(
   store: PinStore = memoryStore(),
   options: Partial<ImportMcpServerOptions> = {},

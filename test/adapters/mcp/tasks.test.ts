@@ -101,7 +101,7 @@ function job(execute: NonNullable<Tool["execute"]>, fields: Partial<Tool> = {}):
 }
 
 const releases: (() => void)[] = [];
-// A task that runs keeps Node's process alive.
+// A running task would keep Node's process alive.
 afterEach(() => {
   for (const release of releases.splice(0)) release();
 });
@@ -249,7 +249,7 @@ describe("questions of a task", () => {
       }, { execution: "either" }),
     ], { taskAfterMs: 1 });
     const call = { name: "job", arguments: {} };
-    // This client does not support tasks, so the call cannot become one, however long it takes.
+    // This client does not support tasks, so even a long call does not become a task.
     const { result: asked } = await send("tools/call", call, {
       capabilities: { elicitation: { form: {} } },
     });

@@ -10,7 +10,7 @@ import { call } from "../../support/call_tool.ts";
 import data from "./calls.json" with { type: "json" };
 import { api, type Asked, fakeApi, petStore, respond, respondWith } from "./fake_api.ts";
 
-/** Calls an operation of the pet store, and gives the result and the one request. */
+/** Calls an operation of the pet store, and returns the result and the only request. */
 async function ask(
   name: string,
   args: unknown,
@@ -25,7 +25,7 @@ async function ask(
 
 type Headers = Readonly<Record<string, string>>;
 
-/** Calls an operation with one parameter, and gives the URL, its header and the result. */
+/** Calls an operation with one parameter, and returns the URL, the header and the result. */
 async function send(path: string, parameter: object, value: unknown): Promise<
   { readonly url?: string | undefined; readonly headers: Headers; readonly result: ToolResult }
 > {
@@ -47,7 +47,7 @@ interface Call {
   readonly options?: OpenApiImportOptions;
   /** @default {[200, "[]"]} */
   readonly answer?: readonly [status: number, text: string, type?: string];
-  /** The URL, and fields and headers of the request; absent if none is sent. */
+  /** The URL, and fields and headers of the request; absent if no request is sent. */
   readonly request?: Readonly<Record<string, string | null>>;
   readonly content?: unknown;
   readonly code?: string;

@@ -18,7 +18,7 @@ export function respond(
   return respondWith(status, text === "" ? [] : [new TextEncoder().encode(text)], type);
 }
 
-/** A response in chunks; `onCancel` is called if it is not read to its end. */
+/** A response in chunks. `onCancel` is called if the response is not read to its end. */
 export function respondWith(
   status: number,
   chunks: readonly Uint8Array[],

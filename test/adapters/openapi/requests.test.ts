@@ -29,7 +29,7 @@ function build(given: HttpOperation, args: Record<string, unknown>): BuiltReques
   }
 }
 
-/** Text with what URLs and headers are made of. */
+/** Text with the special characters of URLs and headers. */
 const text = fc.oneof(
   fc.string({ unit: "binary" }),
   fc.string({ unit: fc.constantFrom(..."/\\.%2e?#@:&= \r\n\ta") }),

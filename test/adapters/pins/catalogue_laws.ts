@@ -27,7 +27,7 @@ export async function holdsBackChanges(catalogue: readonly ListedTool[]): Promis
   const random = randomFrom(SEED);
   const wrong: string[] = [];
   for (let done = 0; done < ROUNDS;) {
-    // Many tools change together, so that there are fewer imports.
+    // Many tools change together, so that fewer imports are needed.
     const start = Math.floor(random() * catalogue.length);
     const changed = new Map<string, string>();
     const list = catalogue.map((tool, index) => {

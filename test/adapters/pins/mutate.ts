@@ -1,4 +1,4 @@
-/** Changes of MCP tools' definitions that have a meaning, and changes that do not. */
+/** Changes of MCP tools' definitions, with and without an effect on their meaning. */
 
 export interface ListedTool {
   readonly name: string;
@@ -63,7 +63,7 @@ export function mutated(
 
 const SETS = ["required", "enum", "type", "anyOf", "oneOf", "allOf"];
 
-/** Returns the value with its members, and the lists that are sets, in another order. */
+/** Returns the value with its members, and its lists that represent sets, in another order. */
 function reorderedPart(value: unknown, isMap: boolean, random: () => number): unknown {
   if (Array.isArray(value)) return value.map((item) => reorderedPart(item, false, random));
   if (!isBranch(value)) return value;

@@ -310,7 +310,7 @@ describe("toolPins() with a store that fails", () => {
 });
 
 describe("toolPins()", () => {
-  // Values that only JavaScript can pass.
+  // Values that the types exclude.
   const WRONG: readonly [store: unknown, options: object, message: string][] = [
     [{}, {}, "the store must be the path of a file, or have load and save"],
     [null, {}, "the store must be the path of a file"],

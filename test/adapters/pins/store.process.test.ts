@@ -19,7 +19,7 @@ describe("toolPins() with a file", () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  /** As after a restart of the program. */
+  /** Imports into a new registry, as after a restart of the program. */
   const imported = (description: string) =>
     importTools("mcp", list(description), { namespace: "x", pins: toolPins(file) });
 

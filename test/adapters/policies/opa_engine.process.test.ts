@@ -31,7 +31,7 @@ function compile(): Uint8Array<ArrayBuffer> {
   }
 }
 
-/** `tools.wat`, assembled by `wat2wasm`. No package of npm compiles Rego. */
+/** The bytes of `tools.wat`, assembled by `wat2wasm`, because no package of npm compiles Rego. */
 const BY_HAND = [
   "AGFzbQEAAAABGwRgAAF/YAF/AX9gAn9/AX9gB39/f39/f38BfwIPAQNlbnYGbWVtb3J5AgABAwkIAAAAAQIBAgMGEQN/",
   "AUGACAt/AEEBC38AQQILB5oBCRRvcGFfd2FzbV9hYmlfdmVyc2lvbgMBGm9wYV93YXNtX2FiaV9taW5vcl92ZXJzaW9u",

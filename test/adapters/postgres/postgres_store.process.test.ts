@@ -59,7 +59,7 @@ describe("postgresCallStore()", () => {
     itCountsExactly((options) => open(pool(), options));
   } else it("is a CallStore", () => {});
 
-  // On Bun only: PgBouncer receives the same statements from the driver on all runtimes.
+  // Tested on Bun only, because the driver sends PgBouncer the same statements on all runtimes.
   if (missingBouncer === undefined && isAll) {
     let bounced: Promise<pg.Pool> | undefined;
     const behind = () =>
@@ -154,7 +154,7 @@ describe("postgresCallStore()", () => {
     const app = server().pool({ connectionString: server().url.replace("plue", "app") });
     await pool().query("create role app login");
     await assertRejects(() => openAgain(app, store), Error, "the role lacks a permission");
-    // As docs/calls.md has them.
+    // These statements are copied from docs/calls.md.
     await pool().query(`
       grant usage on schema ${schema} to app;
       grant select, insert, update, delete on all tables in schema ${schema} to app;

@@ -42,7 +42,7 @@ function newFolder(): string {
   return folder;
 }
 
-/** The folder of an empty database. It is made once for each version, because that takes seconds. */
+/** The folder of an empty database. It is created once for each version, which takes seconds. */
 function emptyDatabase(): string {
   const { stdout } = spawnSync(join(bin, "postgres"), ["--version"], { encoding: "utf8" });
   const cache = join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "plue");
@@ -51,12 +51,12 @@ function emptyDatabase(): string {
   const folder = newFolder();
   const [command, args] = unprivileged(join(bin, "initdb"), [
     ...["-D", join(folder, "data"), "-U", "plue", "--auth=trust", "-E", "UTF8", "--no-sync"],
-    // Its order of texts is not that of the codes.
+    // This locale does not order texts by their code units.
     ...["--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en-US"],
   ]);
   const { status, stderr } = spawnSync(command, args, { cwd: folder, encoding: "utf8" });
   if (status !== 0) throw new Error(`initdb has failed: ${stderr}`);
-  // Under another name until it is complete: another process may make the same.
+  // The folder has another name until it is complete, because another process may create it too.
   mkdirSync(cache, { recursive: true });
   const own = `${kept}.${process.pid}`;
   spawnSync("cp", ["-a", join(folder, "data"), own]);
@@ -83,7 +83,7 @@ function signal(pids: readonly number[], name: NodeJS.Signals): void {
     try {
       process.kill(pid, name);
     } catch {
-      // It has ended by itself.
+      // The process has already ended.
     }
   }
 }
@@ -134,7 +134,7 @@ export class PostgresServer {
     throw new Error("PostgreSQL does not start");
   }
 
-  /** Makes all its processes silent, as behind a lost network, until they are resumed. */
+  /** Stops all processes of the server, as if the network was lost, until they are resumed. */
   freeze(): { resume(): void } {
     const backends = this.#backends();
     signal(backends, "SIGSTOP");
@@ -160,7 +160,7 @@ export class PostgresServer {
       .filter((pid) => pid > 0);
   }
 
-  /** A pool of its own, which is closed with the server. */
+  /** Creates a pool, which is closed with the server. */
   pool(config: pg.PoolConfig = {}): pg.Pool {
     const limits = { connectionTimeoutMillis: 5_000, max: 8 };
     const pool = new pg.Pool({ connectionString: this.url, ...limits, ...config });

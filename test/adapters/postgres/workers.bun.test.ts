@@ -17,7 +17,7 @@ describe("the program of docs/workers.md", () => {
       await migratePostgresCallStore(server().pool());
       const guide = readFileSync(join(import.meta.dirname, "../../../docs/workers.md"), "utf8");
       const [, listing = ""] = /```js ignore\n([^]*?)```/.exec(guide) ?? [];
-      // In the project, so that the names of the package are found.
+      // The folder is in the project, so that imports by the package's name are resolved.
       const folder = mkdtempSync(join(import.meta.dirname, "workers-"));
       const file = join(folder, "app.ts");
       // A shorter lease.

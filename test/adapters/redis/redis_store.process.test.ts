@@ -170,7 +170,7 @@ describe("redisCallStore()", () => {
     ]);
     await new Promise((resolve) => setTimeout(resolve, 50));
     own.resume();
-    // The client has the answers to the earlier commands before this one's.
+    // The answers to earlier commands arrive before the answer to this one.
     await client.ping();
     const after = await openAgain(other, store);
     assertEquals(await after.get("t.a.late"), undefined);
@@ -241,7 +241,7 @@ describe("redisCallStore()", () => {
       .map((name) => `${prefixOf.get(store)}:{${prefixOf.get(store)}-${shardOf("a", 16)}}:${name}`);
     assertEquals(await client.zCard(expires), 150);
     while (await store.get("t.a.149") !== undefined);
-    // Each write deletes some, and a write that exceeds the quota deletes more.
+    // Each write deletes some expired entries, and a write that exceeds the quota deletes more.
     await store.create("u.a.small", new Uint8Array());
     assertEquals(await client.zCard(expires), 134);
     assert(await store.create("u.a.large", new Uint8Array(150_000)) !== undefined);

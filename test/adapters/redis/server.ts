@@ -60,7 +60,7 @@ export class RedisServer implements AsyncDisposable {
     });
   }
 
-  /** Makes it silent, as behind a lost network, until it is resumed. */
+  /** Stops the server, as if the network was lost, until it is resumed. */
   pause(): void {
     this.#signal("SIGSTOP");
   }
@@ -69,12 +69,12 @@ export class RedisServer implements AsyncDisposable {
     this.#signal("SIGCONT");
   }
 
-  /** Does not use `kill` of the child, after which Deno does not kill it again. */
+  /** Does not use the child's own `kill`, which works only once in Deno. */
   #signal(name: "SIGSTOP" | "SIGCONT"): void {
     if (this.#process?.pid !== undefined) process.kill(this.#process.pid, name);
   }
 
-  /** Ends it as a failing machine would. */
+  /** Kills the server, as if its machine failed. */
   async kill(): Promise<void> {
     const child = this.#process;
     this.#process = undefined;
@@ -93,7 +93,7 @@ export class RedisServer implements AsyncDisposable {
       ...rest,
     });
     this.#clients.push(client);
-    // Until a store adds its own, because some tests count the listeners.
+    // The listener until a store adds its own. It is removed, because some tests count listeners.
     const ignore = (): void => {};
     client.on("error", ignore);
     await client.connect();

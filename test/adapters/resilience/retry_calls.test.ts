@@ -5,9 +5,7 @@ import { retryCalls, type RetryOptions } from "@plue/tools/resilience";
 import { FakeClock, type FakeTool, outcome } from "../../unit/execute/support.ts";
 import { answering, end, unavailable } from "./support.ts";
 
-/**
- * Calls a tool on a clock that moves by itself; records its times, in milliseconds from the start.
- */
+/** Calls a tool on a clock that moves by itself. Records the milliseconds from the start. */
 async function retried(
   answers: readonly unknown[],
   options: RetryOptions = {},

@@ -12,7 +12,7 @@ import { type FakeClock, type FakeTool, fakeTool } from "../../unit/execute/supp
 /** A failure that may pass. */
 export const unavailable: ToolResult = ToolResult.error("unavailable", "Not now");
 
-/** A dispatcher of one tool, whose runs return these values in order, the last one again and again. */
+/** A dispatcher of one tool, whose runs return these values in order, and then repeat the last. */
 export function answering(
   answers: readonly unknown[],
   options: ToolDispatcherOptions,
@@ -36,7 +36,7 @@ export function answering(
   };
 }
 
-/** Moves the time in small steps until the call ends. For calls that wait for the clock alone. */
+/** Moves the time in small steps until the call ends. For calls that wait only for the clock. */
 export async function end(clock: FakeClock, call: Promise<ToolResult>): Promise<ToolResult> {
   let result: ToolResult | undefined;
   void call.then((ended) => result = ended);

@@ -15,7 +15,7 @@ import type { Issue, Tool } from "../../../src/tool/mod.ts";
 const engine = typeboxEngine();
 const base = { name: "forecast", description: "Forecasts the weather." };
 
-/** The arguments of `execute`, or the issues. */
+/** Returns the arguments of `execute`, or the issues. */
 async function validate(tool: Tool, value: unknown): Promise<unknown> {
   checkSchema(tool.parameters);
   if (tool.parametersStandard !== undefined) {

@@ -11,7 +11,7 @@ import { type Program, projectFolder, startProgram } from "../../support/program
 
 const has = (command: string): boolean => spawnSync(command, ["--version"]).status === 0;
 
-/** Asks until somebody listens; gives up when the program has ended. */
+/** Sends requests until the server listens. Fails if the program has ended. */
 async function reach(program: Program, url: string): Promise<void> {
   for (;;) {
     const answer = await fetch(`${url}/healthz`).catch(() => undefined);
@@ -23,7 +23,7 @@ async function reach(program: Program, url: string): Promise<void> {
 
 const TOKEN = "correct-horse-battery";
 
-/** Has an entry answer on every way in, with and without the token. */
+/** Sends requests to all routes of an entry, with and without the token. */
 async function answers(program: Program, url: string): Promise<void> {
   await reach(program, url);
   const ask = (path: string, body: unknown, headers: Record<string, string>) =>
@@ -60,7 +60,7 @@ async function answers(program: Program, url: string): Promise<void> {
   }
   const described = await (await fetch(`${url}/openapi.json`, { headers: known })).json();
   assertStringIncludes(described.openapi, "3.1.");
-  // Each request is a line of the access log, which may come a little after its answer.
+  // The access log has a line for each request, which may be printed after the response.
   await program.printed(/"path":"\/openapi\.json".*"principal":"edge"/);
 }
 

@@ -29,7 +29,7 @@ async function call(root: string, name: string, args: unknown = {}): Promise<Ans
     : { code: result.error.code, text: result.error.message };
 }
 
-/** Calls both git tools, in the way that makes git do the most. */
+/** Calls both git tools, with arguments that make git do the most work. */
 async function callAll(root: string, paths: readonly string[] = ["a", "."]): Promise<Answer[]> {
   return [
     await call(root, "git-status"),
@@ -105,7 +105,7 @@ async function trap(): Promise<Trap> {
   };
 }
 
-/** A setting as a configuration file has it. */
+/** A setting in the form of a configuration file. */
 function setting(key: string, value: string): string {
   const [, section = "", name = "", field = ""] = /^([^.]+)\.(?:(.*)\.)?([^.]+)$/.exec(key) ?? [];
   return `[${section}${name === "" ? "" : ` "${name}"`}]\n\t${field} = ${JSON.stringify(value)}\n`;
@@ -125,10 +125,10 @@ function variables(values: Readonly<Record<string, string>>): Disposable {
   };
 }
 
-/** Usual commands in a repository. Each of them runs programs that a configuration names. */
+/** Common git commands. Each of them runs programs that a configuration names. */
 const COMMANDS: readonly (readonly string[])[] = data.commands;
 
-/** The settings that name a program at first sight; the rest is tried on the tools only. */
+/** Matches settings that obviously name a program. The rest is tested only with the tools. */
 const NAMES_PROGRAM = new RegExp(
   "^alias|(?:program|command|cmd|helper|editor|pager|external|textconv|clean|smudge|process|" +
     "driver|fsmonitor|proxy|askpass|pack)$",
@@ -216,7 +216,7 @@ describe("the configuration of a repository", () => {
     }
   });
 
-  /** Every hook of `githooks(5)` that a command on this side can cause. */
+  /** Every hook of `githooks(5)` that a command in this repository can cause. */
   const HOOKS = [
     ...["applypatch-msg", "commit-msg", "fsmonitor-watchman", "post-applypatch", "post-checkout"],
     ...["post-commit", "post-index-change", "post-merge", "post-rewrite", "pre-applypatch"],

@@ -46,7 +46,7 @@ describe("createWorkspaceRegistry()", () => {
   });
 
   it("finds each tool by the words of a person", () => {
-    // Not through a registry: the git tools are available in a repository only.
+    // Uses no registry, because the git tools are available only in a repository.
     const index = createToolIndex();
     for (const tool of workspaceTools) index.add(tool);
     for (

@@ -39,7 +39,7 @@ describe("regexFinder()", () => {
     }));
     const alternatives = fc.array(pattern, { minLength: 1, maxLength: 3 })
       .map((all) => all.join("|"))
-      // Longer ones may repeat more than is allowed.
+      // Longer patterns may exceed the limit of repetitions.
       .filter((all) => all.length <= 200);
     fc.assert(
       fc.property(
@@ -47,7 +47,7 @@ describe("regexFinder()", () => {
         fc.array(fc.constantFrom("a", "b", "c", " ", "\n"), { maxLength: 12 }),
         (source, letters) => {
           const text = letters.join("");
-          // The beginning is the same. Engines differ in where a loop over nothing ends.
+          // Engines differ in the end of a loop over empty matches, but not in its beginning.
           assertEquals(regexFinder(source, false).find(text)?.start, native(source, text)?.start);
         },
       ),

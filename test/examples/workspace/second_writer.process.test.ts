@@ -1,4 +1,4 @@
-/** The workspace, while another program keeps exchanging a folder and a link to the outside. */
+/** The workspace, while another program repeatedly exchanges a folder and a link to the outside. */
 
 import { spawnSync } from "node:child_process";
 import { lstat, mkdir, readdir, readFile, rename, symlink } from "node:fs/promises";
@@ -83,7 +83,7 @@ async function outside(folder: TemporaryFolder): Promise<unknown> {
 
 const UNTOUCHED = [["outside/", "outside/a.txt", "outside/hidden"], "SECRET", "SECRET"];
 
-/** Calls a tool many times, until some calls got through, and returns what those answered. */
+/** Calls a tool many times, until some calls succeed, and returns their results. */
 async function many(test: Test, times: number, name: string, args: (index: number) => unknown) {
   const answers: unknown[] = [];
   for (let index = 0; index < times || answers.length === 0; index++) {

@@ -22,7 +22,7 @@ export interface TemporaryFolder extends AsyncDisposable {
   /** Writes files, by path; folders are made. */
   fill(files: Readonly<Record<string, string | Uint8Array>>): Promise<void>;
   read(path: string): Promise<string>;
-  /** Everything in it, with folders marked `/`, in code-unit order. */
+  /** The paths in the folder, in code-unit order. The paths of folders end with `/`. */
   list(): Promise<readonly string[]>;
 }
 
@@ -70,7 +70,7 @@ export function pipe(path: string): {
   return { line: once(stream, "data"), end: once(stream, "end") };
 }
 
-/** Returns true if a process runs. A process that its parent has not collected yet does not. */
+/** Returns true if a process runs. Returns false for a zombie. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -142,10 +142,10 @@ export function git(folder: string, ...args: readonly string[]): string {
   }).trim();
 }
 
-/** Makes a folder a repository, with everything that is in it as the first commit. */
+/** Makes a folder a repository, whose first commit contains all files. */
 export function makeRepository(folder: string, message = "First\n\nWith a body."): void {
   git(folder, "init", "--quiet", "--initial-branch=main");
-  // A process of git for each setting would take longer.
+  // Appending is faster than a process of git for each setting.
   appendFileSync(
     join(folder, ".git/config"),
     "[user]\n\tname = Ada Lovelace\n\temail = ada@example.org\n",

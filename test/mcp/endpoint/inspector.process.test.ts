@@ -1,6 +1,6 @@
 /**
- * The inspector of MCP, as a program, against the endpoint. On one runtime only: it judges the content
- * of responses, which the transcripts compare on all four, and starts for seconds.
+ * The inspector of MCP, as a program, against the endpoint. Runs on one runtime only, because its
+ * start takes seconds, and the transcripts compare the content of responses on all four.
  */
 
 import { afterAll, beforeAll, describe, it } from "bun:test";

@@ -26,7 +26,7 @@ interface Sent {
   readonly params: { readonly name?: string; readonly taskId?: string };
 }
 
-/** Sends the requests of the tasks' client, which the client of the SDK would not. */
+/** Sends the requests of the client for tasks, which the SDK's client does not support. */
 async function dispatch(url: URL, request: unknown) {
   const { method, params } = request as Sent;
   const response = await fetch(url, {

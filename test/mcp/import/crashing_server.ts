@@ -1,6 +1,6 @@
 /**
- * A server over stdio for the tests of imports: its tools wait, grow and crash.
- * Usage: `node crashing_server.ts <file>`; what happens to calls is written into the file.
+ * A server over stdio for the tests of imports: its tools wait, grow and crash. Usage: `node
+ * crashing_server.ts <file>`. The events of calls are written into the file.
  */
 
 import { McpServer } from "@modelcontextprotocol/server";

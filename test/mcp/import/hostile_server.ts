@@ -1,6 +1,6 @@
 /**
- * A server over stdio for the tests of imports that does what no server should.
- * Usage: `node hostile_server.ts <what> <file>`; what happens to it is written into the file.
+ * A server over stdio that misbehaves, for the tests of imports. Usage: `node hostile_server.ts
+ * <behaviour> <file>`. The events of the server are written into the file.
  */
 
 import { appendFileSync } from "node:fs";

@@ -41,7 +41,7 @@ const grow = (url: URL, name: string): Promise<Response> =>
 
 let folder: string;
 beforeEach(() => {
-  // A server follows links, and so the folder's own name must have none.
+  // The path of the folder must not contain links, because a server resolves them.
   folder = realpathSync(mkdtempSync(join(tmpdir(), "plue-mcp-")));
   writeFileSync(join(folder, "log"), "");
 });
@@ -183,7 +183,7 @@ describe("importMcpServer() with a server that is started anew", () => {
     const echo = async (): Promise<void> =>
       assertEquals(told(await far.call("echo", { message: "hi" })), "Echo: hi");
     await first.stop();
-    // There is no server at all now.
+    // No server runs now.
     const waiting = echo();
     const second = await startEverything(first.url.port);
     await waiting;

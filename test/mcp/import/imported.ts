@@ -40,7 +40,7 @@ export async function imported(
   };
 }
 
-/** The content of a result, or its code and message. */
+/** The content of a result, or the code and the message of a failure. */
 export function told(result: ToolResult): unknown {
   return result.ok ? result.content : `${result.error.code}: ${result.error.message}`;
 }
@@ -57,7 +57,7 @@ export async function changed(
   }
 }
 
-/** Waits until something holds, which another process brings about. */
+/** Waits until a condition holds that another process causes. */
 export async function until(
   holds: () => boolean | Promise<boolean>,
 ): Promise<void> {

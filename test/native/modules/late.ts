@@ -1,4 +1,4 @@
-/** A module of tools of which one throws when nothing can catch it. */
+/** A module of tools, one of which throws where no caller can catch the error. */
 
 import { defineTool, ToolRegistry } from "../../../mod.ts";
 

@@ -1,4 +1,4 @@
-/** A module of tools that leave a promise rejected: as they run, and after their call has ended. */
+/** A module of tools that leave a rejected promise, during their call or after it. */
 
 import process from "node:process";
 import { defineTool, ToolRegistry } from "../../../mod.ts";

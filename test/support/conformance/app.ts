@@ -16,7 +16,7 @@ const registry: ToolRegistry = new ToolRegistry({
     ...taskTools(),
   ],
 });
-// A key of one's own is read from a secret: other processes, and this one after a restart, need it.
+// A real service reads its key from a secret, which all of its processes share after a restart.
 const key = new TextEncoder().encode("32 bytes that are for tests only");
 const store = memoryCallStore();
 const dispatcher = new ToolDispatcher(registry, {

@@ -1,4 +1,4 @@
-/** The tools of MCP's conformance suite that ask the client's user, but for removed requests. */
+/** The tools of MCP's conformance suite that ask the client's user, without removed requests. */
 
 import {
   type Answer,

@@ -15,7 +15,7 @@ const resource = (uri: string, text: string): {
 
 const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 50));
 
-/** Makes the tools, which call `change` to change the tools, `changePrompts` the prompts. */
+/** Makes the tools. `change` changes the list of tools, and `changePrompts` the list of prompts. */
 export function conformanceTools(change: () => void, changePrompts: () => void): readonly Tool[] {
   return [
     defineTool({

@@ -451,7 +451,7 @@ describe("context.ask()", () => {
       .questions;
     assertMatch(question?.message ?? "", /^Delete a\.txt!+$/);
     assertEquals(question?.message.length, 2_000);
-    // A truncated question would get an answer to a part of it.
+    // A truncated question would get an answer to a part of the question.
     const long = await asking(`${"\u200b".repeat(9_000)}${"!".repeat(2_001)}`);
     assertStringIncludes(messageOf(long), '"/message" must have at most 2000 characters');
   });

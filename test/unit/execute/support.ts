@@ -21,7 +21,7 @@ import { FakeClock } from "../../support/waiting.ts";
 
 export * from "../../support/waiting.ts";
 
-/** A tool of which only what matters is written out. It accepts anything. */
+/** A tool with only the fields that matter to a test. It accepts any arguments. */
 export type FakeTool = Partial<ToolDefinition> & { readonly name: string };
 
 export interface Fixture {
@@ -32,7 +32,7 @@ export interface Fixture {
   call(name: string, args?: unknown, context?: DispatchContext): Promise<ToolResult>;
 }
 
-/** A dispatcher over a registry with these tools, on a clock that stands still. */
+/** A dispatcher over a registry with these tools, on a manual clock. */
 export function fixture(tools: readonly FakeTool[], options: ToolDispatcherOptions = {}): Fixture {
   const clock = new FakeClock();
   const registry = new ToolRegistry({ tools: tools.map(fakeTool), clock });

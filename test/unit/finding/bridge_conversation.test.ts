@@ -86,7 +86,7 @@ describe(`a conversation of ${TURNS} turns`, () => {
             registry.tryRegisterTool({ name: `new_${turn}`, description: "Is new." });
             registry.unregisterTool(`new_${turn - 3}`);
           }
-          // As a server does at each request.
+          // A server creates the bridge again for each request.
           const bridge = createToolBridge(registry.select(), { pinned: [PINNED] });
           const { tools, names, rejected } = exportTools(bridge, id);
           assertEquals(rejected, []);

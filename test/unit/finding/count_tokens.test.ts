@@ -5,7 +5,7 @@ import { countTokens, measureTokens } from "../../../src/finding/mod.ts";
 import { exportTools, listTargets, type TargetName } from "../../../src/formats/mod.ts";
 
 describe("countTokens()", () => {
-  // Each with the count of o200k.
+  // Each text with its count by o200k and the allowed error.
   const texts: readonly (readonly [string, real: number, error: number])[] = [
     ["", 0, 0],
     ["The quick brown fox jumps over the lazy dog.", 10, 0.1],

@@ -29,7 +29,7 @@ import { cases } from "../../support/laws.ts";
 // The same cases on every runtime and in every run.
 const WORDS = ["file", "mail", "flight", "invoice", "branch", "picture"] as const;
 
-/** A tool whose description, schema and examples have so many words. */
+/** A tool whose description, schema and examples have the given number of words. */
 function toolOf(name: string, words: number, properties: number, examples: number): Tool {
   return defineTool({
     name,
@@ -76,7 +76,7 @@ function* everyWay(
 
 const OPTIONS: FitBudgetOptions = { tokens: 900, target: "anthropic" };
 
-/** Fits the tools of the tests into a budget of Anthropic's. */
+/** Fits the tools of the tests into a budget for Anthropic. */
 const fit = (tokens: number, more: Partial<FitBudgetOptions<"anthropic">> = {}) =>
   fitBudget(catalogue, { tokens, target: "anthropic", ...more });
 
@@ -97,7 +97,7 @@ describe("fitBudget()", () => {
         try {
           fitted = fitBudget(catalogue, options);
         } catch (error) {
-          // OpenAPI takes more than that around its tools.
+          // An OpenAPI document needs more tokens than that without any tool.
           assert(error instanceof RangeError && id.startsWith("openapi"), String(error));
           continue;
         }
@@ -288,7 +288,7 @@ describe("fitBudget()", () => {
     assertEquals(fit(Number(least)).tools.map((tool) => tool.id), [id]);
   });
 
-  // Seeds by part, so that none takes long on a slow machine: 1,000 cases in all.
+  // 1,000 cases in parts with their own seeds, so that no test takes long on a slow machine.
   for (let part = 0; part < 10; part++) {
     it(`is worth 0.99 of the best choice at least (part ${part})`, () => {
       const tools = fc.array(fc.tuple(fc.nat(4), fc.nat(4), fc.nat(2)), {

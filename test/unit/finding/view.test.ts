@@ -327,7 +327,7 @@ const aView = fc.record({
   };
   const tool = defineTool({ name: "any", description: "Has any arguments.", parameters }) as Tool;
   try {
-    // References of a generated schema may lead nowhere, or in a circle.
+    // References of a generated schema may be dangling or circular.
     new ToolRegistry({ tools: [tool] });
     return { tool, view: viewOf(tool, options), options, isRuled: rule !== null };
   } catch (error) {
@@ -358,13 +358,13 @@ const aView = fc.record({
 describe("what is valid for a view", () => {
   let fitting = 0;
   let linked = 0;
-  // In parts, so that none takes long on a slow machine: 5,000 values in all on Bun.
+  // 5,000 values on Bun, in parts, so that no test takes long on a slow machine.
   for (const part of [1, 2, 3, 4, 5]) {
     it(`is valid for its tool after conversion (part ${part})`, () => {
       const runs = cases(500, 20261122 + part);
       fc.assert(
         fc.property(aView, ({ made: { tool, view, isRuled }, values }) => {
-          // A registry takes the view of a tool that it takes.
+          // If a registry accepts a tool, it also accepts a view of the tool.
           new ToolRegistry({ tools: [view] });
           for (const value of values) {
             if (!compileOnce(engine, view.parameters).check(value)) continue;

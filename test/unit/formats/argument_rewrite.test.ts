@@ -61,7 +61,7 @@ describe("decodeArguments() and encodeArguments()", () => {
     });
     let deep: unknown = { value: "x", next: null };
     for (let level = 0; level < 100_000; level++) deep = { value: "x", next: deep };
-    // Ends, and does not overflow the stack.
+    // The call returns, and does not overflow the stack.
     assertEquals(typeof decodeArguments({ first: deep }, rewrite), "object");
   });
 

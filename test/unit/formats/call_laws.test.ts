@@ -30,7 +30,7 @@ const aCall: fc.Arbitrary<{ readonly tool: Tool; readonly args: unknown }> = aTo
   )
   .filter(({ tool, args }) => engine.compile(tool.parameters, "2020-12").check(args));
 
-/** Whether two JSON values are the same, `__proto__` included. */
+/** Returns true if two JSON values are the same, `__proto__` included. */
 const same = (a: unknown, b: unknown): boolean => canonical(a) === canonical(b);
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
@@ -86,7 +86,7 @@ describe("decodeCalls()", () => {
       pair: fc.oneof(
         { maxDepth: 3 },
         fc.constant<Pair>([{ type: "integer" }, fc.integer()]),
-        // A null of the tool's own, which must stay.
+        // A null that the tool's schema allows, which must stay.
         fc.constant<Pair>([{ type: ["string", "null"] }, fc.constantFrom("x", null)]),
         tie("object"),
         tie("pair").map(([schema, value]): Pair => [
@@ -232,7 +232,7 @@ describe("accumulateCalls()", () => {
   const tool = makeTool({ name: "t", description: "A tool." });
   const anArgument = fc.dictionary(fc.constantFrom("a", "b", "é😀"), aValue, { maxKeys: 3 });
 
-  /** A text in pieces, cut anywhere, also inside of an escape or a pair of surrogates. */
+  /** Splits a text into pieces at any position, also inside of an escape or a surrogate pair. */
   const pieces = (text: string, cuts: readonly number[]): readonly string[] => {
     const at = [...new Set(cuts.map((cut) => cut % (text.length + 1)))].sort((a, b) => a - b);
     return [0, ...at].map((from, index) => text.slice(from, at[index] ?? text.length));

@@ -26,9 +26,9 @@ interface ProviderCases {
   readonly targets: Targets;
   /** The name of the tool `city:weather` for these targets. */
   readonly name: string;
-  /** The calls have ids of the provider's. */
+  /** True if the provider's calls have ids. */
   readonly ids: boolean;
-  /** One call, of `$name` with `$id` and `$args`, which are a text in `$json`. */
+  /** One call with `$name`, `$id`, and the arguments as `$args`, or as text in `$json`. */
   readonly call: unknown;
   /** The levels that hold calls, the whole response first. */
   readonly levels: Readonly<Record<string, unknown>>;
@@ -64,7 +64,7 @@ export interface Fixture extends Omit<ProviderCases, "call" | "levels"> {
   readonly levels: Readonly<Record<string, (calls: readonly unknown[]) => unknown>>;
 }
 
-/** A copy of a case with other values for its texts. Lists take the place of the text in a list. */
+/** Copies a case and replaces its texts by values. A list replaces its text by the items. */
 export function fill(value: unknown, texts: Readonly<Record<string, unknown>>): unknown {
   if (typeof value === "string") return Object.hasOwn(texts, value) ? texts[value] : value;
   if (typeof value !== "object" || value === null) return value;

@@ -14,7 +14,7 @@ describe("decodeCalls()", () => {
       it(`reads several calls of ${target} out of: ${level}`, () => {
         const raws = [call(name, { city: "Rome" }, "abcdefgh1"), call("clear", {}, "abcdefgh2")];
         const calls = decodeCalls(target, wrap(raws), names);
-        // The second call says a namespace too, where there are namespaces: it has none.
+        // If the target has namespaces, the second call has an empty one.
         const second = target.startsWith("openai.responses") ? undefined : "clear";
         assertEquals(calls.map((one) => one.name), ["city:weather", second]);
         assertEquals(calls.map((one) => one.wireName), [name, "clear"]);

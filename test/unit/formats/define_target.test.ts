@@ -34,7 +34,7 @@ const shout = defineTarget({
   names: { ...chat.names, case: "upper" },
 });
 
-/** A target with OpenAI's rules and a shape of its own. */
+/** A target with OpenAI's rules and its own shape. */
 const reshaped = defineTarget({
   ...rules,
   id: "reshaped",
@@ -46,7 +46,7 @@ const reshaped = defineTarget({
   },
 });
 
-/** The least that a target needs. */
+/** A target with only the required fields. */
 const least = defineTarget({
   id: "least",
   wire: (view) => ({ name: view.name }),

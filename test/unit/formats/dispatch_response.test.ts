@@ -186,7 +186,7 @@ describe("dispatchCalls()", () => {
 
 const YES = { "plue:approval": { action: "accept" } } as const;
 
-/** Dispatchers over the same tools, which want each call of `city:weather` approved. */
+/** Dispatchers over the same tools that require approval for each call of `city:weather`. */
 function asking(
   tickets = storedTickets(memoryCallStore()),
 ): { readonly dispatcher: ToolDispatcher } {

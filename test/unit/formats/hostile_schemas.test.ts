@@ -120,7 +120,7 @@ describe("exportTools(), given a schema that unfolds to more than anybody has ti
   });
 
   it("counts each subschema that is inlined once", () => {
-    // 60 levels above 500 properties: 30,000, were those counted at each.
+    // 60 levels above 500 properties: 30,000 if the properties were counted at each level.
     const leaf = object(
       Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`p${index}`, {}])),
     );

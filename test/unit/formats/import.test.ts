@@ -240,7 +240,7 @@ describe("importTools() with include and exclude", () => {
   });
 
   it("keeps no tool if a function does not return a boolean", () => {
-    // Values that only JavaScript can pass.
+    // Values that the types exclude.
     const include = (() => "yes") as unknown as (name: string) => boolean;
     assertEquals(importTools("mcp", LIST, { include }).tools, []);
   });

@@ -4,7 +4,7 @@ import { assert, assertEquals, assertLess } from "@std/assert";
 import { splitWords } from "../../../src/registry/search/words.ts";
 import file from "./cases/findings.json" with { type: "json" };
 
-/** Texts and names, most with words for them, by what is found in them. */
+/** Texts and names, by the finding that each must cause. */
 const cases = file as unknown as
   & Record<"hidden" | "visible", readonly (readonly [what: string, text: string])[]>
   & Record<"instructions" | "harmless", readonly string[]>
@@ -16,7 +16,7 @@ interface Listed {
   readonly inputSchema?: Record<string, unknown>;
 }
 
-/** Imports tools, of which each has a good name and schema unless it says otherwise. */
+/** Imports tools. By default, each has a valid name and schema. */
 function imported(tools: readonly Listed[], options: ImportToolsOptions = {}) {
   const { tools: made, warnings } = importTools("mcp", {
     tools: tools.map((tool, index) => ({

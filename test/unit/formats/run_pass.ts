@@ -14,7 +14,7 @@ export interface Rewritten {
   readonly losses: readonly SchemaLoss[];
 }
 
-/** Runs one pass by itself, as a conversion runs it that describes what is lost. */
+/** Runs one pass alone, as in a conversion that describes losses. */
 export function runPass(
   pass: NodePass | ((schema: JsonSchema, context: Context) => JsonSchema),
   options: Partial<Context> = {},

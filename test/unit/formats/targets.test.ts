@@ -74,7 +74,7 @@ describe("a tool that says much", () => {
   for (const { id } of listTargets()) {
     it(`is written for ${id}`, () => {
       const result: ExportResult = exportTools([weather], id);
-      // The schemas of the AI SDK have functions and a symbol, which JSON has not.
+      // The schemas of the AI SDK have functions and a symbol, which JSON cannot contain.
       const { tools } = id === "ai-sdk" ? JSON.parse(JSON.stringify(result)) : result;
       assertEquals(tools, expected[id]);
       assertEquals(result.rejected, []);

@@ -18,7 +18,7 @@ import { FakeClock } from "../execute/support.ts";
 
 const encoder = new TextEncoder();
 
-/** One frame, written by the rules of `ffi/PROTOCOL.md` and not by the code under test. */
+/** One frame, written by the rules of `ffi/PROTOCOL.md`, without the code under test. */
 export function frame(
   type: number,
   flags: number,
@@ -98,7 +98,7 @@ export interface Reply {
   readonly flags: number;
   /** The payload, parsed if it is JSON. */
   readonly value: unknown;
-  /** Of a failed call: the message that stands before the JSON. */
+  /** The message of a failed call, which is before the JSON in the frame. */
   readonly message?: string;
 }
 
@@ -143,7 +143,7 @@ export function toolsOfRegistry(
   registry: ToolRegistry,
   options: { readonly selection?: Selection; readonly dispatch?: ToolDispatcherOptions } = {},
 ): NativeTools {
-  // Calls that a test leaves open arm no real timer, which would keep Node alive for a minute.
+  // With this clock, calls that a test leaves open arm no timer that keeps Node alive for a minute.
   const dispatcher = new ToolDispatcher(registry, { clock: new FakeClock(), ...options.dispatch });
   return { registry, dispatcher, selection: options.selection };
 }
@@ -164,7 +164,7 @@ interface ExecuteRequest {
   readonly signal?: number;
 }
 
-/** A host that sends frames to a bridge, and records its frames. */
+/** A host that sends frames to a bridge, and records the frames of the bridge. */
 export class FakeHost {
   readonly replies: Reply[] = [];
   readonly bridge: HostBridge;

@@ -470,7 +470,7 @@ describe("HostBridge, for an abort", () => {
     await settle();
     assertStringIncludes(host.failure(2).message, ": window closed");
     assertEquals([host.result(3), host.result(4)], [null, {}]);
-    // The next call with the same signal's id is another one.
+    // A later call with the same signal id is another call.
     await host.execute(5, "a", {}, { signal: 7 });
     assertEquals(a.context()?.signal.aborted, false);
     a.end(null);

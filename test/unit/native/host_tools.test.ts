@@ -60,7 +60,7 @@ describe("writeToolList()", () => {
 });
 
 describe("the configurations of a host", () => {
-  /** Two tools that must be given a root, and the host that is made with other configurations. */
+  /** Two tools that require the setting "root", and a function that configures a new host. */
   function configured(config: { readonly [id: string]: unknown }) {
     const schema = { type: "object", required: ["root"] };
     const registry = fakeRegistry({

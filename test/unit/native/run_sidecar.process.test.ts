@@ -179,7 +179,7 @@ describe("startSidecar()", () => {
   });
 });
 
-/** Bun's socket, which takes so many bytes until it is drained. */
+/** Bun's socket, which accepts a number of bytes until it is drained. */
 class FakeBun implements BunSockets {
   room = Infinity;
   /** The sent bytes, and `end`. */

@@ -60,7 +60,7 @@ describe("loadTools()", () => {
     );
     const error = await assertRejects(() => loadTools(undefined, file), Error);
     rmSync(folder, { recursive: true });
-    // Bun and Deno also say the column.
+    // Bun and Deno also print the column.
     assertMatch(error.message, /broken\.ts:2\b/);
     assertEquals(error.message.includes("\x1b"), false);
     assertEquals(error.message.length < 1_500, true, error.message);

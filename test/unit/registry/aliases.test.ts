@@ -70,7 +70,7 @@ describe("aliases", () => {
         names,
       )[0]?.name;
     assertEquals(decoded("fs__then"), "fs:then");
-    // A name that was exported is never an alias, and two aliases share none.
+    // An exported name of a tool is never read as an alias, and neither is a name of two aliases.
     assertEquals([decoded("a__b"), decoded("x__y")], ["a__b", undefined]);
   });
 

@@ -99,7 +99,7 @@ describe("a call whose schemas cannot be compiled", () => {
     assertEquals(reports[0], "init");
     assertStringIncludes(String(reports[1]), "its returns: Cannot compile the schema: code gen");
     assertEquals(ran, []);
-    // The failed call has not kept the tool: its end need not be waited for.
+    // The failed call does not hold the tool, so disposal does not wait for it.
     await registry.dispose();
   });
 });

@@ -4,7 +4,7 @@ import { fakeRegistry, fakeTool } from "./fakes.ts";
 
 const needsRoot = { type: "object", required: ["root"] };
 
-/** A tool that takes a configuration, all of it optional. */
+/** A tool with a configuration whose fields are all optional. */
 function configurable(id: string, events: string[] = []) {
   return fakeTool(id, {
     config: { type: "object" },

@@ -8,7 +8,7 @@ import {
 import { type SchemaEngine, withSchemaCheck } from "../../../src/schema/mod.ts";
 import { makeTool, type Tool, type ToolDefinition } from "../../../src/tool/mod.ts";
 
-/** An engine that checks `required` of objects, and nothing else. Counts what it compiles. */
+/** An engine that checks `required` of objects, and nothing else. Counts the compiled schemas. */
 export function requiredOnlyEngine(): SchemaEngine & { compiled: number } {
   const engine = {
     ...withSchemaCheck({ name: "required-only", compile }),

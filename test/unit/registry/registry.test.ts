@@ -388,7 +388,7 @@ describe("new ToolRegistry()", () => {
     assertEquals([registry.ids, registry.revision], [["a", "b"], 2]);
   });
 
-  // An option that is ignored lets in more than was meant.
+  // An unknown option is an error, because a misspelled option would have no effect.
   for (
     const [options, words] of [
       [{ lifecycleTimeout: 1 }, '"/lifecycleTimeout" is not one of its fields: did you mean "life'],

@@ -16,7 +16,7 @@ function problemOf(schema: unknown): string {
   return "accepted";
 }
 
-/** The same for an engine that is not hardened. */
+/** Like `problemOf`, for an engine that is not hardened. */
 function withoutHardening(schema: unknown): string {
   try {
     checkSchema(schema as JsonSchema);
@@ -155,7 +155,7 @@ describe("checkSchema()", () => {
       assert(problemOf(schema).startsWith("RangeError"));
     });
 
-    /** `$defs` of `length`, each made of the reference to the next. */
+    /** `length` definitions for `$defs`. `link` makes each from the reference to the next one. */
     function chain(length: number, link: (ref: JsonSchema) => JsonSchema): JsonSchema {
       const $defs = Object.fromEntries(
         Array.from({ length }, (_, i) => [`d${i}`, link({ $ref: `#/$defs/d${i + 1}` })]),

@@ -46,7 +46,7 @@ function importCostly(): Tool {
   return tool;
 }
 
-/** Whether a registry of the core, whose engine is not hardened, accepts the value. */
+/** Returns true if a registry of the core, whose engine is not hardened, accepts the value. */
 async function accepts(tool: Tool): Promise<boolean> {
   const registry = new Registry({ engine, tools: [tool] });
   return (await registry.acquire(tool)).parameters.check(VALUE);
@@ -149,7 +149,7 @@ describe("inheritEngine()", () => {
   });
 });
 
-/** The bound before a validator that accepts everything. */
+/** The step limit around a validator that accepts everything. */
 function bounded(schema: JsonSchema): SchemaValidator {
   checkSchema(schema, undefined, HARDENING);
   const form = normalizeSchema(schema, detectDialect(schema), { formats: ASSERTED_FORMATS });
@@ -293,7 +293,7 @@ describe("boundSteps()", () => {
       const validator = bounded(schema);
       assertEquals(validator.check(value), false);
       assertEquals(validator.issues(value).map(({ keyword }) => keyword), ["schema"]);
-      // The rest of one value's budget does not count for the next.
+      // Each value has its own budget of steps.
       assertEquals(validator.check([]), true);
     });
   }

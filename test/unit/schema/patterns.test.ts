@@ -11,7 +11,7 @@ function takesSteps(pattern: ReturnType<typeof compilePattern>): boolean {
   return pattern.looks === Infinity;
 }
 
-/** True if a pattern matches; `undefined` if that takes more steps than there are. */
+/** Returns true if a pattern matches; `undefined` if the match exceeds the budget of steps. */
 function finds(pattern: RegExp, text: string): boolean | undefined {
   resetSteps();
   try {
@@ -96,7 +96,7 @@ describe("compilePattern()", () => {
     fc.assert(
       fc.property(PATTERN.filter(isRegExp), fc.array(TEXT, { minLength: 4 }), (source, texts) => {
         const pattern = compilePattern(source);
-        // A lookahead that is always true makes it an automaton.
+        // A lookahead that always matches makes plue use an automaton.
         const automaton = compilePattern(`(?=)(?:${source})`);
         assert(takesSteps(automaton));
         for (const text of texts) {
@@ -129,7 +129,7 @@ describe("compilePattern()", () => {
     const pattern = compilePattern("^(a+)+$");
     assertEquals(finds(pattern, "a".repeat(900_000)), true);
     assertEquals(finds(pattern, "a".repeat(16_000_000)), undefined);
-    // An automaton that learns something new at each character takes more steps.
+    // An automaton that needs a new state at each character takes more steps.
     const heavy = compilePattern("^[ab]*a[ab]{200}c$");
     const text = Array.from({ length: 50_000 }, (_, at) => "ab"[fnv1a(`${at}`) & 1]).join("");
     assertEquals(finds(heavy, text.slice(0, 500)), false);

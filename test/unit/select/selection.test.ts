@@ -102,7 +102,7 @@ describe("Selection", () => {
   it("finds each tool of a long list without looking at all the others", () => {
     const count = 400;
     let reads = 0;
-    // The list of a source of one's own is used as it is.
+    // The list of a custom source is used unchanged.
     const list = Array.from(
       { length: count },
       (_, n) =>

@@ -138,7 +138,7 @@ describe("Toolset", () => {
     assertEquals(ids(), "b,c");
     assert(Object.isFrozen(withoutA));
     assertStrictEquals(toolset.available(), withoutA);
-    // One tool leaves and another comes, so the number stays the same, but not the tools.
+    // One tool is removed and another is added, so only the number of tools stays the same.
     answers.set("a", true).set("b", false);
     assertEquals(ids(), "a,c");
     answers.set("b", true);

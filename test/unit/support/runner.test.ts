@@ -1,4 +1,4 @@
-// The four runtimes have four test runners. This is what the suite relies on in all of them.
+// Each of the four runtimes has its own test runner. The suite relies on this behaviour in all.
 
 import { assertEquals } from "@std/assert";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, it } from "bun:test";

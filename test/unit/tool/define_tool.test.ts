@@ -4,12 +4,12 @@ import { defineTool, isTool, makeTool, type ToolDefinition } from "../../../src/
 import { ToolRegistry } from "../../../mod.ts";
 import data from "./define_tool.json" with { type: "json" };
 
-/** A definition with only what is required, and `fields`. Types are left aside: this is input. */
+/** A definition with the required fields and `fields`, untyped because it stands for input. */
 function definition(fields: Readonly<Record<string, unknown>> = {}): ToolDefinition {
   return { name: "echo", description: "Says it again.", ...fields } as ToolDefinition;
 }
 
-/** A schema of a library, which gives `input` and `output` as its JSON Schema. */
+/** A schema of a library with `input` and `output` as its JSON Schemas. */
 function librarySchema(input: object, output: object = input): object {
   return {
     "~standard": {
@@ -56,7 +56,7 @@ describe("defineTool()", () => {
     assertEquals(Object.keys(tool).includes("allowedRoles"), false);
     assertEquals(makeTool({ ...tool, roles: ["impl"] }).allowedRoles, ["impl"]);
     assertEquals(makeTool(definition()).allowedRoles, undefined);
-    // As another copy of plue makes it.
+    // A tool as another copy of plue creates it.
     const other = Object.defineProperty({ ...tool }, "allowedRoles", { value: tool.roles });
     assertEquals(makeTool(other).allowedRoles, ["control"]);
   });

@@ -101,7 +101,7 @@ describe("deriveAnnotations()", () => {
     }
   });
 
-  // Neither is the author's word that the tool changes nothing.
+  // The author's statement that the tool changes nothing is not enough either.
   for (
     const tags of [[], ["read"], ["write"], ["read-only", "write"], ["read-only", "destructive"]]
   ) {

@@ -129,7 +129,7 @@ describe("terminal-execute", () => {
         assert(value?.type === "result" && !value.result.ok);
         assertEquals([value.result.error.code, value.result.error.acknowledged], ["aborted", true]);
       } else await events.return?.();
-      // The registry waits for its calls.
+      // Disposal waits for the running calls.
       await test.registry.dispose();
       await gone(pids);
     });

@@ -41,7 +41,7 @@ function processes(
 
 /**
  * Begins the call in a process that does not renew its lease, as if it were stopped, until the
- * lease is over. Returns other processes, and a function that lets the first one end the call.
+ * lease is over. Returns other processes, and a function that lets the first process end the call.
  */
 async function cutOff(tool: Partial<FakeTool> = {}) {
   const clock = new FakeClock();
@@ -127,7 +127,7 @@ describe("storedKeys()", () => {
       assertEquals([outcome(other), ran], ["unavailable", 1]);
       assertStringIncludes(messageOf(other), "runs in another process; try again later");
       assertEquals(!other.ok && [other.error.retryable, other.error.ran], [true, "yes"]);
-      // Longer than the lease and the window together: the process renews it.
+      // This is longer than the lease and the window together, so the process renews the lease.
       clock.advance(10_000);
       await settled();
     }

@@ -266,7 +266,7 @@ describe("taskQueue().work()", () => {
 });
 
 describe("the retries of taskQueue()", () => {
-  /** Starts a task whose tool gives these results in turn, and runs it until it ends. */
+  /** Starts a task whose tool returns these results in order, and waits until the task ends. */
   async function attempts(
     results: readonly (string | ToolResult)[],
     retry: NonNullable<TaskQueueOptions["retries"]>[string],

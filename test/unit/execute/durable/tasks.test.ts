@@ -58,14 +58,14 @@ function processOf(
     assert("id" in task, JSON.stringify(task));
     return task;
   };
-  /** The task once it has that status. */
+  /** Resolves with the task when it has that status. */
   const when = async (id: string, status: TaskState["status"]): Promise<TaskState> => {
     for await (const state of tasks.follow(id, ANN)) {
       if (state.status === status) return state;
     }
     throw new Error(`The task is not ${status}`);
   };
-  /** Starts a task, and returns it once it has questions. */
+  /** Starts a task, and resolves with the task when it has questions. */
   const asking = async (name: string, context?: DispatchContext) =>
     await when((await start(name, context)).id, "input_required");
   /** The outcome of a task that ends with that status. */

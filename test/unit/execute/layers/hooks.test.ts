@@ -3,7 +3,7 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import type { ToolHooks } from "../../../../mod.ts";
 import { fixture } from "../support.ts";
 
-/** Calls a tool with a hook that returns this, and gives what was reported. */
+/** Calls a tool with a hook that returns this value, and returns the reported error. */
 async function report(part: "before" | "after", answer: unknown): Promise<string> {
   let runs = 0;
   const hook = { name: "audit", [part]: () => answer } as ToolHooks;

@@ -217,7 +217,7 @@ describe("the hits of createToolIndex()", () => {
     assertGreater(scores[1] ?? 0, 0.1);
   });
 
-  // Exact numbers: a runtime whose arithmetic differs orders tools differently somewhere.
+  // The numbers are exact: different arithmetic in a runtime would change the order of some tools.
   it("are the same to the last bit on every runtime", () => {
     const query =
       "Please open a pull request for the branch. Then list the commits, and shel 检索.";
@@ -306,7 +306,7 @@ describe("a search among the tools of a caller", () => {
     "three: Has neither.",
   );
   const hidden = [
-    // The query "alpha gamma" is its whole name.
+    // The query "alpha gamma" is the whole name of this tool.
     makeTool({ name: "alpha-gamma", description: "Has neither." }),
     ...Array.from(
       { length: 200 },

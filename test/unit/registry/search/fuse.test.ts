@@ -15,7 +15,7 @@ describeToolIndex(
   () => fuseIndexes(createToolIndex(), createToolIndex({ synonyms: ["mail post"] })),
 );
 
-/** An index that answers later. */
+/** An index that returns its results asynchronously. */
 function later(): ToolIndex<Promise<readonly ToolHit[]>> {
   const index = createToolIndex();
   return { ...index, search: (...asked) => Promise.resolve(index.search(...asked)) };
@@ -26,7 +26,7 @@ describeToolIndex(
   () => fuseIndexes<ToolAnswer>(createToolIndex(), later()),
 );
 
-/** An index that finds what it was made with. */
+/** An index that always finds the given ids. */
 function always(...ids: string[]): ToolIndex {
   return {
     add() {},

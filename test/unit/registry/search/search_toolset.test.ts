@@ -38,7 +38,7 @@ class LastFirstIndex implements ToolIndex {
   }
 }
 
-/** An index that answers later, with every tool that it has, whether the caller sees it or not. */
+/** An asynchronous index that returns all of its tools, also those that the caller cannot see. */
 class LateIndex implements ToolIndex<Promise<readonly ToolHit[]>> {
   readonly ids: Set<string> = new Set();
   failure: Error | undefined;
