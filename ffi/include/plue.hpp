@@ -296,7 +296,7 @@ inline Result resume(const std::string &ticket, const std::string &answers_json,
 }
 
 /// Begins a call, and returns immediately. dispatch() calls `on_event` for each event, and then
-/// `on_done` with the Result. If it throws an Error, neither callback is called.
+/// `on_done` with the Result. If the call cannot begin, throws an Error and calls neither.
 inline void submit(const std::string &tool, const std::string &params_json, CallOptions options,
                    std::function<void(Result)> on_done) {
     detail::submit(plue_tool_submit, tool, params_json, std::move(options), std::move(on_done));

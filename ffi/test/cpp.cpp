@@ -205,8 +205,7 @@ void test_throwing_callbacks() {
     }
 }
 
-// The function of a tool or a question is destroyed after its last use. Its exception ends the
-// call.
+// The function of a tool or question is destroyed after its last use. Its exception ends the call.
 void test_tools() {
     const auto counter = std::make_shared<int>(0);
     const auto run = [counter](plue::Invocation &, std::string_view) { return std::string("null"); };

@@ -389,8 +389,7 @@ static void close_all(void) {
 
 static const char closed[] = "The host closed a descriptor of libplue";
 
-/* Closed before a call, while the library's thread waits, and during one, while the caller
- * waits. */
+/* Closed before a call, while the library's thread waits, and during one, while its caller does. */
 TEST(closed_descriptors) {
     init("", FOREVER_MS);
     for (int during = 0; during < 2; during++) {
