@@ -35,8 +35,7 @@ import type { ClaimedKey, SettleKey } from "../ports.ts";
  * session and host context. Without the last three, all callers share their keys.
  *
  * A call fails before its tool runs: with `invalid_arguments` if its key was used with other
- * arguments, `overloaded` if too many calls with keys run, `unavailable` if the store is
- * unreachable.
+ * arguments, `overloaded` if too many calls with keys run, `unavailable` without the store.
  *
  * @param options The limits of stored results, and the store.
  * @param clock The dispatcher's clock.
