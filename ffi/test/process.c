@@ -443,7 +443,7 @@ static bool close_one(int index, bool is_killed) {
         close(descriptor - 1);
     }
     if (is_killed) {
-        send_signal(process, SIGKILL);
+        kill(process, SIGKILL); /* libplue may have ended the process already. */
     } else {
         plue_shutdown();
     }
