@@ -33,7 +33,7 @@ function indexed(word: string): string[] | null {
   return stopWords.has(base) ? null : [...abbreviations.get(base) ?? [base]];
 }
 
-/** The terms of a query: those of {@linkcode indexed}, with synonyms for each word. */
+/** The terms of a query: the terms of {@linkcode indexed}, with synonyms for each word. */
 function asked(word: string): string[] | null {
   const words = indexed(word)?.flatMap((base) => [base, ...lexicon().synonyms.get(base) ?? []]);
   return words === undefined ? null : [...new Set(words)];

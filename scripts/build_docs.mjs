@@ -1,5 +1,5 @@
 // `npm run docs`: the site of the guides, by VitePress, and of every exported name, by `deno doc`,
-// in build/site. Fails if a link leads to a missing page, or if a page would load a file from
+// in build/site. Fails if the target of a link is missing, or if a page would load a file from
 // another host. Usage: node scripts/build_docs.mjs
 
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";

@@ -46,7 +46,7 @@ const once = () => near.dispatcher.dispatch({ name: "count", arguments: { number
 await mean(1, bare);
 await mean(1, call);
 await mean(1, once);
-// The fastest round is the one that other programs have disturbed least.
+// The fastest round is the round that other programs have disturbed least.
 async function fastest(
   atOnce: number,
 ): Promise<readonly [bare: number, call: number, once: number]> {

@@ -65,7 +65,7 @@ async function ask({ suspended }: Turn): Promise<Record<string, Answers>> {
     for (const { key, message, arguments: args } of questions) {
       console.log(`${message} ${JSON.stringify(args)} (yes or no)`);
       const { value, done } = await lines.next();
-      // The input has ended. The turn is stored, so the next start asks its questions again.
+      // The input has ended. The turn is stored, so its questions are asked again after a restart.
       if (done) process.exit(1);
       given[key] = { action: value === "yes" ? "accept" : "decline" };
     }

@@ -244,7 +244,7 @@ PLUE_API void plue_shutdown(void);
 
 /* Returns the error message of this thread's last call of a function that can fail (functions for
  * invocations and abort signals cannot), or "No error" after a success. In a plue_done_t, returns
- * that of the call that ended. Valid until this thread's next such call. */
+ * the message of the ended call. Valid until this thread's next such call. */
 PLUE_API const char *plue_get_last_error(void);
 /* The same failure as JSON, with its code and details; "{}" after a success. */
 PLUE_API const char *plue_get_last_error_json(void);
@@ -258,8 +258,8 @@ enum {
 };
 
 /* Returns the PLUE_RESULT_... flags of this thread's last call; 0 for a plain value and a failure.
- * In a plue_done_t, returns those of the ended call. Read them before this thread's next call of a
- * function that can fail; hosts whose tasks change threads use plue_tool_submit(). */
+ * In a plue_done_t, returns the flags of the ended call. Read them before this thread's next call
+ * of a function that can fail; hosts whose tasks change threads use plue_tool_submit(). */
 PLUE_API int plue_get_last_result_flags(void);
 
 /* The version of the ABI that this library implements: PLUE_ABI_VERSION of its own header. */

@@ -315,7 +315,7 @@ inline Result start_task(const std::string &tool, const std::string &params_json
                          const CallOptions &options = {}) {
     return detail::wait(plue_tool_start, tool, params_json, options);
 }
-/// Answers the questions of a task, with answers as for resume().
+/// Answers the questions of a task, with answers in the format of resume().
 inline Result answer_task(const std::string &id, const std::string &answers_json) {
     return detail::wait(plue_tool_answer, id, answers_json, {});
 }

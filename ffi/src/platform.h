@@ -54,8 +54,8 @@ void plue_close(int *descriptor);
  * -1 with errno. */
 int plue_copy_descriptor(int descriptor, int least);
 
-/* Moves a descriptor to one that is at least `least`, and closes the old one. Leaves a descriptor
- * that is high enough, or -1, unchanged. Returns the descriptor, or -1 with errno. */
+/* Moves a descriptor to a number of at least `least`, and closes the old descriptor. Leaves a
+ * descriptor that is high enough, or -1, unchanged. Returns the descriptor, or -1 with errno. */
 int plue_move_descriptor(int descriptor, int least);
 
 /* Create descriptors above 2, closed on exec, that never block. Return 0, or -1 with errno. */

@@ -164,7 +164,7 @@ TEST(failed_later) {
 }
 
 /* A child of the sidecar holds its socket. The crash is still noticed, and the processes that the
- * sidecar has started are ended; on Linux also those that have left its process group. */
+ * sidecar has started are ended: on Linux, even processes that have left its process group. */
 TEST(grandchild) {
     init("grandchild");
     pid_t child = start_process("{}");
@@ -266,7 +266,7 @@ TEST(sigchld_ignored) {
     signal(SIGCHLD, SIG_DFL);
 }
 
-/* A host may call wait() for any child, also for those of the library. */
+/* A host may call wait() for any child, including children of the library. */
 TEST(thief) {
     init("");
     pid_t process = sidecar_process();
@@ -386,7 +386,7 @@ static void drain_all(void) {
 }
 
 /* A shutdown notifies both the guest and the sidecar of a process, and wakes the guest each time,
- * also if the guest drains in between. */
+ * even if the guest drains in between. */
 TEST(both_hostings) {
     const char *argv[] = {fake_sidecar, "stay", NULL};
     init_with((plue_options_t){.sidecar_argv = argv, .abort_grace_ms = FOREVER_MS});
@@ -480,7 +480,7 @@ TEST(wedge) {
     expect_to_be_given_up("echo", timeout_ms, process);
 }
 
-/* A tool that merely ignores its signal does not end its sidecar, also when the time to respond is
+/* A tool that merely ignores its signal does not end its sidecar, even when the time to respond is
  * over. */
 TEST(no_wedge) {
     uint32_t timeout_ms = start_impatiently("", 0);
@@ -513,7 +513,7 @@ TEST(call_timeout) {
     CHECK(sidecar_process() == process, "it is another sidecar");
 }
 
-/* A sidecar that is stopped, also in the middle of a frame, is noticed and killed. */
+/* A sidecar that is stopped, even in the middle of a frame, is noticed and killed. */
 TEST(stopped) {
     static const char *const manners[] = {"", "half"};
     for (int i = 0; i < 2; i++) {
@@ -536,7 +536,7 @@ static int divert_stderr(const int pair[2]) {
     return kept;
 }
 
-/* Prints to a pipe, or to a terminal, which counts as writable if it has room for one byte. */
+/* Prints to a pipe, or to a terminal, which counts as writable if it can take one byte. */
 static void print_unread(bool is_terminal, bool logs_first) {
     static const char *const printers[] = {"log", "shout", "log"};
     int pair[2] = {-1, -1};

@@ -129,7 +129,7 @@ static char *early_answer;
 static char *early_failure;
 static char *early_last_error;
 
-/* A constructor of the program, like that of a global object in C++. */
+/* A constructor of the program, like the constructor of a global object in C++. */
 __attribute__((constructor)) static void call_early(void) {
     if (getenv("PLUE_TEST_EARLY") != NULL) {
         early_answer = plue_tool_execute("echo", "{\"a\":1}", NULL);
@@ -214,7 +214,7 @@ int kill(pid_t process, int number) {
     return never_kill ? 0 : (int)syscall(SYS_kill, process, number);
 }
 
-/* Replaces the system's function, by which the guardian is told to end the sidecar. */
+/* Replaces the system's function, whose call makes the guardian end the sidecar. */
 int shutdown(int socket, int how) {
     return never_kill ? 0 : (int)syscall(SYS_shutdown, socket, how);
 }
@@ -420,7 +420,7 @@ static void expect_end(int status, const char *json, void *begun) {
     *(int *)begun = 0;
 }
 
-/* Closes the descriptor with this index among those of a start. Returns false after the last. */
+/* Closes the descriptor with this index that a start has opened. Returns false after the last. */
 static bool close_one(int index, bool is_killed) {
     enum { MOST = 1024 };
     bool was_open[MOST];

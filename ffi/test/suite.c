@@ -239,7 +239,7 @@ TEST(dropping) {
     CHECK(!drops.more_after, "events after the last");
 }
 
-/* A reason in another encoding is still passed on, and a long reason is cut, also if only the
+/* A reason in another encoding is still passed on, and a long reason is cut, even if only the
  * replacement characters make it too long. */
 static void test_odd_reasons(void) {
     enum { LENGTH = 70000 };

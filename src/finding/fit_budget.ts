@@ -262,7 +262,7 @@ export function fitBudget<const Like extends TargetLike>(
         .map((candidate) => {
           const { tool, forms } = candidate;
           return eligible.has(candidate)
-            ? leaveOut(tool, "budget", `the budget has no room for its ${leastOf(forms)} tokens`)
+            ? leaveOut(tool, "budget", `its ${leastOf(forms)} tokens do not fit in the budget`)
             : leaveOut(tool, "target", `${exported.target} accepts no more tools`);
         });
       return {

@@ -23,7 +23,7 @@ const SAID: ReadonlySet<string> = new Set([
   ...["$defs", "definitions", "$comment", "deprecated", "readOnly", "writeOnly"],
 ]);
 
-/** The types of values that have no parts. */
+/** The types of scalar values. */
 export const SCALARS: Readonly<Record<string, string>> = {
   string: "string",
   number: "number",

@@ -137,7 +137,7 @@ export class Registry implements ToolHost {
     return tool as Tool;
   }
 
-  /** Registers all these tools, or none. Throws like {@linkcode Registry.registerTool}. */
+  /** Registers tools atomically. Throws like {@linkcode Registry.registerTool}. */
   registerTools(candidates: Iterable<Tool | ToolDefinition>): readonly Tool[] {
     if (typeof candidates?.[Symbol.iterator] !== "function") {
       fail("register tools", "the tools must be a list");

@@ -129,7 +129,7 @@ export class SchemaInterpreter {
     }
     const types = type === undefined || Array.isArray(type) ? type : [type];
     if (types !== undefined && !types.some((one) => isOfType(one, value))) {
-      // "must be an integer, not a number" would not explain what is wrong with a fraction.
+      // "must be an integer, not a number" would not explain why a fraction is invalid.
       const fraction = typeof value === "number" && types.includes("integer");
       const remark = fraction ? "" : `, not ${typeWords([typeOf(value)])}`;
       return [issue(path, "type", typeWords(types), "be", remark)];

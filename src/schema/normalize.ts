@@ -25,7 +25,7 @@ export const ASSERTED_FORMATS: ReadonlySet<string> = new Set(
 export interface NormalizeOptions {
   /** The formats to assert. Other formats are omitted. */
   readonly formats: { has(name: string): boolean };
-  /** Keywords that no draft has, but that the engine supports. They are kept. */
+  /** Keywords that no draft has, but that the engine supports. They are not omitted. */
   readonly keywords?: Iterable<string>;
 }
 

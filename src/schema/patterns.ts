@@ -428,7 +428,7 @@ function looksOf({ start, hasLoops }: Machine): number | undefined {
         ends ||= !asserted;
         continue;
       }
-      // `RegExp` tries a state twice if two ways lead to it.
+      // `RegExp` tries a state twice if two paths reach it.
       if (entered.has(state) || ++visits > MAX_VISITS) return undefined;
       entered.add(state);
       if (takes !== undefined) {

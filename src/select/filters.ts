@@ -193,7 +193,7 @@ function named(
 
 // Policies
 
-/** What to do instead of a policy that returns a promise. */
+/** The alternative to a policy that returns a promise. */
 export const POLICY_ADVICE = ": decide in authorize, and pass the decision to the policy";
 
 /**

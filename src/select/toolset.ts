@@ -298,7 +298,7 @@ export class Toolset implements Iterable<Tool> {
     return attemptOr(false, () => assertSync(this.source.isAvailable(tool)) === true);
   }
 
-  /** True if the source now has another tool with this id, or none. */
+  /** True if the source has replaced or removed this tool. */
   #isReplaced(tool: Tool): boolean {
     return this.source.revision !== this.revision && this.source.getTool(tool.id) !== tool;
   }

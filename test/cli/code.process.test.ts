@@ -38,7 +38,7 @@ describe("plue code", () => {
   it("exits with 20 and the line if the program throws, and with 2 without a program", async () => {
     const { code, stderr } = await run('\nthrow new Error("no");');
     assertEquals(code, 20);
-    assertStringIncludes(stderr, "its program threw in line 2: Error: no");
+    assertStringIncludes(stderr, "the program threw in line 2: Error: no");
     for (const words of [[], [join(folder, "absent.js")]]) {
       const { code, stderr } = await plue(["code", ...words, "--from", tools]);
       assertEquals([code, /^Cannot (run|read)/.test(stderr)], [2, true]);

@@ -45,7 +45,7 @@ describe("plue journal", () => {
     assertEquals(records.map(({ sequence }) => sequence), [4, 5]);
   });
 
-  it("shows a forged record without a valid time, and the records beside it", async () => {
+  it("shows a forged record without a valid time, and the record before it", async () => {
     const file = await closed();
     writeFileSync(file, `${readFileSync(file, "utf8")}{"sequence":6,"time":"now"}\n`);
     const { code, stdout } = await plue(["journal", "tail", file, "--limit", "2"]);

@@ -92,7 +92,7 @@ export async function serving(
   return { ...served, [Symbol.asyncDispose]: () => served.stop() };
 }
 
-/** The address of a server, with a name that does not stand for this machine. */
+/** The address of a server, with a host that does not count as this machine. */
 export function elsewhere(served: Served): string {
   return served.url.replace(/\/\/[^:/]+/, "//0.0.0.0");
 }

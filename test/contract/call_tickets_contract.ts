@@ -52,7 +52,7 @@ function deleting(): { readonly tool: ToolDefinition; readonly done: string[] } 
 /**
  * Declares the contract's tests.
  *
- * @param create Makes the tickets of one service. Each call stands for another process of that
+ * @param create Makes the tickets of one service. Each call represents another process of the
  * service.
  */
 export function describeCallTickets(

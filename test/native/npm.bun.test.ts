@@ -73,7 +73,7 @@ const zig = isLinux ? await findZig() : { missing: "the packages are built on Li
 const lacks = zig.missing ?? buildPrograms() ?? lackOf("npm", "bun", "tar");
 const test = unless(lacks);
 
-/** Serves the tarballs of `packages` like a registry, with or without those of libplue. */
+/** Serves the tarballs of `packages` like a registry, with or without libplue's tarballs. */
 function serveTarballs(hasNative: boolean): Bun.Server<undefined> {
   const answers = new Map<string, (origin: string) => object>();
   for (const file of readdirSync(packages).filter((name) => name.endsWith(".tgz"))) {

@@ -107,7 +107,7 @@ export class CodeRun {
     const [, before = this.#waiting.get(index)?.print, text] =
       earlier.find(([at]) => at === index) ?? [];
     if (before !== undefined && before !== print) {
-      throw new CallFailure("ticket_refused", "its program did not repeat its calls; call again");
+      throw new CallFailure("ticket_refused", "the program did not repeat its calls; call again");
     }
     if (text === undefined) return await this.#dispatch({ index, id, json }, print);
     this.#collect(id, JSON.parse(text));
@@ -183,7 +183,7 @@ export class CodeRun {
 
   #resultOf(end: Exclude<ProgramEnd, { kind: "suspended" }>): unknown {
     for (const { id } of this.#waiting.values()) {
-      const message = "it waited for a person when the program ended";
+      const message = "the program ended before a person answered";
       this.#collect(id, { ok: false, value: { code: "input_required", message } });
     }
     const log = end.kind === "stopped" ? "" : end.log.join("\n");
@@ -193,8 +193,8 @@ export class CodeRun {
       return { value, ...(log && { log }), ...(failures.length > 0 && { failures }) };
     }
     const why = end.kind === "stopped"
-      ? `its program was stopped: ${end.why}`
-      : `its program threw${end.line ? ` in line ${end.line}` : ""}: ${end.message}`;
+      ? end.why
+      : `the program threw${end.line ? ` in line ${end.line}` : ""}: ${end.message}`;
     const failed = failures.map(({ tool, code, message }) => `${tool} (${code}): ${message}`);
     const lines = [why, ...(failed.length > 0 ? ["Failed calls:", ...failed] : [])];
     return this.#call.fail("threw", [...lines, ...(log ? ["Log:", log] : [])].join("\n"));

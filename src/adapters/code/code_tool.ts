@@ -77,7 +77,7 @@ export function codeTool(
   options: CodeToolOptions,
 ): Toolset {
   const toolset = isToolset(source) ? source : source?.select?.();
-  if (!isToolset(toolset)) fail(ACTION, "it needs a toolset or a registry");
+  if (!isToolset(toolset)) fail(ACTION, "the source must be a toolset or a registry");
   const own = once(made, options, () => ownTools(options));
   return new ToolBridge(toolset.bridge?.behind ?? toolset, own, { native: false });
 }
@@ -95,11 +95,11 @@ function ownTools(options: CodeToolOptions): Toolset {
   ]);
 }
 
-const FINDS = "Finds tools by what they do. Each is answered as a function for a program of " +
-  "run_code, with its arguments and purpose. [lossy] means that rules are left out; a call that " +
-  "violates one throws an error that tells how.";
+const FINDS = "Finds tools by what they do. Returns each one as a function for a program of " +
+  "run_code, with its arguments and purpose. [lossy] marks omitted rules: a call that " +
+  "violates a rule throws an error that explains it.";
 
-const RUNS = "Runs a program that calls tools, and answers what it returns. Use it for several " +
+const RUNS = "Runs a program that calls tools, and returns its result. Use it for several " +
   "calls, for loops, and to keep large results out of the conversation: filter them, and return " +
   "what you need. The program is the body of an async function in JavaScript: " +
   "`const open = await tools.crm.invoices({ open: true }); return open.length;`. " +

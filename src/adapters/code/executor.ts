@@ -24,15 +24,15 @@ export interface CodeLimits {
   readonly maxSourceLength?: number;
   /** The number of calls. Further calls throw `overloaded`. @default {100} */
   readonly maxCalls?: number;
-  /** The number of calls that run at once. Further calls wait. @default {8} */
+  /** The number of concurrent calls. Further calls wait. @default {8} */
   readonly maxConcurrentCalls?: number;
   /** The length of the returned value, in characters of JSON. @default {65_536} */
   readonly maxOutputLength?: number;
-  /** The length of the log, in characters. The rest is left out. @default {8_192} */
+  /** The length of the log, in characters. The rest is omitted. @default {8_192} */
   readonly maxLogLength?: number;
-  /** The number of programs that run at once. Further ones fail with `overloaded`. @default {32} */
+  /** The number of concurrent programs. Further programs fail with `overloaded`. @default {32} */
   readonly maxPrograms?: number;
-  /** The number of programs of one principal that run at once. @default {4} */
+  /** The number of concurrent programs of one principal. @default {4} */
   readonly maxProgramsPerPrincipal?: number;
 }
 
@@ -88,7 +88,7 @@ export type ProgramEnd =
     readonly line?: number;
     readonly log: readonly string[];
   }
-  /** It exceeded a limit. */
+  /** The program exceeded a limit. `why`: a sentence that names the program and the limit. */
   | { readonly kind: "stopped"; readonly why: string }
   /** All calls that have not ended wait for a person. To continue, it has to run again. */
   | { readonly kind: "suspended" };

@@ -48,7 +48,7 @@ export function quickJs(module: Uint8Array | ArrayBuffer | WebAssembly.Module): 
 type Library = typeof import("quickjs-wasi");
 
 const SUSPENDED: ProgramEnd = { kind: "suspended" };
-const STUCK: ProgramEnd = { kind: "stopped", why: "it awaits a promise that nothing settles" };
+const STUCK: ProgramEnd = { kind: "stopped", why: "the program waits forever for a promise" };
 
 /** The end of a program that exceeded a limit. */
 class Stopped extends Error {}
@@ -161,11 +161,11 @@ class QuickJsRun {
   #checkLimits(error: unknown): void {
     const { cpuMs, memoryBytes } = this.#program.limits;
     const why = this.#isInterrupted
-      ? `it used more than ${cpuMs} ms of processor time; do less per program`
+      ? `the program used more than ${cpuMs} ms of processor time; do less per program`
       : error instanceof WebAssembly.RuntimeError || error instanceof RangeError
-      ? "its functions or its data are nested too deeply"
+      ? "the functions or data of the program are nested too deeply"
       : /^out of memory$|malloc/.test((error as Error).message)
-      ? `it used more than ${memoryBytes} bytes of memory; keep less data at once`
+      ? `the program used more than ${memoryBytes} bytes of memory; keep less data`
       : undefined;
     if (why !== undefined) throw new Stopped(why);
   }
@@ -180,7 +180,7 @@ class QuickJsRun {
     for (const call of listOf(calls)) {
       const [index, id, json] = listOf(call);
       if (index !== this.#calls || this.#calls++ >= maxCalls) {
-        throw new Stopped(`it made more than ${maxCalls} calls`);
+        throw new Stopped(`the program made more than ${maxCalls} calls`);
       }
       this.#begin({ index, id: String(id), json: String(json) });
     }

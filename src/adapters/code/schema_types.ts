@@ -142,7 +142,7 @@ class SchemaWriter {
     const { additionalProperties: more = isMap && patterns.length === 0 } = schema;
     const others = [...patterns, more].filter((one) => one !== false);
     if (isMap) members.push(`[key: string]: ${union(others, (one) => this.type(one, level + 1))}`);
-    // The type of an index must include those of all named members.
+    // The type of an index signature must include the types of all named members.
     else if (others.length > 0) members.push("[key: string]: unknown");
     return members.some((member) => /^\/\*|\n/.test(member))
       ? `{\n${members.map((member) => `${pad}${member};\n`).join("")}${"  ".repeat(level)}}`

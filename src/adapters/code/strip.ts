@@ -37,8 +37,8 @@ export function stripTypes(
 ): string {
   if (strip === undefined) {
     throw new TypeError(
-      `Cannot ${ACTION}: this runtime has no function for it; write JavaScript, or pass a function, ` +
-        'such as that of the package "sucrase"',
+      `Cannot ${ACTION}: this runtime has no function for it; write JavaScript, or pass a function ` +
+        'of a package, such as "sucrase"',
     );
   }
   try {

@@ -58,8 +58,8 @@ interface Declaration {
  *
  * The same tools and options give the same text, in any order of registration. The text compiles
  * under `strict` for any names, descriptions and schemas: they cannot end a comment or add a
- * declaration. What a type cannot express is in comments, or left out, so a call may still fail
- * with `invalid_arguments`. What a schema leaves open is `unknown`.
+ * declaration. Rules that a type cannot express are in comments or omitted, so a call may still
+ * fail with `invalid_arguments`. Values that a schema does not restrict are `unknown`.
  *
  * @example Usage
  * ```ts
@@ -93,7 +93,7 @@ export function toolsAsTypeScript(
   options: ToolTypesOptions = {},
 ): string {
   const { maxTokens, count = countTokens } = readFields(ACTION, options, CHECKS);
-  if (!isToolset(toolset)) fail(ACTION, "it needs a toolset; a registry gives one by select()");
+  if (!isToolset(toolset)) fail(ACTION, "pass a toolset, such as registry.select()");
   const named: NamedTypes = new Map();
   const tools = (toolset.bridge?.behind ?? toolset).available();
   const all = tools.map((tool) => declareTool(tool, named));

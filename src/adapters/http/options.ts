@@ -117,7 +117,7 @@ export interface ServerOptions extends GuardOptions {
    */
   readonly maxStreamsPerPrincipal?: number;
   /**
-   * Receives errors, to log them: those of responses, and those of tools unless `dispatch` has an
+   * Receives errors, to log them: errors of responses, and errors of tools unless `dispatch` has an
    * `onError`.
    */
   onError?(error: unknown): void;

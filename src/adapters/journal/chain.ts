@@ -7,7 +7,7 @@ import { readRecord } from "./sink.ts";
 
 export function hashWith(key?: string): Hash {
   if (key !== undefined && key.length < 16) {
-    fail("hash a journal", "its key must have at least 16 characters");
+    fail("hash a journal", "the key must have at least 16 characters");
   }
   return (text) =>
     (key === undefined ? createHash("sha256") : createHmac("sha256", key)).update(text)

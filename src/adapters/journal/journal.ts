@@ -140,9 +140,9 @@ const WEIGHT = 512;
  * @throws {TypeError | RangeError} If an option is unknown or invalid.
  */
 export function journal(options: JournalOptions): Journal {
-  const { key, ...read } = readFields(ACTION, options, CHECKS, (name) => `its option ${name}`);
+  const { key, ...read } = readFields(ACTION, options, CHECKS, (name) => `the option ${name}`);
   const { sink, onFailure } = read;
-  if (!isObject(sink) || onFailure === undefined) fail(ACTION, "it needs sink and onFailure");
+  if (!isObject(sink) || onFailure === undefined) fail(ACTION, "sink and onFailure are required");
   checkPort(ACTION, "sink", sink, ["append", "pages"]);
   return new CallJournal({ ...DEFAULTS, ...read, sink, onFailure }, hashWith(key));
 }
@@ -194,7 +194,7 @@ class CallJournal implements Journal {
 
   for(): ReturnType<NonNullable<Layer["for"]>> {
     if (this.#settings.onFailure === "drop-and-count") return undefined;
-    const why = "its journal cannot be written now";
+    const why = "the journal cannot be written now";
     return (call) => call.fail("unavailable", why);
   }
 
@@ -320,7 +320,7 @@ class CallJournal implements Journal {
     await sink.open?.();
     for await (const line of linesOf(sink)) {
       this.#head = headOf(line, this.#hash) ??
-        fail("continue the journal", "its last record was changed, or its key");
+        fail("continue the journal", "the last record or the key was changed");
       break;
     }
     this.#line({ kind: "begin" });

@@ -42,7 +42,7 @@ const PAGE_BYTES = 1_048_576;
  * @throws {TypeError | RangeError} If the path or an option is invalid.
  */
 export function jsonLines(path: string, options: JsonLinesOptions = {}): JournalSink {
-  checkWord(ACTION, path, "its path");
+  checkWord(ACTION, path, "the path");
   return new JournalFiles(path, { ...DEFAULTS, ...readFields(ACTION, options, CHECKS) });
 }
 

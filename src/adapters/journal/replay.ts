@@ -83,7 +83,7 @@ const CHECKS = {
  */
 export function record(path: string): Layer {
   const action = "record calls";
-  attempt(action, () => writeFileSync(checkWord(action, path, "its path"), ""));
+  attempt(action, () => writeFileSync(checkWord(action, path, "the path"), ""));
   let calls = 0;
   return {
     name: "record",
@@ -121,7 +121,7 @@ export function record(path: string): Layer {
 export function replay(path: string, options: ReplayOptions = {}): Replay {
   const action = "replay calls";
   const { match = "strict", onMiss = "fail" } = readFields(action, options, CHECKS);
-  const unused = readRecordings(action, checkWord(action, path, "its path"))
+  const unused = readRecordings(action, checkWord(action, path, "the path"))
     .map((one) => ({ ...one, text: textOf(one) }));
   const misses: string[] = [];
   const assertUsed = (): void => {

@@ -10,7 +10,7 @@ export interface JournalSink {
   /** Prepares writing. Rejects if another process writes the journal. */
   open?(): Promise<void>;
   /**
-   * Appends lines of JSON, all or none, and makes them durable. If it rejects, the same lines are
+   * Appends lines of JSON atomically, and makes them durable. If it rejects, the same lines are
    * passed again.
    */
   append(lines: readonly string[]): Promise<void>;
@@ -30,7 +30,7 @@ export interface ReadJournalOptions {
 }
 
 /**
- * Reads the records of a journal, newest first, also while it is written. Lines that are not JSON are
+ * Reads the records of a journal, newest first, even while it is written. Lines that are not JSON are
  * skipped: use `verifyJournal` to find them.
  *
  * @example Usage

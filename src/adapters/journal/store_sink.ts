@@ -1,4 +1,4 @@
-/** A sink that stores a journal in a `CallStore`, also where there are no files. */
+/** A sink that stores a journal in a `CallStore`, for runtimes with and without files. */
 
 import {
   type CallStore,
@@ -13,7 +13,7 @@ import { type JournalSink, readRecord } from "./sink.ts";
 export interface StoreSinkOptions {
   /** A store can have several journals. Letters, digits, `_` and `-`. @default {"calls"} */
   readonly name?: string | undefined;
-  /** How long records are stored, in milliseconds. By default, they are never deleted. */
+  /** The retention period in milliseconds. By default, records are never deleted. */
   readonly keepMs?: number | undefined;
 }
 

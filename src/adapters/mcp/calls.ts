@@ -164,7 +164,7 @@ function answerOf(
   if (result.ok) return write(list, call, result);
   if (isSuspended(result)) return questions.inputRequired(result);
   const { code, message } = result.error;
-  // A wrong name in a call through a bridge is a result, so that the model can correct the name.
+  // An unknown name in a call through a bridge is a failed result: the model can correct the name.
   if (code === "unknown_tool" && !viaBridge) throw unknownTool(call.wireName);
   if (code === "ticket_refused") {
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, message, REFUSED_STATE);

@@ -243,7 +243,7 @@ export class CallQuestions {
     );
     const why = `The call needs an answer to ${asked.join(" and ")}, and this client cannot be ` +
       'asked here: use a client that negotiates MCP 2026-07-28 (versionNegotiation: { mode: "auto" } ' +
-      "in the official client), or one that has a session and declares elicitation";
+      "in the official client), or a client that has a session and declares elicitation";
     return ToolResult.error(code, why, { durationMs });
   }
 }

@@ -58,7 +58,7 @@ export const FLAG = {
   wantsMetadata: 1,
   /** Flag of an execute frame: the host answers questions. */
   answersQuestions: 2,
-  /** Flag of an abort frame: the id is that of an abort signal, and not that of a call. */
+  /** Flag of an abort frame: the id belongs to an abort signal, and not to a call. */
   abortsSignal: 1,
   /** Flag of a register frame: the host expects a result frame. */
   wantsAnswer: 1,

@@ -112,7 +112,7 @@ const TASK_LIMIT_MS = 10_000;
 /** The time for which results of availability functions, filters and policies are reused. */
 const ANSWERS_HOLD_MS = 100;
 
-/** Configures all tools, or none if one fails. Returns a function that undoes the configuration. */
+/** Configures the tools atomically. Returns a function that undoes the configuration. */
 function configure(registry: Registry, configs: Readonly<Record<string, unknown>>): () => void {
   const before = new Map<string, unknown>();
   const giveBack = (): void => {

@@ -154,7 +154,7 @@ export class DurableCalls {
       })).catch((error) => {
         log(error);
         const why = problemOf(error, this.#link.connection);
-        end(unavailable(id, `the server refused the call, because ${why}; nothing has run`, "no"));
+        end(unavailable(id, `the server rejected the call, because ${why}; nothing has run`, "no"));
       });
     try {
       const [result] = await Promise.all([call.result, sent]);

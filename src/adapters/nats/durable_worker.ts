@@ -48,8 +48,8 @@ const ATTEMPT = "plue:attempt";
 
 /**
  * Returns the number of the current attempt at a durable call, which is higher for each later
- * attempt, including those of other processes. Send the number with each write, as a fencing token:
- * the receiver can then reject the writes of an older attempt.
+ * attempt, including attempts of other processes. Send the number with each write, as a fencing
+ * token: the receiver can then reject the writes of an older attempt.
  *
  * @returns The number; `undefined` for a call that is not durable.
  *

@@ -50,8 +50,8 @@ export interface NatsOptions {
    */
   readonly secret: string | readonly string[];
   /**
-   * Keys that separate callers and workers: neither can act as the other. Either all processes of a
-   * registry have keys, or none. With keys, each message needs another signature and another check.
+   * Keys that separate callers and workers: neither can act as the other. Set keys in all processes of
+   * a registry, or in no process. With keys, each message needs another signature and another check.
    */
   readonly keys?: NatsKeys;
   /**

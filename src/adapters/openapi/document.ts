@@ -135,7 +135,7 @@ export function findOperations(
   return found;
 }
 
-/** Yields the operations of a path, also those of the additional methods of OpenAPI 3.2. */
+/** Yields the operations of a path, including the additional methods of OpenAPI 3.2. */
 function* operationsOf(item: Located): Generator<[string, Located]> {
   for (const key of Object.keys(item.value)) {
     const value = item.value[key];

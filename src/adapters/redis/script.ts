@@ -12,7 +12,7 @@ export const KEYS: readonly string[] = ["values", "keys", "expires", "due", "own
  * Runs an action (`ARGV[1]`) on a shard. Returns the server's time in microseconds, and the result.
  *
  * The script has no line `#!lua`, so that a full server can still read and delete. A full server
- * must refuse the first write of a creation, because an error after it would not undo this write.
+ * must reject the first write of a creation, because an error after it would not undo this write.
  * Entries do not use the expiry of Redis, which would not update the owner's bytes.
  */
 export const SCRIPT = `

@@ -43,8 +43,8 @@ const CHECKS = {
 /**
  * Creates the layers of rules, for the option `rules` of `ToolDispatcher`: one decides on calls after
  * the arguments were repaired and validated, and before approval; one labels sessions, next to the
- * tool. A denial wins over a question, and a question over `"allow"`. A call for which a rule asks
- * needs approval, like a call of a tool with `requiresApproval`. Resumed calls are decided again.
+ * tool. A denial wins over a question, and a question over `"allow"`. A call needs approval if
+ * a rule returns a question, or if its tool has `requiresApproval`. Resumed calls are decided again.
  * Listings never call rules, and calls of tools without a rule and without labels cost nothing. Stage
  * `run`.
  *

@@ -53,7 +53,7 @@ export function describeEarlier({ tool, callId }: EarlierCall): string {
 /** The labels of a session, and the calls that rules remember: the first call of each. */
 export type Marks = Readonly<Record<string, EarlierCall>>;
 
-/** The calls that are counted together: those of a rule in one session or day. */
+/** The calls that are counted together: the calls of a rule in one session or day. */
 export type Scope = readonly [rule: string, per: "session" | "day", of: string | undefined];
 
 type Rights = { readonly role?: string | null; readonly scopes?: readonly string[] };
@@ -66,7 +66,7 @@ function rightsOf(toolset: Toolset): Rights {
   return check.once(rights, toolset, () => toolset.explain("", read) as never);
 }
 
-/** A call on which rules decide. `tool` and `arguments` are those of the tool that runs. */
+/** A call on which rules decide. `tool` is the tool that runs, with its `arguments`. */
 export type RuleCall = Omit<CallFacts, "engine" | "count">;
 
 export class CallFacts extends CallView {

@@ -55,7 +55,7 @@ export function readLabels(action: string, given: object): check.ToolLabels {
 }
 
 /**
- * Returns the labels of a tool, or of a view with the tools behind it: the fields of the operator's
+ * Returns the labels of a tool, or of a view and its targets: the fields of the operator's
  * labels, else the own labels of the original. The results of an imported tool are untrusted, and its
  * arguments leave the system unless its pinned annotations have `openWorldHint: false`.
  */
@@ -92,8 +92,8 @@ export function valueAt(root: unknown, steps: readonly string[]): unknown {
 }
 
 /**
- * Returns false if a schema lists its properties, and none at these steps: the tool does not read such
- * an argument, so it must not meet a condition.
+ * Returns false if a schema lists its properties, but no property at these steps: the tool does not
+ * read such an argument, so the argument must not meet a condition.
  */
 export function isDeclared(root: JsonSchema, steps: readonly string[]): boolean {
   let schema: unknown = root;

@@ -130,7 +130,7 @@ export async function serve(
   return EXIT.ok;
 }
 
-/** Opens the journal of `--journal`. Calls are refused while its file cannot be written. */
+/** Opens the journal of `--journal`. Calls are rejected while the file cannot be written. */
 async function openJournal(
   file: string | undefined,
   { env }: CommandIo,

@@ -383,7 +383,7 @@ function understand(
   return { rarity, meanings };
 }
 
-/** The indexes of sources that have no index, by their list of tools. */
+/** The indexes that are built for sources without an index, by their list of tools. */
 const indexes = new WeakMap<readonly Tool[], ToolIndex>();
 
 /**

@@ -46,7 +46,7 @@ const PAIR = 0.1;
 const SENTENCE_SHARE = 0.4;
 /** The maximum gain of a tool whose title consists of words of the query. */
 const HEADING_GAIN = 0.5;
-/** The gain of a tool whose action (read, create, update or delete) is that of the query's verb. */
+/** The gain of a tool whose action (read, create, update or delete) matches the query's verb. */
 const ACTION_GAIN = 0.4;
 /** From this number of words on, {@linkcode brevity} is 0. */
 const MANY_WORDS = 14;
@@ -316,7 +316,7 @@ function gainOf({ heading, action }: Entry, query: Query): number {
 /** The bit of actions that delete. */
 const DELETE = 8;
 
-/** Returns the share of the query that a tool has, from 0 to 1. */
+/** Returns the share of the query that a tool contains, from 0 to 1. */
 function shareOf({ scores, missing, discount }: Ranking, slot: number, { size }: Entry): number {
   const lack = missing[slot] as number;
   const own = (scores[slot] as number) / (1 - discount * lack);

@@ -146,7 +146,7 @@ describe("codeTool()", () => {
     assertEquals(contentOf(await dispatcher.dispatch(callOf(code))), { value: 2 });
   });
 
-  it("runs at most as many calls of a program at once as allowed", async () => {
+  it("limits the number of concurrent calls of a program", async () => {
     let running = 0;
     let most = 0;
     const slow = defineTool({
@@ -178,7 +178,7 @@ describe("codeTool()", () => {
     assertEquals(ended, [1]);
   });
 
-  it("fails programs beyond the quota of their principal, and not those of another one", async () => {
+  it("fails programs beyond the quota of their principal, but not programs of others", async () => {
     const gates: (() => void)[] = [];
     const hold = defineTool({
       name: "hold",
@@ -229,7 +229,7 @@ describe("codeTool()", () => {
     assertEquals(signals.map(({ aborted }) => aborted), [true]);
   });
 
-  it("asks the caller who is there, and continues without suspending", async () => {
+  it("asks a caller that can answer, and continues without suspending", async () => {
     const pay = { ...TOOLS[1], requiresApproval: true } as ToolDefinition;
     const dispatcher = await dispatcherOf([pay], { approve: "ask" });
     const messages: string[] = [];

@@ -40,7 +40,7 @@ describe("stripTypes()", () => {
     assertEquals(
       message,
       "Cannot remove the types of the program: this runtime has no function for it; write " +
-        'JavaScript, or pass a function, such as that of the package "sucrase"',
+        'JavaScript, or pass a function of a package, such as "sucrase"',
     );
   });
 

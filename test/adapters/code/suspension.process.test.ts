@@ -152,7 +152,7 @@ for (const create of [() => new Service()]) {
       assertEquals([...removed.paid, ...changed.paid, ...ruled.paid], []);
     });
 
-    it("refuses another principal and another tenant", async () => {
+    it("rejects another principal and another tenant", async () => {
       const service = create();
       const suspended = waiting(await service.run('await tools.pay({ id: "x" });'));
       const others = [{ ...ANN, principal: "bob" }, { ...ANN, context: { tenant: "other" } }];

@@ -114,7 +114,7 @@ describe("toolsAsTypeScript()", () => {
     assertEquals(text, write([toolWith({})]));
   });
 
-  it("stays within maxTokens, and names the tools that are left out, or their number", () => {
+  it("stays within maxTokens, and names or counts the omitted tools", () => {
     for (const maxTokens of [100, 150, 500, 1_000, 3_000, 5_000]) {
       const text = write(many, { maxTokens });
       assert(countTokens(text) <= maxTokens, `${countTokens(text)} of ${maxTokens}`);

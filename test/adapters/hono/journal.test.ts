@@ -69,7 +69,7 @@ describe("GET /journal", () => {
     assertEquals(journal.read, 20_001);
   });
 
-  it("reads no more records after 20 MB, also of records that the query does not choose", async () => {
+  it("reads at most 20 MB of records, including records that the query does not select", async () => {
     const large = { principal: "ann", arguments: "x".repeat(2 ** 22) };
     for (const [principal, count] of [["ann", 5], ["bob", 0]] as const) {
       const journal = reader([large, large, large, large, large, large]);

@@ -15,7 +15,7 @@ async function tenCalls(key?: string): Promise<string[]> {
   return sink.lines;
 }
 
-/** What an attacker does to the lines, and the number of the first record that does not fit. */
+/** An attacker's changes to the lines, each with the number of the first record that is rejected. */
 const ATTACKS: readonly (readonly [
   what: string,
   change: (lines: string[]) => string[],

@@ -61,7 +61,7 @@ describe("journal()", () => {
     });
   }
 
-  it("names the criterion that hides a tool, and none for a tool that does not exist", async () => {
+  it("names the criterion that hides a tool, but no criterion if no tool has the name", async () => {
     const { registry, dispatcher, records } = recorded([PAY]);
     const guest = dispatcher.withToolset(registry.select({ maxRisk: "low" }));
     await guest.dispatch({ name: "pay", callId: "c1" });
@@ -212,7 +212,7 @@ describe("journal()", () => {
     await first.close();
     const changed = sink.lines.map((line) => line.replace('"kind":"end"', '"kind":"END"'));
     const next = journal({ sink: memorySink(changed), onFailure: "drop-and-count" });
-    await assertRejects(() => next.flush(), Error, "its last record was changed");
+    await assertRejects(() => next.flush(), Error, "the last record or the key was changed");
   });
 
   it("records a call with any JSON, and the calls written with it", async () => {
@@ -262,7 +262,7 @@ describe("journal()", () => {
     assertEquals(sizes, [1, 2, 2, 2]);
   });
 
-  it("yields the records that the sink stores, newest first, and those of one call", async () => {
+  it("yields the records that the sink stores, newest first, and the records of one call", async () => {
     const { call, dispatcher, journal: kept } = recorded([PAY]);
     await call("pay", { euros: 5 }, { principal: "ann" });
     await dispatcher.dispatch({ name: "pay", callId: "c7", arguments: { callId: "c8" } });
@@ -276,7 +276,7 @@ describe("journal()", () => {
 
   it("rejects unknown options, and options that are missing", () => {
     const sink = memorySink();
-    assertThrows(() => journal({ sink } as never), TypeError, "it needs sink and onFailure");
+    assertThrows(() => journal({ sink } as never), TypeError, "sink and onFailure are required");
     for (
       const options of [{ argument: "full" }, { key: "short" }, { sink: {} }, { onFailure: "stop" }]
     ) {
@@ -304,7 +304,7 @@ function failing(method: "open" | "append") {
 
 describe("a journal whose sink fails", () => {
   for (const method of ["open", "append"] as const) {
-    it(`refuses calls after ${method} has failed, reports it once, and loses nothing`, async () => {
+    it(`rejects calls after ${method} has failed, reports it once, and loses no record`, async () => {
       const { fails, state, lines } = failing(method);
       const { call, journal: kept, reports } = recorded([PAY], {
         sink: fails,
@@ -346,7 +346,7 @@ describe("a journal whose sink fails", () => {
     assertEquals(counts.find((count) => count !== undefined), dropped);
   });
 
-  it("refuses calls while its buffer is full", async () => {
+  it("rejects calls while the buffer is full", async () => {
     const { call } = recorded([PAY], { onFailure: "refuse-calls", maxBuffered: 700 });
     assert((await call("pay", { euros: 5 })).ok);
     assert((await call("pay", { euros: 5 })).ok);

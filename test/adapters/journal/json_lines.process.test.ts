@@ -77,7 +77,7 @@ describe("jsonLines()", () => {
     for (const path of [file, `${file}.lock`]) assertEquals(statSync(path).mode & 0o777, 0o600);
   });
 
-  it("continues a journal whose last line is longer than what is read first", async () => {
+  it("continues a journal whose last line is longer than the first block that is read", async () => {
     const file = newFile();
     const long = { sink: jsonLines(file), arguments: "full" } as const;
     const { call, journal: kept } = recorded([{ name: "ping" }], long);
@@ -124,7 +124,7 @@ describe("jsonLines()", () => {
     assertEquals((await verified(daily)).records, 8);
   });
 
-  it("refuses a second journal in the same process and in another one", async () => {
+  it("rejects a second journal in the same process and in another process", async () => {
     const file = newFile();
     const first = opened(file);
     await first.flush();
@@ -178,7 +178,7 @@ describe("jsonLines()", () => {
     await assertRejects(() => kept.close(), TypeError, "another program changed");
   });
 
-  it("changes no byte of a file that is no journal", async () => {
+  it("changes no byte of a file that is not a journal", async () => {
     for (const text of ["a note without an end", "a note\n", "a note\nand another", '{"a":1}\n']) {
       const file = newFile();
       writeFileSync(file, text);
@@ -208,7 +208,7 @@ describe("jsonLines()", () => {
   }
 
   it("rejects a path and options that are invalid, and a folder that does not exist", async () => {
-    assertThrows(() => jsonLines(""), TypeError, "its path");
+    assertThrows(() => jsonLines(""), TypeError, "the path");
     // @ts-expect-error There is no such option.
     assertThrows(() => jsonLines("a.jsonl", { rotate: true }), TypeError, "rotate");
     const kept = opened(join(folder, "none", "a.jsonl"));

@@ -107,7 +107,7 @@ describe("readRules()", () => {
     assertEquals(await call("bank:pay", { euros: 1 }, "s", "bob"), "paid");
   });
 
-  it("does not count a call that is not approved, and counts calls at once exactly", async () => {
+  it("does not count a call that is not approved, and counts concurrent calls exactly", async () => {
     let isApproved = false;
     const tools = [{ ...PAY, requiresApproval: true }];
     const { call } = worldOf(readRules([{ tool: "bank:*", perSession: 2 }]), tools, {
@@ -157,7 +157,7 @@ describe("readRules()", () => {
     assertEquals(await call("bank:pay", {}, "c"), "paid");
   });
 
-  it("allows calls between two times of a time zone, also over midnight", async () => {
+  it("allows calls between two times of a time zone, even across midnight", async () => {
     for (
       const [between, hours] of [
         [["08:00", "18:00"], [8, 9, 17]],

@@ -4,7 +4,7 @@ import { defineTool, isTool, makeTool, type ToolDefinition } from "../../../src/
 import { ToolRegistry } from "../../../mod.ts";
 import data from "./define_tool.json" with { type: "json" };
 
-/** A definition with the required fields and `fields`, untyped because it stands for input. */
+/** A definition with the required fields and `fields`, untyped because it represents input. */
 function definition(fields: Readonly<Record<string, unknown>> = {}): ToolDefinition {
   return { name: "echo", description: "Says it again.", ...fields } as ToolDefinition;
 }

@@ -141,7 +141,7 @@ describe("network-fetch", () => {
     const resolved: string[] = [];
     await using test = await testWorkspace({}, {
       allowPrivateNetwork: true,
-      // The names do not exist, so only these answers lead to the server.
+      // The names do not exist, so the server is found only by these answers.
       resolve: (hostname) => {
         resolved.push(hostname);
         return Promise.resolve([{ address: "127.0.0.1", family: 4 }]);

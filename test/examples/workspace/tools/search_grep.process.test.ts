@@ -130,7 +130,7 @@ describe("search-grep", () => {
   });
 
   it("stops when the call is aborted", async () => {
-    // The file is so large that the search cannot end before the first match is read.
+    // In a file of this size, the search cannot end before the first match is read.
     await using test = await testWorkspace({ "f": `x${"a".repeat(5_000)}!\n`.repeat(800) });
     const controller = new AbortController();
     let last;

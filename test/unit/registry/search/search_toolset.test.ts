@@ -38,7 +38,7 @@ class LastFirstIndex implements ToolIndex {
   }
 }
 
-/** An asynchronous index that returns all of its tools, also those that the caller cannot see. */
+/** An asynchronous index that returns all of its tools, including tools hidden from the caller. */
 class LateIndex implements ToolIndex<Promise<readonly ToolHit[]>> {
   readonly ids: Set<string> = new Set();
   failure: Error | undefined;
