@@ -2,9 +2,7 @@
 
 import { confirm, isCancel, log, select, text } from "@clack/prompts";
 import { Presets, SingleBar } from "cli-progress";
-import { readFile } from "node:fs/promises";
 import type { Readable, Writable } from "node:stream";
-import { text as readAll } from "node:stream/consumers";
 import { ToolDispatcher } from "../adapters/typebox/mod.ts";
 import type { CallInfo, DispatchContext, ToolProgress } from "../execute/mod.ts";
 import type { Toolset } from "../select/mod.ts";
@@ -20,7 +18,7 @@ import {
 import { askedFields, readArguments } from "./arguments.ts";
 import { findTool, type Flags, toolsFrom, toolText } from "./show.ts";
 import type { LoadedTools } from "./sources/mod.ts";
-import { EXIT, EXIT_CODES, type Terminal, usageError } from "./terminal.ts";
+import { EXIT, EXIT_CODES, readInput, type Terminal, usageError } from "./terminal.ts";
 
 const MAX_TEXT = 2_000;
 /**
@@ -211,11 +209,7 @@ export async function call(
     terminal.print(toolText(terminal, tool));
     return EXIT.ok;
   }
-  const args = await readArguments(
-    tool,
-    words,
-    async (path) => path === "-" ? await readAll(io.stdin) : await readFile(path, "utf8"),
-  );
+  const args = await readArguments(tool, words, (path) => readInput(path, io));
   return await callOnTerminal({ name: tool.id, arguments: args }, loaded, flags, terminal);
 }
 

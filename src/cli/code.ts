@@ -2,12 +2,11 @@
 
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { text as readAll } from "node:stream/consumers";
 import { codeTool, quickJs, stripTypes, toolsAsTypeScript } from "../adapters/code/mod.ts";
 import { cleanText, describeThrown } from "../tool/mod.ts";
 import { type CallFlags, callOnTerminal, printContent } from "./call.ts";
 import { toolsFrom } from "./show.ts";
-import { CommandError, type Terminal, usageError } from "./terminal.ts";
+import { CommandError, readInput, type Terminal, usageError } from "./terminal.ts";
 
 /** The result of `run_code`. */
 interface CodeResult {
@@ -44,8 +43,7 @@ export async function code(
 }
 
 async function readProgram(file: string, { io }: Terminal): Promise<string> {
-  if (file === "-") return await readAll(io.stdin);
-  const source = await readFile(file, "utf8").catch((cause) => {
+  const source = await readInput(file, io).catch((cause) => {
     throw usageError(`Cannot read the program "${file}": ${describeThrown(cause)}`, { cause });
   });
   return /\.[cm]?ts$/.test(file) ? stripTypes(source) : source;

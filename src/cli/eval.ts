@@ -1,14 +1,12 @@
 /** `plue eval`: the tools that search offers for recorded turns. No model is called. */
 
-import { readFile } from "node:fs/promises";
-import { text } from "node:stream/consumers";
 import { measureTokens } from "../finding/mod.ts";
 import { exportTools } from "../formats/mod.ts";
 import { searchToolsetAsync } from "../registry/search/mod.ts";
 import { describeThrown, isListOf, isObject, isWord } from "../tool/mod.ts";
 import { targetOf } from "./export.ts";
 import { findTool, type Flags, toolsFrom } from "./show.ts";
-import { EXIT, parsedJson, type Terminal, usageError } from "./terminal.ts";
+import { EXIT, parsedJson, readInput, type Terminal, usageError } from "./terminal.ts";
 
 /** A query, and the ids of the tools that fit it. */
 interface Turn {
@@ -75,9 +73,7 @@ export async function evaluate(
         "",
         terminal.table(
           ["EXPECTED", "OFFERED FIRST", "TURNS", "QUERY"],
-          wrong.map((
-            { expected, offered, turns, query },
-          ) => [expected, offered || "-", `${turns}`, query]),
+          wrong.map((one) => [one.expected, one.offered || "-", `${one.turns}`, one.query]),
         ),
       ],
     ].join("\n");
@@ -103,7 +99,7 @@ function confusionOf(
 
 async function readTurns(file: string, { io }: Terminal): Promise<readonly Turn[]> {
   const action = `Cannot evaluate the turns of "${file}"`;
-  const content = await (file === "-" ? text(io.stdin) : readFile(file, "utf8")).catch((cause) => {
+  const content = await readInput(file, io).catch((cause) => {
     throw usageError(`${action}: ${describeThrown(cause)}`, { cause });
   });
   const lines = content.split("\n").filter((line) => line.trim() !== "");

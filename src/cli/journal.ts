@@ -122,11 +122,8 @@ async function stats(sink: Sink, terminal: Terminal): Promise<number> {
     if (record.kind !== undefined) continue;
     // Callers choose the names of unknown tools, so that there may be any number.
     const tool = record.definition === undefined ? "(unknown)" : record.tool ?? "";
-    const counts = once(
-      tools,
-      tool,
-      (): Counts => ({ tool, calls: 0, durationMs: 0, outcomes: {} }),
-    );
+    const none: Counts = { tool, calls: 0, durationMs: 0, outcomes: {} };
+    const counts = once(tools, tool, () => none);
     const { outcome = "" } = record;
     counts.calls++;
     counts.durationMs += record.durationMs ?? 0;

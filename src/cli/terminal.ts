@@ -4,7 +4,9 @@
  */
 
 import Table from "cli-table3";
+import { readFile } from "node:fs/promises";
 import type { Readable, Writable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { styleText } from "node:util";
 import { attemptOr, cleanText, type FailureCode } from "../tool/mod.ts";
 
@@ -36,6 +38,11 @@ export class CommandError extends Error {
 
 export function usageError(message: string, options?: ErrorOptions): CommandError {
   return new CommandError(message, EXIT.usage, options);
+}
+
+/** Reads a file, or standard input for the path `-`. */
+export async function readInput(path: string, { stdin }: CommandIo): Promise<string> {
+  return path === "-" ? await text(stdin) : await readFile(path, "utf8");
 }
 
 export interface Diagnosis {

@@ -4,9 +4,7 @@
  */
 
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { text } from "node:stream/consumers";
 import process from "node:process";
 import { isAlias, parseDocument as readYaml, visit } from "yaml";
 import { importMcpServer, type McpServerSource } from "../../adapters/mcp/mod.ts";
@@ -25,7 +23,7 @@ import {
   type Tool,
   type ToolReader,
 } from "../../tool/mod.ts";
-import { type CommandIo, usageError } from "../terminal.ts";
+import { type CommandIo, readInput, usageError } from "../terminal.ts";
 import { fetchText, readService } from "./service.ts";
 
 interface SourceOptions {
@@ -372,8 +370,7 @@ async function loadDocument({ namespace, place, kind }: SourceName, state: Loadi
 }
 
 async function readPlace(place: string, { io, options }: Loading): Promise<string> {
-  if (place === "-") return await text(io.stdin);
-  if (!isUrl(place)) return await readFile(place, "utf8");
+  if (!isUrl(place)) return await readInput(place, io);
   const { response, text: read } = await fetchText(place, options.headers ?? {}, io.signal);
   if (!response.ok) throw usageError(`Cannot read ${place}: it answered ${response.status}`);
   return read;
