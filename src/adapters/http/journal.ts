@@ -37,15 +37,15 @@ export function serveJournal(journal: JournalReader): HttpPart {
     // Awaited, so that a reader that rejects instead of yielding does not end the process.
     for await (const record of await journal.records()) {
       if (records.length === limit || read >= MAX_READ) return json({ records, more: true });
-      if (fields.every(([name, value]) => record[name as never] === value)) {
-        records.push(record);
-      }
+      const isWanted = fields.every(([name, value]) => record[name as never] === value);
+      if (isWanted) records.push(record);
       read += Math.max(MIN_SIZE, JSON.stringify(record).length);
     }
     return json({ records, more: false });
   };
-  return (server) => {
-    server.hasJournal = true;
-    return { routes: [{ method: "GET", path: "/journal", answer }] };
-  };
+  return () => ({
+    routes: [{ method: "GET", path: "/journal", answer }],
+    // The explorer's page requests a journal only if there is one.
+    metrics: { journal: true },
+  });
 }

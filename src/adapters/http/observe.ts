@@ -180,7 +180,7 @@ function showMetrics(
   const running = queue?.running.map(({ id: _, ...task }) => task) ?? [];
   const totals = caller.explain !== true ? undefined : {
     ...{ queued, unknownTool, ...(queue && { queue: { ...queue, running } }) },
-    ...(server.hasJournal && { journal: true }),
+    ...server.metrics,
   };
   if (chooseType(raw.headers.get("accept"), TYPES) === "text/plain") {
     return new Response(metricsText(seen, totals), {

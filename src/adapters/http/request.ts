@@ -90,6 +90,8 @@ export interface PartHooks {
   readonly preflight?: (request: Request) => Response;
   /** Counts the requests and calls of a caller, and rejects them beyond the limit. */
   readonly charge?: RateLimiter;
+  /** Members of `GET /metrics`, for callers with `explain`. */
+  readonly metrics?: object;
 }
 
 /** A part of a handler: a function that returns routes and hooks, called once per handler. */
@@ -141,8 +143,8 @@ export class ToolServer {
   readonly taskAfterMs: number | undefined;
   readonly maxStreams: number;
   readonly maxStreamsPerPrincipal: number;
-  /** True if `serveJournal` is installed. */
-  hasJournal = false;
+  /** The members of `GET /metrics` that the installed parts add. */
+  readonly metrics: object = {};
   /** The hooks of the installed parts. */
   around: RequestObserver | undefined;
   preflight: PartHooks["preflight"];
@@ -208,7 +210,7 @@ export class ToolServer {
 
   /** Installs a part, and returns its routes. `around` of an earlier part calls `around` of later ones. */
   install(part: HttpPart): readonly (Route | PublicRoute)[] {
-    const { routes = [], around: inner, headers, preflight, charge } = part(this);
+    const { routes = [], around: inner, headers, preflight, charge, metrics } = part(this);
     const outer = this.around;
     const own = inner && this.#safely(inner);
     this.around = outer && own
@@ -217,6 +219,7 @@ export class ToolServer {
     this.preflight ??= preflight;
     if (headers !== undefined) this.#headers.push(headers);
     if (charge !== undefined) this.#limiters.push(charge);
+    Object.assign(this.metrics, metrics);
     return routes;
   }
 
