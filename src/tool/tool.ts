@@ -245,6 +245,11 @@ export function isPinned(tool: Tool): boolean {
   return pinned.has(tool);
 }
 
+/** Returns a tool and, for a view, the tools behind the view. The original comes last. */
+export function toolsBehind(tool: Tool): readonly Tool[] {
+  return tool.view === undefined ? [tool] : [tool, ...toolsBehind(tool.view.tool)];
+}
+
 /** Returns true if a tool is available now. A function must return `true`, without an error. */
 export function askAvailable(
   tool: Tool,

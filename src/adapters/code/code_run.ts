@@ -114,10 +114,7 @@ export class CodeRun {
     return text;
   }
 
-  async #dispatch(
-    { index, id, json }: ProgramCall,
-    print: string,
-  ): Promise<string | undefined> {
+  async #dispatch({ index, id, json }: ProgramCall, print: string): Promise<string | undefined> {
     const { callId } = this.#call;
     const slot = this.#limiter.acquire(id);
     if (typeof slot === "object") await slot.granted;

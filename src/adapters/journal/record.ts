@@ -94,10 +94,7 @@ export function recordMaker(
   const isShown = isFull || settings.arguments === "redacted";
   const known: WeakMap<Tool, { redactor: Redactor; definition?: string }> = new WeakMap();
   const read = (tool: Tool): { redactor: Redactor; definition: string } => {
-    const tools: Tool[] = [];
-    for (let one: Tool | undefined = tool; one; one = one.view?.tool) tools.push(one);
-    const schemas = tools.flatMap(({ parameters, returns }) => [parameters, returns ?? true]);
-    const redactor = new Redactor(settings.secrets, schemas);
+    const redactor = Redactor.of(tool, settings.secrets);
     return { redactor, definition: hash(definitionText(tool)) };
   };
   const digest = (value: unknown): JournalDigest | undefined => {

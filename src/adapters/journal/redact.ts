@@ -1,7 +1,13 @@
 /** Finds the secrets of values by a tool's schema and by names, and removes them. */
 
 import { detectDialect, indexSchemas, ReferenceIndex } from "../../schema/mod.ts";
-import { isObject, type JsonSchema, type JsonSchemaObject } from "../../tool/mod.ts";
+import {
+  isObject,
+  type JsonSchema,
+  type JsonSchemaObject,
+  type Tool,
+  toolsBehind,
+} from "../../tool/mod.ts";
 
 const REDACTED = "[redacted]";
 
@@ -27,6 +33,12 @@ export class Redactor {
     this.#names = new Set(names.map(plain));
     this.#isAllSecret = schemas === undefined;
     for (const schema of schemas ?? []) if (isObject(schema)) this.#learn(schema);
+  }
+
+  /** Creates the redactor of a tool's arguments and results; for a view, also of its original's. */
+  static of(tool: Tool, names: readonly string[] = []): Redactor {
+    const schemas = toolsBehind(tool).flatMap((one) => [one.parameters, one.returns ?? true]);
+    return new Redactor(names, schemas);
   }
 
   /** Adds the names of all properties that are secret, wherever they are in the document. */

@@ -155,11 +155,7 @@ const redactors: WeakMap<Tool, Redactor> = new WeakMap();
 
 /** Copies a JSON value without its secrets, and adds them to a set. */
 function withoutSecrets(tool: Tool, value: unknown, secrets: Set<string>): unknown {
-  const redactor = once(redactors, tool, () => {
-    const tools: Tool[] = [];
-    for (let one: Tool | undefined = tool; one; one = one.view?.tool) tools.push(one);
-    return new Redactor([], tools.flatMap((one) => [one.parameters, one.returns ?? true]));
-  });
+  const redactor = once(redactors, tool, () => Redactor.of(tool));
   return scrubbed(redactor.redact(value ?? null, secrets), secrets);
 }
 

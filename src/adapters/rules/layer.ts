@@ -153,7 +153,7 @@ export class RuleLayer implements calls.Layer {
 
   #rulesOf(tool: Tool): ToolRules {
     return check.once(this.#tools, tool, () => {
-      const chain = tools.toolsBehind(tool);
+      const chain = check.toolsBehind(tool);
       const labels = tools.labelsOf(chain, this.#labels);
       // A function that throws must not exempt a tool.
       const concerning = (name: "appliesTo" | "remembers", otherwise: boolean) =>

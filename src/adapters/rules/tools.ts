@@ -27,11 +27,6 @@ export function toolMatcher(action: string, pattern: unknown, place: string): Ma
   return (tool) => steps.every(({ keeps }) => keeps(tool));
 }
 
-/** Returns a tool and, for a view, the tools behind it. The original comes last. */
-export function toolsBehind(tool: Tool): readonly Tool[] {
-  return tool.view === undefined ? [tool] : [tool, ...toolsBehind(tool.view.tool)];
-}
-
 const checkLabels = check.createCheck(
   "a list of at most 16 labels of 1 to 64 characters",
   (value): value is readonly string[] =>

@@ -3,7 +3,14 @@
  * SHA-256 digests in base64url.
  */
 
-import { canonicalJson, type Clock, describeTool, once, type Tool } from "../../tool/mod.ts";
+import {
+  canonicalJson,
+  type Clock,
+  describeTool,
+  once,
+  type Tool,
+  toolsBehind,
+} from "../../tool/mod.ts";
 import { frozenCopy } from "../json_value.ts";
 import type { CallStore, StoreOptions } from "./call_store.ts";
 import { SettledStore } from "./settled_store.ts";
@@ -266,10 +273,9 @@ export function definitionDigest(tool: Tool): Promise<string> {
 
 /** Returns the text that `definitionDigest` hashes. */
 export function definitionText(tool: Tool): string {
-  const told = [];
-  for (let one: Tool | undefined = tool; one; one = one.view?.tool) told.push(describeTool(one));
+  const described = toolsBehind(tool).map((one) => describeTool(one));
   // `JSON.stringify` omits absent fields.
-  return canonicalJson(JSON.parse(JSON.stringify(told)));
+  return canonicalJson(JSON.parse(JSON.stringify(described)));
 }
 
 /** Returns the text that represents a principal in the keys of a store. */
