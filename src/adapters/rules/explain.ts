@@ -88,7 +88,7 @@ export function explainTool(fields: Partial<ToolDefinition> = {}): ToolDefinitio
     ...fields,
     async execute(given, context) {
       const call = calls.CallContext.callOf(context) ??
-        fail("explain a call", "it needs a dispatcher");
+        fail("explain a call", "only a dispatcher runs explain_call");
       const { tool: name, arguments: args } = given as { tool: string; arguments?: unknown };
       const { toolset, options: { signal: _, ...options } } = call;
       const dispatcher = { toolset, settings: call.settings as calls.KernelSettings };
