@@ -35,7 +35,8 @@ const jobs = planRuns({ ...options, match }).map((run) => {
   return { ...run, run: () => runSuite(run, coverageDir) };
 });
 if (wanted("doc", "deno")) {
-  const run = () => runSuite({ runtime: "deno", files: [docExamples()] });
+  const env = { TMPDIR: folder };
+  const run = () => runSuite({ runtime: "deno", files: [docExamples()], env });
   jobs.push({ suite: "doc", runtime: "deno", run });
 }
 for (const check of CHECKS.filter(({ name }) => wanted(name, "host"))) {

@@ -72,13 +72,13 @@ function oneFile(folder, files) {
 }
 
 /** Runs one entry of the plan, and returns its result from `judge`. */
-export async function runSuite({ runtime, files, ...options }, coverageDir) {
+export async function runSuite({ runtime, files, env, ...options }, coverageDir) {
   const folder = mkdtempSync(join(tmpdir(), "plue-test-"));
   const junit = join(folder, "junit.xml");
   try {
     const run = ["node", "deno"].includes(runtime) ? [oneFile(folder, files)] : files;
     const [command, ...args] = COMMANDS[runtime]({ files: run, junit, coverageDir, ...options });
-    const ended = await capture(command, args, { timeoutMs: RUN_LIMIT_MS });
+    const ended = await capture(command, args, { env, timeoutMs: RUN_LIMIT_MS });
     const count = runtime === "workerd" ? countWorkerd(ended.output) : countJunit(junit);
     return judge(runtime, ended, count);
   } finally {

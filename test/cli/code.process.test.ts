@@ -1,17 +1,14 @@
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
-import { mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { plue } from "./support.ts";
+import { folder, plue, type Ran } from "./support.ts";
 
 const tools = new URL("tools.mjs", import.meta.url).pathname;
-const folder = mkdtempSync(join(tmpdir(), "plue-code-"));
+const files = folder();
 
-function run(program: string, ...words: readonly string[]): ReturnType<typeof plue> {
-  const file = join(folder, `${program.length}.js`);
-  writeFileSync(file, program);
-  return plue(["code", file, "--from", tools, ...words]);
+async function run(program: string, ...words: readonly string[]): Promise<Ran> {
+  const file = await files.write(`${program.length}.js`, program);
+  return await plue(["code", file, "--from", tools, ...words]);
 }
 
 describe("plue code", () => {
@@ -39,7 +36,7 @@ describe("plue code", () => {
     const { code, stderr } = await run('\nthrow new Error("no");');
     assertEquals(code, 20);
     assertStringIncludes(stderr, "the program threw in line 2: Error: no");
-    for (const words of [[], [join(folder, "absent.js")]]) {
+    for (const words of [[], [join(files.path, "absent.js")]]) {
       const { code, stderr } = await plue(["code", ...words, "--from", tools]);
       assertEquals([code, /^Cannot (run|read)/.test(stderr)], [2, true]);
     }

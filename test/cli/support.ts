@@ -7,6 +7,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { Readable, Writable } from "node:stream";
 import { assertEquals } from "@std/assert";
+import { afterAll } from "bun:test";
 import { runCommand } from "../../src/cli/program.ts";
 import type { CommandIo, Output } from "../../src/cli/terminal.ts";
 import { serve, type Served } from "../runtime/serve.ts";
@@ -169,10 +170,10 @@ export interface Folder {
   write(name: string, text: string): Promise<string>;
 }
 
-/** Makes a folder, which is removed when the process ends. */
+/** Makes a folder, which is removed after the tests of its file. */
 export function folder(): Folder {
   const path = mkdtempSync(join(tmpdir(), "plue-cli-"));
-  process.on("exit", () => rmSync(path, { recursive: true, force: true }));
+  afterAll(() => rmSync(path, { recursive: true, force: true }));
   return {
     path,
     async write(name, text) {
