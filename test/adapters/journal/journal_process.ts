@@ -19,7 +19,7 @@ try {
     for (let times = 0; times < 500; times++) await dispatcher.dispatch({ name: "ping" });
     await kept.flush();
     process.stdout.write(`${kept.stats().head.sequence}\n`);
-    await new Promise((resolve) => setTimeout(resolve, 1));
+    await new Promise((resolve) => setImmediate(resolve));
   }
 } catch (error) {
   process.stdout.write(`refused: ${(error as Error).message}\n`);
