@@ -1,6 +1,6 @@
 // The declarations of tools, compiled by TypeScript under `strict`.
 
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertGreater } from "@std/assert";
 import { afterAll, describe, it } from "bun:test";
 import fc from "fast-check";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -36,8 +36,8 @@ async function compile(declarations: string, program = "export {};"): Promise<st
     ...["--lib", "esnext,dom", "--types", "", "--module", "esnext", "--target", "esnext"],
     ...[join(folder, "tools.d.ts"), join(folder, "program.ts")],
   ]);
-  await compiler.ended;
-  return compiler.output.stdout.slice(0, 2_000);
+  const { code } = await compiler.ended;
+  return code === 0 ? "" : `exit code ${code}: ${compiler.output.stdout.slice(0, 2_000)}`;
 }
 
 function toolOf(index: number, fields: Partial<ToolDefinition>): Tool | undefined {
@@ -67,6 +67,7 @@ describe("the declarations of toolsAsTypeScript()", () => {
       const parameters = { type: "object", properties: { value: schema } };
       return toolOf(index, { parameters, returns: Object(schema) }) ?? [];
     });
+    assertGreater(tools.length, numRuns / 2);
     assertEquals(await compile(toolsAsTypeScript(buildToolset(tools)), programWith(tools)), "");
   });
 
