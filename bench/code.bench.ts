@@ -12,10 +12,10 @@ import { workspaceTools } from "../examples/workspace/mod.ts";
 import { Workspace } from "../examples/workspace/workspace.ts";
 import { ToolDispatcher, ToolRegistry } from "../mod.ts";
 import { table } from "../scripts/lib/table.mjs";
-import { codeTool, quickJs } from "../src/adapters/code/mod.ts";
+import { codeTool, quickJs, toolsAsTypeScript } from "../src/adapters/code/mod.ts";
 import { countTokens, createToolBridge } from "../src/finding/mod.ts";
 import { exportTools } from "../src/formats/mod.ts";
-import type { Toolset } from "../src/select/mod.ts";
+import { buildToolset, type Toolset } from "../src/select/mod.ts";
 import { githubTools } from "./code/github.ts";
 import { type Task, type TaskCall, TASKS } from "./code/tasks.ts";
 
@@ -144,3 +144,11 @@ for (const [way, [toolset]] of Object.entries(WAYS)) {
   console.log(`${way}: the list of tools has ${listTokens(toolset).toLocaleString("en")} tokens`);
 }
 console.log(table(["task", "way", "turns", "tokens in", "tokens out", "ms"], rows));
+
+const emptyTokens = countTokens(toolsAsTypeScript(buildToolset([])));
+const typeTokens = (list: NonNullable<typeof github>): number =>
+  countTokens(toolsAsTypeScript(buildToolset(list))) - emptyTokens;
+const typed = await githubTools({ returns: true }) ?? [];
+const alone = typed.reduce((sum, tool) => sum + typeTokens([tool]), 0).toLocaleString("en");
+const together = typeTokens(typed).toLocaleString("en");
+console.log(`GitHub's operations as TypeScript have ${together} tokens, and one by one ${alone}`);

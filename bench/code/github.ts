@@ -106,13 +106,15 @@ const ROUTES: readonly (readonly [RegExp, Answer])[] = [
   })],
 ];
 
-/** All of GitHub's operations as tools, or `undefined` if the document is absent. */
-export async function githubTools(): Promise<readonly Tool[] | undefined> {
+/**
+ * All of GitHub's operations as tools, or `undefined` if the document is absent. By default without
+ * schemas of results, because the generated answers have only the usual fields.
+ */
+export async function githubTools({ returns = false } = {}): Promise<readonly Tool[] | undefined> {
   if (!existsSync(FILE)) return undefined;
   const { tools } = await importOpenApi(JSON.parse(readFileSync(FILE, "utf8")), {
     namespace: "github",
-    // The generated answers have only the usual fields.
-    returns: false,
+    returns,
     fetch: (request) => {
       const { method, url } = new Request(request);
       const { pathname, searchParams } = new URL(url);
