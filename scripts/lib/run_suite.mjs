@@ -72,7 +72,7 @@ function oneFile(folder, files) {
 }
 
 /** Runs one entry of the plan, and returns its result from `judge`. */
-export async function runSuite({ runtime, files, env, ...options }, coverageDir) {
+export async function runSuite({ runtime, files, env = {}, ...options }, coverageDir) {
   const folder = mkdtempSync(join(tmpdir(), "plue-test-"));
   const junit = join(folder, "junit.xml");
   try {
