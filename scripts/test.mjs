@@ -32,7 +32,8 @@ const folder = mkdtempSync(join(tmpdir(), "plue-"));
 const jobs = planRuns({ ...options, match }).map((run) => {
   const isCounted = run.runtime === "bun" && run.coverage;
   const coverageDir = isCounted ? join(folder, run.suite) : undefined;
-  return { ...run, run: () => runSuite(run, coverageDir) };
+  const repeat = (files) => runSuite({ ...run, files });
+  return { ...run, run: () => runSuite(run, coverageDir), repeat };
 });
 if (wanted("doc", "deno")) {
   const env = { TMPDIR: folder };
@@ -116,6 +117,18 @@ const watch = setInterval(() => {
 for (startSome(); running.size > 0; startSome()) await Promise.race(running);
 clearInterval(watch);
 
+// Tests of real processes and servers can fail because other suites take all processors. Up to two
+// such tests of a whole run are repeated alone, once; more are a defect. Both results are printed.
+const unstable = [];
+const failures = results.filter(({ failed }) => failed > 0);
+for (const result of failures.reduce((sum, { failed }) => sum + failed, 0) <= 2 ? failures : []) {
+  const { suite, runtime, failed, files = [""], repeat } = result;
+  if (!files.every((file) => file.endsWith(".process.test.ts"))) continue;
+  if ((await repeat(files)).failed > 0) continue;
+  unstable.push(...result.failures.map((failure) => `${suite} on ${runtime}: ${failure}`));
+  Object.assign(result, { passed: result.passed + failed, failed: 0, failures: [] });
+}
+
 /** Prints a list under its heading, unless the list is empty. */
 function list(heading, lines) {
   if (lines.length === 0) return;
@@ -132,18 +145,14 @@ if (everything || options.only?.includes("coverage")) {
   for (const { name, percent, missed } of low) {
     console.log(`  ${percent.toFixed(1).padStart(5)} %  ${name}  ${missed}`);
   }
-  const failures = percent >= WANTED ? [] : [`${percent.toFixed(1)} % is less than ${WANTED} %`];
-  results.push({
-    suite: "coverage",
-    runtime: "bun",
-    passed: 1 - failures.length,
-    failed: failures.length,
-    skipped: 0,
-    failures,
-  });
+  const failed = percent < WANTED ? 1 : 0;
+  const failures = failed === 0 ? [] : [`${percent.toFixed(1)} % is less than ${WANTED} %`];
+  const passed = 1 - failed;
+  results.push({ suite: "coverage", runtime: "bun", passed, failed, skipped: 0, failures });
 }
 for (const { show, printed } of results) if (show) console.log(`\n${printed.trim()}`);
 rmSync(folder, { recursive: true, force: true });
+list("Failed once, and passed when repeated alone", unstable);
 // The failures are printed last, because the start of a log may be cut.
 list(
   "Failed",

@@ -77,11 +77,14 @@ function failuresOfNode(stdout) {
   });
 }
 
+/** The path of the file of a test that failed, from the root of the project. */
+function fileOf({ file = "" }) {
+  return file === "" ? "" : relative(ROOT, resolve(ROOT, file.replace(/:\d+$/, "")));
+}
+
 /** A test that failed, in one line. */
-function title({ name, file }) {
-  return file === undefined || file === ""
-    ? name
-    : `${name} (${relative(ROOT, resolve(ROOT, file))})`;
+function title({ name, file = "" }) {
+  return file === "" ? name : `${name} (${relative(ROOT, resolve(ROOT, file))})`;
 }
 
 /** The failures by name, so that they are seen first, and then each with its reason. */
@@ -96,9 +99,10 @@ function describe(failures) {
  * Returns the result of one run.
  *
  * @param count What the runner's report counts.
- * @returns {{ passed: number, failed: number, skipped: number, skips: string[], ms: number, failures: string[], output: string }}
- * The count, the milliseconds, `failures`: a line for each test that failed, and `output`:
- * those lines, then the reasons. A run that crashed, or in which no test ran, is a failure, too.
+ * @returns {{ passed: number, failed: number, skipped: number, skips: string[], ms: number, failures: string[], files: string[], output: string }}
+ * The count, the milliseconds, `failures`: a line for each test that failed, `files`: the files of
+ * these tests, and `output`: the lines, then the reasons. A run that crashed, or in which no test
+ * ran, is a failure, too.
  */
 export function judge(runtime, { code, stdout, output, ms }, { failures: listed = [], ...count }) {
   const failures = runtime === "node" ? failuresOfNode(stdout) : [...listed];
@@ -112,6 +116,7 @@ export function judge(runtime, { code, stdout, output, ms }, { failures: listed 
     failed: Math.max(count.failed, failures.length),
     ms,
     failures: failures.map(title),
+    files: [...new Set(failures.map(fileOf))],
     output: failures.length === 0 ? "" : describe(failures),
   };
 }

@@ -57,24 +57,23 @@ describe("Plain calls over NATS", () => {
   });
 
   withWorld("says that it has a call before the tool begins", async (world) => {
-    let isBegun = false;
-    const worker = await world.serve([{ ...ping, execute: () => isBegun = true }]);
+    // Messages of one connection arrive in their order, so the tool sends one as well.
+    const begin = () => worker.connection.publish("begun");
+    const worker = await world.serve([{ ...ping, execute: begin }]);
+    let accepted = 0;
     const spy = await server.connect();
-    const [inbox, accepted] = [event<string>(), event<boolean>()];
-    spy.subscribe(`plue.v1.call.${worker.worker}.>`, {
-      callback: (_, { reply = "" }) => inbox.come(reply),
-    });
+    const begun = event<number>();
     spy.subscribe("_INBOX.>", {
       callback(_, { data, reply = "" }) {
         const text = new TextDecoder().decode(data.subarray(37));
-        if (reply !== "" && text.includes('"accepted"')) accepted.come(isBegun);
+        if (reply !== "" && text.includes('"accepted"')) accepted++;
       },
     });
+    spy.subscribe("begun", { callback: () => begun.come(accepted) });
     await spy.flush();
     const { dispatcher } = await world.call();
-    const running = dispatcher.dispatch({ name: "ping" });
-    assertEquals(await accepted.came, false);
-    assertEquals((await running).ok, true);
+    assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, true);
+    assertEquals(await begun.came, 1);
   });
 
   withServer("says at the start which messages a user may not receive", async () => {
