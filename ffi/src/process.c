@@ -661,7 +661,7 @@ void plue_process_bury(struct plue_process *process, bool kill_now, char *why, s
             is_killed = true;
             limit = plue_now_ms() + LAST_PATIENCE_MS + PATIENCE_MS;
         } else {
-            append(why, why_size, "the system does not end process", (int)process->sidecar);
+            append(why, why_size, "killed, but not ended: process", (int)process->sidecar);
             pthread_detach(process->keeper);
             release(process);
             return;

@@ -222,11 +222,11 @@ int shutdown(int socket, int how) {
 TEST(unkillable) {
     init("close", FOREVER_MS);
     never_kill = true;
-    expect_failure("echo", "{}", "runtime_unavailable", "(the system does not end process ");
+    expect_failure("echo", "{}", "runtime_unavailable", "(killed, but not ended: process ");
     plue_shutdown();
     never_kill = false;
-    const char *number = strstr(plue_get_last_error(), "end process ");
-    pid_t process = number == NULL ? 0 : (pid_t)strtol(number + strlen("end process "), NULL, 10);
+    const char *number = strstr(plue_get_last_error(), "not ended: process ");
+    pid_t process = number == NULL ? 0 : (pid_t)strtol(number + strlen("not ended: process "), NULL, 10);
     send_signal(process, SIGKILL);
     await_death(process);
 }

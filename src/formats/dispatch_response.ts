@@ -244,7 +244,7 @@ function checkTurnAnswers(
       if (!["accept", "decline", "cancel"].includes(answer?.action)) {
         fail(
           action,
-          `the answer to ${shown} must be {"action": "accept"}, "decline" or "cancel"`,
+          `the answer to ${shown} must be an object with the "action" accept, decline or cancel`,
         );
       }
     }

@@ -1,6 +1,9 @@
-/** The rules of a target by form: a keyword, a group of keywords, or a certain use of a keyword. */
+/**
+ * The rules of a target, one for each form. A form is a keyword, a group of keywords, or one way to
+ * use a keyword, such as `enum` with numbers.
+ */
 
-/** The forms, in the order of the tables, with keywords, description and replacement. */
+/** The forms in the order of the tables in `docs/formats.md`, with description and replacement. */
 const FORMS = {
   "root composition": {
     says: "`anyOf`, `oneOf`, `allOf`, `not`, `enum`, `const` or `$ref` at the root",

@@ -103,7 +103,8 @@ export interface PatternBudget {
 
 /**
  * Returns the issues of a value; `undefined` if it is valid. Throws if the verdict is a promise.
- * The check of a call's arguments does not use this function, which takes 45 of 430 ns on Node.
+ * The dispatcher calls `check` and `issues` itself: on Node, this function would take 45 ns of the
+ * 430 ns of a call.
  */
 export function issuesOf(
   validator: SchemaValidator,

@@ -270,7 +270,7 @@ const TOOLS = {
     },
 } as const;
 
-/** Layers of stage `run` next to the tool, with the outcome of a call and the number of errors. */
+/** Inner layers of stage `run`, the expected outcome of a call, and its number of errors. */
 const INNER: readonly (readonly [
   title: string,
   around: (call: Call, next: () => Outcome) => Outcome,

@@ -195,7 +195,9 @@ class ObjectEntries {
       case "put":
         return this.#put(request as PutRequest, now);
       default:
-        throw new Error(`the version of the object has no operation "${operation}"`);
+        throw new Error(
+          `the deployed object has no operation "${operation}"; deploy it with the plue of its callers`,
+        );
     }
   }
 

@@ -85,7 +85,10 @@ export interface EndedCall {
 
 const TRACE = /^[\da-f]{2}-([\da-f]{32})-/;
 
-/** Returns a function that makes the records of calls, without their places in the chain. */
+/**
+ * Returns a function that makes the record of a call, without the fields `previous`, `sequence` and
+ * `hash`, which depend on the other records.
+ */
 export function recordMaker(
   settings: { readonly arguments: JournalDetail; readonly secrets: readonly string[] },
   hash: Hash,

@@ -165,8 +165,10 @@ export function listenForWorkers(
 
 function describeSkew(worker: string, ageMs: number): string {
   const seconds = Math.round(Math.abs(ageMs) / 1_000);
-  return `A message of the worker "${worker}" came ${seconds} s ${ageMs > 0 ? "late" : "early"}: ` +
-    "this process was busy, the message was sent again by others, or one of the clocks is wrong";
+  const why = ageMs > 0
+    ? `came ${seconds} s late: this process was busy, somebody sent the message again, or`
+    : `has a time ${seconds} s in the future:`;
+  return `A message of the worker "${worker}" ${why} the clocks differ; synchronize the clocks`;
 }
 
 function isThere({ heardAt, down }: Worker, path: string, now: number): boolean {

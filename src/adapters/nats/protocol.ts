@@ -167,7 +167,10 @@ export function creditOf(bytes: number): number {
   return Math.max(bytes, MIN_EVENT_BYTES);
 }
 
-/** The bytes between the signatures of a message and its part: a flag, and the sequence number. */
+/**
+ * The size of the header after the signatures: one byte that is 1 if more parts follow, and the
+ * sequence number in four bytes.
+ */
 const HEAD_BYTES = 5;
 /** The maximum size of a part. Servers reject messages above `max_payload`, which is 1 MiB by default. */
 const MAX_PART_BYTES = 524_288;

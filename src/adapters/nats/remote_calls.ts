@@ -184,7 +184,8 @@ export class RemoteCalls {
           this.#fleet.count(worker, -1);
           const isMiss = "mayHaveRun" in end;
           if (isMiss && end.mayHaveRun) this.#say(call, GIVEN_UP);
-          // If the tool has not stopped, the dispatcher waits for it, and reports the wait.
+          // After an abort, a tool that has not stopped leaves this promise pending: the caller's
+          // dispatcher waits for `graceMs`, and returns `acknowledged: false`.
           const hasStopped = isMiss || end.ok || end.error.acknowledged !== false;
           if (!signal.aborted || hasStopped) resolve(end);
         },

@@ -145,7 +145,9 @@ export function checkStoreKey(key: string): void {
 /** Rejects a prefix of a list that is not a key of two or more words. @throws {TypeError} */
 export function checkStorePrefix(prefix: string): void {
   checkStoreKey(prefix);
-  if (!prefix.includes(".")) fail("list entries of a store", "the prefix must name their owner");
+  if (prefix.includes(".")) return;
+  const why = 'the prefix must be two or more words joined by ".", such as "task.bob"';
+  fail("list entries of a store", `${why}; the second word is the owner`);
 }
 
 /** Rejects an invalid key or value. @throws {TypeError | RangeError} */

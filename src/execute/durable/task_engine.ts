@@ -61,7 +61,7 @@ export class TaskEngine<R extends RunRecord> {
     if (!this.isLost(record) || mayRunAgain) return record;
     const why = idempotent
       ? `${maxAttempts} processes have ended while they ran it`
-      : "its process ended before the call; the tool may have run";
+      : "its process ended during the call; the tool may have run";
     return end(
       record,
       failure("unavailable", tool, why, { retryable: idempotent, ran: "unknown" }),

@@ -256,7 +256,7 @@ export function wrongAnswers(
     // An answer without a question could approve a text that was shown to no person.
     if (!keys.includes(key)) return `there is no question ${shown}`;
     if (readAnswer(value) === undefined) {
-      return `the answer to ${shown} must be {"action": "accept"}, "decline" or "cancel", and at most 64 kB of JSON as "content"`;
+      return `the answer to ${shown} must be an object with the "action" accept, decline or cancel, and at most 64 kB of JSON as "content"`;
     }
   }
   return undefined;

@@ -319,7 +319,7 @@ const COHERE: kit.ListTarget<
   choose({ toolChoice, parallel }, lose) {
     kit.loseParallel(parallel, lose);
     if (typeof toolChoice === "object") {
-      lose("toolChoice", "a request cannot choose one tool, and any is required");
+      lose("toolChoice", "a request cannot choose one tool, so the model must call any tool");
     }
     if (toolChoice === undefined || toolChoice === "auto") return {};
     return { tool_choice: toolChoice === "none" ? "NONE" : "REQUIRED" };

@@ -106,7 +106,8 @@ function choose(
   const isNamed = typeof toolChoice === "object";
   const isInNamespace = isNamed && toolChoice.namespace !== undefined;
   if (isInNamespace) {
-    const message = "a request cannot choose a tool in a namespace, and any is required; " +
+    const message =
+      "a request cannot choose a tool in a namespace, so the model must call any tool; " +
       "export with namespaces: false";
     lose("toolChoice", message);
   }

@@ -218,8 +218,8 @@ export function closeObjects(
   if (node["additionalProperties"] === false) return named;
   const said = Object.hasOwn(node, "additionalProperties");
   const message = said
-    ? "other properties than the named ones cannot be sent"
-    : "other properties than the named ones are not forbidden, but cannot be sent";
+    ? "the schema allows additional properties, but the provider does not"
+    : "the schema does not exclude additional properties, but the provider does";
   const grade = said ? "lost" : "weakened";
   report.add(node, spot, "additionalProperties", message, { grade, narrows: true });
   return changed(trace, named, { additionalProperties: false });

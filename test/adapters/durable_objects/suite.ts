@@ -82,7 +82,7 @@ describe("durableObjectStore()", () => {
   });
 
   it("rejects an operation that an older object does not have", async () => {
-    const problem = 'the version of the object has no operation "move"';
+    const problem = 'the deployed object has no operation "move"';
     await assertRejects(async () => await objectOf("new").callStore(["move"]), Error, problem);
   });
 

@@ -1,4 +1,4 @@
-/** A secret goes through every field of a call and every door, and is in no record of the journal. */
+/** No record of the journal may contain a secret of a call in process, over HTTP or over MCP. */
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
@@ -70,8 +70,8 @@ function argumentsFor(how: string, name: string): Record<string, unknown> {
 
 type Call = (tool: string, args: unknown) => Promise<unknown>;
 
-/** A registry's doors. Each sends the secret in its own way, and also where no argument is. */
-const DOORS: Readonly<
+/** The ways to call a registry. Each also sends the secret outside the arguments. */
+const ENTRIES: Readonly<
   Record<string, (dispatcher: ToolDispatcher, registry: ToolRegistry) => Call>
 > = {
   "a dispatch of values": (dispatcher) => async (name, args) => {
@@ -140,7 +140,7 @@ async function linesOf(
   detail: JournalDetail,
   secret: unknown,
   name: string,
-  door: keyof typeof DOORS,
+  entry: keyof typeof ENTRIES,
 ): Promise<readonly string[]> {
   const sink = memorySink();
   const kept = journal({ sink, onFailure: "drop-and-count", arguments: detail });
@@ -149,7 +149,7 @@ async function linesOf(
     layers: [kept],
     tickets: storedTickets(memoryCallStore()),
   });
-  const call = DOORS[door]?.(dispatcher, registry);
+  const call = ENTRIES[entry]?.(dispatcher, registry);
   for (const how of HOWS) await call?.("login", argumentsFor(how, name));
   await call?.("hidden", argumentsFor("", name));
   await call?.("none", argumentsFor("", name));
@@ -159,12 +159,12 @@ async function linesOf(
 
 describe("a secret", () => {
   for (const detail of ["none", "digest", "redacted"] as const) {
-    for (const door of Object.keys(DOORS)) {
-      // One mark is enough for the other doors, because all of them end in a dispatch.
-      const marks = Object.keys(SECRETS).slice(0, door === "a dispatch of values" ? undefined : 1);
+    for (const entry of Object.keys(ENTRIES)) {
+      // One mark is enough for the other entries, because all of them end in a dispatch.
+      const marks = Object.keys(SECRETS).slice(0, entry === "a dispatch of values" ? undefined : 1);
       for (const mark of marks) {
-        it(`${mark} is in no record with the detail ${detail} through ${door}`, async () => {
-          const lines = await linesOf(detail, SECRETS[mark], "pin", door);
+        it(`${mark} is in no record with the detail ${detail} through ${entry}`, async () => {
+          const lines = await linesOf(detail, SECRETS[mark], "pin", entry);
           const calls = recordsIn(lines).filter(({ kind }) => kind === undefined);
           assertEquals(calls.length, HOWS.length + 2);
           for (const line of lines) for (const form of FORMS) assert(!line.includes(form), line);

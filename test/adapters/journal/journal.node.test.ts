@@ -122,7 +122,7 @@ describe("journal()", () => {
   });
 
   it("counts the attempts of a tool that is retried, and the calls that run at the same time", async () => {
-    const door = deferred<void>();
+    const gate = deferred<void>();
     const twiceMore: Layer = {
       name: "twice-more",
       stage: "run",
@@ -134,13 +134,13 @@ describe("journal()", () => {
         },
     };
     const { call, records } = recorded(
-      [PAY, { name: "slow", execute: () => door.promise }],
+      [PAY, { name: "slow", execute: () => gate.promise }],
       {},
       { layers: [twiceMore] },
     );
     const slow = call("slow");
     await call("pay", { euros: 5 });
-    door.resolve();
+    gate.resolve();
     await slow;
     assertEquals(
       (await records()).map(({ tool, attempts }) => [tool, attempts]),

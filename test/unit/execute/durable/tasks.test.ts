@@ -515,7 +515,7 @@ describe("a task", () => {
     ]);
     assertStringIncludes(
       state?.result?.ok === false ? state.result.error.message : "",
-      "its process ended before the call; the tool may have run",
+      "its process ended during the call; the tool may have run",
     );
     const { retryable, ran } = state?.result?.ok === false ? state.result.error : {};
     assertEquals([retryable, ran], [false, "unknown"]);
