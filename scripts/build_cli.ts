@@ -14,6 +14,7 @@ const folder = process.argv[2] ?? join(ROOT, "dist");
 
 /** The hidden specifier in an adapter: bundles for Workers then omit the transport for programs. */
 const HIDDEN = '["@modelcontextprotocol", "client", "stdio"].join("/")';
+const JSONC = join(ROOT, "node_modules/jsonc-parser/lib/esm/main.js");
 
 const result = await Bun.build({
   entrypoints: [join(ROOT, "src/cli/main.ts")],
@@ -34,9 +35,10 @@ const result = await Bun.build({
       build.onLoad({ filter: /src[\\/]adapters[\\/]mcp[\\/]open_client\.ts$/ }, ({ path }) => {
         const text = readFileSync(path, "utf8");
         if (!text.includes(HIDDEN)) throw new TypeError(`Cannot find ${HIDDEN} in ${path}`);
-        const contents = text.replace(HIDDEN, '"@modelcontextprotocol/client/stdio"');
-        return { contents, loader: "ts" };
+        return { contents: text.replace(HIDDEN, '"@modelcontextprotocol/client/stdio"') };
       });
+      // The other form of this package is UMD, in which bundlers cannot follow `require`.
+      build.onResolve({ filter: /^jsonc-parser$/ }, () => ({ path: JSONC }));
     },
   }],
 });
@@ -49,7 +51,5 @@ await Bun.build({
   minify: true,
 });
 const inputs = Object.keys(result.metafile?.inputs ?? {});
-await Bun.write(
-  join(folder, "cli.LICENSES.txt"),
-  licencesOf("The command plue (cli.js) contains these packages.", inputs, ROOT),
-);
+const licences = licencesOf("The command plue (cli.js) contains these packages.", inputs, ROOT);
+await Bun.write(join(folder, "cli.LICENSES.txt"), licences);

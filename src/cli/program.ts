@@ -6,6 +6,7 @@
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { READER_FIELDS, valueKind, VOCABULARY, type VocabularyName } from "../select/mod.ts";
 import { cleanText, describeThrown, RISK_LEVELS } from "../tool/mod.ts";
+import { MCP_CLIENTS } from "./mcp_clients.ts";
 import {
   CommandError,
   type CommandIo,
@@ -204,6 +205,29 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
     "plue check tools.ts --to openai.strict --to gemini --strict",
   ))).addOption(repeated("-t, --to <target>", "a target to check, instead of the four defaults"))
     .option("--strict", "fail on warnings, too");
+
+  add(
+    "mcp",
+    "Add plue to the configuration file of an MCP client, or remove it",
+    async () => (await import("./mcp.ts")).mcp,
+    "plue mcp add claude tools.mjs",
+    "plue mcp add vscode tools.mjs --project --dry-run",
+    'plue mcp add zed "npx -y some-server" --name some --env KEY=value --max-risk high',
+    "plue mcp add cursor --url http://127.0.0.1:8787/mcp",
+    "plue mcp remove claude",
+  ).addArgument(new Argument("<action>", "what to do").choices(["add", "remove"]))
+    .addArgument(new Argument("<client>", "the client").choices(MCP_CLIENTS))
+    .addArgument(new Argument("[source...]", "the sources that the client starts plue with"))
+    .option("--name <name>", "the name of the entry", "plue")
+    .option("--url <url>", "a service that runs, instead of sources")
+    .addOption(repeated("--header <name: value>", "a header for the service, such as a token"))
+    .addOption(repeated("--env <name=value>", "an environment variable for the sources"))
+    .option("--max-risk <risk>", "the highest risk of the tools")
+    .option("--role <role>", "the role of the client")
+    .option("--bridge", "show the client three tools that find and call the others")
+    .option("--project", "write the file of the project in this folder, not the file of the user")
+    .option("--dry-run", "print the changed lines, and change nothing")
+    .option("--force", "replace another entry with this name");
 
   add(
     "doctor",

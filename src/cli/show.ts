@@ -62,7 +62,7 @@ export async function toolsFrom(
   };
 }
 
-function readHeader(text: string): readonly [string, string] {
+export function readHeader(text: string): readonly [string, string] {
   const [, name = "", value = ""] = /^([\w!#$%&'*+.^`|~-]+): *(.*)$/.exec(text) ?? [];
   // The message does not repeat the text: it may be a token.
   if (name === "") throw usageError('Cannot read --header: it must be "name: value"');

@@ -190,6 +190,16 @@ export function isHere(source: string): boolean {
   return isUrl(place) ? URL.canParse(place) && isLoopback(place) : recognise(name) !== "mcp";
 }
 
+/** Returns a source in a form that means the same in any folder: the path of a file is absolute. */
+export function absoluteSource(source: string): string {
+  const name = readName(source);
+  const kind = isUrl(name.place) ? undefined : recognise(name);
+  if (kind === undefined || kind === "mcp") return source;
+  const path = resolve(name.place);
+  if (!existsSync(path)) throw usageError(`Cannot use "${source}": there is no such file`);
+  return source.slice(0, source.length - name.place.length) + path;
+}
+
 async function load(name: SourceName, state: Loading): Promise<void> {
   const { place } = name;
   const { username = "", password = "" } = isUrl(place) ? new URL(place) : {};

@@ -1,0 +1,239 @@
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
+import { symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import process from "node:process";
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { describe, it } from "bun:test";
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { configPath, MCP_CLIENTS } from "../../src/cli/mcp_clients.ts";
+import { folder, plue, type Ran } from "./support.ts";
+
+const TOOLS = join(import.meta.dirname, "tools.mjs");
+const URL = "http://127.0.0.1:8787/mcp";
+const files = folder();
+let homes = 0;
+
+/** A user with a home folder of its own. */
+function user() {
+  const home = join(files.path, `home-${++homes}`);
+  const env = { HOME: home, XDG_CONFIG_HOME: join(home, ".config"), APPDATA: join(home, "data") };
+  const path = (client: string) => configPath(client, { platform: process.platform, env, home });
+  return {
+    path,
+    write(client: string, text: string): string {
+      mkdirSync(dirname(path(client)), { recursive: true });
+      writeFileSync(path(client), text);
+      return path(client);
+    },
+    read: (client: string): string => readFileSync(path(client), "utf8"),
+    run: (...words: readonly string[]): Promise<Ran> => plue(["mcp", ...words], { env }),
+  };
+}
+
+describe("configPath()", () => {
+  const rows: readonly (readonly [string, string, string, string])[] = [
+    ["claude", ".claude.json", ".claude.json", ".claude.json"],
+    [
+      "claude-desktop",
+      ".config/Claude/claude_desktop_config.json",
+      "Library/Application Support/Claude/claude_desktop_config.json",
+      "AppData\\Roaming\\Claude\\claude_desktop_config.json",
+    ],
+    ["cursor", ".cursor/mcp.json", ".cursor/mcp.json", ".cursor\\mcp.json"],
+    [
+      "vscode",
+      ".config/Code/User/mcp.json",
+      "Library/Application Support/Code/User/mcp.json",
+      "AppData\\Roaming\\Code\\User\\mcp.json",
+    ],
+    [
+      "windsurf",
+      ...Array<string>(2).fill(".codeium/windsurf/mcp_config.json"),
+      ".codeium\\windsurf\\mcp_config.json",
+    ] as never,
+    [
+      "zed",
+      ".config/zed/settings.json",
+      ".config/zed/settings.json",
+      "AppData\\Roaming\\zed\\settings.json",
+    ],
+  ];
+
+  it("returns the path of each client on Linux, macOS and Windows", () => {
+    assertEquals(rows.map(([client]) => client), [...MCP_CLIENTS]);
+    for (const [client, linux, mac, windows] of rows) {
+      const at = (platform: string, home: string) =>
+        configPath(client, { platform, home, env: {} });
+      assertEquals(at("linux", "/home/ann"), `/home/ann/${linux}`);
+      assertEquals(at("darwin", "/Users/ann"), `/Users/ann/${mac}`);
+      assertEquals(at("win32", "C:\\Users\\ann"), `C:\\Users\\ann\\${windows}`);
+    }
+  });
+});
+
+describe("plue mcp add", () => {
+  it("writes an entry with which the official client starts plue and calls a tool", async () => {
+    const { run, read } = user();
+    const { code, stdout } = await run("add", "claude", TOOLS, "--env", "LANG=C");
+    assertEquals(code, 0);
+    assertMatch(stdout, /^Added "plue" in .*\.claude\.json\.\nRestart Claude Code to apply/);
+    const { command, args, env } = JSON.parse(read("claude")).mcpServers.plue;
+    assertEquals([args.slice(-3), env], [["serve", TOOLS, "--stdio"], { LANG: "C" }]);
+    // The tests run in another program than plue, which is replaced here.
+    const main = join(import.meta.dirname, "../../src/cli/main.ts");
+    const own = args.slice(0, args.indexOf("serve") - 1);
+    const client = new Client({ name: "test", version: "1.0.0" });
+    await client.connect(
+      new StdioClientTransport({
+        command,
+        args: [...own, main, ...args.slice(args.indexOf("serve"))],
+        stderr: "ignore",
+      }),
+    );
+    const { tools } = await client.listTools();
+    await client.close();
+    assert(tools.some(({ name }) => name === "search"));
+  });
+
+  it("writes the form of each client for a service, and rejects it for Claude Desktop", async () => {
+    const { run, read } = user();
+    const headers = { authorization: "Bearer ${PLUE_TOKEN}" };
+    const rows: readonly (readonly [string, string, object])[] = [
+      ["claude", "mcpServers", { type: "http", url: URL, headers }],
+      ["cursor", "mcpServers", { url: URL, headers }],
+      ["vscode", "servers", { type: "http", url: URL, headers }],
+      ["windsurf", "mcpServers", { serverUrl: URL, headers }],
+      ["zed", "context_servers", { url: URL, headers }],
+    ];
+    const words = ["--url", URL, "--header", "Authorization: Bearer ${PLUE_TOKEN}"];
+    for (const [client, member, entry] of rows) {
+      assertEquals((await run("add", client, ...words)).code, 0);
+      assertEquals(JSON.parse(read(client)), { [member]: { plue: entry } });
+    }
+    const { code, stderr } = await run("add", "claude-desktop", "--url", URL);
+    assertEquals(code, 2);
+    assertStringIncludes(stderr, "it only starts programs; name a source instead of --url");
+  });
+
+  it("keeps comments, other entries, the mode and a link, and copies the old file", async () => {
+    const { run, read, write, path } = user();
+    const before = `{\r
+\t// The servers of the team.\r
+\t"theme": "dark",\r
+\t"context_servers": {\r
+\t\t"other": { "command": "other", "env": { "KEY": "secret" } }, /* ours */\r
+\t},\r
+}\r
+`;
+    const target = write("cursor", before);
+    chmodSync(target, 0o640);
+    mkdirSync(dirname(path("zed")), { recursive: true });
+    symlinkSync(target, path("zed"));
+    const { code, stdout } = await run("add", "zed", "--url", URL);
+    assertEquals(code, 0);
+    assertStringIncludes(stdout, `The old file is now ${target}.backup.`);
+    const after = read("zed");
+    for (const kept of ["// The servers of the team.", "/* ours */", '"theme": "dark",\r\n']) {
+      assertStringIncludes(after, kept);
+    }
+    const added = `"plue": {\r\n\t\t\t"url": "${URL}"\r\n\t\t}`;
+    assertStringIncludes(after, added);
+    assertEquals(after.replaceAll("\r\n", "").includes("\n"), false);
+    assertEquals(readFileSync(`${target}.backup`, "utf8"), before);
+    assertEquals(statSync(target).mode & 0o777, 0o640);
+    // A second copy does not overwrite the first.
+    assertEquals((await run("add", "zed", "--url", URL, "--name", "two")).code, 0);
+    assertEquals(readFileSync(`${target}.backup`, "utf8"), before);
+    assertEquals(readFileSync(`${target}.backup-2`, "utf8"), after);
+  });
+
+  it("prints only the changed lines with --dry-run, and writes nothing", async () => {
+    const { run, write, read, path } = user();
+    const before = '{\n  "servers": {\n    "a": {\n      "url": "https://a"\n    }\n  }\n}\n';
+    write("vscode", before);
+    const { code, stdout, stderr } = await run("add", "vscode", "--url", URL, "--dry-run");
+    assertEquals([code, stderr], [0, `${path("vscode")}\n`]);
+    assertEquals(
+      stdout,
+      `+     },\n+     "plue": {\n+       "type": "http",\n+       "url": "${URL}"\n`,
+    );
+    assertEquals([read("vscode"), existsSync(`${path("vscode")}.backup`)], [before, false]);
+    const json = await run("add", "vscode", "--url", URL, "--dry-run", "--json");
+    assertEquals(JSON.parse(json.stdout).changed, false);
+    assertEquals(read("vscode"), before);
+  });
+
+  it("rejects another entry with the name unless --force is set, and accepts the same entry", async () => {
+    const { run, write, read } = user();
+    const before = '{ "mcpServers": { "plue": { "url": "http://old.example/mcp" } } }';
+    write("cursor", before);
+    const refused = await run("add", "cursor", "--url", URL);
+    assertEquals([refused.code, read("cursor")], [2, before]);
+    assertStringIncludes(refused.stderr, "add --force to replace it, or choose another name");
+    assertEquals((await run("add", "cursor", "--url", URL, "--force")).code, 0);
+    assertEquals(JSON.parse(read("cursor")), { mcpServers: { plue: { url: URL } } });
+    const again = await run("add", "cursor", "--url", URL);
+    assertEquals(again.code, 0);
+    assertStringIncludes(again.stdout, "has this entry already");
+  });
+
+  it("leaves invalid files unchanged, and describes the error", async () => {
+    const { run, write, read } = user();
+    const rows: readonly (readonly [string, string])[] = [
+      ['{\n  "mcpServers": {,}\n}', "line 2, column 18 is not valid JSON: value expected"],
+      ["[]", "it must be a JSON object"],
+      ['{ "mcpServers": [] }', '"mcpServers" must be an object'],
+      ['{ "mcpServers": {}, "mcpServers": { "a": {} } }', "twice; remove one of them"],
+    ];
+    for (const [text, why] of rows) {
+      write("windsurf", text);
+      const { code, stderr } = await run("add", "windsurf", "--url", URL);
+      assertEquals([code, read("windsurf")], [2, text]);
+      assertStringIncludes(stderr, 'Cannot add "plue" to Windsurf: ');
+      assertStringIncludes(stderr, why);
+    }
+    const { path } = user();
+    mkdirSync(path("cursor"), { recursive: true });
+    const folder = await plue(["mcp", "add", "cursor", "--url", URL], {
+      env: { HOME: dirname(dirname(path("cursor"))) },
+    });
+    assertEquals(folder.code, 2);
+    assertMatch(folder.stderr, /mcp\.json cannot be read: /);
+  });
+
+  it("rejects command lines in which a flag has no effect, without repeating secrets", async () => {
+    const { run } = user();
+    const rows: readonly (readonly [string, string])[] = [
+      ["add claude", "name a source, such as tools.mjs, or a service with --url"],
+      ["add claude /no/such.mjs", 'Cannot use "/no/such.mjs": there is no such file'],
+      [`add claude ${TOOLS} --url ${URL}`, "a source has no effect with --url"],
+      [`add claude --url ${URL} --bridge`, "--bridge has no effect with --url"],
+      [`add claude ${TOOLS} --header a:b`, "--header has no effect without --url"],
+      [`add claude ${TOOLS} --env s3cret`, 'it must be "NAME=value"'],
+      [`add claude ${TOOLS} --name __proto__`, "--name must be letters"],
+      ["add claude --url ftp://x", "--url must be an address such as"],
+      [`add windsurf ${TOOLS} --project`, "it has no file for a project"],
+      [`remove claude ${TOOLS}`, "only --name, --project and --dry-run have an effect"],
+      ["add emacs", "Allowed choices are claude, claude-desktop"],
+    ];
+    for (const [line, said] of rows) {
+      const { code, stdout, stderr } = await run(...line.split(" "));
+      assertEquals([code, stdout], [2, ""], line);
+      assertStringIncludes(stderr, said);
+      assertEquals(stderr.includes("s3cret"), false);
+    }
+  });
+});
+
+describe("plue mcp remove", () => {
+  it("removes the entry only, and reports a missing entry", async () => {
+    const { run, write, read } = user();
+    write("claude", '{\n  // Mine.\n  "mcpServers": {\n    "plue": {},\n    "a": {}\n  }\n}\n');
+    assertEquals((await run("remove", "claude")).code, 0);
+    assertEquals(read("claude"), '{\n  // Mine.\n  "mcpServers": {\n    "a": {}\n  }\n}\n');
+    const again = await run("remove", "claude");
+    assertEquals(again.code, 0);
+    assertStringIncludes(again.stdout, "has no such entry already");
+  });
+});
