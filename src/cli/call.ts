@@ -174,8 +174,9 @@ export async function callOnTerminal(
     progress: (step) => meanwhile.progress(step),
     output: (value) => meanwhile.line(value),
     metadata: (value) => {
-      // A failed call is reported as metadata, too.
-      if (!isObject(value) || value["type"] !== "error") meanwhile.line(value);
+      // Failed calls, and the calls of a program, are reported as metadata, too.
+      const { type } = isObject(value) ? value : {};
+      if (type !== "error" && type !== "call") meanwhile.line(value);
     },
   });
   meanwhile.pause();

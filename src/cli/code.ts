@@ -1,8 +1,14 @@
-/** `plue code`: runs a program that calls the tools, and prints the value that it returns. */
+/**
+ * `plue code` runs a program that calls the tools, and prints the value that it returns. The tools of
+ * `plue serve --code` run programs, too.
+ */
 
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { codeTool, quickJs, stripTypes, toolsAsTypeScript } from "../adapters/code/mod.ts";
+import { ToolBridge } from "../finding/bridge.ts";
+import type { Registry } from "../registry/mod.ts";
+import { buildToolset, type Selection, type Toolset } from "../select/mod.ts";
 import { cleanText, describeThrown } from "../tool/mod.ts";
 import { type CallFlags, callOnTerminal, printContent } from "./call.ts";
 import { toolsFrom } from "./show.ts";
@@ -42,6 +48,33 @@ export async function code(
   });
 }
 
+/** The toolsets of `plue serve --code`. */
+export interface CodeMode {
+  /** The registry, whose toolsets also list `run_code` and `search_tools`. */
+  readonly registry: Registry;
+  /** Returns the toolset that lists only `run_code` and `search_tools`. */
+  codeOver(toolset: Toolset): Toolset;
+}
+
+export async function codeMode(registry: Registry): Promise<CodeMode> {
+  const options = { executor: quickJs(await readQuickJs()) };
+  const codeOver = (toolset: Toolset): Toolset => codeTool(toolset, options);
+  const select = (selection?: Selection): Toolset => {
+    const toolset = registry.select(selection);
+    const own = buildToolset(codeOver(toolset).available());
+    return new ToolBridge(toolset, own, { pinned: toolset.ids, native: false });
+  };
+  const extended = new Proxy(registry, {
+    get(target, name) {
+      if (name === "select") return select;
+      if (name === "count") return select().size;
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+  return { registry: extended, codeOver };
+}
+
 async function readProgram(file: string, { io }: Terminal): Promise<string> {
   const source = await readInput(file, io).catch((cause) => {
     throw usageError(`Cannot read the program "${file}": ${describeThrown(cause)}`, { cause });
@@ -54,7 +87,7 @@ async function readQuickJs(): Promise<Uint8Array> {
     return await readFile(createRequire(import.meta.url).resolve("quickjs-wasi/quickjs.wasm"));
   } catch (cause) {
     const message =
-      "Cannot run a program: the package quickjs-wasi is missing; install it next to plue";
+      "Cannot run programs: the package quickjs-wasi is missing; install it next to plue";
     throw new CommandError(message, undefined, { cause });
   }
 }

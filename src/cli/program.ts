@@ -98,6 +98,14 @@ ${exitCodesHelp()}`,
     .option("--state <folder>", "store suspended calls, tasks and idempotency keys in a folder")
     .option("--store <url>", "store them in sqlite:<path>, postgres://… or redis://… (PLUE_STORE)")
     .option("--journal <file>", "record every call in a journal, which plue journal reads")
+    .option(
+      "--rules <file>",
+      "decide on calls by the rules in a JSON file; callers answer questions",
+    )
+    .option(
+      "--code",
+      "add run_code, which runs a program that calls the tools; MCP clients see it alone",
+    )
     .option("--bridge", "show MCP clients three tools that find, describe and call the others")
     .option(
       "--nats <url>",

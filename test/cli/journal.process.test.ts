@@ -105,6 +105,17 @@ describe("plue journal", () => {
     assertEquals(JSON.parse((await run(file, "--json")).stdout).records, 5);
   });
 
+  it("shows the records of a call and of the calls of its program", async () => {
+    const { file, records, dispatcher } = await recorded();
+    for (const callId of ["c1.0", "c1.1", "c10"]) {
+      await dispatcher.dispatch({ name: "count", callId });
+    }
+    await records.close();
+    const { stdout } = await plue(["journal", "show", "c1", file]);
+    const ids = JSON.parse(stdout).map(({ callId }: { readonly callId: string }) => callId);
+    assertEquals(ids, ["c1", "c1.0", "c1.1"]);
+  });
+
   it("shows the records of a call, and counts the calls of each tool", async () => {
     const file = await closed();
     const shown = await plue(["journal", "show", "c1", file]);

@@ -65,6 +65,56 @@ describe("plue serve", () => {
     assertEquals((await response.json()).content, { query: "hills" });
   });
 
+  it("lists run_code with --code, and MCP clients see it and the search only", async () => {
+    await using served = await service([TOOLS, "--code"]);
+    assertEquals(served.tools, ["count", "fail", "run_code", "search", "search_tools", "wait"]);
+    const { stdout } = await plue(["list", `far=${served.url}/mcp`, "--json"]);
+    assertEquals(idsIn(stdout), ["far:run_code", "far:search_tools"]);
+    const program = { code: 'return await tools.search({ query: "hills" })' };
+    const post = (path: string, body: object, more: object = {}) =>
+      fetch(served.url + path, {
+        method: "POST",
+        headers: { ...JSON_TYPE, ...more },
+        body: JSON.stringify(body),
+      });
+    const called = await post("/tools/run_code/execute", { arguments: program });
+    assertEquals((await called.json()).content, { value: { query: "hills" } });
+
+    const prefer = { prefer: "respond-async" };
+    const task = await post("/tools/run_code/execute", { arguments: program }, prefer);
+    const { id } = await task.json();
+    const follow = { headers: { accept: "text/event-stream" } };
+    const states = await (await fetch(`${served.url}/calls/${id}`, follow)).text();
+    assertStringIncludes(states, '"content":{"value":{"query":"hills"}}');
+  });
+
+  it("asks the caller about calls that the rules of --rules do not allow", async () => {
+    const document = [{ tool: "search", when: { "/query": { const: "sea" } }, else: "ask" }];
+    const file = await files.write("rules.json", JSON.stringify(document));
+    await using served = await service([TOOLS, "--rules", file]);
+    const search = async (query: string) => {
+      const response = await fetch(`${served.url}/tools/search/execute`, {
+        ...{ method: "POST", headers: JSON_TYPE },
+        body: JSON.stringify({ arguments: { query } }),
+      });
+      return (await response.json()).status ?? response.status;
+    };
+    assertEquals([await search("sea"), await search("hills")], [200, "input_required"]);
+
+    const wrong = await files.write("wrong.json", '[{ "tool": "search", "wenn": {} }]');
+    for (
+      const [words, why] of [
+        [["--rules", wrong], `Cannot use the rules in "${wrong}": Cannot read rules: `],
+        [["--rules", `${wrong}.none`], "no such file"],
+        [["--code", "--bridge"], "--bridge has no effect beside --code"],
+      ] as const
+    ) {
+      const { code, stderr } = await plue(["serve", TOOLS, "--no-watch", "--port", "0", ...words]);
+      assertEquals(code, 2);
+      assertStringIncludes(stderr, why);
+    }
+  });
+
   it("listens at each loopback address", async () => {
     // Only Linux has the whole network 127.0.0.0/8.
     for (const HOST of ["localhost", process.platform === "linux" ? "127.0.0.2" : "127.0.0.1"]) {

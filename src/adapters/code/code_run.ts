@@ -43,6 +43,21 @@ interface Suspension {
   readonly replies: readonly (readonly [index: number, print: string, text: string])[];
 }
 
+/** A call of a program, as the metadata of `run_code` reports it: once it starts, and once it ends. */
+export interface ProgramCallState {
+  readonly type: "call";
+  /** The number of the call in its program, from 0. */
+  readonly index: number;
+  readonly tool: string;
+  /** `ok` or a failure code; `input_required` while it waits for a person; absent while it runs. */
+  readonly outcome?: string;
+  /** The message of a failure. */
+  readonly message?: string;
+  /** The time from the start of the program to the start of the call, in milliseconds. */
+  readonly startMs?: number;
+  readonly durationMs?: number;
+}
+
 const MAX_FAILURES = 20;
 const MAX_MESSAGE = 500;
 
@@ -57,6 +72,7 @@ export class CodeRun {
   #failures: { readonly tool: string; readonly code: string; readonly message: string }[] = [];
   #replies: Suspension["replies"][number][] = [];
   #asking = 0;
+  #begunAt = 0;
   #resumeTime: (() => void) | undefined;
 
   constructor(call: Call, dispatcher: Dispatcher, settings: CodeSettings) {
@@ -79,6 +95,7 @@ export class CodeRun {
       const last = this.#suspensions.at(-1);
       const { time = Math.trunc(clock.timestamp()), waiting = [] } = last ?? {};
       await this.#ask(waiting);
+      this.#begunAt = clock.now();
       const end = await executor.run({ source, limits, time, signal, call: this.#run.bind(this) });
       if (end.kind !== "suspended") return this.#resultOf(end);
       await this.#suspend(time);
@@ -110,15 +127,17 @@ export class CodeRun {
       throw new CallFailure("ticket_refused", "the program did not repeat its calls; call again");
     }
     if (text === undefined) return await this.#dispatch({ index, id, json }, print);
-    this.#collect(id, JSON.parse(text));
+    this.#end(index, id, JSON.parse(text));
     return text;
   }
 
   async #dispatch({ index, id, json }: ProgramCall, print: string): Promise<string | undefined> {
-    const { callId } = this.#call;
+    const { callId, settings: { clock } } = this.#call;
     const slot = this.#limiter.acquire(id);
     if (typeof slot === "object") await slot.granted;
     try {
+      const startMs = clock.now() - this.#begunAt;
+      this.#report(index, id, { startMs });
       const { ticket } = this.#waiting.get(index) ?? {};
       this.#waiting.delete(index);
       const request = ticket === undefined
@@ -128,11 +147,13 @@ export class CodeRun {
       if (isSuspended(result)) {
         const { ticket, questions } = result;
         this.#waiting.set(index, { index, id, print, ticket, questions });
+        this.#report(index, id, { startMs, outcome: "input_required" });
         return undefined;
       }
       const reply = replyOf(result);
       const text = JSON.stringify(reply);
-      this.#collect(id, reply);
+      const durationMs = clock.now() - this.#begunAt - startMs;
+      this.#end(index, id, reply, { startMs, durationMs });
       this.#replies.push([index, print, text]);
       return text;
     } finally {
@@ -165,7 +186,21 @@ export class CodeRun {
     }
   }
 
-  #collect(tool: string, { ok, value }: ReturnType<typeof replyOf>): void {
+  /** Reports the end of a call. A call that a resumed program repeats has no times. */
+  #end(index: number, tool: string, reply: Reply, times: Partial<ProgramCallState> = {}): void {
+    this.#collect(tool, reply);
+    const failure = reply.ok ? { code: "ok" } : reply.value as Failure;
+    const message = clip(failure.message ?? "", MAX_MESSAGE);
+    this.#report(index, tool, { ...times, outcome: failure.code, ...(message && { message }) });
+  }
+
+  #report(index: number, id: string, state: Partial<ProgramCallState>): void {
+    const { context, options } = this.#call;
+    if (options.metadata === undefined) return;
+    context.metadata({ type: "call", index, tool: clip(id), ...state });
+  }
+
+  #collect(tool: string, { ok, value }: Reply): void {
     if (ok || this.#failures.length === MAX_FAILURES) return;
     const { code, message } = value as { readonly code: string; readonly message: string };
     this.#failures.push({ tool: clip(tool), code, message: clip(message, MAX_MESSAGE) });
@@ -201,7 +236,14 @@ export class CodeRun {
 /** The name of the step that has the suspension with this number, from 1. */
 const stepOf = (number: number): string => `program.${number}`;
 
-function replyOf(result: ToolResult): { readonly ok: boolean; readonly value: unknown } {
+type Failure = { readonly code: string; readonly message?: string };
+
+interface Reply {
+  readonly ok: boolean;
+  readonly value: unknown;
+}
+
+function replyOf(result: ToolResult): Reply {
   if (!result.ok) {
     const { code, message } = result.error;
     return { ok: false, value: { code, message } };

@@ -25,7 +25,7 @@ export interface JournalSink {
 
 /** Options for {@linkcode readJournal}. */
 export interface ReadJournalOptions {
-  /** Yields only the records of this call. */
+  /** Yields only the records of this call, and of the calls of its program (`<callId>.0`, …). */
   readonly callId?: string | undefined;
 }
 
@@ -44,10 +44,12 @@ export async function* readJournal(
   sink: Pick<JournalSink, "pages">,
   { callId }: ReadJournalOptions = {},
 ): AsyncGenerator<JournalRecord> {
-  const text = callId === undefined ? "" : JSON.stringify(callId);
+  const text = callId === undefined ? "" : JSON.stringify(callId).slice(0, -1);
   for await (const line of linesOf(sink)) {
     const record = line.includes(text) ? readRecord(line) : undefined;
-    if (record !== undefined && (callId ?? record.callId) === record.callId) yield record;
+    if (record === undefined) continue;
+    const { callId: own = "" } = record;
+    if (callId === undefined || own === callId || own.startsWith(`${callId}.`)) yield record;
   }
 }
 

@@ -28,7 +28,7 @@ import {
   urlOf,
 } from "./settings.ts";
 import { openShared } from "../store.ts";
-import { openState, type ServeState } from "./state.ts";
+import { openState, type ServeState, withRules } from "./state.ts";
 import { serveStdio } from "./stdio.ts";
 import { supervise, Supervised } from "./watch.ts";
 
@@ -39,17 +39,21 @@ interface ServeFlags extends Flags {
   readonly state?: string;
   readonly store?: string;
   readonly bridge?: boolean;
+  readonly code?: boolean;
+  readonly rules?: string;
   readonly journal?: string;
   readonly nats?: string;
   readonly watch: boolean;
 }
 
+/** The flags without an effect beside another flag. */
+const UNUSED = [["port", "stdio"], ["host", "stdio"], ["bridge", "code"]] as const;
+
 function rejectUnused(flags: ServeFlags): void {
-  const unused = (["port", "host"] as const).find((flag) => flags[flag] !== undefined);
-  if (flags.stdio === true && unused !== undefined) {
-    throw usageError(
-      `Cannot serve: --${unused} has no effect beside --stdio; leave out one of them`,
-    );
+  for (const [unused, other] of UNUSED) {
+    if (flags[unused] === undefined || flags[other] !== true) continue;
+    const why = `--${unused} has no effect beside --${other}; leave out one of them`;
+    throw usageError(`Cannot serve: ${why}`);
   }
 }
 
@@ -75,52 +79,55 @@ export async function serve(
   await using edge = isEdge ? await service?.openEdge(loaded.registry, nats, log) : undefined;
   await using shared = await openShared(io, flags);
   using state = await openState(flags.state, shared ?? edge?.state, terminal);
-  const { maxRisk, role } = settings;
+  const { maxRisk, role, host } = settings;
   // By default a worker offers the tools of all roles and scopes, because edges check the caller.
   const offered = { ...selectionOf(flags), maxRisk, role, ...withinSelection(loaded) };
   const selection = { ...offered, role: role ?? null, scopes: offered.scopes ?? [] };
   const isRemote = flags.stdio !== true && settings.token !== undefined;
   await using records = await openJournal(flags.journal, io, supervised?.isReload);
-  const access = accessOf(loaded, selection, settings, isRemote, state, log, records);
+  const { dispatch, files } = await withRules(loaded, flags.rules, state, io);
+  const { registry } = loaded;
+  const given = { registry, dispatch, selection, settings, isRemote };
+  const access = accessOf({ ...given, state, log, records });
+  const code = flags.code && await (await import("../code.ts")).codeMode(registry);
+  const source = code ? code.registry : registry;
   // The worker starts before an earlier process stops, so that a reload leaves no gap.
   await using worker = nats === undefined || isEdge
     ? undefined
     : await service?.openWorker(loaded, offered, nats, access.dispatcher, log);
-  const mcp = createMcpEndpoint(loaded.registry, {
+  const mcp = createMcpEndpoint(registry, {
     ...access,
     ...{ tasks: state.tasks, name: "plue", version: VERSION },
-    ...(flags.bridge === true ? { tools: "bridge" as const } : {}),
+    tools: code ? code.codeOver : flags.bridge ? "bridge" : "all",
   });
   using _followed = followAvailability(loaded);
   if (flags.stdio === true) {
     return await serveStdio(mcp, (name) => {
-      const toolset = loaded.registry.select(selection);
+      const toolset = source.select(selection);
       return toolset.get(formats.exportTools(toolset, "mcp").names.idOf(name) ?? "")?.parameters;
     }, io);
   }
 
-  const app = await createApp(loaded.registry, access, state.tasks, settings, records);
+  const app = await createApp(source, access, state.tasks, settings, records);
   app.all("/mcp", mcp.handle);
 
-  const port = await supervised?.loaded(loaded.files) ?? settings.port;
-  const server = await listen((request, env) => app.fetch(request, env as object), {
-    ...{ host: settings.host, port },
-  });
+  const port = await supervised?.loaded(files) ?? settings.port;
+  const server = await listen((request, env) => app.fetch(request, env as object), { host, port });
   supervised?.listening(server.port);
-  const served = (): Toolset => loaded.registry.select(selection);
+  const served = (): Toolset => source.select(selection);
   // A task of a tool that is no longer served must not run again.
   state.recover(() => access.dispatcher.withToolset(served()), io.signal);
-  const url = urlOf(settings.host, server.port);
+  const url = urlOf(host, server.port);
   const tools = served().available();
   if (supervised?.isReload === true) {
-    terminal.note(`Loaded again: ${tools.length} of ${counted(loaded.registry.count, "tool")}`);
+    terminal.note(`Loaded again: ${tools.length} of ${counted(source.count, "tool")}`);
   } else {
     terminal.printResult(
       {
         ...{ url, mcp: `${url}/mcp`, tools: tools.map(({ id }) => id) },
         ...(nats && { nats: nats.shown, isEdge }),
       },
-      () => banner(loaded, url, settings, tools, terminal, (edge ?? worker)?.about),
+      () => banner(loaded, source, url, settings, tools, terminal, (edge ?? worker)?.about),
     );
   }
 
@@ -183,15 +190,17 @@ async function createApp(
   });
 }
 
-function accessOf(
-  { registry, dispatch }: LoadedTools,
-  selection: Selection,
-  { token = "", role, isLoopback, host }: ServeSettings,
-  isRemote: boolean,
-  state: ServeState,
-  log: (error: unknown) => void,
-  records: Journal | undefined,
-) {
+function accessOf({ registry, dispatch, selection, settings, isRemote, state, log, records }: {
+  readonly registry: LoadedTools["registry"];
+  readonly dispatch: LoadedTools["dispatch"];
+  readonly selection: Selection;
+  readonly settings: ServeSettings;
+  readonly isRemote: boolean;
+  readonly state: ServeState;
+  readonly log: (error: unknown) => void;
+  readonly records: Journal | undefined;
+}) {
+  const { token = "", role, isLoopback, host } = settings;
   const { scopes = [] } = selection;
   const principal = { ...(role === undefined ? {} : { role }), scopes: [...scopes], explain: true };
   return {
@@ -253,7 +262,8 @@ function withinSelection({ registry, selection }: LoadedTools): Pick<Selection, 
  * @param nats The role of the server in NATS.
  */
 function banner(
-  { sources, registry }: LoadedTools,
+  { sources }: LoadedTools,
+  registry: LoadedTools["registry"],
   url: string,
   { maxRisk, role, token }: ServeSettings,
   tools: readonly Tool[],

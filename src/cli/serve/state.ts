@@ -1,8 +1,11 @@
-/** The stored state of a server: calls that wait, tasks, idempotency keys, failed logins. */
+/**
+ * The stored state of a server: calls that wait, tasks, idempotency keys, failed logins; and its
+ * rules, which store their counts there.
+ */
 
 import { lstat, mkdir, stat } from "node:fs/promises";
 import { hostname } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import process from "node:process";
 import {
   type CallStore,
@@ -12,12 +15,22 @@ import {
 } from "../../adapters/calls/mod.ts";
 import { type TaskQueue, taskQueue } from "../../adapters/queue/mod.ts";
 import { type RateLimitStore, storedRateLimits } from "../../adapters/hono/mod.ts";
+import { readRules, rules } from "../../adapters/rules/mod.ts";
 import { sqliteCallStore } from "../../adapters/sqlite/mod.ts";
 import type { ToolDispatcher, ToolDispatcherOptions } from "../../execute/mod.ts";
 import { cleanText, describeThrown } from "../../tool/mod.ts";
-import { CommandError, EXIT, type Terminal } from "../terminal.ts";
+import type { LoadedTools } from "../sources/mod.ts";
+import {
+  CommandError,
+  type CommandIo,
+  EXIT,
+  readInput,
+  type Terminal,
+  usageError,
+} from "../terminal.ts";
 
 export interface ServeState extends Disposable {
+  readonly store: CallStore;
   readonly dispatch: Pick<ToolDispatcherOptions, "tickets" | "idempotency">;
   readonly tasks: TaskQueue;
   readonly logins: RateLimitStore;
@@ -54,6 +67,7 @@ export async function openState(
   const log = (error: unknown): void => terminal.note(cleanText(describeThrown(error), 1_000));
   const tasks = taskQueue({ store, onError: log, name: `${hostname()}:${process.pid}` });
   return {
+    store,
     dispatch: { tickets: storedTickets(store), idempotency: { kept: storedKeys(store) } },
     tasks,
     logins: shared?.logins ?? storedRateLimits(store),
@@ -100,5 +114,29 @@ async function makeFolder(path: string): Promise<void> {
     if (file !== undefined && !file.isFile()) {
       throw new Error(`${action}: ${name} in it must be a file, and not a link`);
     }
+  }
+}
+
+/** Adds the rules of `--rules`, whose questions the caller answers, and their file. */
+export async function withRules(
+  { dispatch, files }: Pick<LoadedTools, "dispatch" | "files">,
+  file: string | undefined,
+  { store }: ServeState,
+  io: CommandIo,
+): Promise<Pick<LoadedTools, "dispatch" | "files">> {
+  if (file === undefined) return { dispatch, files };
+  if (dispatch.rules !== undefined) {
+    throw usageError(
+      "Cannot serve: the module has rules, and so has --rules; leave out one of them",
+    );
+  }
+  try {
+    const documents = JSON.parse(await readInput(file, io));
+    return {
+      dispatch: { approve: "ask", ...dispatch, rules: rules(readRules(documents), { store }) },
+      files: [...files, resolve(file)],
+    };
+  } catch (cause) {
+    throw usageError(`Cannot use the rules in "${file}": ${describeThrown(cause)}`, { cause });
   }
 }

@@ -44,7 +44,7 @@ export interface TaskState {
 export interface TaskOwner {
   readonly principal?: string | undefined;
   /**
-   * The caller's current toolset. Only tasks of its tools, or of the target tools of its bridge,
+   * The caller's current toolset. Only tasks of its tools, and of the target tools if it is a bridge,
    * are found. By default, all tasks of the principal are found.
    */
   readonly toolset?: Toolset | undefined;
@@ -215,7 +215,7 @@ export class TaskRecords extends LeasedRecords<TaskRecord> {
 
 /** Returns true if the caller's toolset contains the tool of a task. */
 export function isSeen({ tool }: TaskRecord, toolset: Toolset | undefined): boolean {
-  return toolset === undefined || (toolset.bridge?.behind ?? toolset).get(tool) !== undefined;
+  return toolset === undefined || toolset.get(tool) !== undefined;
 }
 
 export function hasEnded({ status }: TaskRecord): boolean {

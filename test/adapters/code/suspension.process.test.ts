@@ -189,4 +189,36 @@ describe("a program that runs again", () => {
     );
     assertStringIncludes(message, "65536 bytes");
   });
+
+  it("reports each call as metadata, and repeated calls without times", async () => {
+    const service = new Service();
+    const seen: unknown[] = [];
+    const context: DispatchContext = {
+      ...ANN,
+      metadata: (value) => {
+        const { type, startMs, durationMs, ...rest } = value as Record<string, unknown>;
+        if (type === "call") seen.push([rest, typeof startMs, typeof durationMs]);
+      },
+    };
+    const code =
+      'await tools.list(); await tools.pay({ id: "x" }); await tools.none().catch(() => 0)';
+    const suspended = waiting(await service.run(code, context));
+    const [list, pay] = [{ index: 0, tool: "list" }, { index: 1, tool: "pay" }];
+    assertEquals(seen.splice(0), [
+      [list, "number", "undefined"],
+      [{ ...list, outcome: "ok" }, "number", "number"],
+      [pay, "number", "undefined"],
+      [{ ...pay, outcome: "input_required" }, "number", "undefined"],
+    ]);
+    assert((await service.accept(suspended, context)).ok);
+    const none = { index: 2, tool: "none" };
+    const message = 'Cannot call "none": there is no such tool';
+    assertEquals(seen, [
+      [{ ...list, outcome: "ok" }, "undefined", "undefined"],
+      [pay, "number", "undefined"],
+      [{ ...pay, outcome: "ok" }, "number", "number"],
+      [none, "number", "undefined"],
+      [{ ...none, outcome: "unknown_tool", message }, "number", "number"],
+    ]);
+  });
 });
