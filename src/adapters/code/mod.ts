@@ -6,6 +6,7 @@
 
 export { codeTool, type CodeToolOptions } from "./code_tool.ts";
 export type { CodeLimits, Executor, Program, ProgramCall, ProgramEnd } from "./executor.ts";
+export { meterModule } from "./meter.ts";
 export { quickJs } from "./quick_js.ts";
 export { stripTypes, type TypeStripper } from "./strip.ts";
 export { toolsAsTypeScript, type ToolTypesOptions } from "./types.ts";

@@ -3,6 +3,7 @@
 import type { JSValueHandle, QuickJS } from "quickjs-wasi";
 import { abortable, fail, isObject, systemClock } from "../../tool/mod.ts";
 import type { Executor, Program, ProgramCall, ProgramEnd } from "./executor.ts";
+import { meterModule } from "./meter.ts";
 import { PRELUDE } from "./prelude.ts";
 
 /** The number of calls of the interrupt handler that take about a millisecond. */
@@ -36,7 +37,7 @@ export function quickJs(module: Uint8Array | ArrayBuffer | WebAssembly.Module): 
     async run(program) {
       compiled ??= module instanceof WebAssembly.Module
         ? module
-        : WebAssembly.compile(module as ArrayBuffer);
+        : WebAssembly.compile(meterModule(new Uint8Array(module)));
       const library = await import("quickjs-wasi").catch((cause) =>
         fail("run programs", 'the package "quickjs-wasi" is not installed', cause)
       );
@@ -136,6 +137,9 @@ class QuickJsRun {
     this.#turnBegan = systemClock.now();
     try {
       return vm.withScope(() => this.#enter(vm, operation, args));
+    } catch (error) {
+      this.#checkLimits(error);
+      throw error;
     } finally {
       this.#cpuMs += systemClock.now() - this.#turnBegan;
       this.#turnBegan = Infinity;

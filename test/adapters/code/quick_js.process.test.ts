@@ -6,7 +6,7 @@ import {
   assertRejects,
   assertStringIncludes,
 } from "@std/assert";
-import { quickJs } from "../../../src/adapters/code/mod.ts";
+import { meterModule, quickJs } from "../../../src/adapters/code/mod.ts";
 import {
   DEFAULT_LIMITS,
   describeExecutor,
@@ -27,7 +27,6 @@ const EXHAUSTIONS: readonly (readonly [source: string, limit: string])[] = [
     "processor time",
   ],
   ['/(a+)+$/.test("a".repeat(40) + "b");', "processor time"],
-  ["Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1);", "processor time"],
   ["return { toJSON() { for (;;) {} } };", "processor time"],
   ['const all = []; for (;;) all.push("x".repeat(1e5) + all.length);', "any"],
   ["new Uint8Array(1e9);", "any"],
@@ -37,7 +36,55 @@ const EXHAUSTIONS: readonly (readonly [source: string, limit: string])[] = [
   ["let o = {}; for (let n = 0; n < 5e4; n++) o = { o }; return o;", "any"],
 ];
 
+const ENDLESS =
+  "{ [Symbol.iterator]: () => ({ next: Object.bind(null, { done: false, value: 1 }) }) }";
+
+/** Single built-in operations that would take minutes or hours. */
+const LONG_OPERATIONS: readonly string[] = [
+  "[].concat({ length: 2 ** 53 - 1, [Symbol.isConcatSpreadable]: true });",
+  ...["indexOf", "fill", "join", "reverse", "copyWithin", "flat", "splice"].map(
+    (name) => `Array.prototype.${name}.call({ length: 2 ** 53 - 1 }, 0, 1);`,
+  ),
+  "Array.prototype.sort.call({ length: 2 ** 53 - 1 });",
+  "Array.prototype.slice.call({ length: 2 ** 32 - 1 });",
+  "Array.from({ length: 2 ** 32 - 1 });",
+  "new Array(2 ** 32 - 1).keys().drop(4e9).next();",
+  ...["new Set", "Array.from", "Promise.all", "Object.fromEntries"]
+    .map((call) => `${call}(${ENDLESS.replace("1 }", "[1, 2] }")}, Object);`),
+  `const [...all] = ${ENDLESS};`,
+  "Iterator.from({ next: Object.bind(null, { done: false }) }).every(Object);",
+  "String.raw({ raw: { length: 2 ** 53 - 1 } });",
+  '"a".repeat(8e6).indexOf("a".repeat(4e6) + "b");',
+  '"a".repeat(1e6).split(/a*b/);',
+  '"a".repeat(1e6).replaceAll("", "x".repeat(100));',
+  "const text = 'a'.repeat(8e6); new Uint8Array(1e6).forEach(text.includes.bind(text, 'b'));",
+  "let [a, b] = ['ab', 'ab']; for (let n = 0; n < 28; n++) [a, b] = [a + a, b + b]; return a < b;",
+  '/(a+)+$/.test("a".repeat(40) + "b");',
+  '/(?=a*b)*c/.test("a".repeat(1e6));',
+  "7n ** 9999999n;",
+  "(3n ** 600000n).toString();",
+  "const all = JSON.parse('[' + '1,'.repeat(1e6) + '1]'); for (;;) JSON.stringify(all);",
+  "let all = [1]; for (let n = 0; n < 40; n++) all = [all, all]; return all;",
+  "let all = [1]; for (let n = 0; n < 40; n++) all = [all, all]; all.flat(Infinity);",
+  "JSON.stringify(new Proxy([], { get: (_, key) => key === 'length' ? 2 ** 53 - 1 : 1 }));",
+  "let call = () => 1; for (let n = 0; n < 1e5; n++) call = call.bind(null); call();",
+  // Each of these steps copies, fills or sorts 8 MB.
+  "const bytes = new Uint8Array(8e6); bytes.forEach(bytes.copyWithin.bind(bytes, 1, 0, 8e6));",
+  "const bytes = new Uint8Array(8e6); bytes.forEach(bytes.fill.bind(bytes, 1, 0, 8e6));",
+  "const bytes = new Uint8Array(8e6); bytes.forEach(bytes.slice.bind(bytes, 0));",
+  "const all = new Float64Array(1e6).fill(1); new Uint8Array(1e6).forEach(all.sort.bind(all, undefined));",
+];
+
 describe("quickJs()", () => {
+  for (const source of LONG_OPERATIONS) {
+    it(`stops a program within a built-in operation: ${source.slice(0, 70)}`, async () => {
+      const limits = { ...DEFAULT_LIMITS, cpuMs: 50 };
+      const end = await (await sharedExecutor()).run(programOf(source, { limits }));
+      assert(end.kind === "stopped", JSON.stringify(end));
+      assertStringIncludes(end.why, "50 ms of processor time");
+    });
+  }
+
   for (const [source, limit] of EXHAUSTIONS) {
     it(`stops ${source.slice(0, 70)}`, async () => {
       const limits = { ...DEFAULT_LIMITS, cpuMs: 100 };
@@ -48,6 +95,20 @@ describe("quickJs()", () => {
       assertStringIncludes(end.why, "100 ms of processor time");
     });
   }
+
+  it("stops a program by the number of its steps where the clock stands still", async () => {
+    const module = await WebAssembly.compile(meterModule(await quickJsBytes()));
+    // As on Cloudflare Workers.
+    const { now } = performance;
+    performance.now = () => 0;
+    try {
+      const limits = { ...DEFAULT_LIMITS, cpuMs: 20 };
+      const program = programOf(LONG_OPERATIONS[0] as string, { limits });
+      assertEquals((await quickJs(module).run(program)).kind, "stopped");
+    } finally {
+      performance.now = now;
+    }
+  });
 
   it("rejects a module that is not QuickJS", async () => {
     const module = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]);
