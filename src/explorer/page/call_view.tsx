@@ -20,7 +20,7 @@ export function Status({ call }: { readonly call: PageCall }): JSX.Element {
   const { status, durationMs, failure } = call;
   const [text, tone] = STATUS[status];
   return (
-    <span class={`status tint ${tone} ${status}`}>
+    <span class={`status ${tone} ${status}`}>
       {failure === undefined ? text : `${text}: ${failure.code}`}
       {durationMs !== undefined && status !== "running" && `, ${milliseconds(durationMs)}`}
     </span>

@@ -10,12 +10,14 @@ import type {
   Notes,
   ObjectShape,
   Place,
+  Shape,
   Variant,
 } from "../../schema/form.ts";
 import { isObject, type Issue } from "../../tool/mod.ts";
 import { Input } from "./inputs.tsx";
 import { pointerOf, withMember } from "./json_views.ts";
-import { Button } from "./parts.tsx";
+import { Icon } from "./icons.tsx";
+import { Button, counted } from "./parts.tsx";
 
 type Element = JSX.Element;
 type Path = readonly (string | number)[];
@@ -27,6 +29,11 @@ interface FormState {
   readonly set: (path: Path, value: unknown) => void;
   readonly chosen: ReadonlyMap<string, number>;
   readonly choose: (pointer: string, index: number) => void;
+  /** The pointers of optional values that the user has added, which may have no value yet. */
+  readonly added: ReadonlySet<string>;
+  /** The pointer of the value that was added last. Its input takes the focus. */
+  readonly last: string | undefined;
+  readonly add: (path: Path, isShown: boolean) => void;
 }
 
 export function Form({ schema, value, issues, onChange, name }: {
@@ -37,8 +44,16 @@ export function Form({ schema, value, issues, onChange, name }: {
   readonly name: string;
 }): Element {
   const [chosen, setChosen] = useState<ReadonlyMap<string, number>>(new Map());
+  const [added, setAdded] = useState<ReadonlySet<string>>(new Set());
+  const [last, setLast] = useState<string>();
   const state: FormState = {
-    ...{ schema, issues, chosen },
+    ...{ schema, issues, chosen, added, last },
+    add(path, isShown) {
+      const pointer = pointerOf(path);
+      const others = [...added].filter((one) => one !== pointer);
+      setAdded(new Set(isShown ? [...others, pointer] : others));
+      setLast(isShown ? pointer : undefined);
+    },
     set: (path, member) => onChange(withMember(value, path, member)),
     choose: (pointer, index) => setChosen(new Map([...chosen, [pointer, index]])),
   };
@@ -80,8 +95,14 @@ function messagesOf({ state: { issues }, path, value, required }: FieldProps): r
   return issues.filter(({ path }) => path === own).map(({ message }) => message);
 }
 
+/** Moves the focus into a field that was added by a button, which has disappeared. */
+function focusFirst(field: HTMLElement | null): void {
+  field?.querySelector<HTMLElement>("input, select, textarea, :scope > .stack button")?.focus();
+}
+
 function Field(props: FieldProps): Element | null {
-  const { state: { schema, set }, place, path, value, name, required, nesting = 0 } = props;
+  const { state, place, path, value, name, required, nesting = 0 } = props;
+  const { schema, set } = state;
   const id = useId();
   const shape = schema.shapeOf(place);
   const notes = schema.notesOf(place);
@@ -128,11 +149,12 @@ function Field(props: FieldProps): Element | null {
       {messages.map((message) => <li key={message}>{message}</li>)}
     </ul>
   );
+  const ref = path.length > 0 && state.last === pointerOf(path) ? focusFirst : null;
   if (!isGroup) {
     return (
-      <div class="field">
+      <div class="field" ref={ref}>
         <div class="row label">
-          <Caption {...props} notes={notes} input={id} />
+          <Caption {...props} notes={notes} input={id} type={typeOf(shape)} />
         </div>
         {about}
         {input}
@@ -142,7 +164,7 @@ function Field(props: FieldProps): Element | null {
   }
   if (path.length === 0 && shape.kind === "object") return <>{wrong} {members}</>;
   return (
-    <fieldset class="box" aria-describedby={describedBy}>
+    <fieldset class="box" aria-describedby={describedBy} ref={ref}>
       <legend>
         <Caption {...props} notes={notes} />
       </legend>
@@ -153,7 +175,8 @@ function Field(props: FieldProps): Element | null {
           label={`Add ${name}`}
           onClick={() => set(path, schema.initial(place))}
         >
-          + Add
+          <Icon name="plus" />
+          Add
         </Button>
       )}
       {wrong}
@@ -161,10 +184,27 @@ function Field(props: FieldProps): Element | null {
   );
 }
 
+function typeOf(shape: Shape): string {
+  switch (shape.kind) {
+    case "choice":
+      return `one of ${shape.choices.length}`;
+    case "text":
+      return shape.format ?? "text";
+    case "number":
+      return shape.integer ? "integer" : "number";
+    case "json":
+      return "any JSON";
+    default:
+      return shape.kind;
+  }
+}
+
 /** The name and the title of a value, its remarks, and a button that removes an optional value. */
-function Caption({ state, path, value, name, required, notes: { title, deprecated }, input }:
-  & FieldProps
-  & { readonly notes: Notes; readonly input?: string }): Element {
+function Caption(
+  { state, path, name, required, notes: { title, deprecated }, input, type }:
+    & FieldProps
+    & { readonly notes: Notes; readonly input?: string; readonly type?: string },
+): Element {
   const text = (
     <>
       {name === "" ? '""' : name}{" "}
@@ -173,18 +213,24 @@ function Caption({ state, path, value, name, required, notes: { title, deprecate
   );
   return (
     <>
-      {input === undefined ? text : <label for={input}>{text}</label>}{" "}
-      <span class="faint remarks grow" aria-hidden="true">
-        {required && path.length > 0 && !isItem(path) && "required "}
-        {deprecated && "deprecated"}
-      </span>{" "}
-      {value !== undefined && !required && (
+      {input === undefined ? text : <label id={`${input}-name`} for={input}>{text}</label>}
+      {required && path.length > 0 && !isItem(path) && (
+        <span class="required" aria-hidden="true">*</span>
+      )}{" "}
+      <span class="remarks grow number" aria-hidden="true">
+        {deprecated && "deprecated "}
+        {type}
+      </span>
+      {!required && (
         <Button
-          kind="quiet"
+          kind="quiet small"
           label={`Remove ${name}`}
-          onClick={() => state.set(path, undefined)}
+          onClick={() => {
+            state.add(path, false);
+            state.set(path, undefined);
+          }}
         >
-          ×
+          <Icon name="x" />
         </Button>
       )}
     </>
@@ -210,6 +256,9 @@ function ObjectField({
   const [added, setAdded] = useState("");
   const id = useId();
   const own = isObject(value) ? value : {};
+  const isShown = (name: string): boolean =>
+    required.has(name) || Object.hasOwn(own, name) || state.added.has(pointerOf([...path, name]));
+  const offered = [...properties].filter(([name]) => !isShown(name));
   const others = Object.keys(own).filter((name) => !properties.has(name));
   const isTaken = Object.hasOwn(own, added) || properties.has(added);
   const add = (): void => {
@@ -222,7 +271,7 @@ function ObjectField({
       {!isObject(value) && value !== undefined && (
         <p class="about">The value is not an object. A filled-in field replaces it.</p>
       )}
-      {[...properties.keys(), ...others.slice(0, MAX_SHOWN)].map((name) => (
+      {[...[...properties.keys()].filter(isShown), ...others.slice(0, MAX_SHOWN)].map((name) => (
         <Field
           key={name}
           state={state}
@@ -234,6 +283,7 @@ function ObjectField({
         />
       ))}
       <More count={others.length - MAX_SHOWN} />
+      <Offers {...{ state, path, offered }} />
       {rest !== undefined && (
         <div class="row">
           <label for={id} class="hidden">Name of another property</label>
@@ -245,10 +295,44 @@ function ObjectField({
             onInput={(event) => setAdded(event.currentTarget.value)}
             onKeyDown={(event) => event.key === "Enter" && add()}
           />
-          <Button kind="quiet" disabled={added === "" || isTaken} onClick={add}>+ Add</Button>
+          <Button kind="quiet" disabled={added === "" || isTaken} onClick={add}>
+            <Icon name="plus" />
+            Add
+          </Button>
         </div>
       )}
     </>
+  );
+}
+
+/** The optional values that are not sent, each with a button that adds it to the form. */
+function Offers({ state, path, offered }: Pick<FieldProps, "state" | "path"> & {
+  readonly offered: readonly (readonly [string, Place])[];
+}): Element | null {
+  if (offered.length === 0) return null;
+  const add = (name: string, place: Place): void => {
+    const { kind } = state.schema.shapeOf(place);
+    const isTyped = kind === "text" || kind === "number" || kind === "choice" || kind === "json";
+    state.add([...path, name], true);
+    if (!isTyped) state.set([...path, name], state.schema.initial(place));
+  };
+  return (
+    <div class="row">
+      {offered.map(([name, place]) => (
+        <Button
+          key={name}
+          kind="quiet"
+          label={`Add ${name}`}
+          onClick={() => add(name, place)}
+        >
+          <Icon name="plus" />
+          <code>{name}</code>
+        </Button>
+      ))}
+      <span class="small faint">
+        {counted(offered.length, "optional value")} not sent
+      </span>
+    </div>
   );
 }
 
@@ -283,15 +367,19 @@ function ListField({
           />
           <div class="row">
             <Button
-              kind="quiet"
+              kind="quiet small"
               label={`Move ${name} ${index + 1} up`}
               disabled={index === 0}
               onClick={() => moveUp(index)}
             >
-              ↑
+              <Icon name="up" />
             </Button>
-            <Button kind="quiet" label={`Remove ${name} ${index + 1}`} onClick={() => set(index)}>
-              ×
+            <Button
+              kind="quiet small"
+              label={`Remove ${name} ${index + 1}`}
+              onClick={() => set(index)}
+            >
+              <Icon name="x" />
             </Button>
           </div>
         </div>
@@ -303,7 +391,8 @@ function ListField({
           label={`Add an item to ${name}`}
           onClick={() => set(list.length, next)}
         >
-          + Add an item
+          <Icon name="plus" />
+          Add an item
         </Button>
       )}
     </>

@@ -1,4 +1,4 @@
-/** The inputs of a form: a list of choices, or typed text that is read as a value. */
+/** The inputs of a form: a switch, some choices, or typed text that is read as a value. */
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
@@ -19,8 +19,6 @@ interface InputProps {
   readonly hint: string;
 }
 
-const CHOICES = { boolean: [true, false], null: [null] };
-
 export function Input({ notes: { default: usual, examples }, ...props }:
   & Omit<InputProps, "hint">
   & { readonly notes: Notes }): JSX.Element {
@@ -33,12 +31,28 @@ export function Input({ notes: { default: usual, examples }, ...props }:
   if (shape.kind === "choice") {
     return <ChoiceInput {...props} hint={hint} choices={shape.choices} />;
   }
-  if (shape.kind !== "boolean" && shape.kind !== "null") {
-    return <TypedInput {...props} hint={hint} />;
+  if (shape.kind === "null") {
+    return <ChoiceInput {...props} hint={hint} choices={[{ label: "null", value: null }]} />;
   }
-  const choices = CHOICES[shape.kind].map((value) => ({ label: String(value), value }));
-  return <ChoiceInput {...props} hint={hint} choices={choices} />;
+  const isSwitch = shape.kind === "boolean" && typeof (props.value ?? false) === "boolean";
+  return isSwitch ? <Switch {...props} hint={hint} /> : <TypedInput {...props} hint={hint} />;
 }
+
+function Switch({ attributes, value, onChange }: InputProps): JSX.Element {
+  return (
+    <input
+      {...attributes}
+      type="checkbox"
+      role="switch"
+      checked={value === true}
+      onChange={(event) => onChange(event.currentTarget.checked)}
+    />
+  );
+}
+
+/** The maximum number and length of choices that are all shown. A longer list opens. */
+const MAX_SEGMENTS = 4;
+const MAX_SEGMENT = 16;
 
 /** A list of allowed values. The current value may be a different one. */
 function ChoiceInput({ attributes, value, hint, onChange, choices }: InputProps & {
@@ -46,6 +60,27 @@ function ChoiceInput({ attributes, value, hint, onChange, choices }: InputProps 
 }): JSX.Element {
   const text = JSON.stringify(value);
   const index = choices.findIndex((choice) => JSON.stringify(choice.value) === text);
+  const isShort = choices.length <= MAX_SEGMENTS &&
+    choices.every(({ label }) => label.length <= MAX_SEGMENT);
+  if (isShort && (index !== -1 || value === undefined)) {
+    const { id, "aria-required": isRequired, ...others } = attributes;
+    return (
+      <div {...others} class="segments" role="radiogroup" aria-labelledby={`${id}-name`}>
+        {choices.map(({ label, value }, own) => (
+          <label key={own}>
+            <input
+              type="radio"
+              name={id}
+              required={isRequired}
+              checked={own === index}
+              onChange={() => onChange(value)}
+            />
+            {label}
+          </label>
+        ))}
+      </div>
+    );
+  }
   return (
     <select
       {...attributes}
@@ -86,6 +121,14 @@ const TYPES: Readonly<Record<string, string>> = {
   password: "password",
 };
 
+type Typed = HTMLInputElement | HTMLTextAreaElement;
+
+/** Moves the focus to an input that has replaced the focused one, after the last character. */
+function focusOnce(input: HTMLTextAreaElement | null): void {
+  input?.focus();
+  input?.setSelectionRange(input.value.length, input.value.length);
+}
+
 /**
  * An input for text, a number, or any value as JSON. It replaces the value whenever the text is
  * valid. The typed text stays unchanged: "1.0" may become "1.05".
@@ -93,9 +136,15 @@ const TYPES: Readonly<Record<string, string>> = {
 function TypedInput({ attributes, value, hint, onChange, shape }: InputProps): JSX.Element {
   const { kind } = shape;
   const [typed, setTyped] = useState("");
+  const [isLong, setLong] = useState(false);
   const read = valueIn(kind, typed);
   const isCurrent = read.ok && JSON.stringify(read.value) === JSON.stringify(value);
   const text = isCurrent || !read.ok ? typed : textIn(kind, value);
+  const type = (next: string): void => {
+    setTyped(next);
+    const parsed = valueIn(kind, next);
+    if (parsed.ok) onChange(parsed.value);
+  };
   const format = kind === "text" ? shape.format : kind === "number" ? undefined : "any JSON";
   const common = {
     ...attributes,
@@ -104,10 +153,8 @@ function TypedInput({ attributes, value, hint, onChange, shape }: InputProps): J
     placeholder: format === undefined ? hint : `${format}, ${hint}`,
     spellcheck: false,
     autocomplete: "off",
-    onInput({ currentTarget }: JSX.TargetedInputEvent<HTMLInputElement | HTMLTextAreaElement>) {
-      setTyped(currentTarget.value);
-      const next = valueIn(kind, currentTarget.value);
-      if (next.ok) onChange(next.value);
+    onInput({ currentTarget }: JSX.TargetedInputEvent<Typed>) {
+      type(currentTarget.value);
     },
   };
   if (kind === "number") {
@@ -118,11 +165,30 @@ function TypedInput({ attributes, value, hint, onChange, shape }: InputProps): J
     const isShown = format !== "date" || text === "" || /^\d{4}-\d\d-\d\d$/.test(text);
     return <input {...common} type={isShown ? TYPES[format] ?? "text" : "text"} />;
   }
+  if (kind === "text" && !isLong && !text.includes("\n")) {
+    /** Replaces the selection. An input would remove the line breaks, so the input gets long. */
+    const insert = (event: Event & { readonly currentTarget: Typed }, added: string): void => {
+      const { selectionStart, selectionEnd } = event.currentTarget;
+      if (!added.includes("\n")) return;
+      event.preventDefault();
+      setLong(true);
+      type(text.slice(0, selectionStart ?? 0) + added + text.slice(selectionEnd ?? text.length));
+    };
+    return (
+      <input
+        {...common}
+        type="text"
+        onPaste={(event) => insert(event, event.clipboardData?.getData("text") ?? "")}
+        onKeyDown={(event) => event.key === "Enter" && event.shiftKey && insert(event, "\n")}
+      />
+    );
+  }
   return (
     <>
       <textarea
         {...common}
-        class={kind === "text" ? undefined : "code"}
+        ref={isLong ? focusOnce : null}
+        class={kind === "text" ? "" : "code"}
         rows={Math.min(12, text.split("\n").length)}
       />
       {!read.ok && <p class="wrong">This is not JSON yet; the value has not changed.</p>}

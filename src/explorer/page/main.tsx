@@ -1,15 +1,16 @@
 /** The page: its header, the list of tools and the main view. */
 
-import { effect, signal } from "@preact/signals";
 import { Fragment, type JSX, render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, BASE, isRefused, signIn, token } from "./api.ts";
 import { calls } from "./calls.ts";
 import { Calls } from "./calls_page.tsx";
+import { Icon } from "./icons.tsx";
 import { Block, Button, Coloured, Risk, Segments, useKeys, useLoaded } from "./parts.tsx";
 import { hrefOf, type Route, route, VIEWS } from "./route.ts";
 import { Targets } from "./targets.tsx";
 import {
+  isLive,
   type ListedTool,
   loading,
   revision,
@@ -22,13 +23,16 @@ import {
 import { Try } from "./try.tsx";
 import { Why } from "./why.tsx";
 
-type Scheme = "light dark" | "light" | "dark";
+/** Changes between light and dark colours. Before the first change, the system decides. */
+function toggleColours(): void {
+  const { style } = document.documentElement;
+  const isDark = style.colorScheme === ""
+    ? matchMedia("(prefers-color-scheme: dark)").matches
+    : style.colorScheme === "dark";
+  style.colorScheme = isDark ? "light" : "dark";
+}
 
-const scheme = signal<Scheme>("light dark");
-effect(() => {
-  document.documentElement.style.colorScheme = scheme.value;
-});
-
+/** The pages of the rail. The name of a page is also the name of its icon. */
 const PAGES = [["tools", "Tools"], ["why", "Why"], ["calls", "Calls"]] as const;
 
 const KEYS = [
@@ -60,42 +64,50 @@ function App(): JSX.Element {
   return (
     <>
       <a class="skip" href="#main" onClick={skip}>Skip to the content</a>
-      <header class="row">
-        <a class="brand" href="#/">plue</a>
-        <nav class="row grow" aria-label="Pages">
-          {PAGES.map(([page, name]) => (
-            <a
-              key={page}
-              class="link"
-              href={hrefOf({ page })}
-              aria-current={page === current ? "page" : undefined}
-            >
-              {page === "calls" && waiting > 0 ? `${name} (${waiting})` : name}
-            </a>
-          ))}
-        </nav>
-        <select
-          aria-label="Colours"
-          value={scheme.value}
-          onChange={(event) => (scheme.value = event.currentTarget.value as Scheme)}
-        >
-          <option value="light dark">as the system</option>
-          <option value="light">light</option>
-          <option value="dark">dark</option>
-        </select>
-        <Button kind="quiet" label="Keyboard shortcuts" onClick={() => keys.current?.showModal()}>
-          ?
-        </Button>
-        <Button onClick={() => tokens.current?.showModal()}>
-          {token.value === "" ? "Token" : "Token set"}
-        </Button>
-      </header>
-      <div class={`content page-${shown.page}`}>
-        {(shown.page === "tools" || shown.page === "tool") && <ToolList />}
-        {shown.page === "tools" && <Welcome />}
-        {shown.page === "tool" && <ToolPage shown={shown} />}
-        {shown.page === "why" && <Why />}
-        {shown.page === "calls" && <Calls />}
+      <nav class="rail" aria-label="Pages">
+        <a class="brand" href="#/" aria-label="plue">
+          <Sign />
+        </a>
+        {PAGES.map(([page, name]) => (
+          <a
+            key={page}
+            href={hrefOf({ page })}
+            aria-current={page === current ? "page" : undefined}
+          >
+            <Icon name={page} />
+            {name}
+            {page === "calls" && waiting > 0 && (
+              <span class="count">
+                {waiting}
+                <span class="hidden">{" waiting"}</span>
+              </span>
+            )}
+          </a>
+        ))}
+        <button type="button" onClick={() => keys.current?.showModal()}>
+          <Icon name="help" />
+          Keys
+        </button>
+      </nav>
+      <div class="view">
+        <header class="top">
+          <Crumbs />
+          {isLive.value && <span class="small dim live">live</span>}
+          <Button kind="quiet" onClick={() => tokens.current?.showModal()}>
+            <Icon name="user" />
+            {token.value === "" ? "Token" : "Token set"}
+          </Button>
+          <Button kind="quiet small" label="Light or dark" onClick={toggleColours}>
+            <Icon name="theme" />
+          </Button>
+        </header>
+        <div class={`content page-${shown.page}`}>
+          {(shown.page === "tools" || shown.page === "tool") && <ToolList />}
+          {shown.page === "tools" && <Welcome />}
+          {shown.page === "tool" && <ToolPage shown={shown} />}
+          {shown.page === "why" && <Why />}
+          {shown.page === "calls" && <Calls />}
+        </div>
       </div>
       <dialog ref={tokens} aria-label="Token">
         <TokenForm onDone={() => tokens.current?.close()} />
@@ -115,6 +127,31 @@ function App(): JSX.Element {
         </form>
       </dialog>
     </>
+  );
+}
+
+function Sign(): JSX.Element {
+  return (
+    <svg class="sign" viewBox="0 0 22 24" aria-hidden="true">
+      <path d="M3.5 12v11M3.5 11.5a8 8 0 1 0 16 0 8 8 0 1 0-16 0z" />
+      <circle cx="11.5" cy="11.5" r="3.25" class="pin" />
+    </svg>
+  );
+}
+
+function Crumbs(): JSX.Element {
+  const shown = route.value;
+  const name = PAGES.find(([page]) => page === shown.page)?.[1];
+  return (
+    <div class="crumbs">
+      {shown.page === "tool" && (
+        <>
+          <a href="#/">Tools</a>
+          <Icon name="right" />
+        </>
+      )}
+      <b>{shown.page === "tool" ? <code>{shown.id}</code> : name}</b>
+    </div>
   );
 }
 
@@ -162,7 +199,6 @@ function ToolPage({ shown }: { readonly shown: Route & { readonly page: "tool" }
   const absent = unavailable.value.find((one) => one.id === id);
   return (
     <main id="main" tabIndex={-1} class="tool-page">
-      <a class="back" href="#/">← Tools</a>
       {tool === undefined
         ? (
           <>

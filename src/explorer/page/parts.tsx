@@ -2,25 +2,32 @@
 
 import type { ComponentChildren, JSX, RefObject } from "preact";
 import { type Inputs, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { RiskLevel } from "../../tool/mod.ts";
+import { RISK_LEVELS, type RiskLevel } from "../../tool/mod.ts";
 import { messageOf } from "./api.ts";
+import { Icon } from "./icons.tsx";
 import { jsonLines, membersOf, wordsOf } from "./json_views.ts";
 
 type Element = JSX.Element;
 
-export function Risk({ level }: { readonly level: RiskLevel }): Element {
+/** The risk of a tool: a bar for each level up to it, and its name, which may be hidden. */
+export function Risk({ level, isBare = false }: {
+  readonly level: RiskLevel;
+  readonly isBare?: boolean;
+}): Element {
+  const count = RISK_LEVELS.indexOf(level);
   return (
-    <span class={`badge ${TONES[level]}`}>{level === "critical" ? <b>{level}</b> : level}</span>
+    <span class={`risk ${level}`}>
+      <svg viewBox="0 0 13 12" aria-hidden="true">
+        {BARS.map((bar, index) => (
+          <path key={bar} class={index < count ? undefined : "off"} d={bar} />
+        ))}
+      </svg>
+      <span class={isBare ? "hidden" : undefined}>{level}</span>
+    </span>
   );
 }
 
-const TONES = {
-  safe: "good",
-  low: "good",
-  medium: "warn",
-  high: "bad",
-  critical: "bad",
-} as const satisfies Record<RiskLevel, string>;
+const BARS = ["M0 8h2.5v4H0z", "M3.5 5.5H6V12H3.5z", "M7 3h2.5v9H7z", "M10.5 0H13v12h-2.5z"];
 
 export function Button({
   children,
@@ -33,7 +40,8 @@ export function Button({
 }: {
   readonly children: ComponentChildren;
   readonly onClick: () => void;
-  readonly kind?: "plain" | "main" | "quiet" | "danger";
+  /** A button of the kind `quiet small` has an icon only. */
+  readonly kind?: "plain" | "main" | "quiet" | "quiet small" | "danger";
   /** The accessible name, if the text is not enough. */
   readonly label?: string;
   readonly disabled?: boolean;
@@ -181,24 +189,34 @@ export function Tree({ value, name, depth = 0 }: {
   );
 }
 
+const COPIED = "Copied";
+
 /** A button that copies a text. If the browser does not allow it, the user selects the text. */
-export function Copy({ text, children }: {
+export function Copy({ text, label, children }: {
   readonly text: string;
-  readonly children: ComponentChildren;
+  readonly label?: string;
+  readonly children?: ComponentChildren;
 }): Element {
   const [status, setStatus] = useState("");
   const copy = async (): Promise<void> => {
     try {
       await navigator.clipboard.writeText(text);
-      setStatus("Copied");
+      setStatus(COPIED);
     } catch {
       setStatus("Cannot copy: the browser forbids it; select the text instead");
     }
   };
   return (
     <>
-      <Button kind="quiet" onClick={() => void copy()}>{children}</Button>
-      <span class="faint" role="status">{status}</span>
+      <Button
+        kind={children === undefined ? "quiet small" : "quiet"}
+        {...(label && { label })}
+        onClick={() => void copy()}
+      >
+        <Icon name={status === COPIED ? "check" : "copy"} />
+        {children}
+      </Button>
+      <span class={status === COPIED ? "hidden" : "faint"} role="status">{status}</span>
     </>
   );
 }

@@ -2,9 +2,11 @@
 
 import { computed, effect, signal } from "@preact/signals";
 import type { JSX } from "preact";
+import { useState } from "preact/hooks";
 import type { ToolExplanation } from "../../select/mod.ts";
 import { RISK_LEVELS, type RiskLevel, type Tool } from "../../tool/mod.ts";
 import { ApiError, ask, eventsOf, messageOf, send, sessions } from "./api.ts";
+import { Icon } from "./icons.tsx";
 import { counted, Risk, useGrowing } from "./parts.tsx";
 import { hrefOf, route } from "./route.ts";
 
@@ -30,7 +32,7 @@ export const tools = signal<ReadonlyMap<string, ListedTool>>(new Map());
 export const unavailable = signal<readonly Explained[]>([]);
 export const loading = signal<"loading" | "ready" | { readonly error: string }>("loading");
 /** True if the page receives changes of the tools. */
-const isLive = signal(false);
+export const isLive = signal(false);
 /** The number of times that the tools were loaded, for dependent views. */
 export const revision = signal(0);
 
@@ -206,21 +208,22 @@ export function ToolList(): JSX.Element {
     <nav class="tools" aria-label="Tools" onKeyDown={moveIn}>
       <div class="search">
         <label for={SEARCH_ID} class="hidden">Search tools</label>
-        <input
-          id={SEARCH_ID}
-          type="search"
-          placeholder="Search tools  ( / )"
-          value={query.value}
-          onInput={(event) => (query.value = event.currentTarget.value)}
-          autocomplete="off"
-          spellcheck={false}
-        />
-        <Filters />
-        <p class="about" role="status">
-          {countOf(list.length, isFiltered)} {isLive.value && <span class="good live">live</span>}
-        </p>
+        <div class="row">
+          <input
+            id={SEARCH_ID}
+            class="grow"
+            type="search"
+            placeholder="Search tools"
+            value={query.value}
+            onInput={(event) => (query.value = event.currentTarget.value)}
+            autocomplete="off"
+            spellcheck={false}
+          />
+          <Filters />
+        </div>
+        <p class="about" role="status">{countOf(list.length, isFiltered)}</p>
       </div>
-      <ul>
+      <ul class="list">
         {list.slice(0, count).map(({ id, title, risk, description }) => (
           <Entry key={id} id={id} risk={risk} about={title ?? description} />
         ))}
@@ -249,16 +252,13 @@ function Entry({ id, risk, about, isAbsent = false }: {
   return (
     <li>
       <a
-        class={isAbsent ? "link tool absent" : "link tool"}
+        class={isAbsent ? "tool absent" : "tool"}
         href={hrefOf({ page: "tool", id, view: "try" })}
         aria-current={isChosen ? "page" : undefined}
       >
-        <span class="row">
-          <code class="grow">{id}</code>
-          {isAbsent && <span class="badge faint">unavailable</span>}
-          <Risk level={risk} />
-        </span>
-        <span class="about cut">{about}</span>
+        <Risk level={risk} isBare />
+        <code class="cut">{id}</code>
+        <span class="about cut">{isAbsent ? `unavailable: ${about}` : about}</span>
       </a>
     </li>
   );
@@ -271,24 +271,48 @@ function countOf(count: number, isFiltered: boolean): string {
   return isFiltered ? `${count} of ${all} tools` : counted(all, "tool");
 }
 
+/** A button that opens the filters, and the filters that are set. */
 function Filters(): JSX.Element {
+  const [isOpen, setOpen] = useState(false);
+  const set = (name: FilterName, value: string | undefined): void => {
+    filters.value = { ...filters.value, [name]: value };
+  };
+  const count = FILTER_NAMES.filter((name) => filters.value[name] !== undefined).length;
   return (
-    <div class="filters">
-      {filterValues.value
-        .filter(({ name, values }) => values.length > 1 || filters.value[name])
-        .map(({ name, values }) => (
-          <select
-            key={name}
-            aria-label={`Filter by ${name}`}
-            value={filters.value[name] ?? ""}
-            onChange={({ currentTarget: { value } }) => {
-              filters.value = { ...filters.value, [name]: value };
-            }}
-          >
-            <option value="">any {name}</option>
-            {values.map((value) => <option key={value} value={value}>{value}</option>)}
-          </select>
-        ))}
-    </div>
+    <>
+      <button type="button" class="button quiet small" popovertarget="filters" aria-label="Filters">
+        <Icon name="filter" />
+        {count > 0 && <span class="count">{count}</span>}
+      </button>
+      <div
+        id="filters"
+        class="filters stack"
+        popover="auto"
+        onToggle={(event) => setOpen(event.newState === "open")}
+      >
+        {isOpen &&
+          filterValues.value.filter(({ values }) => values.length > 1).map(({ name, values }) => (
+            <fieldset key={name}>
+              <legend>{name}</legend>
+              <div class="row">
+                {values.map((value) => {
+                  const isChosen = filters.value[name] === value;
+                  return (
+                    <button
+                      key={value}
+                      type="button"
+                      class="chip"
+                      aria-pressed={isChosen}
+                      onClick={() => set(name, isChosen ? undefined : value)}
+                    >
+                      {value}
+                    </button>
+                  );
+                })}
+              </div>
+            </fieldset>
+          ))}
+      </div>
+    </>
   );
 }
