@@ -78,8 +78,7 @@ function App(): JSX.Element {
             {name}
             {page === "calls" && waiting > 0 && (
               <span class="count">
-                {waiting}
-                <span class="hidden">{" waiting"}</span>
+                {waiting} <span class="hidden">waiting</span>
               </span>
             )}
           </a>
