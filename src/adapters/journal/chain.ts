@@ -1,6 +1,6 @@
 /** The chain of a journal: each line has the hash of the line before, and its own. */
 
-import { createHash, createHmac } from "node:crypto";
+import { createHmac, hash as digest } from "node:crypto";
 import { fail } from "../../tool/mod.ts";
 import type { Hash, JournalRecord } from "./record.ts";
 import { readRecord } from "./sink.ts";
@@ -9,15 +9,16 @@ export function hashWith(key?: string): Hash {
   if (key !== undefined && key.length < 16) {
     fail("hash a journal", "the key must have at least 16 characters");
   }
-  return (text) =>
-    (key === undefined ? createHash("sha256") : createHmac("sha256", key)).update(text)
-      .digest("base64url");
+  if (key === undefined) return (text) => digest("sha256", text, "base64url");
+  return (text) => createHmac("sha256", key).update(text).digest("base64url");
 }
 
 /** The length of a hash in base64url. */
 const HASH_LENGTH = 43;
 const BEFORE = '{"previous":"';
 const AFTER = ',"hash":"';
+/** The length of the start of a line: `{"previous":"…",`. */
+const FIELDS_START = BEFORE.length + HASH_LENGTH + 2;
 /** The length of the end of a line: `,"hash":"…"}`. */
 const END_LENGTH = AFTER.length + HASH_LENGTH + 2;
 
@@ -87,30 +88,31 @@ export interface VerifyOptions {
  */
 export async function verifyJournal(
   chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-  { key, head }: VerifyOptions = {},
+  { key, head: wanted = NO_RECORD }: VerifyOptions = {},
 ): Promise<JournalVerdict> {
-  const check = new ChainCheck(hashWith(key), head);
+  const chain = new Chain(hashWith(key), wanted);
   let rest: Buffer[] = [];
   for await (const chunk of chunks) {
     const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length);
     let start = 0;
     for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10, start)) {
       // Only a line that two chunks share is copied.
-      const shared = rest.length > 0 ? Buffer.concat([...rest, bytes.subarray(0, end)]) : undefined;
-      const why = shared ? check.take(shared, 0, shared.length) : check.take(bytes, start, end);
-      if (why !== undefined) return check.verdict(why);
+      const part = bytes.subarray(start, end);
+      const why = chain.add(rest.length > 0 ? Buffer.concat([...rest, part]) : part);
+      if (why !== undefined) return chain.verdict(why);
       rest = [];
       start = end + 1;
     }
     if (start < bytes.length) rest.push(Buffer.from(bytes.subarray(start)));
   }
-  return check.verdict(
+  return chain.verdict(
     rest.length > 0 ? "it is incomplete: its writer was interrupted" : undefined,
   );
 }
 
-class ChainCheck {
+class Chain {
   readonly #hash: Hash;
+  readonly #wanted: JournalHead;
   readonly #found = {
     records: 0,
     first: 0,
@@ -118,59 +120,56 @@ class ChainCheck {
     interrupted: [] as number[],
     dropped: 0,
   };
-  /** The record that must be found; `undefined` once it is. */
-  #wanted: JournalHead | undefined;
   #hasEnded = true;
 
-  constructor(hash: Hash, wanted: JournalHead = NO_RECORD) {
+  constructor(hash: Hash, wanted: JournalHead) {
     this.#hash = hash;
-    if (wanted.sequence > 0) this.#wanted = wanted;
+    this.#wanted = wanted;
   }
 
-  /** Checks the next line, which is a part of `bytes`. Returns the reason if it does not fit. */
-  take(bytes: Buffer, start: number, end: number): string | undefined {
+  /** Adds the next line. Returns the reason if it does not fit. */
+  add(line: Buffer): string | undefined {
     const found = this.#found;
-    const before = start + BEFORE.length;
-    const parse = (): Partial<JournalRecord> =>
-      readRecord(bytes.toString("utf8", start, end)) ?? {};
-    if (end < before + END_LENGTH) return "it is too short";
-    const hash = this.#hash(bytes.subarray(start, end - END_LENGTH));
-    if (bytes.toString("latin1", end - END_LENGTH, end) !== `${AFTER}${hash}"}`) {
-      return "it was changed";
-    }
+    const end = line.length - END_LENGTH;
+    if (end < FIELDS_START) return "it is too short";
+    const hash = this.#hash(line.subarray(0, end));
+    if (line.toString("latin1", end) !== `${AFTER}${hash}"}`) return "it was changed";
+    // Only `"kind"` and `"sequence"` can be the first field.
+    const isNote = line[FIELDS_START + 1] === 107;
+    const record = isNote || found.records === 0 ? readRecord(line.toString()) : undefined;
     if (found.records === 0) {
-      found.first = Number(parse().sequence);
+      found.first = record?.sequence ?? 0;
+      if (!Number.isSafeInteger(found.first) || found.first < 1) return "it has no number";
       this.#hasEnded = found.first === 1;
-    } else if (bytes.toString("latin1", before, before + HASH_LENGTH) !== found.head.hash) {
+    } else if (line.toString("latin1", BEFORE.length, FIELDS_START - 2) !== found.head.hash) {
       return "it does not follow the record before: one was removed, added or moved";
     }
     const sequence = found.first + found.records;
-    // `"kind"` and `"sequence"` begin behind the hash, its quote, the comma and a quote.
-    if (bytes[before + HASH_LENGTH + 3] === 107) this.#note(parse(), sequence);
-    else if (this.#hasEnded) return "no writer had begun before it";
-    if (this.#wanted?.sequence === sequence) {
-      if (this.#wanted.hash !== hash) return "it is not the expected record";
-      this.#wanted = undefined;
+    const { kind, count = 0 } = record ?? {};
+    if (kind === undefined && this.#hasEnded) return "no writer had begun before it";
+    if (kind === "begin" && !this.#hasEnded) found.interrupted.push(sequence - 1);
+    if (kind === "dropped") found.dropped += count;
+    else if (kind !== undefined) this.#hasEnded = kind === "end";
+    if (this.#wanted.sequence === sequence && this.#wanted.hash !== hash) {
+      return "it is not the expected record";
     }
     found.head = { sequence, hash };
     found.records++;
     return undefined;
   }
 
-  #note({ kind, count = 0 }: Partial<JournalRecord>, sequence: number): void {
-    if (kind === "begin" && !this.#hasEnded) this.#found.interrupted.push(sequence - 1);
-    if (kind === "dropped") this.#found.dropped += count;
-    else this.#hasEnded = kind === "end";
-  }
-
   verdict(why?: string): JournalVerdict {
-    const { head, interrupted } = this.#found;
-    let sequence = head.sequence + 1;
-    if (why === undefined && this.#wanted !== undefined) {
-      why = `it is missing: the journal had ${this.#wanted.sequence} records`;
-      sequence = Math.min(sequence, this.#wanted.sequence);
+    const { first, head, interrupted } = this.#found;
+    const { sequence } = this.#wanted;
+    const next = head.sequence + 1;
+    if (why !== undefined) {
+      return { ok: false, ...this.#found, problem: { sequence: next, why } };
     }
-    if (why !== undefined) return { ok: false, ...this.#found, problem: { sequence, why } };
+    if (sequence !== 0 && !(first <= sequence && sequence <= head.sequence)) {
+      const missing = `it is missing: the journal had ${sequence} records`;
+      const problem = { sequence: Math.min(next, sequence), why: missing };
+      return { ok: false, ...this.#found, problem };
+    }
     if (!this.#hasEnded) interrupted.push(head.sequence);
     return { ok: true, ...this.#found };
   }

@@ -112,6 +112,7 @@ const RETRY_MS = 1_000;
 const CLOSE_MS = 10_000;
 /** The weight of a record besides its values, in characters. */
 const WEIGHT = 512;
+const NO_LIMITS = {};
 
 /**
  * Creates a layer that records every call of a dispatcher, also of unknown and hidden tools. Stage
@@ -208,9 +209,9 @@ class CallJournal implements Journal {
       },
       ended: (call, result) => {
         const { request, options, callId, plainArguments } = call;
-        let run = this.#running.get(call);
-        if (run !== undefined) this.#running.delete(call);
-        else run = this.#read(plainArguments ?? request.arguments ?? {}, 0);
+        const run = this.#running.get(call) ??
+          this.#read(plainArguments ?? request.arguments ?? {}, 0);
+        this.#running.delete(call);
         this.#last = call;
         this.#add(options, callId, tool.id, tool, run, result, notesOf(call));
       },
@@ -228,12 +229,13 @@ class CallJournal implements Journal {
     this.#add(options, word(read("callId")), name, undefined, run, result, hiddenBy && [hiddenBy]);
   };
 
-  /** Only reads JSON that is not too deep: other values have no names that show secrets. */
+  /** Copies arguments that are an object of JSON: no other value has names that show secrets. */
   #read(args: unknown, attempts: number): RunningCall {
-    const reader = new JsonReader({});
+    const reader = new JsonReader(NO_LIMITS);
     return { reader, args: isObject(args) ? this.#copy(reader, args) : undefined, attempts };
   }
 
+  /** Copies JSON. Returns `undefined` for other values, and if values are not recorded. */
   #copy(reader: JsonReader, value: unknown): unknown {
     if (this.#settings.arguments === "none") return undefined;
     try {
@@ -257,13 +259,9 @@ class CallJournal implements Journal {
     const failure = result.ok ? undefined : result;
     const content = result.ok ? this.#copy(reader, result.content) : undefined;
     const weight = WEIGHT + reader.bytes + (failure?.error.message.length ?? 0);
-    if (this.#isClosed || this.#weight + weight > maxBuffered) {
-      this.#dropped++;
-      if (!this.#hasEnd) this.#uncounted++;
-      if (!this.#isClosed) this.#arm(flushMs);
-      const why = this.#isClosed ? "the journal is closed" : "the buffer of the journal is full";
-      return this.#setFailure(new RangeError(`Cannot record a call: ${why}`));
-    }
+    if (this.#isClosed) return this.#drop("the journal is closed");
+    this.#arm(flushMs);
+    if (this.#weight + weight > maxBuffered) return this.#drop("the buffer of the journal is full");
     this.#weight += weight;
     const outline = {
       time: clock.timestamp(),
@@ -279,7 +277,12 @@ class CallJournal implements Journal {
     };
     const traceParent = trace?.headers?.get("traceparent");
     this.#waiting.push({ outline, tool, args, content, failure, notes, traceParent, weight });
-    if (this.#disarm === undefined) this.#arm(flushMs);
+  }
+
+  #drop(why: string): void {
+    this.#dropped++;
+    if (!this.#hasEnd) this.#uncounted++;
+    this.#setFailure(new RangeError(`Cannot record a call: ${why}`));
   }
 
   #arm(ms: number): void {

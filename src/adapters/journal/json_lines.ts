@@ -63,24 +63,14 @@ class JournalFiles implements JournalSink {
 
   async open(): Promise<void> {
     await this.close();
-    const { open, writeFile } = node("node:fs/promises");
-    // An existing file must not be opened: closing it would release a lock of this process.
-    await writeFile(`${this.#path}.lock`, "", { flag: "wx", mode: 0o600 }).catch((error) => {
-      if (error.code !== "EEXIST") throw error;
-    });
-    this.#unlock = lock(this.#path);
-    try {
-      const path = (await filesOf(this.#path)).at(-1) ?? this.#path;
-      this.#file = await open(path, "a+", 0o600);
-      const { value: page } = await pagesOf(path).next();
-      const rest: Buffer | undefined = page?.subarray(page.lastIndexOf(10) + 1);
-      this.#mayBeTorn = rest?.[0] !== undefined;
-      if (this.#mayBeTorn && rest?.[0] !== 123) fail(ACTION, `${path} is not a journal`);
-      this.#size = (await this.#file.stat()).size - (rest?.length ?? 0);
-    } catch (error) {
-      await this.close();
-      throw error;
-    }
+    this.#unlock = await lock(this.#path);
+    const path = (await filesOf(this.#path)).at(-1) ?? this.#path;
+    this.#file = await node("node:fs/promises").open(path, "a+", 0o600);
+    const { value: page = Buffer.of() } = await pagesOf(path).next();
+    const rest = page.subarray(page.lastIndexOf(10) + 1);
+    this.#mayBeTorn = rest.length > 0;
+    if (this.#mayBeTorn && rest[0] !== 123) fail(ACTION, `${path} is not a journal`);
+    this.#size = (await this.#file.stat()).size - rest.length;
   }
 
   async append(lines: readonly string[]): Promise<void> {
@@ -117,15 +107,15 @@ class JournalFiles implements JournalSink {
     this.#file = this.#unlock = undefined;
   }
 
-  async *pages(order: "newest first" | "oldest first"): AsyncGenerator<Uint8Array> {
+  async *pages(order: "newest first" | "oldest first"): AsyncGenerator<Buffer> {
     const paths = await filesOf(this.#path);
     if (paths.length === 0) fail("read a journal", `there is no file ${this.#path}`);
-    if (order === "newest first") { for (const path of paths.reverse()) yield* pagesOf(path); }
-    for (const path of order === "newest first" ? [] : paths) {
-      for (let at = 0, page; (page = await readBytes(path, at, PAGE_BYTES)).length > 0;) {
-        yield page;
-        at += page.length;
-      }
+    if (order === "newest first") paths.reverse();
+    const { createReadStream } = node("node:fs");
+    for (const path of paths) {
+      yield* order === "newest first"
+        ? pagesOf(path)
+        : createReadStream(path, { highWaterMark: PAGE_BYTES });
     }
   }
 }
@@ -135,10 +125,15 @@ const node: typeof process.getBuiltinModule = (name: string) =>
   globalThis.process.getBuiltinModule(name);
 
 /** Locks a file of SQLite, as Node cannot lock a file. Returns the function that unlocks it. */
-function lock(path: string): () => void {
+async function lock(path: string): Promise<() => void> {
   const { DatabaseSync } = node("node:sqlite") ??
     fail(ACTION, "this runtime has no node:sqlite; Node has it from version 22.13 on");
-  const db = new DatabaseSync(node("node:path").resolve(`${path}.lock`));
+  const file = node("node:path").resolve(`${path}.lock`);
+  // An existing file must not be opened: closing it would release a lock of this process.
+  await node("node:fs/promises").writeFile(file, "", { flag: "wx", mode: 0o600 }).catch((error) => {
+    if (error.code !== "EEXIST") throw error;
+  });
+  const db = new DatabaseSync(file);
   try {
     db.exec("pragma busy_timeout = 0; begin exclusive");
   } catch (cause) {
@@ -163,27 +158,21 @@ async function filesOf(path: string): Promise<string[]> {
 
 /** Reads a file from its end. Each page begins with a line. */
 async function* pagesOf(path: string): AsyncGenerator<Buffer> {
-  let { size: end } = await node("node:fs/promises").stat(path);
+  const { open, stat } = node("node:fs/promises");
+  let { size: end } = await stat(path);
   for (let length = PAGE_BYTES; end > 0;) {
     const start = Math.max(0, end - length);
-    const page = await readBytes(path, start, end - start);
+    // Opened for one page only, because a generator that is not read to its end has no end.
+    const file = await open(path, "r");
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(end - start), 0, end - start, start)
+      .finally(() => file.close());
+    const page = buffer.subarray(0, bytesRead);
     const first = start === 0 ? 0 : page.indexOf(10) + 1;
     // A line may be longer than a page.
     length = start > 0 && first % page.length === 0 ? length * 4 : PAGE_BYTES;
     if (length > PAGE_BYTES) continue;
     yield page.subarray(first);
     end = start + first;
-  }
-}
-
-/** Opens the file for one page only, because a generator that is not read to its end has no end. */
-async function readBytes(path: string, start: number, length: number): Promise<Buffer> {
-  const file = await node("node:fs/promises").open(path, "r");
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, start);
-    return buffer.subarray(0, bytesRead);
-  } finally {
-    await file.close();
   }
 }
 

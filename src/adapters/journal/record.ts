@@ -90,48 +90,52 @@ const TRACE = /^[\da-f]{2}-([\da-f]{32})-/;
  * `hash`, which depend on the other records.
  */
 export function recordMaker(
-  settings: { readonly arguments: JournalDetail; readonly secrets: readonly string[] },
+  { arguments: detail, secrets }: {
+    readonly arguments: JournalDetail;
+    readonly secrets: readonly string[];
+  },
   hash: Hash,
 ): (call: EndedCall) => object {
-  const isFull = settings.arguments === "full";
-  const isShown = isFull || settings.arguments === "redacted";
-  const known: WeakMap<Tool, { redactor: Redactor; definition?: string }> = new WeakMap();
-  const read = (tool: Tool): { redactor: Redactor; definition: string } => {
-    const redactor = Redactor.of(tool, settings.secrets);
-    return { redactor, definition: hash(definitionText(tool)) };
-  };
+  const isFull = detail === "full";
+  const isShown = isFull || detail === "redacted";
+  const unknown = { redactor: new Redactor(undefined), definition: undefined };
+  const known: WeakMap<Tool, { redactor: Redactor; definition: string }> = new WeakMap();
+  const read = (tool: Tool): { redactor: Redactor; definition: string } => ({
+    redactor: new Redactor(tool, secrets),
+    definition: hash(definitionText(tool)),
+  });
   const digest = (value: unknown): JournalDigest | undefined => {
     if (value === undefined) return undefined;
     const text = canonicalJson(value);
     return { digest: hash(text), size: text.length };
   };
-  return (call) => {
-    const { tool, failure, notes = [] } = call;
+  return ({ outline, tool, args, content, failure, notes = [], traceParent }) => {
     const { redactor, definition } = tool === undefined
-      ? { redactor: new Redactor([]) }
+      ? unknown
       : once(known, tool, () => read(tool));
     const found: Set<string> = new Set();
-    const args = redactor.redact(call.args, found);
-    const content = redactor.redact(call.content, found);
-    const shown = (text: string | undefined): string | undefined =>
-      text === undefined || !isShown ? undefined : scrub(text, isFull ? new Set() : found);
+    const cleanArgs = redactor.redact(args, found);
+    const cleanContent = redactor.redact(content, found);
+    const shown = (text: string | undefined): string | undefined => {
+      if (text === undefined || !isShown) return undefined;
+      return isFull ? text : scrub(text, found);
+    };
     const decisions = notes.filter((note) => "verdict" in note)
       // The reason of a criterion contains nothing of the call.
-      .map((one) => ({ ...one, reason: one.by === "criterion" ? one.reason : shown(one.reason) }));
+      .map((one) => one.by === "criterion" ? one : { ...one, reason: shown(one.reason) });
     return {
-      ...call.outline,
+      ...outline,
       definition,
       decisions: decisions.length > 0 ? decisions : undefined,
-      arguments: isFull ? call.args : isShown ? args : undefined,
-      argumentsDigest: digest(args),
+      arguments: isFull ? args : isShown ? cleanArgs : undefined,
+      argumentsDigest: digest(cleanArgs),
       message: shown(failure?.error.message),
-      questions: failure?.questions?.map((one) => ({
-        key: scrub(one.key, found),
-        message: shown(one.message),
+      questions: failure?.questions?.map(({ key, message }) => ({
+        key: scrub(key, found),
+        message: shown(message),
       })),
-      result: digest(content),
-      trace: notes.find((note) => "traceId" in note)?.traceId ??
-        TRACE.exec(call.traceParent ?? "")?.[1],
+      result: digest(cleanContent),
+      trace: notes.find((note) => "traceId" in note)?.traceId ?? TRACE.exec(traceParent ?? "")?.[1],
     };
   };
 }

@@ -1,13 +1,7 @@
 /** Finds the secrets of values by a tool's schema and by names, and removes them. */
 
-import { detectDialect, indexSchemas, ReferenceIndex } from "../../schema/mod.ts";
-import {
-  isObject,
-  type JsonSchema,
-  type JsonSchemaObject,
-  type Tool,
-  toolsBehind,
-} from "../../tool/mod.ts";
+import { detectDialect, indexSchemas, isStructure, ReferenceIndex } from "../../schema/mod.ts";
+import { isObject, isText, type JsonSchemaObject, type Tool, toolsBehind } from "../../tool/mod.ts";
 
 const REDACTED = "[redacted]";
 
@@ -20,25 +14,19 @@ const MIN_SECRET = 4;
 /** With more secrets, a text is removed as a whole, because looking for each of them takes long. */
 const MAX_SECRETS = 200;
 
-/** Removes the secrets of one tool's values. */
+/** Removes the secrets of the values of one tool. Without a tool, every value is secret. */
 export class Redactor {
   readonly #names: Set<string>;
   #isAllSecret: boolean;
 
-  /**
-   * @param names Names of further secret members. Case and separators are ignored.
-   * @param schemas The schemas of the values; without them, every value is secret.
-   */
-  constructor(names: readonly string[], schemas?: readonly JsonSchema[]) {
+  /** @param names Names of further secret members. Case and separators are ignored. */
+  constructor(tool: Tool | undefined, names: readonly string[] = []) {
     this.#names = new Set(names.map(plain));
-    this.#isAllSecret = schemas === undefined;
-    for (const schema of schemas ?? []) if (isObject(schema)) this.#learn(schema);
-  }
-
-  /** Creates the redactor of a tool's arguments and results; for a view, also of its original's. */
-  static of(tool: Tool, names: readonly string[] = []): Redactor {
-    const schemas = toolsBehind(tool).flatMap((one) => [one.parameters, one.returns ?? true]);
-    return new Redactor(names, schemas);
+    this.#isAllSecret = tool === undefined;
+    // The values of a view are also values of its original.
+    for (const { parameters, returns } of tool === undefined ? [] : toolsBehind(tool)) {
+      for (const schema of [parameters, returns]) if (isObject(schema)) this.#learn(schema);
+    }
   }
 
   /** Adds the names of all properties that are secret, wherever they are in the document. */
@@ -47,7 +35,7 @@ export class Redactor {
     indexSchemas(index, root);
     const visit = (node: object): void => {
       for (const [keyword, part] of Object.entries(node)) {
-        if (typeof part !== "object" || part === null) continue;
+        if (!isStructure(part)) continue;
         for (const [name, schema] of keyword === "properties" ? Object.entries(part) : []) {
           if (isSecretIn(index, schema)) this.#names.add(plain(name));
         }
@@ -109,6 +97,7 @@ function plain(name: string): string {
   return name.toLowerCase().replaceAll(/[-_ ]/g, "");
 }
 
+const REFERENCES = ["$ref", "$dynamicRef", "$recursiveRef"];
 /** Keywords with schemas of named values, which are looked at by their names. */
 const NAMED = ["properties", "$defs", "definitions"];
 /** Keywords with schemas of values without a known name. */
@@ -120,23 +109,21 @@ function isSecretIn(
   schema: unknown,
   seen: Set<unknown> = new Set(),
 ): boolean {
-  if (typeof schema !== "object" || schema === null || seen.has(schema)) return false;
+  if (!isStructure(schema) || seen.has(schema)) return false;
   seen.add(schema);
-  const { writeOnly, format, $ref, $dynamicRef, $recursiveRef, ...parts } =
-    schema as JsonSchemaObject;
-  if (writeOnly === true || format === "password" || parts["x-sensitive"]) return true;
-  const isSecret = (part: unknown): boolean => isSecretIn(index, part, seen);
-  return [$ref, $dynamicRef, $recursiveRef].some((ref) =>
-    typeof ref === "string" && targetsOf(index, ref).some(isSecret)
-  ) || Object.entries(parts).some(([keyword, part]) =>
-    UNNAMED.includes(keyword)
-      ? Object.values(Object(part)).some(isSecret)
-      : !NAMED.includes(keyword) && isSecret(part)
-  );
+  const { writeOnly, format, "x-sensitive": isMarked } = schema as JsonSchemaObject;
+  if (writeOnly === true || format === "password" || isMarked) return true;
+  return Object.entries(schema).some(([keyword, part]) => {
+    if (NAMED.includes(keyword)) return false;
+    let parts = [part];
+    if (UNNAMED.includes(keyword)) parts = Object.values(Object(part));
+    else if (REFERENCES.includes(keyword) && isText(part)) parts = targetsOf(index, part);
+    return parts.some((one) => isSecretIn(index, one, seen));
+  });
 }
 
 /** A reference may mean a schema of each embedded document. One without a target counts as secret. */
-function targetsOf(index: ReferenceIndex, ref: string): readonly unknown[] {
+function targetsOf(index: ReferenceIndex, ref: string): unknown[] {
   const targets = [...index.uris()].flatMap((uri) => index.resolve(ref, uri)?.schema ?? []);
   return targets.length > 0 ? targets : [{ writeOnly: true }];
 }

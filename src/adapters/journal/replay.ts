@@ -15,10 +15,8 @@ import {
   fail,
   isObject,
   isWord,
-  once,
   oneOf,
   readFields,
-  type Tool,
   type ToolResult,
 } from "../../tool/mod.ts";
 import { Redactor, scrub } from "./redact.ts";
@@ -88,25 +86,28 @@ export function record(path: string): Layer {
   return {
     name: "record",
     stage: "run",
-    for: (tool) => async (call, next) => {
-      const number = ++calls;
-      const secrets: Set<string> = new Set();
-      // Before the tool runs, because it may change its arguments.
-      const args = withoutSecrets(tool, call.plainArguments, secrets);
-      const result = await next(call);
-      const code = result.ok ? undefined : result.error.code;
-      if (code === "aborted" || code === "input_required") return result;
-      const cleaned = result.ok
-        ? { content: withoutSecrets(tool, result.content, secrets) }
-        : { error: { ...scrubbed(result.error, secrets), code } };
-      const line = {
-        call: number,
-        tool: tool.id,
-        arguments: args,
-        result: { ...result, ...cleaned },
+    for: (tool) => {
+      const redactor = new Redactor(tool);
+      return async (call, next) => {
+        const number = ++calls;
+        const secrets: Set<string> = new Set();
+        // Before the tool runs, because it may change its arguments.
+        const args = withoutSecrets(redactor, call.plainArguments, secrets);
+        const result = await next(call);
+        const code = result.ok ? undefined : result.error.code;
+        if (code === "aborted" || code === "input_required") return result;
+        const cleaned = result.ok
+          ? { content: withoutSecrets(redactor, result.content, secrets) }
+          : { error: { ...scrubAll(result.error, secrets), code } };
+        const recording = {
+          call: number,
+          tool: tool.id,
+          arguments: args,
+          result: { ...result, ...cleaned },
+        };
+        appendFileSync(path, `${JSON.stringify(recording)}\n`);
+        return result;
       };
-      appendFileSync(path, `${JSON.stringify(line)}\n`);
-      return result;
     },
   };
 }
@@ -133,40 +134,39 @@ export function replay(path: string, options: ReplayOptions = {}): Replay {
   return {
     name: "replay",
     stage: "run",
-    for: (tool) => (call, next) => {
-      const args = withoutSecrets(tool, call.plainArguments, new Set());
-      const text = textOf({ tool: tool.id, arguments: args });
-      const at = unused.findIndex((one) => one.text === text);
-      const found = at < 0 || at > 0 && match === "strict" ? undefined : unused.splice(at, 1)[0];
-      if (found === undefined && onMiss === "call") return next(call);
-      if (found !== undefined) return { ...found.result, durationMs: 0 };
-      const why = match === "strict" && unused[0] !== undefined
-        ? `the next recording is ${clip(unused[0].text, 300)}`
-        : "no unused recording has its arguments";
-      misses.push(`${clip(text, 300)}: ${why}`);
-      return call.fail("unavailable", `${why}; record the calls again`, { retryable: false });
+    for: (tool) => {
+      const redactor = new Redactor(tool);
+      return (call, next) => {
+        const args = withoutSecrets(redactor, call.plainArguments, new Set());
+        const text = textOf({ tool: tool.id, arguments: args });
+        const at = unused.findIndex((one) => one.text === text);
+        const [found] = at === 0 || at > 0 && match === "unordered" ? unused.splice(at, 1) : [];
+        if (found !== undefined) return { ...found.result, durationMs: 0 };
+        if (onMiss === "call") return next(call);
+        const why = match === "strict" && unused[0] !== undefined
+          ? `the next recording is ${clip(unused[0].text, 300)}`
+          : "no unused recording has its arguments";
+        misses.push(`${clip(text, 300)}: ${why}`);
+        return call.fail("unavailable", `${why}; record the calls again`, { retryable: false });
+      };
     },
     assertUsed,
     [Symbol.dispose]: assertUsed,
   };
 }
 
-const redactors: WeakMap<Tool, Redactor> = new WeakMap();
-
 /** Copies a JSON value without its secrets, and adds them to a set. */
-function withoutSecrets(tool: Tool, value: unknown, secrets: Set<string>): unknown {
-  const redactor = once(redactors, tool, () => Redactor.of(tool));
-  return scrubbed(redactor.redact(value ?? null, secrets), secrets);
+function withoutSecrets(redactor: Redactor, value: unknown, secrets: Set<string>): unknown {
+  return scrubAll(redactor.redact(value ?? null, secrets), secrets);
 }
 
-function scrubbed<T>(value: T, secrets: ReadonlySet<string>): T {
+/** Copies a JSON value. Removes secrets from its strings, and from the names of its members. */
+function scrubAll<T>(value: T, secrets: ReadonlySet<string>): T {
   return JSON.parse(JSON.stringify(value), (_name, part) => {
     if (typeof part === "string") return scrub(part, secrets);
-    if (!isObject(part) || Array.isArray(part)) return part;
-    // The names of members may be secrets too: the result of a tool can have any.
-    return Object.fromEntries(
-      Object.entries(part).map(([name, member]) => [scrub(name, secrets), member]),
-    );
+    if (!isObject(part)) return part;
+    const members = Object.entries(part);
+    return Object.fromEntries(members.map(([name, member]) => [scrub(name, secrets), member]));
   });
 }
 
