@@ -38,6 +38,9 @@ export async function evaluate(
   terminal: Terminal,
 ): Promise<number> {
   const { limit = 10, minRecall = 0 } = flags;
+  if (minRecall > 100) {
+    throw usageError(`Cannot evaluate turns: --min-recall ${minRecall} is above 100 percent`);
+  }
   const target = targetOf(flags.to);
   const recorded = await readTurns(file, terminal);
   await using loaded = await toolsFrom([], flags, terminal.io);
@@ -102,14 +105,15 @@ async function readTurns(file: string, { io }: Terminal): Promise<readonly Turn[
   const content = await readInput(file, io).catch((cause) => {
     throw usageError(`${action}: ${describeThrown(cause)}`, { cause });
   });
-  const lines = content.split("\n").filter((line) => line.trim() !== "");
+  // Trimming also removes a byte order mark.
+  const lines = content.split("\n").map((line) => line.trim()).filter(isWord);
   if (lines.length === 0) throw usageError(`${action}: it has no turns`);
   return lines.map((line, at) => {
     const turn = parsedJson(line);
     const { query, tool } = isObject(turn) ? turn : {};
     const expected = isWord(tool) ? [tool] : tool;
     if (isWord(query) && isListOf(expected, isWord) && expected.length > 0) {
-      return { query, expected };
+      return { query, expected: [...new Set(expected)] };
     }
     throw usageError(`${action}: turn ${at + 1} must be {"query": "…", "tool": "an id"}`);
   });

@@ -193,9 +193,29 @@ describe("plue eval", () => {
     );
     assertEquals(JSON.parse(hidden.stdout).turns[0].rank, null);
     assertEquals((await run([{ query: "x", tool: "serch" }])).code, EXIT_CODES.unknown_tool);
+    assertEquals((await run(TURNS, "--min-recall", "101")).code, 2);
     const wrong = await run([...TURNS, { query: "x", tools: [] }]);
     assertEquals(wrong.code, 2);
     assertStringIncludes(wrong.stderr, 'turn 4 must be {"query": "…", "tool": "an id"}');
+  });
+});
+
+describe("plue eval with a hostile file", () => {
+  const run = (stdin: string) => plue(["eval", "-", "-f", TOOLS, "--json"], { stdin });
+
+  it("accepts very long queries, repeated ids, and a byte order mark", async () => {
+    const long = { query: "launch it ".repeat(100_000), tool: Array(10_000).fill("search") };
+    const { code, stdout } = await run(`\uFEFF${JSON.stringify(long)}\r\n`);
+    assertEquals([code, JSON.parse(stdout).confusion[0].expected], [0, "search"]);
+  });
+
+  it("rejects JSON that is too deep, and ids that are names of members of each object", async () => {
+    const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
+    assertEquals((await run(`{"query":"x","tool":${deep}}`)).code, 2);
+    for (const tool of ["__proto__", "constructor", "toString"]) {
+      const { code } = await run(JSON.stringify({ query: "x", tool }));
+      assertEquals(code, EXIT_CODES.unknown_tool);
+    }
   });
 });
 

@@ -2,7 +2,7 @@
 
 import { createHmac, hash as digest } from "node:crypto";
 import { fail } from "../../tool/mod.ts";
-import type { Hash, JournalRecord } from "./record.ts";
+import type { Hash } from "./record.ts";
 import { readRecord } from "./sink.ts";
 
 export function hashWith(key?: string): Hash {

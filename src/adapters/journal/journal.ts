@@ -10,6 +10,7 @@ import {
   checkTexts,
   checkWord,
   type Clock,
+  describeThrown,
   fail,
   isObject,
   isWord,
@@ -290,10 +291,11 @@ class CallJournal implements Journal {
     this.#disarm = this.#settings.clock.setTimeout(() => void this.flush().catch(() => {}), ms);
   }
 
-  /** Reports the first failure, until the sink works again. */
-  #setFailure(error: Error): void {
-    if (this.#failure === undefined) this.#last?.report("internal", error);
-    this.#failure ??= error;
+  /** Reports the first failure, until the sink works again. A sink may reject with any value. */
+  #setFailure(cause: unknown): void {
+    if (this.#failure !== undefined) return;
+    this.#failure = cause instanceof Error ? cause : new Error(describeThrown(cause), { cause });
+    this.#last?.report("internal", this.#failure);
   }
 
   flush(): Promise<void> {

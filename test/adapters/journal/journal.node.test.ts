@@ -346,6 +346,17 @@ describe("a journal whose sink fails", () => {
     assertEquals(counts.find((count) => count !== undefined), dropped);
   });
 
+  for (const reason of [undefined, "No disk", null]) {
+    it(`rejects calls after a write was rejected with ${reason} instead of an error`, async () => {
+      const sink = { ...memorySink(), append: () => Promise.reject(reason) };
+      const { call, journal: kept } = recorded([PAY], { sink, onFailure: "refuse-calls" });
+      await kept.flush().catch(() => {});
+      const refused = await call("pay", { euros: 5 });
+      assertEquals(!refused.ok && refused.error.code, "unavailable");
+      assertEquals(typeof kept.stats().failure, "string");
+    });
+  }
+
   it("rejects calls while the buffer is full", async () => {
     const { call } = recorded([PAY], { onFailure: "refuse-calls", maxBuffered: 700 });
     assert((await call("pay", { euros: 5 })).ok);

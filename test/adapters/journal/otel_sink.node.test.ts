@@ -1,4 +1,4 @@
-import { assertEquals, assertRejects } from "@std/assert";
+import { assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import { otelSink, verifyJournal } from "@plue/tools/journal";
 import { bytesOf, recorded } from "./support.ts";
@@ -18,5 +18,43 @@ describe("otelSink()", () => {
     const { ok, records } = await verifyJournal(bytesOf([...new Set(bodies)]));
     assertEquals([ok, records, bodies.length], [true, 3, 4]);
     assertEquals(await kept.records().next(), { done: true, value: undefined });
+  });
+
+  const failed = new Error("No exporter");
+  const BROKEN: readonly (readonly [what: string, ...Parameters<typeof otelSink>])[] = [
+    ["a logger throws", {
+      emit: () => {
+        throw failed;
+      },
+    }],
+    ["an async logger rejects", { emit: () => Promise.reject(failed) }],
+    ["an export throws", { emit: () => {} }, () => {
+      throw failed;
+    }],
+    ["an export rejects", { emit: () => {} }, () => Promise.reject(failed)],
+    ["an export hangs", { emit: () => {} }, () => new Promise(() => {})],
+  ];
+  for (const [what, logger, flush] of BROKEN) {
+    it(`keeps or counts the records of all calls if ${what}, and no error leaves it`, async () => {
+      const { clock } = recorded([]);
+      const { call, journal: kept } = recorded([{ name: "ping", execute: () => "pong" }], {
+        ...{ sink: otelSink(logger, flush), maxBuffered: 5_000, clock },
+      });
+      void kept.flush().catch(() => {});
+      for (let calls = 0; calls < 30; calls++) assertEquals((await call("ping")).ok, true);
+      const { waiting, dropped } = kept.stats();
+      assertEquals([waiting + dropped, dropped > 10], [30, true]);
+      const closing = assertRejects(() => kept.close());
+      for (let turns = 0; turns < 20; turns++) await Promise.resolve();
+      clock.advance(10_000);
+      await closing;
+    });
+  }
+
+  it("rejects a logger without emit, and a flush that is not a function", () => {
+    for (const args of [[undefined], [{}], [{ emit: () => {} }, 5]]) {
+      const error = assertThrows(() => otelSink(...args as Parameters<typeof otelSink>), TypeError);
+      assertEquals(error.message.startsWith("Cannot send a journal to OpenTelemetry: "), true);
+    }
   });
 });
