@@ -71,6 +71,10 @@ export class CodeRun {
   #waiting: Map<number, WaitingCall> = new Map();
   #failures: { readonly tool: string; readonly code: string; readonly message: string }[] = [];
   #replies: Suspension["replies"][number][] = [];
+  /** The results that a program receives again, in this order. */
+  #stored: Suspension["replies"] = [];
+  #repeated = 0;
+  #wakeRepeated: (() => void)[] = [];
   #asking = 0;
   #begunAt = 0;
   #resumeTime: (() => void) | undefined;
@@ -95,6 +99,8 @@ export class CodeRun {
       const last = this.#suspensions.at(-1);
       const { time = Math.trunc(clock.timestamp()), waiting = [] } = last ?? {};
       await this.#ask(waiting);
+      this.#stored = this.#suspensions.flatMap(({ replies }) => replies);
+      this.#repeated = 0;
       this.#begunAt = clock.now();
       const end = await executor.run({ source, limits, time, signal, call: this.#run.bind(this) });
       if (end.kind !== "suspended") return this.#resultOf(end);
@@ -120,13 +126,19 @@ export class CodeRun {
   /** Runs a call, or returns the result of a call that a program repeats. */
   async #run({ index, id, json }: ProgramCall): Promise<string | undefined> {
     const print = fingerprint(JSON.stringify([id, json]));
-    const earlier = this.#suspensions.flatMap(({ replies }) => replies);
-    const [, before = this.#waiting.get(index)?.print, text] =
-      earlier.find(([at]) => at === index) ?? [];
-    if (before !== undefined && before !== print) {
+    const at = this.#stored.findIndex(([other]) => other === index);
+    const [, before = this.#waiting.get(index)?.print, text] = this.#stored[at] ?? [];
+    const expected = at < 0 ? this.#stored.length : at;
+    if (before === undefined ? this.#repeated < expected : before !== print) {
       throw new CallFailure("ticket_refused", "the program did not repeat its calls; call again");
     }
+    // In another order, concurrent parts of the program would make their calls in another order.
+    while (this.#repeated < expected) {
+      await new Promise<void>((resolve) => this.#wakeRepeated.push(resolve));
+    }
     if (text === undefined) return await this.#dispatch({ index, id, json }, print);
+    this.#repeated++;
+    for (const wake of this.#wakeRepeated.splice(0)) wake();
     this.#end(index, id, JSON.parse(text));
     return text;
   }

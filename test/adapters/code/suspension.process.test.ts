@@ -107,6 +107,30 @@ for (const create of [() => new Service()]) {
       assertEquals(service.paid, ["a", "b", "c"]);
     });
 
+    it("repeats its calls although their results arrived in another order", async () => {
+      const service = create();
+      const later = Promise.withResolvers<void>();
+      service.tools.push({
+        name: "price",
+        description: "Returns the price of an item.",
+        parameters: { type: "object", properties: { id: { type: "string" } } },
+        execute: async (params) => {
+          const { id } = params as { readonly id: string };
+          if (id === "a") await later.promise;
+          return id === "b" ? (later.resolve(), 2) : 1;
+        },
+      });
+      // The calls of "b" come first, because its price arrives first.
+      let result = await service.run(`return await Promise.all(["a", "b"].map(async (id) => {
+        const price = await tools.price({ id });
+        const paid = await tools.pay({ id });
+        return [price, paid, await tools.price({ id: paid })];
+      }));`);
+      result = await service.accept(waiting(result));
+      assert(result.ok, JSON.stringify(result));
+      assertEquals(result.content, { value: [[1, "paid a", 1], [2, "paid b", 1]] });
+    });
+
     it("asks the questions of concurrent calls together", async () => {
       const service = create();
       const code = "return await Promise.all(['x', 'y'].map((id) => tools.pay({ id })));";
