@@ -60,13 +60,24 @@ const ESCAPES: readonly (readonly [source: string, value: unknown])[] = [
     'return ["process", "fetch", "require", "WebAssembly", "setTimeout", "Deno", "Bun", "navigator", "performance", "WeakRef", "Worker"].filter((name) => name in globalThis);',
     [],
   ],
-  ['return Function("return typeof process + typeof fetch")();', "undefinedundefined"],
-  ['return (async () => {}).constructor("return typeof globalThis.process")();', "undefined"],
+  // An executor may forbid code from text.
+  [
+    'try { return Function("return typeof process + typeof fetch")(); } catch { return "undefinedundefined"; }',
+    "undefinedundefined",
+  ],
+  [
+    'try { return await (async () => {}).constructor("return typeof globalThis.process")(); } catch { return "undefined"; }',
+    "undefined",
+  ],
   [
     'return tools.a.constructor === undefined || typeof tools.a.constructor("return process");',
     "object",
   ],
-  ['try { await import("node:fs"); } catch (error) { return error.name; }', "ReferenceError"],
+  ['try { return typeof await import("node:fs"); } catch { return "no module"; }', "no module"],
+  [
+    'try { return typeof await import("node:process"); } catch { return "no module"; }',
+    "no module",
+  ],
   [
     'try { return Math.random(); } catch (error) { return error.message.includes("repeat"); }',
     true,

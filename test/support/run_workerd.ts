@@ -40,6 +40,7 @@ const config :Workerd.Config = (services = [(name = "suite", worker = (
   modules = [(name = "worker.mjs", esModule = embed "worker.mjs")],
   compatibilityDate = "${COMPATIBILITY_DATE}",
   compatibilityFlags = [${flags}],
+  bindings = [(name = "LOADER", workerLoader = ())],
 ))]);
 `;
 
@@ -66,7 +67,12 @@ try {
     }],
   });
   if (!built.success) throw new AggregateError(built.logs, "Cannot bundle the tests for workerd");
-  const run = spawnSync("workerd", ["test", join(folder, "config.capnp")], { stdio: "inherit" });
+  const run = spawnSync(
+    "workerd",
+    // The binding of Worker Loaders is experimental.
+    ["test", "--experimental", join(folder, "config.capnp")],
+    { stdio: "inherit" },
+  );
   if (run.error !== undefined) throw run.error;
   process.exitCode = run.status ?? 1;
 } finally {

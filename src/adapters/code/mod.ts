@@ -10,3 +10,4 @@ export { meterModule } from "./meter.ts";
 export { quickJs } from "./quick_js.ts";
 export { stripTypes, type TypeStripper } from "./strip.ts";
 export { toolsAsTypeScript, type ToolTypesOptions } from "./types.ts";
+export { workerLoader, type WorkerLoaderBinding } from "./worker_loader.ts";

@@ -77,7 +77,7 @@ export const PRELUDE = `(() => {
     }
     end ??= { value: json };
   };
-  const run = (program, json) => {
+  const run = (json, program) => {
     limits = parse(json);
     program().then(finish).catch(fail);
   };

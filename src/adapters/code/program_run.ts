@@ -1,0 +1,114 @@
+/** One run of a program: its turns, its calls and its end. */
+
+import { abortable, isObject } from "../../tool/mod.ts";
+import type { Program, ProgramCall, ProgramEnd } from "./executor.ts";
+
+/** The place of one program, with the prelude. The program is not trusted: any text is possible. */
+export interface Sandbox {
+  /**
+   * Calls `run` or `settle` of the prelude, lets the program run until it waits, and returns what
+   * `take` of the prelude returns.
+   */
+  turn(operation: "run" | "settle", json: string): string | Promise<string>;
+  /** Frees the place. */
+  close(): void;
+}
+
+/** The name of programs in the stacks of errors. */
+export const FILE = "program.js";
+
+const SUSPENDED: ProgramEnd = { kind: "suspended" };
+const STUCK: ProgramEnd = { kind: "stopped", why: "the program waits forever for a promise" };
+
+/** The end of a program that exceeded a limit. */
+export class Stopped extends Error {}
+
+export class ProgramRun {
+  readonly #program: Program;
+  readonly #sandbox: Sandbox;
+  /** The results of calls; without a text, the call waits for a person. */
+  readonly #replies: { readonly index: number; readonly text: string | undefined }[] = [];
+  #wake: () => void = () => {};
+  #error: unknown;
+  #running = 0;
+  #waiting = 0;
+  #calls = 0;
+  #end: ProgramEnd | undefined;
+
+  constructor(program: Program, sandbox: Sandbox) {
+    this.#program = program;
+    this.#sandbox = sandbox;
+  }
+
+  async run(): Promise<ProgramEnd> {
+    const { signal, limits } = this.#program;
+    try {
+      const { maxCalls: calls, maxLogLength: log, maxOutputLength: output } = limits;
+      await this.#turn("run", JSON.stringify({ calls, log, output }));
+      for (;;) {
+        if (this.#replies.length === 0) {
+          // Calls that the program has not awaited end before it does.
+          if (this.#running === 0) return this.#end ?? (this.#waiting > 0 ? SUSPENDED : STUCK);
+          await abortable(new Promise<void>((resolve) => this.#wake = resolve), signal);
+        }
+        signal.throwIfAborted();
+        if (this.#error !== undefined) throw this.#error;
+        const { index = -1, text } = this.#replies.shift() ?? {};
+        if (text === undefined) this.#waiting++;
+        else await this.#turn("settle", `{"index":${index},${text.slice(1)}`);
+      }
+    } catch (error) {
+      if (error instanceof Stopped) return { kind: "stopped", why: error.message };
+      throw error;
+    } finally {
+      this.#sandbox.close();
+    }
+  }
+
+  /** Runs the program until it waits, and begins its new calls. */
+  async #turn(operation: "run" | "settle", json: string): Promise<void> {
+    const { limits: { maxCalls }, signal } = this.#program;
+    const output = this.#sandbox.turn(operation, json);
+    const text = typeof output === "string" ? output : await abortable(output, signal);
+    if (text === "") return;
+    // Not trusted: the program may have changed the globals that the prelude uses.
+    const { calls, log, end } = JSON.parse(text) as Readonly<Record<string, unknown>>;
+    for (const call of listOf(calls)) {
+      const [index, id, json] = listOf(call);
+      if (index !== this.#calls || this.#calls++ >= maxCalls) {
+        throw new Stopped(`the program made more than ${maxCalls} calls`);
+      }
+      this.#begin({ index, id: String(id), json: String(json) });
+    }
+    if (isObject(end)) this.#end = this.#readEnd(end, listOf(log).map(String));
+  }
+
+  #readEnd({ value, failed }: Record<string, unknown>, given: readonly string[]): ProgramEnd {
+    const { source, limits: { maxLogLength, maxOutputLength } } = this.#program;
+    const log = given.join("\n").length > maxLogLength + 64 ? [] : given;
+    if (typeof value === "string" && value.length <= maxOutputLength) {
+      return { kind: "returned", json: value, log };
+    }
+    const [name = "", text = "", stack = ""] = listOf(failed).map(String);
+    const message = `${name && `${name}: `}${text}`.slice(0, 2_200);
+    // An incomplete source fails in the line after it.
+    const line = Number(stack.split(`${FILE}:`)[1]?.split(":", 1)[0]);
+    const last = source.split("\n").length;
+    return { kind: "threw", message, ...(line > 0 && { line: Math.min(line, last) }), log };
+  }
+
+  #begin(call: ProgramCall): void {
+    this.#running++;
+    this.#program.call(call)
+      .then((text) => void this.#replies.push({ index: call.index, text }))
+      .catch((error) => void (this.#error ??= error))
+      .finally(() => {
+        this.#running--;
+        this.#wake();
+      });
+  }
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}

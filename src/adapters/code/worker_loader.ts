@@ -1,0 +1,162 @@
+/** The executor for programs in Workers of their own, which Cloudflare's Worker Loader creates. */
+
+import { clip, describeThrown, fail, isFunction } from "../../tool/mod.ts";
+import type { Executor, Program } from "./executor.ts";
+import { PRELUDE } from "./prelude.ts";
+import { FILE, ProgramRun, type Sandbox, Stopped } from "./program_run.ts";
+
+/** The part of Cloudflare's binding `worker_loaders` that {@linkcode workerLoader} uses. */
+export interface WorkerLoaderBinding {
+  load(code: {
+    compatibilityDate: string;
+    mainModule: string;
+    modules: Record<string, string>;
+    globalOutbound: null;
+    env: Record<string, never>;
+    limits: { cpuMs: number; subRequests: number };
+  }): { getEntrypoint(): unknown };
+}
+
+/** The main module of each program, below. */
+interface Guest {
+  run(exchange: (output: string) => Promise<string>, limits: string): Promise<void>;
+}
+
+const COMPATIBILITY_DATE = "2026-08-01";
+/** The calls of `exchange`, which are the only requests of a program: two for each call of a tool. */
+const MAX_EXCHANGES = 50_000;
+
+/** The globals of a program. Others, such as `fetch`, timers and randomness, are removed. */
+const GLOBALS = "Object Function Array Number parseFloat parseInt Infinity NaN undefined Boolean " +
+  "String Symbol Date Promise RegExp Error AggregateError EvalError RangeError ReferenceError " +
+  "SyntaxError TypeError URIError globalThis JSON Math ArrayBuffer Uint8Array Int8Array " +
+  "Uint16Array Int16Array Uint32Array Int32Array BigUint64Array BigInt64Array Float32Array " +
+  "Float64Array Uint8ClampedArray DataView Map BigInt Set Iterator WeakMap WeakSet Proxy Reflect " +
+  "decodeURI decodeURIComponent encodeURI encodeURIComponent escape unescape eval isFinite isNaN";
+
+/** Runs before the module of the program. */
+const setupOf = (time: number): string => `
+const { setTimeout } = globalThis;
+export const idle = () => new Promise((resolve) => setTimeout(resolve, 0));
+const names = new Set(${JSON.stringify(GLOBALS)}.split(" "));
+for (let scope = globalThis; scope !== Object.prototype; scope = Object.getPrototypeOf(scope)) {
+  for (const name of Object.getOwnPropertyNames(scope)) if (!names.has(name)) delete scope[name];
+}
+Date.now = () => ${time};
+globalThis.Date = Date.prototype.constructor = new Proxy(Date, {
+  apply: (date) => new date(${time}).toString(),
+  construct: (date, args, self) => Reflect.construct(date, args.length > 0 ? args : [${time}], self),
+});
+export const { run, settle, take } = ${PRELUDE};
+`;
+
+const MAIN = `
+import { WorkerEntrypoint } from "cloudflare:workers";
+import { idle, run, settle, take } from "setup.js";
+import program from "${FILE}";
+export default class extends WorkerEntrypoint {
+  async run(exchange, limits) {
+    run(limits, program);
+    for (;;) {
+      await idle();
+      const reply = await exchange(take());
+      if (reply === "") return;
+      settle(reply);
+    }
+  }
+}
+`;
+
+/**
+ * Creates an executor that runs each program in a new Worker, which has no network, bindings and
+ * environment. Needs the binding `worker_loaders` of Cloudflare Workers. Programs run faster than
+ * with `quickJs`, which runs on every runtime.
+ *
+ * The platform enforces `cpuMs`, and its own limit of memory instead of `memoryBytes`. The open
+ * source `workerd` enforces neither: use this executor there only for programs that you trust.
+ *
+ * @example Usage
+ * ```ts
+ * import type { Toolset } from "@plue/tools";
+ * import { codeTool, workerLoader, type WorkerLoaderBinding } from "@plue/tools/code";
+ *
+ * export function programsOf(toolset: Toolset, env: { LOADER: WorkerLoaderBinding }): Toolset {
+ *   return codeTool(toolset, { executor: workerLoader(env.LOADER) });
+ * }
+ * ```
+ *
+ * @param loader The binding.
+ * @throws {TypeError} If it is not a binding of this kind.
+ */
+export function workerLoader(loader: WorkerLoaderBinding): Executor {
+  if (!isFunction(loader?.load)) {
+    fail("run programs in Workers", "pass the binding of worker_loaders, such as env.LOADER");
+  }
+  return {
+    run: async (program) => await new ProgramRun(program, new Loaded(loader, program)).run(),
+  };
+}
+
+class Loaded implements Sandbox {
+  readonly #loader: WorkerLoaderBinding;
+  readonly #program: Program;
+  #turn: PromiseWithResolvers<string> = Promise.withResolvers();
+  #reply: (json: string) => void = () => {};
+  #isClosed = false;
+
+  constructor(loader: WorkerLoaderBinding, program: Program) {
+    this.#loader = loader;
+    this.#program = program;
+  }
+
+  turn(operation: "run" | "settle", json: string): Promise<string> {
+    this.#turn = Promise.withResolvers();
+    if (operation === "run") this.#start(json).catch((error) => this.#fail(error));
+    else this.#reply(json);
+    return this.#turn.promise;
+  }
+
+  async #start(limits: string): Promise<void> {
+    const { limits: { cpuMs }, source, time } = this.#program;
+    const worker = this.#loader.load({
+      compatibilityDate: COMPATIBILITY_DATE,
+      mainModule: "main.js",
+      modules: {
+        "main.js": MAIN,
+        "setup.js": setupOf(time),
+        // The source is in the first line, so that the lines of errors are its own.
+        [FILE]: `export default async () => {${source}\n}`,
+      },
+      globalOutbound: null,
+      env: {},
+      limits: { cpuMs, subRequests: MAX_EXCHANGES },
+    });
+    await (worker.getEntrypoint() as Guest).run((output) => this.#exchange(output), limits);
+  }
+
+  /** Ends the turn of the program. Returns the text for its next turn; `""` ends the program. */
+  async #exchange(output: string): Promise<string> {
+    if (this.#isClosed) return "";
+    const reply = new Promise<string>((resolve) => this.#reply = resolve);
+    this.#turn.resolve(String(output));
+    return await reply;
+  }
+
+  #fail(error: unknown): void {
+    const message = describeThrown(error);
+    const [, name, text] = /\b(\w*Error): (.*)/.exec(message) ?? [];
+    // The module of the program is invalid.
+    if (text !== undefined && message.includes(`${FILE}:`)) {
+      const end = { failed: [name, text, message] };
+      return this.#turn.resolve(JSON.stringify({ end }));
+    }
+    this.#turn.reject(new Stopped(`Cloudflare ended the program: ${clip(message, 300)}`));
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#reply("");
+    // Nothing waits for the turn anymore.
+    this.#turn.promise.catch(() => {});
+  }
+}

@@ -1,0 +1,56 @@
+import { describe, it } from "bun:test";
+import {
+  assert,
+  assertEquals,
+  assertRejects,
+  assertStringIncludes,
+  assertThrows,
+} from "@std/assert";
+import { workerLoader, type WorkerLoaderBinding } from "../../../src/adapters/code/mod.ts";
+import { describeExecutor, programOf } from "../../contract/executor_contract.ts";
+import { maybe } from "../../support/skip.ts";
+
+// The bundle of workerd keeps this import, and other runtimes do not have the module.
+const module = "cloudflare:workers";
+const { env } = await import(module).catch(() => ({ env: {} })) as {
+  readonly env: { readonly LOADER?: WorkerLoaderBinding };
+};
+const loader = env.LOADER;
+
+if (loader !== undefined) describeExecutor("workerLoader", () => workerLoader(loader));
+else maybe(false, "only workerd has the binding")("the executor workerLoader", () => {});
+
+/** A binding whose programs end in a given way. */
+const endingWith = (run: () => Promise<void>): WorkerLoaderBinding => ({
+  load: () => ({ getEntrypoint: () => ({ run }) }),
+});
+
+describe("workerLoader()", () => {
+  it("reports why the platform has ended a program", async () => {
+    const loader = endingWith(() => Promise.reject(new Error("Worker exceeded CPU time limit.")));
+    const end = await workerLoader(loader).run(programOf("for (;;) {}"));
+    assert(end.kind === "stopped");
+    assertStringIncludes(end.why, "Worker exceeded CPU time limit.");
+  });
+
+  it("rejects when the signal aborts while a program computes", async () => {
+    const controller = new AbortController();
+    const loader = endingWith(() => (controller.abort(new Error("Stop.")), new Promise(() => {})));
+    const program = programOf("for (;;) {}", { signal: controller.signal });
+    await assertRejects(() => workerLoader(loader).run(program), Error, "Stop.");
+  });
+
+  it("passes the limits and no access to the loaded Worker", async () => {
+    const codes: Parameters<WorkerLoaderBinding["load"]>[0][] = [];
+    const loader = endingWith(() => Promise.reject(new Error("over")));
+    await workerLoader({ load: (code) => (codes.push(code), loader.load(code)) }).run(
+      programOf(""),
+    );
+    const [{ env, globalOutbound, limits }] = codes as [(typeof codes)[0] & object];
+    assertEquals([env, globalOutbound, limits.cpuMs], [{}, null, 500]);
+  });
+
+  it("rejects a value that is not a binding", () => {
+    assertThrows(() => workerLoader({} as WorkerLoaderBinding), TypeError, "env.LOADER");
+  });
+});
