@@ -75,10 +75,6 @@ const ESCAPES: readonly (readonly [source: string, value: unknown])[] = [
   ],
   ['try { return typeof await import("node:fs"); } catch { return "no module"; }', "no module"],
   [
-    'try { return typeof await import("node:process"); } catch { return "no module"; }',
-    "no module",
-  ],
-  [
     'try { return Math.random(); } catch (error) { return error.message.includes("repeat"); }',
     true,
   ],

@@ -50,10 +50,13 @@ globalThis.Date = Date.prototype.constructor = new Proxy(Date, {
 export const { run, settle, take } = ${PRELUDE};
 `;
 
+const [WORKERS, SETUP, PROGRAM] = ["cloudflare:workers", "setup.js", FILE].map((name) =>
+  `"${name}"`
+);
 const MAIN = `
-import { WorkerEntrypoint } from "cloudflare:workers";
-import { idle, run, settle, take } from "setup.js";
-import program from "${FILE}";
+import { WorkerEntrypoint } from ${WORKERS};
+import { idle, run, settle, take } from ${SETUP};
+import program from ${PROGRAM};
 export default class extends WorkerEntrypoint {
   async run(exchange, limits) {
     run(limits, program);
