@@ -143,7 +143,6 @@ export const resumptions: WeakMap<ToolCall, Resumption> = new WeakMap();
 /** The information about a call for hooks, rules and approvers. */
 export class CallView implements CallInfo {
   readonly tool: Tool;
-  readonly callId: string;
   readonly sessionId: string | undefined;
   readonly messageId: string | undefined;
   readonly principal: string | undefined;
@@ -157,7 +156,6 @@ export class CallView implements CallInfo {
   constructor(call: Call, args: unknown = call.arguments) {
     const { sessionId, messageId, principal } = call.options;
     this.tool = call.tool;
-    this.callId = call.callId;
     this.sessionId = sessionId;
     this.messageId = messageId;
     this.principal = principal;
@@ -165,6 +163,11 @@ export class CallView implements CallInfo {
     this.resumed = resumptions.has(call.request);
     this.#args = args;
     this.#call = call;
+  }
+
+  /** A getter, because an id is created when it is first read. */
+  get callId(): string {
+    return this.#call.callId;
   }
 
   get signal(): AbortSignal {

@@ -1,11 +1,15 @@
 /** Counts of requests in fixed windows of time: in the memory of this process, or in a call store. */
 
-import { type CallStore, ownerDigest, StoredRecords } from "../../execute/durable/mod.ts";
+import {
+  type CallStore,
+  KeyedQueue,
+  ownerDigest,
+  StoredRecords,
+} from "../../execute/durable/mod.ts";
 import {
   assertSync,
   BoundedMap,
   checkFunction,
-  noop,
   once,
   type RegistryClock,
   systemClock,
@@ -194,8 +198,7 @@ export function storedRateLimits(
   const { maxPermits = 1, clock = systemClock } = options;
   const records = new StoredRecords<StoredWindow>(store, ({ endsAt }) => endsAt);
   const permits = new BoundedMap<string, OwnPermits>({ maxEntries: MAX_KEYS });
-  /** The last operation of each key: operations of a key are serialized. */
-  const turns = new Map<string, Promise<unknown>>();
+  const queue = new KeyedQueue();
 
   /** Takes permits out of the store, more than the amount if many are free; none if too few are. */
   async function lease(
@@ -242,14 +245,7 @@ export function storedRateLimits(
   return {
     async take(of, amount, window) {
       const key = `rate.${await ownerDigest(of)}.${window.windowMs}`;
-      const mine = (turns.get(key) ?? Promise.resolve()).then(() => take(key, amount, window));
-      const ended = mine.catch(noop);
-      turns.set(key, ended);
-      try {
-        return await mine;
-      } finally {
-        if (turns.get(key) === ended) turns.delete(key);
-      }
+      return await queue.run(key, () => take(key, amount, window));
     },
   };
 }

@@ -1,12 +1,11 @@
 /** Rules as data: for JSON files, and for people who do not program. */
 
 import * as schemas from "../../schema/mod.ts";
-import { checkSchema, compileOnce, type Dialect, partsOf } from "../../schema/mod.ts";
 import * as check from "../../tool/mod.ts";
-import { fail, isObject, type JsonSchema, pointerStep, type Tool } from "../../tool/mod.ts";
-import { ask, type CallFacts, deny, type Rule, type RuleCall, type Verdict } from "./rule.ts";
+import { fail, isObject, isText, type JsonSchema, pointerStep } from "../../tool/mod.ts";
+import { ask, type CallFacts, deny, type Rule, type Verdict } from "./rule.ts";
 import { localTime } from "./sessions.ts";
-import { argumentSteps, isDeclared, toolMatcher, type ToolPattern, valueAt } from "./tools.ts";
+import { toolMatcher, type ToolPattern } from "./tools.ts";
 
 /** A rule as data. It allows the calls that meet all of its conditions. */
 export interface RuleDocument {
@@ -75,7 +74,7 @@ export function readRules(documents: readonly RuleDocument[]): readonly Rule[] {
 }
 
 /** A condition of a rule. Returns the problem of a call that does not meet it. */
-export type Condition = (call: RuleCall) => string | undefined;
+export type Condition = (call: CallFacts) => string | undefined;
 
 /** Creates a rule from a document, conditions in code, and its JSON Pointer for messages. */
 export function ruleOf(document: RuleDocument, others: readonly Condition[], at = ""): Rule {
@@ -107,12 +106,13 @@ export function ruleOf(document: RuleDocument, others: readonly Condition[], at 
   return {
     name,
     appliesTo: toolMatcher(ACTION, tool, place("tool")),
-    decide(call) {
+    decide(given) {
+      const call = given as CallFacts;
       for (const problemOf of conditions) {
         const problem = problemOf(call);
         if (problem !== undefined) return broken(problem);
       }
-      return limits.length === 0 ? "allow" : countIn(call as CallFacts);
+      return limits.length === 0 ? "allow" : countIn(call);
     },
   };
 }
@@ -126,16 +126,20 @@ function timeCondition([from, to]: readonly [string, string], timeZone = "UTC"):
 }
 
 function schemaCondition(argument: string, given: JsonSchema, at: string): Condition {
-  const { dialect } = checkSchema(given, `the condition "${at}"`);
+  const { dialect } = schemas.checkSchema(given, `the condition "${at}"`);
   const problem = `must fit ${JSON.stringify(given).slice(0, 200)}`;
   const schema = withType(given, dialect, at);
-  // With the length, the steps of the check of a short value need not be estimated.
-  const lengthOf = (value: unknown): number | undefined =>
-    typeof value === "object" ? undefined : JSON.stringify(value).length;
-  const accepts = (value: unknown, { engine }: CallFacts): boolean =>
-    compileOnce(engine, schema, dialect).check(value, lengthOf(value));
-  return argumentCondition(argument, at, problem, accepts);
+  return argumentCondition(argument, at, problem, (value, { engine }) => {
+    // With the length, the steps of the check of a short value need not be estimated.
+    const length = isText(value) ? 6 * value.length + 2 : typeof value === "object" ? Infinity : 25;
+    return schemas.compileOnce(engine, schema, dialect).check(value, length);
+  });
 }
+
+const checkPointer = check.createCheck(
+  'a JSON Pointer such as "/amount"',
+  (value): value is string => isText(value) && /^(\/([^~/]|~[01])*)*$/.test(value),
+);
 
 /** Creates a condition on an argument, which no call meets without the argument. */
 export function argumentCondition(
@@ -144,17 +148,31 @@ export function argumentCondition(
   problem: string,
   accepts: (value: unknown, call: CallFacts) => boolean,
 ): Condition {
-  const steps = argumentSteps(ACTION, argument, `"${at}"`);
-  const declared: WeakMap<Tool, boolean> = new WeakMap();
+  const steps = schemas.pointerSteps(checkPointer(ACTION, argument, `"${at}"`));
   return (call) => {
-    const { tool } = call;
-    const value = valueAt(call.arguments, steps);
+    const value = argumentAt(call.given, call.tool.parameters, steps);
     // The schema of a library may return NaN, which is within all limits.
-    const isMet = value !== undefined && !Number.isNaN(value) &&
-      check.once(declared, tool, () => isDeclared(tool.parameters, steps)) &&
-      accepts(value, call as CallFacts);
+    const isMet = value !== undefined && !Number.isNaN(value) && accepts(value, call);
     return isMet ? undefined : `its argument "${argument}" ${problem}`;
   };
+}
+
+/**
+ * Returns the argument at these steps. `undefined` if there is none, or if the schema of the tool lists
+ * properties and lacks this one: the tool does not read such an argument.
+ */
+function argumentAt(args: unknown, parameters: unknown, steps: readonly string[]): unknown {
+  let value = args;
+  let schema = parameters;
+  for (const step of steps) {
+    // Only own members: "constructor" is not an argument, and "ab" is not the list ["a", "b"].
+    if (!schemas.isStructure(value) || !Object.hasOwn(value, step)) return undefined;
+    value = value[step as never];
+    const { properties } = isObject(schema) ? schema : {};
+    if (isObject(properties) && !Object.hasOwn(properties, step)) return undefined;
+    schema = isObject(properties) ? properties[step] : undefined;
+  }
+  return value;
 }
 
 /** The keywords that limit values of one type, and that values of other types would pass. */
@@ -166,7 +184,7 @@ const TYPES: { readonly [type: string]: RegExp } = {
 };
 
 /** Adds the type that the keywords of a condition imply, so that the text "5" is not below 100. */
-function withType(given: JsonSchema, dialect: Dialect, at: string): JsonSchema {
+function withType(given: JsonSchema, dialect: schemas.Dialect, at: string): JsonSchema {
   if (!isObject(given)) return given;
   const [type, ...others] = Object.keys(TYPES).filter((type) =>
     Object.keys(given).some((keyword) => TYPES[type]?.test(keyword))
@@ -180,7 +198,12 @@ function withType(given: JsonSchema, dialect: Dialect, at: string): JsonSchema {
  * Requires a type of a value and its parts. The schemas in `allOf`, `not` and so on may lack it. Rejects
  * keywords without an effect: with `max` instead of `maximum`, all numbers would pass.
  */
-function checkTyped(schema: check.JsonSchemaObject, dialect: Dialect, at: string, isPart = true) {
+function checkTyped(
+  schema: check.JsonSchemaObject,
+  dialect: schemas.Dialect,
+  at: string,
+  isPart = true,
+) {
   const { type: given = Object.keys(TYPES), format } = schema;
   const types = [given].flat().map((type) => type === "integer" ? "number" : type);
   const idle = Object.keys(schema).find((keyword) =>
@@ -194,7 +217,7 @@ function checkTyped(schema: check.JsonSchemaObject, dialect: Dialect, at: string
     fail(ACTION, `"${at}", its items and its properties need a "type", and no "$ref"`);
   }
   // In a negation, a type would accept more.
-  const { inPlace, below } = partsOf({ ...schema, not: undefined, if: undefined }, dialect);
+  const { inPlace, below } = schemas.partsOf({ ...schema, not: undefined, if: undefined }, dialect);
   for (const { child } of below) checkTyped(child, dialect, at);
   for (const one of inPlace.filter(isObject)) checkTyped(one, dialect, at, false);
 }

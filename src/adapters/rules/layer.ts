@@ -77,8 +77,12 @@ export function rules(
     tools.toolMatcher(ACTION, pattern, "the id"),
     tools.readLabels(ACTION, given),
   ]);
-  const layer = new RuleLayer(checkRules(list), new SessionStore(store, sessionTtlMs), patterns);
-  return [layer, { name: "labels", stage: "run", for: (tool) => layer.markingFor(tool) }];
+  const checked = checkRules(list);
+  const made = new WeakMap<Tool, ToolRules>();
+  const rulesOf: RulesOf = (tool) =>
+    check.once(made, tool, () => toolRules(tool, checked, patterns));
+  const sessions = new SessionStore(store, sessionTtlMs);
+  return [decidingLayer(rulesOf, sessions), labellingLayer(rulesOf, sessions)];
 }
 
 function checkRules(list: unknown): readonly Rule[] {
@@ -100,99 +104,103 @@ interface ToolRules extends tools.LabelledTool {
   readonly succeeded: readonly string[];
 }
 
-/** Decides on calls before approval. */
-export class RuleLayer implements calls.Layer {
-  readonly name = "rules";
-  readonly stage = "run";
-  readonly #rules: readonly Rule[];
-  readonly #store: SessionStore;
-  readonly #labels: readonly tools.LabelPattern[];
-  readonly #tools: WeakMap<Tool, ToolRules> = new WeakMap();
+type RulesOf = (tool: Tool) => ToolRules;
 
-  constructor(list: readonly Rule[], store: SessionStore, labels: readonly tools.LabelPattern[]) {
-    this.#rules = list;
-    this.#store = store;
-    this.#labels = labels;
-  }
-
-  for(tool: Tool): calls.LayerFunction | undefined {
-    const own = this.#rulesOf(tool);
-    if (own.applied.length === 0) return undefined;
-    return (call, next) =>
-      own.usesSession
-        ? call.wait("reading its session", () => this.#store.marksOf(call))
-          .then((marks) => this.#decide(call, next, own, marks))
-        : this.#decide(call, next, own);
-  }
-
-  async explain(call: calls.Call): Promise<readonly RuleVerdict[]> {
-    const own = this.#rulesOf(call.tool);
-    const marks = await this.#store.marksOf(call);
-    const objections = await Promise.all(this.#objectionsTo(call, own, true, marks));
-    return own.applied.map(({ name: rule }, index) =>
-      objections[index] ?? { rule, verdict: "allow" }
+function toolRules(
+  tool: Tool,
+  list: readonly Rule[],
+  patterns: readonly tools.LabelPattern[],
+): ToolRules {
+  const chain = check.toolsBehind(tool);
+  const labels = tools.labelsOf(chain, patterns);
+  // A function that throws must not exempt a tool.
+  const rulesFor = (concerns: (rule: Rule, one: Tool) => unknown) =>
+    list.filter((rule) =>
+      chain.some((one) => check.attemptOr<unknown>(true, () => concerns(rule, one)) !== false)
     );
-  }
+  const applied = rulesFor((rule, one) => rule.appliesTo?.(one));
+  const remembering = rulesFor((rule, one) => rule.remembers?.(one) ?? false);
+  return {
+    ...{ tool: chain.at(-1) ?? tool, labels, applied },
+    usesSession: applied.some(({ usesSession }) => usesSession),
+    began: [
+      ...[...labels.produces, ...labels.reads].map((label) => `label ${label}`),
+      ...remembering.map(({ name }) => `began ${name}`),
+    ],
+    succeeded: remembering.map(({ name }) => `succeeded ${name}`),
+  };
+}
 
-  /** Returns the function of the layer that labels the session of a call whose tool begins. */
-  markingFor(tool: Tool): calls.LayerFunction | undefined {
-    const { began, succeeded } = this.#rulesOf(tool);
-    if (began.length === 0) return undefined;
-    const doing = "labelling its session";
-    return (call, next) =>
-      call.wait(doing, () => this.#store.mark(call, began)).then(async () => {
+/** The layer that decides on calls before approval. */
+export interface RuleLayer extends calls.Layer {
+  explain(call: calls.Call): Promise<readonly RuleVerdict[]>;
+}
+
+function decidingLayer(rulesOf: RulesOf, sessions: SessionStore): RuleLayer {
+  const objectionsTo = (call: calls.Call, isDry: boolean) => {
+    const own = rulesOf(call.tool);
+    const count: CallFacts["count"] = (scope, most) => sessions.count(call, scope, most, isDry);
+    const decide = (marks?: Marks) =>
+      objectionsOf(own.applied, new CallFacts(call, own, count, marks), call);
+    return own.usesSession ? sessions.marksOf(call).then(decide) : decide();
+  };
+  return {
+    name: "rules",
+    stage: "run",
+    for: (tool) =>
+      rulesOf(tool).applied.length === 0 ? undefined : (call, next) => {
+        const objections = objectionsTo(call, false);
+        return objections instanceof Promise
+          ? call.wait("waiting for a rule", objections).then((all) => follow(all, call, next))
+          : follow(objections, call, next);
+      },
+    async explain(call) {
+      const objections = await objectionsTo(call, true);
+      return rulesOf(call.tool).applied.map(({ name }) =>
+        objections.find(({ rule }) => rule === name) ?? { rule: name, verdict: "allow" }
+      );
+    },
+  };
+}
+
+/** The layer that labels the session of a call whose tool begins. */
+function labellingLayer(rulesOf: RulesOf, sessions: SessionStore): calls.Layer {
+  return {
+    name: "labels",
+    stage: "run",
+    for(tool) {
+      const { began, succeeded } = rulesOf(tool);
+      if (began.length === 0) return undefined;
+      const mark = (call: calls.Call, names: readonly string[]) =>
+        call.wait("labelling its session", () => sessions.mark(call, names));
+      return async (call, next) => {
+        await mark(call, began);
         const result = await next(call);
         if (result.ok && succeeded.length > 0) {
           // The tool has run, so its result is not lost. Without the mark, onlyAfter still denies.
-          await call.wait(doing, () => this.#store.mark(call, succeeded))
-            .catch((error) => call.report("rule", error));
+          await mark(call, succeeded).catch((error) => call.report("rule", error));
         }
         return result;
-      });
-  }
-
-  #rulesOf(tool: Tool): ToolRules {
-    return check.once(this.#tools, tool, () => {
-      const chain = check.toolsBehind(tool);
-      const labels = tools.labelsOf(chain, this.#labels);
-      // A function that throws must not exempt a tool.
-      const concerning = (name: "appliesTo" | "remembers", otherwise: boolean) =>
-        this.#rules.filter((rule) =>
-          chain.some((one) =>
-            check.attemptOr(true, () => (rule[name]?.(one) ?? otherwise) !== false)
-          )
-        );
-      const applied = concerning("appliesTo", true);
-      const remembering = concerning("remembers", false).map(({ name }) => name);
-      const carried = [...labels.produces, ...labels.reads].map((label) => `label ${label}`);
-      return {
-        ...{ tool: chain.at(-1) ?? tool, labels, applied },
-        usesSession: applied.some(({ usesSession }) => usesSession),
-        began: [...carried, ...remembering.map((name) => `began ${name}`)],
-        succeeded: remembering.map((name) => `succeeded ${name}`),
       };
-    });
-  }
+    },
+  };
+}
 
-  /** Returns the denial, the question, or nothing of each rule. */
-  #objectionsTo(call: calls.Call, own: ToolRules, isDry: boolean, marks?: Marks) {
-    const count: CallFacts["count"] = (scope, most) => this.#store.count(call, scope, most, isDry);
-    const facts = new CallFacts(call, own, count, marks);
-    return own.applied.map((rule) => objectionOf(rule, facts, call));
+/** Returns the denials and questions of rules. A promise only if a rule returns one. */
+function objectionsOf(list: readonly Rule[], facts: CallFacts, call: calls.Call) {
+  const made: (RuleVerdict | Promise<RuleVerdict | undefined>)[] = [];
+  for (const rule of list) {
+    const objection = objectionOf(rule, facts, call);
+    if (objection !== undefined) made.push(objection);
   }
-
-  #decide(call: calls.Call, next: calls.Next, own: ToolRules, marks?: Marks): calls.Outcome {
-    const objections = this.#objectionsTo(call, own, false, marks);
-    return objections.some((one) => one instanceof Promise)
-      ? call.wait("waiting for a rule", Promise.all(objections))
-        .then((all) => follow(all, call, next, own.tool))
-      : follow(objections as readonly Objection[], call, next, own.tool);
-  }
+  return made.some((one) => one instanceof Promise)
+    ? Promise.all(made).then((all) => all.filter((one) => one !== undefined))
+    : made as readonly RuleVerdict[];
 }
 
 /** Returns the objection of a rule: a denial if it throws, rejects or returns another value. */
 function objectionOf(rule: Rule, facts: CallFacts, call: calls.Call) {
-  const failed = (error: unknown): Objection => {
+  const failed = (error: unknown): RuleVerdict | undefined => {
     call.report("rule", error);
     return readVerdict(rule, deny("it failed; the arguments are not the cause"));
   };
@@ -206,11 +214,8 @@ function objectionOf(rule: Rule, facts: CallFacts, call: calls.Call) {
   }
 }
 
-/** A denial or a question; `undefined` if a rule allows the call. */
-type Objection = RuleVerdict | undefined;
-
 /** Reads the answer of a rule. Throws for an answer that is not a verdict. */
-function readVerdict({ name: rule }: Rule, answer: unknown): Objection {
+function readVerdict({ name: rule }: Rule, answer: unknown): RuleVerdict | undefined {
   if (answer === "allow") return undefined;
   const [[verdict, reason] = [], ...others] = Object.entries(Object(answer));
   // A longer text is not cut: a person could approve a part that is not shown.
@@ -221,8 +226,7 @@ function readVerdict({ name: rule }: Rule, answer: unknown): Objection {
 }
 
 /** Ends a call that a rule denies, and requests approval of a call for which rules ask. */
-function follow(made: readonly Objection[], call: calls.Call, next: calls.Next, tool: Tool) {
-  const objections = made.filter((one) => one !== undefined);
+function follow(objections: readonly RuleVerdict[], call: calls.Call, next: calls.Next) {
   if (objections.length === 0) return next(call);
   const denial = objections.find(({ verdict }) => verdict === "deny");
   if (denial !== undefined) {
@@ -237,5 +241,5 @@ function follow(made: readonly Objection[], call: calls.Call, next: calls.Next, 
   const reasons = objections.map(({ reason }) => reason).join("; ");
   return approve === undefined
     ? call.fail("approval_required", "a rule requires approval, and no approver is set up")
-    : approve(call, next, `Run the tool "${tool.id}"? ${reasons}`);
+    : approve(call, next, `Run the tool "${check.toolsBehind(call.tool).at(-1)?.id}"? ${reasons}`);
 }

@@ -62,11 +62,13 @@ export function pathWithin(
   const roots = list.map((folder) =>
     plainPath(folder) ?? fail("use pathWithin", `${describe(folder)} must be an absolute path`)
   );
+  const isBelow = (path: string | undefined): boolean =>
+    roots.some((root) => path === root || path?.startsWith(`${root}/`));
   const isWithin = (path: unknown): boolean =>
-    isText(path) && formsOf(path).every((form) => {
-      const plain = plainPath(form);
-      return roots.some((root) => plain === root || plain?.startsWith(`${root}/`));
-    });
+    isText(path) &&
+    (SIMPLE.test(path)
+      ? isBelow(path)
+      : ["NFC", "NFKC"].every((form) => isBelow(plainPath(path.normalize(form)))));
   const areWithin = (value: unknown): boolean =>
     Array.isArray(value) ? value.length > 0 && value.every(isWithin) : isWithin(value);
   const problem = `must be within ${list.join(" or ")}`;
@@ -74,27 +76,17 @@ export function pathWithin(
   return ruleOf({ name: `pathWithin ${list.join(" ")}`, ...rest }, [condition]);
 }
 
-const PLAIN = /^[ -~]*$/;
-
-function formsOf(path: string): readonly string[] {
-  return PLAIN.test(path) ? [path] : [path.normalize("NFC"), path.normalize("NFKC")];
-}
-
 /** Paths of letters, digits, `_`, `-`, and dots within names, for which no other test is needed. */
 const SIMPLE = /^(?:\/[\w-][\w.-]*)+$/;
-const HIDDEN = /[\p{Cc}\p{Cf}]/u;
-/** Backslashes, and encoded dots, separators, zeros and percent signs. */
-const UNSAFE = /\\|%(?:2[5ef]|5c|00|u|c[01])/i;
+/** Control characters, backslashes, encoded dots, separators, zeros and percent signs. */
+const UNSAFE = /[\p{Cc}\p{Cf}\\]|%(?:2[5ef]|5c|00|u|c[01])/iu;
 const PARENT = /\/\s*\.\.+\s*(?:[/;?#:]|$)/;
 
 /** Returns an absolute path without empty names; `undefined` if it is not one, or is ambiguous. */
 function plainPath(path: unknown): string | undefined {
-  if (!isText(path) || !path.startsWith("/")) return undefined;
-  if (SIMPLE.test(path)) return path;
-  const isHidden = !PLAIN.test(path) && HIDDEN.test(path);
-  return isHidden || UNSAFE.test(path) || PARENT.test(path)
-    ? undefined
-    : path.replace(/\/(?:\.?\/)+/g, "/").replace(/\/\.?$/, "");
+  return isText(path) && path.startsWith("/") && !UNSAFE.test(path) && !PARENT.test(path)
+    ? path.replace(/\/(?:\.?\/)+/g, "/").replace(/\/\.?$/, "")
+    : undefined;
 }
 
 /**

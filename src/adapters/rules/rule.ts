@@ -67,13 +67,13 @@ function rightsOf(toolset: Toolset): Rights {
 }
 
 /** A call on which rules decide. `tool` is the tool that runs, with its `arguments`. */
-export type RuleCall = Omit<CallFacts, "engine" | "count">;
+export type RuleCall = Omit<CallFacts, "given" | "engine" | "count">;
 
 export class CallFacts extends CallView {
   override readonly tool: Tool;
   /** The labels of the tool: the operator's, else its own. */
   readonly toolLabels: check.ToolLabels;
-  /** The member `tenant` of the host's context: a text, or a number as a text. */
+  /** The member `tenant` of the host's context: a text, or a whole number as a text. */
   readonly tenant: string | undefined;
   /** Counts the call in a scope, unless its tool does not run. Returns false at the maximum. */
   readonly count: (scope: Scope, most: number) => Promise<boolean>;
@@ -89,6 +89,11 @@ export class CallFacts extends CallView {
     this.count = count;
     this.#call = call;
     this.#marks = marks;
+  }
+
+  /** The arguments for conditions, which only read them: the copy for rules takes longer. */
+  get given(): unknown {
+    return this.#call.arguments;
   }
 
   /** The engine of the registry that runs the tool. */

@@ -1,6 +1,12 @@
 /** Labels of sessions and counts of calls, in a call store. */
 
-import { type CallStore, digestOf, ownerDigest, StoredRecords } from "../../execute/durable/mod.ts";
+import {
+  type CallStore,
+  digestOf,
+  KeyedQueue,
+  ownerDigest,
+  StoredRecords,
+} from "../../execute/durable/mod.ts";
 import { type Call, inTime } from "../../execute/mod.ts";
 import { once } from "../../tool/mod.ts";
 import { type Marks, type Scope, tenantOf } from "./rule.ts";
@@ -17,8 +23,8 @@ interface Stored {
 export class SessionStore {
   readonly #records: StoredRecords<Stored>;
   readonly #ttlMs: number;
-  /** The last change of each count that is in progress. */
-  readonly #changes = new Map<string, Promise<void>>();
+  /** The changes of counts: at the same time, most changes of one count would have to retry. */
+  readonly #queue = new KeyedQueue();
 
   constructor(store: CallStore, ttlMs: number) {
     this.#records = new StoredRecords(store, ({ expiresAt }) => expiresAt);
@@ -50,30 +56,20 @@ export class SessionStore {
     const key = await keyOf(call, "counts", scope);
     const { clock } = call.settings;
     const expiresAt = clock.timestamp() + (scope[1] === "day" ? LONGEST_DAY_MS : this.#ttlMs);
+    const change = (to: (stored?: Stored) => Stored | undefined) =>
+      this.#queue.run(key, () => inTime(call.settings, this.#records.change(key, to)));
     let isWithin = false;
-    const counted = this.#change(call, key, ({ count = 0 } = NOTHING) => {
+    const counted = change(({ count = 0 } = NOTHING) => {
       isWithin = count < most;
       return isWithin && !isDry ? { count: count + 1, expiresAt } : undefined;
     });
     call.defer(async () => {
       await counted;
       if (!isWithin || isDry || call.toolState !== "not started") return;
-      await this.#change(call, key, ({ count = 1 } = NOTHING) => ({ count: count - 1, expiresAt }));
+      await change(({ count = 1 } = NOTHING) => ({ count: count - 1, expiresAt }));
     });
     await counted;
     return isWithin;
-  }
-
-  /** Changes a count after its earlier changes: at the same time, most of them would have to retry. */
-  #change(call: Call, key: string, change: (stored?: Stored) => Stored | undefined) {
-    const changed = (this.#changes.get(key) ?? Promise.resolve())
-      .then(() => inTime(call.settings, this.#records.change(key, change)));
-    const end = (): void => {
-      if (this.#changes.get(key) === ended) this.#changes.delete(key);
-    };
-    const ended: Promise<void> = changed.then(end, end);
-    this.#changes.set(key, ended);
-    return changed;
   }
 }
 

@@ -1,9 +1,8 @@
 /** The tools of a rule: patterns of ids, or criteria of a selection; and the labels of tools. */
 
-import { pointerSteps } from "../../schema/mod.ts";
 import { checkSelection, type SelectionCriteria, selectionSteps } from "../../select/mod.ts";
 import * as check from "../../tool/mod.ts";
-import { isObject, isText, isWord, type JsonSchema, type Tool } from "../../tool/mod.ts";
+import { isObject, isWord, type Tool } from "../../tool/mod.ts";
 
 /** Tools by id or alias, in which `*` is any text, or by criteria: `{ tagsAny: ["write"] }`. */
 export type ToolPattern = string | readonly string[] | SelectionCriteria;
@@ -65,38 +64,4 @@ export function labelsOf(
   const own = readLabels(`use the labels of "${id}"`, labels ?? implied);
   const [, given] = patterns.find(([matches]) => tools.some(matches)) ?? [];
   return { produces: [], reads: [], sends: false, ...own, ...given };
-}
-
-/** Returns the steps of a JSON Pointer to an argument. @throws {TypeError} If it is not one. */
-export function argumentSteps(action: string, pointer: unknown, place: string): readonly string[] {
-  return isText(pointer) && /^(\/([^~/]|~[01])*)*$/.test(pointer)
-    ? pointerSteps(pointer)
-    : check.fail(action, `${place} must be a JSON Pointer such as "/amount"`);
-}
-
-/** Returns the value at these steps; `undefined` if there is none. */
-export function valueAt(root: unknown, steps: readonly string[]): unknown {
-  let value = root;
-  for (const step of steps) {
-    // Only own members: "constructor" is not an argument, and "ab" is not the list ["a", "b"].
-    const parent: Record<string, unknown> = isText(value) ? {} : Object(value);
-    if (!Object.hasOwn(parent, step)) return undefined;
-    value = parent[step];
-  }
-  return value;
-}
-
-/**
- * Returns false if a schema lists its properties, but no property at these steps: the tool does not
- * read such an argument, so the argument must not meet a condition.
- */
-export function isDeclared(root: JsonSchema, steps: readonly string[]): boolean {
-  let schema: unknown = root;
-  for (const step of steps) {
-    const properties = valueAt(schema, ["properties"]);
-    if (!isObject(properties)) return true;
-    if (!Object.hasOwn(properties, step)) return false;
-    schema = properties[step];
-  }
-  return true;
 }
