@@ -3,7 +3,7 @@
 import * as schemas from "../../schema/mod.ts";
 import * as check from "../../tool/mod.ts";
 import { fail, isObject, isText, type JsonSchema, pointerStep } from "../../tool/mod.ts";
-import { ask, type CallFacts, deny, type Rule, type Verdict } from "./rule.ts";
+import { ask, type CallFacts, deny, type Rule, type Scope, type Verdict } from "./rule.ts";
 import { localTime } from "./sessions.ts";
 import { toolMatcher, type ToolPattern } from "./tools.ts";
 
@@ -39,9 +39,7 @@ const isTime = (value: unknown): value is string =>
 const CHECKS = {
   name: check.checkWord,
   tool: check.anyValue as check.Check<ToolPattern>,
-  when: check.createCheck("an object", isObject) as check.Check<
-    NonNullable<RuleDocument["when"]>
-  >,
+  when: check.createCheck("an object", isObject),
   else: check.oneOf(["deny", "ask"] as const),
   perSession: check.wholeFrom(0),
   perDay: check.wholeFrom(0),
@@ -74,46 +72,49 @@ export function readRules(documents: readonly RuleDocument[]): readonly Rule[] {
 }
 
 /** A condition of a rule. Returns the problem of a call that does not meet it. */
-export type Condition = (call: CallFacts) => string | undefined;
+export type Condition = (call: CallFacts) => string | undefined | Promise<string | undefined>;
 
 /** Creates a rule from a document, conditions in code, and its JSON Pointer for messages. */
 export function ruleOf(document: RuleDocument, others: readonly Condition[], at = ""): Rule {
   const place = (field: string): string => `"${at}${pointerStep(field)}"`;
   const fields = check.readFields(ACTION, document, CHECKS, place);
-  const { name = "", tool, when = {}, between, timeZone } = fields;
-  if (timeZone !== undefined && (between ?? fields.perDay) === undefined) {
+  const { name = "", when = {}, between, perSession, perDay, timeZone } = fields;
+  if (timeZone !== undefined && (between ?? perDay) === undefined) {
     fail(ACTION, `${place("timeZone")} has no effect without "between" or "perDay"`);
   }
-  const conditions = [
-    ...others,
-    ...Object.entries(when).map(([argument, schema]) =>
-      schemaCondition(argument, schema, `${at}/when${pointerStep(argument)}`)
-    ),
-    ...(between === undefined ? [] : [timeCondition(between, timeZone)]),
-  ];
-  const limits = ([["session", fields.perSession], ["day", fields.perDay]] as const)
-    .flatMap(([per, most]) => most === undefined ? [] : [{ per, most }]);
-  if (conditions.length + limits.length === 0) conditions.push(() => "the rule has no conditions");
+  const conditions = [...others];
+  for (const [argument, schema] of Object.entries(when)) {
+    const pointer = `${at}/when${pointerStep(argument)}`;
+    conditions.push(schemaCondition(argument, schema as JsonSchema, pointer));
+  }
+  if (between !== undefined) conditions.push(timeCondition(between, timeZone));
+  // A call counts only if it meets the other conditions.
+  const limit = (per: Scope[1], most: number, of: (call: CallFacts) => string | undefined) =>
+    conditions.push(async (call) =>
+      await call.count([name, per, of(call)], most)
+        ? undefined
+        : `it may run only ${most} times in a ${per}`
+    );
+  if (perSession !== undefined) limit("session", perSession, ({ sessionId }) => sessionId);
+  if (perDay !== undefined) limit("day", perDay, ({ now }) => localTime(now, timeZone)[0]);
+  if (conditions.length === 0) conditions.push(() => "the rule has no conditions");
   const broken = fields.else === "ask" ? ask : deny;
-  const countIn = async (call: CallFacts): Promise<Verdict> => {
-    for (const { per, most } of limits) {
-      const scope = per === "day" ? localTime(call.now, timeZone)[0] : call.sessionId;
-      if (await call.count([name, per, scope], most)) continue;
-      return broken(`it may run only ${most} times in a ${per}`);
+  const decideFrom = (call: CallFacts, first: number): Verdict | Promise<Verdict> => {
+    for (let index = first; index < conditions.length; index++) {
+      const problem = conditions[index]?.(call);
+      if (problem instanceof Promise) {
+        return problem.then((late) =>
+          late === undefined ? decideFrom(call, index + 1) : broken(late)
+        );
+      }
+      if (problem !== undefined) return broken(problem);
     }
     return "allow";
   };
   return {
     name,
-    appliesTo: toolMatcher(ACTION, tool, place("tool")),
-    decide(given) {
-      const call = given as CallFacts;
-      for (const problemOf of conditions) {
-        const problem = problemOf(call);
-        if (problem !== undefined) return broken(problem);
-      }
-      return limits.length === 0 ? "allow" : countIn(call);
-    },
+    appliesTo: toolMatcher(ACTION, fields.tool, place("tool")),
+    decide: (call) => decideFrom(call as CallFacts, 0),
   };
 }
 
@@ -127,12 +128,13 @@ function timeCondition([from, to]: readonly [string, string], timeZone = "UTC"):
 
 function schemaCondition(argument: string, given: JsonSchema, at: string): Condition {
   const { dialect } = schemas.checkSchema(given, `the condition "${at}"`);
+  if (dialect !== DIALECT) fail(ACTION, `"${at}" must be of draft ${DIALECT}, not ${dialect}`);
   const problem = `must fit ${JSON.stringify(given).slice(0, 200)}`;
-  const schema = withType(given, dialect, at);
+  const schema = withType(given, at);
   return argumentCondition(argument, at, problem, (value, { engine }) => {
     // With the length, the steps of the check of a short value need not be estimated.
     const length = isText(value) ? 6 * value.length + 2 : typeof value === "object" ? Infinity : 25;
-    return schemas.compileOnce(engine, schema, dialect).check(value, length);
+    return schemas.compileOnce(engine, schema, DIALECT).check(value, length);
   });
 }
 
@@ -175,7 +177,8 @@ function argumentAt(args: unknown, parameters: unknown, steps: readonly string[]
   return value;
 }
 
-/** The keywords that limit values of one type, and that values of other types would pass. */
+/** The draft of conditions, and its keywords that limit values of one type: values of others pass. */
+const DIALECT = "2020-12";
 const TYPES: { readonly [type: string]: RegExp } = {
   number: /^(exclusive)?(maximum|minimum)$|^multipleOf$/i,
   string: /Length$|^(pattern|format)$/,
@@ -184,13 +187,13 @@ const TYPES: { readonly [type: string]: RegExp } = {
 };
 
 /** Adds the type that the keywords of a condition imply, so that the text "5" is not below 100. */
-function withType(given: JsonSchema, dialect: schemas.Dialect, at: string): JsonSchema {
+function withType(given: JsonSchema, at: string): JsonSchema {
   if (!isObject(given)) return given;
   const [type, ...others] = Object.keys(TYPES).filter((type) =>
     Object.keys(given).some((keyword) => TYPES[type]?.test(keyword))
   );
   const schema = type === undefined || others.length > 0 ? given : { type, ...given };
-  checkTyped(schema, dialect, at);
+  checkTyped(schema, at);
   return schema;
 }
 
@@ -198,16 +201,11 @@ function withType(given: JsonSchema, dialect: schemas.Dialect, at: string): Json
  * Requires a type of a value and its parts. The schemas in `allOf`, `not` and so on may lack it. Rejects
  * keywords without an effect: with `max` instead of `maximum`, all numbers would pass.
  */
-function checkTyped(
-  schema: check.JsonSchemaObject,
-  dialect: schemas.Dialect,
-  at: string,
-  isPart = true,
-) {
+function checkTyped(schema: check.JsonSchemaObject, at: string, isPart = true): void {
   const { type: given = Object.keys(TYPES), format } = schema;
   const types = [given].flat().map((type) => type === "integer" ? "number" : type);
   const idle = Object.keys(schema).find((keyword) =>
-    !schemas.KEYWORDS[dialect].has(keyword) ||
+    !schemas.KEYWORDS[DIALECT].has(keyword) ||
     Object.entries(TYPES).some(([type, of]) => of.test(keyword) && !types.includes(type)) ||
     keyword === "format" && !schemas.ASSERTED_FORMATS.has(format as string)
   );
@@ -217,7 +215,7 @@ function checkTyped(
     fail(ACTION, `"${at}", its items and its properties need a "type", and no "$ref"`);
   }
   // In a negation, a type would accept more.
-  const { inPlace, below } = schemas.partsOf({ ...schema, not: undefined, if: undefined }, dialect);
-  for (const { child } of below) checkTyped(child, dialect, at);
-  for (const one of inPlace.filter(isObject)) checkTyped(one, dialect, at, false);
+  const { inPlace, below } = schemas.partsOf({ ...schema, not: undefined, if: undefined });
+  for (const { child } of below) checkTyped(child, at);
+  for (const one of inPlace.filter(isObject)) checkTyped(one, at, false);
 }

@@ -2,21 +2,30 @@
 
 import { hostContext } from "../../execute/layers/mod.ts";
 import * as calls from "../../execute/mod.ts";
-import { fail, type ToolCallError, type ToolDefinition, type ToolResult } from "../../tool/mod.ts";
+import { isToolHost } from "../../registry/mod.ts";
+import { compileOnce } from "../../schema/mod.ts";
+import type { Toolset } from "../../select/mod.ts";
+import * as check from "../../tool/mod.ts";
 import type { RuleLayer, RuleVerdict } from "./layer.ts";
+import { toolBehind } from "./tools.ts";
 
 /** The explanation of a call that was not made. JSON. */
 export interface CallExplanation {
   /** The decision of all rules. `invalid`: the call would fail before, as `error` says. */
   readonly verdict: RuleVerdict["verdict"] | "invalid";
+  /** The tool that would run: the original of a view, the tool that `call_tool` calls. */
+  readonly tool?: string;
   /** The verdicts of the rules that apply to the tool, in their order. */
   readonly rules: readonly RuleVerdict[];
-  readonly error?: Pick<ToolCallError, "code" | "message">;
+  /** States that the tool calls other tools, as `run_code` does: the rules decide on these calls, too. */
+  readonly note?: string;
+  readonly error?: Pick<check.ToolCallError, "code" | "message">;
 }
 
 /**
  * Returns the verdict of each rule about a call, without making the call: nothing is counted or
- * labelled, and hooks and repairs are not called. The arguments are parsed and validated.
+ * labelled, and hooks and repairs are not called. The arguments are parsed and validated, for which
+ * the tool is initialized.
  *
  * @example Usage
  * ```ts
@@ -36,35 +45,44 @@ export async function explainCall(
   { name, arguments: args }: calls.ToolCall,
   { principal, sessionId, services, context, signal }: calls.DispatchContext = {},
 ): Promise<CallExplanation> {
-  let rules: readonly RuleVerdict[] = [];
-  const { layers, timeoutMs, maxArgumentBytes, clock, onError } = settings;
-  // These layers meet the requirements of tools. The first one ends the call.
-  const explaining = [{}, { meets: "approval" }, { meets: "transaction" }] as const;
-  const explain = async (call: calls.Call): Promise<ToolResult> => {
-    // Not by instanceof: the command and a module may have two copies of plue.
-    const own = layers.filter((layer): layer is RuleLayer =>
-      layer.name === "rules" && "explain" in layer
-    );
-    rules = (await Promise.all(own.map((layer) => layer.explain(call)))).flat();
-    return { ok: true, content: null, durationMs: 0 };
+  // Not by instanceof: the command and a module may have two copies of plue.
+  const deciding = settings.layers.filter((layer): layer is RuleLayer =>
+    layer.name === "rules" && "explain" in layer
+  );
+  const explain = async (call: calls.Call): Promise<check.ToolResult> => {
+    const rules = (await Promise.all(deciding.map((layer) => layer.explain(call)))).flat();
+    const made = rules.map(({ verdict }) => verdict);
+    const verdict = (["deny", "ask"] as const).find((one) => made.includes(one)) ?? "allow";
+    const { id, annotations } = toolBehind(call.tool);
+    // The own tools of a bridge that do more than read call other tools.
+    const callsTools = call.toolset.bridge !== undefined && annotations.readOnlyHint !== true;
+    const note = callsTools && { note: "the rules decide on each call that this tool makes" };
+    const content = { verdict, tool: id, rules, ...note };
+    return { ok: true, content, durationMs: 0 };
   };
-  const explainer = new calls.Dispatcher(toolset, {
-    ...{ timeoutMs, maxArgumentBytes, clock, onError },
-    layers: [
-      hostContext(),
-      ...explaining.map((meets) =>
-        ({ name: "explain", stage: "run", ...meets, for: () => explain }) as const
-      ),
-    ],
-  });
+  // These layers meet the requirements of tools. The first one ends the call.
+  const layers = ([{}, { meets: "approval" }, { meets: "transaction" }] as const)
+    .map((meets) => ({ name: "explain", stage: "run", ...meets, for: () => explain }) as const);
+  const { timeoutMs, maxArgumentBytes, clock, onError } = settings;
+  const options = { timeoutMs, maxArgumentBytes, clock, onError, layers: [hostContext(), layers] };
+  const explainer = new calls.Dispatcher(hosted(toolset), options);
   const host = { principal, sessionId, services, context, signal };
   const result = await explainer.dispatch({ name, arguments: args }, host);
-  if (!result.ok) {
-    const { code, message } = result.error;
-    return { verdict: "invalid", rules: [], error: { code, message } };
-  }
-  const of = (one: RuleVerdict["verdict"]) => rules.some(({ verdict }) => verdict === one);
-  return { verdict: of("deny") ? "deny" : of("ask") ? "ask" : "allow", rules };
+  if (result.ok) return result.content as CallExplanation;
+  const { code, message } = result.error;
+  return { verdict: "invalid", rules: [], error: { code, message } };
+}
+
+/** Returns a host for the own tools of a bridge, which come from a list and are not run here. */
+function hosted(toolset: Toolset): Toolset | calls.SelectableToolHost {
+  const target = toolset.bridge?.behind.source;
+  if (!isToolHost(target) || isToolHost(toolset.source)) return toolset;
+  const { engine } = target;
+  const nothing = { services: {}, config: undefined, state: undefined, returns: undefined };
+  return {
+    ...{ ...toolset.source, engine, select: () => toolset, release: check.noop },
+    acquire: (tool) => ({ ...nothing, tool, parameters: compileOnce(engine, tool.parameters) }),
+  };
 }
 
 /**
@@ -73,7 +91,7 @@ export async function explainCall(
  *
  * @param fields Fields of the definition to replace, such as `roles: ["operator"]`.
  */
-export function explainTool(fields: Partial<ToolDefinition> = {}): ToolDefinition {
+export function explainTool(fields: Partial<check.ToolDefinition> = {}): check.ToolDefinition {
   return {
     name: "explain_call",
     description: "Returns whether rules would allow a call, deny it, or require approval.",
@@ -88,7 +106,7 @@ export function explainTool(fields: Partial<ToolDefinition> = {}): ToolDefinitio
     ...fields,
     async execute(given, context) {
       const call = calls.CallContext.callOf(context) ??
-        fail("explain a call", "only a dispatcher runs explain_call");
+        check.fail("explain a call", "only a dispatcher runs explain_call");
       const { tool: name, arguments: args } = given as { tool: string; arguments?: unknown };
       const { toolset, options: { signal: _, ...options } } = call;
       const dispatcher = { toolset, settings: call.settings as calls.KernelSettings };

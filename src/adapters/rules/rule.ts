@@ -5,7 +5,6 @@ import type { SchemaEngine } from "../../schema/mod.ts";
 import type { Explainer, Toolset } from "../../select/mod.ts";
 import * as check from "../../tool/mod.ts";
 import { describe, fail, type Tool } from "../../tool/mod.ts";
-import type { LabelledTool } from "./tools.ts";
 
 /** The verdict of a rule: the call may run, is denied, or needs approval. */
 export type Verdict = "allow" | { readonly deny: string } | { readonly ask: string };
@@ -56,6 +55,18 @@ export type Marks = Readonly<Record<string, EarlierCall>>;
 /** The calls that are counted together: the calls of a rule in one session or day. */
 export type Scope = readonly [rule: string, per: "session" | "day", of: string | undefined];
 
+/** The rules of one tool. */
+export interface ToolRules {
+  /** The tool that runs: for a view, its original. */
+  readonly tool: Tool;
+  readonly labels: Required<check.ToolLabels>;
+  readonly applied: readonly Rule[];
+  readonly usesSession: boolean;
+  /** The marks that a call sets when its tool begins, and when it succeeds. */
+  readonly began: readonly string[];
+  readonly succeeded: readonly string[];
+}
+
 type Rights = { readonly role?: string | null; readonly scopes?: readonly string[] };
 const rights: WeakMap<Toolset, Rights> = new WeakMap();
 
@@ -75,30 +86,26 @@ export class CallFacts extends CallView {
   readonly toolLabels: check.ToolLabels;
   /** The member `tenant` of the host's context: a text, or a whole number as a text. */
   readonly tenant: string | undefined;
+  /** The arguments for conditions, which only read them: the copy for rules takes longer. */
+  readonly given: unknown;
+  /** The engine of the registry that runs the tool. */
+  readonly engine: SchemaEngine;
   /** Counts the call in a scope, unless its tool does not run. Returns false at the maximum. */
   readonly count: (scope: Scope, most: number) => Promise<boolean>;
   readonly #call: Call;
   readonly #marks: Marks | undefined;
 
   /** @param marks The session, if it was read. */
-  constructor(call: Call, own: LabelledTool, count: CallFacts["count"], marks: Marks | undefined) {
+  constructor(call: Call, own: ToolRules, count: CallFacts["count"], marks: Marks | undefined) {
     super(call);
     this.tool = own.tool;
     this.toolLabels = own.labels;
     this.tenant = tenantOf(call);
+    this.given = call.arguments;
+    this.engine = call.host.engine;
     this.count = count;
     this.#call = call;
     this.#marks = marks;
-  }
-
-  /** The arguments for conditions, which only read them: the copy for rules takes longer. */
-  get given(): unknown {
-    return this.#call.arguments;
-  }
-
-  /** The engine of the registry that runs the tool. */
-  get engine(): SchemaEngine {
-    return this.#call.host.engine;
   }
 
   /** The role that the caller's tools were selected with. */
@@ -118,17 +125,17 @@ export class CallFacts extends CallView {
 
   /** The labels of the session, with the first call that has brought each. */
   get labels(): ReadonlyMap<string, EarlierCall> {
-    const found = Object.entries(this.#session()).filter(([mark]) => mark.startsWith("label "));
+    const found = Object.entries(this.#session).filter(([mark]) => mark.startsWith("label "));
     return new Map(found.map(([mark, call]) => [mark.slice(6), call]));
   }
 
   /** The first call that a rule remembers: the first whose tool began, and the first that succeeded. */
   remembered(rule: string): Readonly<Record<"began" | "succeeded", EarlierCall | undefined>> {
-    const marks = this.#session();
-    return { began: marks[`began ${rule}`], succeeded: marks[`succeeded ${rule}`] };
+    const { [`began ${rule}`]: began, [`succeeded ${rule}`]: succeeded } = this.#session;
+    return { began, succeeded };
   }
 
-  #session(): Marks {
+  get #session(): Marks {
     return this.#marks ?? fail("read the session", "the rule does not set usesSession");
   }
 }
@@ -137,6 +144,10 @@ export class CallFacts extends CallView {
 export function tenantOf({ options: { context } }: Call): string | undefined {
   const tenant: unknown = check.isObject(context) ? context["tenant"] ?? undefined : undefined;
   if (tenant === undefined || check.isWord(tenant)) return tenant;
-  if (Number.isFinite(tenant)) return String(tenant);
-  return fail("read the tenant", 'the member "tenant" of the context must be a text or a number');
+  // Above the safe integers, different numbers in a text or a database are one number here.
+  if (Number.isSafeInteger(tenant)) return String(tenant);
+  return fail(
+    "read the tenant",
+    'the member "tenant" of the context must be a text or a whole number',
+  );
 }

@@ -1,12 +1,6 @@
 /** Labels of sessions and counts of calls, in a call store. */
 
-import {
-  type CallStore,
-  digestOf,
-  KeyedQueue,
-  ownerDigest,
-  StoredRecords,
-} from "../../execute/durable/mod.ts";
+import * as durable from "../../execute/durable/mod.ts";
 import { type Call, inTime } from "../../execute/mod.ts";
 import { once } from "../../tool/mod.ts";
 import { type Marks, type Scope, tenantOf } from "./rule.ts";
@@ -20,44 +14,44 @@ interface Stored {
   readonly expiresAt: number;
 }
 
+const NOTHING: Stored = { expiresAt: 0 };
+
 export class SessionStore {
-  readonly #records: StoredRecords<Stored>;
+  readonly #records: durable.StoredRecords<Stored>;
   readonly #ttlMs: number;
   /** The changes of counts: at the same time, most changes of one count would have to retry. */
-  readonly #queue = new KeyedQueue();
+  readonly #changes = new durable.KeyedQueue();
 
-  constructor(store: CallStore, ttlMs: number) {
-    this.#records = new StoredRecords(store, ({ expiresAt }) => expiresAt);
+  constructor(store: durable.CallStore, ttlMs: number) {
+    this.#records = new durable.StoredRecords(store, ({ expiresAt }) => expiresAt);
     this.#ttlMs = ttlMs;
   }
 
   async marksOf(call: Call): Promise<Marks> {
-    return (await this.#records.read(await keyOf(call, "labels", [call.options.sessionId])))?.record
-      .marks ?? {};
+    const stored = await this.#records.read(await keyOf(call, "labels", [call.options.sessionId]));
+    return stored?.record.marks ?? {};
   }
 
   async mark(call: Call, names: readonly string[]): Promise<void> {
-    const until = call.settings.clock.timestamp() + this.#ttlMs;
+    const key = await keyOf(call, "labels", [call.options.sessionId]);
+    const until = Math.ceil(call.settings.clock.timestamp() + this.#ttlMs);
     const source = { tool: call.tool.id, callId: call.callId };
-    await this.#records.change(
-      await keyOf(call, "labels", [call.options.sessionId]),
-      ({ marks = {}, expiresAt } = NOTHING) => {
-        const added = names.filter((name) => marks[name] === undefined);
-        // Marks are written again from time to time, so that they do not expire in a session in use.
-        if (added.length === 0 && expiresAt > until - this.#ttlMs / 100) return undefined;
-        const entries = added.map((name) => [name, source]);
-        return { marks: { ...marks, ...Object.fromEntries(entries) }, expiresAt: Math.ceil(until) };
-      },
-    );
+    await this.#records.change(key, ({ marks = {}, expiresAt } = NOTHING) => {
+      const added = names.filter((name) => marks[name] === undefined);
+      // Marks are written again from time to time, so that they do not expire in a session in use.
+      if (added.length === 0 && expiresAt > until - this.#ttlMs / 100) return undefined;
+      const brought = Object.fromEntries(added.map((name) => [name, source]));
+      return { marks: { ...marks, ...brought }, expiresAt: until };
+    });
   }
 
   /** Counts a call in a scope, unless its tool does not run. Returns false at the maximum. */
   async count(call: Call, scope: Scope, most: number, isDry: boolean): Promise<boolean> {
     const key = await keyOf(call, "counts", scope);
-    const { clock } = call.settings;
-    const expiresAt = clock.timestamp() + (scope[1] === "day" ? LONGEST_DAY_MS : this.#ttlMs);
+    const lifetimeMs = scope[1] === "day" ? LONGEST_DAY_MS : this.#ttlMs;
+    const expiresAt = Math.ceil(call.settings.clock.timestamp() + lifetimeMs);
     const change = (to: (stored?: Stored) => Stored | undefined) =>
-      this.#queue.run(key, () => inTime(call.settings, this.#records.change(key, to)));
+      this.#changes.run(key, () => inTime(call.settings, this.#records.change(key, to)));
     let isWithin = false;
     const counted = change(({ count = 0 } = NOTHING) => {
       isWithin = count < most;
@@ -73,12 +67,11 @@ export class SessionStore {
   }
 }
 
-const NOTHING: Stored = { expiresAt: 0 };
-
 /** Calls without a session are one session of their principal. */
 async function keyOf(call: Call, kind: string, scope: readonly unknown[]): Promise<string> {
   const owner = JSON.stringify([call.options.principal ?? null, tenantOf(call) ?? null]);
-  return `${kind}.${await ownerDigest(owner)}.${await digestOf(JSON.stringify(scope))}`;
+  const digests = [durable.ownerDigest(owner), durable.digestOf(JSON.stringify(scope))];
+  return [kind, ...await Promise.all(digests)].join(".");
 }
 
 const formats = new Map<string, Intl.DateTimeFormat>();

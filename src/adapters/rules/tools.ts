@@ -1,8 +1,9 @@
-/** The tools of a rule: patterns of ids, or criteria of a selection; and the labels of tools. */
+/** The tools of a rule: patterns of ids, or criteria of a selection; the labels and rules of a tool. */
 
 import { checkSelection, type SelectionCriteria, selectionSteps } from "../../select/mod.ts";
 import * as check from "../../tool/mod.ts";
 import { isObject, isWord, type Tool } from "../../tool/mod.ts";
+import type { Rule, ToolRules } from "./rule.ts";
 
 /** Tools by id or alias, in which `*` is any text, or by criteria: `{ tagsAny: ["write"] }`. */
 export type ToolPattern = string | readonly string[] | SelectionCriteria;
@@ -33,14 +34,6 @@ const checkLabels = check.createCheck(
     value.every(({ length }) => length <= 64),
 );
 
-/** The operator's labels of the tools that match. */
-export type LabelPattern = readonly [matches: Matcher, labels: check.ToolLabels];
-
-export interface LabelledTool {
-  readonly tool: Tool;
-  readonly labels: Required<check.ToolLabels>;
-}
-
 const LABELS = { produces: checkLabels, reads: checkLabels, sends: check.checkFlag };
 
 /** Checks labels. @throws {TypeError} */
@@ -48,20 +41,54 @@ export function readLabels(action: string, given: object): check.ToolLabels {
   return check.readFields(action, given, LABELS);
 }
 
-/**
- * Returns the labels of a tool, or of a view and its targets: the fields of the operator's
- * labels, else the own labels of the original. The results of an imported tool are untrusted, and its
- * arguments leave the system unless its pinned annotations have `openWorldHint: false`.
- */
-export function labelsOf(
-  tools: readonly Tool[],
+/** The operator's labels of the tools that match. */
+export type LabelPattern = readonly [matches: Matcher, labels: check.ToolLabels];
+
+export function rulesOf(
+  tool: Tool,
+  list: readonly Rule[],
   patterns: readonly LabelPattern[],
-): LabelledTool["labels"] {
-  const { id, labels, meta, annotations } = tools.at(-1) as Tool;
+): ToolRules {
+  const chain = check.toolsBehind(tool);
+  const labels = labelsOf(chain, patterns);
+  // A function that throws must not exempt a tool.
+  const rulesFor = (concerns: (rule: Rule, one: Tool) => unknown) =>
+    list.filter((rule) =>
+      chain.some((one) => check.attemptOr<unknown>(true, () => concerns(rule, one)) !== false)
+    );
+  const applied = rulesFor((rule, one) => rule.appliesTo?.(one));
+  const remembering = rulesFor((rule, one) => rule.remembers?.(one) ?? false);
+  return {
+    ...{ tool: toolBehind(tool), labels, applied },
+    usesSession: applied.some(({ usesSession }) => usesSession),
+    began: [
+      ...[...labels.produces, ...labels.reads].map((label) => `label ${label}`),
+      ...remembering.map(({ name }) => `began ${name}`),
+    ],
+    succeeded: remembering.map(({ name }) => `succeeded ${name}`),
+  };
+}
+
+/** Returns the tool that runs: the original of a view. */
+export function toolBehind(tool: Tool): Tool {
+  return check.toolsBehind(tool).at(-1) ?? tool;
+}
+
+/**
+ * Returns the labels of a tool: the fields of the operator's labels for the tool or a view of it, else
+ * its own labels. The results of an imported tool are untrusted, and its arguments leave the system
+ * unless its pinned annotations have `openWorldHint: false`.
+ */
+function labelsOf(
+  chain: readonly Tool[],
+  patterns: readonly LabelPattern[],
+): Required<check.ToolLabels> {
+  const original = chain.at(-1) as Tool;
+  const { id, labels, meta, annotations } = original;
   const isImported = isObject(meta?.["provider"]) && "source" in meta["provider"];
-  const sends = !(check.isPinned(tools.at(-1) as Tool) && annotations.openWorldHint === false);
+  const sends = !(check.isPinned(original) && annotations.openWorldHint === false);
   const implied = isImported ? { produces: ["untrusted"], sends } : {};
   const own = readLabels(`use the labels of "${id}"`, labels ?? implied);
-  const [, given] = patterns.find(([matches]) => tools.some(matches)) ?? [];
+  const [, given] = patterns.find(([matches]) => chain.some(matches)) ?? [];
   return { produces: [], reads: [], sends: false, ...own, ...given };
 }

@@ -107,6 +107,29 @@ describe("readRules()", () => {
     assertEquals(await call("bank:pay", { euros: 1 }, "s", "bob"), "paid");
   });
 
+  it("counts the calls of each tenant, session and principal separately", async () => {
+    const { dispatcher } = of({ perSession: 1, perDay: 1 });
+    const callers = [
+      ...["a", "A", "b", '"b"', 'b"],["b', "null", "undefined", "7 ", "\u00e9", "e\u0301"],
+      ...["\u212b", "\u00c5", "\ud800", "\ud801", "x".repeat(100_000), `${"x".repeat(99_999)}y`],
+      ...[7, -7, 1e15],
+    ].map((tenant) => ({ principal: "ann", sessionId: "s", context: { tenant } }));
+    const others = [
+      { principal: "ann", sessionId: "s" },
+      { principal: "bob", sessionId: "s", context: { tenant: "a" } },
+      { sessionId: "s", context: { tenant: "ann" } },
+      { principal: "a", sessionId: "s", context: { tenant: "ann" } },
+    ];
+    for (const outcome of ["paid", "denied"]) {
+      for (const context of [...callers, ...others]) {
+        const result = await dispatcher.dispatch({ name: "bank:pay" }, context);
+        assertEquals(codeOf(result), outcome, JSON.stringify(context).slice(0, 100));
+      }
+    }
+    const seven = { ...callers[0], context: { tenant: "7" } };
+    assertEquals(codeOf(await dispatcher.dispatch({ name: "bank:pay" }, seven)), "denied");
+  });
+
   it("does not count a call that is not approved, and counts concurrent calls exactly", async () => {
     let isApproved = false;
     const tools = [{ ...PAY, requiresApproval: true }];
@@ -196,6 +219,10 @@ describe("readRules()", () => {
         ],
         [{ tool: "a", when: { "/a": { type: "string", maximum: 9 } } }, 'has a "maximum" without'],
         [{ tool: "a", when: { "/a": { format: "iban" } } }, 'has a "format" without'],
+        [
+          { tool: "a", when: { "/a": { type: "array", items: [true] } } },
+          "must be of draft 2020-12",
+        ],
         [{ tool: "a", between: ["08:00", "08:00"] }, '"/0/between" must be'],
         [{ tool: "a", when: { "/a": { maximum: "9" } } }, '"/0/when/~1a"'],
         [{ tool: "a", when: { "/a": 5 } }, '"/0/when/~1a"'],

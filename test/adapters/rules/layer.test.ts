@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import { buildToolset, isSuspended, type Layer, ToolDispatcher, ToolRegistry } from "@plue/tools";
+import { codeTool } from "@plue/tools/code";
 import { coerceArguments, memoryCallStore, storedTickets } from "@plue/tools/calls";
 import { createToolBridge, viewOf } from "@plue/tools/finding";
 import {
@@ -110,17 +111,26 @@ describe("rules()", () => {
     assert(Math.abs((seen?.now ?? 0) - Date.now()) < 60_000);
   });
 
-  it("reads a number as the tenant, and fails for other values", async () => {
+  it("reads a whole number as the tenant, and fails for other values", async () => {
     const tenants: unknown[] = [];
     const look: Rule = { name: "look", decide: ({ tenant }) => (tenants.push(tenant), "allow") };
     const { dispatcher, reports } = worldOf([look]);
-    for (const tenant of [7, "7", null, undefined, {}, "", NaN]) {
+    for (const tenant of [7, "7", -0, null, undefined]) {
       await dispatcher.dispatch({ name: "bank:pay" }, { context: { tenant } });
     }
-    assertEquals(tenants, ["7", "7", undefined, undefined]);
-    assertEquals(reports.map(({ error }) => (error as Error).message.slice(0, 23)), [
-      ...Array.from({ length: 3 }, () => "Cannot read the tenant:"),
-    ]);
+    assertEquals(tenants, ["7", "7", "0", undefined, undefined]);
+    const invalid = [{}, [], "", true, 7n, 7.5, NaN, Infinity, 2 ** 53, { toString: () => "7" }];
+    for (const tenant of invalid) {
+      const result = await dispatcher.dispatch({ name: "bank:pay" }, { context: { tenant } });
+      assertEquals(codeOf(result), "threw", String(tenant));
+    }
+    assertEquals(tenants.length, 5);
+    assertEquals(
+      new Set(reports.map(({ error }) => (error as Error).message)),
+      new Set([
+        'Cannot read the tenant: the member "tenant" of the context must be a text or a whole number',
+      ]),
+    );
   });
 
   it("does not decide again on arguments that a layer of the host has changed", async () => {
@@ -327,6 +337,7 @@ describe("explainCall()", () => {
     const { dispatcher } = worldOf(list, [tool]);
     assertEquals(await explainCall(dispatcher, { name: "bank:pay", arguments: { euros: 200 } }), {
       verdict: "deny",
+      tool: "bank:pay",
       rules: [
         { rule: "amount", verdict: "deny", reason: "at most 100 euros" },
         { rule: "ask", verdict: "ask", reason: "Really?" },
@@ -335,6 +346,39 @@ describe("explainCall()", () => {
     const small = await explainCall(dispatcher, { name: "bank:pay", arguments: { euros: 2 } });
     assertEquals(small.verdict, "ask");
     assertEquals(runs, 0);
+  });
+
+  it("names the tool that would run for a view and for call_tool", async () => {
+    const { dispatcher, registry } = worldOf([upTo(100)]);
+    const original = registry.getTool("bank:pay");
+    assert(original !== undefined);
+    registry.registerTool(viewOf(original, { name: "spend", rename: { euros: "money" } }));
+    const bridge = dispatcher.withToolset(createToolBridge(buildToolset(registry)));
+    const target = { name: "bank:pay", arguments: { euros: 200 } };
+    for (
+      const [explained, call] of [
+        [dispatcher, { name: "bank:spend", arguments: { money: 200 } }],
+        [bridge, { name: "call_tool", arguments: target }],
+        [bridge, target],
+      ] as const
+    ) {
+      const { verdict, tool, note } = await explainCall(explained, call);
+      assertEquals([verdict, tool, note], ["deny", "bank:pay", undefined]);
+    }
+    const search = await explainCall(bridge, { name: "search_tools", arguments: { query: "a" } });
+    assertEquals([search.tool, search.note], ["search_tools", undefined]);
+    const broken = await explainCall(bridge, { name: "call_tool", arguments: { nothing: 1 } });
+    assertEquals([broken.verdict, broken.tool], ["invalid", undefined]);
+  });
+
+  it("states that the calls of a program are decided when the program makes them", async () => {
+    const { dispatcher, registry } = worldOf([upTo(100)]);
+    const executor = { name: "none", run: () => Promise.reject(new Error("not called")) };
+    const programs = dispatcher.withToolset(codeTool(registry, { executor: executor as never }));
+    const call = { name: "run_code", arguments: { code: "await tools.bank.pay({ euros: 200 })" } };
+    const { verdict, tool, note } = await explainCall(programs, call);
+    assertEquals([verdict, tool], ["allow", "run_code"]);
+    assertMatch(note ?? "", /decide on each call that this tool makes/);
   });
 
   it("explains arguments and tools that are refused before any rule", async () => {
