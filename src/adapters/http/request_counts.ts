@@ -1,15 +1,11 @@
 /** Counts of requests in fixed windows of time: in the memory of this process, or in a call store. */
 
-import {
-  type CallStore,
-  KeyedQueue,
-  ownerDigest,
-  StoredRecords,
-} from "../../execute/durable/mod.ts";
+import { type CallStore, ownerDigest, StoredRecords } from "../../execute/durable/mod.ts";
 import {
   assertSync,
   BoundedMap,
   checkFunction,
+  noop,
   once,
   type RegistryClock,
   systemClock,
@@ -198,7 +194,8 @@ export function storedRateLimits(
   const { maxPermits = 1, clock = systemClock } = options;
   const records = new StoredRecords<StoredWindow>(store, ({ endsAt }) => endsAt);
   const permits = new BoundedMap<string, OwnPermits>({ maxEntries: MAX_KEYS });
-  const queue = new KeyedQueue();
+  /** The last operation of each key: operations of a key are serialized. */
+  const turns = new Map<string, Promise<unknown>>();
 
   /** Takes permits out of the store, more than the amount if many are free; none if too few are. */
   async function lease(
@@ -245,7 +242,14 @@ export function storedRateLimits(
   return {
     async take(of, amount, window) {
       const key = `rate.${await ownerDigest(of)}.${window.windowMs}`;
-      return await queue.run(key, () => take(key, amount, window));
+      const mine = (turns.get(key) ?? Promise.resolve()).then(() => take(key, amount, window));
+      const ended = mine.catch(noop);
+      turns.set(key, ended);
+      try {
+        return await mine;
+      } finally {
+        if (turns.get(key) === ended) turns.delete(key);
+      }
     },
   };
 }

@@ -128,7 +128,7 @@ function timeCondition([from, to]: readonly [string, string], timeZone = "UTC"):
 
 function schemaCondition(argument: string, given: JsonSchema, at: string): Condition {
   const { dialect } = schemas.checkSchema(given, `the condition "${at}"`);
-  if (dialect !== DIALECT) fail(ACTION, `"${at}" must be of draft ${DIALECT}, not ${dialect}`);
+  if (dialect !== DIALECT) fail(ACTION, `"${at}" must be of draft ${DIALECT}`);
   const problem = `must fit ${JSON.stringify(given).slice(0, 200)}`;
   const schema = withType(given, at);
   return argumentCondition(argument, at, problem, (value, { engine }) => {

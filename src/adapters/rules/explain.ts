@@ -2,7 +2,7 @@
 
 import { hostContext } from "../../execute/layers/mod.ts";
 import * as calls from "../../execute/mod.ts";
-import { isToolHost } from "../../registry/mod.ts";
+import { isToolHost, type ToolRuntime } from "../../registry/mod.ts";
 import { compileOnce } from "../../schema/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
 import * as check from "../../tool/mod.ts";
@@ -42,20 +42,20 @@ export interface CallExplanation {
  */
 export async function explainCall(
   { toolset, settings }: Pick<calls.Dispatcher, "toolset" | "settings">,
-  { name, arguments: args }: calls.ToolCall,
-  { principal, sessionId, services, context, signal }: calls.DispatchContext = {},
+  call: calls.ToolCall,
+  context: calls.DispatchContext = {},
 ): Promise<CallExplanation> {
   // Not by instanceof: the command and a module may have two copies of plue.
   const deciding = settings.layers.filter((layer): layer is RuleLayer =>
     layer.name === "rules" && "explain" in layer
   );
-  const explain = async (call: calls.Call): Promise<check.ToolResult> => {
-    const rules = (await Promise.all(deciding.map((layer) => layer.explain(call)))).flat();
-    const made = rules.map(({ verdict }) => verdict);
-    const verdict = (["deny", "ask"] as const).find((one) => made.includes(one)) ?? "allow";
-    const { id, annotations } = toolBehind(call.tool);
+  const explain = async (made: calls.Call): Promise<check.ToolResult> => {
+    const rules = (await Promise.all(deciding.map((layer) => layer.explain(made)))).flat();
+    const isAny = (one: string) => rules.some(({ verdict }) => verdict === one);
+    const verdict = isAny("deny") ? "deny" : isAny("ask") ? "ask" : "allow";
+    const { id, annotations } = toolBehind(made.tool);
     // The own tools of a bridge that do more than read call other tools.
-    const callsTools = call.toolset.bridge !== undefined && annotations.readOnlyHint !== true;
+    const callsTools = made.toolset.bridge !== undefined && annotations.readOnlyHint !== true;
     const note = callsTools && { note: "the rules decide on each call that this tool makes" };
     const content = { verdict, tool: id, rules, ...note };
     return { ok: true, content, durationMs: 0 };
@@ -66,8 +66,8 @@ export async function explainCall(
   const { timeoutMs, maxArgumentBytes, clock, onError } = settings;
   const options = { timeoutMs, maxArgumentBytes, clock, onError, layers: [hostContext(), layers] };
   const explainer = new calls.Dispatcher(hosted(toolset), options);
-  const host = { principal, sessionId, services, context, signal };
-  const result = await explainer.dispatch({ name, arguments: args }, host);
+  // No result is stored for the key of a call that is not made.
+  const result = await explainer.dispatch(call, { ...context, idempotencyKey: undefined });
   if (result.ok) return result.content as CallExplanation;
   const { code, message } = result.error;
   return { verdict: "invalid", rules: [], error: { code, message } };
@@ -78,10 +78,9 @@ function hosted(toolset: Toolset): Toolset | calls.SelectableToolHost {
   const target = toolset.bridge?.behind.source;
   if (!isToolHost(target) || isToolHost(toolset.source)) return toolset;
   const { engine } = target;
-  const nothing = { services: {}, config: undefined, state: undefined, returns: undefined };
   return {
     ...{ ...toolset.source, engine, select: () => toolset, release: check.noop },
-    acquire: (tool) => ({ ...nothing, tool, parameters: compileOnce(engine, tool.parameters) }),
+    acquire: (tool) => ({ tool, parameters: compileOnce(engine, tool.parameters) }) as ToolRuntime,
   };
 }
 

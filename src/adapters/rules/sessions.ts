@@ -19,8 +19,8 @@ const NOTHING: Stored = { expiresAt: 0 };
 export class SessionStore {
   readonly #records: durable.StoredRecords<Stored>;
   readonly #ttlMs: number;
-  /** The changes of counts: at the same time, most changes of one count would have to retry. */
-  readonly #changes = new durable.KeyedQueue();
+  /** The last change of each count that is in progress. */
+  readonly #changes = new Map<string, Promise<unknown>>();
 
   constructor(store: durable.CallStore, ttlMs: number) {
     this.#records = new durable.StoredRecords(store, ({ expiresAt }) => expiresAt);
@@ -49,29 +49,37 @@ export class SessionStore {
   async count(call: Call, scope: Scope, most: number, isDry: boolean): Promise<boolean> {
     const key = await keyOf(call, "counts", scope);
     const lifetimeMs = scope[1] === "day" ? LONGEST_DAY_MS : this.#ttlMs;
-    const expiresAt = Math.ceil(call.settings.clock.timestamp() + lifetimeMs);
-    const change = (to: (stored?: Stored) => Stored | undefined) =>
-      this.#changes.run(key, () => inTime(call.settings, this.#records.change(key, to)));
+    const expiresAt = call.settings.clock.timestamp() + lifetimeMs;
     let isWithin = false;
-    const counted = change(({ count = 0 } = NOTHING) => {
+    const counted = this.#change(call, key, ({ count = 0 } = NOTHING) => {
       isWithin = count < most;
       return isWithin && !isDry ? { count: count + 1, expiresAt } : undefined;
     });
     call.defer(async () => {
       await counted;
       if (!isWithin || isDry || call.toolState !== "not started") return;
-      await change(({ count = 1 } = NOTHING) => ({ count: count - 1, expiresAt }));
+      await this.#change(call, key, ({ count = 1 } = NOTHING) => ({ count: count - 1, expiresAt }));
     });
     await counted;
     return isWithin;
+  }
+
+  /** Changes a count after its earlier changes: at the same time, most of them would have to retry. */
+  #change(call: Call, key: string, change: (stored?: Stored) => Stored | undefined) {
+    const work = () => inTime(call.settings, this.#records.change(key, change));
+    const changed = (this.#changes.get(key) ?? Promise.resolve()).then(work, work);
+    const forget = () => this.#changes.get(key) === changed && this.#changes.delete(key);
+    changed.then(forget, forget);
+    this.#changes.set(key, changed);
+    return changed;
   }
 }
 
 /** Calls without a session are one session of their principal. */
 async function keyOf(call: Call, kind: string, scope: readonly unknown[]): Promise<string> {
   const owner = JSON.stringify([call.options.principal ?? null, tenantOf(call) ?? null]);
-  const digests = [durable.ownerDigest(owner), durable.digestOf(JSON.stringify(scope))];
-  return [kind, ...await Promise.all(digests)].join(".");
+  const digest = await durable.digestOf(JSON.stringify(scope));
+  return `${kind}.${await durable.ownerDigest(owner)}.${digest}`;
 }
 
 const formats = new Map<string, Intl.DateTimeFormat>();

@@ -7,7 +7,6 @@ import {
   canonicalJson,
   type Clock,
   describeTool,
-  noop,
   once,
   type Tool,
   toolsBehind,
@@ -89,23 +88,6 @@ export class StoredRecords<R, Store extends RecordStore = RecordStore> {
       if (revision !== undefined) return { record, revision };
     }
     throw new Error("Cannot change a record: other processes change it at every attempt");
-  }
-}
-
-/** Runs the work of each key one after the other. */
-export class KeyedQueue {
-  /** The end of the last work of each key that has work. */
-  readonly #ends = new Map<string, Promise<unknown>>();
-
-  async run<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const result = (this.#ends.get(key) ?? Promise.resolve()).then(work);
-    const end = result.catch(noop);
-    this.#ends.set(key, end);
-    try {
-      return await result;
-    } finally {
-      if (this.#ends.get(key) === end) this.#ends.delete(key);
-    }
   }
 }
 
