@@ -80,7 +80,9 @@ const field = (page: Page, name: string): Locator => page.getByLabel(name, { exa
 const button = (page: Page, name: string): Locator =>
   page.getByRole("button", { name, exact: true });
 const result = (page: Page): Locator => page.getByRole("region", { name: "Result" });
-const editor = (page: Page): Locator => page.getByLabel("The same as JSON");
+const editor = (page: Page): Locator => page.getByLabel("The arguments as JSON");
+const view = (page: Page, name: string): Locator =>
+  page.getByRole("navigation", { name: "Views" }).getByRole("link", { name });
 
 async function sampleOf(page: Page): Promise<string> {
   return await page.locator(".samples pre").textContent() ?? "";
@@ -94,7 +96,17 @@ async function run(page: Page, status?: string): Promise<void> {
 
 /** The arguments, as the editor shows them. */
 async function argumentsOf(page: Page): Promise<unknown> {
-  return JSON.parse(await editor(page).inputValue());
+  await button(page, "JSON").click();
+  const text = await editor(page).inputValue();
+  await button(page, "Form").click();
+  return JSON.parse(text);
+}
+
+/** Replaces the arguments in the editor, and shows the form again. */
+async function typeJson(page: Page, text: string): Promise<void> {
+  await button(page, "JSON").click();
+  await editor(page).fill(text);
+  await button(page, "Form").click();
 }
 
 /** Waits until an element has a text. */
@@ -180,7 +192,7 @@ describe("the list of tools", () => {
       await says(page.getByRole("status"), "1 of 6 tools");
       await page.keyboard.press("ArrowDown");
       await page.keyboard.press("Enter");
-      await says(page.locator("h1"), "git:commit");
+      await says(page.locator(".tool-page > header"), "git:commit");
       await field(page, "message").fill("typed");
       await page.keyboard.press("Control+Enter");
       await says(page.getByLabel("Result"), "[main 0a1b2c3] typed");
@@ -246,7 +258,7 @@ describe("the form of a tool", () => {
       const { hidden: _, ...rest } = value;
       assertEquals(await argumentsOf(page), { ...rest, options: { depth: 2, exclude: [] } });
 
-      await editor(page).fill('{"pattern":"b","limit":7,"options":{"depth":4}}');
+      await typeJson(page, '{"pattern":"b","limit":7,"options":{"depth":4}}');
       assertEquals(await field(page, "limit").inputValue(), "7");
       assertEquals(await field(page, "depth").inputValue(), "4");
       await button(page, "Sources").click();
@@ -290,11 +302,14 @@ describe("the form of a tool", () => {
       await message.fill("with a stop.");
       assertEquals(await message.getAttribute("aria-invalid"), "false");
       await run(page);
-      await says(page.locator(".call .wrong"), "must not end with a full stop");
+      await says(page.locator(".arguments .wrong"), "must not end with a full stop");
       await says(page.locator(".status"), "failed: invalid_arguments");
-      await editor(page).fill("{}");
-      await says(page.locator(".field .wrong"), "This must be given");
-      assertEquals(await message.getAttribute("aria-invalid"), "true");
+      assertEquals(await page.locator(".wrong").count(), 1);
+      await typeJson(page, "{}");
+      await says(page.locator(".wrong"), "This must be given");
+      assertEquals(await page.locator(".wrong").count(), 1);
+      await button(page, "1 mistake").click();
+      assertEquals(await message.evaluate((own) => own === document.activeElement), true);
     }));
 
   test("shows the first of many items, and keeps the others", () => {
@@ -319,8 +334,10 @@ describe("the form of a tool", () => {
           ['{"limit": 12345678901234567890}', "has too many digits for a number"],
         ] as const
       ) {
+        await button(page, "JSON").click();
         await editor(page).fill(text);
         await says(page.locator(".editor .wrong"), message);
+        await button(page, "Form").click();
         assertEquals(await field(page, "pattern").inputValue(), "kept");
         assertEquals(await button(page, "Run").isDisabled(), true);
       }
@@ -484,13 +501,13 @@ describe("a call that asks", () => {
       await button(page, "Run").focus();
       await page.keyboard.press("Enter");
       await page.locator(".status").first().waitFor();
-      assertEquals(await page.evaluate(() => document.activeElement?.textContent), "Run");
+      assert(await button(page, "Run").evaluate((own) => own === document.activeElement));
     }));
 
   /** Answers the two questions of the tool. */
   async function publish(page: Page): Promise<void> {
     const asked = page.getByRole("group", { name: "Publish this?" });
-    await says(asked, "arguments");
+    await says(asked, '"m"');
     assertEquals(await axe(page), []);
     await tab(page, "Calls 1 waiting").waitFor();
     await asked.getByRole("button", { name: "Approve" }).click();
@@ -846,7 +863,7 @@ describe("the page", () => {
     await having(tool, undefined, async (page) => {
       await run(page, "succeeded");
       await button(page, "Table").click();
-      await button(page, "Targets").click();
+      await view(page, "Targets").click();
       await says(page.locator(".shapes"), "globalThis.ran");
       assertEquals(await page.evaluate(() => "ran" in globalThis), false);
     });
@@ -864,7 +881,7 @@ describe("the page", () => {
           await field(page, "pattern").fill("*");
           await run(page, "succeeded");
           assertEquals(await axe(page, rules), []);
-          await button(page, "Targets").click();
+          await view(page, "Targets").click();
           await says(page.locator(".shapes"), "Losses in");
           assertEquals(await axe(page, rules), []);
           await tab(page, "Calls").click();
@@ -914,7 +931,7 @@ describe("the page", () => {
         await run(page, "succeeded");
         await fits();
         assertEquals(await page.locator("nav.tools").isVisible(), false);
-        await button(page, "Targets").click();
+        await view(page, "Targets").click();
         await says(page.locator(".shapes"), "Losses in");
         await fits();
         await page.locator(".crumbs").getByRole("link", { name: "Tools" }).click();

@@ -1,46 +1,55 @@
 /** One call: its progress, its questions, its streamed values and its result. */
 
-import type { JSX } from "preact";
+import { Fragment, type JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { countTokens } from "../../finding/mod.ts";
 import { FormSchema } from "../../schema/form.ts";
 import type { Answer, Question } from "../../tool/mod.ts";
 import { abort, answer, type PageCall } from "./calls.ts";
 import { Form } from "./form.tsx";
-import { Button, Coloured, Head, milliseconds, Segments, Tree } from "./parts.tsx";
-import { imagesIn, type Table, tableOf, textOf } from "./json_views.ts";
+import { Icon, type IconName } from "./icons.tsx";
+import { Button, Coloured, Copy, Head, milliseconds, Segments, Tree } from "./parts.tsx";
+import { imagesIn, membersOf, type Table, tableOf, textOf } from "./json_views.ts";
 
 const STATUS = {
-  running: ["running", "warn"],
-  waiting: ["waits for an answer", "warn"],
-  ok: ["succeeded", "good"],
-  failed: ["failed", "bad"],
-} as const satisfies Record<PageCall["status"], readonly string[]>;
+  running: ["running", "dim", "play"],
+  waiting: ["waits for an answer", "warn", "hand"],
+  ok: ["succeeded", "good", "check"],
+  failed: ["failed", "bad", "x"],
+} as const satisfies Record<PageCall["status"], readonly [string, string, IconName]>;
 
 export function Status({ call }: { readonly call: PageCall }): JSX.Element {
   const { status, durationMs, failure } = call;
-  const [text, tone] = STATUS[status];
+  const [text, tone, icon] = STATUS[status];
   return (
-    <span class={`status ${tone} ${status}`}>
+    <span class={`status ${tone}`}>
+      <Icon name={icon} />
       {failure === undefined ? text : `${text}: ${failure.code}`}
       {durationMs !== undefined && status !== "running" && `, ${milliseconds(durationMs)}`}
     </span>
   );
 }
 
-export function CallView({ call }: { readonly call: PageCall }): JSX.Element {
+/** @param props With `hasIssues`, a form shows the issues of the call's failure. */
+export function CallView({ call, hasIssues = false }: {
+  readonly call: PageCall;
+  readonly hasIssues?: boolean;
+}): JSX.Element {
   const { status, failure, questions, streamed, dropped } = call;
   return (
-    <section class="call box stack" aria-label="Call">
-      <div class="row" role="status">
+    <section class="call panel" aria-label="Call">
+      <header>
         <h2>Result</h2>
-        <Status call={call} />
+        <span role="status">
+          <Status call={call} />
+        </span>
         {status === "running" && (
           <Button kind="danger" onClick={() => void abort(call)}>Abort</Button>
         )}
-      </div>
+      </header>
       {status === "running" && <Progress call={call} />}
       {streamed.length > 0 && (
-        <div class="box streamed" role="log" aria-label="Streamed" tabIndex={0}>
+        <div class="streamed" role="log" aria-label="Streamed" tabIndex={0}>
           {dropped > 0 && <div class="faint">{dropped} earlier values are not shown</div>}
           {streamed.map(({ type, value }, index) => (
             <div key={index + dropped}>
@@ -56,7 +65,7 @@ export function CallView({ call }: { readonly call: PageCall }): JSX.Element {
           {...{ call, questions }}
         />
       )}
-      {failure !== undefined && <p class="wrong">{failure.message}</p>}
+      {failure !== undefined && !hasIssues && <p class="wrong">{failure.message}</p>}
       {status === "ok" && <Result call={call} />}
     </section>
   );
@@ -82,6 +91,7 @@ type View = "tree" | "text" | "table" | "image";
 
 function Result({ call: { content, truncated } }: { readonly call: PageCall }): JSX.Element {
   const [wanted, setWanted] = useState<View>();
+  const text = useMemo(() => textOf(content), [content]);
   const images = useMemo(() => imagesIn(content), [content]);
   const table = useMemo(() => tableOf(content), [content]);
   const views: (readonly [View, string])[] = [
@@ -94,12 +104,16 @@ function Result({ call: { content, truncated } }: { readonly call: PageCall }): 
   const view = views.some(([name]) => name === wanted) ? (wanted ?? best) : best;
   return (
     <>
-      <Segments label="Show the result as" values={views} value={view} onChange={setWanted} />
+      <div class="row">
+        <Segments label="Show the result as" values={views} value={view} onChange={setWanted} />
+        <span class="small faint grow number">about {countTokens(text)} tokens</span>
+        <Copy text={text} label="Copy the result" />
+      </div>
       {truncated === true && <p class="wrong">The content was cut to the limit of the service.</p>}
       <div class="result" tabIndex={0} role="region" aria-label="Result">
         {view === "tree" && <Tree value={content} />}
         {view === "text" && (
-          <pre>{typeof content === "string" ? content : <Coloured text={textOf(content)} />}</pre>
+          <pre>{typeof content === "string" ? content : <Coloured text={text} />}</pre>
         )}
         {view === "table" && table !== undefined && <ResultTable table={table} />}
         {view === "image" &&
@@ -186,7 +200,18 @@ function QuestionForm({ question, onAnswer }: {
   return (
     <fieldset class="question box stack warn tint plain">
       <legend>{message}</legend>
-      {question.arguments !== undefined && <Tree value={question.arguments} name="arguments" />}
+      {question.arguments !== undefined && (
+        <dl class="box facts">
+          {membersOf(question.arguments).map(([name, value]) => (
+            <Fragment key={name}>
+              <dt class="dim">{name}</dt>
+              <dd>
+                <Tree value={value} />
+              </dd>
+            </Fragment>
+          ))}
+        </dl>
+      )}
       {kind === "authorization" && url !== undefined && isWebAddress(url) && (
         <p>
           <a href={url} target="_blank" rel="noopener noreferrer">{url}</a>

@@ -86,13 +86,20 @@ function isItem(path: Path): boolean {
   return typeof path.at(-1) === "number";
 }
 
-function messagesOf({ state: { issues }, path, value, required }: FieldProps): readonly string[] {
+function messagesOf(
+  { state: { issues }, path, value, required }: FieldProps,
+  shape: Shape,
+): readonly string[] {
   const [own, parent] = [path, path.slice(0, -1)].map(pointerOf);
   // The check reports a missing property as an issue of the object.
   const isMissing = required && value === undefined && path.length > 0 &&
     issues.some(({ path, keyword }) => path === parent && keyword === "required");
   if (isMissing) return ["This must be given"];
-  return issues.filter(({ path }) => path === own).map(({ message }) => message);
+  const isSaid = shape.kind === "object" && isObject(value) &&
+    [...shape.required].some((name) => !Object.hasOwn(value, name) && shape.properties.has(name));
+  return issues
+    .filter(({ path, keyword }) => path === own && !(isSaid && keyword === "required"))
+    .map(({ message }) => message);
 }
 
 /** Moves the focus into a field that was added by a button, which has disappeared. */
@@ -106,7 +113,7 @@ function Field(props: FieldProps): Element | null {
   const id = useId();
   const shape = schema.shapeOf(place);
   const notes = schema.notesOf(place);
-  const messages = messagesOf(props);
+  const messages = messagesOf(props, shape);
   const hasAbout = notes.description !== undefined && path.length > 0;
   const describedBy = [hasAbout && `${id}-about`, messages.length > 0 && `${id}-wrong`]
     .filter(Boolean).join(" ") || undefined;

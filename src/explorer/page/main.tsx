@@ -2,25 +2,14 @@
 
 import { Fragment, type JSX, render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ask, BASE, isRefused, signIn, token } from "./api.ts";
+import { BASE, isRefused, signIn, token } from "./api.ts";
 import { calls } from "./calls.ts";
 import { Calls } from "./calls_page.tsx";
 import { Icon } from "./icons.tsx";
-import { Block, Button, Coloured, Risk, Segments, useKeys, useLoaded } from "./parts.tsx";
-import { hrefOf, type Route, route, VIEWS } from "./route.ts";
-import { Targets } from "./targets.tsx";
-import {
-  isLive,
-  type ListedTool,
-  loading,
-  revision,
-  SEARCH_ID,
-  start,
-  ToolList,
-  tools,
-  unavailable,
-} from "./tools.tsx";
-import { Try } from "./try.tsx";
+import { Button, useKeys } from "./parts.tsx";
+import { hrefOf, route } from "./route.ts";
+import { ToolPage } from "./tool_page.tsx";
+import { isLive, loading, SEARCH_ID, start, ToolList, tools } from "./tools.tsx";
 import { Why } from "./why.tsx";
 
 /** Changes between light and dark colours. Before the first change, the system decides. */
@@ -179,79 +168,6 @@ function Welcome(): JSX.Element {
         lists your calls and the metrics of the service.
       </p>
     </main>
-  );
-}
-
-function ToolPage({ shown }: { readonly shown: Route & { readonly page: "tool" } }): JSX.Element {
-  const { id, view } = shown;
-  const listed = tools.value.get(id);
-  const state = loading.value;
-  // A tool that is not available is not listed, but can be shown.
-  const { value: found, error } = useLoaded(
-    async () =>
-      listed === undefined && state === "ready"
-        ? await ask<ListedTool>(`tools/${encodeURIComponent(id)}`)
-        : undefined,
-    [id, listed, revision.value, state],
-  );
-  const tool = listed ?? (found?.id === id ? found : undefined);
-  const absent = unavailable.value.find((one) => one.id === id);
-  return (
-    <main id="main" tabIndex={-1} class="tool-page">
-      {tool === undefined
-        ? (
-          <>
-            <h1>
-              <code>{id}</code>
-            </h1>
-            <p>{error ?? (typeof state === "object" ? state.error : "Asking…")}</p>
-          </>
-        )
-        : (
-          <>
-            <About tool={tool} />
-            {absent !== undefined && <p class="wrong">{absent.reason}</p>}
-            <Segments
-              label="View"
-              values={VIEWS}
-              value={view}
-              onChange={(next) => (location.hash = hrefOf({ page: "tool", id, view: next }))}
-            />
-            {view === "try" && (
-              <Try key={`${id} ${shown.arguments}`} tool={tool} given={shown.arguments} />
-            )}
-            {view === "targets" && <Targets tool={tool} />}
-            {view === "schema" && (
-              <Block label="The tool as the service lists it">
-                <Coloured text={JSON.stringify(tool, null, 2)} />
-              </Block>
-            )}
-          </>
-        )}
-    </main>
-  );
-}
-
-function About({ tool }: { readonly tool: ListedTool }): JSX.Element {
-  const { id, title, description, risk, category, tags, deprecated } = tool;
-  return (
-    <>
-      <h1>
-        <code>{id}</code> {title !== undefined && <span class="faint">{title}</span>}
-      </h1>
-      <p class="row">
-        <Risk level={risk} />
-        {category !== undefined && <span class="badge faint">{category}</span>}
-        {tool.requiresApproval === true && <span class="badge faint">needs approval</span>}
-        {deprecated !== undefined && (
-          <span class="badge faint">
-            deprecated{typeof deprecated === "string" && `: ${deprecated}`}
-          </span>
-        )}
-        {tags.map((tag) => <span key={tag} class="badge faint quiet">{tag}</span>)}
-      </p>
-      <p class="description">{description}</p>
-    </>
   );
 }
 

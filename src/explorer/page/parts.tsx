@@ -29,6 +29,17 @@ export function Risk({ level, isBare = false }: {
 
 const BARS = ["M0 8h2.5v4H0z", "M3.5 5.5H6V12H3.5z", "M7 3h2.5v9H7z", "M10.5 0H13v12h-2.5z"];
 
+/** The id of a tool, whose namespace is less visible than its name. */
+export function Id({ id }: { readonly id: string }): Element {
+  const at = id.indexOf(":") + 1;
+  return (
+    <code>
+      <span class="faint">{id.slice(0, at)}</span>
+      {id.slice(at)}
+    </code>
+  );
+}
+
 export function Button({
   children,
   onClick,
@@ -189,8 +200,6 @@ export function Tree({ value, name, depth = 0 }: {
   );
 }
 
-const COPIED = "Copied";
-
 /** A button that copies a text. If the browser does not allow it, the user selects the text. */
 export function Copy({ text, label, children }: {
   readonly text: string;
@@ -201,7 +210,7 @@ export function Copy({ text, label, children }: {
   const copy = async (): Promise<void> => {
     try {
       await navigator.clipboard.writeText(text);
-      setStatus(COPIED);
+      setStatus("Copied");
     } catch {
       setStatus("Cannot copy: the browser forbids it; select the text instead");
     }
@@ -213,10 +222,10 @@ export function Copy({ text, label, children }: {
         {...(label && { label })}
         onClick={() => void copy()}
       >
-        <Icon name={status === COPIED ? "check" : "copy"} />
+        <Icon name={status === "Copied" ? "check" : "copy"} />
         {children}
       </Button>
-      <span class={status === COPIED ? "hidden" : "faint"} role="status">{status}</span>
+      <span class={status.startsWith("Cannot") ? "faint" : "hidden"} role="status">{status}</span>
     </>
   );
 }

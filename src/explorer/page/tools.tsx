@@ -1,7 +1,7 @@
 /** The caller's tools and their changes, and the list of them with its search and filters. */
 
 import { computed, effect, signal } from "@preact/signals";
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { ToolExplanation } from "../../select/mod.ts";
 import { RISK_LEVELS, type RiskLevel, type Tool } from "../../tool/mod.ts";
@@ -202,7 +202,7 @@ function moveIn(event: JSX.TargetedKeyboardEvent<HTMLElement>): void {
 
 export function ToolList(): JSX.Element {
   const list = shown.value;
-  const { count, end } = useGrowing<HTMLLIElement>(list.length);
+  const { count, end } = useGrowing<HTMLParagraphElement>(list.length);
   const isFiltered = query.value.trim() !== "" || Object.values(filters.value).some(Boolean);
   return (
     <nav class="tools" aria-label="Tools" onKeyDown={moveIn}>
@@ -223,22 +223,60 @@ export function ToolList(): JSX.Element {
         </div>
         <p class="about" role="status">{countOf(list.length, isFiltered)}</p>
       </div>
-      <ul class="list">
-        {list.slice(0, count).map(({ id, title, risk, description }) => (
-          <Entry key={id} id={id} risk={risk} about={title ?? description} />
+      <div class="list">
+        {[...Map.groupBy(list.slice(0, count), groupOf)].map(([name, group]) => (
+          <Group key={name} name={name} count={sizes.value.get(name)}>
+            {group.map(({ id, title, risk, description }) => (
+              <Entry key={id} id={id} risk={risk} about={title ?? description} />
+            ))}
+          </Group>
         ))}
         {list.length > count && (
-          <li key="" ref={end} class="faint">
+          <p ref={end} class="faint pad">
             {list.length - count} more
-          </li>
+          </p>
         )}
-        {!isFiltered &&
-          list.length <= count &&
-          unavailable.value.map(({ id, risk, reason }) => (
-            <Entry key={id} id={id} risk={risk} about={reason.replace(/^.*?now: /, "")} isAbsent />
-          ))}
-      </ul>
+        {!isFiltered && list.length <= count && unavailable.value.length > 0 && (
+          <Group name="not available now" count={unavailable.value.length}>
+            {unavailable.value.map(({ id, risk, reason }) => (
+              <Entry
+                key={id}
+                {...{ id, risk, about: reason.replace(/^.*?now: /, ""), isAbsent: true }}
+              />
+            ))}
+          </Group>
+        )}
+      </div>
     </nav>
+  );
+}
+
+/** The heading of a tool in the list. The results of a search have none: the best is first. */
+function groupOf({ namespace = "" }: ListedTool): string {
+  return query.value.trim() === "" ? namespace : "";
+}
+
+/** The number of listed tools by heading. */
+const sizes = computed<ReadonlyMap<string, number>>(() =>
+  new Map(
+    [...Map.groupBy(shown.value, groupOf)].map(([name, group]) => [name, group.length] as const),
+  )
+);
+
+function Group({ name, count, children }: {
+  readonly name: string;
+  readonly count: number | undefined;
+  readonly children: ComponentChildren;
+}): JSX.Element {
+  return (
+    <section>
+      {name !== "" && (
+        <h2>
+          {name} <span class="faint">{count}</span>
+        </h2>
+      )}
+      <ul>{children}</ul>
+    </section>
   );
 }
 
@@ -257,7 +295,12 @@ function Entry({ id, risk, about, isAbsent = false }: {
         aria-current={isChosen ? "page" : undefined}
       >
         <Risk level={risk} isBare />
-        <code class="cut">{id}</code>
+        <code class="cut">
+          <span class={isAbsent || query.value.trim() !== "" ? "faint" : "hidden"}>
+            {id.slice(0, id.indexOf(":") + 1)}
+          </span>
+          {id.slice(id.indexOf(":") + 1)}
+        </code>
         <span class="about cut">{isAbsent ? `unavailable: ${about}` : about}</span>
       </a>
     </li>

@@ -1,7 +1,7 @@
 /** The view that calls a tool: form, JSON arguments, progress, result and code samples. */
 
 import type { JSX } from "preact";
-import { useId, useMemo, useState } from "preact/hooks";
+import { useId, useMemo, useRef, useState } from "preact/hooks";
 import { FormSchema } from "../../schema/form.ts";
 import { explainWithoutEngine } from "../../schema/mod.ts";
 import { BASE, token } from "./api.ts";
@@ -9,7 +9,8 @@ import { calls, lastCallOf, run } from "./calls.ts";
 import { CallView } from "./call_view.tsx";
 import { Form } from "./form.tsx";
 import { parse } from "./json_views.ts";
-import { Block, Button, Copy, Segments, useKeys } from "./parts.tsx";
+import { Icon } from "./icons.tsx";
+import { Block, Button, Copy, counted, Segments, useKeys } from "./parts.tsx";
 import { hrefOfCall } from "./route.ts";
 import type { ListedTool } from "./tools.tsx";
 
@@ -28,13 +29,19 @@ function draftOf(value: unknown): Draft {
 const drafts = new Map<string, Draft>();
 
 /** Returns the initial arguments: from a link, from an earlier entry, or from the schema. */
-function firstDraft(id: string, schema: FormSchema, given: string | undefined): Draft {
+function firstDraft(
+  id: string | undefined,
+  schema: FormSchema,
+  given: string | undefined,
+): Draft {
   if (given === undefined) {
-    return drafts.get(id) ?? draftOf(schema.initial(schema.root) ?? {});
+    return drafts.get(id ?? "") ?? draftOf(schema.initial(schema.root) ?? {});
   }
   const read = parse(given);
   return read.ok ? draftOf(read.value) : { value: {}, text: given, error: read.message };
 }
+
+const NEAREST = { block: "nearest" } as const;
 
 /** Some programs truncate longer links. */
 const MAX_LINK = 8_000;
@@ -52,6 +59,7 @@ export function Try({ tool, given }: {
   const [isTouched, setTouched] = useState(given !== undefined || drafts.has(tool.id));
   // Subscribes to the calls.
   const call = calls.value.length === 0 ? undefined : lastCallOf(tool.id);
+  const [mode, setMode] = useState<"form" | "json">("form");
   const [isShown, setShown] = useState(call !== undefined);
   const edit = (next: Draft): void => {
     setTouched(true);
@@ -70,19 +78,31 @@ export function Try({ tool, given }: {
     setTouched(true);
     setShown(true);
     void run(tool.id, draft.value);
+    // On a phone the result is below the visible part.
+    requestAnimationFrame(() => aside.current?.firstElementChild?.scrollIntoView(NEAREST));
   };
+  const aside = useRef<HTMLElement>(null);
+  const link = hrefOfCall(tool.id, draft.value);
   useKeys((event) => {
     if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
     event.preventDefault();
     start();
   });
-  const link = hrefOfCall(tool.id, draft.value);
   return (
-    <div class="stack wide">
-      <section class="stack" aria-label="Arguments">
-        <div class="stack columns">
-          <div>
-            <Examples tool={tool} onPick={(input) => edit(draftOf(input))} />
+    <div class="try">
+      <section class="arguments stack" aria-label="Arguments">
+        <div class="row">
+          <h2 class="grow">Arguments</h2>
+          <Segments
+            label="Edit the arguments as"
+            values={[["form", "Form"], ["json", "JSON"]]}
+            value={mode}
+            onChange={setMode}
+          />
+        </div>
+        <Examples tool={tool} onPick={(input) => edit(draftOf(input))} />
+        {mode === "form"
+          ? (
             <Form
               schema={schema}
               value={draft.value}
@@ -90,33 +110,69 @@ export function Try({ tool, given }: {
               onChange={(value) => edit(draftOf(value ?? {}))}
               name="arguments"
             />
-          </div>
-          <Editor
-            label="The same as JSON"
-            text={draft.text}
-            error={draft.error}
-            onChange={(text) => {
-              const read = parse(text);
-              const { value } = read.ok ? read : draft;
-              edit(read.ok ? { value, text } : { value, text, error: read.message });
-            }}
-          />
-        </div>
-        <div class="row">
-          <Button kind="main" disabled={!canRun} busy={isRunning} onClick={start}>
-            Run
-          </Button>
-          <kbd>Ctrl</kbd> + <kbd>Enter</kbd>
-          {!tool.executable && (
-            <span class="faint">This tool is a definition only: it cannot be called.</span>
+          )
+          : (
+            <>
+              <Editor
+                label="The arguments as JSON"
+                text={draft.text}
+                error={draft.error}
+                onChange={(text) => {
+                  const read = parse(text);
+                  const { value } = read.ok ? read : draft;
+                  edit(read.ok ? { value, text } : { value, text, error: read.message });
+                }}
+              />
+              {issues.map(({ path, message }) => <p key={path + message} class="wrong">{message}
+              </p>)}
+            </>
           )}
-          {link.length <= MAX_LINK && <a href={link}>Link to this call</a>}
-        </div>
       </section>
-      {isShown && call !== undefined && <CallView call={call} />}
-      <Samples tool={tool} input={draft.value} />
+      <div class="runbar row">
+        <Button kind="main" disabled={!canRun} busy={isRunning} onClick={start}>
+          <Icon name="play" />
+          Run <kbd aria-hidden="true">{SHORTCUT} ↵</kbd>
+        </Button>
+        <span class="small dim grow">
+          {issues.length > 0
+            ? (
+              <Button kind="quiet" onClick={goToMistake}>
+                <span class="bad">{counted(issues.length, "mistake")}</span>
+              </Button>
+            )
+            : !tool.executable
+            ? "This tool is a definition only: it cannot be called."
+            : draft.error !== undefined
+            ? "The JSON is invalid."
+            : tool.requiresApproval === true && "Waits for an approval before it runs."}
+        </span>
+        <Button
+          kind="quiet small"
+          label="Reset the arguments"
+          onClick={() => edit(firstDraft(undefined, schema, undefined))}
+        >
+          <Icon name="reset" />
+        </Button>
+        {link.length <= MAX_LINK && (
+          <a class="button quiet small" href={link} aria-label="Link to this call">
+            <Icon name="link" />
+          </a>
+        )}
+      </div>
+      <aside class="stack" ref={aside} aria-label="Result and samples">
+        {isShown && call !== undefined
+          ? <CallView call={call} hasIssues={(call.failure?.issues.length ?? 0) > 0} />
+          : <p class="panel pad faint empty">The result of a call appears here.</p>}
+        <Samples tool={tool} input={draft.value} />
+      </aside>
     </div>
   );
+}
+
+const SHORTCUT = /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘" : "Ctrl";
+
+function goToMistake(): void {
+  document.querySelector<HTMLElement>(".arguments [aria-invalid=true]")?.focus();
 }
 
 /** An editor for JSON: a text area supports undo, selection and screen readers. */
@@ -244,17 +300,20 @@ function Samples({ tool, input }: {
   const samples = samplesOf(tool.id, input);
   const text = samples[language] ?? "";
   return (
-    <section class="samples stack" aria-label="The same call for other programs">
-      <div class="row">
+    <section class="samples panel" aria-label="The same call for other programs">
+      <header>
+        <h2 class="grow">The same call for other programs</h2>
+        <Copy text={text} label="Copy the sample" />
+      </header>
+      <div class="stack pad">
         <Segments
           label="Language"
           values={Object.keys(samples).map((name) => [name, name])}
           value={language}
           onChange={setLanguage}
         />
-        <Copy text={text}>Copy</Copy>
+        <Block label={`The call in ${language}`}>{text}</Block>
       </div>
-      <Block label={`The call in ${language}`}>{text}</Block>
     </section>
   );
 }
