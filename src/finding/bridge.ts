@@ -27,13 +27,14 @@ import {
   makeTool,
   nearIds,
   once,
+  oneOf,
   readFields,
   type Tool,
   type ToolContext,
   type ToolDefinition,
   ToolResult,
 } from "../tool/mod.ts";
-import { checkIds, type ToolDetail, variantOf } from "./fit_budget.ts";
+import { checkIds, DETAILS, type ToolDetail, variantOf } from "./fit_budget.ts";
 import { signatureOf } from "./signature.ts";
 
 /** Options for {@linkcode createToolBridge}. */
@@ -51,6 +52,17 @@ export interface ToolBridgeOptions {
    * @default {true}
    */
   readonly native?: boolean | undefined;
+  /**
+   * Skills to find and read together with tools: `skillCatalog` of `@plue/tools/mcp`. The search of
+   * a provider (`native`) finds no skills.
+   */
+  readonly skills?: BridgeSkills | undefined;
+}
+
+/** Skills for a bridge. */
+export interface BridgeSkills {
+  /** Returns the own tools of a bridge, of which two also find and read skills. */
+  extend(tools: Toolset): Toolset;
 }
 
 const ACTION = "make a tool bridge";
@@ -70,11 +82,12 @@ const CHECKS = {
     (value): value is number =>
       Number.isInteger(value) && (value as number) >= 1 && (value as number) <= MAX_TOOLS,
   ),
-  detail: createCheck(
-    '"signature", "no-examples" or "full"',
-    (value): value is ToolDetail => ["signature", "no-examples", "full"].includes(value as string),
-  ),
+  detail: oneOf(DETAILS),
   native: checkFlag,
+  skills: createCheck(
+    "a skill catalog",
+    (value): value is BridgeSkills => "extend" in Object(value),
+  ),
 } satisfies { readonly [Field in keyof ToolBridgeOptions]-?: Check };
 
 /**
@@ -120,8 +133,9 @@ export function createToolBridge(toolset: Toolset, options: ToolBridgeOptions = 
   if (!isToolset(toolset)) {
     fail(ACTION, "the first argument must be a toolset; create one with registry.select()");
   }
-  const { limit = 5, detail = "signature", ...rest } = readFields(ACTION, options, CHECKS);
-  return new ToolBridge(toolset.bridge?.behind ?? toolset, ownTools(limit, detail), rest);
+  const { limit = 5, detail = "signature", skills, ...rest } = readFields(ACTION, options, CHECKS);
+  const own = ownTools(limit, detail);
+  return new ToolBridge(toolset.bridge?.behind ?? toolset, skills?.extend(own) ?? own, rest);
 }
 
 type ListingOptions = Pick<ToolBridgeOptions, "pinned" | "native">;

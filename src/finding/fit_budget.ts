@@ -169,7 +169,7 @@ const WORTH: Readonly<Record<ToolDetail, number>> = {
   "no-examples": 0.95,
   signature: 0.7,
 };
-const DETAILS: readonly ToolDetail[] = ["full", "no-examples", "signature"];
+export const DETAILS: readonly ToolDetail[] = ["full", "no-examples", "signature"];
 
 /**
  * Chooses the tools of a toolset and their detail, so that the export stays within a number of

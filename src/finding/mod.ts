@@ -5,7 +5,7 @@
  * @module
  */
 
-export { createToolBridge, type ToolBridgeOptions } from "./bridge.ts";
+export { type BridgeSkills, createToolBridge, type ToolBridgeOptions } from "./bridge.ts";
 export { viewOf, type ViewOptions } from "./view.ts";
 export { countTokens, type TokenCounter } from "./count_tokens.ts";
 export {

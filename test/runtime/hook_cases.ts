@@ -45,7 +45,7 @@ import {
 } from "../../src/adapters/hono/mod.ts";
 import * as formats from "../../src/formats/mod.ts";
 import { assertSync, systemClock } from "../../src/tool/mod.ts";
-import { createMcpEndpoint, importMcpServer } from "../../src/adapters/mcp/mod.ts";
+import { createMcpEndpoint, importMcpServer, skillCatalog } from "../../src/adapters/mcp/mod.ts";
 import { importOpenApi } from "../../src/adapters/openapi/mod.ts";
 import {
   type CallStore,
@@ -465,6 +465,8 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
     const mcp = createMcpEndpoint(new ToolRegistry({ tools: [WAIT] }), { tools });
     return String((await mcp.fetch(new Request(URL_OF_MCP, { method: "POST" }))).status);
   },
+  "SkillCatalogOptions.onWarning": async (onWarning) =>
+    `${(await skillCatalog({ "x/SKILL.md": "" }, { onWarning })).skills.length} skills`,
   "BearerAuthOptions.verify": (verify) => request({ authorize: bearerAuth({ verify }) }),
   "JwtAuthOptions.now": (now) => requestWithToken({ now }),
   "JwtAuthOptions.toCaller": (toCaller) => requestWithToken({ toCaller }),

@@ -164,6 +164,7 @@ class McpService {
   /** `undefined` for a toolset, which does not change. */
   readonly #registry: Registry | undefined;
   readonly #extend: McpEndpointOptions["extend"];
+  readonly #skills: McpEndpointOptions["skills"];
   readonly #subscriptions: ResourceSubscriptions;
   readonly #answers = new ClientAnswers();
   readonly #methods: ReturnType<typeof methodParams>;
@@ -171,8 +172,12 @@ class McpService {
   constructor(source: Registry | Toolset, options: McpEndpointOptions) {
     checkOptions("create an MCP endpoint", options, MCP_CHECKS);
     const { name = "plue", version = "0.0.0", title, instructions } = options;
-    const { pageSize = 1_000, ttlMs = 10_000, tools = "all" } = options;
-    const bridge = tools === "bridge" ? createToolBridge : tools === "all" ? undefined : tools;
+    const { pageSize = 1_000, ttlMs = 10_000, tools = "all", skills } = options;
+    const bridge = tools === "bridge"
+      ? (toolset: Toolset) => createToolBridge(toolset, { skills })
+      : tools === "all"
+      ? undefined
+      : tools;
     const server = this.#server = new ToolServer(source, options, {
       bridge: bridge && bridgeOnce(bridge),
       createDispatcher: (own) => new ToolDispatcher(source, own),
@@ -180,8 +185,9 @@ class McpService {
     for (const part of sharedParts(options)) server.install(part);
     this.#registry = source instanceof Toolset ? undefined : source;
     this.#extend = options.extend?.bind(options);
+    this.#skills = skills;
     this.#subscriptions = new ResourceSubscriptions(server.authorizes);
-    this.#methods = methodParams(this.#extend !== undefined);
+    this.#methods = methodParams((this.#extend ?? skills) !== undefined);
     this.#lists = new McpToolLists(pageSize, (message) => server.log(new TypeError(message)));
     const hint = { ttlMs, cacheScope: "private" } as const;
     this.#parts = {
@@ -367,8 +373,10 @@ class McpService {
         writeTaskResult(list(), toolId, result);
       serveTasks(made.server, { request, tasks, write });
     }
-    if (this.#extend === undefined || isForTask(body)) return made;
-    const { caller, raw } = request;
+    if (isForTask(body)) return made;
+    const { caller, raw, toolset } = request;
+    await this.#skills?.attach(made, toolset);
+    if (this.#extend === undefined) return made;
     await this.#extend(made, { caller, request: raw });
     if (era === "legacy") {
       this.#subscriptions.serve(made.server, { principal: caller.principal, session });
@@ -414,7 +422,7 @@ class McpService {
 
   /** Takes a slot for a stream of changes, unless nothing can change. */
   #takeSlot(request: ToolRequest): (() => void) | undefined {
-    return this.#registry === undefined && this.#extend === undefined
+    return this.#registry === undefined && (this.#extend ?? this.#skills) === undefined
       ? undefined
       : takeSlot(request);
   }

@@ -27,8 +27,10 @@ import {
   wholeFrom,
 } from "../../tool/mod.ts";
 import { callServer, McpConnection, type ReconnectOptions } from "./connection.ts";
+import { type ImportedSkill, listSkills, readSkills, skillNamespace } from "./import_skills.ts";
 import { clientOpener, type McpServerSource } from "./open_client.ts";
 import { MAX_MESSAGE_BYTES, Pace } from "./server_bounds.ts";
+import type { SkillCatalog } from "./skills.ts";
 
 /** Options for {@linkcode importMcpServer}. */
 export interface ImportMcpServerOptions
@@ -39,6 +41,11 @@ export interface ImportMcpServerOptions
   readonly registry?: Registry;
   /** Headers, `fetch` and authentication, for a URL. */
   readonly http?: StreamableHTTPClientTransportOptions;
+  /**
+   * Receives the server's skills, in a folder with the name of the namespace. `pins` also hold back
+   * changed skills, with ids such as `namespace.skills:refunds`.
+   */
+  readonly skills?: SkillCatalog;
   /** Holds back tools that have changed since they were approved: `toolPins` of `@plue/tools/pins`. */
   readonly pins?: ImportPins | undefined;
   /**
@@ -151,7 +158,9 @@ class McpImport implements ImportedMcpServer {
   readonly #transport: "http" | "stdio";
   readonly #connection: McpConnection;
   readonly #sync: RegistrySync;
+  readonly #maxBytes: number;
   #imported: PinnedImport | undefined;
+  #skills: readonly ImportedSkill[] = [];
   /** The last imported list as JSON, and the registry's revision after the import. */
   #text: string | undefined;
   #revision: number | undefined;
@@ -165,7 +174,7 @@ class McpImport implements ImportedMcpServer {
   constructor(source: McpServerSource, options: ImportMcpServerOptions) {
     const { registry, http, reconnect = {}, pins: _, signal: _signal, maxMessageBytes, ...rest } =
       options;
-    const { mayAsk = false, onError: _onError, ...importing } = rest;
+    const { mayAsk = false, onError: _onError, skills: _skills, ...importing } = rest;
     const { namespace } = importing;
     if (typeof namespace !== "string") fail(ACTION, "the option namespace is required");
     const maxBytes = maxMessageBytes === undefined
@@ -174,6 +183,7 @@ class McpImport implements ImportedMcpServer {
     const opener = clientOpener(source, http, maxBytes, checkFlag(ACTION, mayAsk, "mayAsk"));
     const onError = (error: unknown): void => this.#report(error);
     this.#options = options;
+    this.#maxBytes = maxBytes;
     this.#importing = importing;
     this.#transport = opener.transport;
     this.#sync = new RegistrySync(registry, onError);
@@ -210,7 +220,7 @@ class McpImport implements ImportedMcpServer {
   approve(...tools: readonly (string | HeldTool)[]): Promise<void> {
     return this.#inTurn(async () => {
       const approved = await (this.#imported?.approve ?? withoutPins)(...tools);
-      if (!this.#isClosed) this.#take(approved);
+      if (!this.#isClosed) await this.#take(approved);
     });
   }
 
@@ -218,6 +228,7 @@ class McpImport implements ImportedMcpServer {
     this.#isClosed = true;
     this.#cancelRead?.();
     this.#sync.clear();
+    await this.#inTurn(async () => await this.#options.skills?.import(this.#options.namespace));
     await this.#connection.close();
   }
 
@@ -232,22 +243,31 @@ class McpImport implements ImportedMcpServer {
 
   /** Subscribes before it reads the list, so that no change is missed. */
   async #begin(client: Client): Promise<void> {
-    if (client.getServerCapabilities()?.tools?.listChanged === true) await this.#follow(client);
+    const { tools, resources } = client.getServerCapabilities() ?? {};
+    const followsSkills = this.#options.skills !== undefined && resources?.listChanged === true;
+    if (tools?.listChanged === true || followsSkills) await this.#follow(client, followsSkills);
     await this.#read(client);
   }
 
-  async #follow(client: Client): Promise<void> {
-    client.setNotificationHandler("notifications/tools/list_changed", () => {
+  async #follow(client: Client, followsSkills: boolean): Promise<void> {
+    const onChanged = (): void => {
       // One pending read is enough for any number of notifications.
       this.#cancelRead ??= systemClock.setTimeout(() => {
         this.#cancelRead = undefined;
         // Reads with the current client, which may have replaced this one.
         this.#refresh(true).catch((error) => this.#report(error));
       }, this.#pace.next());
-    });
+    };
+    client.setNotificationHandler("notifications/tools/list_changed", onChanged);
+    if (followsSkills) {
+      client.setNotificationHandler("notifications/resources/list_changed", onChanged);
+    }
     if (client.getProtocolEra() !== "modern") return;
     try {
-      const { closed } = await client.listen({ toolsListChanged: true });
+      const { closed } = await client.listen({
+        toolsListChanged: true,
+        ...(followsSkills && { resourcesListChanged: true }),
+      });
       void closed.then((by) => {
         if (by !== "local") this.#connection.lose(client);
       });
@@ -271,7 +291,9 @@ class McpImport implements ImportedMcpServer {
       });
       if (this.#isClosed) return;
       // The list is compared as JSON first, because importing 5,000 tools takes half a second.
-      const text = JSON.stringify(list.tools);
+      const { skills } = this.#options;
+      const listed = skills === undefined ? [] : await listSkills(client);
+      const text = JSON.stringify([list.tools, listed]);
       const isSame = text === this.#text && this.#sync.revision === this.#revision;
       if (isNotified && isSame) return;
       const { pins, mayAsk = false, namespace } = this.#options;
@@ -287,19 +309,31 @@ class McpImport implements ImportedMcpServer {
             asking: mayAsk ? this.#listed.get(name) : undefined,
           }, context),
       });
-      const checked = await pins?.check(imported, namespace) ??
-        { ...imported, held: [], approve: withoutPins };
+      this.#skills = await readSkills(client, listed, {
+        namespace,
+        maxBytes: this.#maxBytes,
+        onError: (error) => this.#report(error),
+      });
+      const standIns = this.#skills.map(({ tool }) => tool);
+      const offered = { ...imported, tools: [...imported.tools, ...standIns] };
+      const checked = await pins?.check(offered, namespace) ??
+        { ...offered, held: [], approve: withoutPins };
       if (this.#isClosed) return;
       this.#text = text;
       this.#listed = new Map(list.tools.map((tool) => [tool.name, withoutOutput(tool)]));
-      this.#take(checked);
+      await this.#take(checked);
     });
   }
 
-  #take(imported: PinnedImport): void {
-    this.#sync.update([...imported.tools, ...imported.held.map(({ tool }) => tool)]);
+  async #take(imported: PinnedImport): Promise<void> {
+    const { namespace, skills } = this.#options;
+    const tools = [...imported.tools, ...imported.held.map(({ tool }) => tool)];
+    this.#sync.update(tools.filter((tool) => tool.namespace !== skillNamespace(namespace)));
     this.#imported = imported;
     this.#revision = this.#sync.revision;
+    const approved = new Set(imported.tools.map(({ id }) => id));
+    const files = this.#skills.flatMap(({ tool, files }) => approved.has(tool.id) ? [files] : []);
+    await skills?.import(namespace, Object.assign({}, ...files));
   }
 
   #inTurn(work: () => Promise<void>): Promise<void> {

@@ -11,3 +11,4 @@ export type { McpEndpointOptions, McpExtensionContext } from "./server.ts";
 export type { ReconnectOptions } from "./connection.ts";
 export type { McpCommand, McpServerSource } from "./open_client.ts";
 export { type ImportedMcpServer, importMcpServer, type ImportMcpServerOptions } from "./import.ts";
+export { type SkillCatalog, skillCatalog, type SkillCatalogOptions } from "./skills.ts";

@@ -36,6 +36,7 @@ import { callTool } from "./calls.ts";
 import { isRequest, type McpToolList } from "./message.ts";
 import type { ClientInput } from "./questions.ts";
 import { type ClientAnswers, declaredIn, type SendOnStream, type SessionKey } from "./sessions.ts";
+import type { SkillCatalog } from "./skills.ts";
 import type { ReaderPace } from "./streams.ts";
 
 /** The request that an extension serves. */
@@ -62,6 +63,8 @@ export interface McpEndpointOptions extends HttpOptions {
    * rejects, the error is logged, and the response has the status 500.
    */
   extend?(server: McpServer, context: McpExtensionContext): void | Promise<void>;
+  /** The skills that clients see next to the tools: {@linkcode skillCatalog}. */
+  readonly skills?: SkillCatalog;
   /**
    * The tools that clients see: `all` of the caller's tools, or the `bridge` to them. A bridge has
    * three tools, with which a model finds, reads and calls the other tools. A function makes a
@@ -92,6 +95,10 @@ export const MCP_CHECKS: { readonly [Option in keyof McpEndpointOptions]-?: Chec
   title: checkText,
   instructions: checkText,
   extend: checkFunction,
+  skills: createCheck(
+    "a catalog of skillCatalog()",
+    (value): value is SkillCatalog => isFunction((value as Partial<SkillCatalog> | null)?.attach),
+  ),
   tools: createCheck(
     '"all", "bridge" or a function',
     (value): value is NonNullable<McpEndpointOptions["tools"]> =>

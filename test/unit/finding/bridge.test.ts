@@ -110,7 +110,7 @@ describe("createToolBridge()", () => {
       const [options, message] of [
         [{ limit: 0 }, '"/limit" must be a whole number from 1 to 50, not 0'],
         [{ limit: 51 }, '"/limit" must be'],
-        [{ detail: "much" }, '"/detail" must be "signature", "no-examples" or "full"'],
+        [{ detail: "much" }, '"/detail" must be one of full, no-examples, signature'],
         [{ pinned: "read" }, '"/pinned" must be a list of ids of tools'],
         [{ pinned: ["read", "bad id!"] }, '"/pinned/1" must be the id of a tool, not "bad id!"'],
         [null, "the options must be an object"],

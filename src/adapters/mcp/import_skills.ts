@@ -1,0 +1,78 @@
+/** Reads the skills of an imported MCP server, each file checked against its digest. */
+
+import type { Client } from "@modelcontextprotocol/client";
+import type { Skill } from "@modelcontextprotocol/client/ext/skills";
+import { isToolName, makeTool, type Tool } from "../../tool/mod.ts";
+
+/** A skill of a server, with its files below the folder of the skill. */
+export interface ImportedSkill {
+  /** Represents the skill in the pins: its description is the text of the skill. */
+  readonly tool: Tool;
+  readonly files: Readonly<Record<string, Uint8Array>>;
+}
+
+const MANIFEST = "SKILL.md";
+const MAX_SKILLS = 256;
+const MAX_FILES = 512;
+
+/** Returns the namespace of the stand-ins of an import. Its tools have another one. */
+export function skillNamespace(namespace: string): string {
+  return `${namespace}.skills`;
+}
+
+/** Lists the skills of a server; empty if the server has none. Invalid entries are omitted. */
+export async function listSkills(client: Client): Promise<readonly Skill[]> {
+  const { SkillsClient } = await import("@modelcontextprotocol/client/ext/skills");
+  const reader = new SkillsClient(client, { skipInvalid: true });
+  return reader.supported ? (await reader.list()).skills.slice(0, MAX_SKILLS) : [];
+}
+
+/**
+ * Reads listed skills. A skill is omitted if its files change while they are read, if it has no
+ * digests, or if the skills before it have reached the limit.
+ *
+ * @param maxBytes The maximum size of all files.
+ * @param onError Receives the reason for each omitted skill.
+ */
+export async function readSkills(
+  client: Client,
+  skills: readonly Skill[],
+  { namespace, maxBytes, onError }: {
+    readonly namespace: string;
+    readonly maxBytes: number;
+    onError(error: unknown): void;
+  },
+): Promise<readonly ImportedSkill[]> {
+  const { SkillsClient } = await import("@modelcontextprotocol/client/ext/skills");
+  const reader = new SkillsClient(client);
+  const read: ImportedSkill[] = [];
+  let size = 0;
+  for (const skill of skills) {
+    const { uri, resources } = skill;
+    const path = decodeURIComponent(uri).replace(/^[a-z][\w+.-]*:\/\//i, "").slice(
+      0,
+      -MANIFEST.length,
+    );
+    const name = path.slice(0, -1).replaceAll("/", ".");
+    const files: Record<string, Uint8Array> = {};
+    try {
+      if (resources === "dynamic") throw new TypeError("it has no digests of its files");
+      size += resources.reduce((sum, file) => sum + file.size, 0);
+      if (size > maxBytes || resources.length > MAX_FILES) throw new TypeError("it is too large");
+      if (!isToolName(name)) throw new TypeError("its path is too long, or has other characters");
+      for (const file of resources) {
+        const below = decodeURIComponent(file.uri.slice(uri.length - MANIFEST.length));
+        files[path + below] = (await reader.read(skill, file.uri)).bytes;
+      }
+      const description = new TextDecoder().decode(files[path + MANIFEST]);
+      const meta = { skill: { uri, resources } };
+      read.push({
+        tool: makeTool({ namespace: skillNamespace(namespace), name, description, meta }),
+        files,
+      });
+    } catch (cause) {
+      onError(new Error(`Cannot import the skill ${JSON.stringify(uri.slice(0, 200))}`, { cause }));
+    }
+  }
+  return read;
+}

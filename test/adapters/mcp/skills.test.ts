@@ -1,0 +1,300 @@
+import { SkillsClient } from "@modelcontextprotocol/client/ext/skills";
+import { assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { describe, it } from "bun:test";
+import { ToolDispatcher, ToolRegistry } from "@plue/tools";
+import { createToolBridge } from "@plue/tools/finding";
+import {
+  createMcpEndpoint,
+  importMcpServer,
+  type McpEndpoint,
+  skillCatalog,
+  type SkillCatalogOptions,
+} from "@plue/tools/mcp";
+import { toolPins } from "@plue/tools/pins";
+import { connect, fetchFrom, messageIn, modernRequest, URL_OF_MCP } from "./support.ts";
+import { toolOf } from "../../support/tool_of.ts";
+
+function manifest(name: string, more = "", body = "Do it."): string {
+  return `---\nname: ${name}\ndescription: How to make ${name}.\n${more}---\n${body}\n`;
+}
+
+const FILES: Record<string, string> = {
+  "hello/SKILL.md": manifest("hello"),
+  "refunds/SKILL.md": manifest("refunds", "allowed-tools: bank:pay(euros:*) Bash\n"),
+  "refunds/references/limits.md": "At most 50 euros.",
+  "refunds/audit/SKILL.md": manifest("audit", "allowed-tools: [bank.wipe]\n"),
+  "ghosts/SKILL.md": manifest("ghosts", "allowed-tools: gone\n"),
+};
+
+const registry = () =>
+  new ToolRegistry({
+    tools: [
+      toolOf("pay", () => "paid", { namespace: "bank", description: "Pays a refund." }),
+      toolOf("wipe", () => "wiped", { namespace: "bank", roles: ["admin"] }),
+    ],
+  });
+
+/** An endpoint with skills, whose callers have the role in a header. */
+async function serving(options: SkillCatalogOptions = {}, more: object = {}, files = FILES) {
+  const warnings: string[] = [];
+  const skills = await skillCatalog(files, {
+    hostTools: ["Bash"],
+    onWarning: ({ path, message }) => void warnings.push(`${path} ${message}`),
+    ...options,
+  });
+  const mcp = createMcpEndpoint(registry(), {
+    authorize: (request) => ({ role: request.headers.get("role") ?? "user" }),
+    skills,
+    ...more,
+  });
+  return { skills, mcp, warnings };
+}
+
+async function listed(mcp: McpEndpoint, role: string, mode: "auto" | "legacy" = "auto") {
+  const client = await connect(mcp, mode, { role });
+  const reader = new SkillsClient(client);
+  const { skills } = await reader.list();
+  return { client, reader, skills, uris: skills.map(({ uri }) => uri) };
+}
+
+const HELLO = "skill://hello/SKILL.md";
+const REFUNDS = "skill://refunds/SKILL.md";
+const AUDIT = "skill://refunds/audit/SKILL.md";
+
+describe("createMcpEndpoint({ skills })", () => {
+  for (const mode of ["auto", "legacy"] as const) {
+    it(`serves verified files to the official client (${mode})`, async () => {
+      const { mcp } = await serving();
+      const { client, reader, skills, uris } = await listed(mcp, "admin", mode);
+      assertEquals([reader.supported, reader.directoryRead, uris], [true, true, [
+        HELLO,
+        REFUNDS,
+        AUDIT,
+      ]]);
+      const refunds = skills[1];
+      if (refunds === undefined) throw new TypeError("The skill is missing");
+      const file = await reader.read(refunds, "references/limits.md");
+      assertEquals([file.text, file.verified], ["At most 50 euros.", true]);
+      const { resources } = await client.listResources();
+      assertEquals(resources.map(({ uri }) => uri), uris);
+      const { resources: children } = await reader.readDirectory("skill://refunds");
+      assertEquals(children.map(({ name }) => name), ["SKILL.md", "audit", "references"]);
+      assertEquals((await client.listTools()).tools.length, 2);
+      await client.close();
+    });
+  }
+
+  it("hides a skill, its files and its folder from callers that do not see its tools", async () => {
+    const { mcp } = await serving();
+    const { client, reader, uris } = await listed(mcp, "user");
+    assertEquals(uris, [HELLO, REFUNDS]);
+    const { resources } = await reader.readDirectory("skill://refunds");
+    assertEquals(resources.map(({ name }) => name), ["SKILL.md", "references"]);
+    for (const uri of [AUDIT, "skill://ghosts/SKILL.md"]) {
+      await assertRejects(() => reader.get(uri), Error, "No skill is served");
+      await assertRejects(() => client.readResource({ uri }), Error);
+    }
+    await assertRejects(() => reader.readDirectory("skill://refunds/audit"), Error);
+    await client.close();
+  });
+
+  it("reports a skill once whose tool is in no registry, and no hidden tool", async () => {
+    const { mcp, warnings } = await serving();
+    for (const role of ["user", "user", "admin"]) await (await listed(mcp, role)).client.close();
+    assertEquals(warnings, [
+      'skill://ghosts/SKILL.md is hidden, because its tool "gone" is not registered; add it to ' +
+      "hostTools if it is a tool of the clients",
+    ]);
+  });
+
+  it("serves the stored contents of changed files until the catalog is reloaded", async () => {
+    const files = { ...FILES };
+    const { mcp, skills } = await serving({ prefix: "acme" }, {}, files);
+    files["hello/SKILL.md"] = manifest("hello", "", "Changed.");
+    files["late/SKILL.md"] = manifest("late");
+    const before = await listed(mcp, "user");
+    const [hello] = before.skills;
+    if (hello === undefined) throw new TypeError("The skill is missing");
+    assertEquals(hello.uri, "skill://acme/hello/SKILL.md");
+    assertEquals((await before.reader.read(hello)).body, "Do it.\n");
+    await skills.reload();
+    const after = await listed(mcp, "user");
+    assertEquals(after.skills.map(({ frontmatter: { name } }) => name), [
+      "hello",
+      "late",
+      "refunds",
+    ]);
+    await Promise.all([before.client.close(), after.client.close()]);
+  });
+
+  it("answers invalid params of a resource with their position", async () => {
+    const { mcp } = await serving();
+    const response = await mcp.fetch(modernRequest("resources/read", { uri: 1 }));
+    const { error } = await messageIn(response) as never as {
+      error: { code: number; message: string };
+    };
+    assertEquals(error.code, -32602);
+    assertMatch(error.message, /^Cannot answer resources\/read: \/params\/uri: /);
+  });
+
+  it("rejects invalid options", async () => {
+    await assertRejects(() => skillCatalog("x" as never), TypeError, "the files must be an object");
+    await assertRejects(
+      () => skillCatalog({}, { hostTools: "Bash" } as never),
+      TypeError,
+      "hostTools",
+    );
+    const wrong = { skills: {} } as never;
+    await assertRejects(
+      async () => createMcpEndpoint(registry(), wrong),
+      TypeError,
+      "skillCatalog()",
+    );
+    await assertRejects(
+      async () => createToolBridge(registry().select(), wrong),
+      TypeError,
+      "a skill catalog",
+    );
+  });
+});
+
+describe("a bridge with skills", () => {
+  it("finds the skills that the caller sees, and returns their texts", async () => {
+    const { mcp } = await serving({}, { tools: "bridge" });
+    const call = async (role: string, name: string, args: object) => {
+      const client = await connect(mcp, "auto", { role });
+      const { structuredContent } = await client.callTool({ name, arguments: args as never });
+      await client.close();
+      return structuredContent as Record<string, readonly Record<string, unknown>[]>;
+    };
+    const search = { query: "refunds" };
+    const found = await call("user", "search_tools", search);
+    assertEquals(found["skills"], [
+      { uri: REFUNDS, name: "refunds", description: "How to make refunds." },
+    ]);
+    assertEquals(found["tools"]?.length, 1);
+    const audit = { query: "audit" };
+    assertEquals((await call("user", "search_tools", audit))["skills"], undefined);
+    assertEquals((await call("admin", "search_tools", audit))["skills"]?.[0]?.["uri"], AUDIT);
+    const names = ["bank:pay", REFUNDS, "skill://refunds/references/limits.md", AUDIT];
+    const { skills, tools, missing } = await call("user", "describe_tools", { names });
+    assertEquals(skills, [
+      { uri: REFUNDS, text: FILES["refunds/SKILL.md"] },
+      { uri: names[2], text: "At most 50 euros." },
+    ] as never);
+    assertEquals([tools?.length, missing], [1, [`There is no tool "${AUDIT}"`]] as never);
+  });
+
+  it("has the same texts without skills as before", () => {
+    const { description } = createToolBridge(registry().select()).get("search_tools") ?? {};
+    assertEquals(description?.includes("skill"), false);
+  });
+});
+
+describe("importMcpServer({ skills })", () => {
+  /** A server with skills, imported into a catalog. */
+  async function imported(files: Record<string, string>, pins = toolPins()) {
+    const far = await skillCatalog(files, { onWarning() {} });
+    const server = createMcpEndpoint(
+      new ToolRegistry({ tools: [toolOf("pay", () => "paid"), toolOf("wipe", () => "wiped")] }),
+      { skills: far, openExecution: true },
+    );
+    const { skills } = await serving();
+    const near = new ToolRegistry();
+    const source = await importMcpServer(URL_OF_MCP, {
+      ...{ namespace: "far", registry: near, skills, pins },
+      http: { fetch: fetchFrom(server) },
+    });
+    const mcp = createMcpEndpoint(near, {
+      skills,
+      authorize: (request) => ({ role: request.headers.get("role") ?? "user" }),
+      selection: { denyIds: ["far:wipe"] },
+    });
+    return { far, server, near, skills, source, mcp };
+  }
+
+  const theirs = {
+    "pay-well/SKILL.md": manifest("pay-well", "allowed-tools: pay\n"),
+    "pay-well/a b.md": "A note.",
+    "wipe-well/SKILL.md": manifest("wipe-well", "allowed-tools: wipe\n"),
+  };
+
+  it("serves them in a folder of the namespace, for callers that see the server's tools", async () => {
+    const { mcp, near, skills, source } = await imported({ ...theirs });
+    const { client, reader, uris, skills: entries } = await listed(mcp, "user");
+    assertEquals(uris, ["skill://far/pay-well/SKILL.md", HELLO]);
+    const [pay] = entries;
+    if (pay === undefined) throw new TypeError("The skill is missing");
+    assertEquals((await reader.read(pay, "a b.md")).text, "A note.");
+    assertEquals(near.tools.map(({ id }) => id), ["far:pay", "far:wipe"]);
+    await client.close();
+    await source.close();
+    assertEquals(skills.skills.some(({ uri }) => uri.includes("far")), false);
+  });
+
+  it("holds a changed skill back until it is approved", async () => {
+    const files = { ...theirs };
+    const { far, mcp, near, source, server } = await imported(files);
+    files["pay-well/a b.md"] = "Another note.";
+    await far.reload();
+    server.notify.resourcesChanged();
+    await source.refresh();
+    assertEquals(source.held.map(({ id }) => id), ["far.skills:pay-well"]);
+    assertEquals((await listed(mcp, "user")).uris, [HELLO]);
+    assertEquals(near.tools.map(({ id }) => id), ["far:pay", "far:wipe"]);
+    await source.approve("far.skills:pay-well");
+    const { reader, skills: entries } = await listed(mcp, "user");
+    assertEquals(entries.length, 2);
+    const [pay] = entries;
+    if (pay === undefined) throw new TypeError("The skill is missing");
+    assertEquals((await reader.read(pay, "a b.md")).text, "Another note.");
+    await source.close();
+  });
+
+  it("removes a skill that the server removes, and registers no tool for it", async () => {
+    const files: Record<string, string> = { ...theirs };
+    const { far, near, mcp, source } = await imported(files);
+    delete files["pay-well/SKILL.md"];
+    await far.reload();
+    await source.refresh();
+    assertEquals(source.held.map(({ id, kind }) => [id, kind]), [[
+      "far.skills:pay-well",
+      "vanished",
+    ]]);
+    assertEquals([(await listed(mcp, "user")).uris, near.count], [[HELLO], 2]);
+    await source.close();
+  });
+
+  it("omits a skill with a file that does not match its digest", async () => {
+    const errors: string[] = [];
+    const { server } = await imported({ ...theirs });
+    const { skills } = await serving();
+    const source = await importMcpServer(URL_OF_MCP, {
+      ...{ namespace: "far", skills, onError: (error: unknown) => void errors.push(String(error)) },
+      http: {
+        fetch: async (url, init) => {
+          const response = await fetchFrom(server)(url, init);
+          if (response.headers.get("content-type") !== "application/json") return response;
+          const text = await response.text();
+          return new Response(text.replace("A note.", "A lie!!"), response);
+        },
+      },
+    });
+    assertEquals(errors, ['Error: Cannot import the skill "skill://pay-well/SKILL.md"']);
+    assertEquals(skills.skills.filter(({ uri }) => uri.includes("far")).length, 1);
+    await source.close();
+  });
+
+  it("imports the tools of a server without skills as before", async () => {
+    const { skills } = await serving();
+    const near = new ToolRegistry();
+    const server = createMcpEndpoint(registry(), { openExecution: true });
+    const source = await importMcpServer(URL_OF_MCP, {
+      ...{ namespace: "far", registry: near, skills },
+      http: { fetch: fetchFrom(server) },
+    });
+    const result = await new ToolDispatcher(near).dispatch({ name: "far:bank.pay" });
+    assertEquals(result.ok && result.content, "paid");
+    await source.close();
+  });
+});
