@@ -202,7 +202,7 @@ export class SkillCatalog implements BridgeSkills {
     return makeTool({
       ...tool,
       description: tool.description + ADDITIONS[name],
-      execute: async (params: unknown, context: ToolContext) => {
+      execute: async (params: unknown, context: ToolContext<never, never, never>) => {
         const toolset = CallContext.callOf(context)?.toolset;
         if (toolset === undefined) return await execute(params, context);
         const { query = "", names = [] } = params as { query?: string; names?: readonly string[] };

@@ -1,5 +1,5 @@
 import { SkillsClient } from "@modelcontextprotocol/client/ext/skills";
-import { assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import { ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { createToolBridge } from "@plue/tools/finding";
@@ -145,13 +145,13 @@ describe("createMcpEndpoint({ skills })", () => {
       "hostTools",
     );
     const wrong = { skills: {} } as never;
-    await assertRejects(
-      async () => createMcpEndpoint(registry(), wrong),
+    assertThrows(
+      () => createMcpEndpoint(registry(), wrong),
       TypeError,
       "skillCatalog()",
     );
-    await assertRejects(
-      async () => createToolBridge(registry().select(), wrong),
+    assertThrows(
+      () => createToolBridge(registry().select(), wrong),
       TypeError,
       "a skill catalog",
     );
