@@ -164,7 +164,9 @@ export async function explain(
     const lines = decision.rules.map(({ rule, verdict, reason }) =>
       `  ${verdict.padEnd(5)}  ${clean(rule)}${reason === undefined ? "" : `: ${clean(reason)}`}`
     );
-    const summary = clean(decision.error?.message ?? `"${id}": ${decision.verdict}`);
+    const summary = clean(
+      decision.error?.message ?? `"${decision.tool ?? id}": ${decision.verdict}`,
+    );
     return terminal.printResult(decision, () => [summary, ...lines].join("\n"));
   }
   const explanation = loaded.toolset.explain(id);

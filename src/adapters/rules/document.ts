@@ -3,7 +3,7 @@
 import * as schemas from "../../schema/mod.ts";
 import * as check from "../../tool/mod.ts";
 import { fail, isObject, isText, type JsonSchema, pointerStep } from "../../tool/mod.ts";
-import { ask, type CallFacts, deny, type Rule, type Scope, type Verdict } from "./rule.ts";
+import { ask, type CallFacts, deny, type Rule, type Verdict } from "./rule.ts";
 import { localTime } from "./sessions.ts";
 import { toolMatcher, type ToolPattern } from "./tools.ts";
 
@@ -89,14 +89,14 @@ export function ruleOf(document: RuleDocument, others: readonly Condition[], at 
   }
   if (between !== undefined) conditions.push(timeCondition(between, timeZone));
   // A call counts only if it meets the other conditions.
-  const limit = (per: Scope[1], most: number, of: (call: CallFacts) => string | undefined) =>
-    conditions.push(async (call) =>
-      await call.count([name, per, of(call)], most)
-        ? undefined
-        : `it may run only ${most} times in a ${per}`
-    );
-  if (perSession !== undefined) limit("session", perSession, ({ sessionId }) => sessionId);
-  if (perDay !== undefined) limit("day", perDay, ({ now }) => localTime(now, timeZone)[0]);
+  for (const [per, most] of [["session", perSession], ["day", perDay]] as const) {
+    if (most === undefined) continue;
+    conditions.push(async (call) => {
+      const scope = per === "day" ? localTime(call.now, timeZone)[0] : call.sessionId;
+      const isWithin = await call.count([name, per, scope], most);
+      return isWithin ? undefined : `it may run only ${most} times in a ${per}`;
+    });
+  }
   if (conditions.length === 0) conditions.push(() => "the rule has no conditions");
   const broken = fields.else === "ask" ? ask : deny;
   const decideFrom = (call: CallFacts, first: number): Verdict | Promise<Verdict> => {
@@ -128,7 +128,7 @@ function timeCondition([from, to]: readonly [string, string], timeZone = "UTC"):
 
 function schemaCondition(argument: string, given: JsonSchema, at: string): Condition {
   const { dialect } = schemas.checkSchema(given, `the condition "${at}"`);
-  if (dialect !== DIALECT) fail(ACTION, `"${at}" must be of draft ${DIALECT}`);
+  if (dialect !== DIALECT) fail(ACTION, `"${at}" must be of draft 2020-12`);
   const problem = `must fit ${JSON.stringify(given).slice(0, 200)}`;
   const schema = withType(given, at);
   return argumentCondition(argument, at, problem, (value, { engine }) => {

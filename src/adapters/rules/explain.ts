@@ -56,7 +56,7 @@ export async function explainCall(
     const { id, annotations } = toolBehind(made.tool);
     // The own tools of a bridge that do more than read call other tools.
     const callsTools = made.toolset.bridge !== undefined && annotations.readOnlyHint !== true;
-    const note = callsTools && { note: "the rules decide on each call that this tool makes" };
+    const note = callsTools && { note: "rules decide on each call that it makes" };
     const content = { verdict, tool: id, rules, ...note };
     return { ok: true, content, durationMs: 0 };
   };
@@ -76,11 +76,14 @@ export async function explainCall(
 /** Returns a host for the own tools of a bridge, which come from a list and are not run here. */
 function hosted(toolset: Toolset): Toolset | calls.SelectableToolHost {
   const target = toolset.bridge?.behind.source;
-  if (!isToolHost(target) || isToolHost(toolset.source)) return toolset;
+  if (!isToolHost(target)) return toolset;
   const { engine } = target;
   return {
-    ...{ ...toolset.source, engine, select: () => toolset, release: check.noop },
+    ...toolset.source,
+    engine,
+    select: () => toolset,
     acquire: (tool) => ({ tool, parameters: compileOnce(engine, tool.parameters) }) as ToolRuntime,
+    release: check.noop,
   };
 }
 
