@@ -276,7 +276,7 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
     "plue journal stats calls.jsonl",
   ).addArgument(
     new Argument("<action>", "what to do").choices(["tail", "verify", "show", "stats"]),
-  ).addArgument(new Argument("<words...>", "the file; for show, the id of a call before it"))
+  ).addArgument(new Argument("<file...>", "the file; for show, the id of a call before it"))
     .usage("[options] <action> [call] <file>")
     .option("--limit <count>", "the number of records that tail shows (20)", wholeNumber)
     .option("--follow", "continue to show new records until Ctrl-C")

@@ -133,7 +133,10 @@ class Chain {
     const end = line.length - END_LENGTH;
     if (end < FIELDS_START) return "it is too short";
     const hash = this.#hash(line.subarray(0, end));
-    if (line.toString("latin1", end) !== `${AFTER}${hash}"}`) return "it was changed";
+    if (line.toString("latin1", end) !== `${AFTER}${hash}"}`) {
+      // With another key, the first record does not fit either.
+      return found.records === 0 ? "it was changed, or the key is not its key" : "it was changed";
+    }
     // Only `"kind"` and `"sequence"` can be the first field.
     const isNote = line[FIELDS_START + 1] === 107;
     const record = isNote || found.records === 0 ? readRecord(line.toString()) : undefined;
