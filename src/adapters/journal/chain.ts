@@ -3,7 +3,7 @@
 import { createHmac, hash as digest } from "node:crypto";
 import { fail } from "../../tool/mod.ts";
 import type { Hash } from "./record.ts";
-import { readRecord } from "./sink.ts";
+import { MAX_LINE, readRecord } from "./sink.ts";
 
 export function hashWith(key?: string): Hash {
   if (key !== undefined && key.length < 16) {
@@ -92,6 +92,7 @@ export async function verifyJournal(
 ): Promise<JournalVerdict> {
   const chain = new Chain(hashWith(key), wanted);
   let rest: Buffer[] = [];
+  let length = 0;
   for await (const chunk of chunks) {
     const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length);
     let start = 0;
@@ -101,8 +102,11 @@ export async function verifyJournal(
       const why = chain.add(rest.length > 0 ? Buffer.concat([...rest, part]) : part);
       if (why !== undefined) return chain.verdict(why);
       rest = [];
+      length = 0;
       start = end + 1;
     }
+    length += bytes.length - start;
+    if (length > MAX_LINE) return chain.verdict("it is too long");
     if (start < bytes.length) rest.push(Buffer.from(bytes.subarray(start)));
   }
   return chain.verdict(

@@ -10,7 +10,7 @@ import {
   readFields,
   systemClock,
 } from "../../tool/mod.ts";
-import type { JournalSink } from "./sink.ts";
+import { type JournalSink, MAX_LINE } from "./sink.ts";
 
 /** Options for {@linkcode jsonLines}. */
 export interface JsonLinesOptions {
@@ -47,6 +47,8 @@ export function jsonLines(path: string, options: JsonLinesOptions = {}): Journal
 }
 
 class JournalFiles implements JournalSink {
+  /** Each character has at most three bytes. */
+  readonly maxLineLength: number = Math.floor(MAX_LINE / 3);
   readonly #path: string;
   readonly #options: typeof DEFAULTS;
   #unlock: (() => void) | undefined;
@@ -170,6 +172,7 @@ async function* pagesOf(path: string): AsyncGenerator<Buffer> {
     const first = start === 0 ? 0 : page.indexOf(10) + 1;
     // A line may be longer than a page.
     length = start > 0 && first % page.length === 0 ? length * 4 : PAGE_BYTES;
+    if (length > MAX_LINE) fail("read a journal", `a line of ${path} is too long`);
     if (length > PAGE_BYTES) continue;
     yield page.subarray(first);
     end = start + first;

@@ -23,6 +23,9 @@ export interface JournalSink {
   pages(order: "newest first" | "oldest first"): AsyncIterable<Uint8Array>;
 }
 
+/** The maximum length of a line that is read, in bytes. */
+export const MAX_LINE = 2 ** 26;
+
 /** Options for {@linkcode readJournal}. */
 export interface ReadJournalOptions {
   /** Yields only the records of this call, and of the calls of its program (`<callId>.0`, …). */

@@ -168,6 +168,26 @@ describe("jsonLines()", () => {
     60_000,
   );
 
+  it("reads no line that is longer than 64 MiB", async () => {
+    const file = newFile();
+    // A file without blocks on the disk.
+    writeFileSync(file, "");
+    truncateSync(file, 2 ** 26 + 2 ** 21);
+    const reading = Array.fromAsync(readJournal(jsonLines(file)));
+    await assertRejects(() => reading, TypeError, `a line of ${file} is too long`);
+    assertEquals((await verified(file)).problem?.why, "it is too long");
+  }, 60_000);
+
+  it("writes a record without its values if its line would be longer", async () => {
+    const file = newFile();
+    const options = { sink: jsonLines(file), arguments: "full" } as const;
+    const { call, journal: kept } = recorded([{ name: "ping" }], options);
+    await call("ping", { text: "\0".repeat(4_000_000) });
+    await kept.close();
+    const [, record] = await Array.fromAsync(readJournal(jsonLines(file)));
+    assertEquals([record?.tool, record?.arguments], ["ping", undefined]);
+  }, 60_000);
+
   it("stops writing a file that another program has changed", async () => {
     const file = newFile();
     const { call, journal: kept } = recorded([{ name: "ping" }], { sink: jsonLines(file) });
