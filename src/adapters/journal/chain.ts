@@ -2,7 +2,7 @@
 
 import { createHmac, hash as digest } from "node:crypto";
 import { fail } from "../../tool/mod.ts";
-import type { Hash } from "./record.ts";
+import type { Hash, JournalRecord } from "./record.ts";
 import { MAX_LINE, readRecord } from "./sink.ts";
 
 export function hashWith(key?: string): Hash {
@@ -90,7 +90,54 @@ export async function verifyJournal(
   chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   { key, head: wanted = NO_RECORD }: VerifyOptions = {},
 ): Promise<JournalVerdict> {
-  const chain = new Chain(hashWith(key), wanted);
+  const hash = hashWith(key);
+  const found = { records: 0, first: 0, head: NO_RECORD, interrupted: [] as number[], dropped: 0 };
+  let hasEnded = true;
+
+  /** Adds the next line. Returns the reason if it does not fit. */
+  function add(line: Buffer): string | undefined {
+    const end = line.length - END_LENGTH;
+    const own = hash(line.subarray(0, end));
+    const isFirst = found.records === 0;
+    // With another key, the first record does not fit either.
+    const changed = isFirst ? "it was changed, or the key is wrong" : "it was changed";
+    if (line.toString("latin1", end) !== `${AFTER}${own}"}`) return changed;
+    // Only `"kind"` and `"sequence"` can be the first field.
+    const isNote = line[FIELDS_START + 1] === 107;
+    const { kind, count = 0, sequence: first = 0 }: Partial<JournalRecord> = isNote || isFirst
+      ? readRecord(line.toString()) ?? {}
+      : {};
+    if (isFirst) {
+      if (!(first >= 1)) return changed;
+      found.first = first;
+      hasEnded = first === 1;
+    } else if (line.toString("latin1", BEFORE.length, FIELDS_START - 2) !== found.head.hash) {
+      return "it does not follow the record before: one was removed, added or moved";
+    }
+    const sequence = found.first + found.records;
+    if (kind === undefined && hasEnded) return "no writer had begun before it";
+    if (wanted.sequence === sequence && wanted.hash !== own) return "it is not the expected record";
+    if (kind === "begin" && !hasEnded) found.interrupted.push(sequence - 1);
+    if (kind === "dropped") found.dropped += count;
+    else if (kind !== undefined) hasEnded = kind === "end";
+    found.head = { sequence, hash: own };
+    found.records++;
+    return undefined;
+  }
+
+  function verdict(why?: string): JournalVerdict {
+    const { first, head, interrupted } = found;
+    let sequence = head.sequence + 1;
+    const isFound = first <= wanted.sequence && wanted.sequence <= head.sequence;
+    if (why === undefined && wanted.sequence !== 0 && !isFound) {
+      why = `it is missing: the journal had ${wanted.sequence} records`;
+      sequence = Math.min(sequence, wanted.sequence);
+    }
+    if (why !== undefined) return { ok: false, ...found, problem: { sequence, why } };
+    if (!hasEnded) interrupted.push(head.sequence);
+    return { ok: true, ...found };
+  }
+
   let rest: Buffer[] = [];
   let length = 0;
   for await (const chunk of chunks) {
@@ -99,85 +146,15 @@ export async function verifyJournal(
     for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10, start)) {
       // Only a line that two chunks share is copied.
       const part = bytes.subarray(start, end);
-      const why = chain.add(rest.length > 0 ? Buffer.concat([...rest, part]) : part);
-      if (why !== undefined) return chain.verdict(why);
+      const why = add(rest.length > 0 ? Buffer.concat([...rest, part]) : part);
+      if (why !== undefined) return verdict(why);
       rest = [];
       length = 0;
       start = end + 1;
     }
     length += bytes.length - start;
-    if (length > MAX_LINE) return chain.verdict("it is too long");
-    if (start < bytes.length) rest.push(Buffer.from(bytes.subarray(start)));
+    if (length > MAX_LINE) return verdict("it is too long");
+    rest.push(Buffer.from(bytes.subarray(start)));
   }
-  return chain.verdict(
-    rest.length > 0 ? "it is incomplete: its writer was interrupted" : undefined,
-  );
-}
-
-class Chain {
-  readonly #hash: Hash;
-  readonly #wanted: JournalHead;
-  readonly #found = {
-    records: 0,
-    first: 0,
-    head: NO_RECORD,
-    interrupted: [] as number[],
-    dropped: 0,
-  };
-  #hasEnded = true;
-
-  constructor(hash: Hash, wanted: JournalHead) {
-    this.#hash = hash;
-    this.#wanted = wanted;
-  }
-
-  /** Adds the next line. Returns the reason if it does not fit. */
-  add(line: Buffer): string | undefined {
-    const found = this.#found;
-    const end = line.length - END_LENGTH;
-    if (end < FIELDS_START) return "it is too short";
-    const hash = this.#hash(line.subarray(0, end));
-    if (line.toString("latin1", end) !== `${AFTER}${hash}"}`) {
-      // With another key, the first record does not fit either.
-      return found.records === 0 ? "it was changed, or the key is not its key" : "it was changed";
-    }
-    // Only `"kind"` and `"sequence"` can be the first field.
-    const isNote = line[FIELDS_START + 1] === 107;
-    const record = isNote || found.records === 0 ? readRecord(line.toString()) : undefined;
-    if (found.records === 0) {
-      found.first = record?.sequence ?? 0;
-      if (!Number.isSafeInteger(found.first) || found.first < 1) return "it has no number";
-      this.#hasEnded = found.first === 1;
-    } else if (line.toString("latin1", BEFORE.length, FIELDS_START - 2) !== found.head.hash) {
-      return "it does not follow the record before: one was removed, added or moved";
-    }
-    const sequence = found.first + found.records;
-    const { kind, count = 0 } = record ?? {};
-    if (kind === undefined && this.#hasEnded) return "no writer had begun before it";
-    if (kind === "begin" && !this.#hasEnded) found.interrupted.push(sequence - 1);
-    if (kind === "dropped") found.dropped += count;
-    else if (kind !== undefined) this.#hasEnded = kind === "end";
-    if (this.#wanted.sequence === sequence && this.#wanted.hash !== hash) {
-      return "it is not the expected record";
-    }
-    found.head = { sequence, hash };
-    found.records++;
-    return undefined;
-  }
-
-  verdict(why?: string): JournalVerdict {
-    const { first, head, interrupted } = this.#found;
-    const { sequence } = this.#wanted;
-    const next = head.sequence + 1;
-    if (why !== undefined) {
-      return { ok: false, ...this.#found, problem: { sequence: next, why } };
-    }
-    if (sequence !== 0 && !(first <= sequence && sequence <= head.sequence)) {
-      const missing = `it is missing: the journal had ${sequence} records`;
-      const problem = { sequence: Math.min(next, sequence), why: missing };
-      return { ok: false, ...this.#found, problem };
-    }
-    if (!this.#hasEnded) interrupted.push(head.sequence);
-    return { ok: true, ...this.#found };
-  }
+  return verdict(length > 0 ? "it is incomplete: its writer was interrupted" : undefined);
 }

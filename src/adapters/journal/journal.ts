@@ -1,7 +1,7 @@
 /** The layer that writes one record for each call. It only observes; the records are written later. */
 
 import { type Call, type CallNote, type Layer, notesOf } from "../../execute/mod.ts";
-import type { Toolset } from "../../select/mod.ts";
+import type { ExplainedStep } from "../../select/mod.ts";
 import {
   anyValue,
   attemptOr,
@@ -10,7 +10,6 @@ import {
   checkTexts,
   checkWord,
   type Clock,
-  describeThrown,
   fail,
   isObject,
   isWord,
@@ -111,9 +110,9 @@ type Settings = typeof DEFAULTS & Pick<JournalOptions, "sink" | "onFailure">;
 const BATCH_SIZE = 262_144;
 const RETRY_MS = 1_000;
 const CLOSE_MS = 10_000;
+const UNWRITABLE = "the journal cannot be written now";
 /** The weight of a record besides its values, in characters. */
 const WEIGHT = 512;
-const NO_LIMITS = {};
 
 /**
  * Creates a layer that records every call of a dispatcher, also of unknown and hidden tools. Stage
@@ -142,7 +141,7 @@ const NO_LIMITS = {};
  * @throws {TypeError | RangeError} If an option is unknown or invalid.
  */
 export function journal(options: JournalOptions): Journal {
-  const { key, ...read } = readFields(ACTION, options, CHECKS, (name) => `the option ${name}`);
+  const { key, ...read } = readFields(ACTION, options, CHECKS);
   const { sink, onFailure } = read;
   if (!isObject(sink) || onFailure === undefined) fail(ACTION, "sink and onFailure are required");
   checkPort(ACTION, "sink", sink, ["append", "pages"]);
@@ -196,8 +195,7 @@ class CallJournal implements Journal {
 
   for(): ReturnType<NonNullable<Layer["for"]>> {
     if (this.#settings.onFailure === "drop-and-count") return undefined;
-    const why = "the journal cannot be written now";
-    return (call) => call.fail("unavailable", why);
+    return (call) => call.fail("unavailable", UNWRITABLE);
   }
 
   observe(tool: Tool): ReturnType<NonNullable<Layer["observe"]>> {
@@ -221,18 +219,17 @@ class CallJournal implements Journal {
 
   readonly unresolved: NonNullable<Layer["unresolved"]> = (call, options, result, report, from) => {
     const read = (field: keyof typeof call): unknown => attemptOr(undefined, () => call[field]);
-    const word = (text: unknown): string | undefined =>
-      isWord(text) ? text.slice(0, 256) : undefined;
-    const name = word(read("name")) ?? "";
-    const hiddenBy = from && attemptOr(undefined, () => criterionOf(from, name));
+    const [name = "", callId] = [read("name"), read("callId")]
+      .map((text) => isWord(text) ? text.slice(0, 256) : undefined);
+    const hidden = attemptOr(undefined, () => from?.explain(name).steps.find((one) => !one.passed));
     this.#last = { report };
     const run = this.#read(read("arguments"), 0);
-    this.#add(options, word(read("callId")), name, undefined, run, result, hiddenBy && [hiddenBy]);
+    this.#add(options, callId, name, undefined, run, result, hidden && [noteOf(hidden)]);
   };
 
   /** Copies arguments that are an object of JSON: no other value has names that show secrets. */
   #read(args: unknown, attempts: number): RunningCall {
-    const reader = new JsonReader(NO_LIMITS);
+    const reader = new JsonReader({});
     return { reader, args: isObject(args) ? this.#copy(reader, args) : undefined, attempts };
   }
 
@@ -280,10 +277,10 @@ class CallJournal implements Journal {
     this.#waiting.push({ outline, tool, args, content, failure, notes, traceParent, weight });
   }
 
-  #drop(why: string): void {
+  #drop(what: string): void {
     this.#dropped++;
     if (!this.#hasEnd) this.#uncounted++;
-    this.#setFailure(new RangeError(`Cannot record a call: ${why}`));
+    this.#setFailure(new RangeError(`Cannot record a call: ${what}`));
   }
 
   #arm(ms: number): void {
@@ -294,14 +291,14 @@ class CallJournal implements Journal {
   /** Reports the first failure, until the sink works again. A sink may reject with any value. */
   #setFailure(cause: unknown): void {
     if (this.#failure !== undefined) return;
-    this.#failure = cause instanceof Error ? cause : new Error(describeThrown(cause), { cause });
+    this.#failure = cause instanceof Error ? cause : new Error(UNWRITABLE, { cause });
     this.#last?.report("internal", this.#failure);
   }
 
   flush(): Promise<void> {
     this.#disarm?.();
     this.#disarm = undefined;
-    return this.#writing ??= this.#write().then(() => void (this.#failure = undefined), (error) => {
+    return this.#writing ??= this.#write().catch((error) => {
       this.#setFailure(error);
       throw error;
     }).finally(() => {
@@ -318,6 +315,7 @@ class CallJournal implements Journal {
       this.#lines = [];
       this.#stored = this.#head;
     }
+    this.#failure = undefined;
   }
 
   async #open(): Promise<void> {
@@ -392,10 +390,7 @@ class CallJournal implements Journal {
   readonly [Symbol.asyncDispose] = (): Promise<void> => this.close();
 }
 
-/** Returns the criterion that hides a tool; `undefined` if there is no such tool. */
-function criterionOf(toolset: Toolset, id: string): CallNote | undefined {
-  const hidden = toolset.explain(id).steps.find(({ passed }) => !passed);
-  if (hidden === undefined) return undefined;
-  const { step, name, reason } = hidden;
+/** Returns the decision of a criterion that hides a tool. */
+function noteOf({ step, name, reason }: ExplainedStep): CallNote {
   return { by: "criterion", name: name ? `${step} ${name}` : step, verdict: "deny", reason };
 }

@@ -26,6 +26,7 @@ const ACTION = "keep a journal in a file";
 const CHECKS = { fsync: checkFlag, maxBytes: numberFrom(1), daily: checkFlag };
 const DEFAULTS = { fsync: true, maxBytes: 2 ** 28, daily: true };
 const PAGE_BYTES = 1_048_576;
+const DAY_MS = 86_400_000;
 
 /**
  * Keeps a journal in a file, to which lines are only appended. When it is full, and each day, the
@@ -48,7 +49,7 @@ export function jsonLines(path: string, options: JsonLinesOptions = {}): Journal
 
 class JournalFiles implements JournalSink {
   /** Each character has at most three bytes. */
-  readonly maxLineLength: number = Math.floor(MAX_LINE / 3);
+  readonly maxLineLength: number = MAX_LINE / 3;
   readonly #path: string;
   readonly #options: typeof DEFAULTS;
   #unlock: (() => void) | undefined;
@@ -112,12 +113,10 @@ class JournalFiles implements JournalSink {
   async *pages(order: "newest first" | "oldest first"): AsyncGenerator<Buffer> {
     const paths = await filesOf(this.#path);
     if (paths.length === 0) fail("read a journal", `there is no file ${this.#path}`);
-    if (order === "newest first") paths.reverse();
-    const { createReadStream } = node("node:fs");
-    for (const path of paths) {
-      yield* order === "newest first"
-        ? pagesOf(path)
-        : createReadStream(path, { highWaterMark: PAGE_BYTES });
+    const isReversed = order === "newest first";
+    for (const path of isReversed ? paths.reverse() : paths) {
+      const options = { highWaterMark: PAGE_BYTES };
+      yield* isReversed ? pagesOf(path) : node("node:fs").createReadStream(path, options);
     }
   }
 }
@@ -179,6 +178,6 @@ async function* pagesOf(path: string): AsyncGenerator<Buffer> {
   }
 }
 
-function dayOf(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 10);
+function dayOf(ms: number): number {
+  return Math.floor(ms / DAY_MS);
 }

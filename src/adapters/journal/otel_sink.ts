@@ -1,6 +1,6 @@
 /** A sink that sends the records of a journal to OpenTelemetry. */
 
-import { checkFunction, checkPort, fail, isObject } from "../../tool/mod.ts";
+import { checkPort } from "../../tool/mod.ts";
 import { type JournalSink, readRecord } from "./sink.ts";
 
 /** The part of a logger of OpenTelemetry that is used: `logs.getLogger("journal")` of its API. */
@@ -28,13 +28,11 @@ const WARN = 13;
  * ```
  *
  * @param flush Exports the emitted records. If it rejects, they are emitted again.
- * @throws {TypeError} If the logger has no `emit`, or `flush` is not a function.
+ * @throws {TypeError} If the logger has no `emit`.
  */
 export function otelSink(logger: OpenTelemetryLogger, flush?: () => Promise<void>): JournalSink {
-  const action = "send a journal to OpenTelemetry";
-  if (!isObject(logger)) fail(action, "the logger must be an object");
-  checkPort(action, "the logger", logger, ["emit"]);
-  if (flush !== undefined) checkFunction(action, flush, "flush");
+  const port: OpenTelemetryLogger = Object(logger);
+  checkPort("send a journal to OpenTelemetry", "logger", port, ["emit"]);
   return {
     async append(lines) {
       for (const line of lines) {

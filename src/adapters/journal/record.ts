@@ -100,19 +100,16 @@ export function recordMaker(
   const isShown = isFull || detail === "redacted";
   const unknown = { redactor: new Redactor(undefined), definition: undefined };
   const known: WeakMap<Tool, { redactor: Redactor; definition: string }> = new WeakMap();
-  const read = (tool: Tool): { redactor: Redactor; definition: string } => ({
-    redactor: new Redactor(tool, secrets),
-    definition: hash(definitionText(tool)),
-  });
   const digest = (value: unknown): JournalDigest | undefined => {
     if (value === undefined) return undefined;
     const text = canonicalJson(value);
     return { digest: hash(text), size: text.length };
   };
   return ({ outline, tool, args, content, failure, notes = [], traceParent }) => {
-    const { redactor, definition } = tool === undefined
-      ? unknown
-      : once(known, tool, () => read(tool));
+    const { redactor, definition } = tool === undefined ? unknown : once(known, tool, () => ({
+      redactor: new Redactor(tool, secrets),
+      definition: hash(definitionText(tool)),
+    }));
     const found: Set<string> = new Set();
     const cleanArgs = redactor.redact(args, found);
     const cleanContent = redactor.redact(content, found);

@@ -21,7 +21,7 @@ const ACTION = "keep a journal in a store";
 /** The size of an entry, in characters. A smaller entry is written again with more records. */
 const PAGE_LENGTH = 65_536;
 /** Each character has at most three bytes. */
-const MAX_LINE = Math.floor(MAX_STORED_BYTES / 3) - 1;
+const MAX_LINE = MAX_STORED_BYTES / 3 - 1;
 
 /** An entry of the store. `revision` is absent before it is written. */
 interface Page {

@@ -51,10 +51,13 @@ describe("otelSink()", () => {
     });
   }
 
-  it("rejects a logger without emit, and a flush that is not a function", () => {
-    for (const args of [[undefined], [{}], [{ emit: () => {} }, 5]]) {
-      const error = assertThrows(() => otelSink(...args as Parameters<typeof otelSink>), TypeError);
-      assertEquals(error.message.startsWith("Cannot send a journal to OpenTelemetry: "), true);
+  it("rejects a logger without emit", () => {
+    for (const logger of [undefined, {}]) {
+      assertThrows(
+        () => otelSink(logger as never),
+        TypeError,
+        "Cannot send a journal to OpenTelemetry: logger must have a emit function",
+      );
     }
   });
 });
