@@ -32,7 +32,7 @@ const WARN = 13;
  */
 export function otelSink(logger: OpenTelemetryLogger, flush?: () => Promise<void>): JournalSink {
   const port: OpenTelemetryLogger = Object(logger);
-  checkPort("send a journal to OpenTelemetry", "logger", port, ["emit"]);
+  checkPort("emit a journal", "logger", port, ["emit"]);
   return {
     async append(lines) {
       for (const line of lines) {

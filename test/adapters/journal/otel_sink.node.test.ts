@@ -56,7 +56,7 @@ describe("otelSink()", () => {
       assertThrows(
         () => otelSink(logger as never),
         TypeError,
-        "Cannot send a journal to OpenTelemetry: logger must have a emit function",
+        "Cannot emit a journal: logger must have a emit function",
       );
     }
   });
