@@ -6,9 +6,10 @@
  */
 
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { meterModule } from "../../src/adapters/code/mod.ts";
 
 const args = process.argv.slice(2);
 const flags = [
@@ -37,7 +38,10 @@ export default {
 
 const config = `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (services = [(name = "suite", worker = (
-  modules = [(name = "worker.mjs", esModule = embed "worker.mjs")],
+  modules = [
+    (name = "worker.mjs", esModule = embed "worker.mjs"),
+    (name = "quickjs.wasm", wasm = embed "quickjs.wasm"),
+  ],
   compatibilityDate = "${COMPATIBILITY_DATE}",
   compatibilityFlags = [${flags}],
   bindings = [(name = "LOADER", workerLoader = ())],
@@ -47,6 +51,8 @@ const config :Workerd.Config = (services = [(name = "suite", worker = (
 try {
   writeFileSync(join(folder, "entry.ts"), entry);
   writeFileSync(join(folder, "config.capnp"), config);
+  const quickJs = readFileSync(resolve("node_modules/quickjs-wasi/quickjs.wasm"));
+  writeFileSync(join(folder, "quickjs.wasm"), meterModule(quickJs));
   const built = await Bun.build({
     entrypoints: [join(folder, "entry.ts")],
     outdir: folder,

@@ -9,16 +9,26 @@ import {
 import { workerLoader, type WorkerLoaderBinding } from "../../../src/adapters/code/mod.ts";
 import { describeExecutor, programOf } from "../../contract/executor_contract.ts";
 import { maybe } from "../../support/skip.ts";
+import { loaderBinding, sharedExecutor } from "./support.ts";
 
-// The bundle of workerd keeps this import, and other runtimes do not have the module.
-const module = "cloudflare:workers";
-const { env } = await import(module).catch(() => ({ env: {} })) as {
-  readonly env: { readonly LOADER?: WorkerLoaderBinding };
-};
-const loader = env.LOADER;
+const loader = await loaderBinding();
 
-if (loader !== undefined) describeExecutor("workerLoader", () => workerLoader(loader));
-else maybe(false, "only workerd has the binding")("the executor workerLoader", () => {});
+if (loader !== undefined) {
+  describeExecutor("workerLoader", () => workerLoader(loader));
+  describeExecutor("quickJs in workerd", sharedExecutor);
+
+  describe("quickJs() in workerd, whose clock stands still", () => {
+    it("stops a program within a built-in operation", async () => {
+      const source = "[].concat({ length: 2 ** 53 - 1, [Symbol.isConcatSpreadable]: true });";
+      const end = await (await sharedExecutor()).run(programOf(source));
+      assertEquals(end.kind, "stopped");
+    });
+  });
+}
+maybe(loader !== undefined, "only workerd has it")(
+  "the binding of Worker Loaders exists",
+  () => {},
+);
 
 /** A binding whose programs end in a given way. */
 const endingWith = (run: () => Promise<void>): WorkerLoaderBinding => ({
