@@ -54,6 +54,30 @@ describe("the package for Python", () => {
   });
 });
 
+describe("a host in Python that runs programs", () => {
+  test("answers the approvals of a program, while it waits and by a ticket", async () => {
+    const script = `
+import plue
+plue.init(config={"bridge": True})
+print(list(plue.tools()))
+code = "return await Promise.all((await tools.list()).map((id) => tools.pay({ id })));"
+try:
+    plue.call("run_code", {"code": code})
+except plue.InputRequiredError as error:
+    answers = {question["key"]: {"action": "accept"} for question in error.questions}
+    print(plue.resume(error.ticket, answers))
+plue.on_question(lambda question, invocation: {"action": "accept"})
+print(plue.call("run_code", {"code": code}))
+`;
+    const output = await python(["-c", script], {
+      PLUE_SIDECAR: sidecarOn("bun", folder, "code_sidecar"),
+      PLUE_TOOLS: "",
+    });
+    const result = "{'value': ['paid a', 'paid b']}";
+    assertEquals(output, `['run_code', 'search_tools']\n${result}\n${result}\n`);
+  });
+});
+
 describe("ffi/python/README.md", () => {
   const readme = readFileSync(join(PACKAGE, "README.md"), "utf8");
   const programs = [...readme.matchAll(/```python\n([^]*?)```/g)].map(([, text = ""]) => text);

@@ -40,7 +40,15 @@ export const BUNDLES: string = bundled ?? join(PROGRAMS, `bundles-${process.pid}
 if (bundled === undefined) {
   const entrypoints = [
     join(ROOT, "ffi", "sidecar", "main.ts"),
-    ...["tools", "guest", "worker_guest", "attach_errors", "modules/loud", "modules/stray"]
+    ...[
+      "tools",
+      "code_sidecar",
+      "guest",
+      "worker_guest",
+      "attach_errors",
+      "modules/loud",
+      "modules/stray",
+    ]
       .map((name) => join(ROOT, "test", "native", `${name}.ts`)),
   ];
   await Bun.build({ entrypoints, target: "node", naming: "[name].mjs", outdir: BUNDLES });
@@ -107,9 +115,9 @@ export function program(file: string, command: readonly string[]): string {
 }
 
 /** Makes a program of the sidecar on a runtime. */
-export function sidecarOn(runtime: string, folder: string): string {
-  const command = [...RUNTIMES[runtime] ?? [], join(BUNDLES, "main.mjs")];
-  return program(join(folder, `sidecar-on-${runtime}`), command);
+export function sidecarOn(runtime: string, folder: string, name = "main"): string {
+  const command = [...RUNTIMES[runtime] ?? [], join(BUNDLES, `${name}.mjs`)];
+  return program(join(folder, `${name}-on-${runtime}`), command);
 }
 
 /** True if a program is on the path. */

@@ -95,6 +95,8 @@ export interface NativeTools {
   /** The selection of tools that hosts may use, independent of their configuration. */
   readonly selection?: Selection | undefined;
   readonly tasks?: CallTasks | undefined;
+  /** Makes bridges without options. By default `createToolBridge`. */
+  readonly bridge?: ((toolset: Toolset) => Toolset) | undefined;
 }
 
 /** Calls `run` every `ms` milliseconds. Returns a function that stops it. */
@@ -170,7 +172,7 @@ export class HostTools {
     this.#now = now;
     this.#offered = tools.registry.select(tools.selection);
     try {
-      this.#toolset = shownOf(this.#offered, config);
+      this.#toolset = this.#shown();
       if (config.config !== undefined) this.#end.push(configure(tools.registry, config.config));
     } catch (cause) {
       throw new NativeConfigError(`Cannot use config_json: ${messageOf(cause)}`, { cause });
@@ -233,11 +235,22 @@ export class HostTools {
     for (const end of this.#end.splice(0).reverse()) end();
   }
 
+  /** Returns the tools of the host: its selection of the offered tools, or a bridge to them. */
+  #shown(): Toolset {
+    const { selection, bridge } = this.#config;
+    const selected = this.#offered.narrow(selection);
+    if (bridge === undefined) return selected;
+    const { bridge: make } = this.#tools;
+    if (make === undefined) return createToolBridge(selected, bridge);
+    if (Object.keys(bridge).length === 0) return make(selected);
+    fail("make a tool bridge", '"bridge" must be true: the module of the tools makes the bridge');
+  }
+
   #follow(): void {
     if (this.#offered.isCurrent()) return;
     const { registry, selection, dispatcher } = this.#tools;
     this.#offered = registry.select(selection);
-    this.#toolset = shownOf(this.#offered, this.#config);
+    this.#toolset = this.#shown();
     this.#dispatcher = dispatcher.withToolset(this.#toolset);
     this.#watch();
   }
@@ -252,12 +265,6 @@ export class HostTools {
       this.#stopTicking = undefined;
     }
   }
-}
-
-/** Returns the tools of one host: its selection of the offered tools, or a bridge to the selection. */
-function shownOf(owned: Toolset, { selection, bridge }: NativeConfig): Toolset {
-  const selected = owned.narrow(selection);
-  return bridge === undefined ? selected : createToolBridge(selected, bridge);
 }
 
 /** Returns the message without its first words, because the caller puts other words before it. */

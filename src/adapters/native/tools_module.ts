@@ -11,7 +11,7 @@ import {
   type TransactionManager,
 } from "../../execute/mod.ts";
 import type { Registry } from "../../registry/mod.ts";
-import type { Selection } from "../../select/mod.ts";
+import type { Selection, Toolset } from "../../select/mod.ts";
 import type { NativeTools } from "./host_tools.ts";
 
 /** The exports of a module of tools. Only the registry is required. */
@@ -26,6 +26,12 @@ export interface ToolsModule {
   readonly selection?: Selection | undefined;
   /** Stores tasks: `callTasks` of `@plue/tools/calls`. */
   readonly tasks?: CallTasks | undefined;
+  /**
+   * Makes the bridge of a host whose configuration has `"bridge": true`: `codeTool` of
+   * `@plue/tools/code`, for example. By default `createToolBridge`. Only for tools that are compiled
+   * into the sidecar.
+   */
+  readonly bridge?: ((toolset: Toolset) => Toolset) | undefined;
 }
 
 /**
@@ -48,12 +54,12 @@ export async function loadTools(
 }
 
 function toolsOf(module: ToolsModule): NativeTools {
-  const { registry, transactions, dispatch, selection, tasks } = module;
+  const { registry, transactions, dispatch, selection, tasks, bridge } = module;
   const dispatcher = new ToolDispatcher(registry, {
     ...(transactions === undefined ? {} : { transactions }),
     ...dispatch,
   });
-  return { registry, dispatcher, selection, tasks };
+  return { registry, dispatcher, selection, tasks, bridge };
 }
 
 async function importTools(name: string): Promise<NativeTools> {
@@ -62,6 +68,11 @@ async function importTools(name: string): Promise<NativeTools> {
   if (registry === undefined) {
     throw new TypeError(
       `Cannot use the tools of "${name}": it must export a ToolRegistry as "registry" or by default`,
+    );
+  }
+  if (module["bridge"] !== undefined) {
+    throw new TypeError(
+      `Cannot use the export "bridge" of "${name}": pass the exports to runSidecar() in a sidecar of your own`,
     );
   }
   // The dispatcher and the registry check the other exports when they receive them.
