@@ -20,7 +20,9 @@ import {
   callHook,
   canonicalJson,
   checkFlag,
+  clip,
   fail,
+  isObject,
   noop,
   systemClock,
   type Tool,
@@ -297,7 +299,8 @@ class McpImport implements ImportedMcpServer {
       const isSame = text === this.#text && this.#sync.revision === this.#revision;
       if (isNotified && isSame) return;
       const { pins, mayAsk = false, namespace } = this.#options;
-      const imported = importTools("mcp", list, {
+      const { tools, pageTools } = withoutPages(list.tools);
+      const imported = importTools("mcp", { tools }, {
         ...this.#importing,
         beside: this.#sync.others(),
         transport: this.#transport,
@@ -315,7 +318,11 @@ class McpImport implements ImportedMcpServer {
         onError: (error) => this.#report(error),
       });
       const standIns = this.#skills.map(({ tool }) => tool);
-      const offered = { ...imported, tools: [...imported.tools, ...standIns] };
+      const offered = {
+        ...imported,
+        tools: [...imported.tools, ...standIns],
+        rejected: [...imported.rejected, ...pageTools.map(rejectPageTool)],
+      };
       const checked = await pins?.check(offered, namespace) ??
         { ...offered, held: [], approve: withoutPins };
       if (this.#isClosed) return;
@@ -359,6 +366,31 @@ const REFRESH_TIMEOUT_MS = 30_000;
 
 function isRepeatable(tool: ListedTool | undefined): boolean {
   return tool?.annotations?.readOnlyHint === true || tool?.annotations?.idempotentHint === true;
+}
+
+/**
+ * Removes the references to pages (MCP Apps): clients cannot read pages through plue. Also removes
+ * the tools that only pages may call, so that no model sees them.
+ */
+function withoutPages(listed: readonly ListedTool[]) {
+  const tools = listed.map((tool) => {
+    if (tool._meta === undefined) return tool;
+    const { ui: _ui, "ui/resourceUri": _uri, ..._meta } = tool._meta;
+    return { ...tool, _meta };
+  });
+  const isForPages = ({ _meta }: ListedTool): boolean => {
+    const visibility = isObject(_meta?.["ui"]) ? _meta["ui"]["visibility"] : undefined;
+    return Array.isArray(visibility) && !visibility.includes("model");
+  };
+  return {
+    tools: tools.filter((_, index) => !isForPages(listed[index] as ListedTool)),
+    pageTools: listed.filter(isForPages),
+  };
+}
+
+function rejectPageTool({ name }: ListedTool): RejectedImport {
+  const message = `Cannot import "${clip(name)}": only pages of MCP Apps may call it`;
+  return { name, path: "", rule: "_meta/ui/visibility", message };
 }
 
 /** Removes the output schema: the SDK would apply it to questions. The dispatcher checks results. */

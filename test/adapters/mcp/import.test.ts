@@ -160,6 +160,26 @@ describe("importMcpServer()", () => {
     await server.close();
   });
 
+  it("removes references to pages, and omits the tools that only pages may call", async () => {
+    const ui = { resourceUri: "ui://x/page.html" };
+    const far = new ToolRegistry({
+      tools: [
+        toolOf("chart", () => 1, { meta: { ui, "ui/resourceUri": "ui://x", mine: 1 } }),
+        toolOf("both", () => 1, { meta: { ui: { ...ui, visibility: ["model", "app"] } } }),
+        toolOf("poll", () => 1, { meta: { ui: { ...ui, visibility: ["app"] } } }),
+      ],
+    });
+    const { registry, server } = await imported(far);
+    const metas = registry.tools.map(({ name, meta = {} }) => {
+      const { provider: _, ...rest } = meta;
+      return [name, rest];
+    });
+    assertEquals(metas, [["both", {}], ["chart", { mine: 1 }]]);
+    assertEquals(server.rejected.map(({ name, rule }) => [name, rule]), [
+      ["poll", "_meta/ui/visibility"],
+    ]);
+  });
+
   it("follows the server, and leaves what has not changed", async () => {
     const { far, registry, server } = await imported();
     const add = registry.getTool("far:add");

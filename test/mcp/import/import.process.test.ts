@@ -93,6 +93,18 @@ describe("importMcpServer() with servers from npm", () => {
     assertEquals(far.registry.count, 0);
   });
 
+  it("imports server-system-monitor without its page, and without the tool of the page", async () => {
+    await using far = await imported(node(packageFile("server-system-monitor"), "--stdio"));
+    assertEquals(
+      far.server.tools.map(({ id, meta }) => [id, meta?.["ui"]]),
+      [["x:get-system-info", undefined]],
+    );
+    assertEquals(far.server.rejected.map(({ message }) => message), [
+      'Cannot import "poll-system-stats": only pages of MCP Apps may call it',
+    ]);
+    assertEquals((await far.call("get-system-info")).ok, true);
+  });
+
   it("calls server-everything: values, images, progress, failures", async () => {
     await using far = await imported(
       node(packageFile("server-everything"), "stdio"),
