@@ -5,13 +5,12 @@
  * @module
  */
 
-import { readFileSync } from "node:fs";
+import { copyFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { licencesOf } from "./lib/licences.mjs";
 
 const ROOT = join(import.meta.dirname, "..");
 const folder = process.argv[2] ?? join(ROOT, "dist");
-
 /** The hidden specifier in an adapter: bundles for Workers then omit the transport for programs. */
 const HIDDEN = '["@modelcontextprotocol", "client", "stdio"].join("/")';
 const JSONC = join(ROOT, "node_modules/jsonc-parser/lib/esm/main.js");
@@ -50,6 +49,7 @@ await Bun.build({
   target: "node",
   minify: true,
 });
+copyFileSync(join(ROOT, "src/cli/gateway/plue.schema.json"), join(folder, "plue.schema.json"));
 const inputs = Object.keys(result.metafile?.inputs ?? {});
 const licences = licencesOf("The command plue (cli.js) contains these packages.", inputs, ROOT);
 await Bun.write(join(folder, "cli.LICENSES.txt"), licences);

@@ -155,7 +155,7 @@ const TARGETS: readonly TargetName[] = ["openai.strict", "anthropic", "gemini", 
 const SHORT_DESCRIPTION = 20;
 
 /**
- * Prints the problems of the tools, and their tokens.
+ * Prints the problems of the tools, and their tokens; or checks a `plue.json`.
  *
  * @returns The exit code: 1 if there are errors.
  */
@@ -165,6 +165,12 @@ export async function check(
   terminal: Terminal,
 ): Promise<number> {
   const targets = flags.to?.map(targetOf) ?? TARGETS;
+  const [path] = sources;
+  const { checkSettings, isSettings } = await import("./gateway/check.ts");
+  if (path !== undefined && await isSettings(path)) {
+    await checkSettings(path, terminal);
+    return EXIT.ok;
+  }
   await using loaded = await toolsFrom(sources, flags, terminal.io);
   const tools = loaded.toolset.available();
   const exports = targets.map((target) => ({ target, exported: exportTools(tools, target) }));

@@ -93,7 +93,9 @@ ${exitCodesHelp()}`,
     "plue serve tools.ts https://api.example.com/openapi.json --port 9000 --max-risk high",
     "plue serve tools.ts --stdio",
     "plue serve tools.ts --nats nats://127.0.0.1:4222",
-  ))).option("-p, --port <port>", "the port to listen on, 0 for any free one (PORT, or 8787)")
+    "plue serve -c plue.json",
+  ))).option("-c, --config <file>", "serve the sources, callers and settings of a plue.json")
+    .option("-p, --port <port>", "the port to listen on, 0 for any free one (PORT, or 8787)")
     .option("--host <host>", "the address to listen on (HOST, or 127.0.0.1)")
     .option("--state <folder>", "store suspended calls, tasks and idempotency keys in a folder")
     .option("--store <url>", "store them in sqlite:<path>, postgres://… or redis://… (PLUE_STORE)")
@@ -210,6 +212,7 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
     "Find problems for models and providers, and count tokens",
     async () => (await import("./export.ts")).check,
     "plue check tools.ts",
+    "plue check plue.json",
     "plue check tools.ts --to openai.strict --to gemini --strict",
   ))).addOption(repeated("-t, --to <target>", "a target to check, instead of the four defaults"))
     .option("--strict", "fail on warnings, too");

@@ -34,7 +34,7 @@ function problem(file: string, specifier: string): string | undefined {
   if (!specifier.startsWith(".")) {
     return ["adapters", ...ENDS].includes(from) ? undefined : `names the package "${specifier}"`;
   }
-  if (!/\.tsx?$/.test(specifier)) return `leaves out ".ts" in "${specifier}"`;
+  if (!/\.(tsx?|json)$/.test(specifier)) return `leaves out ".ts" in "${specifier}"`;
   const target = join(dirname(file), specifier);
   if (!target.startsWith("src/")) {
     return `reaches out of src/ with "${specifier}"`;

@@ -506,6 +506,7 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   "PinStore.save": (save) => pinnedBy({ ...memoryStore(), save }),
   "ImportMcpServerOptions.risk": (risk) => importWith({ risk }).catch(() => "throws"),
   "ImportMcpServerOptions.onError": (onError) => importWith({ onError }),
+  "ImportMcpServerOptions.onState": (onState) => importWith({ onState }),
   "ImportOptions.execute": (execute) => {
     const [tool] = formats.importTools("mcp", MCP_LIST, { execute }).tools;
     return tool === undefined ? "no tool" : call({ tool });
@@ -601,7 +602,7 @@ async function listPrompts(extend: BadHook): Promise<string> {
 
 /** Imports from a server in this process, which lists a tool later that cannot be registered. */
 async function importWith(
-  { risk, onError }: { readonly risk?: BadHook; readonly onError?: BadHook },
+  { risk, onError, onState }: Partial<Record<"risk" | "onError" | "onState", BadHook>>,
 ): Promise<string> {
   const far = new ToolRegistry({ tools: [WAIT] });
   const registry = new ToolRegistry();
@@ -611,6 +612,7 @@ async function importWith(
     registry,
     http: { fetch: fetchFrom(createMcpEndpoint(far, { openExecution: true })) },
     ...(risk && { risk }),
+    ...(onState && { onState }),
     onError(error) {
       told.resolve();
       return onError?.(error);

@@ -9,6 +9,7 @@ import {
   bridgeByQuery,
   checkObject,
   checkOptions,
+  checkParts,
   type ExplorerPage,
   type FormatService,
   having,
@@ -91,6 +92,8 @@ export interface ToolHandlerOptions extends HttpOptions {
   readonly journal?: JournalReader;
   /** The metadata for clients that need a token (RFC 9728). See {@linkcode serveProtectedResource}. */
   readonly protectedResource?: ProtectedResource;
+  /** Your own parts: functions that add routes and hooks. @default {[]} */
+  readonly parts?: readonly HttpPart[];
 }
 
 const CHECKS = {
@@ -101,6 +104,7 @@ const CHECKS = {
   bridge: checkFunction,
   journal: having("records", "a journal"),
   protectedResource: checkObject,
+  parts: checkParts,
 } satisfies { readonly [Option in keyof ToolHandlerOptions]-?: Check };
 
 /**
@@ -182,7 +186,7 @@ export function createToolHandler(
 }
 
 function partsOf(options: ToolHandlerOptions): readonly HttpPart[] {
-  const { bridge, explorer, formats, journal, protectedResource } = options;
+  const { bridge, explorer, formats, journal, parts = [], protectedResource } = options;
   return [
     ...sharedParts(options),
     serveExecution({
@@ -200,5 +204,6 @@ function partsOf(options: ToolHandlerOptions): readonly HttpPart[] {
     ...(protectedResource === undefined ? [] : [serveProtectedResource(protectedResource)]),
     ...(explorer === undefined ? [] : [serveExplorer(explorer)]),
     serveHealth(),
+    ...parts,
   ];
 }

@@ -61,13 +61,16 @@ export interface ComposedHandlerOptions extends ServerOptions {
   readonly parts: readonly HttpPart[];
 }
 
+/** Checks that a value is a list of parts. */
+export const checkParts: Check<readonly HttpPart[]> = createCheck(
+  "a list of parts, such as serveListing()",
+  (value): value is readonly HttpPart[] =>
+    isListOf(value, (part): part is HttpPart => isFunction(part)),
+);
+
 const CHECKS = {
   ...SERVER_CHECKS,
-  parts: createCheck(
-    "a list of parts, such as serveListing()",
-    (value): value is readonly HttpPart[] =>
-      isListOf(value, (part): part is HttpPart => isFunction(part)),
-  ),
+  parts: checkParts,
 } satisfies { readonly [Option in keyof ComposedHandlerOptions]-?: Check };
 
 /** A handler of requests. Workers, Deno and Bun can serve it directly. */

@@ -45,6 +45,8 @@ export interface ConnectionEvents {
   onConnected(client: Client): Promise<void>;
   /** Receives errors of background work. Must not throw. */
   onError(error: unknown): void;
+  /** Receives `undefined` for a new connection, or the reason why there is none. Must not throw. */
+  onState(error: unknown): void;
 }
 
 export class McpConnection {
@@ -67,6 +69,12 @@ export class McpConnection {
     this.#firstDelayMs = firstDelayMs;
     this.#maxDelayMs = maxDelayMs;
     this.#current = Promise.reject(closed());
+    this.#current.catch(() => {});
+  }
+
+  /** Connects in the background, until it succeeds. */
+  connectLater(): void {
+    this.#current = this.#reopen();
     this.#current.catch(() => {});
   }
 
@@ -93,8 +101,8 @@ export class McpConnection {
     if (this.#live === client && this.#opener.isOwn) {
       this.#live = undefined;
       if (this.#trouble !== undefined) this.#events.onError(this.#trouble);
-      this.#current = this.#reopen();
-      this.#current.catch(() => {});
+      this.#events.onState(this.#trouble ?? new Error("the connection to the MCP server is lost"));
+      this.connectLater();
       end(client);
     }
     return this.#opener.isOwn;
@@ -133,6 +141,7 @@ export class McpConnection {
       throw error;
     }
     this.#connectedAt = systemClock.now();
+    this.#events.onState(undefined);
     return client;
   }
 
@@ -148,6 +157,7 @@ export class McpConnection {
       } catch (error) {
         signal.throwIfAborted();
         this.#events.onError(error);
+        this.#events.onState(error);
       }
     }
   }

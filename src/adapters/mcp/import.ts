@@ -36,7 +36,7 @@ import type { SkillCatalog } from "./skills.ts";
 
 /** Options for {@linkcode importMcpServer}. */
 export interface ImportMcpServerOptions
-  extends Omit<ImportOptions, "namespace" | "execute" | "beside" | "pins"> {
+  extends Omit<ImportOptions, "namespace" | "execute" | "pins"> {
   /** The namespace of the tools. Names are unique within one server only. */
   readonly namespace: string;
   /** Receives the tools, and follows the server's changes. */
@@ -68,10 +68,19 @@ export interface ImportMcpServerOptions
    * @default {false}
    */
   readonly mayAsk?: boolean;
+  /**
+   * True to return before the first connection, which is then opened in the background with the delays
+   * of `reconnect`, until it succeeds. By default, a failure of the first connection is thrown.
+   *
+   * @default {false}
+   */
+  readonly background?: boolean;
   /** Aborts the wait for the first connection and list. */
   readonly signal?: AbortSignal;
   /** Receives errors after the import, such as a lost connection or a list that cannot be read. */
   onError?(error: unknown): void;
+  /** Receives `undefined` after each connection, and the reason when it is lost or cannot be opened. */
+  onState?(error: unknown): void;
 }
 
 /** A running server whose tools are imported. */
@@ -144,6 +153,10 @@ export async function importMcpServer(
   options: ImportMcpServerOptions,
 ): Promise<ImportedMcpServer> {
   const server = new McpImport(source, options);
+  if (options.background === true) {
+    server.connectLater();
+    return server;
+  }
   try {
     await server.connect();
   } catch (error) {
@@ -176,7 +189,15 @@ class McpImport implements ImportedMcpServer {
   constructor(source: McpServerSource, options: ImportMcpServerOptions) {
     const { registry, http, reconnect = {}, pins: _, signal: _signal, maxMessageBytes, ...rest } =
       options;
-    const { mayAsk = false, onError: _onError, skills: _skills, ...importing } = rest;
+    const {
+      mayAsk = false,
+      background = false,
+      onError: _onError,
+      onState: _onState,
+      skills: _skills,
+      ...importing
+    } = rest;
+    checkFlag(ACTION, background, "background");
     const { namespace } = importing;
     if (typeof namespace !== "string") fail(ACTION, "the option namespace is required");
     const maxBytes = maxMessageBytes === undefined
@@ -192,6 +213,9 @@ class McpImport implements ImportedMcpServer {
     this.#connection = new McpConnection(opener, reconnect, {
       onConnected: (client) => this.#begin(client),
       onError,
+      onState: (error) => {
+        if (!this.#isClosed) callHook(() => this.#options.onState?.(error), noop);
+      },
     });
   }
 
@@ -213,6 +237,10 @@ class McpImport implements ImportedMcpServer {
 
   connect(): Promise<void> {
     return this.#connection.connect(this.#options.signal);
+  }
+
+  connectLater(): void {
+    this.#connection.connectLater();
   }
 
   refresh(): Promise<void> {
@@ -302,7 +330,7 @@ class McpImport implements ImportedMcpServer {
       const { tools, pageTools } = withoutPages(list.tools);
       const imported = importTools("mcp", { tools }, {
         ...this.#importing,
-        beside: this.#sync.others(),
+        beside: [...this.#sync.others(), ...this.#importing.beside ?? []],
         transport: this.#transport,
         execute: (name, args, context) =>
           callServer(this.#connection, {

@@ -1,50 +1,20 @@
 /** `plue serve`: the tools over HTTP and MCP, until Ctrl-C. */
 
 import { once } from "node:events";
-import * as formats from "../../formats/mod.ts";
-import {
-  type Authorize,
-  bearerAuth,
-  createToolHandler,
-  limitFailedLogins,
-  serveFormats,
-} from "../../adapters/hono/mod.ts";
-import { type Journal, journal, jsonLines } from "../../adapters/journal/mod.ts";
-import { createMcpEndpoint } from "../../adapters/mcp/mod.ts";
-import { ToolDispatcher, type ToolRegistry } from "../../adapters/typebox/mod.ts";
-import { createToolBridge, fitBudget } from "../../finding/mod.ts";
+import { bearerAuth } from "../../adapters/hono/mod.ts";
+import type { ToolRegistry } from "../../adapters/typebox/mod.ts";
 import type { Selection, ToolPolicy, Toolset } from "../../select/mod.ts";
-import { cleanText, describeThrown, type Tool } from "../../tool/mod.ts";
+import { cleanText, type Tool } from "../../tool/mod.ts";
 import { flagsOf } from "../arguments.ts";
-import { type Flags, selectionOf, toolsFrom } from "../show.ts";
+import { selectionOf, toolsFrom } from "../show.ts";
 import type { LoadedTools } from "../sources/mod.ts";
-import { type CommandIo, counted, EXIT, type Terminal, usageError, VERSION } from "../terminal.ts";
-import {
-  clientAddress,
-  hostOf,
-  listen,
-  readSettings,
-  type ServeSettings,
-  urlOf,
-} from "./settings.ts";
+import { counted, EXIT, type Terminal, usageError } from "../terminal.ts";
+import { createService, logText, openJournal, tokenCaller } from "./service.ts";
+import { listen, readSettings, type ServeFlags, type ServeSettings, urlOf } from "./settings.ts";
 import { openShared } from "../store.ts";
-import { openState, type ServeState, withRules } from "./state.ts";
+import { openState, withRules } from "./state.ts";
 import { serveStdio } from "./stdio.ts";
 import { supervise, Supervised } from "./watch.ts";
-
-interface ServeFlags extends Flags {
-  readonly port?: string;
-  readonly host?: string;
-  readonly stdio?: boolean;
-  readonly state?: string;
-  readonly store?: string;
-  readonly bridge?: boolean;
-  readonly code?: boolean;
-  readonly rules?: string;
-  readonly journal?: string;
-  readonly nats?: string;
-  readonly watch: boolean;
-}
 
 /** The flags without an effect beside another flag. */
 const UNUSED = [["port", "stdio"], ["host", "stdio"], ["bridge", "code"]] as const;
@@ -64,6 +34,10 @@ export async function serve(
 ): Promise<number> {
   const { io } = terminal;
   rejectUnused(flags);
+  if (flags.config !== undefined) {
+    const { serveFile } = await import("../gateway/serve.ts");
+    return await serveFile(flags.config, sources, flags, terminal);
+  }
   const settings = readSettings(io.env, flags);
   const service = flags.nats ?? io.env["PLUE_NATS"] ? await import("../nats.ts") : undefined;
   const nats = await service?.readNats("serve", io.env, flags.nats);
@@ -84,39 +58,31 @@ export async function serve(
   const offered = { ...selectionOf(flags), maxRisk, role, ...withinSelection(loaded) };
   const selection = { ...offered, role: role ?? null, scopes: offered.scopes ?? [] };
   const isRemote = flags.stdio !== true && settings.token !== undefined;
-  await using records = await openJournal(flags.journal, io, supervised?.isReload);
+  await using records = await openJournal(
+    flags.journal,
+    { key: io.env["PLUE_JOURNAL_KEY"] },
+    supervised?.isReload,
+  );
   const { dispatch, files } = await withRules(loaded, flags.rules, state, io);
-  const { registry } = loaded;
-  const given = { registry, dispatch, selection, settings, isRemote };
-  const access = accessOf({ ...given, state, log, records });
-  const code = flags.code && await (await import("../code.ts")).codeMode(registry);
-  const source = code ? code.registry : registry;
+  const token = isRemote ? tokenCaller(settings, selection.scopes) : undefined;
+  const { app, mcp, dispatcher, source } = await createService(loaded.registry, {
+    ...{ selection, dispatch, settings, state, log, records },
+    authorize: token && bearerAuth({ tokens: new Map([token]) }),
+    ...{ bridge: flags.bridge, code: flags.code },
+  });
   // The worker starts before an earlier process stops, so that a reload leaves no gap.
   await using worker = nats === undefined || isEdge
     ? undefined
-    : await service?.openWorker(loaded, offered, nats, access.dispatcher, log);
-  const mcp = createMcpEndpoint(registry, {
-    ...access,
-    ...{ tasks: state.tasks, name: "plue", version: VERSION },
-    tools: code ? code.codeOver : flags.bridge ? "bridge" : "all",
-  });
+    : await service?.openWorker(loaded, offered, nats, dispatcher, log);
   using _followed = followAvailability(loaded);
-  if (flags.stdio === true) {
-    return await serveStdio(mcp, (name) => {
-      const toolset = source.select(selection);
-      return toolset.get(formats.exportTools(toolset, "mcp").names.idOf(name) ?? "")?.parameters;
-    }, io);
-  }
-
-  const app = await createApp(source, access, state.tasks, settings, records);
-  app.all("/mcp", mcp.handle);
+  const served = (): Toolset => source.select(selection);
+  if (flags.stdio === true) return await serveStdio(mcp, served, io);
 
   const port = await supervised?.loaded(files) ?? settings.port;
   const server = await listen((request, env) => app.fetch(request, env as object), { host, port });
   supervised?.listening(server.port);
-  const served = (): Toolset => source.select(selection);
   // A task of a tool that is no longer served must not run again.
-  state.recover(() => access.dispatcher.withToolset(served()), io.signal);
+  state.recover(() => dispatcher.withToolset(served()), io.signal);
   const url = urlOf(host, server.port);
   const tools = served().available();
   if (supervised?.isReload === true) {
@@ -137,20 +103,6 @@ export async function serve(
   return EXIT.ok;
 }
 
-/** Opens the journal of `--journal`. Calls are rejected while the file cannot be written. */
-async function openJournal(
-  file: string | undefined,
-  { env }: CommandIo,
-  isReload = false,
-): Promise<Journal | undefined> {
-  if (file === undefined) return undefined;
-  const key = env["PLUE_JOURNAL_KEY"];
-  const records = journal({ sink: jsonLines(file), key, onFailure: "refuse-calls" });
-  // During a reload, the earlier process may still write the file.
-  if (!isReload) await records.flush();
-  return records;
-}
-
 /** The interval between calls of the availability functions, in milliseconds. */
 const FOLLOW_MS = 2_000;
 
@@ -158,81 +110,6 @@ function followAvailability({ registry }: LoadedTools): Disposable {
   // A registry of the core, which a module may export, has no `refresh`.
   const timer = setInterval(() => (registry as Partial<ToolRegistry>).refresh?.(), FOLLOW_MS);
   return { [Symbol.dispose]: () => clearInterval(timer) };
-}
-
-/**
- * Limits the failed logins of one address. The right token is always admitted: behind a proxy, all
- * clients have the same address. That helps no attacker, because a token is too long to be guessed.
- */
-function withFailuresLimited(authorize: Authorize, { logins }: ServeState): Authorize {
-  const limited = limitFailedLogins(authorize, {
-    ...{ limit: 10, windowMs: 60_000, clientAddress, store: logins },
-  });
-  return async (request, env) => {
-    const answer = await authorize(request, env);
-    return answer instanceof Response ? await limited(request, env) : answer;
-  };
-}
-
-async function createApp(
-  registry: LoadedTools["registry"],
-  access: ReturnType<typeof accessOf>,
-  tasks: ServeState["tasks"],
-  { token }: ServeSettings,
-  records: Journal | undefined,
-) {
-  const { explorer } = await import("../../explorer/mod.ts");
-  return createToolHandler(registry, {
-    ...{ ...access, tasks, explorer, bridge: createToolBridge },
-    formats: serveFormats(formats, { fitBudget, openapi: { title: "plue" } }),
-    ...(token === undefined ? { openExplain: true } : {}),
-    ...(records && { journal: records }),
-  });
-}
-
-function accessOf({ registry, dispatch, selection, settings, isRemote, state, log, records }: {
-  readonly registry: LoadedTools["registry"];
-  readonly dispatch: LoadedTools["dispatch"];
-  readonly selection: Selection;
-  readonly settings: ServeSettings;
-  readonly isRemote: boolean;
-  readonly state: ServeState;
-  readonly log: (error: unknown) => void;
-  readonly records: Journal | undefined;
-}) {
-  const { token = "", role, isLoopback, host } = settings;
-  const { scopes = [] } = selection;
-  const principal = { ...(role === undefined ? {} : { role }), scopes: [...scopes], explain: true };
-  return {
-    selection,
-    allowedHosts: isLoopback ? ["localhost", "127.0.0.1", "[::1]", hostOf(host)] : "any" as const,
-    dispatcher: new ToolDispatcher(registry, {
-      onError: ({ error }) => log(error),
-      ...state.dispatch,
-      ...dispatch,
-      ...(records && { layers: [records, ...dispatch.layers ?? []] }),
-    }),
-    onError: log,
-    // Without a token, the settings allow loopback only, and the handler checks Host and Origin, so
-    // that no web page can call. With a token, any host name is allowed, because callers need the token.
-    ...(isRemote
-      ? {
-        authorize: withFailuresLimited(
-          bearerAuth({ tokens: new Map([[token, principal]]) }),
-          state,
-        ),
-      }
-      : { openExecution: true }),
-  };
-}
-
-/**
- * Writes an error with its stack, for the operator, without control characters: parts of it may
- * come from a client.
- */
-function logText(error: unknown): string {
-  const text = error instanceof Error ? error.stack : undefined;
-  return cleanText(text ?? describeThrown(error), 20_000);
 }
 
 /** Returns a policy that keeps the tools that the module makes public. */

@@ -6,7 +6,24 @@
 import type { Socket } from "node:net";
 import process from "node:process";
 import { isRiskLevel, RISK_LEVELS, type RiskLevel } from "../../tool/mod.ts";
+import type { Flags } from "../show.ts";
 import { usageError } from "../terminal.ts";
+
+/** The flags of `plue serve`. */
+export interface ServeFlags extends Flags {
+  readonly port?: string;
+  readonly host?: string;
+  readonly stdio?: boolean;
+  readonly state?: string;
+  readonly store?: string;
+  readonly bridge?: boolean;
+  readonly code?: boolean;
+  readonly rules?: string;
+  readonly journal?: string;
+  readonly nats?: string;
+  readonly watch: boolean;
+  readonly config?: string;
+}
 
 export interface ServeSettings {
   readonly port: number;
@@ -56,11 +73,13 @@ type SettingsFlags = { readonly [Name in keyof typeof SETTINGS]?: string };
 /**
  * Reads the settings: the flags, or else the variables. An empty variable counts as unset.
  *
+ * @param hasCallers True if a file describes callers, so that `PLUE_TOKEN` is not needed.
  * @throws {CommandError} If a value cannot be used. The message is one line.
  */
 export function readSettings(
   environment: Readonly<Record<string, string | undefined>>,
   flags: SettingsFlags = {},
+  hasCallers = false,
 ): ServeSettings {
   const wrong = (setting: keyof SettingsFlags, text: string, wanted: string): never => {
     const name = SETTINGS[setting][flags[setting] === undefined ? 1 : 0];
@@ -85,7 +104,7 @@ export function readSettings(
     );
   }
   const isLoopback = isLoopbackHost(host);
-  if (!isLoopback && token === undefined) {
+  if (!isLoopback && token === undefined && !hasCallers) {
     wrong(
       "host",
       host,

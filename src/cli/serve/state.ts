@@ -29,7 +29,8 @@ import {
   usageError,
 } from "../terminal.ts";
 
-export interface ServeState extends Disposable {
+/** The state of one service. */
+export interface ServiceState {
   readonly store: CallStore;
   readonly dispatch: Pick<ToolDispatcherOptions, "tickets" | "idempotency">;
   readonly tasks: TaskQueue;
@@ -37,6 +38,8 @@ export interface ServeState extends Disposable {
   /** Resumes the tasks of an earlier run, now and while the server runs. */
   recover(dispatcher: () => ToolDispatcher, signal: AbortSignal): void;
 }
+
+export interface ServeState extends ServiceState, Disposable {}
 
 export interface SharedState {
   readonly store: CallStore;
@@ -64,20 +67,29 @@ export async function openState(
   const store: CallStore & Partial<Disposable> = folder !== undefined
     ? await storeIn(folder)
     : shared?.store ?? memoryCallStore();
+  const state = stateIn(store, terminal, shared?.logins);
+  return { ...state, [Symbol.dispose]: () => store[Symbol.dispose]?.() };
+}
+
+/** Creates the state of a service in a store. */
+export function stateIn(
+  store: CallStore,
+  terminal: Terminal,
+  logins: RateLimitStore = storedRateLimits(store),
+): ServiceState {
   const log = (error: unknown): void => terminal.note(cleanText(describeThrown(error), 1_000));
   const tasks = taskQueue({ store, onError: log, name: `${hostname()}:${process.pid}` });
   return {
     store,
     dispatch: { tickets: storedTickets(store), idempotency: { kept: storedKeys(store) } },
     tasks,
-    logins: shared?.logins ?? storedRateLimits(store),
+    logins,
     recover(dispatcher, signal) {
       const look = (): void => void tasks.recover(dispatcher()).catch(log);
       look();
       const timer = setInterval(look, RECOVER_MS);
       signal.addEventListener("abort", () => clearInterval(timer), { once: true });
     },
-    [Symbol.dispose]: () => store[Symbol.dispose]?.(),
   };
 }
 

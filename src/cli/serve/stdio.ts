@@ -7,6 +7,8 @@ import { Buffer } from "node:buffer";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import type { McpEndpoint } from "../../adapters/mcp/mod.ts";
+import { exportTools } from "../../formats/mod.ts";
+import type { Toolset } from "../../select/mod.ts";
 import { cleanText, describeThrown, isObject, type JsonSchema } from "../../tool/mod.ts";
 import { eventsIn } from "../sources/service.ts";
 import { type CommandIo, EXIT } from "../terminal.ts";
@@ -24,14 +26,18 @@ const INTERNAL_ERROR = -32_603;
 /**
  * Serves until standard input ends, or Ctrl-C.
  *
- * @param schemaOf Returns the schema of a tool's arguments, by its name in MCP.
+ * @param served Returns the tools, for the schemas of their arguments.
  * @returns The exit code.
  */
 export async function serveStdio(
   endpoint: Endpoint,
-  schemaOf: SchemaOf,
+  served: () => Toolset,
   io: CommandIo,
 ): Promise<number> {
+  const schemaOf = (name: string): JsonSchema | undefined => {
+    const toolset = served();
+    return toolset.get(exportTools(toolset, "mcp").names.idOf(name) ?? "")?.parameters;
+  };
   const connection = new Connection(endpoint, schemaOf, io);
   const lines = createInterface({ input: io.stdin, crlfDelay: Infinity });
   const close = (): void => lines.close();

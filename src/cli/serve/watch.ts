@@ -124,7 +124,7 @@ export async function supervise(terminal: Terminal): Promise<number> {
 const TOGETHER_MS = 50;
 
 /** Watches files through their folders, because editors replace files. */
-class Changes {
+export class Changes {
   readonly #watchers: readonly { close(): void }[];
   #hasChanged = false;
   #timer: ReturnType<typeof setTimeout> | undefined;

@@ -13,7 +13,13 @@ import { importOpenApi } from "../../adapters/openapi/mod.ts";
 import { ToolRegistry } from "../../adapters/typebox/mod.ts";
 import type { Registry, RegistryErrorReport } from "../../registry/mod.ts";
 import type { ToolDispatcherOptions, TransactionManager } from "../../execute/mod.ts";
-import { type ImportResult, importTools } from "../../formats/mod.ts";
+import {
+  type ImportOptions,
+  type ImportPins,
+  type ImportResult,
+  importTools,
+  type PinnedImport,
+} from "../../formats/mod.ts";
 import type { Selection } from "../../select/mod.ts";
 import {
   cleanText,
@@ -35,6 +41,14 @@ interface SourceOptions {
   readonly reader?: ToolReader | undefined;
   /** True if there may be no sources, because the tools come over NATS. */
   readonly mayBeNone?: boolean | undefined;
+  /** The settings of `plue.json` for the tools of a document. */
+  readonly importing?: DocumentOptions | undefined;
+}
+
+/** The options of an import that `plue.json` has for each source. */
+export interface DocumentOptions
+  extends Pick<ImportOptions, "include" | "exclude" | "risk" | "roles" | "scopes" | "beside"> {
+  readonly pins?: ImportPins | undefined;
 }
 
 export interface LoadedTools extends AsyncDisposable {
@@ -47,6 +61,8 @@ export interface LoadedTools extends AsyncDisposable {
   readonly selection: Selection;
   readonly files: readonly string[];
   readonly imports: readonly ImportResult[];
+  /** The imports with pins. */
+  readonly pinned: readonly PinnedImport[];
 }
 
 const KINDS = {
@@ -83,6 +99,7 @@ interface Loading {
   readonly servers: ((registry: Registry) => Promise<AsyncDisposable>)[];
   readonly files: string[];
   readonly imports: ImportResult[];
+  readonly pinned: PinnedImport[];
 }
 
 /**
@@ -109,7 +126,7 @@ export async function loadTools(
   }
   const state: Loading = {
     ...{ io, options, settings: {}, origins: new Map() },
-    ...{ tools: [], servers: [], files: [], imports: [] },
+    ...{ tools: [], servers: [], files: [], imports: [], pinned: [] },
   };
   for (const source of named) {
     try {
@@ -121,7 +138,7 @@ export async function loadTools(
       throw usageError(withoutCredentials(message), { cause });
     }
   }
-  const { files, imports, settings } = state;
+  const { files, imports, pinned, settings } = state;
   const { transactions, dispatch, selection = {} } = settings;
   const registry = state.registry ?? new ToolRegistry({ onError: warner(io) });
   const servers: AsyncDisposable[] = [];
@@ -144,7 +161,7 @@ export async function loadTools(
   }
   return {
     sources: named.map(withoutCredentials),
-    ...{ registry, files, imports, selection },
+    ...{ registry, files, imports, pinned, selection },
     dispatch: { ...(transactions && { transactions }), ...dispatch },
     [Symbol.asyncDispose]: close,
   };
@@ -200,6 +217,21 @@ export function absoluteSource(source: string): string {
   return source.slice(0, source.length - name.place.length) + path;
 }
 
+/**
+ * Writes a source of `plue.json` in the form of `loadTools`: its path begins at the folder of the file.
+ *
+ * @param namespace The namespace of the tools of a document.
+ * @returns `undefined` for an MCP server.
+ */
+export function sourceIn(folder: string, source: string, namespace: string): string | undefined {
+  const name = { ...readName(source), namespace: undefined };
+  const kind = recognise(name);
+  if (kind === "mcp") return undefined;
+  const place = isUrl(name.place) ? name.place : resolve(folder, name.place);
+  const isDocument = kind === "tools" || kind === "openapi";
+  return `${isDocument ? `${namespace}=` : ""}${kind === undefined ? "" : `${kind}:`}${place}`;
+}
+
 async function load(name: SourceName, state: Loading): Promise<void> {
   const { place } = name;
   const { username = "", password = "" } = isUrl(place) ? new URL(place) : {};
@@ -234,7 +266,17 @@ function recognise({ kind, place }: SourceName): Kind | undefined {
   return /\/mcp\/?$/.test(pathname) || search !== "" || !isLoopback(place) ? "mcp" : undefined;
 }
 
+/** Rejects the options of an import for tools of which no import is made. */
+function rejectImporting(what: string, { options: { importing = {} } }: Loading): void {
+  const { beside: _, ...own } = importing;
+  const [field] = Object.entries(own).flatMap(([name, value]) => value === undefined ? [] : [name]);
+  if (field !== undefined) {
+    throw usageError(`Cannot use "${field}" for ${what}: it applies to servers and documents only`);
+  }
+}
+
 async function loadModule({ namespace, place }: SourceName, state: Loading): Promise<void> {
+  rejectImporting(`the module "${place}"`, state);
   if (namespace !== undefined) {
     throw usageError(`Cannot give the module "${place}" a namespace: its tools have their own`);
   }
@@ -340,6 +382,7 @@ async function addService(place: string, state: Loading): Promise<boolean> {
   const service = { url: place.replace(/\/$/, ""), headers: state.options.headers ?? {} };
   const tools = await readService(service, state.io.signal, state.options.reader);
   if (tools === undefined) return false;
+  rejectImporting(`the plue service "${place}"`, state);
   state.tools.push(...tools);
   return true;
 }
@@ -349,10 +392,11 @@ async function loadDocument({ namespace, place, kind }: SourceName, state: Loadi
   if (!isUrl(place) && place !== "-") state.files.push(resolve(place));
   const isOpenApi = kind === "openapi" ||
     isObject(document) && (document["openapi"] ?? document["swagger"]) !== undefined;
-  const { headers, baseUrl } = state.options;
+  const { headers, baseUrl, importing: { pins, ...importing } = {} } = state.options;
   const named = baseUrl ?? (isUrl(place) ? place : undefined);
   const imported = isOpenApi
     ? importOpenApi(document, {
+      ...importing,
       namespace: namespace ?? "api",
       fetch: (url, request) => fetch(url, request),
       ...(isUrl(place) && { documentUrl: place }),
@@ -368,7 +412,10 @@ async function loadDocument({ namespace, place, kind }: SourceName, state: Loadi
         },
       }),
     })
-    : importTools("auto", document, namespace === undefined ? {} : { namespace });
+    : importTools("auto", document, {
+      ...importing,
+      ...(namespace !== undefined && { namespace }),
+    });
   if (imported.source === undefined && !isOpenApi) {
     const wanted = "an OpenAPI document nor a list of tools in the shape of one provider";
     throw usageError(`Cannot use "${place}": it is neither ${wanted}`);
@@ -376,7 +423,9 @@ async function loadDocument({ namespace, place, kind }: SourceName, state: Loadi
   const [rejected] = imported.rejected;
   if (imported.tools.length === 0 && rejected !== undefined) throw usageError(rejected.message);
   state.imports.push(imported);
-  state.tools.push(...imported.tools);
+  const checked = await pins?.check(imported, namespace ?? "");
+  if (checked !== undefined) state.pinned.push(checked);
+  state.tools.push(...(checked ?? imported).tools);
 }
 
 async function readPlace(place: string, { io, options }: Loading): Promise<string> {

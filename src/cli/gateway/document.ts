@@ -1,0 +1,53 @@
+/** A file of settings in JSON or YAML, with the line and the column of each value for messages. */
+
+import { type Document, isMap, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
+import { pointerSteps } from "../../schema/mod.ts";
+import { describeThrown } from "../../tool/mod.ts";
+import { type CommandError, usageError } from "../terminal.ts";
+
+/** The value of a file, and the positions of its members. */
+export class SettingsDocument {
+  readonly value: unknown;
+  readonly #path: string;
+  readonly #document: Document;
+  readonly #lines = new LineCounter();
+
+  /** @throws {CommandError} If the text is not JSON or YAML. The message has the line and the column. */
+  constructor(path: string, text: string) {
+    this.#path = path;
+    this.#document = parseDocument(text, {
+      ...{ lineCounter: this.#lines, prettyErrors: false, logLevel: "silent" },
+    });
+    for (const { message, pos: [start] } of this.#document.errors) {
+      // The message may end with a part of the text, which may be a secret.
+      throw this.#errorAt(start, `it is not valid JSON: ${message.replace(/[:\s]*".*$/s, "")}`);
+    }
+    try {
+      this.value = this.#document.toJS();
+    } catch (cause) {
+      throw this.error("", describeThrown(cause), cause);
+    }
+  }
+
+  /** Returns an error about the value at a JSON Pointer, or about the nearest value around it. */
+  error(pointer: string, why: string, cause?: unknown): CommandError {
+    let node: unknown = this.#document.contents;
+    let position = 0;
+    for (const step of pointerSteps(pointer)) {
+      const pair = isMap(node)
+        ? node.items.find(({ key }) => isScalar(key) && String(key.value) === step)
+        : undefined;
+      const item = isSeq(node) ? node.items[Number(step)] : undefined;
+      const found = (pair?.key ?? item) as { readonly range?: readonly number[] } | undefined;
+      if (found === undefined) break;
+      position = found.range?.[0] ?? position;
+      node = pair?.value ?? item;
+    }
+    return this.#errorAt(position, why, cause);
+  }
+
+  #errorAt(position: number, why: string, cause?: unknown): CommandError {
+    const { line, col } = this.#lines.linePos(position);
+    return usageError(`Cannot use ${this.#path}:${line}:${col}: ${why}`, { cause });
+  }
+}

@@ -1,0 +1,200 @@
+/** The file `plue.json`: its type, its variables, and the checks with line and column. */
+
+import { readFile } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import type { JwtAuthOptions } from "../../adapters/hono/mod.ts";
+import type { ViewOptions } from "../../finding/mod.ts";
+import { explainWithoutEngine } from "../../schema/mod.ts";
+import type { Selection } from "../../select/mod.ts";
+import {
+  describeThrown,
+  isObject,
+  type Issue,
+  pointerStep,
+  type RiskLevel,
+  type ToolLabels,
+} from "../../tool/mod.ts";
+import { usageError } from "../terminal.ts";
+import { SettingsDocument } from "./document.ts";
+import schema from "./plue.schema.json" with { type: "json" };
+
+export interface SourceSettings {
+  readonly command?: string;
+  readonly args?: readonly string[];
+  readonly env?: { readonly [name: string]: string };
+  readonly cwd?: string;
+  readonly url?: string;
+  readonly headers?: { readonly [name: string]: string };
+  readonly type?: string;
+  readonly from?: string;
+  readonly baseUrl?: string;
+  readonly disabled?: boolean;
+  readonly namespace?: string;
+  readonly include?: readonly string[];
+  readonly exclude?: readonly string[];
+  readonly risk?: RiskLevel | { readonly [tool: string]: RiskLevel };
+  readonly roles?: readonly string[];
+  readonly scopes?: readonly string[];
+  readonly labels?: ToolLabels;
+  readonly pins?: string;
+  readonly views?: readonly (ViewOptions & { readonly tool: string })[];
+}
+
+export interface CallerSettings {
+  readonly role?: string;
+  readonly scopes?: readonly string[];
+  readonly maxRisk?: RiskLevel;
+  readonly explain?: boolean;
+  readonly admin?: boolean;
+}
+
+export interface IssuerSettings
+  extends CallerSettings, Pick<JwtAuthOptions, "jwksUrl" | "secret" | "requiredScopes"> {
+  readonly issuer: string;
+  readonly audience: string;
+}
+
+/** The settings of a file, as `plue.schema.json` describes them, with the values of variables. */
+export interface PlueSettings {
+  readonly sources?: { readonly [name: string]: SourceSettings };
+  readonly mcpServers?: { readonly [name: string]: SourceSettings };
+  readonly callers?: {
+    readonly tokens?: { readonly [name: string]: CallerSettings & { readonly token: string } };
+    readonly jwt?: readonly IssuerSettings[];
+  };
+  readonly selection?: Selection & { readonly maxRisk?: RiskLevel };
+  readonly host?: string;
+  readonly port?: number;
+  readonly store?: string;
+  readonly bridge?: boolean;
+  readonly code?: boolean;
+  readonly explorer?: boolean;
+}
+
+/** A source, and its JSON Pointer in the file. */
+export interface NamedSource {
+  readonly name: string;
+  readonly pointer: string;
+  readonly settings: SourceSettings;
+}
+
+/** A file whose settings are valid. */
+export interface PlueFile {
+  readonly json: SettingsDocument;
+  /** The folder of the file. Relative paths in the file start there. */
+  readonly folder: string;
+  readonly settings: PlueSettings;
+  readonly sources: readonly NamedSource[];
+}
+
+/** Returns true for a document that is a `plue.json`, and not a list of tools. */
+export function isPlueFile(document: unknown): boolean {
+  return isObject(document) && ["sources", "mcpServers"].some((name) => isObject(document[name]));
+}
+
+/**
+ * Reads a file of settings.
+ *
+ * @throws {CommandError} If the file cannot be read or is wrong. The message has the line, the column,
+ * and the valid values.
+ */
+export async function readPlueFile(
+  path: string,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<PlueFile> {
+  const text = await readFile(path, "utf8").catch((cause) => {
+    throw usageError(`Cannot read "${path}": ${describeThrown(cause)}`, { cause });
+  });
+  const json = new SettingsDocument(path, text);
+  const value = withVariables(json, json.value, "", env);
+  const [issue] = explainWithoutEngine(schema)(value);
+  if (issue !== undefined) throw json.error(pointerOf(issue), sentenceOf(issue));
+  const settings = value as PlueSettings;
+  const file = {
+    ...{ json, settings, folder: dirname(resolve(path)) },
+    sources: ["sources", "mcpServers"].flatMap((field) => sourcesIn(json, value, `/${field}`)),
+  };
+  const names = new Set<string>();
+  for (const { name, pointer } of file.sources) {
+    if (names.has(name)) throw json.error(pointer, "another source has this name; rename one");
+    names.add(name);
+  }
+  return file;
+}
+
+/** The fields of sources that have an effect only beside another field. */
+const BESIDE = {
+  args: ["command"],
+  env: ["command"],
+  cwd: ["command"],
+  headers: ["url", "from"],
+  baseUrl: ["from"],
+} as const satisfies { readonly [Field in keyof SourceSettings]?: readonly string[] };
+
+/** Returns the sources in an object of the file, without the disabled ones. */
+function sourcesIn(json: SettingsDocument, root: unknown, pointer: string): readonly NamedSource[] {
+  const step = pointer.slice(1);
+  const sources = (root as { readonly [field: string]: PlueSettings["sources"] })[step] ?? {};
+  return Object.entries(sources).flatMap(([name, settings]) => {
+    const own = pointer + pointerStep(name);
+    for (const [field, needed] of Object.entries(BESIDE)) {
+      if (!Object.hasOwn(settings, field) || needed.some((one) => Object.hasOwn(settings, one))) {
+        continue;
+      }
+      const why = `"${field}" has no effect without "${needed.join('" or "')}"; remove it`;
+      throw json.error(own + pointerStep(field), why);
+    }
+    const { url } = settings;
+    if (url !== undefined && !(URL.canParse(url) && /^https?:/.test(url))) {
+      throw json.error(`${own}/url`, "it must be a URL that begins with https:// or http://");
+    }
+    return settings.disabled === true ? [] : [{ name, pointer: own, settings }];
+  });
+}
+
+/** Returns the position of an issue: for an unknown member, the position of its name. */
+function pointerOf({ path, expected }: Issue): string {
+  const [, name] = /^not have the property ("(?:[^"\\]|\\.)*")/.exec(expected) ?? [];
+  return name === undefined ? path : path + pointerStep(JSON.parse(name));
+}
+
+function sentenceOf({ path, keyword, message }: Issue): string {
+  if (keyword === "oneOf") return 'it must have exactly one of "command", "url" and "from"';
+  return `it${message.slice((path || "The value").length)}`;
+}
+
+/** The texts in which `${NAME}` is replaced by a variable, by their JSON Pointers. */
+const WITH_VARIABLES = [
+  /^\/(sources|mcpServers)\/[^/]+\/(command|args|env|cwd|url|headers|from|baseUrl)(\/|$)/,
+  /^\/callers\/(tokens\/[^/]+\/token|jwt\/\d+\/(secret|jwksUrl|issuer|audience))$/,
+  /^\/store$/,
+];
+
+/** `${NAME}` and `${env:NAME}`, and `${NAME:-otherwise}` with a value for a missing variable. */
+const VARIABLE = /\$\{(?:env:)?([A-Za-z_]\w*)(?::-([^}]*))?\}/g;
+
+function withVariables(
+  json: SettingsDocument,
+  value: unknown,
+  pointer: string,
+  env: Readonly<Record<string, string | undefined>>,
+): unknown {
+  if (typeof value === "string") {
+    if (!WITH_VARIABLES.some((pattern) => pattern.test(pointer))) return value;
+    return value.replaceAll(VARIABLE, (_, name: string, otherwise?: string) => {
+      const found = env[name] || otherwise;
+      if (found !== undefined) return found;
+      throw json.error(pointer, `the environment variable ${name} is missing; set it`);
+    });
+  }
+  if (Array.isArray(value)) {
+    return value.map((item, index) => withVariables(json, item, `${pointer}/${index}`, env));
+  }
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [
+      name,
+      withVariables(json, member, pointer + pointerStep(name), env),
+    ]),
+  );
+}

@@ -1,0 +1,154 @@
+/** `plue serve -c plue.json`: serves the settings of a file, and follows the changes of the file. */
+
+import { once } from "node:events";
+import { resolve } from "node:path";
+import process from "node:process";
+import { cleanText, describeThrown } from "../../tool/mod.ts";
+import { selectionOf } from "../show.ts";
+import { logText } from "../serve/service.ts";
+import { listen, readSettings, type ServeFlags, urlOf } from "../serve/settings.ts";
+import { openState } from "../serve/state.ts";
+import { serveStdio } from "../serve/stdio.ts";
+import { Changes } from "../serve/watch.ts";
+import { openShared } from "../store.ts";
+import { counted, EXIT, type Terminal, usageError } from "../terminal.ts";
+import { type PlueFile, readPlueFile } from "./file.ts";
+import { Gateway } from "./gateway.ts";
+
+/** The flags of `plue serve` that have no effect beside a file. */
+const UNUSED = ["from", "header", "baseUrl", "rules", "nats"] as const;
+
+/**
+ * Serves a file until Ctrl-C.
+ *
+ * @param sources The sources of the command line, which must be in the file instead.
+ * @returns The exit code.
+ */
+export async function serveFile(
+  path: string,
+  sources: readonly string[],
+  flags: ServeFlags,
+  terminal: Terminal,
+): Promise<number> {
+  const { io } = terminal;
+  const unused = sources[0] ?? UNUSED.find((flag) => flags[flag] !== undefined);
+  if (unused !== undefined) {
+    throw usageError(`Cannot serve: "${unused}" has no effect beside -c; write it into ${path}`);
+  }
+  const file = await readPlueFile(path, io.env);
+  const settings = settingsOf(file, flags, terminal);
+  const log = (error: unknown): void => terminal.note(logText(error));
+  await using shared = await openShared(io, {
+    ...flags,
+    ...((flags.store ?? flags.state) === undefined && storeOf(file)),
+  });
+  using state = await openState(flags.state, shared, terminal);
+  await using gateway = new Gateway({
+    ...{ terminal, state, log, flags, selection: selectionOf(flags) },
+  });
+  await gateway.apply(file, settings);
+  using _refreshing = refreshing(gateway);
+  const reload = async (): Promise<void> => {
+    try {
+      const next = await readPlueFile(path, io.env);
+      await gateway.apply(next, settingsOf(next, flags, terminal));
+      terminal.note(`Applied ${path}: ${summary(gateway)}`);
+    } catch (error) {
+      const why = cleanText(describeThrown(error, 4_000), 4_000);
+      terminal.note(`${why}. The previous settings are still served`);
+    }
+  };
+  using _followed = follow(path, flags.watch, reload);
+  if (flags.stdio === true) {
+    const fetch = (request: Request): Promise<Response> => gateway.service.mcp.fetch(request);
+    return await serveStdio({ fetch }, () => gateway.toolset(), io);
+  }
+  const server = await listen((request, env) => gateway.fetch(request, env), settings);
+  state.recover(() => gateway.service.dispatcher.withToolset(gateway.toolset()), io.signal);
+  const url = urlOf(settings.host, server.port);
+  terminal.printResult(
+    {
+      ...{ url, mcp: `${url}/mcp`, tools: gateway.toolset().available().map(({ id }) => id) },
+      sources: gateway.status(),
+    },
+    () => banner(path, url, gateway, terminal),
+  );
+  if (!io.signal.aborted) await once(io.signal, "abort");
+  await server.close();
+  return EXIT.ok;
+}
+
+function settingsOf({ settings, json }: PlueFile, flags: ServeFlags, { io }: Terminal) {
+  const { host, port, selection: { maxRisk } = {}, callers } = settings;
+  const hasCallers = Object.keys(callers?.tokens ?? {}).length + (callers?.jwt ?? []).length > 0;
+  if (flags.stdio === true && hasCallers) {
+    throw json.error("/callers", "callers have no effect with --stdio; leave out one of them");
+  }
+  return readSettings(io.env, {
+    ...(host !== undefined && { host }),
+    ...(port !== undefined && { port: String(port) }),
+    ...(maxRisk !== undefined && { maxRisk }),
+    ...flags,
+  }, hasCallers);
+}
+
+function storeOf({ settings: { store }, folder }: PlueFile): { readonly store?: string } {
+  if (store === undefined) return {};
+  const [, path] = /^sqlite:(.+)$/s.exec(store) ?? [];
+  return { store: path === undefined ? store : `sqlite:${resolve(folder, path)}` };
+}
+
+/** The interval between calls of the availability functions, in milliseconds. */
+const REFRESH_MS = 2_000;
+
+function refreshing({ registry }: Gateway): Disposable {
+  const timer = setInterval(() => registry.refresh(), REFRESH_MS);
+  return { [Symbol.dispose]: () => clearInterval(timer) };
+}
+
+/** Calls `reload` after each change of the file and each SIGHUP, one call after the other. */
+function follow(path: string, isWatched: boolean, reload: () => Promise<void>): Disposable {
+  let last: Promise<void> = Promise.resolve();
+  const apply = (): void => void (last = last.then(reload));
+  // The end of a terminal sends SIGHUP, too, and must end the program.
+  const isDaemon = process.stdout.isTTY !== true;
+  if (isDaemon) process.on("SIGHUP", apply);
+  const changes = isWatched ? new Changes([resolve(path)]) : undefined;
+  let isOver = false;
+  const look = async (): Promise<void> => {
+    for (; !isOver; apply()) await changes?.next();
+  };
+  if (changes !== undefined) void look();
+  return {
+    [Symbol.dispose]() {
+      isOver = true;
+      process.off("SIGHUP", apply);
+      changes?.close();
+    },
+  };
+}
+
+function summary(gateway: Gateway): string {
+  const sources = gateway.status();
+  const down = sources.filter(({ state }) => state === "unavailable").map(({ name }) => name);
+  const missing = down.length === 0 ? "" : `, without ${down.join(", ")}`;
+  const tools = gateway.toolset().available().length;
+  return `${counted(sources.length, "source")}${missing}, ${counted(tools, "tool")}`;
+}
+
+function banner(path: string, url: string, gateway: Gateway, terminal: Terminal): string {
+  return [
+    `plue serves ${path} on ${terminal.paint("bold", url)}`,
+    "",
+    terminal.table(
+      ["SOURCE", "TOOLS", "STATE"],
+      gateway.status().map(({ name, tools, state, reason, held }) => [
+        name,
+        String(tools),
+        `${reason ?? state}${held.length > 0 ? `; ${counted(held.length, "tool")} held back` : ""}`,
+      ]),
+    ).replaceAll(/^/gm, "  "),
+    "",
+    `${summary(gateway)}. MCP clients connect to ${url}/mcp`,
+  ].join("\n");
+}

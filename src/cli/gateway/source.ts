@@ -1,0 +1,266 @@
+/** One source of `plue.json`: its tools, its state, and its return after a failure. */
+
+import { resolve } from "node:path";
+import { type ImportedMcpServer, importMcpServer } from "../../adapters/mcp/mod.ts";
+import { toolPins } from "../../adapters/pins/mod.ts";
+import { ToolRegistry } from "../../adapters/typebox/mod.ts";
+import { viewOf } from "../../finding/mod.ts";
+import type { HeldTool, ImportPins } from "../../formats/mod.ts";
+import type { Registry } from "../../registry/mod.ts";
+import { describeThrown, fail, makeTool, noop, once, type Tool } from "../../tool/mod.ts";
+import { type DocumentOptions, type LoadedTools, loadTools, sourceIn } from "../sources/mod.ts";
+import type { CommandIo } from "../terminal.ts";
+import type { NamedSource } from "./file.ts";
+
+/** The surroundings of the sources of a file. */
+export interface SourceContext {
+  readonly io: CommandIo;
+  /** The folder of the file. */
+  readonly folder: string;
+  /** The tools of the other sources, which a name must not imitate. */
+  readonly beside: Iterable<Tool>;
+  /** Begins the keys of pins, so that two tenants do not share the pins of a namespace. */
+  readonly pinPrefix: string;
+  log(text: string): void;
+}
+
+/** The state of a source, for operators. */
+export interface SourceStatus {
+  readonly name: string;
+  readonly state: "ready" | "unavailable";
+  /** The reason why the source is unavailable. */
+  readonly reason?: string;
+  readonly tools: number;
+  /** The tools that the pins hide, without the placeholders of the registry. */
+  readonly held: readonly Omit<HeldTool, "tool">[];
+  /** Problems that do not stop the source, such as a rejected tool. */
+  readonly problems: readonly string[];
+}
+
+/** A tool and its views; without the tool, if a view replaces it. */
+interface MadeViews {
+  readonly tools: readonly Tool[];
+  readonly problems: readonly string[];
+}
+
+/** A source of tools. It opens at once, and again after a failure until it is closed. */
+export class Source implements AsyncDisposable {
+  readonly name: string;
+  /** Resolves after the first attempt. Rejects if no other attempt can succeed. */
+  readonly opened: Promise<void>;
+  readonly #source: NamedSource;
+  readonly #context: SourceContext;
+  readonly #listeners = new Set<() => void>();
+  readonly #views = new WeakMap<Tool, MadeViews>();
+  readonly #standIns = new WeakMap<Tool, Tool>();
+  #registry: Registry = new ToolRegistry();
+  #imported: ImportedMcpServer | undefined;
+  #loaded: LoadedTools | undefined;
+  #reason: string | undefined = "it is not connected yet";
+  #hasFailed = false;
+  #isClosed = false;
+  #calls = 0;
+  #onIdle: (() => void) | undefined;
+
+  constructor(source: NamedSource, context: SourceContext) {
+    this.name = source.name;
+    this.#source = source;
+    this.#context = context;
+    this.opened = this.#open();
+    this.opened.catch(noop);
+  }
+
+  /** The registry of the original tools, which runs them. */
+  get registry(): Registry {
+    return this.#registry;
+  }
+
+  /** The exports of a module besides its tools. */
+  get module(): Pick<LoadedTools, "dispatch"> | undefined {
+    return this.#loaded;
+  }
+
+  /** The tools to serve: views instead of their tools, and placeholders while the source is down. */
+  tools(): readonly Tool[] {
+    return this.#registry.tools.flatMap((tool) => {
+      const { tools } = once(this.#views, tool, () => this.#view(tool));
+      return this.#reason === undefined ? tools : tools.map((one) => this.#standIn(one));
+    });
+  }
+
+  status(): SourceStatus {
+    const { warnings = [], rejected = [], held = [] } = this.#imported ?? this.#document();
+    const texts = [...rejected, ...warnings].map(({ message }) => message);
+    const own = this.#registry.tools;
+    const missing = (this.#source.settings.views ?? []).filter(({ tool }) =>
+      own.length > 0 && !own.some(({ name }) => name === tool)
+    );
+    return {
+      name: this.name,
+      ...(this.#reason === undefined
+        ? { state: "ready" }
+        : { state: "unavailable", reason: this.#reason }),
+      tools: this.tools().filter(({ isAvailable }) => isAvailable !== false).length,
+      held: held.map(({ tool: _, ...entry }) => entry),
+      problems: [
+        ...texts,
+        ...own.flatMap((tool) => this.#views.get(tool)?.problems ?? []),
+        ...missing.map(({ tool }) => `Cannot make a view of "${tool}": there is no such tool`),
+      ],
+    };
+  }
+
+  /**
+   * Approves tools that the pins hide, as they were when somebody saw their digests.
+   *
+   * @throws {TypeError} If a tool is not held back, or has changed since.
+   */
+  async approve(tools: readonly Pick<HeldTool, "id" | "digest">[]): Promise<void> {
+    const { held = [] } = this.#imported ?? this.#document();
+    const entries = tools.map(({ id, digest }) => {
+      const entry = held.find((one) => one.id === id && one.digest === digest);
+      return entry ?? fail(`approve "${id}"`, "it is not held back, or has changed; list it again");
+    });
+    if (this.#imported !== undefined) await this.#imported.approve(...entries);
+    else {
+      const approved = await this.#document().approve?.(...entries);
+      for (const tool of approved?.tools ?? []) {
+        if (!this.#registry.hasTool(tool.id)) this.#registry.registerTool(tool);
+      }
+    }
+    this.#changed();
+  }
+
+  /** Calls the listener after each change of the tools or the state. */
+  subscribe(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  begin(): void {
+    this.#calls++;
+  }
+
+  end(): void {
+    if (--this.#calls === 0) this.#onIdle?.();
+  }
+
+  /** Waits for the running calls, and closes the connection. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    this.#listeners.clear();
+    if (this.#imported === undefined) await this.opened.catch(noop);
+    if (this.#calls > 0) await new Promise<void>((idle) => this.#onIdle = idle);
+    await Promise.allSettled([this.#imported?.close(), this.#loaded?.[Symbol.asyncDispose]()]);
+  }
+
+  #document() {
+    const [pinned] = this.#loaded?.pinned ?? [];
+    return pinned ?? { warnings: [], rejected: [], held: [], approve: undefined };
+  }
+
+  async #open(): Promise<void> {
+    const { settings: { from, pins } } = this.#source;
+    const store = pins === undefined ? undefined : toolPins(resolve(this.#context.folder, pins));
+    await (from === undefined ? this.#connect(store) : this.#load(from, store));
+  }
+
+  async #load(from: string, pins: ImportPins | undefined): Promise<void> {
+    const { headers, baseUrl, namespace = this.name } = this.#source.settings;
+    const { io, folder } = this.#context;
+    const source = sourceIn(folder, from, namespace) ??
+      fail(`use "${from}"`, 'it is an MCP server; name it with "command" or "url"');
+    this.#loaded = await loadTools([source], io, {
+      ...{ headers, baseUrl, importing: this.#importing(pins) },
+    });
+    if (Object.keys(this.#loaded.selection).length > 0) {
+      fail(`use "${from}"`, 'it exports "selection"; write it into the file instead');
+    }
+    this.#registry = this.#loaded.registry;
+    this.#registry.subscribe(() => this.#changed());
+    this.#setReason(undefined);
+  }
+
+  async #connect(pins: ImportPins | undefined): Promise<void> {
+    const { command = "", args, env, cwd, url, headers, namespace = this.name } =
+      this.#source.settings;
+    const program = {
+      ...{ command, cwd: resolve(this.#context.folder, cwd ?? ".") },
+      ...(args && { args }),
+      ...(env && { env }),
+    };
+    const { promise: attempted, resolve: attempt } = Promise.withResolvers<void>();
+    this.#registry.subscribe(() => this.#changed());
+    this.#imported = await importMcpServer(url ?? program, {
+      ...this.#importing(pins),
+      ...{ namespace, registry: this.#registry, background: true },
+      ...(headers && { http: { requestInit: { headers } } }),
+      onState: (error) => {
+        this.#setReason(error === undefined ? undefined : describeThrown(error, 1_000));
+        attempt();
+      },
+    });
+    await attempted;
+  }
+
+  #importing(pins: ImportPins | undefined): DocumentOptions {
+    const { include, exclude, risk, roles, scopes } = this.#source.settings;
+    const { pinPrefix, beside } = this.#context;
+    return {
+      ...(include && { include }),
+      ...(exclude && { exclude }),
+      ...(risk && { risk }),
+      ...(roles && { roles }),
+      ...(scopes && { scopes }),
+      ...(pins && {
+        pins: { check: (imported, key) => pins.check(imported, pinPrefix + key) } as ImportPins,
+      }),
+      beside,
+    };
+  }
+
+  #setReason(reason: string | undefined): void {
+    if (reason === this.#reason || this.#isClosed) return;
+    this.#reason = reason;
+    const isFirst = !this.#hasFailed;
+    this.#hasFailed = reason !== undefined;
+    if (reason !== undefined) this.#context.log(`source "${this.name}" is unavailable: ${reason}`);
+    else if (!isFirst) this.#context.log(`source "${this.name}" is ready`);
+    this.#changed();
+  }
+
+  #changed(): void {
+    for (const listener of this.#listeners) listener();
+  }
+
+  #view(tool: Tool): MadeViews {
+    const { views = [] } = this.#source.settings;
+    const own = views.filter((view) => view.tool === tool.name);
+    const isReplaced = own.some(({ name = tool.name }) => name === tool.name);
+    const tools = isReplaced ? [] : [tool];
+    const problems: string[] = [];
+    for (const { tool: _, ...options } of own) {
+      try {
+        tools.push(viewOf(tool, options));
+      } catch (error) {
+        problems.push(describeThrown(error, 1_000));
+      }
+    }
+    return { tools, problems };
+  }
+
+  /** Creates the placeholder of a tool that cannot be called now. It has the rights of the tool. */
+  #standIn(tool: Tool): Tool {
+    const reason = `the source "${this.name}" is unavailable: ${this.#reason}`;
+    const known = this.#standIns.get(tool);
+    if (known?.unavailableReason === reason) return known;
+    const { name, namespace, description, risk, roles, scopes, tags } = tool;
+    const standIn = makeTool({
+      ...{ name, description, risk, scopes, tags, isAvailable: false, unavailableReason: reason },
+      ...(namespace !== undefined && { namespace }),
+      ...(roles !== undefined && { roles }),
+    });
+    this.#standIns.set(tool, standIn);
+    return standIn;
+  }
+}

@@ -1,0 +1,142 @@
+/** The HTTP handler, the MCP endpoint and the dispatcher of `plue serve`. */
+
+import * as formats from "../../formats/mod.ts";
+import {
+  type Authorize,
+  type Caller,
+  createToolHandler,
+  limitFailedLogins,
+  serveFormats,
+  type ToolHandlerOptions,
+} from "../../adapters/hono/mod.ts";
+import {
+  type Journal,
+  journal,
+  type JournalOptions,
+  jsonLines,
+} from "../../adapters/journal/mod.ts";
+import { createMcpEndpoint, type McpEndpoint } from "../../adapters/mcp/mod.ts";
+import { ToolDispatcher } from "../../adapters/typebox/mod.ts";
+import type { ToolDispatcherOptions } from "../../execute/mod.ts";
+import { createToolBridge, fitBudget } from "../../finding/mod.ts";
+import type { Registry } from "../../registry/mod.ts";
+import type { Selection } from "../../select/mod.ts";
+import { cleanText, describeThrown } from "../../tool/mod.ts";
+import { VERSION } from "../terminal.ts";
+import { clientAddress, hostOf, type ServeSettings } from "./settings.ts";
+import type { ServiceState } from "./state.ts";
+
+export interface ServiceOptions {
+  readonly selection: Selection;
+  readonly dispatch: ToolDispatcherOptions;
+  readonly settings: Pick<ServeSettings, "host" | "isLoopback">;
+  readonly state: ServiceState;
+  readonly log: (error: unknown) => void;
+  readonly records?: Journal | undefined;
+  /** Identifies the callers. Without it, every program on this machine may call. */
+  readonly authorize?: Authorize | undefined;
+  readonly bridge?: boolean | undefined;
+  readonly code?: boolean | undefined;
+  /** False to serve no page. */
+  readonly explorer?: boolean | undefined;
+  /** More options of the HTTP handler. */
+  readonly more?: Pick<ToolHandlerOptions, "rateLimit" | "parts"> | undefined;
+}
+
+export interface Service {
+  readonly app: ReturnType<typeof createToolHandler>;
+  readonly mcp: McpEndpoint;
+  readonly dispatcher: ToolDispatcher;
+  /** The registry of the tools, and of the tools that run programs. */
+  readonly source: Registry;
+}
+
+/** Creates the handlers of a registry. `app` has the MCP endpoint at `/mcp`. */
+export async function createService(
+  registry: Registry,
+  options: ServiceOptions,
+): Promise<Service> {
+  const { selection, dispatch, settings, state, log, records, authorize, more = {} } = options;
+  const { isLoopback, host } = settings;
+  const dispatcher = new ToolDispatcher(registry, {
+    onError: ({ error }) => log(error),
+    ...state.dispatch,
+    ...dispatch,
+    ...(records && { layers: [records, ...dispatch.layers ?? []] }),
+  });
+  const access = {
+    ...{ selection, dispatcher, onError: log, tasks: state.tasks },
+    allowedHosts: isLoopback ? ["localhost", "127.0.0.1", "[::1]", hostOf(host)] : "any" as const,
+    // Without a token, the settings allow loopback only, and the handler checks Host and Origin, so
+    // that no web page can call. With a token, any host name is allowed, because callers need the token.
+    ...(authorize === undefined
+      ? { openExecution: true }
+      : { authorize: withFailuresLimited(authorize, state) }),
+    ...(more.rateLimit && { rateLimit: more.rateLimit }),
+  };
+  const code = options.code && await (await import("../code.ts")).codeMode(registry);
+  const source = code ? code.registry : registry;
+  const mcp = createMcpEndpoint(registry, {
+    ...{ ...access, name: "plue", version: VERSION },
+    tools: code ? code.codeOver : options.bridge === true ? "bridge" : "all",
+  });
+  const { explorer } = await import("../../explorer/mod.ts");
+  const app = createToolHandler(source, {
+    ...{ ...access, bridge: createToolBridge },
+    formats: serveFormats(formats, { fitBudget, openapi: { title: "plue" } }),
+    ...(options.explorer === false ? {} : { explorer }),
+    ...(authorize === undefined ? { openExplain: true } : {}),
+    ...(records && { journal: records }),
+    ...(more.parts && { parts: more.parts }),
+  });
+  app.all("/mcp", mcp.handle);
+  return { app, mcp, dispatcher, source };
+}
+
+/** Returns the token of `PLUE_TOKEN` and its caller; `undefined` without a token. */
+export function tokenCaller(
+  { token, role }: Pick<ServeSettings, "token" | "role">,
+  scopes: Selection["scopes"] = [],
+): readonly [token: string, caller: Caller] | undefined {
+  const rights = { ...(role === undefined ? {} : { role }), scopes: [...scopes], explain: true };
+  return token === undefined ? undefined : [token, rights];
+}
+
+/**
+ * Limits the failed logins of one address. The right token is always admitted: behind a proxy, all
+ * clients have the same address. That helps no attacker, because a token is too long to be guessed.
+ */
+function withFailuresLimited(authorize: Authorize, { logins }: ServiceState): Authorize {
+  const limited = limitFailedLogins(authorize, {
+    ...{ limit: 10, windowMs: 60_000, clientAddress, store: logins },
+  });
+  return async (request, env) => {
+    const answer = await authorize(request, env);
+    return answer instanceof Response ? await limited(request, env) : answer;
+  };
+}
+
+/**
+ * Opens a journal in a file. Calls are rejected while the file cannot be written.
+ *
+ * @param isReload True if an earlier process may still write the file.
+ */
+export async function openJournal(
+  file: string | undefined,
+  options: Pick<JournalOptions, "arguments" | "key" | "secrets">,
+  isReload = false,
+): Promise<Journal | undefined> {
+  if (file === undefined) return undefined;
+  const records = journal({ sink: jsonLines(file), onFailure: "refuse-calls", ...options });
+  if (!isReload) await records.flush();
+  return records;
+}
+
+/**
+ * Writes an error with its stack, for the operator, without control characters: parts of it may
+ * come from a client.
+ */
+export function logText(error: unknown): string {
+  const text = error instanceof Error ? error.stack : undefined;
+  return cleanText(text ?? describeThrown(error), 20_000);
+}

@@ -1,0 +1,111 @@
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { describe, it } from "bun:test";
+import { readPlueFile } from "../../../src/cli/gateway/file.ts";
+import { folder, plue } from "../support.ts";
+
+const files = folder();
+const write = (text: string): Promise<string> => files.write("plue.json", text);
+
+/** The message of a file that is wrong, without the folder. */
+async function problemOf(text: string, env: Record<string, string> = {}): Promise<string> {
+  const path = await write(text);
+  const { code, stderr } = await plue(["check", path], { env });
+  assertEquals(code, 2);
+  return stderr.replace(path, "plue.json").trim();
+}
+
+describe("readPlueFile()", () => {
+  const token = "sesame-sesame-sesame";
+  const cases: readonly [title: string, text: string, message: string][] = [
+    ["an unknown field", '{\n  "sourcs": {}\n}', '2:3: it must not have the property "sourcs"'],
+    ["the field that was meant", '{ "sourcs": {} }', 'did you mean "sources"?'],
+    [
+      "a value of another type",
+      '{"port": "80"}',
+      "1:2: it must be an integer, not a string",
+    ],
+    ["a missing comma", '{\n"sources": {}\n"port": 0}', "3:1: it is not valid JSON: Missing ,"],
+    ["an open object", '{"sources": {', "1:14: it is not valid JSON: Flow map"],
+    ["a field that occurs twice", '{"port": 0, "port": 1}', "1:13: it is not valid JSON: Map keys"],
+    ["an empty file", "", "1:1: it must be an object, not null"],
+    ["a text in a wrong place", `{"port": 0} "${token}"`, "1:13: it is not valid JSON: Unexpected"],
+    [
+      "a source of two kinds",
+      '{"sources": {"a": {"command": "x", "url": "https://x"}}}',
+      '1:14: it must have exactly one of "command", "url" and "from"',
+    ],
+    [
+      "a source without a kind",
+      '{"sources": {"a": {"risk": "low"}}}',
+      '1:14: it must have exactly one of "command", "url" and "from"',
+    ],
+    [
+      "a field without an effect",
+      '{"sources": {"a": {"command": "x", "headers": {}}}}',
+      '1:36: "headers" has no effect without "url" or "from"; remove it',
+    ],
+    [
+      "a URL of another scheme",
+      '{"sources": {"a": {"url": "ftp://x"}}}',
+      "1:20: it must be a URL that begins with https:// or http://",
+    ],
+    [
+      "a name that two sources have",
+      '{"sources": {"a": {"command": "x"}}, "mcpServers": {"a": {"command": "y"}}}',
+      "1:53: another source has this name; rename one",
+    ],
+    [
+      "a missing variable",
+      '{"sources": {"a": {"url": "https://x",\n "headers": {"key": "${KEY}"}}}}',
+      "2:14: the environment variable KEY is missing; set it",
+    ],
+    [
+      "a short token",
+      '{"callers": {"tokens": {"ann": {"token": "short"}}}}',
+      "1:33: Cannot check tokens:",
+    ],
+    [
+      "a token that two callers have",
+      `{"callers": {"tokens": {"a": {"token": "${token}"}, "b": {"token": "${token}"}}}}`,
+      "another caller has this token; create a new one",
+    ],
+    [
+      "an issuer without keys",
+      '{"callers": {"jwt": [{"issuer": "https://x", "audience": "y"}]}}',
+      "1:22: Cannot check JSON Web Tokens: set exactly one of keys, jwksUrl and secret",
+    ],
+  ];
+  for (const [title, text, message] of cases) {
+    it(`reports ${title} with its line and column`, async () => {
+      const problem = await problemOf(text);
+      assertStringIncludes(problem, message);
+      assertEquals(problem.startsWith("Cannot use plue.json:"), true);
+      assertEquals([problem.includes(token), problem.includes("short")], [false, false]);
+    });
+  }
+
+  it("reads mcpServers of a desktop client, with variables and their defaults", async () => {
+    const path = await write(JSON.stringify({
+      mcpServers: {
+        files: { command: "npx", args: ["${DIR}", "${env:B:-b}"], autoApprove: ["x"], timeout: 60 },
+        old: { type: "http", url: "https://example.com/mcp", disabled: true },
+      },
+    }));
+    const { sources } = await readPlueFile(path, { DIR: "/data" });
+    assertEquals(sources.map(({ name }) => name), ["files"]);
+    assertEquals(sources[0]?.settings.args, ["/data", "b"]);
+  });
+
+  it("does not replace variables in texts that models read", async () => {
+    const view = { tool: "read", description: "Costs ${PRICE}." };
+    const path = await write(JSON.stringify({ sources: { a: { command: "x", views: [view] } } }));
+    const [source] = (await readPlueFile(path, {})).sources;
+    assertEquals(source?.settings.views, [view]);
+  });
+
+  it("is called by plue check for a file with sources of any name", async () => {
+    const path = await files.write("gateway.json", '{"sources": {"a": {"command": "x"}}}');
+    const { code, stdout } = await plue(["check", path]);
+    assertEquals([code, stdout], [0, `${path} is valid: 1 source, 0 callers\n`]);
+  });
+});

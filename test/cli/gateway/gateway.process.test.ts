@@ -1,0 +1,232 @@
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { describe, it } from "bun:test";
+import { sign } from "hono/jwt";
+import { folder, plue, type Service, service } from "../support.ts";
+
+const files = folder();
+
+const MODULE = `
+export const greet = {
+  name: "greet", description: "Greets a person by name.", risk: "safe",
+  parameters: { type: "object", properties: { who: { type: "string" } }, required: ["who"] },
+  execute: ({ who }) => "Hello, " + who,
+};
+export const wipe = { name: "wipe", description: "Deletes everything.", risk: "low", execute: () => 1 };
+export const hold = {
+  name: "hold", description: "Waits until the test ends it.", risk: "safe",
+  execute: () => globalThis.holdCall(),
+};`;
+
+/** The tools of the module as an MCP server, for a gateway in front of it. */
+async function upstream(): Promise<Service & { readonly mcp: string }> {
+  const path = await files.write("upstream.mjs", MODULE);
+  const served = await service([path]);
+  return { ...served, mcp: `${served.url}/mcp` };
+}
+
+interface Gateway extends AsyncDisposable {
+  readonly url: string;
+  readonly path: string;
+  /** Waits for a line of the program. */
+  printed(wanted: RegExp): Promise<void>;
+  tools(headers?: Record<string, string>): Promise<readonly string[]>;
+  call(tool: string, args?: object, headers?: Record<string, string>): Promise<unknown>;
+}
+
+/** Serves a file in this process. It is written to again by the tests that change it. */
+async function gateway(
+  name: string,
+  settings: object,
+  env: Record<string, string> = {},
+): Promise<Gateway> {
+  const path = await files.write(name, JSON.stringify(settings));
+  const controller = new AbortController();
+  let output = "";
+  const waiting = new Set<() => void>();
+  const printed = (wanted: RegExp): Promise<void> =>
+    new Promise((resolve) => {
+      const look = (): void => {
+        if (!wanted.test(output)) return;
+        waiting.delete(look);
+        resolve();
+      };
+      waiting.add(look);
+      look();
+    });
+  const ended = plue(["serve", "-c", path, "--port", "0"], {
+    ...{ env, controller },
+    heard(text) {
+      output += text;
+      for (const look of waiting) look();
+    },
+  });
+  await Promise.race([
+    printed(/to http\S+\/mcp/),
+    ended.then(({ stderr }) => {
+      throw new Error(stderr);
+    }),
+  ]);
+  const [url = ""] = /http:\/\/[\w.:]+/.exec(output) ?? [];
+  const json = async (path: string, init: RequestInit): Promise<Record<string, unknown>> =>
+    await (await fetch(url + path, init)).json();
+  return {
+    ...{ url, path, printed },
+    async tools(headers = {}) {
+      const { tools } = await json("/tools", { headers });
+      return (tools as { id: string }[]).map(({ id }) => id);
+    },
+    async call(tool, args = {}, headers = {}) {
+      const { content, code, detail } = await json(`/tools/${tool}/execute`, {
+        method: "POST",
+        body: JSON.stringify({ arguments: args }),
+        headers: { "content-type": "application/json", ...headers },
+      });
+      return content ?? `${code}: ${detail}`;
+    },
+    async [Symbol.asyncDispose]() {
+      controller.abort();
+      assertEquals((await ended).code, 0);
+    },
+  };
+}
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+
+describe("plue serve -c", () => {
+  it("serves a module, a document and an MCP server with the settings of each", async () => {
+    await using server = await upstream();
+    const api = { openapi: "3.1.0", info: { title: "A", version: "1" }, paths: {} };
+    await files.write(
+      "api.json",
+      JSON.stringify({
+        ...api,
+        paths: {
+          "/a": { get: { operationId: "readA", responses: { 200: { description: "ok" } } } },
+        },
+      }),
+    );
+    await files.write("welcome.mjs", MODULE.replaceAll("greet", "welcome"));
+    await using served = await gateway("kinds.json", {
+      sources: {
+        own: { from: "welcome.mjs" },
+        api: { from: "api.json", baseUrl: "https://example.com" },
+        far: {
+          ...{ url: server.mcp, namespace: "f", exclude: ["wipe", "hold"], risk: "low" },
+          views: [{ tool: "greet", name: "greet_ann", bind: { who: "Ann" } }],
+        },
+      },
+    });
+    assertEquals(await served.tools(), [
+      ...["api:readA", "f:greet", "f:greet_ann", "hold", "welcome", "wipe"],
+    ]);
+    assertEquals(await served.call("f:greet_ann"), "Hello, Ann");
+    assertEquals(await served.call("welcome", { who: "Bob" }), "Hello, Bob");
+  });
+
+  it("gives each caller the rights of the file, and rejects others", async () => {
+    await files.write("tools.mjs", MODULE);
+    const secret = "a secret that has 32 characters.";
+    await using served = await gateway("callers.json", {
+      sources: { own: { from: "tools.mjs" } },
+      callers: {
+        tokens: {
+          ann: { token: "${ANN}", maxRisk: "safe" },
+          bob: { token: "bob-bob-bob-bob-bob" },
+        },
+        jwt: [{ issuer: "https://id.example", audience: "plue", secret, maxRisk: "safe" }],
+      },
+    }, { ANN: "ann-ann-ann-ann-ann" });
+    const exp = Math.floor(Date.now() / 1000) + 600;
+    const claims = { iss: "https://id.example", aud: "plue", sub: "cleo", exp };
+    const jwt = await sign(claims, secret);
+    const foreign = await sign({ ...claims, iss: "https://other.example" }, secret);
+    assertEquals(await served.tools(bearer("ann-ann-ann-ann-ann")), ["greet", "hold"]);
+    assertEquals(await served.tools(bearer("bob-bob-bob-bob-bob")), ["greet", "hold", "wipe"]);
+    assertEquals(await served.tools(bearer(jwt)), ["greet", "hold"]);
+    for (const headers of [{}, bearer("other-other-other-other"), bearer(foreign)]) {
+      assertStringIncludes(
+        String(await served.call("greet", { who: "x" }, headers)),
+        "unauthorized",
+      );
+    }
+  });
+
+  it("applies a changed file, and lets running calls of a removed source finish", async () => {
+    await using server = await upstream();
+    const sources = { far: { url: server.mcp } };
+    await using served = await gateway("changes.json", { sources });
+    const begun = Promise.withResolvers<void>();
+    const finished = Promise.withResolvers<string>();
+    Object.assign(globalThis, { holdCall: () => (begun.resolve(), finished.promise) });
+    const call = served.call("far:hold");
+    await begun.promise;
+    await files.write("changes.json", JSON.stringify({ sources: {} }));
+    await served.printed(/Applied .*changes.json: 0 sources, 0 tools/);
+    assertEquals(await served.tools(), []);
+    finished.resolve("held");
+    assertEquals(await call, "held");
+  });
+
+  it("serves the previous settings if the changed file is wrong, and prints the reason", async () => {
+    await files.write("tools.mjs", MODULE);
+    const good = { sources: { own: { from: "tools.mjs" } }, port: 0 };
+    await using served = await gateway("wrong.json", good);
+    const wrong: readonly [object, RegExp][] = [
+      [{ sources: 5 }, /wrong.json:1:2: it must be an object.*still served/],
+      [{ ...good, port: 1 }, /1:\d+: a change of "port" needs a restart of plue.*still served/],
+      [
+        { ...good, sources: { own: { from: "missing.mjs" } } },
+        /1:13: Cannot load .*missing.mjs.*still served/,
+      ],
+      [
+        { ...good, callers: { tokens: { a: { token: "short" } } } },
+        /Cannot check tokens.*still served/,
+      ],
+    ];
+    for (const [settings, message] of wrong) {
+      await files.write("wrong.json", JSON.stringify(settings));
+      await served.printed(message);
+      assertEquals(await served.tools(), ["greet", "hold", "wipe"]);
+    }
+    await files.write("wrong.json", JSON.stringify({ ...good, selection: { maxRisk: "safe" } }));
+    await served.printed(/Applied/);
+    assertEquals(await served.tools(), ["greet", "hold"]);
+  });
+
+  it("ends the streams of changes when the callers change, so that rights apply again", async () => {
+    const settings = (token: string) => ({
+      sources: {},
+      callers: { tokens: { ann: { token } } },
+    });
+    await using served = await gateway("streams.json", settings("first-first-first"));
+    const stream = await fetch(`${served.url}/events`, { headers: bearer("first-first-first") });
+    const ended = stream.text().then(() => "ended", () => "ended");
+    await files.write("streams.json", JSON.stringify(settings("other-other-other")));
+    await served.printed(/Applied/);
+    assertEquals(await ended, "ended");
+    const again = await fetch(`${served.url}/events`, { headers: bearer("first-first-first") });
+    assertEquals(again.status, 401);
+  });
+
+  it("rejects sources and flags that the file has instead", async () => {
+    const path = await files.write("flags.json", '{"sources": {}}');
+    for (const words of [["tools.mjs"], ["--nats", "nats://x"]]) {
+      const { code, stderr } = await plue(["serve", "-c", path, ...words]);
+      assertEquals(code, 2);
+      assertStringIncludes(stderr, "has no effect beside -c; write it into");
+    }
+  });
+
+  it("hides a changed tool of a source with pins", async () => {
+    const tool = (description: string) =>
+      JSON.stringify({
+        tools: [{ name: "read", description, inputSchema: { type: "object" } }],
+      });
+    const settings = { sources: { docs: { from: "list.json", pins: "pins.json" } } };
+    for (const [description, expected] of [["Reads.", ["docs:read"]], ["Sends.", []]] as const) {
+      await files.write("list.json", tool(description));
+      await using served = await gateway("pinned.json", settings);
+      assertEquals(await served.tools(), expected);
+    }
+  });
+});
