@@ -119,9 +119,68 @@ async function signIn(page: Page, token: string): Promise<void> {
   await button(page, "Use it").click();
 }
 
+describe("the start page", () => {
+  test("shows the tools by namespace, samples, and tools to try with their examples", () =>
+    look("", async (page) => {
+      const overview = page.getByRole("region", { name: "Tools by namespace" });
+      await says(overview, "tools in 6 namespaces");
+      assertEquals(await overview.locator(".namespace").count(), 6);
+      await says(page.getByRole("region", { name: "Connect a program" }), "files%3Asearch");
+      assertEquals(await axe(page), []);
+      await page.getByRole("link", { name: "Try it" }).first().click();
+      assertEquals(await argumentsOf(page), { pattern: "src/**/*.ts", limit: 3 });
+      await tab(page, "Start").click();
+      await overview.getByRole("link", { name: "git" }).click();
+      await says(page.getByRole("status"), "1 of 6 tools");
+    }));
+
+  test("shows a waiting call, which a link opens at its question", () =>
+    look(tryPath("deploy:release", { version: "1.2.3" }), async (page) => {
+      await run(page, "waits for an answer");
+      await tab(page, "Start").click();
+      const waiting = page.getByRole("region", { name: "Waiting call" });
+      await says(waiting, "deploy:release");
+      await says(page.getByRole("region", { name: "Latest calls" }), "waits for an answer");
+      await waiting.getByRole("link", { name: "Answer" }).click();
+      await button(page, "Decline").click();
+      await says(page.locator(".status"), "failed: denied");
+    }));
+});
+
+describe("the keyboard", () => {
+  test("opens the palette, which finds tools, pages, calls and actions", () =>
+    look(tryPath("git:commit", { message: "found" }), async (page) => {
+      await run(page, "succeeded");
+      await page.keyboard.press("Control+k");
+      const found = page.getByRole("listbox", { name: "Found" }).getByRole("option");
+      await page.keyboard.type("commit");
+      await page.getByText("2 found").waitFor();
+      assertEquals(await axe(page), []);
+      for (
+        const [text, end] of [["search", "Finds files"], ["why", "is seen"], ["token", "Bearer"]]
+      ) {
+        await page.getByRole("combobox").fill(text);
+        await found.first().waitFor();
+        await page.keyboard.press("Enter");
+        await says(page.locator(text === "token" ? "dialog[open]" : "main"), end);
+        if (text !== "token") await page.keyboard.press("Control+k");
+      }
+    }));
+
+  test("opens a page with g and the key of the page", () =>
+    look("", async (page) => {
+      await says(page.locator("main"), "Tools to try");
+      await page.keyboard.press("g");
+      await page.keyboard.press("w");
+      await says(page.locator("h1"), "Why a tool is seen");
+      await page.keyboard.press("?");
+      await says(page.locator("dialog[open]"), "open the page Calls");
+    }));
+});
+
 describe("the list of tools", () => {
   test("shows each tool with its risk and availability", () =>
-    look("", async (page) => {
+    look("#/tools", async (page) => {
       await says(page.getByRole("status"), "6 tools");
       assertEquals(await listed(page).allTextContents(), [
         "deploy:release",
@@ -142,7 +201,7 @@ describe("the list of tools", () => {
     }));
 
   test("follows the service's tools as they change", () =>
-    look("", async (page) => {
+    look("#/tools", async (page) => {
       await page.getByText("live", { exact: true }).waitFor();
       open.registry.registerTool(defineTool({ name: "newcomer", description: "Is new." }));
       await says(listed(page), "newcomer");
@@ -151,7 +210,7 @@ describe("the list of tools", () => {
     }));
 
   test("is searched while the user types, by meaning and by letters", () =>
-    look("", async (page) => {
+    look("#/tools", async (page) => {
       await says(page.getByRole("status"), "6 tools");
       const search = page.getByLabel("Search tools");
       await search.fill("make a picture of a shape");
@@ -163,7 +222,7 @@ describe("the list of tools", () => {
     }));
 
   test("is filtered by namespace, category, risk and tag", () =>
-    look("", async (page) => {
+    look("#/tools", async (page) => {
       await says(page.getByRole("status"), "6 tools");
       for (
         const [name, value, ids] of [
@@ -185,7 +244,7 @@ describe("the list of tools", () => {
     }));
 
   test("is used by the keyboard", () =>
-    look("", async (page) => {
+    look("#/tools", async (page) => {
       await says(page.getByRole("status"), "6 tools");
       await page.keyboard.press("/");
       await page.keyboard.type("git");
@@ -202,11 +261,11 @@ describe("the list of tools", () => {
     const service = await startService({ more: 1_000 });
     try {
       await look(
-        "",
+        "#/tools",
         async (page) => {
           await says(page.getByRole("status"), "1006 tools");
           assertEquals(await listed(page).count(), 100);
-          await page.locator("nav.tools li").last().scrollIntoViewIfNeeded();
+          await page.locator("nav.tools .list > p").scrollIntoViewIfNeeded();
           await listed(page).nth(199).waitFor();
           await page.getByLabel("Search tools").fill("tool-0777");
           await says(page.getByRole("status"), "1 of 1006 tools");
@@ -768,7 +827,7 @@ describe("the journal", () => {
 describe("the token", () => {
   test("is requested, sent, and stored in memory only", () =>
     look(
-      "",
+      "#/tools",
       async (page) => {
         await says(page.getByRole("dialog"), "The service requires a token");
         await signIn(page, TOKENS.owner);
@@ -830,7 +889,7 @@ describe("the token", () => {
 
 describe("the page", () => {
   test("has a policy that blocks other styles and hosts", async () => {
-    const { page, wrongs, close } = await openPage(browser, open.url);
+    const { page, wrongs, close } = await openPage(browser, `${open.url}#/tools`);
     try {
       await says(page.getByRole("status"), "6 tools");
       await page.evaluate(() => {
@@ -899,7 +958,7 @@ describe("the page", () => {
   }
 
   test("is checked for accessibility by a check that can fail", () =>
-    look("", async (page) => {
+    look("#/tools", async (page) => {
       await says(page.getByRole("status"), "6 tools");
       await page.evaluate(() => document.querySelector("label[for=search]")?.remove());
       await page.evaluate(() => document.getElementById("search")?.removeAttribute("placeholder"));
@@ -924,6 +983,9 @@ describe("the page", () => {
             assertEquals(await main.evaluate((own) => own.scrollWidth - own.clientWidth), 0);
           }
         };
+        await says(page.locator("main"), "Tools to try");
+        await fits();
+        await tab(page, "Tools").click();
         await says(page.getByRole("status"), "6 tools");
         await fits();
         await page.locator("a.tool", { hasText: "files:search" }).click();

@@ -1,15 +1,17 @@
 /** The page: its header, the list of tools and the main view. */
 
-import { Fragment, type JSX, render } from "preact";
+import { Fragment, type JSX, type RefObject, render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { BASE, isRefused, signIn, token } from "./api.ts";
+import { isRefused, signIn, token } from "./api.ts";
 import { calls } from "./calls.ts";
 import { Calls } from "./calls_page.tsx";
 import { Icon } from "./icons.tsx";
-import { Button, useKeys } from "./parts.tsx";
+import { isFinding, Palette } from "./palette.tsx";
+import { Button, SHORTCUT, useKeys, Word } from "./parts.tsx";
 import { hrefOf, route } from "./route.ts";
+import { Start } from "./start.tsx";
 import { ToolPage } from "./tool_page.tsx";
-import { isLive, loading, SEARCH_ID, start, ToolList, tools } from "./tools.tsx";
+import { isLive, SEARCH_ID, start, ToolList } from "./tools.tsx";
 import { Why } from "./why.tsx";
 
 /** Changes between light and dark colours. Before the first change, the system decides. */
@@ -21,11 +23,18 @@ function toggleColours(): void {
   style.colorScheme = isDark ? "light" : "dark";
 }
 
-/** The pages of the rail. The name of a page is also the name of its icon. */
-const PAGES = [["tools", "Tools"], ["why", "Why"], ["calls", "Calls"]] as const;
+/** The pages, each with the key that opens it after "g". The name of a page is also its icon. */
+const PAGES = [
+  ["start", "Start", "s"],
+  ["tools", "Tools", "t"],
+  ["why", "Why", "w"],
+  ["calls", "Calls", "c"],
+] as const;
 
 const KEYS = [
+  [["Ctrl", "K"], "find a tool, page or call"],
   [["/"], "search the tools"],
+  ...PAGES.map(([, name, key]) => [["g", key], `open the page ${name}`] as const),
   [["↑", "↓"], "move in the list of tools, and in the matrix"],
   [["Ctrl", "Enter"], "run the tool"],
   [["?"], "this list"],
@@ -35,51 +44,43 @@ function App(): JSX.Element {
   const shown = route.value;
   const tokens = useRef<HTMLDialogElement>(null);
   const keys = useRef<HTMLDialogElement>(null);
+  // True after "g", which the key of a page follows.
+  const goes = useRef(false);
   useKeys((event) => {
-    const { tagName } = event.target as Element;
-    const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test(tagName);
-    if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key === "?") keys.current?.showModal();
+    const { key, ctrlKey, metaKey, altKey } = event;
+    const isGoing = goes.current;
+    goes.current = false;
+    if (document.querySelector("dialog[open]") !== null) return;
     const search = document.getElementById(SEARCH_ID);
-    if (event.key !== "/" || search === null) return;
+    const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test((event.target as Element).tagName);
+    const isShortcut = (ctrlKey || metaKey) && key === "k";
+    if (!isShortcut && (isTyping || ctrlKey || metaKey || altKey)) return;
+    const page = isGoing && PAGES.find(([, , own]) => own === key)?.[0];
+    if (isShortcut || key === "/" && search === null) isFinding.value = true;
+    else if (key === "/") search?.focus();
+    else if (key === "?") keys.current?.showModal();
+    else if (page) location.hash = hrefOf({ page });
+    else {
+      goes.current = key === "g";
+      return;
+    }
     event.preventDefault();
-    search.focus();
   });
   useEffect(() => {
     if (isRefused.value) tokens.current?.showModal();
   }, [isRefused.value]);
-  const current = shown.page === "tool" ? "tools" : shown.page;
-  const waiting = calls.value.filter(({ status }) => status === "waiting").length;
   return (
     <>
       <a class="skip" href="#main" onClick={skip}>Skip to the content</a>
-      <nav class="rail" aria-label="Pages">
-        <a class="brand" href="#/" aria-label="plue">
-          <Sign />
-        </a>
-        {PAGES.map(([page, name]) => (
-          <a
-            key={page}
-            href={hrefOf({ page })}
-            aria-current={page === current ? "page" : undefined}
-          >
-            <Icon name={page} />
-            {name}
-            {page === "calls" && waiting > 0 && (
-              <span class="count">
-                {waiting} <span class="hidden">waiting</span>
-              </span>
-            )}
-          </a>
-        ))}
-        <button type="button" onClick={() => keys.current?.showModal()}>
-          <Icon name="help" />
-          Keys
-        </button>
-      </nav>
+      <Rail onKeys={() => keys.current?.showModal()} />
       <div class="view">
         <header class="top">
           <Crumbs />
+          <button type="button" class="find" onClick={() => (isFinding.value = true)}>
+            <Icon name="search" />
+            <span class="grow">Find a tool, page or call</span>
+            <kbd aria-hidden="true">{SHORTCUT} K</kbd>
+          </button>
           {isLive.value && <span class="small dim live">live</span>}
           <Button kind="quiet" onClick={() => tokens.current?.showModal()}>
             <Icon name="user" />
@@ -89,9 +90,14 @@ function App(): JSX.Element {
             <Icon name="theme" />
           </Button>
         </header>
-        <div class={`content page-${shown.page}`}>
-          {(shown.page === "tools" || shown.page === "tool") && <ToolList />}
-          {shown.page === "tools" && <Welcome />}
+        <div class="content">
+          {shown.page === "start" && <Start />}
+          {shown.page === "tools" && (
+            <main id="main" tabIndex={-1} class="all">
+              <ToolList />
+            </main>
+          )}
+          {shown.page === "tool" && <ToolList />}
           {shown.page === "tool" && <ToolPage shown={shown} />}
           {shown.page === "why" && <Why />}
           {shown.page === "calls" && <Calls />}
@@ -100,30 +106,73 @@ function App(): JSX.Element {
       <dialog ref={tokens} aria-label="Token">
         <TokenForm onDone={() => tokens.current?.close()} />
       </dialog>
-      <dialog ref={keys} aria-label="Keyboard shortcuts">
-        <h2>Keyboard shortcuts</h2>
-        <dl>
-          {KEYS.map(([keys, effect]) => (
-            <Fragment key={effect}>
-              <dt>{keys.map((key) => <kbd key={key}>{key}</kbd>)}</dt>
-              <dd>{effect}</dd>
-            </Fragment>
-          ))}
-        </dl>
-        <form method="dialog">
-          <button class="button main" type="submit">Close</button>
-        </form>
-      </dialog>
+      <Shortcuts dialog={keys} />
+      <Palette
+        pages={PAGES.map(([page, name]) => ({
+          ...{ name, icon: page, run: () => (location.hash = hrefOf({ page })) },
+        }))}
+        actions={[
+          { name: "Enter a token", icon: "user", run: () => tokens.current?.showModal() },
+          { name: "Change light and dark", icon: "theme", run: toggleColours },
+          {
+            name: "Show the keyboard shortcuts",
+            icon: "help",
+            run: () => keys.current?.showModal(),
+          },
+        ]}
+      />
     </>
   );
 }
 
-function Sign(): JSX.Element {
+function Rail({ onKeys }: { readonly onKeys: () => void }): JSX.Element {
+  const { page: shown } = route.value;
+  const current = shown === "tool" ? "tools" : shown;
+  const waiting = calls.value.filter(({ status }) => status === "waiting").length;
   return (
-    <svg class="sign" viewBox="0 0 22 24" aria-hidden="true">
-      <path d="M3.5 12v11M3.5 11.5a8 8 0 1 0 16 0 8 8 0 1 0-16 0z" />
-      <circle cx="11.5" cy="11.5" r="3.25" class="pin" />
-    </svg>
+    <nav class="rail" aria-label="Pages">
+      <a class="brand" href="#/">
+        <Word isSign />
+      </a>
+      {PAGES.map(([page, name]) => (
+        <a
+          key={page}
+          href={hrefOf({ page })}
+          aria-current={page === current ? "page" : undefined}
+        >
+          <Icon name={page} />
+          {name}
+          {page === "calls" && waiting > 0 && (
+            <span class="count">
+              {waiting} <span class="hidden">waiting</span>
+            </span>
+          )}
+        </a>
+      ))}
+      <button type="button" onClick={onKeys}>
+        <Icon name="help" />
+        Keys
+      </button>
+    </nav>
+  );
+}
+
+function Shortcuts({ dialog }: { readonly dialog: RefObject<HTMLDialogElement> }): JSX.Element {
+  return (
+    <dialog ref={dialog} aria-label="Keyboard shortcuts">
+      <h2>Keyboard shortcuts</h2>
+      <dl>
+        {KEYS.map(([keys, effect]) => (
+          <Fragment key={effect}>
+            <dt>{keys.map((key) => <kbd key={key}>{key}</kbd>)}</dt>
+            <dd>{effect}</dd>
+          </Fragment>
+        ))}
+      </dl>
+      <form method="dialog">
+        <button class="button main" type="submit">Close</button>
+      </form>
+    </dialog>
   );
 }
 
@@ -134,7 +183,7 @@ function Crumbs(): JSX.Element {
     <div class="crumbs">
       {shown.page === "tool" && (
         <>
-          <a href="#/">Tools</a>
+          <a href="#/tools">Tools</a>
           <Icon name="right" />
         </>
       )}
@@ -147,28 +196,6 @@ function Crumbs(): JSX.Element {
 function skip(event: Event): void {
   event.preventDefault();
   document.getElementById("main")?.focus();
-}
-
-function Welcome(): JSX.Element {
-  const state = loading.value;
-  return (
-    <main id="main" tabIndex={-1} class="welcome">
-      <h1>Tools of this service</h1>
-      {typeof state === "object" && <p class="wrong">{state.error}</p>}
-      {state === "ready" && tools.value.size === 0 && (
-        <p>You may not see any tools. Another token may allow some.</p>
-      )}
-      <p>
-        Choose a tool to call it with a form, or to see it in the format of each provider. The list
-        contains only tools that your token allows at <code>{BASE}</code>
-      </p>
-      <p>
-        <a href="#/why">Why</a> explains which roles see which tools. <a href="#/calls">Calls</a>
-        {" "}
-        lists your calls and the metrics of the service.
-      </p>
-    </main>
-  );
 }
 
 function TokenForm({ onDone }: { readonly onDone: () => void }): JSX.Element {

@@ -29,6 +29,19 @@ export function Risk({ level, isBare = false }: {
 
 const BARS = ["M0 8h2.5v4H0z", "M3.5 5.5H6V12H3.5z", "M7 3h2.5v9H7z", "M10.5 0H13v12h-2.5z"];
 
+/** The name plue, drawn; its first letter alone is the sign in the rail. */
+export function Word({ isSign = false }: { readonly isSign?: boolean }): Element {
+  return (
+    <svg class="word" viewBox={isSign ? "0 3 24 30" : "0 0 77 33"} role="img" aria-label="plue">
+      <path d="M2.8 16v16M2.8 16a9.2 9.2 0 1 0 18.4 0 9.2 9.2 0 1 0-18.4 0z" />
+      <circle cx="12" cy="16" r="3.6" class="pin" />
+      {!isSign && (
+        <path d="M28.6 0v27M36.4 5v11a8 8 0 0 0 16 0V5M52.4 5v22M59 15.7h16A8.4 8.4 0 1 0 72.2 22.3" />
+      )}
+    </svg>
+  );
+}
+
 /** The id of a tool, whose namespace is less visible than its name. */
 export function Id({ id }: { readonly id: string }): Element {
   const at = id.indexOf(":") + 1;
@@ -265,6 +278,9 @@ export function Block({ label, children }: {
 }): Element {
   return <pre class="json" tabIndex={0} role="region" aria-label={label}>{children}</pre>;
 }
+
+/** The name of the key for shortcuts on this machine. */
+export const SHORTCUT: string = /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘" : "Ctrl";
 
 /** Calls a function for each key that is pressed anywhere on the page. */
 export function useKeys(onKey: (event: KeyboardEvent) => void): void {

@@ -3,7 +3,7 @@
 import { effect, signal } from "@preact/signals";
 
 export type Route =
-  | { readonly page: "tools" | "why" | "calls" }
+  | { readonly page: "start" | "tools" | "why" | "calls" }
   | {
     readonly page: "tool";
     readonly id: string;
@@ -14,24 +14,24 @@ export type Route =
 
 export const VIEWS = [["try", "Try"], ["targets", "Targets"], ["schema", "Schema"]] as const;
 
-/** Parses a fragment. An unknown fragment is the list of tools. */
+/** Parses a fragment. An unknown fragment is the start page. */
 export function readRoute(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#?\/?/, "").split("?");
   const [page, id, named = "try"] = path.split("/");
   const view = VIEWS.find(([name]) => name === named)?.[0];
-  if (page === "why" || page === "calls") return { page };
-  if (page !== "tool" || id === undefined || view === undefined) return { page: "tools" };
+  if (page === "tools" || page === "why" || page === "calls") return { page };
+  if (page !== "tool" || id === undefined || view === undefined) return { page: "start" };
   const given = new URLSearchParams(query).get("arguments");
   try {
     const own = { page, id: decodeURIComponent(id), view } as const;
     return given === null ? own : { ...own, arguments: given };
   } catch {
-    return { page: "tools" };
+    return { page: "start" };
   }
 }
 
 export function hrefOf(route: Route): string {
-  if (route.page === "tools") return "#/";
+  if (route.page === "start") return "#/";
   if (route.page !== "tool") return `#/${route.page}`;
   const path = `#/tool/${encodeURIComponent(route.id)}/${route.view}`;
   const given = route.arguments;

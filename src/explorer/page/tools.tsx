@@ -53,6 +53,12 @@ const FILTER_NAMES = Object.keys(FILTERS) as FilterName[];
 /** The chosen value of each filter. */
 const filters = signal<{ readonly [Name in FilterName]?: string }>({});
 
+/** Shows only the tools of a namespace; all tools for an empty name. */
+export function showOnly(namespace: string): void {
+  query.value = "";
+  filters.value = namespace === "" ? {} : { namespace };
+}
+
 function passes(tool: ListedTool, name: FilterName): boolean {
   const wanted = filters.value[name];
   const values: readonly string[] = FILTERS[name](tool);

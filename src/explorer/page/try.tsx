@@ -4,14 +4,14 @@ import type { JSX } from "preact";
 import { useId, useMemo, useRef, useState } from "preact/hooks";
 import { FormSchema } from "../../schema/form.ts";
 import { explainWithoutEngine } from "../../schema/mod.ts";
-import { BASE, token } from "./api.ts";
 import { calls, lastCallOf, run } from "./calls.ts";
 import { CallView } from "./call_view.tsx";
 import { Form } from "./form.tsx";
 import { parse } from "./json_views.ts";
 import { Icon } from "./icons.tsx";
-import { Block, Button, Copy, counted, Segments, useKeys } from "./parts.tsx";
+import { Button, counted, Segments, SHORTCUT, useKeys } from "./parts.tsx";
 import { hrefOfCall } from "./route.ts";
+import { Samples } from "./samples.tsx";
 import type { ListedTool } from "./tools.tsx";
 
 /** The arguments, and their text, which may be invalid JSON. */
@@ -169,8 +169,6 @@ export function Try({ tool, given }: {
   );
 }
 
-const SHORTCUT = /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘" : "Ctrl";
-
 function goToMistake(): void {
   document.querySelector<HTMLElement>(".arguments [aria-invalid=true]")?.focus();
 }
@@ -223,97 +221,5 @@ function Examples({ tool, onPick }: {
         </Button>
       ))}
     </div>
-  );
-}
-
-/** Writes a call for other programs, by the language. */
-function samplesOf(id: string, input: unknown): Readonly<Record<string, string>> {
-  const url = `${BASE}tools/${encodeURIComponent(id)}/execute`;
-  const hasToken = token.value !== "";
-  const body = JSON.stringify({ arguments: input });
-  const indented = JSON.stringify({ arguments: input }, null, 2).replaceAll("\n", "\n  ");
-  return {
-    curl: joined(
-      `curl -s ${inShell(url)} \\`,
-      hasToken && '  -H "authorization: Bearer $PLUE_TOKEN" \\',
-      "  -H 'content-type: application/json' \\",
-      `  --data-raw ${inShell(body)}`,
-    ),
-    TypeScript: joined(
-      `const response = await fetch(${JSON.stringify(url)}, {`,
-      '  method: "POST",',
-      "  headers: {",
-      '    "content-type": "application/json",',
-      hasToken && "    authorization: `Bearer ${process.env.PLUE_TOKEN}`,",
-      "  },",
-      `  body: JSON.stringify(${indented}),`,
-      "});",
-      "console.log(await response.json());",
-    ),
-    Python: joined(
-      "import json, os, urllib.request",
-      "",
-      "request = urllib.request.Request(",
-      `    ${JSON.stringify(url)},`,
-      `    data=${JSON.stringify(body)}.encode(),`,
-      "    headers={",
-      '        "content-type": "application/json",',
-      hasToken && '        "authorization": "Bearer " + os.environ["PLUE_TOKEN"],',
-      "    },",
-      ")",
-      "with urllib.request.urlopen(request) as response:",
-      "    print(json.load(response))",
-    ),
-    C: joined(
-      "#include <plue.h>",
-      "#include <stdio.h>",
-      "",
-      "int main(void) { /* PLUE_TOOLS names the TypeScript module that exports the registry */",
-      `    char *result = plue_tool_execute(${inC(id)},`,
-      `        ${inC(JSON.stringify(input ?? {}))}, NULL);`,
-      "    puts(result);",
-      "    plue_free_json(result);",
-      "    plue_shutdown();",
-      "}",
-    ),
-  };
-}
-
-function joined(...lines: readonly (string | false)[]): string {
-  return lines.filter((line) => line !== false).join("\n");
-}
-
-function inShell(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
-}
-
-/** Returns a C string literal. "?" is escaped because of trigraphs. */
-function inC(text: string): string {
-  return JSON.stringify(text).replaceAll("?", "\\?");
-}
-
-function Samples({ tool, input }: {
-  readonly tool: ListedTool;
-  readonly input: unknown;
-}): JSX.Element {
-  const [language, setLanguage] = useState("curl");
-  const samples = samplesOf(tool.id, input);
-  const text = samples[language] ?? "";
-  return (
-    <section class="samples panel" aria-label="The same call for other programs">
-      <header>
-        <h2 class="grow">The same call for other programs</h2>
-        <Copy text={text} label="Copy the sample" />
-      </header>
-      <div class="stack pad">
-        <Segments
-          label="Language"
-          values={Object.keys(samples).map((name) => [name, name])}
-          value={language}
-          onChange={setLanguage}
-        />
-        <Block label={`The call in ${language}`}>{text}</Block>
-      </div>
-    </section>
   );
 }
