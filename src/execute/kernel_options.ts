@@ -133,7 +133,7 @@ function checkLayer(layer: unknown): Layer {
   if (Object.keys(parts).length === 0) {
     fail(
       action,
-      'it must have "for", "observe", "unresolved" or "context", otherwise it has no effect',
+      'it must have "for", "observe", "unresolved" or "context"',
     );
   }
   for (const [field, part] of Object.entries(parts)) checkFunction(action, part, field);

@@ -170,9 +170,11 @@ function argumentAt(args: unknown, parameters: unknown, steps: readonly string[]
     // Only own members: "constructor" is not an argument, and "ab" is not the list ["a", "b"].
     if (!schemas.isStructure(value) || !Object.hasOwn(value, step)) return undefined;
     value = value[step as never];
-    const { properties } = isObject(schema) ? schema : {};
-    if (isObject(properties) && !Object.hasOwn(properties, step)) return undefined;
-    schema = isObject(properties) ? properties[step] : undefined;
+    const properties = isObject(schema) ? schema["properties"] : undefined;
+    schema = undefined;
+    if (!isObject(properties)) continue;
+    if (!Object.hasOwn(properties, step)) return undefined;
+    schema = properties[step];
   }
   return value;
 }
@@ -209,7 +211,7 @@ function checkTyped(schema: check.JsonSchemaObject, at: string, isPart = true): 
     Object.entries(TYPES).some(([type, of]) => of.test(keyword) && !types.includes(type)) ||
     keyword === "format" && !schemas.ASSERTED_FORMATS.has(format as string)
   );
-  if (idle !== undefined) fail(ACTION, `"${at}" has a "${idle}" without an effect`);
+  if (idle !== undefined) fail(ACTION, `"${idle}" in "${at}" has no effect`);
   const isTyped = ["type", "const", "enum"].some((keyword) => schema[keyword] !== undefined);
   if (isPart && !isTyped || schema["$ref"] !== undefined) {
     fail(ACTION, `"${at}", its items and its properties need a "type", and no "$ref"`);

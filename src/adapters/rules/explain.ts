@@ -56,9 +56,8 @@ export async function explainCall(
     const { id, annotations } = toolBehind(made.tool);
     // The own tools of a bridge that do more than read call other tools.
     const callsTools = made.toolset.bridge !== undefined && annotations.readOnlyHint !== true;
-    const note = callsTools && { note: "rules decide on each call that it makes" };
-    const content = { verdict, tool: id, rules, ...note };
-    return { ok: true, content, durationMs: 0 };
+    const note = callsTools && { note: "rules decide on its calls" };
+    return { ok: true, content: { verdict, tool: id, rules, ...note }, durationMs: 0 };
   };
   // These layers meet the requirements of tools. The first one ends the call.
   const layers = ([{}, { meets: "approval" }, { meets: "transaction" }] as const)
@@ -96,7 +95,7 @@ function hosted(toolset: Toolset): Toolset | calls.SelectableToolHost {
 export function explainTool(fields: Partial<check.ToolDefinition> = {}): check.ToolDefinition {
   return {
     name: "explain_call",
-    description: "Returns whether rules would allow a call, deny it, or require approval.",
+    description: "Returns what rules decide on a call: allow, deny or ask.",
     risk: "safe",
     tags: ["read-only"],
     parameters: {
@@ -108,7 +107,7 @@ export function explainTool(fields: Partial<check.ToolDefinition> = {}): check.T
     ...fields,
     async execute(given, context) {
       const call = calls.CallContext.callOf(context) ??
-        check.fail("explain a call", "only a dispatcher runs explain_call");
+        check.fail("explain a call", "a dispatcher must run it");
       const { tool: name, arguments: args } = given as { tool: string; arguments?: unknown };
       const { toolset, options: { signal: _, ...options } } = call;
       const dispatcher = { toolset, settings: call.settings as calls.KernelSettings };

@@ -146,8 +146,7 @@ export function checkStoreKey(key: string): void {
 export function checkStorePrefix(prefix: string): void {
   checkStoreKey(prefix);
   if (prefix.includes(".")) return;
-  const why = 'the prefix must be two or more words joined by ".", such as "task.bob"';
-  fail("list entries of a store", `${why}; the second word is the owner`);
+  fail("list entries of a store", 'the prefix must be a word and an owner, such as "task.bob"');
 }
 
 /** Rejects an invalid key or value. @throws {TypeError | RangeError} */

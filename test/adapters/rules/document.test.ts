@@ -215,10 +215,10 @@ describe("readRules()", () => {
         ],
         [
           { tool: "a", when: { "/a": { type: "number", max: 9 } } },
-          'has a "max" without an effect',
+          '"max" in "/0/when/~1a" has no',
         ],
-        [{ tool: "a", when: { "/a": { type: "string", maximum: 9 } } }, 'has a "maximum" without'],
-        [{ tool: "a", when: { "/a": { format: "iban" } } }, 'has a "format" without'],
+        [{ tool: "a", when: { "/a": { type: "string", maximum: 9 } } }, '"maximum" in "'],
+        [{ tool: "a", when: { "/a": { format: "iban" } } }, '"format" in "'],
         [
           { tool: "a", when: { "/a": { type: "array", items: [true] } } },
           "must be of draft 2020-12",

@@ -378,7 +378,7 @@ describe("explainCall()", () => {
     const call = { name: "run_code", arguments: { code: "await tools.bank.pay({ euros: 200 })" } };
     const { verdict, tool, note } = await explainCall(programs, call);
     assertEquals([verdict, tool], ["allow", "run_code"]);
-    assertMatch(note ?? "", /decide on each call that it makes/);
+    assertMatch(note ?? "", /decide on its calls/);
   });
 
   it("explains arguments and tools that are refused before any rule", async () => {
