@@ -17,9 +17,12 @@ import { countTokens, createToolBridge } from "../src/finding/mod.ts";
 import { exportTools } from "../src/formats/mod.ts";
 import { buildToolset, type Toolset } from "../src/select/mod.ts";
 import { githubTools } from "./code/github.ts";
+import { printRuns } from "./code/runs.ts";
 import { type Task, type TaskCall, TASKS } from "./code/tasks.ts";
 
 const ROUNDS = 5;
+
+await printRuns();
 
 const github = await githubTools();
 if (github === undefined) {

@@ -70,7 +70,8 @@ export class CodeRun {
   readonly #answers: Map<number, Answers> = new Map();
   #waiting: Map<number, WaitingCall> = new Map();
   #failures: { readonly tool: string; readonly code: string; readonly message: string }[] = [];
-  #replies: Suspension["replies"][number][] = [];
+  /** The results since the last suspension. */
+  #replies: { readonly call: ProgramCall; readonly text: string }[] = [];
   /** The results that a program receives again, in this order. */
   #stored: Suspension["replies"] = [];
   #repeated = 0;
@@ -124,26 +125,27 @@ export class CodeRun {
   }
 
   /** Runs a call, or returns the result of a call that a program repeats. */
-  async #run({ index, id, json }: ProgramCall): Promise<string | undefined> {
-    const print = fingerprint(JSON.stringify([id, json]));
+  async #run(call: ProgramCall): Promise<string | undefined> {
+    const { index, id } = call;
     const at = this.#stored.findIndex(([other]) => other === index);
     const [, before = this.#waiting.get(index)?.print, text] = this.#stored[at] ?? [];
     const expected = at < 0 ? this.#stored.length : at;
-    if (before === undefined ? this.#repeated < expected : before !== print) {
+    if (before === undefined ? this.#repeated < expected : before !== printOf(call)) {
       throw new CallFailure("ticket_refused", "the program did not repeat its calls; call again");
     }
     // In another order, concurrent parts of the program would make their calls in another order.
     while (this.#repeated < expected) {
       await new Promise<void>((resolve) => this.#wakeRepeated.push(resolve));
     }
-    if (text === undefined) return await this.#dispatch({ index, id, json }, print);
+    if (text === undefined) return await this.#dispatch(call);
     this.#repeated++;
     for (const wake of this.#wakeRepeated.splice(0)) wake();
     this.#end(index, id, JSON.parse(text));
     return text;
   }
 
-  async #dispatch({ index, id, json }: ProgramCall, print: string): Promise<string | undefined> {
+  async #dispatch(call: ProgramCall): Promise<string | undefined> {
+    const { index, id, json } = call;
     const { callId, settings: { clock } } = this.#call;
     const slot = this.#limiter.acquire(id);
     if (typeof slot === "object") await slot.granted;
@@ -158,7 +160,7 @@ export class CodeRun {
       const result = await this.#dispatcher.dispatch(request, this.#contextOf(index));
       if (isSuspended(result)) {
         const { ticket, questions } = result;
-        this.#waiting.set(index, { index, id, print, ticket, questions });
+        this.#waiting.set(index, { index, id, print: printOf(call), ticket, questions });
         this.#report(index, id, { startMs, outcome: "input_required" });
         return undefined;
       }
@@ -166,7 +168,7 @@ export class CodeRun {
       const text = JSON.stringify(reply);
       const durationMs = clock.now() - this.#begunAt - startMs;
       this.#end(index, id, reply, { startMs, durationMs });
-      this.#replies.push([index, print, text]);
+      this.#replies.push({ call, text });
       return text;
     } finally {
       this.#limiter.release(id);
@@ -219,7 +221,10 @@ export class CodeRun {
   }
 
   async #suspend(time: number): Promise<void> {
-    const suspension = { time, waiting: [...this.#waiting.values()], replies: this.#replies };
+    const replies = this.#replies.map(({ call, text }) =>
+      [call.index, printOf(call), text] as const
+    );
+    const suspension = { time, waiting: [...this.#waiting.values()], replies };
     await this.#call.context.step(stepOf(this.#suspensions.length + 1), () => suspension);
     this.#suspensions.push(suspension);
     this.#replies = [];
@@ -244,6 +249,8 @@ export class CodeRun {
     return this.#call.fail("threw", [...lines, ...(log ? ["Log:", log] : [])].join("\n"));
   }
 }
+
+const printOf = ({ id, json }: ProgramCall): string => fingerprint(JSON.stringify([id, json]));
 
 /** The name of the step that has the suspension with this number, from 1. */
 const stepOf = (number: number): string => `program.${number}`;

@@ -13,7 +13,7 @@ export interface WorkerLoaderBinding {
     modules: Record<string, string>;
     globalOutbound: null;
     env: Record<string, never>;
-    limits: { cpuMs: number; subRequests: number };
+    limits: { cpuMs: number };
   }): { getEntrypoint(): unknown };
 }
 
@@ -23,8 +23,6 @@ interface Guest {
 }
 
 const COMPATIBILITY_DATE = "2026-08-01";
-/** The calls of `exchange`, which are the only requests of a program: two for each call of a tool. */
-const MAX_EXCHANGES = 50_000;
 
 /** The globals of a program. Others, such as `fetch`, timers and randomness, are removed. */
 const GLOBALS = "Object Function Array Number parseFloat parseInt Infinity NaN undefined Boolean " +
@@ -132,7 +130,7 @@ class Loaded implements Sandbox {
       },
       globalOutbound: null,
       env: {},
-      limits: { cpuMs, subRequests: MAX_EXCHANGES },
+      limits: { cpuMs },
     });
     await (worker.getEntrypoint() as Guest).run((output) => this.#exchange(output), limits);
   }
