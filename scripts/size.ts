@@ -19,29 +19,30 @@ interface Entry {
 }
 
 const ENTRIES: readonly Entry[] = [
-  { name: "core", file: "src/core.ts", limitKb: 20 },
-  { name: "the whole package", file: "mod.ts", limitKb: 61.55, packages: true },
+  { name: "core", file: "src/core.ts", limitKb: 20.05 },
+  { name: "the whole package", file: "mod.ts", limitKb: 61.65, packages: true },
   { name: "layers", file: "src/execute/layers/mod.ts" },
   { name: "search", file: "src/registry/search/mod.ts", limitKb: 7.15 },
-  { name: "formats", file: "src/formats/mod.ts", limitKb: 68.95 },
+  { name: "formats", file: "src/formats/mod.ts", limitKb: 69 },
   { name: "openapi", file: "src/adapters/openapi/mod.ts", limitKb: 36.75 },
-  { name: "hono", file: "src/adapters/hono/mod.ts", limitKb: 79.95, packages: true },
+  { name: "hono", file: "src/adapters/hono/mod.ts", limitKb: 80.05, packages: true },
   { name: "mcp", file: "src/adapters/mcp/mod.ts", packages: true },
   { name: "finding", file: "src/finding/mod.ts", limitKb: 71.2 },
-  { name: "calls", file: "src/adapters/calls/mod.ts", limitKb: 26.55, packages: true },
+  { name: "calls", file: "src/adapters/calls/mod.ts", limitKb: 26.6, packages: true },
   { name: "queue", file: "src/adapters/queue/mod.ts", limitKb: 12.1 },
   { name: "frameworks", file: "src/adapters/frameworks/mod.ts", limitKb: 60.6 },
   { name: "telemetry", file: "src/adapters/telemetry/mod.ts" },
   { name: "resilience", file: "src/adapters/resilience/mod.ts", limitKb: 7.35 },
-  { name: "journal", file: "src/adapters/journal/mod.ts", limitKb: 10.45, packages: true },
+  { name: "journal", file: "src/adapters/journal/mod.ts", limitKb: 10.65, packages: true },
   { name: "replay", file: "src/adapters/journal/replay.ts", packages: true },
-  { name: "rules", file: "src/adapters/rules/mod.ts", limitKb: 24.85 },
+  { name: "rules", file: "src/adapters/rules/mod.ts", limitKb: 24.95 },
+  { name: "credentials", file: "src/adapters/credentials/mod.ts", limitKb: 33.1, packages: true },
   { name: "code", file: "src/adapters/code/mod.ts", limitKb: 47.75, packages: true },
   { name: "pins", file: "src/adapters/pins/mod.ts" },
   { name: "policies", file: "src/adapters/policies/mod.ts" },
   { name: "explorer", file: "src/explorer/mod.ts", limitKb: 51 },
   { name: "ajv", file: "src/adapters/ajv/mod.ts", packages: true },
-  { name: "smallest handler", file: "examples/edge/smallest.ts", limitKb: 47.35, packages: true },
+  { name: "smallest handler", file: "examples/edge/smallest.ts", limitKb: 47.4, packages: true },
 ];
 
 const rows: string[][] = [];

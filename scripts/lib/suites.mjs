@@ -60,6 +60,8 @@ const SUITES = [
     ...{ name: "mcp, import", folders: ["test/mcp/import"], on: WITH_FILES },
     ...{ packages: "test/mcp", coverage: true },
   },
+  // Credentials, with an authorization server of another project.
+  { name: "oauth", on: WITH_FILES, packages: "test/oauth", coverage: true },
   // The HTTP handler with optional packages of other projects.
   { name: "edge", on: ["node"], packages: "test/edge" },
   { name: "architecture", on: ["bun"] },

@@ -21,6 +21,7 @@ import type { LoadedTools } from "./sources/mod.ts";
 import { EXIT, EXIT_CODES, readInput, type Terminal, usageError } from "./terminal.ts";
 
 const MAX_TEXT = 2_000;
+const MAX_URL = 20_000;
 /**
  * The maximum length of arguments in a question, in characters. Longer arguments are never cut, and
  * therefore cannot be approved.
@@ -41,6 +42,12 @@ function answerOnTerminal(
   let last: Promise<unknown> = Promise.resolve();
   return async (question, call) => {
     if (isApproved && question.kind === "approval") return { action: "accept" };
+    if (question.resumes === true) {
+      before();
+      terminal.note(cleanText(`${question.message}. Open this URL:`, MAX_TEXT));
+      terminal.note(cleanText(question.url ?? "", MAX_URL));
+      return { action: "accept" };
+    }
     if (!terminal.canAsk) return undefined;
     // The prompts run one at a time, because each typed key goes to all open prompts.
     const answer = last.then(async () => {

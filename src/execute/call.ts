@@ -104,6 +104,7 @@ export const REQUIREMENTS: {
     "invalid_arguments",
     (_tool, call) => call === undefined || call.options.idempotencyKey !== undefined,
   ],
+  credentials: ["unavailable", (tool) => tool.credentials !== undefined],
 };
 
 /**

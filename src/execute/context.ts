@@ -27,6 +27,10 @@ import type { Resumption, ToolCall } from "./request.ts";
  * the members that do nothing here, such as `progress`.
  */
 export class CallContext implements ToolContext<never, never, never> {
+  // Members that only layers define.
+  declare readonly context: never;
+  declare readonly transaction: Transaction | undefined;
+  declare readonly credential: ToolContext["credential"];
   readonly #call: Call;
   #services: Services | undefined;
 
@@ -67,20 +71,12 @@ export class CallContext implements ToolContext<never, never, never> {
       : this.#services ??= overlay(runtime.services, services);
   }
 
-  get context(): never {
-    return undefined as never;
-  }
-
   get config(): never {
     return this.#call.runtime.config as never;
   }
 
   get state(): never {
     return this.#call.runtime.state as never;
-  }
-
-  get transaction(): Transaction | undefined {
-    return undefined;
   }
 
   get metadata(): (value: unknown) => void {

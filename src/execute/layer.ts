@@ -39,6 +39,7 @@ export type DispatchPhase =
   | "validate"
   | "rule"
   | "approve"
+  | "credential"
   | "ask"
   | "begin"
   | "execute"
@@ -82,9 +83,15 @@ export type ToolState = "not started" | "running" | "ended";
 
 /**
  * A requirement of a tool or a call: approval (`requiresApproval`, policies), a transaction, the
- * host's context, a store for idempotency keys. A call fails if no layer meets the requirement.
+ * host's context, a store for idempotency keys, credentials of the caller. A call fails if no layer
+ * meets the requirement.
  */
-export type Requirement = "approval" | "transaction" | "context" | "idempotency";
+export type Requirement =
+  | "approval"
+  | "transaction"
+  | "context"
+  | "idempotency"
+  | "credentials";
 
 /**
  * A feature around calls. Each layer has separate state and options. The kernel and the other

@@ -13,9 +13,9 @@ import { admitSchema, compileOnce, issuesOf, type SchemaEngine } from "../schema
 import {
   abortable,
   type Answer,
+  checkFlag,
   checkWord,
   cleanText,
-  createCheck,
   describe,
   describeThrown,
   fail,
@@ -23,6 +23,7 @@ import {
   type Issue,
   type JsonSchema,
   noop,
+  oneOf,
   type Question,
   type QuestionFields,
   type QuestionKind,
@@ -326,10 +327,7 @@ export const MAX_MEMORY_BYTES = 65_536;
 const KINDS: readonly QuestionKind[] = ["input", "approval", "authorization", "client"];
 
 const FIELDS = {
-  kind: createCheck(
-    KINDS.join(" or "),
-    (kind): kind is QuestionKind => KINDS.includes(kind as never),
-  ),
+  kind: oneOf(KINDS),
   message: (action: string, message: unknown, place: string): string =>
     cleanText(checkWord(action, message, place), Infinity),
   // `admitSchema` checks the schema.
@@ -341,6 +339,7 @@ const FIELDS = {
       ? href
       : fail(action, `${place} must begin with https:// or http://`);
   },
+  resumes: checkFlag,
 };
 
 /** Checks a question. @throws {TypeError} */

@@ -61,6 +61,14 @@ import {
 } from "./request.ts";
 import { streamCall, type ToolEvent } from "./stream.ts";
 
+/** A layer that gets the credentials of callers. */
+export interface CredentialsLayer extends Layer {
+  /** A layer directly around the tool, which removes the credentials from its result. */
+  readonly cleaning: Layer;
+  /** Returns an `onError` that passes reports on without the credentials in their errors. */
+  redacting(options: Pick<DispatcherOptions, "onError">): Pick<DispatcherOptions, "onError">;
+}
+
 /** Options for {@linkcode ToolDispatcher}. */
 export interface ToolDispatcherOptions extends DispatcherOptions {
   /**
@@ -93,6 +101,11 @@ export interface ToolDispatcherOptions extends DispatcherOptions {
    * this option, such calls fail with `approval_required`.
    */
   readonly approve?: Approver | "ask";
+  /**
+   * Gets the credentials of callers, after all decisions: `credentials` of
+   * `@plue/tools/credentials`. Without it, calls of tools with `credentials` fail.
+   */
+  readonly credentials?: CredentialsLayer;
   /**
    * Suspends calls whose callers cannot answer immediately: `sealedTickets` or `storedTickets` of
    * `@plue/tools/calls`. Without this option, only callers with `onQuestion` can answer.
@@ -132,8 +145,10 @@ export interface ToolDispatcherOptions extends DispatcherOptions {
 }
 
 const OTHERS: readonly string[] =
-  ("transactions hooks repair telemetry validators rules approve approvalTimeoutMs tickets " +
-    "outputOverflow limits idempotency engine maxCallsPerBatch maxBufferedEvents").split(" ");
+  ("transactions hooks repair telemetry validators rules approve credentials approvalTimeoutMs " +
+    "tickets outputOverflow limits idempotency engine maxCallsPerBatch maxBufferedEvents").split(
+      " ",
+    );
 
 const checkCount: Check<number> = numberFrom(1);
 
@@ -160,7 +175,7 @@ class FullKernel extends Kernel {
     const given: unknown = options;
     if (!isObject(given)) fail(MAKE, "the options must be an object");
     const { clock = systemClock, telemetry: port, tickets, repair: repairs = [] } = options;
-    const { approvalTimeoutMs: timeoutMs, layers: own = [] } = options;
+    const { approvalTimeoutMs: timeoutMs, layers: own = [], credentials } = options;
     checkPort(MAKE, "telemetry", port, ["begin"]);
     const counter = counted ?? metrics(clock);
     const repairing = [repairs].flat().length > 0 ? repair(repairs) : undefined;
@@ -180,6 +195,7 @@ class FullKernel extends Kernel {
       validators(options.validators),
       options.rules?.[0] ?? [],
       approval(options.approve, { timeoutMs, questions: asked }),
+      credentials ?? [],
       options.rules?.[1] ?? [],
       limit,
       transactions(options.transactions),
@@ -188,8 +204,9 @@ class FullKernel extends Kernel {
       truncation(options.outputOverflow),
       // Innermost. Needed only with layers of the host, because only these may run a tool again.
       own.length > 0 ? asked.again : [],
+      credentials?.cleaning ?? [],
     ];
-    super(resolveSettings({ ...options, layers }, OTHERS));
+    super(resolveSettings({ ...options, ...credentials?.redacting(options), layers }, OTHERS));
     this.tickets = tickets;
     this.traces = port !== undefined;
     this.#engine = options.engine;

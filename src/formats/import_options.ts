@@ -16,6 +16,7 @@ import {
   type Tool,
   type ToolAnnotations,
   type ToolContext,
+  type ToolCredentials,
   type ToolOutput,
   wholeFrom,
 } from "../tool/mod.ts";
@@ -103,6 +104,8 @@ export interface ImportOptions {
   readonly roles?: PerTool<readonly string[] | undefined>;
   /** The scopes that a caller must have. A tool missing in a record is rejected. */
   readonly scopes?: PerTool<readonly string[]>;
+  /** The callers' credentials that the tools use, such as `{ github: { scopes: ["repo"] } }`. */
+  readonly credentials?: ToolCredentials;
   /** Tools of other sources. A name that looks like the name of such a tool is a finding. */
   readonly beside?: Iterable<Tool>;
   /** Pins are an option of `WithPins`, because an import with pins returns a promise. */

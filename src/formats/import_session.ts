@@ -344,7 +344,7 @@ export class ImportSession {
   #make(imported: ImportedTool, name: string, { risk, roles, scopes }: HostDecisions): Tool {
     const { sourceName, title, description = "", hints, provider, writeArguments } = imported;
     const { parameters, returns, icons, examples, deprecated, namespace } = imported;
-    const { execute: runAny, tags = [] } = this.#options;
+    const { execute: runAny, tags = [], credentials } = this.#options;
     const described = description.trim() !== "";
     if (!described) provider.description = null;
     const run = runAny === undefined
@@ -353,7 +353,7 @@ export class ImportSession {
         runAny(sourceName, writeArguments?.(args) ?? args, context);
     return makeTool({
       ...{ name, namespace, title, parameters, returns, icons, examples, deprecated },
-      ...{ risk, roles, scopes },
+      ...{ risk, roles, scopes, credentials },
       description: described ? description : title ?? cleanText(sourceName, findings.MAX_TITLE),
       tags: [...tags, ...imported.tags ?? []],
       annotations: withDefaults(hints),

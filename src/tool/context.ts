@@ -7,6 +7,25 @@ export interface Services {
   readonly [name: string]: unknown;
 }
 
+/**
+ * A credential of the caller, for one call. Its JSON is its name, so a result that contains the
+ * object does not contain the token.
+ */
+export interface ToolCredential {
+  /** The name in the tool's `credentials`. */
+  readonly name: string;
+  /** The secret. Not enumerable. */
+  readonly token: string;
+  /** The value of the header `authorization`: `Bearer …`. Not enumerable. */
+  readonly authorization: string;
+  /** The scopes that the provider has granted, if it names them. */
+  readonly scopes: readonly string[] | undefined;
+  /** The expiry, in milliseconds since 1970, if it is known. */
+  readonly expiresAt: number | undefined;
+  /** Reports that a server has rejected the token (401). The next call gets another one. */
+  reject(): Promise<void>;
+}
+
 /** The transaction that a call runs in. The transaction manager may add fields. */
 export interface Transaction {
   /** Names the transaction in logs. */
@@ -87,6 +106,13 @@ export interface ToolContext<
    * @returns A copy of the result.
    */
   step<Result>(key: string, work: () => Result | Promise<Result>): Promise<Result>;
+  /**
+   * Returns a credential of the caller that the tool declares in `credentials`. The call has
+   * fetched it after all decisions, immediately before `execute`.
+   *
+   * @throws {TypeError} If the tool does not declare the name, or `execute` has not begun.
+   */
+  credential(name: string): ToolCredential;
   /** Runs `cleanup` at the end of the call in every case; the last one deferred runs first. */
   defer(cleanup: () => void | Promise<void>): void;
   /** Throws the signal's reason if the call has been aborted. */

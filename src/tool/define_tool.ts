@@ -32,6 +32,7 @@ import {
   type SchemaInput,
   type StandardSchema,
   type Tool,
+  type ToolCredentials,
   type ToolDefinition,
   type ToolExample,
   type ToolExecution,
@@ -240,6 +241,8 @@ function dataOf<T>(wanted: string, accepts: (value: unknown) => value is T): Che
   };
 }
 
+const checkData = dataOf("an object", isObject);
+
 function objectsWith<Item extends object>(
   wanted: string,
   accepts: (item: Record<string, unknown>) => boolean,
@@ -319,7 +322,8 @@ const FIELDS = {
   requiresApproval: checkFlag,
   isAvailable: ofType<Tool["isAvailable"]>("true, false or a function", "boolean", "function"),
   unavailableReason: checkText,
-  labels: dataOf("an object", isObject),
+  labels: checkData,
+  credentials: checkData as Check<ToolCredentials>,
   annotations: dataOf(
     `an object in which ${HINTS.join(", ")} are true or false`,
     (value): value is ToolAnnotations =>
@@ -340,7 +344,7 @@ const FIELDS = {
   // A library's schema need not convert to JSON Schema, because no model receives it.
   context: (action, value, place): Tool["context"] =>
     keepStandard(action, value) ?? checkConfig(action, value, place),
-  meta: dataOf("an object", isObject),
+  meta: checkData,
   init: checkFunction,
   dispose: checkFunction,
   validate: checkFunction,

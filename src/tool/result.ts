@@ -116,6 +116,13 @@ export interface QuestionFields {
   readonly schema?: JsonSchema | undefined;
   /** The URL to visit, for the kind `authorization`. */
   readonly url?: string | undefined;
+  /**
+   * True if the call itself notices when the person has finished at the URL. Answer with `accept`
+   * as soon as the person has the URL; the call then waits, and continues without another answer.
+   *
+   * @default {false}
+   */
+  readonly resumes?: boolean | undefined;
 }
 
 /** A question as JSON, in the form that is sent to the caller. */
@@ -134,14 +141,14 @@ export interface Question extends QuestionFields {
  * hooks there have changed the arguments, the message shows the changed arguments.
  */
 export function forwardedQuestion(
-  { kind, message, schema, url, issues = [], arguments: args }: Question,
+  { kind, message, schema, url, resumes, issues = [], arguments: args }: Question,
   given: unknown,
 ): QuestionFields {
   const words = [...issues.map((issue) => issue.message), message];
   if (args !== undefined && JSON.stringify(args) !== JSON.stringify(given)) {
     words.push(`It runs with ${argumentsText(args, Infinity)}`);
   }
-  return { kind, message: words.join("\n"), ...(schema && { schema }), ...(url && { url }) };
+  return { kind, message: words.join("\n"), schema, url, resumes };
 }
 
 /** The person's action: answered, declined, or left without an answer. */

@@ -58,6 +58,14 @@ export interface ToolLabels {
   readonly sends?: boolean;
 }
 
+/** The credentials that a tool uses, by name. The layer of `@plue/tools/credentials` gets them. */
+export interface ToolCredentials {
+  readonly [name: string]: {
+    /** The scopes that the credential must have. */
+    readonly scopes?: readonly string[];
+  };
+}
+
 /** The relation of a view, a tool that `viewOf` creates, to its original tool. */
 export interface ViewedTool {
   readonly tool: Tool;
@@ -124,6 +132,11 @@ export interface ToolTraits {
   readonly meta: { readonly [key: string]: unknown } | undefined;
   /** The effect on the flow of data. Only `rules` checks and uses it. */
   readonly labels: ToolLabels | undefined;
+  /**
+   * The caller's credentials that `context.credential` returns, such as
+   * `{ github: { scopes: ["repo"] } }`. Without a layer of credentials, calls fail.
+   */
+  readonly credentials: ToolCredentials | undefined;
 }
 
 /**

@@ -44,7 +44,7 @@ import {
   type ToolHandlerOptions,
 } from "../../src/adapters/hono/mod.ts";
 import * as formats from "../../src/formats/mod.ts";
-import { assertSync, systemClock } from "../../src/tool/mod.ts";
+import { assertSync, fail, systemClock } from "../../src/tool/mod.ts";
 import { createMcpEndpoint, importMcpServer, skillCatalog } from "../../src/adapters/mcp/mod.ts";
 import { importOpenApi } from "../../src/adapters/openapi/mod.ts";
 import {
@@ -55,6 +55,12 @@ import {
   sealedTickets,
   storedTickets,
 } from "../../src/adapters/calls/mod.ts";
+import {
+  credentials,
+  exchangeTokens,
+  oauthCallback,
+  oauthCredentials,
+} from "../../src/adapters/credentials/mod.ts";
 import { journal, type JournalSink } from "../../src/adapters/journal/mod.ts";
 import {
   memoryStore,
@@ -514,7 +520,34 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   "OpenApiImportOptions.authorize": (authorize) =>
     callOpenApi({ authorize, fetch: () => Promise.resolve(Response.json("done")) }),
   "OpenApiImportOptions.fetch": (fetch) => callOpenApi({ fetch }),
+  "TokenExchangeOptions.subjectToken": (subjectToken) => {
+    const hub = { tokenEndpoint: "http://127.0.0.1:9/token", clientId: "plue" };
+    const source = exchangeTokens({ providers: { hub }, subjectToken: subjectToken as never });
+    const tool = { credentials: { hub: {} } };
+    return call({ tool, dispatcher: { credentials: credentials(source) } });
+  },
+  "OAuthCallbackOptions.authorize": (authorize) => openCallback({ authorize }),
+  "OAuthCallbackOptions.onError": (onError) =>
+    openCallback({ authorize: () => fail("identify", "no"), onError }),
 };
+
+/** Returns the status of the callback for a state that is valid. */
+async function openCallback(options: Record<string, unknown>): Promise<string> {
+  const keys = [new Uint8Array(32)];
+  const hub = { clientId: "plue", tokenEndpoint: "http://127.0.0.1:9/token" };
+  const source = oauthCredentials({
+    ...{ keys, store: memoryCallStore(), redirectUri: "http://127.0.0.1:9/callback" },
+    providers: { hub: { ...hub, authorizationEndpoint: "http://127.0.0.1:9/authorize" } },
+  });
+  const { signal } = new AbortController();
+  const request = { principal: "ann", tenant: undefined, scopes: [], signal };
+  const needed = await source.get("hub", { ...request, context: undefined, services: {} });
+  const { searchParams } = new URL((needed as { readonly url: string }).url);
+  const callback = oauthCallback(source, options as never);
+  const state = searchParams.get("state") ?? "";
+  const url = `http://127.0.0.1:9/callback?code=1&state=${state}`;
+  return String((await callback(new Request(url))).status);
+}
 
 /** Returns the number of tools that an import with these options selects. */
 function chosenBy(options: Readonly<Record<string, BadHook>>): string {

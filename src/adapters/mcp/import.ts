@@ -21,22 +21,34 @@ import {
   canonicalJson,
   checkFlag,
   clip,
+  defined,
   fail,
   isObject,
   noop,
+  readFields,
   systemClock,
   type Tool,
   wholeFrom,
 } from "../../tool/mod.ts";
-import { callServer, McpConnection, type ReconnectOptions } from "./connection.ts";
+import {
+  CALLER_CHECKS,
+  type CallerConnectionOptions,
+  CallerConnections,
+} from "./caller_connections.ts";
+import {
+  callServer,
+  type ClientOpener,
+  McpConnection,
+  type ReconnectOptions,
+} from "./connection.ts";
 import { type ImportedSkill, listSkills, readSkills, skillNamespace } from "./import_skills.ts";
-import { clientOpener, type McpServerSource } from "./open_client.ts";
+import { clientOpener, isUrl, type McpServerSource } from "./open_client.ts";
 import { MAX_MESSAGE_BYTES, Pace } from "./server_bounds.ts";
 import type { SkillCatalog } from "./skills.ts";
 
 /** Options for {@linkcode importMcpServer}. */
 export interface ImportMcpServerOptions
-  extends Omit<ImportOptions, "namespace" | "execute" | "pins"> {
+  extends Omit<ImportOptions, "namespace" | "execute" | "pins">, Partial<CallerConnectionOptions> {
   /** The namespace of the tools. Names are unique within one server only. */
   readonly namespace: string;
   /** Receives the tools, and follows the server's changes. */
@@ -172,6 +184,7 @@ class McpImport implements ImportedMcpServer {
   readonly #importing: Omit<ImportToolsOptions, "execute">;
   readonly #transport: "http" | "stdio";
   readonly #connection: McpConnection;
+  readonly #callers: CallerConnections | undefined;
   readonly #sync: RegistrySync;
   readonly #maxBytes: number;
   #imported: PinnedImport | undefined;
@@ -195,16 +208,29 @@ class McpImport implements ImportedMcpServer {
       onError: _onError,
       onState: _onState,
       skills: _skills,
-      ...importing
+      ...others
     } = rest;
+    const { authorize, sharesList, maxConnections, idleMs, ...importing } = others;
     checkFlag(ACTION, background, "background");
     const { namespace } = importing;
     if (typeof namespace !== "string") fail(ACTION, "the option namespace is required");
     const maxBytes = maxMessageBytes === undefined
       ? MAX_MESSAGE_BYTES
       : checkBytes(ACTION, maxMessageBytes, "maxMessageBytes");
-    const opener = clientOpener(source, http, maxBytes, checkFlag(ACTION, mayAsk, "mayAsk"));
+    const open = (http?: StreamableHTTPClientTransportOptions): ClientOpener =>
+      clientOpener(source, http, maxBytes, checkFlag(ACTION, mayAsk, "mayAsk"));
+    const opener = open(http);
     const onError = (error: unknown): void => this.#report(error);
+    const callers = defined({ authorize, sharesList, maxConnections, idleMs });
+    readFields(ACTION, callers, CALLER_CHECKS, String);
+    if (authorize !== undefined) {
+      if (!isUrl(source)) fail(ACTION, "authorize has no effect: the source must be a URL");
+      this.#callers = new CallerConnections(
+        ...[{ ...callers, authorize }, http ?? {}, open, reconnect, onError] as const,
+      );
+    } else if (Object.keys(callers).length > 0) {
+      fail(ACTION, "sharesList, maxConnections and idleMs have no effect without authorize");
+    }
     this.#options = options;
     this.#maxBytes = maxBytes;
     this.#importing = importing;
@@ -258,6 +284,7 @@ class McpImport implements ImportedMcpServer {
     this.#isClosed = true;
     this.#cancelRead?.();
     this.#sync.clear();
+    this.#callers?.close();
     await this.#inTurn(async () => await this.#options.skills?.import(this.#options.namespace));
     await this.#connection.close();
   }
@@ -332,13 +359,14 @@ class McpImport implements ImportedMcpServer {
         ...this.#importing,
         beside: [...this.#sync.others(), ...this.#importing.beside ?? []],
         transport: this.#transport,
-        execute: (name, args, context) =>
-          callServer(this.#connection, {
-            name,
-            arguments: args,
-            isRepeatable: isRepeatable(this.#listed.get(name)),
-            asking: mayAsk ? this.#listed.get(name) : undefined,
-          }, context),
+        execute: (name, args, context) => {
+          const listed = this.#listed.get(name);
+          const asking = mayAsk ? listed : undefined;
+          const call = { name, arguments: args, isRepeatable: isRepeatable(listed), asking };
+          return this.#callers === undefined
+            ? callServer(this.#connection, call, context)
+            : this.#callers.use(listed, context, (own) => callServer(own, call, context));
+        },
       });
       this.#skills = await readSkills(client, listed, {
         namespace,

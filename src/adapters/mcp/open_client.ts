@@ -51,7 +51,7 @@ export function clientOpener(
     const describe = (error: unknown): unknown => error;
     return { transport: "http", isOwn: false, describe, open: () => Promise.resolve(source) };
   }
-  if (source instanceof URL || typeof source === "string") {
+  if (isUrl(source)) {
     return httpOpener(httpUrl(source), http, { maxBytes, mayAsk });
   }
   if (typeof source === "object" && source !== null && typeof source.command === "string") {
@@ -243,6 +243,10 @@ const OPTIONS: ClientOptions = {
  */
 async function loadStdio(): Promise<typeof import("@modelcontextprotocol/client/stdio")> {
   return await import(["@modelcontextprotocol", "client", "stdio"].join("/"));
+}
+
+export function isUrl(source: McpServerSource): source is URL | string {
+  return source instanceof URL || typeof source === "string";
 }
 
 function isClient(source: McpServerSource): source is Client {

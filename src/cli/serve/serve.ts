@@ -77,6 +77,8 @@ export async function serve(
   using _followed = followAvailability(loaded);
   const served = (): Toolset => source.select(selection);
   if (flags.stdio === true) return await serveStdio(mcp, served, io);
+  const { callback } = loaded;
+  if (callback !== undefined) app.get(callback.path, ({ req }) => callback(req.raw));
 
   const port = await supervised?.loaded(files) ?? settings.port;
   const server = await listen((request, env) => app.fetch(request, env as object), { host, port });

@@ -7,6 +7,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import process from "node:process";
 import { isAlias, parseDocument as readYaml, visit } from "yaml";
+import type { OAuthCallback } from "../../adapters/credentials/mod.ts";
 import { importMcpServer, type McpServerSource } from "../../adapters/mcp/mod.ts";
 import { importToolsModule, registryIn } from "../../adapters/native/tools_module.ts";
 import { importOpenApi } from "../../adapters/openapi/mod.ts";
@@ -25,6 +26,7 @@ import {
   cleanText,
   describeThrown,
   isObject,
+  isText,
   isToolName,
   type Tool,
   type ToolReader,
@@ -59,6 +61,8 @@ export interface LoadedTools extends AsyncDisposable {
   readonly dispatch: ToolDispatcherOptions;
   /** The tools that the module makes public. */
   readonly selection: Selection;
+  /** The module's route for the browsers of callers that give permission. */
+  readonly callback?: OAuthCallback | undefined;
   readonly files: readonly string[];
   readonly imports: readonly ImportResult[];
   /** The imports with pins. */
@@ -86,6 +90,7 @@ interface ModuleSettings {
   transactions?: TransactionManager;
   dispatch?: ToolDispatcherOptions;
   selection?: Selection;
+  callback?: OAuthCallback;
 }
 
 interface Loading {
@@ -139,7 +144,7 @@ export async function loadTools(
     }
   }
   const { files, imports, pinned, settings } = state;
-  const { transactions, dispatch, selection = {} } = settings;
+  const { transactions, dispatch, selection = {}, callback } = settings;
   const registry = state.registry ?? new ToolRegistry({ onError: warner(io) });
   const servers: AsyncDisposable[] = [];
   const close = async (): Promise<void> => {
@@ -161,7 +166,7 @@ export async function loadTools(
   }
   return {
     sources: named.map(withoutCredentials),
-    ...{ registry, files, imports, pinned, selection },
+    ...{ registry, files, imports, pinned, selection, callback },
     dispatch: { ...(transactions && { transactions }), ...dispatch },
     [Symbol.asyncDispose]: close,
   };
@@ -314,11 +319,13 @@ function readSettings(
   exports: Readonly<Record<string, unknown>>,
   { settings, origins }: Loading,
 ): void {
-  for (const name of ["transactions", "dispatch", "selection"] as const) {
+  for (const name of ["transactions", "dispatch", "selection", "callback"] as const) {
     const value = exports[name];
     if (value === undefined || isToolLike(value)) continue;
-    if (!isObject(value)) {
-      throw usageError(`Cannot use "${place}": its export ${name} must be an object`);
+    const isCallback = name === "callback";
+    if (isCallback ? !isText(Object(value).path) : !isObject(value)) {
+      const wanted = isCallback ? "made by oauthCallback()" : "an object";
+      throw usageError(`Cannot use "${place}": its export ${name} must be ${wanted}`);
     }
     const other = origins.get(name);
     if (other !== undefined) {

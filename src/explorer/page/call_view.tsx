@@ -192,11 +192,20 @@ function QuestionForm({ question, onAnswer }: {
   readonly question: Question;
   readonly onAnswer: (answer: Answer) => void;
 }): JSX.Element {
-  const { kind, message, url, issues = [] } = question;
+  const { kind, message, url, resumes = false, issues = [] } = question;
+  const visit = kind === "authorization" && url && isWebAddress(url) ? url : undefined;
+  const isOpened = visit !== undefined && resumes;
   const schema = useMemo(() => new FormSchema(question.schema ?? {}), [question.schema]);
   const [content, setContent] = useState<unknown>(() => schema.initial(schema.root));
   const takesContent = kind === "input" && question.schema !== undefined;
-  const accept = (): void => onAnswer({ action: "accept", ...(takesContent && { content }) });
+  const accept = (): void => {
+    // The call notices when the person has finished on the other page.
+    if (isOpened) open(visit, "_blank", "noopener,noreferrer");
+    onAnswer({ action: "accept", ...(takesContent && { content }) });
+  };
+  const label = isOpened
+    ? `Open ${new URL(visit).host}`
+    : { approval: "Approve", authorization: "Done", input: "Answer", client: "Answer" }[kind];
   return (
     <fieldset class="question box stack warn tint plain">
       <legend>{message}</legend>
@@ -212,9 +221,9 @@ function QuestionForm({ question, onAnswer }: {
           ))}
         </dl>
       )}
-      {kind === "authorization" && url !== undefined && isWebAddress(url) && (
+      {visit !== undefined && !isOpened && (
         <p>
-          <a href={url} target="_blank" rel="noopener noreferrer">{url}</a>
+          <a href={visit} target="_blank" rel="noopener noreferrer">{visit}</a>
         </p>
       )}
       {takesContent && (
@@ -223,9 +232,7 @@ function QuestionForm({ question, onAnswer }: {
       {!takesContent &&
         issues.map((issue) => <p key={issue.message} class="wrong">{issue.message}</p>)}
       <div class="row">
-        <Button kind="main" onClick={accept}>
-          {kind === "approval" ? "Approve" : kind === "authorization" ? "Done" : "Answer"}
-        </Button>
+        <Button kind="main" onClick={accept}>{label}</Button>
         <Button kind="danger" onClick={() => onAnswer({ action: "decline" })}>Decline</Button>
         <Button kind="quiet" onClick={() => onAnswer({ action: "cancel" })}>Cancel</Button>
       </div>

@@ -422,7 +422,7 @@ describe("context.ask()", () => {
       [
         "k",
         { message: "?", kind: "guess" },
-        '"/kind" must be input or approval or authorization or client, not "guess"',
+        '"/kind" must be one of input, approval, authorization, client, not "guess"',
       ],
       ["k", { message: "?", schema: { type: "strin" } }, '"/type"'],
       [

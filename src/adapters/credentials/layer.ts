@@ -1,0 +1,198 @@
+/** The layer that gets the credentials of a call, and requests permission for missing ones. */
+
+import {
+  type Call,
+  CallFailure,
+  type CredentialsLayer,
+  type DispatcherOptions,
+  type Layer,
+  type LayerFunction,
+} from "../../execute/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { fail, type Tool, type ToolCredential } from "../../tool/mod.ts";
+import { RecentTokens, redactResult } from "./redact.ts";
+import {
+  checkAnswer,
+  type CredentialSource,
+  type GivenCredential,
+  type NeededAuthorization,
+  tenantOf,
+} from "./source.ts";
+
+/** The number of URLs that a person gets in one call. */
+const MAX_ROUNDS = 3;
+/** The time that a call waits for a person at a URL: the lifetime of the URL, in milliseconds. */
+const WAIT_MS = 600_000;
+
+/**
+ * Creates the layer for the option `credentials` of `ToolDispatcher`. Before a tool with
+ * `credentials` runs, and after all decisions about the call, it gets each of them from the first
+ * source that has it, for `context.credential`. If a person must give permission first, the layer
+ * asks the caller with a question of the kind `authorization`. After the permission, the call
+ * continues by itself, or by its ticket. Calls of other tools cost nothing. Stage `run`.
+ *
+ * The layer removes the tokens from the call's result, and from errors that `onError` receives. See
+ * {@linkcode fromContext} for an example.
+ *
+ * @param sources The sources, in the order in which they are tried.
+ * @throws {TypeError} If a source is invalid, or there is none.
+ */
+export function credentials(...sources: readonly CredentialSource[]): CredentialsLayer {
+  const action = "make a layer of credentials";
+  if (sources.length === 0) fail(action, "it needs a source of credentials");
+  for (const source of sources) {
+    check.checkFunction(action, Object(source).get, "get of each source");
+  }
+  return new Credentials(sources);
+}
+
+/** A credential that a tool declares. */
+interface Need {
+  readonly name: string;
+  readonly scopes: readonly string[];
+}
+
+/** A credential that its caller must permit first. */
+type Missing = Need & NeededAuthorization;
+
+class Credentials implements CredentialsLayer {
+  readonly name = "credentials";
+  readonly stage = "run";
+  readonly meets = "credentials";
+  readonly #sources: readonly CredentialSource[];
+  readonly #recent: RecentTokens = new RecentTokens();
+  readonly #given: WeakMap<Call, readonly Credential[]> = new WeakMap();
+  readonly context: { readonly credential: (call: Call) => (name: string) => ToolCredential } = {
+    credential: (call) => (wanted) =>
+      this.#given.get(call)?.find(({ name }) => name === wanted) ?? fail(
+        `use the credential ${check.describe(wanted)}`,
+        `"${call.tool.id}" must declare it in "credentials", and use it in execute`,
+      ),
+  };
+
+  /** Inside all other layers, so that a cache stores no token. */
+  readonly cleaning: Layer = {
+    name: "credentials-cleaning",
+    stage: "run",
+    when: (call) => this.#given.has(call),
+    for: ({ credentials }) =>
+      credentials && (async (call, next) => {
+        const tokens = this.#given.get(call)?.map(({ token }) => token) ?? [];
+        return redactResult(await next(call), tokens);
+      }),
+  };
+
+  constructor(sources: readonly CredentialSource[]) {
+    this.#sources = sources;
+  }
+
+  for(tool: Tool): LayerFunction | undefined {
+    if (tool.credentials === undefined) return undefined;
+    return async (call, next) => {
+      const given = await this.#obtain(call, readNeeds(tool));
+      for (const { token } of given) this.#recent.add(token);
+      this.#given.set(call, given);
+      return await next(call);
+    };
+  }
+
+  redacting({ onError }: Pick<DispatcherOptions, "onError">): Pick<DispatcherOptions, "onError"> {
+    return onError === undefined
+      ? {}
+      : { onError: (report) => onError({ ...report, error: this.#recent.redact(report.error) }) };
+  }
+
+  /** Gets all credentials of a call, and asks its caller for those that are missing. */
+  async #obtain(call: Call, needs: readonly Need[]): Promise<readonly Credential[]> {
+    for (let round = 1; round <= MAX_ROUNDS; round++) {
+      const pending = Promise.all(needs.map((need) => this.#get(call, need)));
+      const found = await call.wait("waiting for its credentials", pending);
+      const missing = found.filter((one): one is Missing => "url" in one);
+      if (missing.length === 0) return found.filter((one) => one instanceof Credential);
+      const doing = "waiting for permission at a URL";
+      const isAccepted = await call.wait(doing, () => askCaller(call, missing, round));
+      if (!isAccepted) throw new CallFailure("denied", "its caller did not give permission");
+      const signal = AbortSignal.any([call.deadline.signal, AbortSignal.timeout(WAIT_MS)]);
+      const arrived = () =>
+        Promise.all(missing.map((one) => one.arrived(signal))).catch(check.noop);
+      // The limit pauses the call's timeout. The signal ends the wait before it.
+      await call.wait(doing, arrived, 2 * WAIT_MS);
+    }
+    throw new CallFailure("denied", `its caller did not give permission at ${MAX_ROUNDS} URLs`);
+  }
+
+  async #get(call: Call, need: Need): Promise<Credential | Missing> {
+    const { name, scopes } = need;
+    const { options: { principal, context }, deadline: { signal } } = call;
+    const { services } = call.context;
+    try {
+      const request = { principal, tenant: tenantOf(context), scopes, signal, context, services };
+      for (const source of this.#sources) {
+        const answer = checkAnswer(`use the credential "${name}"`, await source.get(name, request));
+        if (answer === undefined) continue;
+        return "url" in answer ? { ...answer, ...need } : new Credential(name, answer);
+      }
+    } catch (error) {
+      if (error instanceof CallFailure) throw error;
+      call.report("credential", error);
+      const why = `its credential "${name}" cannot be fetched now; try again later`;
+      throw new CallFailure("unavailable", why);
+    }
+    throw new CallFailure("denied", `its caller has no credential "${name}"`);
+  }
+}
+
+/** Asks the caller to open the URLs. Returns false if the caller declines one. */
+async function askCaller(call: Call, missing: readonly Missing[], round: number): Promise<boolean> {
+  const answers = await Promise.all(missing.map(({ name, scopes, url }) => {
+    const rights = scopes.length === 0 ? "" : ` (${scopes.join(", ")})`;
+    const message = `Allow "${call.tool.id}" to act as you at ${name}${rights}`;
+    const question = { kind: "authorization", message, url, resumes: true } as const;
+    return call.context.ask(`credential.${name}.${round}`, question);
+  }));
+  return answers.every(({ action }) => action === "accept");
+}
+
+/** The secret is private, so that neither JSON nor a log of the object contains it. */
+class Credential implements ToolCredential {
+  readonly name: string;
+  readonly scopes: readonly string[] | undefined;
+  readonly expiresAt: number | undefined;
+  readonly #given: GivenCredential;
+
+  constructor(name: string, given: GivenCredential) {
+    this.name = name;
+    this.scopes = given.scopes;
+    this.expiresAt = given.expiresAt;
+    this.#given = given;
+  }
+
+  get token(): string {
+    return this.#given.token;
+  }
+
+  get authorization(): string {
+    return `Bearer ${this.token}`;
+  }
+
+  async reject(): Promise<void> {
+    await this.#given.reject?.();
+  }
+
+  toJSON(): string {
+    return `[credential ${this.name}]`;
+  }
+}
+
+/** Returns the credentials that a tool declares. @throws {TypeError} If one is invalid. */
+function readNeeds({ id, credentials = {} }: Tool): readonly Need[] {
+  const action = `use the credentials of "${id}"`;
+  return Object.entries(credentials).map(([name, need]) => {
+    const { scopes = [] } = check.readFields(action, need, { scopes: check.checkTexts });
+    // The name is a part of the key of a question.
+    const isValid = /^[\w-]{1,40}$/.test(name) && scopes.every((scope) => /^\S+$/.test(scope));
+    return isValid
+      ? { name, scopes }
+      : fail(action, `"${name}" must be 1 to 40 letters or digits, and its scopes words`);
+  });
+}

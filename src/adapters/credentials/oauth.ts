@@ -1,0 +1,225 @@
+/** Credentials that callers permit at an authorization server. */
+
+import {
+  type CallStore,
+  checkStore,
+  digestOf,
+  encodeJson,
+  newId,
+  parseJson,
+} from "../../execute/durable/mod.ts";
+import { CallFailure } from "../../execute/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { fail } from "../../tool/mod.ts";
+import { createSealer, type Sealer } from "../http/sealing.ts";
+import { checkUrl, GrantRefused, isStale, type OAuthProvider, ProviderClient } from "./provider.ts";
+import type { CredentialAnswer, CredentialRequest, CredentialSource } from "./source.ts";
+import { type StoredTokens, TokenStore } from "./token_store.ts";
+
+/** Options for {@linkcode oauthCredentials}. */
+export interface OAuthCredentialsOptions {
+  /** The authorization servers, by the names of the credentials in tools. */
+  readonly providers: { readonly [name: string]: OAuthProvider };
+  /** The public URL of the route of `oauthCallback`, as it is registered at the servers. */
+  readonly redirectUri: string;
+  /** Stores the tokens. Processes with the same store and keys share them. */
+  readonly store: CallStore;
+  /**
+   * Secrets of 32 bytes each, as bytes or in Base64 (`openssl rand -base64 32`). The first secret
+   * encrypts; all secrets decrypt. Callers whose secret was removed give permission again.
+   */
+  readonly keys: readonly (string | Uint8Array)[];
+  /**
+   * True if all callers without a principal share one credential, for a program with one user. With
+   * `false`, their calls are denied.
+   *
+   * @default {false}
+   */
+  readonly allowAnonymous?: boolean | undefined;
+}
+
+/** The source that {@linkcode oauthCredentials} makes. */
+export interface OAuthCredentials extends CredentialSource {
+  /**
+   * Deletes the tokens of a caller. The next call asks the caller again. The tokens stay valid at the
+   * server: the caller revokes them there.
+   *
+   * @returns False if there were none.
+   */
+  revoke(
+    name: string,
+    owner: { readonly principal?: string | undefined; readonly tenant?: string | undefined },
+  ): Promise<boolean>;
+}
+
+/** The content of the parameter `state` of an authorization URL, where it is encrypted. */
+export interface AuthorizationState {
+  readonly id: string;
+  readonly name: string;
+  readonly principal: string | null;
+  readonly tenant: string | null;
+  readonly scopes: readonly string[];
+  readonly verifier: string;
+  readonly expiresAt: number;
+}
+
+const ACTION = "make OAuth credentials";
+const STATE_MS = 600_000;
+const MAX_STATE = 8_192;
+
+const CHECKS = {
+  providers: check.createCheck("an object", check.isObject),
+  redirectUri: checkUrl,
+  store: check.anyValue,
+  keys: check.anyValue,
+  allowAnonymous: check.checkFlag,
+} satisfies { readonly [Option in keyof OAuthCredentialsOptions]-?: check.Check };
+
+/**
+ * Makes a source of credentials that callers permit in their browsers: authorization code with PKCE,
+ * and refresh. Each principal of each tenant has tokens of its own. The tokens are encrypted in the
+ * store, read at each call, and refreshed by one process at a time. A server must answer the
+ * callback: {@linkcode oauthCallback}. Needs the packages `oauth4webapi` and `jose`.
+ *
+ * @example Usage
+ * ```ts
+ * import { memoryCallStore } from "@plue/tools/calls";
+ * import { oauthCallback, oauthCredentials } from "@plue/tools/credentials";
+ * import assert from "node:assert/strict";
+ *
+ * const github = oauthCredentials({
+ *   providers: {
+ *     github: {
+ *       authorizationEndpoint: "https://github.com/login/oauth/authorize",
+ *       tokenEndpoint: "https://github.com/login/oauth/access_token",
+ *       clientId: "Iv1.0123456789abcdef",
+ *       clientSecret: "from the environment",
+ *       clientAuthentication: "post",
+ *     },
+ *   },
+ *   redirectUri: "https://tools.example.com/oauth/callback",
+ *   store: memoryCallStore(),
+ *   keys: [crypto.getRandomValues(new Uint8Array(32))],
+ * });
+ * assert.equal(oauthCallback(github, { confirm: true }).path, "/oauth/callback");
+ * ```
+ *
+ * @throws {TypeError} If an option is invalid or missing.
+ */
+export function oauthCredentials(options: OAuthCredentialsOptions): OAuthCredentials {
+  check.readFields(ACTION, options, CHECKS, String);
+  checkStore(ACTION, options.store);
+  checkUrl(ACTION, options.redirectUri, "redirectUri");
+  CHECKS.providers(ACTION, options.providers, "providers");
+  return new OAuthSource(options);
+}
+
+export class OAuthSource implements OAuthCredentials {
+  readonly callbackPath: string;
+  readonly #options: OAuthCredentialsOptions;
+  readonly #clients: ReadonlyMap<string, ProviderClient>;
+  readonly #sealer: Sealer;
+  readonly #store: TokenStore;
+
+  constructor(options: OAuthCredentialsOptions) {
+    const { providers, redirectUri, keys, store } = options;
+    this.callbackPath = new URL(redirectUri).pathname;
+    this.#options = options;
+    this.#clients = new Map(
+      Object.entries(providers).map(([name, provider]) => {
+        checkUrl(ACTION, provider.authorizationEndpoint, `authorizationEndpoint of "${name}"`);
+        return [name, new ProviderClient(ACTION, name, provider)] as const;
+      }),
+    );
+    this.#sealer = createSealer(ACTION, keys);
+    this.#store = new TokenStore(store, this.#sealer);
+  }
+
+  async get(name: string, request: CredentialRequest): Promise<CredentialAnswer> {
+    const client = this.#clients.get(name);
+    if (client === undefined) return undefined;
+    if (request.principal === undefined && this.#options.allowAnonymous !== true) {
+      throw new CallFailure("denied", `its caller needs a principal for the credential "${name}"`);
+    }
+    const key = `credential.${await ownerOf(request)}.${name}`;
+    for (;;) {
+      request.signal.throwIfAborted();
+      const { tokens, authorization } = await this.#store.read(key);
+      const isEnough = request.scopes.every((scope) => tokens?.requested.includes(scope));
+      const isOver = tokens === undefined || (isStale(tokens) && tokens.refresh === undefined);
+      if (isOver || !isEnough) {
+        const scopes = client.scopesWith(...request.scopes, ...tokens?.requested ?? []);
+        return {
+          url: await this.#urlFor(client, request, scopes),
+          arrived: (signal) => this.#store.arrived(key, authorization, signal),
+        };
+      }
+      if (!isStale(tokens)) {
+        const { token, scopes, expiresAt } = tokens;
+        return { token, scopes, expiresAt, reject: () => this.#store.expire(key, token) };
+      }
+      await this.#store.refresh(
+        key,
+        (token) => client.grant("refresh_token", { refresh_token: token }),
+      );
+    }
+  }
+
+  async revoke(...[name, owner]: Parameters<OAuthCredentials["revoke"]>): Promise<boolean> {
+    return await this.#store.remove(`credential.${await ownerOf(owner)}.${name}`);
+  }
+
+  /** Decrypts a state. Returns `undefined` if it is invalid or has expired. */
+  async openState(state: string): Promise<AuthorizationState | undefined> {
+    const bytes = state.length > MAX_STATE ? "damaged" : await this.#sealer.open(state);
+    if (typeof bytes === "string") return undefined;
+    // Tokens are encrypted with the same keys, but they are not an authorization.
+    const opened: AuthorizationState | undefined = Object(parseJson(bytes)).authorization;
+    return opened !== undefined && opened.expiresAt > Date.now() ? opened : undefined;
+  }
+
+  /** Ends an authorization: exchanges the code, and stores the tokens. */
+  async complete(
+    state: AuthorizationState,
+    params: URLSearchParams,
+  ): Promise<"stored" | "used" | "refused"> {
+    const { id, name, scopes, verifier, expiresAt } = state;
+    const owner = await ownerOf(state);
+    // Before the exchange, so that of two callbacks at once, one exchanges the code.
+    if (!await this.#store.use(`used.${owner}.${id}`, expiresAt)) return "used";
+    const client = this.#clients.get(name) ?? fail("use OAuth", `there is no provider "${name}"`);
+    let tokens: StoredTokens | undefined;
+    try {
+      const given = await client.exchangeCode(params, this.#options.redirectUri, verifier);
+      tokens = { ...given, requested: scopes };
+    } catch (error) {
+      if (!(error instanceof GrantRefused)) throw error;
+    }
+    await this.#store.end(`credential.${owner}.${name}`, id, tokens);
+    return tokens === undefined ? "refused" : "stored";
+  }
+
+  async #urlFor(
+    client: ProviderClient,
+    { principal, tenant }: CredentialRequest,
+    scopes: readonly string[],
+  ): Promise<string> {
+    const verifier = newId() + newId();
+    const authorization: AuthorizationState = {
+      ...{ id: newId(), name: client.name, scopes, verifier },
+      ...{ principal: principal ?? null, tenant: tenant ?? null },
+      expiresAt: Date.now() + STATE_MS,
+    };
+    const state = await this.#sealer.seal(encodeJson({ authorization }));
+    const scope = scopes.join(" ");
+    const parameters = { redirect_uri: this.#options.redirectUri, state, ...(scope && { scope }) };
+    return await client.authorizationUrl(parameters, verifier);
+  }
+}
+
+/** Returns the text that represents a caller in keys of the store. */
+function ownerOf(
+  { principal, tenant }: { readonly [Name in "principal" | "tenant"]?: string | null | undefined },
+): Promise<string> {
+  return digestOf(JSON.stringify([tenant ?? null, principal ?? null]));
+}

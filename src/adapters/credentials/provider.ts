@@ -1,0 +1,206 @@
+/** The requests to an authorization server, by `oauth4webapi`, which is loaded on first use. */
+
+import type { AuthorizationServer, Client, TokenEndpointResponse } from "oauth4webapi";
+import * as check from "../../tool/mod.ts";
+import { fail } from "../../tool/mod.ts";
+import { boundedText } from "../http/runtime.ts";
+
+/** An authorization server, and this program as its client. */
+export interface OAuthProvider {
+  /** The URL for browsers. Not needed to exchange tokens. */
+  readonly authorizationEndpoint?: string | undefined;
+  readonly tokenEndpoint: string;
+  /** The issuer that a callback names (RFC 9207). @default {the origin of tokenEndpoint} */
+  readonly issuer?: string | undefined;
+  readonly clientId: string;
+  /** By default, the client is public. */
+  readonly clientSecret?: string | undefined;
+  /** The place of the secret: the header `authorization`, or the body. @default {"basic"} */
+  readonly clientAuthentication?: "basic" | "post" | undefined;
+  /** Scopes that are requested in addition to those of the tools. */
+  readonly scopes?: readonly string[] | undefined;
+  /** Further parameters of the authorization URL or of the token exchange, such as `audience`. */
+  readonly parameters?: { readonly [name: string]: string } | undefined;
+}
+
+const CHECKS = {
+  authorizationEndpoint: checkUrl,
+  tokenEndpoint: checkUrl,
+  issuer: checkUrl,
+  clientId: check.checkWord,
+  clientSecret: check.checkWord,
+  clientAuthentication: check.oneOf<"basic" | "post">(["basic", "post"]),
+  scopes: check.checkTexts,
+  parameters: check.createCheck("an object", check.isObject) as check.Check<Record<string, string>>,
+} satisfies { readonly [Field in keyof OAuthProvider]-?: check.Check };
+
+/** Checks that a URL begins with https, or with http and addresses this machine. */
+export function checkUrl(action: string, url: unknown, place: string): string {
+  const text = String(url);
+  const { protocol, hostname } = new URL(URL.canParse(text) ? text : "none:");
+  const isLocal = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
+  return protocol === "https:" || (protocol === "http:" && isLocal)
+    ? text
+    : fail(action, `${place} must be a URL that begins with https://`);
+}
+
+/** Tokens of a caller. */
+export interface Tokens {
+  readonly token: string;
+  readonly refresh?: string | undefined;
+  /** The granted scopes, if the server names them. */
+  readonly scopes?: readonly string[] | undefined;
+  /** The expiry, in milliseconds since 1970. */
+  readonly expiresAt?: number | undefined;
+  /** The time from which the token is replaced: half a minute before its expiry, or less. */
+  readonly staleAt?: number | undefined;
+}
+
+export function isStale({ staleAt = Infinity }: Tokens): boolean {
+  return staleAt < Date.now();
+}
+
+/** The server refuses the grant: a person must give permission again. */
+export class GrantRefused extends Error {
+  override readonly name = "GrantRefused";
+}
+
+type Library = typeof import("oauth4webapi");
+type Send = (
+  oauth: Library,
+  ...request: readonly [AuthorizationServer, Client]
+) => Promise<TokenEndpointResponse>;
+
+const TIMEOUT_MS = 20_000;
+const MAX_BODY_BYTES = 1_048_576;
+
+/** One client of one authorization server. */
+export class ProviderClient {
+  readonly name: string;
+  readonly #options: OAuthProvider;
+  readonly #server: AuthorizationServer;
+
+  /** @throws {TypeError} If an option is unknown, invalid or missing. */
+  constructor(action: string, name: string, options: OAuthProvider) {
+    const place = (field: string): string => `${field} of "${name}"`;
+    if (!/^[\w-]{1,40}$/.test(name)) fail(action, `"${name}" must be 1 to 40 letters or digits`);
+    check.readFields(action, options, CHECKS, place);
+    const { authorizationEndpoint, clientId, tokenEndpoint } = options;
+    check.checkWord(action, clientId, place("clientId"));
+    checkUrl(action, tokenEndpoint, place("tokenEndpoint"));
+    this.name = name;
+    this.#options = options;
+    this.#server = {
+      issuer: options.issuer ?? new URL(tokenEndpoint).origin,
+      token_endpoint: tokenEndpoint,
+      ...(authorizationEndpoint && { authorization_endpoint: authorizationEndpoint }),
+    };
+  }
+
+  /** Returns the given scopes and those of the options. */
+  scopesWith(...scopes: readonly string[]): readonly string[] {
+    return [...new Set([...this.#options.scopes ?? [], ...scopes])];
+  }
+
+  async authorizationUrl(parameters: Record<string, string>, verifier: string): Promise<string> {
+    const oauth = await loadLibrary();
+    const url = new URL(this.#options.authorizationEndpoint ?? "");
+    const all = {
+      ...this.#options.parameters,
+      ...parameters,
+      client_id: this.#options.clientId,
+      response_type: "code",
+      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: "S256",
+    };
+    for (const [name, value] of Object.entries(all)) url.searchParams.set(name, value);
+    return url.href;
+  }
+
+  /** Exchanges the code in the parameters of a callback. */
+  exchangeCode(params: URLSearchParams, redirectUri: string, verifier: string): Promise<Tokens> {
+    return this.#request(async (oauth, ...to) => {
+      const checked = oauth.validateAuthResponse(...to, params, params.get("state") ?? "");
+      const grant = [checked, redirectUri, verifier, this.#http(oauth)] as const;
+      const auth = this.#authentication(oauth);
+      const response = await oauth.authorizationCodeGrantRequest(...to, auth, ...grant);
+      return await oauth.processAuthorizationCodeResponse(...to, response);
+    });
+  }
+
+  /** Sends any other grant, such as `refresh_token`, with further parameters. */
+  grant(
+    type: string,
+    fields: Record<string, string>,
+    scopes: readonly string[] = [],
+  ): Promise<Tokens> {
+    const { parameters } = this.#options;
+    const scope = scopes.length === 0 ? {} : { scope: scopes.join(" ") };
+    return this.#request(async (oauth, ...to) => {
+      const auth = this.#authentication(oauth);
+      const all = { ...parameters, ...scope, ...fields };
+      const request = [auth, type, all, this.#http(oauth)] as const;
+      const response = await oauth.genericTokenEndpointRequest(...to, ...request);
+      return await oauth.processGenericTokenEndpointResponse(...to, response);
+    });
+  }
+
+  async #request(send: Send): Promise<Tokens> {
+    const oauth = await loadLibrary();
+    try {
+      const client = { client_id: this.#options.clientId };
+      return tokensOf(await send(oauth, this.#server, client));
+    } catch (error) {
+      // The errors of the library contain the response, which may have tokens.
+      const isAnswer = error instanceof oauth.ResponseBodyError ||
+        error instanceof oauth.AuthorizationResponseError;
+      const { error: answer, code } = Object(error);
+      const why = check.cleanText(String(isAnswer ? answer : code ?? "no answer"), 100);
+      const message = `Cannot get a token of "${this.name}": ${why}`;
+      const isTemporary = ["temporarily_unavailable", "server_error", "slow_down"].includes(why);
+      throw isAnswer && !isTemporary ? new GrantRefused(message) : new Error(message);
+    }
+  }
+
+  #authentication({ ClientSecretBasic, ClientSecretPost, None }: Library) {
+    const { clientSecret, clientAuthentication } = this.#options;
+    if (clientSecret === undefined) return None();
+    return clientAuthentication === "post"
+      ? ClientSecretPost(clientSecret)
+      : ClientSecretBasic(clientSecret);
+  }
+
+  #http({ allowInsecureRequests, customFetch }: Library) {
+    // `checkUrl` has admitted http for this machine only.
+    return {
+      [allowInsecureRequests]: true,
+      [customFetch]: boundedFetch,
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    };
+  }
+}
+
+async function loadLibrary(): Promise<Library> {
+  try {
+    return await import("oauth4webapi");
+  } catch (cause) {
+    throw new Error('Cannot use OAuth: the package "oauth4webapi" is not installed', { cause });
+  }
+}
+
+async function boundedFetch(url: string, request: object): Promise<Response> {
+  const { status, headers, body } = await fetch(url, request);
+  const text = await boundedText(body, MAX_BODY_BYTES);
+  return new Response(text ?? fail("use OAuth", "a response has more than 1 MiB"), {
+    ...{ status, headers },
+  });
+}
+
+function tokensOf(response: TokenEndpointResponse): Tokens {
+  const { access_token: token, refresh_token: refresh, scope, expires_in: seconds } = response;
+  // GitHub separates scopes by commas.
+  const tokens = { token, refresh, scopes: scope?.split(/[\s,]+/).filter(Boolean) };
+  if (seconds === undefined) return tokens;
+  const expiresAt = Date.now() + seconds * 1_000;
+  return { ...tokens, expiresAt, staleAt: expiresAt - Math.min(30, seconds / 2) * 1_000 };
+}

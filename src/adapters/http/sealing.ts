@@ -1,0 +1,111 @@
+/** Encrypts data with secrets that can be changed: JSON Web Encryption (`dir`, `A256GCM`) by `jose`. */
+
+import { base64url } from "../../execute/durable/mod.ts";
+import { attemptOr, fail } from "../../tool/mod.ts";
+
+const HEADER = { alg: "dir", enc: "A256GCM" };
+const OPENS = {
+  keyManagementAlgorithms: [HEADER.alg],
+  contentEncryptionAlgorithms: [HEADER.enc],
+};
+
+/** Encrypts data as text, and decrypts it. */
+export interface Sealer {
+  seal(content: Uint8Array): Promise<string>;
+  /** Returns the data, or the reason why a text cannot be decrypted. */
+  open(text: string): Promise<Uint8Array | "damaged" | "unknown_key">;
+}
+
+/**
+ * Makes a sealer. The first secret encrypts; all secrets decrypt.
+ *
+ * @param action What the secrets are for, for messages: "seal tickets".
+ * @param keys Secrets of 32 bytes each, as bytes or in Base64.
+ * @throws {TypeError} If a secret is invalid. The message does not contain the secret.
+ */
+export function createSealer(action: string, keys: readonly (string | Uint8Array)[]): Sealer {
+  if (!Array.isArray(keys) || keys.length === 0) fail(action, "keys must be a list of secrets");
+  const secrets = keys.map((key, index) => secretOf(action, key, index));
+  let made: Promise<Tools> | undefined;
+  const tools = (): Promise<Tools> => made ??= makeTools(action, secrets);
+  return {
+    async seal(content) {
+      const { jose, keys } = await tools();
+      const [[kid, key]] = keys as unknown as [[string, CryptoKey]];
+      return await new jose.CompactEncrypt(content)
+        .setProtectedHeader({ ...HEADER, kid })
+        .encrypt(key);
+    },
+    async open(text) {
+      const { jose, keys } = await tools();
+      let kid: string | undefined;
+      try {
+        ({ kid } = jose.decodeProtectedHeader(text));
+      } catch {
+        return "damaged";
+      }
+      const key = keys.get(kid ?? "");
+      if (key === undefined) return "unknown_key";
+      try {
+        return (await jose.compactDecrypt(text, key, OPENS)).plaintext;
+      } catch {
+        return "damaged";
+      }
+    },
+  };
+}
+
+function secretOf(action: string, key: unknown, index: number): Uint8Array<ArrayBuffer> {
+  const bytes = typeof key === "string" ? fromBase64(key) : key;
+  if (!(bytes instanceof Uint8Array) || bytes.byteLength !== 32) {
+    fail(action, `keys[${index}] must be 32 bytes, or their Base64: openssl rand -base64 32`);
+  }
+  return new Uint8Array(bytes);
+}
+
+function fromBase64(text: string): Uint8Array | undefined {
+  return attemptOr(undefined, () => {
+    const binary = atob(text.trim().replaceAll("-", "+").replaceAll("_", "/"));
+    return Uint8Array.from(binary, (character) => character.charCodeAt(0));
+  });
+}
+
+type Jose = Pick<
+  typeof import("jose"),
+  "CompactEncrypt" | "compactDecrypt" | "decodeProtectedHeader"
+>;
+
+/** The functions and keys that encrypt and decrypt. Loaded on first use. */
+interface Tools {
+  readonly jose: Jose;
+  /** Keys by the names in the headers. The first one encrypts. */
+  readonly keys: ReadonlyMap<string, CryptoKey>;
+}
+
+async function makeTools(
+  action: string,
+  secrets: readonly Uint8Array<ArrayBuffer>[],
+): Promise<Tools> {
+  const { subtle } = crypto;
+  const keys = await Promise.all(secrets.map(async (secret) => {
+    const digest = new Uint8Array(await subtle.digest("SHA-256", secret));
+    const kid = base64url(digest.slice(0, 6));
+    const key = await subtle.importKey("raw", secret, "AES-GCM", false, ["encrypt", "decrypt"]);
+    return [kid, key] as const;
+  }));
+  return { jose: await loadJose(action), keys: new Map(keys) };
+}
+
+async function loadJose(action: string): Promise<Jose> {
+  try {
+    // Imports single modules, because a bundle would contain the whole package otherwise.
+    const [{ CompactEncrypt }, { compactDecrypt }, { decodeProtectedHeader }] = await Promise.all([
+      import("jose/jwe/compact/encrypt"),
+      import("jose/jwe/compact/decrypt"),
+      import("jose/decode/protected_header"),
+    ]);
+    return { CompactEncrypt, compactDecrypt, decodeProtectedHeader };
+  } catch (cause) {
+    throw new Error(`Cannot ${action}: the package "jose" is not installed`, { cause });
+  }
+}

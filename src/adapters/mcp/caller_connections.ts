@@ -1,0 +1,164 @@
+/** Connections to one server for its callers: one for each principal and credential. */
+
+import type { StreamableHTTPClientTransportOptions, Tool } from "@modelcontextprotocol/client";
+import { digestOf } from "../../execute/durable/mod.ts";
+import { CallFailure } from "../../execute/mod.ts";
+import * as check from "../../tool/mod.ts";
+import type { ToolContext, ToolCredential } from "../../tool/mod.ts";
+import { type ClientOpener, McpConnection, type ReconnectOptions } from "./connection.ts";
+
+/** Options for the connections of callers. */
+export interface CallerConnectionOptions {
+  /**
+   * Returns the caller's token for the server, such as `call.credential("github")`. Called once for
+   * each call. Calls with the same principal and token use the same connection, and no others do.
+   */
+  authorize(call: ToolContext): string | ToolCredential | Promise<string | ToolCredential>;
+  /**
+   * True if all callers share the list that the import has read. With `false`, a tool is callable only
+   * if the server lists it unchanged for the caller's own token.
+   *
+   * @default {false}
+   */
+  readonly sharesList?: boolean | undefined;
+  /** The maximum number of connections; an eighth of it for one principal. @default {256} */
+  readonly maxConnections?: number | undefined;
+  /** The time after which an unused connection is closed, in milliseconds. @default {60_000} */
+  readonly idleMs?: number | undefined;
+}
+
+export const CALLER_CHECKS = {
+  authorize: check.checkFunction,
+  sharesList: check.checkFlag,
+  maxConnections: check.wholeFrom(1),
+  idleMs: check.numberFrom(0, check.MAX_TIMEOUT_MS),
+} satisfies { readonly [Option in keyof CallerConnectionOptions]-?: check.Check };
+
+interface CallerConnection {
+  readonly connection: McpConnection;
+  readonly principal: string | undefined;
+  readonly ready: Promise<void>;
+  readonly listed: Map<string, Tool>;
+  calls: number;
+  stopTimer: () => void;
+}
+
+export class CallerConnections {
+  readonly #options: CallerConnectionOptions;
+  readonly #http: StreamableHTTPClientTransportOptions;
+  readonly #open: (http: StreamableHTTPClientTransportOptions) => ClientOpener;
+  readonly #reconnect: ReconnectOptions;
+  readonly #onError: (error: unknown) => void;
+  /** By the digest of principal and token. The least recently used connection is first. */
+  readonly #connections: Map<string, CallerConnection> = new Map();
+
+  constructor(
+    options: CallerConnectionOptions,
+    http: StreamableHTTPClientTransportOptions,
+    open: (http: StreamableHTTPClientTransportOptions) => ClientOpener,
+    reconnect: ReconnectOptions,
+    onError: (error: unknown) => void,
+  ) {
+    this.#options = options;
+    this.#http = http;
+    this.#open = open;
+    this.#reconnect = reconnect;
+    this.#onError = onError;
+  }
+
+  /**
+   * Runs work with the connection for a call's principal and token.
+   *
+   * @param tool The called tool, as the import has read it.
+   */
+  async use<Result>(
+    tool: Tool | undefined,
+    context: ToolContext,
+    work: (connection: McpConnection) => Promise<Result>,
+  ): Promise<Result> {
+    const given = await this.#options.authorize(context);
+    const { principal = null, signal } = context;
+    const token = typeof given === "string" ? given : given.token;
+    const key = await digestOf(JSON.stringify([principal, token]));
+    const own = this.#connections.get(key) ?? this.#add(key, context.principal, given);
+    this.#connections.delete(key);
+    this.#connections.set(key, own);
+    own.calls++;
+    own.stopTimer();
+    try {
+      await check.abortable(own.ready, signal);
+      const listed = own.listed.get(tool?.name ?? "");
+      if (this.#options.sharesList !== true && (!listed || !isSame(listed, tool))) {
+        throw new CallFailure("unavailable", "the server does not list it for its caller");
+      }
+      return await work(own.connection);
+    } finally {
+      if (--own.calls === 0) {
+        const close = (): void => this.#remove(key, own);
+        own.stopTimer = check.systemClock.setTimeout(close, this.#options.idleMs ?? 60_000);
+      }
+    }
+  }
+
+  close(): void {
+    for (const [key, own] of this.#connections) this.#remove(key, own);
+  }
+
+  #add(key: string, principal: string | undefined, given: string | ToolCredential) {
+    this.#makeRoom(principal);
+    const { fetch = globalThis.fetch, requestInit } = this.#http;
+    const headers = new Headers(requestInit?.headers);
+    headers.set("authorization", `Bearer ${typeof given === "string" ? given : given.token}`);
+    const opener = this.#open({
+      ...this.#http,
+      requestInit: { ...requestInit, headers },
+      fetch: async (...request) => {
+        const response = await fetch(...request);
+        if (response.status === 401 && typeof given !== "string") {
+          given.reject().catch(this.#onError);
+        }
+        return response;
+      },
+    });
+    const listed = new Map<string, Tool>();
+    const connection = new McpConnection(opener, this.#reconnect, {
+      onConnected: async (client) => {
+        if (this.#options.sharesList === true) return;
+        const { tools } = await client.listTools();
+        listed.clear();
+        for (const tool of tools) listed.set(tool.name, tool);
+      },
+      onError: this.#onError,
+      onState: check.noop,
+    });
+    // Without the signal of this call, because other calls wait for the same connection.
+    const ready = connection.connect(undefined);
+    const own = { connection, principal, ready, listed, calls: 0, stopTimer: () => {} };
+    ready.catch(() => this.#remove(key, own));
+    return own;
+  }
+
+  /** Closes an unused connection if there are too many, or else rejects the call. */
+  #makeRoom(principal: string | undefined): void {
+    const { maxConnections = 256 } = this.#options;
+    const all = [...this.#connections];
+    const ofPrincipal = all.filter(([, own]) => own.principal === principal);
+    const isFull = ofPrincipal.length >= Math.ceil(maxConnections / 8);
+    if (!isFull && all.length < maxConnections) return;
+    const unused = (isFull ? ofPrincipal : all).find(([, { calls }]) => calls === 0);
+    if (unused === undefined) {
+      throw new CallFailure("overloaded", "too many connections to its server are in use");
+    }
+    this.#remove(...unused);
+  }
+
+  #remove(key: string, own: CallerConnection): void {
+    own.stopTimer();
+    if (this.#connections.get(key) === own) this.#connections.delete(key);
+    own.connection.close().catch(this.#onError);
+  }
+}
+
+function isSame(one: Tool, other: Tool | undefined): boolean {
+  return check.jsonEqual(one.inputSchema, other?.inputSchema);
+}

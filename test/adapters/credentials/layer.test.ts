@@ -1,0 +1,293 @@
+/** The layer of credentials, with sources that need no server. */
+
+import {
+  defineTool,
+  type DispatchErrorReport,
+  isSuspended,
+  type Question,
+  ToolDispatcher,
+  type ToolDispatcherOptions,
+  ToolRegistry,
+  ToolResult,
+} from "@plue/tools";
+import { memoryCallStore, storedTickets } from "@plue/tools/calls";
+import {
+  type CredentialRequest,
+  credentials,
+  type CredentialSource,
+  fromContext,
+} from "@plue/tools/credentials";
+import { deny, rules } from "@plue/tools/rules";
+import { assert, assertEquals, assertFalse, assertStringIncludes, assertThrows } from "@std/assert";
+import { describe, it } from "bun:test";
+
+const TOKEN = "token-of-ann-0123456789";
+const ours = fromContext((name, { principal }) => `${name}-of-${principal}`);
+
+/** Calls a tool that uses the credential `hub`. */
+async function call(
+  source: CredentialSource,
+  execute: Parameters<typeof defineTool>[0]["execute"] & object,
+  options: ToolDispatcherOptions = {},
+) {
+  const tool = defineTool({
+    name: "t",
+    description: "Uses a credential.",
+    credentials: { hub: { scopes: ["repo"] } },
+    execute,
+  });
+  const reports: DispatchErrorReport[] = [];
+  const dispatcher = new ToolDispatcher(new ToolRegistry({ tools: [tool] }), {
+    credentials: credentials(source),
+    onError: (report) => void reports.push(report),
+    ...options,
+  });
+  const result = await dispatcher.dispatch({ name: "t" }, { principal: "ann" });
+  return { result, reports, dispatcher };
+}
+
+function contentOf(result: ToolResult): unknown {
+  return result.ok ? result.content : result.error.code;
+}
+
+describe("credentials()", () => {
+  it("gives a tool the credential of its caller, with the header", async () => {
+    const { result } = await call(ours, (_, { credential }) => credential("hub").authorization);
+    assertEquals(contentOf(result), "Bearer [credential]");
+    const { result: other } = await call(
+      ours,
+      (_, { credential }) => credential("hub").token.split("").join("."),
+    );
+    assertEquals(contentOf(other), "h.u.b.-.o.f.-.a.n.n");
+  });
+
+  it("passes the principal, the tenant and the scopes to the source", async () => {
+    let seen: Partial<CredentialRequest> = {};
+    const tool = defineTool({
+      name: "t",
+      description: "T.",
+      credentials: { hub: { scopes: ["repo"] } },
+      execute: () => "done",
+    });
+    const dispatcher = new ToolDispatcher(new ToolRegistry({ tools: [tool] }), {
+      credentials: credentials({
+        get(_, request) {
+          seen = request;
+          return { token: TOKEN };
+        },
+      }),
+    });
+    await dispatcher.dispatch({ name: "t" }, { principal: "ann", context: { tenant: 7 } });
+    const { principal, tenant, scopes } = seen;
+    assertEquals({ principal, tenant, scopes }, {
+      principal: "ann",
+      tenant: "7",
+      scopes: ["repo"],
+    });
+  });
+
+  it("tries the sources in their order", async () => {
+    const tools = [defineTool({
+      name: "t",
+      description: "T.",
+      credentials: { a: {}, b: {} },
+      execute: (_, { credential }) => [credential("a").token.length, credential("b").token.length],
+    })];
+    const only = (wanted: string, token: string) =>
+      fromContext((name) => name === wanted ? token : undefined);
+    const dispatcher = new ToolDispatcher(new ToolRegistry({ tools }), {
+      credentials: credentials(only("b", "123456789"), only("a", "1234567")),
+    });
+    assertEquals(contentOf(await dispatcher.dispatch({ name: "t" })), [7, 9]);
+  });
+
+  it("gets no credential for a call that is invalid, denied by a rule, or not approved", async () => {
+    let count = 0;
+    const source = fromContext(() => `token-${++count}`);
+    const denied = rules([{ name: "no", decide: () => deny("no") }]);
+    for (const options of [{ rules: denied }, { approve: () => false }] as const) {
+      const tool = { credentials: { hub: {} }, requiresApproval: true };
+      const registry = new ToolRegistry({
+        tools: [{ name: "t", description: "T.", ...tool, execute: () => "ran" }],
+      });
+      const dispatcher = new ToolDispatcher(registry, {
+        credentials: credentials(source),
+        ...options,
+      });
+      assertEquals(contentOf(await dispatcher.dispatch({ name: "t" })), "denied");
+      const wrong = await dispatcher.dispatch({ name: "t", arguments: { x: 1 } });
+      assertEquals(contentOf(wrong), "invalid_arguments");
+    }
+    assertEquals(count, 0);
+  });
+
+  it("rejects a credential that the tool does not declare, or uses before it runs", async () => {
+    const { result } = await call(ours, (_, { credential }) => credential("other").token);
+    assertEquals(contentOf(result), "threw");
+    const tool = defineTool({
+      name: "early",
+      description: "T.",
+      credentials: { hub: {} },
+      validate: (_, context) => void context.credential("hub"),
+      execute: () => "ran",
+    });
+    const dispatcher = new ToolDispatcher(new ToolRegistry({ tools: [tool] }), {
+      credentials: credentials(ours),
+    });
+    assertEquals(contentOf(await dispatcher.dispatch({ name: "early" })), "threw");
+  });
+
+  it("fails a call of a tool with credentials if the dispatcher has no layer of credentials", async () => {
+    const tool = { name: "t", description: "T.", credentials: { hub: {} }, execute: () => "ran" };
+    const dispatcher = new ToolDispatcher(new ToolRegistry({ tools: [tool] }));
+    const result = await dispatcher.dispatch({ name: "t" });
+    assert(!result.ok);
+    assertEquals(result.error.code, "unavailable");
+    assertStringIncludes(result.error.message, "credentials");
+  });
+
+  it("removes tokens from results, failures and reported errors", async () => {
+    const source = fromContext(() => TOKEN);
+    const leaks: readonly ((token: string) => unknown)[] = [
+      (token) => ({ deep: [{ token }] }),
+      (token) => ToolResult.error("threw", `401 for ${token}`),
+      (token) => {
+        throw Object.assign(new Error(`failed with ${token}`, { cause: new Error(token) }), {
+          config: { headers: { authorization: `Bearer ${token}` } },
+        });
+      },
+      (token) => {
+        const cyclic: Record<string, unknown> = { token };
+        cyclic["self"] = cyclic;
+        throw Object.assign(new Error("request failed"), { cyclic });
+      },
+    ];
+    for (const leak of leaks) {
+      const { result, reports } = await call(
+        source,
+        (_, context) => leak(context.credential("hub").token) as never,
+      );
+      const shown = [
+        JSON.stringify(result),
+        ...reports.map(({ error }) =>
+          `${(error as Error).stack} ${JSON.stringify(error)} ${(error as Error).cause}`
+        ),
+      ].join();
+      assertFalse(shown.includes(TOKEN), shown);
+      assertEquals(reports.length, leak.toString().includes("throw") ? 1 : 0);
+    }
+  });
+
+  it("gives an object whose JSON and log do not contain the token", async () => {
+    const { result } = await call(fromContext(() => TOKEN), (_, { credential }) => ({
+      json: JSON.stringify(credential("hub")),
+      keys: Object.values(credential("hub")).filter((value) => value !== undefined),
+    }));
+    assertEquals(contentOf(result), { json: '"[credential hub]"', keys: ["hub"] });
+  });
+
+  it("does not run a tool whose declaration is invalid", async () => {
+    for (const hub of [{ scopes: "repo" }, { scope: [] }, { scopes: ["two words"] }, 7]) {
+      const tool = { name: "t", description: "T.", credentials: { hub }, execute: () => "ran" };
+      const dispatcher = new ToolDispatcher(new ToolRegistry({ tools: [tool as never] }), {
+        credentials: credentials(ours),
+      });
+      assertEquals(contentOf(await dispatcher.dispatch({ name: "t" })), "threw");
+    }
+  });
+
+  it("rejects values that are not sources", () => {
+    assertThrows(() => credentials(), TypeError, "it needs a source");
+    assertThrows(() => credentials({} as never), TypeError, "get of each source");
+  });
+});
+
+/** A source whose credential arrives when `permit` is called. */
+class SlowSource implements CredentialSource {
+  isPermitted = false;
+  urls = 0;
+  #permit: () => void = () => {};
+  readonly permitted: Promise<void> = new Promise((resolve) => this.#permit = resolve);
+
+  get() {
+    if (this.isPermitted) return { token: TOKEN };
+    const url = `https://hub.example/authorize?${++this.urls}`;
+    return { url, arrived: () => this.permitted };
+  }
+
+  permit(): void {
+    this.isPermitted = true;
+    this.#permit();
+  }
+}
+
+describe("credentials() without a credential", () => {
+  const registry = new ToolRegistry({
+    tools: [defineTool({
+      name: "t",
+      description: "T.",
+      credentials: { hub: { scopes: ["repo"] } },
+      execute: (_, { credential }) => credential("hub").token.length,
+    })],
+  });
+
+  it("shows the URL to a caller that can answer, waits, and continues by itself", async () => {
+    const source = new SlowSource();
+    const asked: Question[] = [];
+    const dispatcher = new ToolDispatcher(registry, { credentials: credentials(source) });
+    const result = await dispatcher.dispatch({ name: "t" }, {
+      onQuestion(question) {
+        asked.push(question);
+        queueMicrotask(() => source.permit());
+        return { action: "accept" };
+      },
+    });
+    assertEquals(contentOf(result), TOKEN.length);
+    assertEquals(asked, [{
+      key: "credential.hub.1",
+      kind: "authorization",
+      message: 'Allow "t" to act as you at hub (repo)',
+      url: "https://hub.example/authorize?1",
+      resumes: true,
+    }]);
+  });
+
+  it("suspends the call of another caller, which resumes by its ticket", async () => {
+    const source = new SlowSource();
+    const dispatcher = new ToolDispatcher(registry, {
+      credentials: credentials(source),
+      tickets: storedTickets(memoryCallStore()),
+    });
+    const waiting = await dispatcher.dispatch({ name: "t" });
+    assert(isSuspended(waiting));
+    const answers = { "credential.hub.1": { action: "accept" } } as const;
+    // The ticket is used before the permission: the call waits for it.
+    const resumed = dispatcher.resume(waiting.ticket, answers);
+    source.permit();
+    assertEquals(contentOf(await resumed), TOKEN.length);
+  });
+
+  it("denies a call whose caller declines, or has not given permission at three URLs", async () => {
+    const source = new SlowSource();
+    const dispatcher = new ToolDispatcher(registry, { credentials: credentials(source) });
+    const declined = await dispatcher.dispatch({ name: "t" }, {
+      onQuestion: () => ({ action: "decline" }),
+    });
+    assertEquals([contentOf(declined), source.urls], ["denied", 1]);
+
+    const never: CredentialSource = {
+      get: () => ({ url: "https://hub.example/", arrived: () => Promise.resolve() }),
+    };
+    const other = new ToolDispatcher(registry, { credentials: credentials(never) });
+    let asked = 0;
+    const result = await other.dispatch({ name: "t" }, {
+      onQuestion: () => (asked++, { action: "accept" }),
+    });
+    assertEquals([contentOf(result), asked], ["denied", 3]);
+  });
+
+  it("fails a call whose caller cannot be asked", async () => {
+    const dispatcher = new ToolDispatcher(registry, { credentials: credentials(new SlowSource()) });
+    assertEquals(contentOf(await dispatcher.dispatch({ name: "t" })), "input_unavailable");
+  });
+});

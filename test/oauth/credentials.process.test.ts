@@ -1,0 +1,299 @@
+/** Credentials from a real authorization server, for several callers. */
+
+import { memoryCallStore } from "@plue/tools/calls";
+import { oauthCallback } from "@plue/tools/credentials";
+import { assert, assertEquals, assertFalse, assertStringIncludes } from "@std/assert";
+import { afterAll, beforeAll, describe, it } from "bun:test";
+import { digestOf, encodeJson } from "../../src/execute/durable/mod.ts";
+import { createSealer } from "../../src/adapters/http/sealing.ts";
+import { type OAuthServer, startOAuthServer } from "./server.ts";
+import { contentOf, KEY, sourceFor, urlIn, type World, worldOf } from "./world.ts";
+
+let server: OAuthServer;
+beforeAll(async () => {
+  server = await startOAuthServer();
+});
+afterAll(async () => await server[Symbol.asyncDispose]());
+
+/** Invalidates the last token that the API has received. The next call notices that. */
+async function rejectToken(
+  world: World | undefined,
+  at: OAuthServer = server,
+): Promise<void> {
+  await at.invalidate(at.api.at(-1)?.token ?? "");
+  assertEquals(await world?.call("ann"), "nobody");
+}
+
+/** Returns the keys of the records of principals. */
+function keysOf(...principals: readonly string[]): Promise<string[]> {
+  return Promise.all(
+    principals.map(async (principal) =>
+      `credential.${await digestOf(JSON.stringify([null, principal]))}.hub`
+    ),
+  );
+}
+
+const grantsOf = (type: string): number => server.grants.get(type) ?? 0;
+
+describe("oauthCredentials()", () => {
+  it("asks a caller once, and then acts as the person who has given permission", async () => {
+    const world = worldOf(server);
+    assertEquals(await world.permit("ann"), "ann");
+    assertEquals(await world.permit("bob", "bob-at-the-hub"), "bob-at-the-hub");
+    assertEquals(await world.call("ann"), "ann");
+    assertEquals(await world.call("bob"), "bob-at-the-hub");
+    assertEquals(await world.call("eve"), "input_required");
+    assertEquals(world.reports, []);
+  });
+
+  it("continues a waiting call by itself, also if another process has stored the tokens", async () => {
+    const store = memoryCallStore();
+    const [here, there] = [
+      worldOf(server, { store }),
+      worldOf(server, { store }),
+    ];
+    const callback = oauthCallback(there.source, { confirm: true });
+    const result = await here.dispatcher.dispatch({ name: "whoami" }, {
+      principal: "ann",
+      async onQuestion({ url = "" }) {
+        // The person finishes while the call waits.
+        const place = new URL(await server.open(url, "ann"));
+        place.searchParams.set("confirmed", "1");
+        void callback(new Request(place));
+        return { action: "accept" };
+      },
+    });
+    assertEquals(contentOf(result), "ann");
+  });
+
+  it("denies callers without a principal, unless they share one credential on purpose", async () => {
+    assertEquals(await worldOf(server).call(), "denied");
+    assertEquals(
+      await worldOf(server, { allowAnonymous: true }).call(),
+      "input_required",
+    );
+  });
+
+  it("asks again for further scopes", async () => {
+    const store = memoryCallStore();
+    await worldOf(server, { store }).permit("ann");
+    const wider = worldOf(server, { store, scopes: ["repo", "user"] });
+    const waiting = await wider.dispatcher.dispatch({ name: "whoami" }, {
+      principal: "ann",
+    });
+    assertEquals(
+      new URL(urlIn(waiting)).searchParams.get("scope"),
+      "repo user",
+    );
+  });
+
+  it("refreshes a token once for concurrent calls of two processes, and keeps the new refresh token", async () => {
+    const store = memoryCallStore();
+    const worlds = [worldOf(server, { store }), worldOf(server, { store })];
+    await worlds[0]?.permit("ann");
+    for (const round of [1, 2]) {
+      await rejectToken(worlds[0]);
+      const before = grantsOf("refresh_token");
+      const calls = worlds.flatMap((world) => Array.from({ length: 25 }, () => world.call("ann")));
+      assertEquals([...new Set(await Promise.all(calls))], ["ann"]);
+      assertEquals(grantsOf("refresh_token") - before, 1, `round ${round}`);
+    }
+  });
+
+  it("asks again at the next call after the tokens were revoked", async () => {
+    const world = worldOf(server);
+    await world.permit("ann");
+    assertEquals(await world.source.revoke("hub", { principal: "ann" }), true);
+    assertEquals(await world.source.revoke("hub", { principal: "ann" }), false);
+    assertEquals(await world.call("ann"), "input_required");
+  });
+
+  it("uses the tokens of a tenant only for its callers", async () => {
+    const world = worldOf(server);
+    await world.permit("ann");
+    const call = (context: unknown) =>
+      world.dispatcher.dispatch({ name: "whoami" }, {
+        principal: "ann",
+        context,
+      });
+    assertEquals(contentOf(await call({ tenant: "acme" })), "input_required");
+    assertEquals(contentOf(await call({ tenant: null })), "ann");
+  });
+
+  it("stores tokens encrypted, and does not use those of another caller's record", async () => {
+    const store = memoryCallStore();
+    const world = worldOf(server, { store });
+    await world.permit("ann");
+    const [used] = server.api.slice(-1);
+    const keys = await keysOf("ann", "bob");
+    const stored = await store.get(keys[0] ?? "");
+    assert(stored !== undefined);
+    assertFalse(
+      new TextDecoder().decode(stored.value).includes(used?.token ?? "?"),
+    );
+    await store.create(keys[1] ?? "", stored.value);
+    assertEquals(await world.call("bob"), "input_required");
+  });
+
+  it("reads tokens of an older key, and asks again without that key", async () => {
+    const store = memoryCallStore();
+    await worldOf(server, { store }).permit("ann");
+    const newer = new Uint8Array(32).fill(9);
+    assertEquals(
+      await worldOf(server, { store, keys: [newer, KEY] }).call("ann"),
+      "ann",
+    );
+    assertEquals(
+      await worldOf(server, { store, keys: [newer] }).call("ann"),
+      "input_required",
+    );
+  });
+
+  it("fails a call while the server cannot be reached, without a token in the report", async () => {
+    const away = await startOAuthServer();
+    const world = worldOf(away);
+    await world.permit("ann");
+    await rejectToken(world, away);
+    await away[Symbol.asyncDispose]();
+    assertEquals(await world.call("ann"), "unavailable");
+    assertEquals(world.reports.map(({ phase }) => phase), ["credential"]);
+  });
+});
+
+describe("oauthCallback()", () => {
+  /** A link that the server has sent to the browser of ann. */
+  async function linkFor(world = worldOf(server), choice?: "deny") {
+    const waiting = await world.dispatcher.dispatch({ name: "whoami" }, {
+      principal: "ann",
+    });
+    const link = await server.open(urlIn(waiting), "ann", choice);
+    const authorize = () => ({ principal: "ann" });
+    return {
+      world,
+      link,
+      callback: oauthCallback(world.source, { authorize }),
+    };
+  }
+
+  it("accepts each state once, also from two requests at once", async () => {
+    const { world, link, callback } = await linkFor();
+    const pages = await Promise.all(
+      [link, link].map((url) => callback(new Request(url))),
+    );
+    assertEquals(pages.map(({ status }) => status).sort(), [200, 400]);
+    assertEquals((await callback(new Request(link))).status, 400);
+    assertEquals(await world.call("ann"), "ann");
+  });
+
+  it("rejects the state of another principal or tenant, which stays valid for its own", async () => {
+    const { world, link, callback } = await linkFor();
+    for (
+      const caller of [{ principal: "bob" }, {}, {
+        principal: "ann",
+        callContext: { tenant: "t" },
+      }]
+    ) {
+      const other = oauthCallback(world.source, { authorize: () => caller });
+      assertEquals((await other(new Request(link))).status, 403);
+    }
+    const refusing = oauthCallback(world.source, {
+      authorize: () => new Response(null, { status: 401 }),
+    });
+    assertEquals((await refusing(new Request(link))).status, 401);
+    assertEquals((await callback(new Request(link))).status, 200);
+  });
+
+  it("rejects a state that was changed, has expired, or was sealed for something else", async () => {
+    const { link, callback } = await linkFor();
+    const sealer = createSealer("test", [KEY]);
+    const state = {
+      id: "x".repeat(22),
+      name: "hub",
+      principal: "ann",
+      tenant: null,
+      scopes: [],
+    };
+    const old = {
+      authorization: { ...state, verifier: "v", expiresAt: Date.now() - 1 },
+    };
+    const states = [
+      "",
+      "x".repeat(10_000),
+      `${new URL(link).searchParams.get("state")?.slice(0, -2)}AA`,
+      await sealer.seal(encodeJson(old)),
+      await sealer.seal(encodeJson({ key: "k", tokens: {} })),
+    ];
+    for (const state of states) {
+      const url = new URL(link);
+      url.searchParams.set("state", state);
+      assertEquals((await callback(new Request(url))).status, 400, state);
+    }
+  });
+
+  it("does not use a link up for a request that is not GET", async () => {
+    const { link, callback } = await linkFor();
+    assertEquals(
+      (await callback(new Request(link, { method: "HEAD" }))).status,
+      400,
+    );
+    assertEquals((await callback(new Request(link))).status, 200);
+  });
+
+  it("tells the person that a permission was refused, and the call asks again", async () => {
+    const { world, link, callback } = await linkFor(worldOf(server), "deny");
+    const page = await callback(new Request(link));
+    assertEquals(page.status, 403);
+    assertStringIncludes(await page.text(), "refused");
+    assertEquals(await world.call("ann"), "input_required");
+  });
+
+  it("asks a person whom it cannot identify to confirm the caller, in a page without scripts", async () => {
+    const world = worldOf(server);
+    const name = '<script>alert("ann")</script>';
+    const waiting = await world.dispatcher.dispatch({ name: "whoami" }, {
+      principal: name,
+    });
+    const callback = oauthCallback(world.source, { confirm: true });
+    const link = await server.open(urlIn(waiting), "ann");
+    const page = await callback(new Request(link));
+    const html = await page.text();
+    assertStringIncludes(html, "&#60;script&#62;");
+    assertFalse(html.includes("<script"));
+    assertStringIncludes(
+      page.headers.get("content-security-policy") ?? "",
+      "frame-ancestors 'none'",
+    );
+    assertEquals(page.headers.get("referrer-policy"), "no-referrer");
+    assertEquals(await world.call(name), "input_required");
+    const form = new URL(link);
+    for (
+      const [, key = "", value = ""] of html.matchAll(
+        /name="(.*?)" value="(.*?)"/g,
+      )
+    ) {
+      form.searchParams.set(
+        key,
+        value.replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(code)),
+      );
+    }
+    assertEquals((await callback(new Request(form))).status, 200);
+    assertEquals(await world.call(name), "ann");
+  });
+
+  it("reports an error of the store, and shows a page without it", async () => {
+    const broken = Object.assign(memoryCallStore(), {
+      create: () => Promise.reject(new RangeError("the store is full of secrets")),
+    });
+    const errors: unknown[] = [];
+    const { link } = await linkFor();
+    const source = sourceFor(server, { store: broken });
+    const callback = oauthCallback(source, {
+      confirm: true,
+      onError: (error) => errors.push(error),
+    });
+    const page = await callback(new Request(`${link}&confirmed=1`));
+    assertEquals(page.status, 502);
+    assertFalse((await page.text()).includes("secrets"));
+    assertEquals(errors.length, 1);
+  });
+});

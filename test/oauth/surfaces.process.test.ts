@@ -1,0 +1,157 @@
+/** A missing credential over HTTP, over MCP and in the command: a URL, and then the call continues. */
+
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { ToolDispatcher, ToolRegistry } from "@plue/tools";
+import { memoryCallStore, storedTickets } from "@plue/tools/calls";
+import { credentials, oauthCallback } from "@plue/tools/credentials";
+import { bearerAuth, createToolHandler } from "@plue/tools/hono";
+import { createMcpEndpoint } from "@plue/tools/mcp";
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { describe, it } from "bun:test";
+import { plue } from "../cli/support.ts";
+import { serve } from "../runtime/serve.ts";
+import { freePort } from "../support/free_port.ts";
+import { startOAuthServer } from "./server.ts";
+import { sourceFor, urlIn, whoami } from "./world.ts";
+
+/** A service for ann and bob, whose browsers are identified by a cookie. */
+async function startService() {
+  const port = await freePort();
+  const redirectUri = `http://127.0.0.1:${port}/oauth/callback`;
+  const hub = await startOAuthServer(redirectUri);
+  const source = sourceFor(hub);
+  const registry = new ToolRegistry({ tools: [whoami(hub)] });
+  const dispatcher = new ToolDispatcher(registry, {
+    credentials: credentials(source),
+    tickets: storedTickets(memoryCallStore()),
+  });
+  const authorize = bearerAuth({
+    tokens: new Map(
+      ["ann", "bob"].map((
+        principal,
+      ) => [`${principal}-at-the-tools`, { principal }]),
+    ),
+  });
+  const options = {
+    authorize,
+    dispatcher,
+    selection: { maxRisk: "medium" },
+  } as const;
+  const app = createToolHandler(registry, options);
+  const callback = oauthCallback(source, {
+    authorize: ({ headers }) => ({
+      principal: headers.get("cookie")?.replace("session=", ""),
+    }),
+  });
+  app.get(callback.path, ({ req }) => callback(req.raw));
+  const mcp = createMcpEndpoint(registry, options);
+  app.all("/mcp", mcp.handle);
+  const served = await serve(app.fetch, port);
+  return {
+    ...{ hub, url: served.url },
+    /** Gives permission in the browser of a caller. */
+    async permit(url: string, principal: string): Promise<number> {
+      const link = await hub.open(url, principal);
+      const headers = { cookie: `session=${principal}` };
+      return (await fetch(link, { headers })).status;
+    },
+    async [Symbol.asyncDispose]() {
+      await served.stop();
+      await hub[Symbol.asyncDispose]();
+    },
+  };
+}
+
+describe("a call without a credential", () => {
+  it("waits over HTTP as a question with a URL, and continues by its ticket", async () => {
+    await using service = await startService();
+    const post = async (path: string, body: object) => {
+      const response = await fetch(service.url + path, {
+        method: "POST",
+        headers: {
+          "content-type": "application/json",
+          authorization: "Bearer ann-at-the-tools",
+        },
+        body: JSON.stringify(body),
+      });
+      return {
+        status: response.status,
+        path: response.headers.get("location"),
+        body: await response.json(),
+      };
+    };
+    const asked = await post("/tools/whoami/execute", {});
+    assertEquals(asked.status, 202);
+    const { ticket } = asked.body;
+    const answers = { "credential.hub.1": { action: "accept" } };
+    // The ticket is sent before the permission, as the explorer does. The request waits.
+    const resumed = post(asked.path ?? "", { ticket, answers });
+    assertEquals(await service.permit(urlIn(asked.body), "ann"), 200);
+    assertEquals((await resumed).body.content, "ann");
+    assertEquals((await post("/tools/whoami/execute", {})).body.content, "ann");
+  });
+
+  it("rejects the browser of another caller", async () => {
+    await using service = await startService();
+    const response = await fetch(`${service.url}/tools/whoami/execute`, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        authorization: "Bearer ann-at-the-tools",
+      },
+      body: "{}",
+    });
+    assertEquals(
+      await service.permit(urlIn(await response.json()), "bob"),
+      403,
+    );
+  });
+
+  it("waits over MCP as an elicitation of a URL, in both eras", async () => {
+    for (const mode of ["auto", "legacy"] as const) {
+      await using service = await startService();
+      const client = new Client({ name: "test", version: "1.0.0" }, {
+        capabilities: { elicitation: { url: {} } },
+        versionNegotiation: { mode },
+      });
+      const pages: Promise<number>[] = [];
+      client.setRequestHandler("elicitation/create", ({ params }) => {
+        assert("url" in params && params.mode === "url");
+        pages.push(service.permit(params.url, "bob"));
+        return { action: "accept" };
+      });
+      await client.connect(
+        new StreamableHTTPClientTransport(new URL(`${service.url}/mcp`), {
+          requestInit: {
+            headers: { authorization: "Bearer bob-at-the-tools" },
+          },
+        }),
+      );
+      const { content } = await client.callTool({ name: "whoami" });
+      assertEquals(content, [{ type: "text", text: "bob" }], mode);
+      assertEquals(await Promise.all(pages), [200]);
+      await client.close();
+    }
+  });
+
+  it("prints the URL in the command, which waits without a terminal", async () => {
+    await using service = await startService();
+    const words = [
+      "call",
+      "-f",
+      service.url,
+      "--header",
+      "authorization: Bearer ann-at-the-tools",
+      "whoami",
+    ];
+    let page: Promise<number> | undefined;
+    const { code, stdout, stderr } = await plue(words, {
+      heard(text) {
+        const [url] = /http:\S+\/auth\?\S+/.exec(text) ?? [];
+        if (url !== undefined) page = service.permit(url, "ann");
+      },
+    });
+    assertEquals([code, stdout, await page], [0, "ann\n", 200]);
+    assertMatch(stderr, /Allow "whoami" to act as you at hub \(repo\)/);
+  });
+});
