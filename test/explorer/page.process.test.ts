@@ -157,7 +157,7 @@ describe("the keyboard", () => {
       await page.getByText("2 found").waitFor();
       assertEquals(await axe(page), []);
       for (
-        const [text, end] of [["search", "Finds files"], ["why", "is seen"], ["token", "Bearer"]]
+        const [text, end] of [["search", "Finds files"], ["why", "Who sees"], ["token", "Bearer"]]
       ) {
         await page.getByRole("combobox").fill(text);
         await found.first().waitFor();
@@ -172,7 +172,7 @@ describe("the keyboard", () => {
       await says(page.locator("main"), "Tools to try");
       await page.keyboard.press("g");
       await page.keyboard.press("w");
-      await says(page.locator("h1"), "Why a tool is seen");
+      await says(page.locator("h1"), "Who sees which tool");
       await page.keyboard.press("?");
       await says(page.locator("dialog[open]"), "open the page Calls");
     }));
@@ -690,10 +690,14 @@ describe("the matrix", () => {
       await button(page, "index:rebuild, impl: unavailable").waitFor();
       await button(page, "secrets:list, scope secrets:read: seen").waitFor();
       await button(page, "task:approve, impl: role").click();
+      const pressed = page.locator(".cell[aria-pressed=true]");
+      assertEquals(await pressed.getAttribute("aria-label"), "task:approve, impl: role");
       await says(explanation(page), '"task:approve" is removed by role');
-      await says(explanation(page).locator("li.bad"), "✗ role");
+      await says(explanation(page).locator("li.bad"), "role");
       await button(page, "Close").click();
       assertEquals(await explanation(page).count(), 0);
+      await button(page, "Only differences").click();
+      await says(page.getByRole("status"), "4 tools");
     }));
 
   test("shows the same by risk and by context", () =>

@@ -28,7 +28,7 @@ const PICTURES: readonly {
   {
     name: "try-wide-light",
     path: `#/tool/files%3Asearch/try?arguments=${EXAMPLE}`,
-    options: { width: 1280, height: 1180, scheme: "light" },
+    options: { width: 1280, height: 900, scheme: "light" },
     async prepare(page) {
       await run(page);
       await page.getByRole("button", { name: "Table" }).click();
@@ -40,7 +40,7 @@ const PICTURES: readonly {
     options: { width: 1280, height: 620, scheme: "dark" },
     async prepare(page) {
       await page.getByRole("button", { name: "task:approve, impl: role" }).click();
-      await page.getByText("✗ role").waitFor();
+      await page.locator(".trace .bad").waitFor();
     },
   },
   {
@@ -51,9 +51,9 @@ const PICTURES: readonly {
   },
   {
     name: "list-phone-light",
-    path: "",
+    path: "#/tools",
     options: { width: 390, height: 760, scheme: "light" },
-    prepare: (page) => page.getByText("live", { exact: true }).waitFor(),
+    prepare: (page) => page.getByText("not available now").waitFor(),
   },
   {
     name: "try-phone-dark",
@@ -62,8 +62,7 @@ const PICTURES: readonly {
     options: { width: 390, height: 760, scheme: "dark" },
     async prepare(page) {
       await run(page);
-      await page.getByRole("heading", { name: "Result" }).scrollIntoViewIfNeeded();
-      await page.locator("main").evaluate((main) => (main.scrollTop = 560));
+      await page.getByAltText("Image 1 of the result").scrollIntoViewIfNeeded();
     },
   },
 ];

@@ -5,7 +5,8 @@ import { useEffect, useState } from "preact/hooks";
 import type { JournalRecord } from "../../adapters/journal/mod.ts";
 import { abort, calls, findTasks, isOpen, measure, readRecords, samples } from "./calls.ts";
 import { CallView, Status } from "./call_view.tsx";
-import { Button, Head, milliseconds, useLoaded } from "./parts.tsx";
+import { Icon } from "./icons.tsx";
+import { Bar, Button, Head, Id, milliseconds, useLoaded } from "./parts.tsx";
 import { hrefOfCall } from "./route.ts";
 
 const EVERY_MS = 5_000;
@@ -25,7 +26,7 @@ export function Calls(): JSX.Element {
   const recorded = useLoaded(() => readRecords(hasJournal), [ended, hasJournal]);
   const error = measured.error ?? found.error ?? recorded.error;
   return (
-    <main id="main" tabIndex={-1}>
+    <main id="main" tabIndex={-1} class="stack">
       <h1>Calls</h1>
       <History />
       <Journal records={recorded.value ?? []} />
@@ -45,16 +46,17 @@ function History(): JSX.Element {
   }
   const sorted = [...list.filter(isOpen), ...list.filter((call) => !isOpen(call))];
   return (
-    <ul class="history stack" aria-label="Calls of this page">
+    <ul class="history panel" aria-label="Calls of this page">
       {sorted.map((call) => (
-        <li key={call.callId} class="box">
+        <li key={call.callId}>
           <div class="row">
-            <time dateTime={new Date(call.startedAt).toISOString()}>
+            <time class="small dim" dateTime={new Date(call.startedAt).toISOString()}>
               {new Date(call.startedAt).toLocaleTimeString()}
             </time>
             <a href={hrefOfCall(call.tool, call.arguments)}>
-              <code>{call.tool}</code>
+              <Id id={call.tool} />
             </a>
+            <code class="about cut grow">{JSON.stringify(call.arguments)}</code>
             <Status call={call} />
             {call.status === "running" && call.progress?.total !== undefined && (
               <progress
@@ -81,7 +83,6 @@ function History(): JSX.Element {
               Show
             </Button>
           </div>
-          <code class="about cut">{JSON.stringify(call.arguments)}</code>
           {open === call.callId && <CallView call={call} />}
         </li>
       ))}
@@ -103,9 +104,16 @@ function Journal({ records }: { readonly records: readonly JournalRecord[] }): J
               <tr key={record.sequence}>
                 <td>{new Date(record.time).toLocaleString()}</td>
                 <th scope="row">
-                  <code>{record.tool}</code>
+                  {record.tool !== undefined && <Id id={record.tool} />}
                 </th>
-                <td title={record.message}>{record.kind ?? record.outcome}</td>
+                <td title={record.message}>
+                  <span class={`status ${record.outcome === "ok" ? "good" : "bad"}`}>
+                    {record.outcome !== undefined && (
+                      <Icon name={record.outcome === "ok" ? "check" : "x"} />
+                    )}
+                    {record.kind ?? record.outcome}
+                  </span>
+                </td>
                 <td>{record.principal}</td>
                 <td>{record.durationMs !== undefined && milliseconds(record.durationMs)}</td>
                 <td>
@@ -152,7 +160,7 @@ function Metrics(): JSX.Element {
               {called.map(({ id, calls, failed, errors, inFlight, duration }) => (
                 <tr key={id}>
                   <th scope="row">
-                    <code>{id}</code>
+                    <Id id={id} />
                   </th>
                   <td class="number">{calls}</td>
                   <td>
@@ -164,7 +172,9 @@ function Metrics(): JSX.Element {
                   <td class="number">{inFlight}</td>
                   {[duration?.p50Ms, duration?.p95Ms].map((value, index) => (
                     <td key={index}>
-                      <Bar value={value} most={slowest} />
+                      {value === undefined
+                        ? "–"
+                        : <Bar value={value} most={slowest}>{milliseconds(value)}</Bar>}
                     </td>
                   ))}
                 </tr>
@@ -197,21 +207,6 @@ function Queue(): JSX.Element | null {
         ))}
       </ul>
     </>
-  );
-}
-
-function Bar({ value, most }: {
-  readonly value: number | undefined;
-  readonly most: number;
-}): JSX.Element {
-  if (value === undefined) return <>–</>;
-  return (
-    <span class="row bar">
-      <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
-        <rect width={Math.max(1, (100 * value) / most)} height="8" />
-      </svg>
-      {milliseconds(value)}
-    </span>
   );
 }
 

@@ -253,6 +253,22 @@ export function milliseconds(value: number): string {
   return value >= 100 ? `${Math.round(value)} ms` : `${Number(value.toPrecision(2))} ms`;
 }
 
+/** A part of the largest value as a bar, before its text. */
+export function Bar({ value, most, children }: {
+  readonly value: number;
+  readonly most: number;
+  readonly children: ComponentChildren;
+}): Element {
+  return (
+    <span class="row bar">
+      <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
+        <rect width={Math.max(1, (100 * value) / Math.max(1, most))} height="8" />
+      </svg>
+      {children}
+    </span>
+  );
+}
+
 /** The head of a table, whose columns of numbers are aligned to the right. */
 export function Head({ columns, numbers = [] }: {
   readonly columns: readonly string[];

@@ -9,7 +9,7 @@ import { useEffect, useState } from "preact/hooks";
 import { countTokens } from "../../finding/mod.ts";
 import type { ExportWarning, Loss, RejectedTool } from "../../formats/mod.ts";
 import { ask, messageOf } from "./api.ts";
-import { Block, Coloured, counted, Head, type Mark, MarkedJson } from "./parts.tsx";
+import { Bar, Block, Coloured, counted, Head, type Mark, MarkedJson } from "./parts.tsx";
 import type { ListedTool } from "./tools.tsx";
 
 /** The targets, inserted by the build. */
@@ -40,14 +40,17 @@ export function Targets({ tool }: { readonly tool: ListedTool }): JSX.Element {
     }
     return () => abort.abort();
   }, [tool]);
+  const most = Math.max(
+    ...[...exports.values()].map((one) => "error" in one ? 0 : one.tokens),
+  );
   const shown = TARGETS.filter(({ id }) => chosen.value.includes(id));
   return (
     <div class="stack wide targets">
       <div class="scroll" role="region" aria-label="Targets" tabIndex={0}>
         <table>
           <Head
-            columns={["show", "target", "tokens", "losses", "notes"]}
-            numbers={["tokens", "losses"]}
+            columns={["show", "target", "tokens", "losses"]}
+            numbers={["tokens"]}
           />
           <tbody>
             {TARGETS.map(({ id, title }) => (
@@ -65,7 +68,7 @@ export function Targets({ tool }: { readonly tool: ListedTool }): JSX.Element {
                 <th scope="row">
                   {title} <code class="faint">{id}</code>
                 </th>
-                <Summary exported={exports.get(id)} />
+                <Summary exported={exports.get(id)} most={most} />
               </tr>
             ))}
           </tbody>
@@ -90,22 +93,35 @@ async function exportTo(target: string, tool: string, signal: AbortSignal): Prom
   }
 }
 
-function Summary({ exported }: { readonly exported: Exported | undefined }): JSX.Element {
+function Summary({ exported, most }: {
+  readonly exported: Exported | undefined;
+  readonly most: number;
+}): JSX.Element {
   if (exported === undefined || "error" in exported) {
-    return <td colSpan={3} class="faint">{exported?.error ?? "…"}</td>;
+    return <td colSpan={2} class="faint">{exported?.error ?? "…"}</td>;
   }
   const { tokens, losses, rejected, warnings } = exported;
   const widened = losses.filter(({ widens }) => widens).length;
+  const marks = [
+    ...rejected.map(() => ["refused", "bad"] as const),
+    ...[...Map.groupBy(losses, ({ grade }) => grade)].map(([grade, own]) =>
+      [
+        `${own.length} ${grade}`,
+        grade === "lost" ? "bad" : grade === "moved" ? "dim" : "warn",
+      ] as const
+    ),
+    ...(widened > 0 ? [[`${widened} accept more`, "warn"] as const] : []),
+    ...(warnings.length > 0 ? [[counted(warnings.length, "warning"), "dim"] as const] : []),
+  ];
   return (
     <>
-      <td class="number">{rejected.length > 0 ? "–" : tokens}</td>
-      <td class="number">{losses.length}</td>
+      <td class="number">
+        {rejected.length > 0 ? "–" : <Bar value={tokens} most={most}>{tokens}</Bar>}
+      </td>
       <td>
-        {[
-          ...rejected.map(() => "refused"),
-          ...(widened > 0 ? [`${widened} accept more`] : []),
-          ...(warnings.length > 0 ? [counted(warnings.length, "warning")] : []),
-        ].join(", ")}
+        <span class="row">
+          {marks.map(([text, tone]) => <span key={text} class={`badge ${tone}`}>{text}</span>)}
+        </span>
       </td>
     </>
   );
@@ -124,7 +140,7 @@ function Shape({ tool, title, exported }: {
 }): JSX.Element {
   if (exported === undefined || "error" in exported) {
     return (
-      <section aria-label={title}>
+      <section class="box" aria-label={title}>
         <h2>{title}</h2>
         <p>{exported?.error ?? "Asking…"}</p>
       </section>
@@ -133,9 +149,10 @@ function Shape({ tool, title, exported }: {
   const { rejected, losses, warnings, tools, tokens } = exported;
   const { parameters, returns } = tool;
   return (
-    <section aria-label={title}>
-      <h2>{title}</h2>
-      <p class="faint">about {tokens} tokens</p>
+    <section class="box stack" aria-label={title}>
+      <h2>
+        {title} <span class="small faint">about {tokens} tokens</span>
+      </h2>
       {rejected.map(({ message }) => <p key={message} class="wrong">{message}</p>)}
       {warnings.map(({ message }) => <p key={message} class="warn">{message}</p>)}
       <h3>{losses.length === 0 ? "Nothing is lost" : "Losses in the tool's own schema"}</h3>

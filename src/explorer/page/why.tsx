@@ -9,7 +9,8 @@ import { useState } from "preact/hooks";
 import { type ToolExplanation, VOCABULARY } from "../../select/mod.ts";
 import { RISK_LEVELS } from "../../tool/mod.ts";
 import { ask, messageOf } from "./api.ts";
-import { Button, Head, Risk, Segments, useGrowing, useLoaded } from "./parts.tsx";
+import { Icon } from "./icons.tsx";
+import { Button, Head, Id, Risk, Segments, useGrowing, useLoaded } from "./parts.tsx";
 import { Editor } from "./try.tsx";
 import { type Explained, type Explanations, revision } from "./tools.tsx";
 
@@ -56,6 +57,7 @@ function columnsOf(dimension: Dimension, { roles, scopes }: Explanations): reado
 /** The settings of the matrix, stored while other pages are open. */
 const dimension = signal<Dimension>("role");
 const rowFilter = signal("");
+const isShort = signal(false);
 
 /** The decisions of one column, by tool. */
 type Answers = ReadonlyMap<string, Explained>;
@@ -83,10 +85,14 @@ export function Why(): JSX.Element {
   const columns = all === undefined ? [] : columnsOf(dimension.value, all);
 
   const needle = rowFilter.value.trim().toLowerCase();
-  const rows = (all?.tools ?? []).filter(({ id }) => id.toLowerCase().includes(needle));
+  /** True if a tool is seen by some callers only, or for different reasons. */
+  const differs = ({ id }: Explained): boolean =>
+    new Set(columns.map(({ query }) => wordOf(answers.get(query)?.get(id)))).size > 1;
+  const rows = (all?.tools ?? [])
+    .filter((tool) => tool.id.toLowerCase().includes(needle) && (!isShort.value || differs(tool)));
   return (
     <main class="why" id="main" tabIndex={-1}>
-      <h1>Why a tool is seen, or is not</h1>
+      <h1>Who sees which tool, and why</h1>
       <div class="row">
         <Segments
           label="Columns"
@@ -104,7 +110,15 @@ export function Why(): JSX.Element {
           value={rowFilter.value}
           onInput={(event) => (rowFilter.value = event.currentTarget.value)}
         />
-        <span class="faint" role="status">
+        <button
+          type="button"
+          class="chip"
+          aria-pressed={isShort.value}
+          onClick={() => (isShort.value = !isShort.value)}
+        >
+          Only differences
+        </button>
+        <span class="small faint" role="status">
           {error ?? (all === undefined ? "Asking…" : `${rows.length} tools`)}
         </span>
       </div>
@@ -161,23 +175,28 @@ function Matrix({ rows, columns, answers, cell, onOpen }: {
         {rows.slice(0, count).map(({ id, risk }, at) => (
           <tr key={id}>
             <th scope="row">
-              <code>{id}</code> <Risk level={risk} />
+              <span class="row">
+                <Risk level={risk} isBare /> <Id id={id} />
+              </span>
             </th>
             {columns.map((column, index) => {
               const answer = answers.get(column.query)?.get(id);
-              const isOpen = cell?.id === id && cell.column === column;
+              const isOpen = cell?.id === id && cell.column.name === column.name;
               return (
                 <td key={column.name}>
                   {answer !== undefined && (
                     <button
                       type="button"
-                      class={`cell tint ${toneOf(answer)}`}
+                      class={answer.available ? "cell" : "cell tint"}
                       // The tab key reaches one cell; the arrow keys move from there.
                       tabIndex={at === 0 && index === 0 ? 0 : -1}
                       aria-pressed={isOpen}
                       aria-label={`${id}, ${column.name}: ${wordOf(answer)}`}
                       onClick={() => onOpen({ id, column })}
                     >
+                      <span class={toneOf(answer)}>
+                        <Icon name={answer.available ? "check" : "x"} />
+                      </span>
                       {wordOf(answer)}
                     </button>
                   )}
@@ -200,7 +219,9 @@ function toneOf({ selected, available }: Explained): string {
   return available ? "good" : selected ? "warn" : "bad";
 }
 
-function wordOf({ selected, available, removedBy }: Explained): string {
+function wordOf(answer: Explained | undefined): string {
+  if (answer === undefined) return "";
+  const { selected, available, removedBy } = answer;
   return available ? "seen" : selected ? "unavailable" : (removedBy ?? "hidden");
 }
 
@@ -216,21 +237,28 @@ function Explanation({ cell: { id, column }, hasRules, onClose }: {
     () => ask<ToolExplanation>(`tools/${encodeURIComponent(id)}/explain${column.query}`),
     [],
   );
+  const failed = explanation?.steps.findIndex(({ passed }) => !passed) ?? -1;
+  const decided = failed === -1 ? Infinity : failed;
   return (
-    <section class="explanation box" aria-label="Explanation" aria-live="polite">
+    <section class="explanation box stack" aria-label="Explanation" aria-live="polite">
       <div class="row">
         <h2 class="grow">
-          <code>{id}</code>, {column.name}
+          <Id id={id} />, {column.name}
         </h2>
-        <Button kind="quiet" label="Close" onClick={onClose}>×</Button>
+        <Button kind="quiet small" label="Close" onClick={onClose}>
+          <Icon name="x" />
+        </Button>
       </div>
-      <p>{explanation?.reason ?? error ?? "Asking…"}</p>
-      <ol>
+      <p class="verdict">{explanation?.reason ?? error ?? "Asking…"}</p>
+      <ol class="trace">
         {explanation?.steps.map(({ step, name, passed, reason }, index) => (
-          <li key={index} class={passed ? undefined : "bad"}>
-            {passed ? "✓" : "✗"} {step}
-            {name !== undefined && `: ${name}`}
-            {reason !== undefined && <p class="about">{reason}</p>}
+          <li key={index} class={passed ? "good" : "bad"}>
+            <Icon name={passed ? "check" : "x"} />
+            <span class={index > decided ? "faint" : "plain"}>
+              <b>{step}</b>
+              {name !== undefined && `: ${name}`}
+              {reason !== undefined && <p class="about">{reason}</p>}
+            </span>
           </li>
         ))}
       </ol>
