@@ -21,6 +21,7 @@ export interface McpFlags {
   readonly url?: string;
   readonly header?: readonly string[];
   readonly env?: readonly string[];
+  readonly config?: string;
   readonly maxRisk?: string;
   readonly role?: string;
   readonly bridge?: boolean;
@@ -89,38 +90,37 @@ function isForEntry(flag: string): boolean {
   return !["name", "project", "dryRun", "json"].includes(flag);
 }
 
+/** The flags of `plue serve` that the entry passes on. */
+const SERVE_FLAGS = {
+  config: "--config",
+  maxRisk: "--max-risk",
+  role: "--role",
+  bridge: "--bridge",
+} as const;
+
 /** Returns the entry: the URL of a running service, or the command that starts plue. */
 function entryOf(client: string, sources: readonly string[], flags: McpFlags, goal: string): Entry {
-  const { url, header = [], env = [], maxRisk, role, bridge } = flags;
+  const { url, header = [], env = [], config } = flags;
   const { remote, program } = clientOf(client);
-  const ofProgram = {
-    "a source": sources[0],
-    "--env": env[0],
-    "--max-risk": maxRisk,
-    "--role": role,
-  };
+  const given = { ...flags, ...(config !== undefined && { config: absoluteSource(config) }) };
+  const passed = Object.entries(SERVE_FLAGS).flatMap(([name, flag]) => {
+    const value = given[name as keyof typeof SERVE_FLAGS];
+    return value === undefined ? [] : value === true ? [flag] : [flag, String(value)];
+  });
   if (url === undefined) {
-    if (sources.length === 0) {
+    if (sources.length === 0 && config === undefined) {
       throw usageError(`Cannot ${goal}: name a source, such as tools.mjs, or a service with --url`);
     }
     if (header.length > 0) throw usageError(`Cannot ${goal}: --header has no effect without --url`);
-    const args = [
-      ...["serve", ...sources.map(absoluteSource), "--stdio"],
-      ...maxRisk === undefined ? [] : ["--max-risk", maxRisk],
-      ...role === undefined ? [] : ["--role", role],
-      ...bridge === true ? ["--bridge"] : [],
-    ];
     const [command, ...own] = ownCommand();
-    const variables = Object.fromEntries(env.map(readVariable));
     return {
       ...program,
       command,
-      args: [...own, ...args],
-      ...(env.length > 0 && { env: variables }),
+      args: [...own, "serve", ...sources.map(absoluteSource), ...passed, "--stdio"],
+      ...(env.length > 0 && { env: Object.fromEntries(env.map(readVariable)) }),
     };
   }
-  const [unused] = Object.entries({ ...ofProgram, "--bridge": bridge || undefined })
-    .find(([, value]) => value !== undefined) ?? [];
+  const [unused] = [...sources.map(() => "a source"), ...env.map(() => "--env"), ...passed];
   if (unused !== undefined) {
     throw usageError(`Cannot ${goal}: ${unused} has no effect with --url; omit it`);
   }

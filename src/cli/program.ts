@@ -233,12 +233,25 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
     .option("--url <url>", "a service that runs, instead of sources")
     .addOption(repeated("--header <name: value>", "a header for the service, such as a token"))
     .addOption(repeated("--env <name=value>", "an environment variable for the sources"))
+    .option("-c, --config <file>", "a plue.json, instead of sources")
     .option("--max-risk <risk>", "the highest risk of the tools")
     .option("--role <role>", "the role of the client")
     .option("--bridge", "show the client three tools that find and call the others")
     .option("--project", "write the file of the project in this folder, not the file of the user")
     .option("--dry-run", "print the changed lines, and change nothing")
     .option("--force", "replace another entry with this name");
+
+  add(
+    "init",
+    "Write a first module or a first plue.json, and add it to an MCP client",
+    async () => (await import("./init.ts")).init,
+    "plue init",
+    "plue init module count-words --client claude",
+    'plue init gateway "files=npx -y @modelcontextprotocol/server-filesystem ." --client none',
+  ).addArgument(new Argument("[kind]", "what to write").choices(["module", "gateway"]))
+    .addArgument(new Argument("[what]", "the name of the first tool, or the first source"))
+    .addOption(new Option("--client <client>", "the client").choices(["none", ...MCP_CLIENTS]))
+    .option("-o, --out <file>", "the file, instead of tools.mjs or plue.json");
 
   add(
     "doctor",

@@ -94,7 +94,7 @@ describe("plue mcp add", () => {
     const { tools } = await client.listTools();
     await client.close();
     assert(tools.some(({ name }) => name === "search"));
-  });
+  }, 60_000);
 
   it("writes the form of each client for a service, and rejects it for Claude Desktop", async () => {
     const { run, read } = user();

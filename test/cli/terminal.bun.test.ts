@@ -55,6 +55,26 @@ describe("a person at a terminal", () => {
     return { code: await terminal.ended, text: terminal.text() };
   }
 
+  const BEGIN = [/begin with\?[^]*in a plue\.json/, ENTER] as const;
+  const NAME = [/name of the first tool\?[^]*greet/, ENTER] as const;
+
+  it("answers the three questions of plue init", async () => {
+    const path = join(files.path, "first.mjs");
+    await using terminal = open(["init", "--out", path], { ...PLAIN, HOME: files.path });
+    const client = [/Which MCP client[^]*zed/, `${DOWN}${ENTER}`] as const;
+    const { code, text } = await answer(terminal, BEGIN, NAME, client);
+    assertEquals(code, 0);
+    assertStringIncludes(text, `Wrote ${path}. Serve it: plue serve ${path}`);
+    assertStringIncludes(text, `Added "plue" in ${join(files.path, ".claude.json")}.`);
+  });
+
+  it("leaves plue init with Ctrl-C before a file is written", async () => {
+    await using terminal = open(["init", "--out", "/no/such/folder/x.mjs"]);
+    const { code, text } = await answer(terminal, BEGIN, [/name of the first tool/, "\x03"]);
+    assertEquals(code, 130);
+    assertStringIncludes(text, "Cancelled: no file was written");
+  });
+
   const ASKED = [/book asks: Which table\?[^]*Decline/, ENTER] as const;
   const OUTSIDE = [/place: Where[^]*outside/, `${DOWN}${ENTER}`] as const;
   const QUIET = [/quiet: Away from the music/, "y"] as const;

@@ -24,7 +24,7 @@ export interface JournalSink {
 }
 
 /** The maximum length of a line that is read, in bytes. */
-export const MAX_LINE = 2 ** 26;
+export const MAX_LINE: number = 2 ** 26;
 
 /** Options for {@linkcode readJournal}. */
 export interface ReadJournalOptions {

@@ -237,6 +237,17 @@ export function sourceIn(folder: string, source: string, namespace: string): str
   return `${isDocument ? `${namespace}=` : ""}${kind === undefined ? "" : `${kind}:`}${place}`;
 }
 
+/** Returns a source in the form of a `plue.json`: its name, and its settings. */
+export function sourceSettings(source: string): readonly [name: string, settings: object] {
+  const name = readName(source);
+  const { namespace = "first", place } = name;
+  if (recognise(name) !== "mcp") return [namespace, { from: absoluteSource(place) }];
+  if (isUrl(place)) return [namespace, { url: place }];
+  const words = [...place.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)];
+  const [command, ...args] = words.map(([, ...found]) => found.find((word) => word !== undefined));
+  return [namespace, { command, args }];
+}
+
 async function load(name: SourceName, state: Loading): Promise<void> {
   const { place } = name;
   const { username = "", password = "" } = isUrl(place) ? new URL(place) : {};

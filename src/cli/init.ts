@@ -1,0 +1,126 @@
+/** `plue init`: writes a first module or a first `plue.json`, and adds it to an MCP client. */
+
+import { isCancel, select, text } from "@clack/prompts";
+import { writeFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { describeThrown, isToolName, TOOL_NAME_RULE } from "../tool/mod.ts";
+import { mcp } from "./mcp.ts";
+import { MCP_CLIENTS } from "./mcp_clients.ts";
+import { sourceSettings } from "./sources/mod.ts";
+import { CommandError, EXIT, type Terminal, usageError } from "./terminal.ts";
+
+interface InitFlags {
+  readonly client?: string;
+  readonly out?: string;
+}
+
+const KINDS = {
+  module: {
+    file: "tools.mjs",
+    label: "Tools of your own, in a module",
+    question: "What is the name of the first tool?",
+    example: "greet",
+    make: moduleText,
+  },
+  gateway: {
+    file: "plue.json",
+    label: "One endpoint for other servers, in a plue.json",
+    question: "What is the first source? (a command, the URL of an MCP server, or a file)",
+    example: "everything=npx -y @modelcontextprotocol/server-everything",
+    make: gatewayText,
+  },
+} as const;
+
+type Kind = keyof typeof KINDS;
+
+/**
+ * Asks three questions, except for those that the command line answers.
+ *
+ * @param what The name of the first tool, or the first source.
+ * @returns The exit code.
+ */
+export async function init(
+  kind: Kind | undefined,
+  what: string | undefined,
+  flags: InitFlags,
+  terminal: Terminal,
+): Promise<number> {
+  const { stdin: input, stderr: output, signal } = terminal.io;
+  const prompt = { input, output, signal };
+  if (!terminal.canAsk && (kind === undefined || what === undefined)) {
+    const { module, gateway } = KINDS;
+    throw usageError(
+      "Cannot ask questions without a terminal: write " +
+        `plue init module ${module.example}, or plue init gateway "${gateway.example}"`,
+    );
+  }
+  const chosen = kind ?? await answered(select<Kind>({
+    ...prompt,
+    message: "What do you want to begin with?",
+    options: [
+      { value: "module", label: KINDS.module.label },
+      { value: "gateway", label: KINDS.gateway.label },
+    ],
+  }));
+  const { file, question, example, make } = KINDS[chosen];
+  const named = what ??
+    await answered(text({ ...prompt, message: question, initialValue: example }));
+  const content = make(named);
+  const client = flags.client ?? (!terminal.canAsk ? "none" : await answered(select({
+    ...prompt,
+    message: "Which MCP client gets it?",
+    options: ["none", ...MCP_CLIENTS].map((value) => ({ value, label: value })),
+  })));
+  const path = resolve(flags.out ?? file);
+  await writeFile(path, content, { flag: "wx" }).catch((cause: NodeJS.ErrnoException) => {
+    const why = cause.code === "EEXIST"
+      ? "it exists already; choose another file with --out"
+      : describeThrown(cause);
+    throw usageError(`Cannot write ${path}: ${why}`, { cause });
+  });
+  const isModule = chosen === "module";
+  terminal.print(`Wrote ${path}. Serve it: plue serve ${isModule ? "" : "-c "}${path}`);
+  if (client === "none") return EXIT.ok;
+  return await mcp(
+    "add",
+    client,
+    isModule ? [path] : [],
+    isModule ? {} : { config: path },
+    terminal,
+  );
+}
+
+async function answered<Value>(question: Promise<Value>): Promise<Exclude<Value, symbol>> {
+  const answer = await question;
+  if (isCancel(answer)) throw new CommandError("Cancelled: no file was written", 130);
+  return answer as Exclude<Value, symbol>;
+}
+
+function moduleText(name: string): string {
+  if (!isToolName(name)) {
+    throw usageError(`Cannot write a module: the name of the tool must be ${TOOL_NAME_RULE}`);
+  }
+  return `/** Tools for plue: each has a description, a schema of its parameters, and a function. */
+
+export const tools = [
+  {
+    name: ${JSON.stringify(name)},
+    description: "Greets a person by name.",
+    risk: "safe",
+    parameters: {
+      type: "object",
+      properties: { who: { type: "string", description: "The name of the person" } },
+      required: ["who"],
+      additionalProperties: false,
+    },
+    execute: ({ who }) => \`Hello, \${who}!\`,
+  },
+];
+`;
+}
+
+function gatewayText(source: string): string {
+  const [name, settings] = sourceSettings(source);
+  const $schema = "./node_modules/@plue/tools/dist/plue.schema.json";
+  return `${JSON.stringify({ $schema, sources: { [name]: settings } }, null, 2)}\n`;
+}
