@@ -32,17 +32,25 @@ export const SCALARS: Readonly<Record<string, string>> = {
   null: "null",
 };
 
-export function argumentsOf(tool: Tool): TypeText {
-  const writer = new Writer(tool.parameters);
-  const text = writer.type(tool.parameters, MAX_LEVELS);
+export function argumentsOf({ parameters }: Pick<Tool, "parameters">): TypeText {
+  const writer = new Writer(parameters);
+  const text = writer.type(parameters, MAX_LEVELS);
   return { text, lossy: writer.lossy };
 }
 
 const MAX_SENTENCE = 200;
 
-export function firstSentence({ description }: Tool): string {
+export function firstSentence({ description }: Pick<Tool, "description">): string {
   const [sentence = ""] = description.trim().split(/(?<=[.!?])\s|(?<=[。！？])|\n/u, 1);
   return clip(sentence, MAX_SENTENCE);
+}
+
+/** Writes the path of a tool in a program: `tools.crm.invoices`. */
+export function functionPath(id: string): string {
+  const steps = id.split(":").map((name) =>
+    /^[A-Za-z_$][\w$]*$/.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`
+  );
+  return `tools${steps.join("")}`;
 }
 
 /**

@@ -18,20 +18,22 @@ const test = maybe(CHROMIUM !== undefined, "Chromium is not here");
 let browser: Browser;
 let open: RunningService;
 let closed: RunningService;
+let programs: RunningService;
 
 beforeAll(async () => {
   if (CHROMIUM === undefined) return;
-  [browser, open, closed] = await Promise.all([
+  [browser, open, closed, programs] = await Promise.all([
     startBrowser(),
     startService(),
     startService({ authorizes: true }),
+    startService({ programs: true }),
   ]);
 });
 
 afterAll(async () => {
   if (CHROMIUM === undefined) return;
   await browser.close();
-  await Promise.all([open.close(), closed.close()]);
+  await Promise.all([open.close(), closed.close(), programs.close()]);
 });
 
 /** Runs a function with a page. Fails if the page violates its policy, or logs errors. */
@@ -802,6 +804,93 @@ describe("the calls", () => {
       await row.waitFor();
       assertEquals(await row.locator("svg").count(), 2);
       await page.getByRole("img", { name: /^calls: from/ }).waitFor();
+    }));
+});
+
+describe("a program", () => {
+  const editorOf = (page: Page): Locator => page.getByRole("textbox", { name: "Program" });
+  const steps = (page: Page): Locator => page.getByRole("list", { name: "Calls of the program" });
+
+  /** Runs a program that waits for an approval, and then for an answer. */
+  async function release(page: Page): Promise<void> {
+    await editorOf(page).fill(
+      'await tools.files.search({ pattern: "*" });\n' +
+        'await tools.git.commit({ message: "" }).catch(({ code }) => console.log(code));\n' +
+        'return await tools.deploy.release({ version: "1.2.3" });',
+    );
+    await page.keyboard.press("Control+Enter");
+    await says(steps(page).locator("li").last(), "waits for you");
+  }
+
+  for (const [width, scheme] of [[1440, "light"], [390, "dark"]] as const) {
+    test(`shows its calls, its questions, its log and its value, ${width} pixels wide`, () =>
+      look("#/code", async (page) => {
+        assertEquals(await axe(page), []);
+        await release(page);
+        const [first, second, third] = await steps(page).locator("li").all();
+        await says(first as Locator, /files:search.*succeeded/);
+        await says(second as Locator, /git:commit.*invalid_arguments.*must have at least 3/);
+        await says(third as Locator, 'version: "1.2.3"');
+        assertEquals(await axe(page), []);
+        assertEquals(await page.evaluate(() => document.documentElement.scrollWidth), width);
+        await button(page, "Approve").press("Enter");
+        await button(page, "Answer").press("Enter");
+        await says(result(page), 'action: "accept"');
+        await says(page.getByRole("region", { name: "Log of the program" }), "invalid_arguments");
+        assertEquals(await axe(page), []);
+      }, { service: programs, width, height: 900, scheme }));
+  }
+
+  test("is approved on another page, which a link opens, with two buttons", () =>
+    look("#/code", async (page) => {
+      await release(page);
+      const link = await page.getByRole("link", { name: "Link to this call" }).getAttribute("href");
+      await look(`${link}`, async (phone) => {
+        await says(phone.locator("h1"), "run_code waits for your answer");
+        const question = phone.locator(".question");
+        await says(question, 'Run the tool "deploy:release"?');
+        assertEquals(await question.getByRole("button").allTextContents(), ["Approve", "Decline"]);
+        assertEquals(await axe(phone), []);
+        await button(phone, "Decline").click();
+        await says(phone.locator(".status").first(), "failed: threw");
+      }, { service: programs, width: 390, height: 844 });
+      await says(steps(page).locator("li").last(), /deploy:release.*denied/);
+    }, { service: programs }));
+
+  test("is completed and indented by Tab, which leaves the editor after Escape", () =>
+    look("#/code", async (page) => {
+      await editorOf(page).focus();
+      await page.keyboard.type("await tools.fil");
+      await says(page.getByRole("status"), "Tab completes tools.files.search");
+      await page.keyboard.press("Tab");
+      await page.keyboard.type("();");
+      await page.keyboard.press("Enter");
+      await page.keyboard.press("Tab");
+      assertEquals(
+        await editorOf(page).inputValue(),
+        "await tools.files.search();\n  ",
+      );
+      await page.keyboard.press("Escape");
+      await page.keyboard.press("Tab");
+      assertEquals(
+        await page.evaluate(() => document.activeElement?.textContent),
+        "Run",
+      );
+    }, { service: programs }));
+
+  test("can call the functions that a search finds, which are shown with their types", () =>
+    look("#/code", async (page) => {
+      const list = page.getByRole("region", { name: "Functions" }).locator("li");
+      await says(list.first(), "tools.deploy.release({ version: string }): Promise<unknown>");
+      await page.getByLabel("Search tools").fill("commit");
+      await says(list.first(), "tools.git.commit({ message: string })");
+      assertEquals(await list.count(), 1);
+    }, { service: programs }));
+
+  test("has no page if the service runs no programs", () =>
+    look("#/tools", async (page) => {
+      await says(page.getByRole("status"), "6 tools");
+      assertEquals(await tab(page, "Code").count(), 0);
     }));
 });
 

@@ -18,6 +18,20 @@ async function run(page: Page): Promise<void> {
   await page.getByText("succeeded").waitFor();
 }
 
+const PROGRAM = `// Releases what was found.
+const files = await tools.files.search({ pattern: "src/**/*.ts", limit: 3 });
+console.log(files.length, "files");
+await tools.git.commit({ message: "Prepare the release." })
+  .catch(({ message }) => console.log(message));
+await tools.git.commit({ message: "Prepare the release" });
+return await tools.deploy.release({ version: "1.2.3" });`;
+
+async function runProgram(page: Page): Promise<void> {
+  await page.getByRole("textbox", { name: "Program" }).fill(PROGRAM);
+  await page.keyboard.press("Control+Enter");
+  await page.getByText("waits for you").waitFor();
+}
+
 /** Each picture: the route, and the actions before it is taken. */
 const PICTURES: readonly {
   readonly name: string;
@@ -50,6 +64,22 @@ const PICTURES: readonly {
     prepare: (page) => page.getByText("Losses in").first().waitFor(),
   },
   {
+    name: "code-wide-light",
+    path: "#/code",
+    options: { width: 1280, height: 760, scheme: "light" },
+    prepare: runProgram,
+  },
+  {
+    name: "code-phone-dark",
+    path: "#/code",
+    options: { width: 390, height: 760, scheme: "dark" },
+    async prepare(page) {
+      await runProgram(page);
+      await page.getByRole("link", { name: "Link to this call" }).click();
+      await page.getByRole("button", { name: "Approve" }).scrollIntoViewIfNeeded();
+    },
+  },
+  {
     name: "list-phone-light",
     path: "#/tools",
     options: { width: 390, height: 760, scheme: "light" },
@@ -68,9 +98,17 @@ const PICTURES: readonly {
 ];
 
 mkdirSync(FOLDER, { recursive: true });
-const [browser, service] = await Promise.all([startBrowser(), startService()]);
+const [browser, service, programs] = await Promise.all([
+  startBrowser(),
+  startService(),
+  startService({ programs: true }),
+]);
+/** The names of the pictures to take, by default all. */
+const names = process.argv.slice(3);
 for (const { name, path, options, prepare } of PICTURES) {
-  const { page, close } = await openPage(browser, service.url + path, options);
+  if (names.length > 0 && !names.includes(name)) continue;
+  const { url } = path === "#/code" ? programs : service;
+  const { page, close } = await openPage(browser, url + path, options);
   await prepare(page);
   // WebP is a fifth of the size of PNG, and the browser writes it by itself.
   const session = await page.context().newCDPSession(page);
@@ -78,4 +116,4 @@ for (const { name, path, options, prepare } of PICTURES) {
   writeFileSync(join(FOLDER, `${name}.webp`), data, "base64");
   await close();
 }
-await Promise.all([browser.close(), service.close()]);
+await Promise.all([browser.close(), service.close(), programs.close()]);

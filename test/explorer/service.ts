@@ -9,6 +9,7 @@ import { bearerAuth, createToolHandler, serveFormats } from "../../src/adapters/
 import { callTasks, memoryCallStore, storedTickets } from "../../src/adapters/calls/mod.ts";
 import { journal } from "../../src/adapters/journal/mod.ts";
 import { deny, type Rule, rules } from "../../src/adapters/rules/mod.ts";
+import { codeMode } from "../../src/cli/code.ts";
 import * as formats from "../../src/formats/mod.ts";
 import { toolId } from "../../src/tool/mod.ts";
 import data from "./tools.json" with { type: "json" };
@@ -103,12 +104,17 @@ export interface RunningService extends Controls {
  * Starts the service on a free port.
  *
  * @param options `authorizes`: true if it requires one of the tokens, and has a rule and a journal;
- * `more`: the number of further tools.
+ * `more`: the number of further tools; `programs`: true if it runs programs.
  */
 export async function startService({
   authorizes = false,
   more = 0,
-}: { readonly authorizes?: boolean; readonly more?: number } = {}): Promise<RunningService> {
+  programs = false,
+}: {
+  readonly authorizes?: boolean;
+  readonly more?: number;
+  readonly programs?: boolean;
+} = {}): Promise<RunningService> {
   let arrival = Promise.withResolvers<void>();
   let next = Promise.withResolvers<void>();
   const state = {
@@ -149,7 +155,8 @@ export async function startService({
     },
     ...{ onFailure: "refuse-calls", flushMs: 0 },
   });
-  const app = createToolHandler(registry, {
+  const source = programs ? (await codeMode(registry)).registry : registry;
+  const app = createToolHandler(source, {
     explorer,
     formats: serveFormats(formats),
     dispatch: {

@@ -38,6 +38,8 @@ interface WaitingCall extends Pick<SuspendedCall, "ticket" | "questions"> {
 interface Suspension {
   /** The time of `Date`. */
   readonly time: number;
+  /** The time for which the program had run, in milliseconds. */
+  readonly ranMs: number;
   readonly waiting: readonly WaitingCall[];
   /** The results since the suspension before. */
   readonly replies: readonly (readonly [index: number, print: string, text: string])[];
@@ -98,11 +100,11 @@ export class CodeRun {
     }
     for (;;) {
       const last = this.#suspensions.at(-1);
-      const { time = Math.trunc(clock.timestamp()), waiting = [] } = last ?? {};
+      const { time = Math.trunc(clock.timestamp()), ranMs = 0, waiting = [] } = last ?? {};
       await this.#ask(waiting);
       this.#stored = this.#suspensions.flatMap(({ replies }) => replies);
       this.#repeated = 0;
-      this.#begunAt = clock.now();
+      this.#begunAt = clock.now() - ranMs;
       const end = await executor.run({ source, limits, time, signal, call: this.#run.bind(this) });
       if (end.kind !== "suspended") return this.#resultOf(end);
       await this.#suspend(time);
@@ -221,10 +223,11 @@ export class CodeRun {
   }
 
   async #suspend(time: number): Promise<void> {
+    const ranMs = this.#call.settings.clock.now() - this.#begunAt;
     const replies = this.#replies.map(({ call, text }) =>
       [call.index, printOf(call), text] as const
     );
-    const suspension = { time, waiting: [...this.#waiting.values()], replies };
+    const suspension = { time, ranMs, waiting: [...this.#waiting.values()], replies };
     await this.#call.context.step(stepOf(this.#suspensions.length + 1), () => suspension);
     this.#suspensions.push(suspension);
     this.#replies = [];

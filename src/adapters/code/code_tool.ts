@@ -3,7 +3,7 @@
 import { CallContext, targetDispatcher, unlimitedTools } from "../../execute/mod.ts";
 import { Quotas } from "../../execute/durable/mod.ts";
 import { searchTool, ToolBridge } from "../../finding/bridge.ts";
-import { signatureOf } from "../../finding/signature.ts";
+import { functionPath, signatureOf } from "../../finding/signature.ts";
 import { buildToolset, isToolset, type Selection, type Toolset } from "../../select/mod.ts";
 import {
   anyValue,
@@ -144,8 +144,5 @@ function runCode(settings: CodeSettings): Tool {
 
 /** Writes a tool as a function of a program: `tools.crm.invoices({ open?: boolean }): Lists…`. */
 function programSignature(tool: Tool): string {
-  const path = tool.id.split(":").map((name) =>
-    /^[A-Za-z_$][\w$]*$/.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`
-  );
-  return `tools${path.join("")}${signatureOf(tool).slice(tool.id.length)}`;
+  return functionPath(tool.id) + signatureOf(tool).slice(tool.id.length);
 }

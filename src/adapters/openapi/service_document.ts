@@ -261,6 +261,7 @@ const SCHEMAS: Json = {
     ttlMs: NUMBER,
     pollMs: NUMBER,
     "progress?": ANY,
+    "metadata?": ANY,
     "questions?": listOf(ref("Question")),
     "result?": described("The result, once the task has ended.", ANY),
   }),

@@ -152,13 +152,23 @@ export function notStored(tool: string, what: string, ran: ToolRun): ToolFailure
   return failure("unavailable", tool, `its result cannot be stored; ${what}`, { ran });
 }
 
+interface Emitted {
+  readonly progress?: ToolProgress;
+  readonly metadata?: readonly unknown[];
+}
+
 export interface Run extends ToolProcess {
   result: Promise<ToolResult>;
   progress: ToolProgress | undefined;
+  /** The last values of `context.metadata`. */
+  readonly metadata: unknown[];
   changed: () => void;
   /** Detaches the call from the caller's request. */
   detach(): void;
 }
+
+/** The maximum length of the metadata in a record, in characters of JSON. */
+const MAX_METADATA = 16_384;
 
 export function beginRun(
   context: DispatchContext,
@@ -177,6 +187,7 @@ export function beginRun(
   const run: Run = {
     abort: cancel,
     progress: undefined,
+    metadata: [],
     changed: () => {},
     result: Promise.resolve(ToolResult.error("The call has not begun")),
     detach() {
@@ -194,14 +205,19 @@ export function beginRun(
       run.changed();
       if (isAttached) context.progress?.(progress);
     },
-    metadata: (value) => isAttached ? context.metadata?.(value) : undefined,
+    metadata(value) {
+      run.metadata.push(value);
+      while (JSON.stringify(run.metadata).length > MAX_METADATA) run.metadata.shift();
+      run.changed();
+      if (isAttached) context.metadata?.(value);
+    },
     output: (value, bytes) => isAttached ? context.output?.(value, bytes) : undefined,
   });
   return run;
 }
 
-/** Stores the progress of a run until the run has ended. */
-export function storeProgress<R extends RunRecord & { readonly progress?: ToolProgress }>(
+/** Stores the progress and the metadata of a run until the run has ended. */
+export function storeProgress<R extends RunRecord & Emitted>(
   lease: Lease<R>,
   run: Run,
   { clock, pollMs, log }: { readonly clock: Clock; readonly pollMs: number; readonly log: HookLog },
@@ -226,13 +242,16 @@ export function storeProgress<R extends RunRecord & { readonly progress?: ToolPr
     });
   };
   run.changed = flush;
-  if (run.progress !== undefined) flush();
+  if (run.progress !== undefined || run.metadata.length > 0) flush();
   void run.result.then(() => {
     run.changed = () => {};
     disarm();
   });
 }
 
-export function progressOf({ progress }: Run): { readonly progress?: ToolProgress } {
-  return progress === undefined ? {} : { progress };
+export function progressOf({ progress, metadata }: Run): Emitted {
+  return {
+    ...(progress && { progress }),
+    ...(metadata.length > 0 && { metadata: [...metadata] }),
+  };
 }

@@ -34,6 +34,8 @@ export interface TaskState {
   /** The recommended polling interval, in milliseconds. */
   readonly pollMs: number;
   readonly progress?: ToolProgress;
+  /** The last values of `context.metadata`, at most 16 kB of JSON. */
+  readonly metadata?: readonly unknown[];
   /** The questions of the task, while its status is `input_required`. */
   readonly questions?: readonly Question[];
   /** The result of the task, after its end. */
@@ -203,10 +205,11 @@ export class TaskRecords extends LeasedRecords<TaskRecord> {
 
   shown(record: TaskRecord): TaskState {
     const { id, status, tool, callId, createdAt, updatedAt, ttlMs } = record;
-    const { progress, questions, result } = record;
+    const { progress, metadata, questions, result } = record;
     return {
       ...{ id, status, tool, callId, createdAt, updatedAt, ttlMs, pollMs: this.#pollMs },
       ...(progress && { progress }),
+      ...(metadata && { metadata }),
       ...(questions && { questions }),
       ...(result && { result }),
     };

@@ -54,6 +54,8 @@ interface RequestOptions {
   readonly method?: string;
   readonly body?: unknown;
   readonly accept?: string;
+  /** True to let the call outlive its request, if the service has tasks. */
+  readonly isTask?: boolean;
   readonly signal?: AbortSignal;
 }
 
@@ -64,12 +66,13 @@ interface RequestOptions {
  * @throws {ApiError} If the service returns a problem.
  */
 export async function send(path: string, options: RequestOptions = {}): Promise<Response> {
-  const { method = "GET", body, accept, signal = null } = options;
+  const { method = "GET", body, accept, isTask = false, signal = null } = options;
   if (isRefused.peek()) throw new ApiError(401, { detail: "The service requires a token" });
   const response = await fetch(BASE + path, {
     ...{ method, signal, credentials: "omit" },
     headers: {
       ...(accept === undefined ? {} : { accept }),
+      ...(isTask ? { prefer: "respond-async" } : {}),
       ...(body === undefined ? {} : { "content-type": "application/json" }),
       ...(token.peek() === "" ? {} : { authorization: `Bearer ${token.peek()}` }),
     },

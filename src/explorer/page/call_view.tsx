@@ -2,14 +2,16 @@
 
 import { Fragment, type JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { countTokens } from "../../finding/mod.ts";
+import { countTokens } from "../../finding/count_tokens.ts";
 import { FormSchema } from "../../schema/form.ts";
-import type { Answer, Question } from "../../tool/mod.ts";
+import { type Answer, isObject, type Question } from "../../tool/mod.ts";
 import { abort, answer, type PageCall } from "./calls.ts";
 import { Form } from "./form.tsx";
 import { Icon, type IconName } from "./icons.tsx";
-import { Button, Coloured, Copy, Head, milliseconds, Segments, Tree } from "./parts.tsx";
+import { Block, Button, Coloured, Copy, Head, milliseconds, Segments, Tree } from "./parts.tsx";
 import { imagesIn, membersOf, type Table, tableOf, textOf } from "./json_views.ts";
+import { ProgramCalls, readProgramQuestion, RUN_CODE } from "./program_view.tsx";
+import { hrefOf } from "./route.ts";
 
 const STATUS = {
   running: ["running", "dim", "play"],
@@ -35,7 +37,10 @@ export function CallView({ call, hasIssues = false }: {
   readonly call: PageCall;
   readonly hasIssues?: boolean;
 }): JSX.Element {
-  const { status, failure, questions, streamed, dropped } = call;
+  const { status, failure, questions, streamed, dropped, task, content } = call;
+  const { value = null, log } = call.tool === RUN_CODE && isObject(content)
+    ? content
+    : { value: content };
   return (
     <section class="call panel" aria-label="Call">
       <header>
@@ -46,6 +51,7 @@ export function CallView({ call, hasIssues = false }: {
         {status === "running" && (
           <Button kind="danger" onClick={() => void abort(call)}>Abort</Button>
         )}
+        {task !== undefined && <a href={hrefOf({ page: "call", id: task })}>Link to this call</a>}
       </header>
       {status === "running" && <Progress call={call} />}
       {streamed.length > 0 && (
@@ -59,14 +65,17 @@ export function CallView({ call, hasIssues = false }: {
           ))}
         </div>
       )}
-      {questions !== undefined && status === "waiting" && (
-        <Questions
-          key={call.ticket ?? JSON.stringify(questions)}
-          {...{ call, questions }}
-        />
-      )}
+      <ProgramCalls inner={call.inner}>
+        {questions !== undefined && status === "waiting" && (
+          <Questions
+            key={call.ticket ?? JSON.stringify(questions)}
+            {...{ call, questions }}
+          />
+        )}
+      </ProgramCalls>
       {failure !== undefined && !hasIssues && <p class="wrong">{failure.message}</p>}
-      {status === "ok" && <Result call={call} />}
+      {status === "ok" && <Result content={value} truncated={call.truncated} />}
+      {log !== undefined && <Block label="Log of the program">{String(log)}</Block>}
     </section>
   );
 }
@@ -89,7 +98,10 @@ function Progress({ call: { progress } }: { readonly call: PageCall }): JSX.Elem
 
 type View = "tree" | "text" | "table" | "image";
 
-function Result({ call: { content, truncated } }: { readonly call: PageCall }): JSX.Element {
+function Result({ content, truncated = false }: {
+  readonly content: unknown;
+  readonly truncated: boolean | undefined;
+}): JSX.Element {
   const [wanted, setWanted] = useState<View>();
   const text = useMemo(() => textOf(content), [content]);
   const images = useMemo(() => imagesIn(content), [content]);
@@ -109,7 +121,7 @@ function Result({ call: { content, truncated } }: { readonly call: PageCall }): 
         <span class="small faint grow number">about {countTokens(text)} tokens</span>
         <Copy text={text} label="Copy the result" />
       </div>
-      {truncated === true && <p class="wrong">The content was cut to the limit of the service.</p>}
+      {truncated && <p class="wrong">The content was cut to the limit of the service.</p>}
       <div class="result" tabIndex={0} role="region" aria-label="Result">
         {view === "tree" && <Tree value={content} />}
         {view === "text" && (
@@ -171,6 +183,7 @@ function Questions({ call, questions }: {
             <QuestionForm
               key={question.key}
               question={question}
+              isOfProgram={call.tool === RUN_CODE}
               onAnswer={(own) => onAnswer(question.key, own)}
             />
           )
@@ -188,11 +201,15 @@ function Questions({ call, questions }: {
   );
 }
 
-function QuestionForm({ question, onAnswer }: {
+function QuestionForm({ question, isOfProgram, onAnswer }: {
   readonly question: Question;
+  readonly isOfProgram: boolean;
   readonly onAnswer: (answer: Answer) => void;
 }): JSX.Element {
-  const { kind, message, url, resumes = false, issues = [] } = question;
+  const { kind, url, resumes = false, issues = [], arguments: given } = question;
+  const { message, input } = isOfProgram
+    ? readProgramQuestion(question.message)
+    : { message: question.message, input: given };
   const visit = kind === "authorization" && url && isWebAddress(url) ? url : undefined;
   const isOpened = visit !== undefined && resumes;
   const schema = useMemo(() => new FormSchema(question.schema ?? {}), [question.schema]);
@@ -209,9 +226,9 @@ function QuestionForm({ question, onAnswer }: {
   return (
     <fieldset class="question box stack warn tint plain">
       <legend>{message}</legend>
-      {question.arguments !== undefined && (
+      {input !== undefined && (
         <dl class="box facts">
-          {membersOf(question.arguments).map(([name, value]) => (
+          {membersOf(input).map(([name, value]) => (
             <Fragment key={name}>
               <dt class="dim">{name}</dt>
               <dd>
@@ -220,6 +237,12 @@ function QuestionForm({ question, onAnswer }: {
             </Fragment>
           ))}
         </dl>
+      )}
+      {isOfProgram && isObject(given) && (
+        <details class="branch">
+          <summary>Program</summary>
+          <Block label="Program">{String(given["code"])}</Block>
+        </details>
       )}
       {visit !== undefined && !isOpened && (
         <p>
@@ -234,7 +257,9 @@ function QuestionForm({ question, onAnswer }: {
       <div class="row">
         <Button kind="main" onClick={accept}>{label}</Button>
         <Button kind="danger" onClick={() => onAnswer({ action: "decline" })}>Decline</Button>
-        <Button kind="quiet" onClick={() => onAnswer({ action: "cancel" })}>Cancel</Button>
+        {kind !== "approval" && (
+          <Button kind="quiet" onClick={() => onAnswer({ action: "cancel" })}>Cancel</Button>
+        )}
       </div>
     </fieldset>
   );

@@ -2,6 +2,7 @@
 
 import { signal } from "@preact/signals";
 import type { RunningTask, TaskQueueState, TaskState } from "../../execute/durable/mod.ts";
+import type { ProgramCallState } from "../../adapters/code/code_run.ts";
 import type { JournalRecord } from "../../adapters/journal/mod.ts";
 import type { DispatcherMetrics, ToolProgress } from "../../execute/mod.ts";
 import { type Answer, isObject, type Issue, type Question } from "../../tool/mod.ts";
@@ -17,6 +18,8 @@ export interface PageCall {
   /** Streamed output and metadata, in order. The oldest values are evicted. */
   readonly streamed: readonly { readonly type: string; readonly value: unknown }[];
   readonly dropped: number;
+  /** The calls of a program, by their numbers. */
+  readonly inner: readonly ProgramCallState[];
   readonly questions?: readonly Question[];
   readonly ticket?: string;
   readonly task?: string;
@@ -56,15 +59,16 @@ export function isOpen({ status }: PageCall): boolean {
 }
 
 function add(call: Pick<PageCall, "callId" | "tool" | "arguments" | "startedAt" | "task">): void {
-  const begun: PageCall = { ...call, status: "running", streamed: [], dropped: 0 };
+  const begun: PageCall = { ...call, status: "running", streamed: [], dropped: 0, inner: [] };
   calls.value = [begun, ...calls.value].filter((one, index) => index < MAX_CALLS || isOpen(one));
 }
 
-export async function run(tool: string, input: unknown): Promise<void> {
+/** @param isTask True to let the call outlive this page, if the service has tasks. */
+export async function run(tool: string, input: unknown, isTask = false): Promise<void> {
   const callId = newCallId();
   add({ callId, tool, arguments: input, startedAt: Date.now() });
   const path = `tools/${encodeURIComponent(tool)}/execute`;
-  await follow(callId, path, { arguments: input, callId });
+  await follow(callId, path, { arguments: input, callId }, isTask);
 }
 
 export async function answer(
@@ -99,12 +103,19 @@ export async function abort({ callId, status, task }: PageCall): Promise<void> {
 /** Shows the tasks that this caller started elsewhere, and follows the unfinished tasks. */
 export async function findTasks(): Promise<void> {
   const { tasks } = await ask<{ readonly tasks: readonly TaskState[] }>("calls");
-  for (const { id, tool, createdAt } of tasks.toReversed()) {
-    if (calls.value.some((call) => call.task === id)) continue;
-    add({ callId: id, task: id, tool, arguments: undefined, startedAt: createdAt });
-    const reader = new AbortController();
-    void orFail(id, () => followTask(id, id, reader.signal));
-  }
+  for (const task of tasks.toReversed()) show(task);
+}
+
+/** Shows one task, which a link names. @throws {ApiError} If the caller has no such task. */
+export async function findTask(id: string): Promise<void> {
+  show(await ask<TaskState>(taskPath(id)));
+}
+
+function show({ id, tool, createdAt }: TaskState): void {
+  if (calls.value.some((call) => call.task === id)) return;
+  add({ callId: id, task: id, tool, arguments: undefined, startedAt: createdAt });
+  const reader = new AbortController();
+  void orFail(id, () => followTask(id, id, reader.signal));
 }
 
 async function followTask(callId: string, task: string, signal: AbortSignal): Promise<void> {
@@ -113,7 +124,8 @@ async function followTask(callId: string, task: string, signal: AbortSignal): Pr
     // Each event contains the whole task.
     const data = events.findLast(({ event }) => event === "task")?.data;
     if (!isObject(data)) continue;
-    const { status, progress, questions, result } = data as unknown as TaskState;
+    const { status, progress, metadata = [], questions, result } = data as unknown as TaskState;
+    addProgramCalls(callId, metadata);
     if (result !== undefined) return end(callId, result);
     change(callId, {
       ...(progress && { progress }),
@@ -128,13 +140,13 @@ function taskPath(task: string): string {
   return `calls/${encodeURIComponent(task)}`;
 }
 
-async function follow(callId: string, path: string, body: unknown): Promise<void> {
+async function follow(callId: string, path: string, body: unknown, isTask = false): Promise<void> {
   const reader = new AbortController();
   readers.set(callId, reader);
   const { signal } = reader;
   await orFail(callId, async () => {
     const response = await send(path, {
-      ...{ method: "POST", body, accept: "text/event-stream", signal },
+      ...{ method: "POST", body, accept: "text/event-stream", isTask, signal },
     });
     if (response.headers.get("content-type")?.startsWith("text/event-stream") !== true) {
       const answered: unknown = await response.json();
@@ -172,8 +184,10 @@ async function orFail(
 /** Stores the events of one chunk in a single update, because each update renders. */
 function addEvents(callId: string, events: readonly StreamEvent[]): void {
   const news = events.flatMap(({ event: type, data }) => isObject(data) ? [{ type, data }] : []);
-  const added = news.filter(({ type }) => type === "output" || type === "metadata")
+  const emitted = news.filter(({ type }) => type === "output" || type === "metadata")
     .map(({ type, data }) => ({ type, value: data["value"] }));
+  addProgramCalls(callId, emitted.map(({ value }) => value));
+  const added = emitted.filter(({ value }) => !isProgramCall(value));
   const step = news.findLast(({ type }) => type === "progress")?.data["progress"];
   if (added.length === 0 && step === undefined) return;
   change(callId, ({ streamed, dropped }) => {
@@ -184,6 +198,23 @@ function addEvents(callId: string, events: readonly StreamEvent[]): void {
       dropped: dropped + over,
       ...(step === undefined ? {} : { progress: step as ToolProgress }),
     };
+  });
+}
+
+const isProgramCall = (value: unknown): value is ProgramCallState =>
+  isObject(value) && value["type"] === "call" && Number.isInteger(value["index"]);
+
+/** Adds the states of a program's calls. A call that a resumed program repeats keeps its times. */
+function addProgramCalls(callId: string, values: readonly unknown[]): void {
+  const news = values.filter(isProgramCall);
+  if (news.length === 0) return;
+  change(callId, ({ inner }) => {
+    const all = new Map(inner.map((state) => [state.index, state]));
+    for (const state of news) {
+      const { outcome: _, ...before } = all.get(state.index) ?? {};
+      all.set(state.index, { ...before, ...state });
+    }
+    return { inner: [...all.values()].slice(0, MAX_STREAMED) };
   });
 }
 

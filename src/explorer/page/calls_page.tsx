@@ -3,7 +3,17 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { JournalRecord } from "../../adapters/journal/mod.ts";
-import { abort, calls, findTasks, isOpen, measure, readRecords, samples } from "./calls.ts";
+import { sessions } from "./api.ts";
+import {
+  abort,
+  calls,
+  findTask,
+  findTasks,
+  isOpen,
+  measure,
+  readRecords,
+  samples,
+} from "./calls.ts";
 import { CallView, Status } from "./call_view.tsx";
 import { Icon } from "./icons.tsx";
 import { Bar, Button, Head, Id, milliseconds, useLoaded } from "./parts.tsx";
@@ -34,6 +44,20 @@ export function Calls(): JSX.Element {
       {error !== undefined && <p class="wrong">{error}</p>}
       <Metrics />
       <Queue />
+    </main>
+  );
+}
+
+/** The page of one call, which a link names. On a phone, it is for the answer to a question. */
+export function CallPage({ id }: { readonly id: string }): JSX.Element {
+  const call = calls.value.find(({ callId, task }) => callId === id || task === id);
+  const { error } = useLoaded(() => findTask(id), [id, sessions.value]);
+  return (
+    <main id="main" tabIndex={-1} class="call-page">
+      <h1>
+        <code>{call?.tool}</code> {call?.status === "waiting" && "waits for your answer"}
+      </h1>
+      {call === undefined ? <p>{error ?? "Asking…"}</p> : <CallView call={call} />}
     </main>
   );
 }

@@ -4,7 +4,8 @@ import { Fragment, type JSX, type RefObject, render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { isRefused, signIn, token } from "./api.ts";
 import { calls } from "./calls.ts";
-import { Calls } from "./calls_page.tsx";
+import { CallPage, Calls } from "./calls_page.tsx";
+import { Code, runsPrograms } from "./code_page.tsx";
 import { Icon } from "./icons.tsx";
 import { isFinding, Palette } from "./palette.tsx";
 import { Button, SHORTCUT, useKeys, Word } from "./parts.tsx";
@@ -27,16 +28,22 @@ function toggleColours(): void {
 const PAGES = [
   ["start", "Start", "s"],
   ["tools", "Tools", "t"],
+  ["code", "Code", "p"],
   ["why", "Why", "w"],
   ["calls", "Calls", "c"],
 ] as const;
+
+type Page = typeof PAGES[number];
+
+/** The page of programs exists only if the service runs programs. */
+const isThere = ([page]: Page): boolean => page !== "code" || runsPrograms.value;
 
 const KEYS = [
   [["Ctrl", "K"], "find a tool, page or call"],
   [["/"], "search the tools"],
   ...PAGES.map(([, name, key]) => [["g", key], `open the page ${name}`] as const),
   [["↑", "↓"], "move in the list of tools, and in the matrix"],
-  [["Ctrl", "Enter"], "run the tool"],
+  [["Ctrl", "Enter"], "run the tool or the program"],
   [["?"], "this list"],
 ] as const;
 
@@ -99,6 +106,8 @@ function App(): JSX.Element {
           )}
           {shown.page === "tool" && <ToolList />}
           {shown.page === "tool" && <ToolPage shown={shown} />}
+          {shown.page === "code" && <Code />}
+          {shown.page === "call" && <CallPage id={shown.id} />}
           {shown.page === "why" && <Why />}
           {shown.page === "calls" && <Calls />}
         </div>
@@ -108,7 +117,7 @@ function App(): JSX.Element {
       </dialog>
       <Shortcuts dialog={keys} />
       <Palette
-        pages={PAGES.map(([page, name]) => ({
+        pages={PAGES.filter(isThere).map(([page, name]) => ({
           ...{ name, icon: page, run: () => (location.hash = hrefOf({ page })) },
         }))}
         actions={[
@@ -127,14 +136,14 @@ function App(): JSX.Element {
 
 function Rail({ onKeys }: { readonly onKeys: () => void }): JSX.Element {
   const { page: shown } = route.value;
-  const current = shown === "tool" ? "tools" : shown;
+  const current = { tool: "tools", call: "calls" }[shown as string] ?? shown;
   const waiting = calls.value.filter(({ status }) => status === "waiting").length;
   return (
     <nav class="rail" aria-label="Pages">
       <a class="brand" href="#/">
         <Word isSign />
       </a>
-      {PAGES.map(([page, name]) => (
+      {PAGES.filter(isThere).map(([page, name]) => (
         <a
           key={page}
           href={hrefOf({ page })}
@@ -187,7 +196,7 @@ function Crumbs(): JSX.Element {
           <Icon name="right" />
         </>
       )}
-      <b>{shown.page === "tool" ? <code>{shown.id}</code> : name}</b>
+      <b>{shown.page === "tool" ? <code>{shown.id}</code> : name ?? "Call"}</b>
     </div>
   );
 }

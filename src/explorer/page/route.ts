@@ -2,8 +2,12 @@
 
 import { effect, signal } from "@preact/signals";
 
+/** The pages without a parameter. */
+const PAGES = ["start", "tools", "code", "why", "calls"] as const;
+
 export type Route =
-  | { readonly page: "start" | "tools" | "why" | "calls" }
+  | { readonly page: typeof PAGES[number] }
+  | { readonly page: "call"; readonly id: string }
   | {
     readonly page: "tool";
     readonly id: string;
@@ -19,10 +23,13 @@ export function readRoute(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#?\/?/, "").split("?");
   const [page, id, named = "try"] = path.split("/");
   const view = VIEWS.find(([name]) => name === named)?.[0];
-  if (page === "tools" || page === "why" || page === "calls") return { page };
-  if (page !== "tool" || id === undefined || view === undefined) return { page: "start" };
+  const plain = PAGES.find((name) => name === page);
+  if (plain !== undefined) return { page: plain };
+  if (id === undefined || view === undefined) return { page: "start" };
   const given = new URLSearchParams(query).get("arguments");
   try {
+    if (page === "call") return { page, id: decodeURIComponent(id) };
+    if (page !== "tool") return { page: "start" };
     const own = { page, id: decodeURIComponent(id), view } as const;
     return given === null ? own : { ...own, arguments: given };
   } catch {
@@ -32,6 +39,7 @@ export function readRoute(hash: string): Route {
 
 export function hrefOf(route: Route): string {
   if (route.page === "start") return "#/";
+  if (route.page === "call") return `#/call/${encodeURIComponent(route.id)}`;
   if (route.page !== "tool") return `#/${route.page}`;
   const path = `#/tool/${encodeURIComponent(route.id)}/${route.view}`;
   const given = route.arguments;

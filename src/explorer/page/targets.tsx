@@ -6,7 +6,7 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { countTokens } from "../../finding/mod.ts";
+import { countTokens } from "../../finding/count_tokens.ts";
 import type { ExportWarning, Loss, RejectedTool } from "../../formats/mod.ts";
 import { ask, messageOf } from "./api.ts";
 import { Bar, Block, Coloured, counted, Head, type Mark, MarkedJson } from "./parts.tsx";

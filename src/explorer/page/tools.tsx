@@ -74,7 +74,7 @@ const filterValues = computed(() =>
 );
 
 /** The listed tools: search results first, then tools that contain the query. */
-const shown = computed<readonly ListedTool[]>(() => {
+export const shown = computed<readonly ListedTool[]>(() => {
   const words = query.value.trim().toLowerCase();
   const kept = [...tools.value.values()]
     .filter((tool) => FILTER_NAMES.every((name) => passes(tool, name)));
@@ -213,18 +213,8 @@ export function ToolList(): JSX.Element {
   return (
     <nav class="tools" aria-label="Tools" onKeyDown={moveIn}>
       <div class="search">
-        <label for={SEARCH_ID} class="hidden">Search tools</label>
         <div class="row">
-          <input
-            id={SEARCH_ID}
-            class="grow"
-            type="search"
-            placeholder="Search tools"
-            value={query.value}
-            onInput={(event) => (query.value = event.currentTarget.value)}
-            autocomplete="off"
-            spellcheck={false}
-          />
+          <SearchField />
           <Filters />
         </div>
         <p class="about" role="status">{countOf(list.length, isFiltered)}</p>
@@ -283,6 +273,23 @@ function Group({ name, count, children }: {
       )}
       <ul>{children}</ul>
     </section>
+  );
+}
+
+export function SearchField(): JSX.Element {
+  return (
+    <div class="grow">
+      <label for={SEARCH_ID} class="hidden">Search tools</label>
+      <input
+        id={SEARCH_ID}
+        type="search"
+        placeholder="Search tools"
+        value={query.value}
+        onInput={(event) => (query.value = event.currentTarget.value)}
+        autocomplete="off"
+        spellcheck={false}
+      />
+    </div>
   );
 }
 

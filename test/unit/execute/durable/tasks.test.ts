@@ -231,6 +231,20 @@ describe("callTasks().start()", () => {
     go.resolve();
     assertEquals((await when(id, "completed")).progress, { done: 4, total: 4 });
   });
+
+  it("stores the last metadata of the call, up to 16 kB of JSON", async () => {
+    const { start, when } = processOf([{
+      name: "count",
+      execute(_, { metadata }) {
+        metadata("first");
+        metadata("x".repeat(16_380));
+        metadata([2]);
+        metadata("y".repeat(16_000));
+      },
+    }]);
+    const { metadata = [] } = await when((await start("count")).id, "completed");
+    assertEquals(metadata, [[2], "y".repeat(16_000)]);
+  });
 });
 
 describe("the record of a task", () => {
