@@ -34,7 +34,7 @@ const KINDS = {
 type Kind = keyof typeof KINDS;
 
 /**
- * Asks three questions, except for those that the command line answers.
+ * Asks three questions. An argument or a flag of the command line replaces its question.
  *
  * @param what The name of the first tool, or the first source.
  * @returns The exit code.

@@ -58,7 +58,7 @@ describe("a person at a terminal", () => {
   const BEGIN = [/begin with\?[^]*in a plue\.json/, ENTER] as const;
   const NAME = [/name of the first tool\?[^]*greet/, ENTER] as const;
 
-  it("answers the three questions of plue init", async () => {
+  it("writes the file of plue init after three questions", async () => {
     const path = join(files.path, "first.mjs");
     await using terminal = open(["init", "--out", path], { ...PLAIN, HOME: files.path });
     const client = [/Which MCP client[^]*zed/, `${DOWN}${ENTER}`] as const;
