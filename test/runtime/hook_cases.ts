@@ -62,6 +62,7 @@ import {
   oauthCredentials,
 } from "../../src/adapters/credentials/mod.ts";
 import { journal, type JournalSink } from "../../src/adapters/journal/mod.ts";
+import { HostTools, readNativeConfig } from "../../src/adapters/native/host_tools.ts";
 import {
   memoryStore,
   type PinStore,
@@ -470,6 +471,16 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   "McpEndpointOptions.tools": async (tools) => {
     const mcp = createMcpEndpoint(new ToolRegistry({ tools: [WAIT] }), { tools });
     return String((await mcp.fetch(new Request(URL_OF_MCP, { method: "POST" }))).status);
+  },
+  "ToolsModule.bridge"(bridge) {
+    const registry = new ToolRegistry({ tools: [WAIT] });
+    const tools = { registry, dispatcher: new ToolDispatcher(registry), bridge };
+    const config = readNativeConfig('{"bridge":true}');
+    try {
+      return `${new HostTools(tools, config, () => {}, () => () => {}, () => 0).newList()}`;
+    } catch (error) {
+      return (error as Error).name;
+    }
   },
   "SkillCatalogOptions.onWarning": async (onWarning) =>
     `${(await skillCatalog({ "x/SKILL.md": "" }, { onWarning })).skills.length} skills`,

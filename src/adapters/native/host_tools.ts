@@ -15,6 +15,7 @@ import {
 } from "../../select/mod.ts";
 import {
   type Answers,
+  assertSync,
   attemptOr,
   describeTool,
   fail,
@@ -242,15 +243,21 @@ export class HostTools {
     if (bridge === undefined) return selected;
     const { bridge: make } = this.#tools;
     if (make === undefined) return createToolBridge(selected, bridge);
-    if (Object.keys(bridge).length === 0) return make(selected);
-    fail("make a tool bridge", '"bridge" must be true: the module of the tools makes the bridge');
+    if (Object.keys(bridge).length > 0) {
+      fail("make a tool bridge", '"bridge" must be true: the tools of the sidecar make the bridge');
+    }
+    const made = assertSync(make(selected));
+    // The bridge to another toolset might reach tools that are hidden from this host.
+    if (made?.bridge?.behind === selected) return made;
+    fail("make a tool bridge", "the option bridge must return a bridge to the given toolset");
   }
 
   #follow(): void {
     if (this.#offered.isCurrent()) return;
     const { registry, selection, dispatcher } = this.#tools;
     this.#offered = registry.select(selection);
-    this.#toolset = this.#shown();
+    // The registry rejects calls of tools that it has no longer.
+    this.#toolset = attemptOr(this.#toolset, () => this.#shown());
     this.#dispatcher = dispatcher.withToolset(this.#toolset);
     this.#watch();
   }
