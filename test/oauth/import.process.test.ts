@@ -86,6 +86,8 @@ async function importFrom(
   });
   const dispatcher = new ToolDispatcher(registry, {
     credentials: credentials(source),
+    // A system queues about 500 new connections to a server, and resets further ones.
+    limits: { maxConcurrent: 64, maxQueued: 1_000 },
   });
   return {
     call: async (principal: string, name = "hub:me", id = principal) =>

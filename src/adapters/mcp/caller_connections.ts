@@ -27,12 +27,14 @@ export interface CallerConnectionOptions {
   readonly idleMs?: number | undefined;
 }
 
-export const CALLER_CHECKS = {
+export const CALLER_CHECKS: {
+  readonly [Option in keyof CallerConnectionOptions]-?: check.Check;
+} = {
   authorize: check.checkFunction,
   sharesList: check.checkFlag,
   maxConnections: check.wholeFrom(1),
   idleMs: check.numberFrom(0, check.MAX_TIMEOUT_MS),
-} satisfies { readonly [Option in keyof CallerConnectionOptions]-?: check.Check };
+};
 
 interface CallerConnection {
   readonly connection: McpConnection;
