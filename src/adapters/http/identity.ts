@@ -36,6 +36,12 @@ export interface Caller {
   readonly maxRisk?: RiskLevel | undefined;
   /** The name of the caller. Idempotency keys, running calls and limits are separate per principal. */
   readonly principal?: string | undefined;
+  /**
+   * The tenant of the caller: 1 to 64 letters, digits and `-`. The principal becomes
+   * `tenant:acme:ann`, and the context of calls has the member `tenant`, so that two tenants share no
+   * key, quota or record. Requires a `principal`.
+   */
+  readonly tenant?: string | undefined;
   /** The value for tools that declare a `context`, such as `{ tenant: "acme" }`. */
   readonly callContext?: unknown;
   /**
@@ -68,6 +74,7 @@ const FIELDS: ReadonlySet<string> = new Set(Object.keys(
     context: 0,
     maxRisk: 0,
     principal: 0,
+    tenant: 0,
     callContext: 0,
     expiresAt: 0,
     explain: 0,
@@ -177,6 +184,32 @@ export function checkAnswered(caller: Caller): void {
   if (principal !== undefined) checkText(ACTION, principal, '"/principal"');
   if (expiresAt !== undefined) numberFrom(0)(ACTION, expiresAt, '"/expiresAt"');
   if (explain !== undefined) checkFlag(ACTION, explain, '"/explain"');
+}
+
+/** Returns the beginning of the principals of a tenant. */
+export function tenantPrefix(tenant: string): string {
+  return `tenant:${tenant}:`;
+}
+
+/**
+ * Returns the caller whose principal and context contain its tenant. Every key, quota and record of a
+ * call has the principal, so it has the tenant, too.
+ */
+export function withTenant(caller: Caller): Caller {
+  const { tenant, principal = "", callContext = {} } = caller;
+  // Without a tenant, the name of a user must not be that of a user of a tenant.
+  if (tenant === undefined && !principal.startsWith("tenant:")) return caller;
+  if (
+    typeof tenant !== "string" || !/^[A-Za-z0-9-]{1,64}$/.test(tenant) || principal === "" ||
+    !isObject(callContext) || (callContext["tenant"] ?? tenant) !== tenant
+  ) {
+    fail(ACTION, '"/tenant" must be letters, digits and -, with a principal and no other tenant');
+  }
+  return {
+    ...caller,
+    principal: tenantPrefix(tenant) + principal,
+    callContext: { ...callContext, tenant },
+  };
 }
 
 /** Rejects values that are not objects: `{ ...false }` would be a valid caller. */

@@ -1,5 +1,6 @@
 /** The records of a journal, for operators: `GET /journal`. */
 
+import { tenantPrefix } from "./identity.ts";
 import { readValues } from "./pages.ts";
 import type { HttpPart, ToolRequest } from "./request.ts";
 import { json, ProblemError } from "./responses.ts";
@@ -18,7 +19,7 @@ const MIN_SIZE = 1_000;
 
 /**
  * Makes the part that shows the records of a journal, newest first: `GET /journal`. Only callers with
- * `explain` may read them, because they are about all callers. The query may have `callId`,
+ * `explain` may read them, because they are about all callers, or about all callers of their tenant. The query may have `callId`,
  * `principal`, `outcome`, and `limit`: 1 to 1,000, by default 100. The response is `{ records, more }`;
  * `more` is true if older records were not read.
  */
@@ -32,12 +33,15 @@ export function serveJournal(journal: JournalReader): HttpPart {
     const query = readValues(new URL(raw.url).searchParams, names);
     const { limit = DEFAULT_LIMIT, ...wanted } = query;
     const fields = Object.entries(wanted);
+    const prefix = caller.tenant === undefined ? "" : tenantPrefix(caller.tenant);
     const records: object[] = [];
     let read = 0;
     // Awaited, so that a reader that rejects instead of yielding does not end the process.
     for await (const record of await journal.records()) {
       if (records.length === limit || read >= MAX_READ) return json({ records, more: true });
-      const isWanted = fields.every(([name, value]) => record[name as never] === value);
+      const { principal = "" } = record as { readonly principal?: string };
+      const isWanted = principal.startsWith(prefix) &&
+        fields.every(([name, value]) => record[name as never] === value);
       if (isWanted) records.push(record);
       read += Math.max(MIN_SIZE, JSON.stringify(record).length);
     }

@@ -24,7 +24,13 @@ import {
   once,
 } from "../../tool/mod.ts";
 import { BodyReader, type BodySource, requireJson } from "./body.ts";
-import { type Caller, checkAnswered, ownerToolset, ToolsetNarrower } from "./identity.ts";
+import {
+  type Caller,
+  checkAnswered,
+  ownerToolset,
+  ToolsetNarrower,
+  withTenant,
+} from "./identity.ts";
 import type { ServerOptions } from "./options.ts";
 import { createGuard } from "./origins.ts";
 import type { RateLimiter } from "./rate_limit.ts";
@@ -364,8 +370,9 @@ export class ToolServer {
       // `authorize` may return the same response for many requests, so headers are set on a copy.
       if (isResponse(caller)) return copyOf(caller);
       checkAnswered(caller);
-      if (record !== undefined) record.principal = caller.principal;
-      return this.#admit(entry, caller);
+      const named = withTenant(caller);
+      if (record !== undefined) record.principal = named.principal;
+      return this.#admit(entry, named);
     };
     const caller = authorize(context.req.raw, context.env);
     return isThenable(caller) ? Promise.resolve(caller).then(identify) : identify(caller);

@@ -1,11 +1,9 @@
 /** The callers of `plue.json`: tokens, and issuers of JSON Web Tokens. */
 
 import { type Authorize, bearerAuth, type Caller, jwtAuth } from "../../adapters/hono/mod.ts";
+import { problemResponse } from "../../adapters/http/mod.ts";
 import { describeThrown, isText, pointerStep } from "../../tool/mod.ts";
 import type { CallerSettings, IssuerSettings, PlueFile } from "./file.ts";
-
-/** The scope of callers that may see the sources and approve tools: `admin` in the file. */
-export const ADMIN_SCOPE = "plue:admin";
 
 /**
  * Makes the function that identifies the callers of a file.
@@ -69,12 +67,11 @@ function authorizeIssuer(
     ...(requiredScopes !== undefined && { requiredScopes }),
     toCaller({ sub, scope, role }) {
       if (!isText(sub) || sub === "") return undefined;
-      // An issuer may have scopes of this name for another purpose.
-      const held = isText(scope) ? scope.split(" ").filter((one) => one !== ADMIN_SCOPE) : [];
+      const held = isText(scope) ? scope.split(" ").filter(Boolean) : [];
       const caller = callerOf(own);
       return {
         ...caller,
-        scopes: [...held.filter(Boolean), ...caller.scopes ?? []],
+        scopes: [...held, ...caller.scopes ?? []],
         role: caller.role ?? (isText(role) && role !== "" ? role : undefined),
         // Two issuers may have users of the same name.
         principal: `${issuer}|${sub}`,
@@ -83,13 +80,24 @@ function authorizeIssuer(
   });
 }
 
-function callerOf(
-  { role, scopes = [], maxRisk, explain = false, admin = false }: CallerSettings,
-): Caller {
+function callerOf({ role, scopes = [], maxRisk, explain, tenant }: CallerSettings): Caller {
   return {
-    scopes: admin ? [...scopes, ADMIN_SCOPE] : scopes.filter((one) => one !== ADMIN_SCOPE),
-    explain: explain || admin,
+    scopes,
     ...(role !== undefined && { role }),
     ...(maxRisk !== undefined && { maxRisk }),
+    ...(explain !== undefined && { explain }),
+    ...(tenant !== undefined && { tenant }),
+  };
+}
+
+/** Returns `authorize` for the callers of one tenant only; without a tenant, for those without one. */
+export function forTenant(authorize: Authorize, tenant: string | undefined): Authorize {
+  return async (request, env) => {
+    const caller = await authorize(request, env);
+    // The answer is the same for a tenant that does not exist.
+    return caller instanceof Response || caller.tenant === tenant ? caller : problemResponse({
+      ...{ status: 404, code: "not_found" },
+      detail: "The caller has no such tenant: the path of a tenant is /t/<tenant>/mcp",
+    });
   };
 }

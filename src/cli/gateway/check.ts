@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { counted, parsedJson, type Terminal } from "../terminal.ts";
 import { authorizeCallers } from "./callers.ts";
+import { checkRules } from "./gateway.ts";
 import { isPlueFile, readPlueFile } from "./file.ts";
 
 /** Returns true if a source of `plue check` is a file of settings. */
@@ -25,9 +26,11 @@ export async function checkSettings(
 ): Promise<void> {
   const file = await readPlueFile(path, terminal.io.env);
   authorizeCallers(file);
+  checkRules(file);
   const { tokens = {}, jwt = [] } = file.settings.callers ?? {};
   const parts = {
     sources: file.sources.map(({ name }) => name),
+    tenants: [...file.tenants.keys()],
     callers: [...Object.keys(tokens), ...jwt.map(({ issuer }) => issuer)],
   };
   terminal.printResult({ valid: true, ...parts }, () => {

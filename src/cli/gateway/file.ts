@@ -5,7 +5,9 @@ import { dirname, resolve } from "node:path";
 import type { JwtAuthOptions } from "../../adapters/hono/mod.ts";
 import type { ViewOptions } from "../../finding/mod.ts";
 import { explainWithoutEngine } from "../../schema/mod.ts";
-import type { Selection } from "../../select/mod.ts";
+import type { JournalOptions } from "../../adapters/journal/mod.ts";
+import type { RuleDocument } from "../../adapters/rules/mod.ts";
+import type { SelectionCriteria } from "../../select/mod.ts";
 import {
   describeThrown,
   isObject,
@@ -45,13 +47,20 @@ export interface CallerSettings {
   readonly scopes?: readonly string[];
   readonly maxRisk?: RiskLevel;
   readonly explain?: boolean;
-  readonly admin?: boolean;
+  readonly tenant?: string;
 }
 
 export interface IssuerSettings
   extends CallerSettings, Pick<JwtAuthOptions, "jwksUrl" | "secret" | "requiredScopes"> {
   readonly issuer: string;
   readonly audience: string;
+}
+
+/** The own sources of a tenant, and those of the file that it shares. */
+export interface TenantSettings {
+  readonly sources?: { readonly [name: string]: SourceSettings };
+  readonly use?: readonly string[];
+  readonly selection?: SelectionCriteria;
 }
 
 /** The settings of a file, as `plue.schema.json` describes them, with the values of variables. */
@@ -62,7 +71,18 @@ export interface PlueSettings {
     readonly tokens?: { readonly [name: string]: CallerSettings & { readonly token: string } };
     readonly jwt?: readonly IssuerSettings[];
   };
-  readonly selection?: Selection & { readonly maxRisk?: RiskLevel };
+  readonly selection?: SelectionCriteria;
+  readonly rules?: readonly RuleDocument[];
+  readonly limits?: {
+    readonly requestsPerMinute?: number;
+    readonly callsAtOnce?: number;
+    readonly callsAtOncePerTool?: number;
+    readonly timeoutMs?: number;
+  };
+  readonly journal?: Pick<JournalOptions, "arguments" | "key" | "secrets"> & {
+    readonly file: string;
+  };
+  readonly tenants?: { readonly [name: string]: TenantSettings };
   readonly host?: string;
   readonly port?: number;
   readonly store?: string;
@@ -74,6 +94,8 @@ export interface PlueSettings {
 /** A source, and its JSON Pointer in the file. */
 export interface NamedSource {
   readonly name: string;
+  /** The tenant of the source; `undefined` for a source of the file. */
+  readonly tenant: string | undefined;
   readonly pointer: string;
   readonly settings: SourceSettings;
 }
@@ -85,6 +107,8 @@ export interface PlueFile {
   readonly folder: string;
   readonly settings: PlueSettings;
   readonly sources: readonly NamedSource[];
+  /** The sources of each tenant. */
+  readonly tenants: ReadonlyMap<string, readonly NamedSource[]>;
 }
 
 /** Returns true for a document that is a `plue.json`, and not a list of tools. */
@@ -110,16 +134,57 @@ export async function readPlueFile(
   const [issue] = explainWithoutEngine(schema)(value);
   if (issue !== undefined) throw json.error(pointerOf(issue), sentenceOf(issue));
   const settings = value as PlueSettings;
+  const sources = [
+    ...sourcesIn(json, settings.sources, "/sources"),
+    ...sourcesIn(json, settings.mcpServers, "/mcpServers"),
+  ];
+  rejectSameNames(json, sources);
+  const tenants = Object.entries(settings.tenants ?? {}).map(
+    ([tenant, { sources: own, use = [] }]) => {
+      const pointer = `/tenants/${tenant}`;
+      const shared = use.map((name, index) =>
+        sources.find((source) => source.name === name) ??
+          reject(json, `${pointer}/use/${index}`, `there is no source "${name}" in the file`)
+      );
+      const all = [...shared, ...sourcesIn(json, own, `${pointer}/sources`, tenant)];
+      rejectSameNames(json, all);
+      return [tenant, all] as const;
+    },
+  );
   const file = {
-    ...{ json, settings, folder: dirname(resolve(path)) },
-    sources: ["sources", "mcpServers"].flatMap((field) => sourcesIn(json, value, `/${field}`)),
+    json,
+    settings,
+    folder: dirname(resolve(path)),
+    sources,
+    tenants: new Map(tenants),
   };
-  const names = new Set<string>();
-  for (const { name, pointer } of file.sources) {
-    if (names.has(name)) throw json.error(pointer, "another source has this name; rename one");
-    names.add(name);
-  }
+  rejectUnknownTenants(file);
   return file;
+}
+
+function reject(json: SettingsDocument, pointer: string, why: string): never {
+  throw json.error(pointer, why);
+}
+
+function rejectSameNames(json: SettingsDocument, sources: readonly NamedSource[]): void {
+  for (const [index, { name, pointer }] of sources.entries()) {
+    if (sources.slice(0, index).every((other) => other.name !== name)) continue;
+    reject(json, pointer, "another source has this name; rename one");
+  }
+}
+
+function rejectUnknownTenants({ json, settings: { callers }, tenants }: PlueFile): void {
+  const all = [
+    ...Object.entries(callers?.tokens ?? {}).map(([name, one]) => [`tokens/${name}`, one] as const),
+    ...(callers?.jwt ?? []).map((one, index) => [`jwt/${index}`, one] as const),
+  ];
+  for (const [place, { tenant }] of all) {
+    if (tenant === undefined || tenants.has(tenant)) continue;
+    reject(json, `/callers/${place}/tenant`, `there is no tenant "${tenant}" in the file`);
+  }
+  if (tenants.size > 0 && all.length === 0) {
+    reject(json, "/tenants", "tenants need callers, each with its tenant");
+  }
 }
 
 /** The fields of sources that have an effect only beside another field. */
@@ -132,9 +197,12 @@ const BESIDE = {
 } as const satisfies { readonly [Field in keyof SourceSettings]?: readonly string[] };
 
 /** Returns the sources in an object of the file, without the disabled ones. */
-function sourcesIn(json: SettingsDocument, root: unknown, pointer: string): readonly NamedSource[] {
-  const step = pointer.slice(1);
-  const sources = (root as { readonly [field: string]: PlueSettings["sources"] })[step] ?? {};
+function sourcesIn(
+  json: SettingsDocument,
+  sources: PlueSettings["sources"] = {},
+  pointer: string,
+  tenant?: string,
+): readonly NamedSource[] {
   return Object.entries(sources).flatMap(([name, settings]) => {
     const own = pointer + pointerStep(name);
     for (const [field, needed] of Object.entries(BESIDE)) {
@@ -148,7 +216,7 @@ function sourcesIn(json: SettingsDocument, root: unknown, pointer: string): read
     if (url !== undefined && !(URL.canParse(url) && /^https?:/.test(url))) {
       throw json.error(`${own}/url`, "it must be a URL that begins with https:// or http://");
     }
-    return settings.disabled === true ? [] : [{ name, pointer: own, settings }];
+    return settings.disabled === true ? [] : [{ name, tenant, pointer: own, settings }];
   });
 }
 
@@ -165,9 +233,9 @@ function sentenceOf({ path, keyword, message }: Issue): string {
 
 /** The texts in which `${NAME}` is replaced by a variable, by their JSON Pointers. */
 const WITH_VARIABLES = [
-  /^\/(sources|mcpServers)\/[^/]+\/(command|args|env|cwd|url|headers|from|baseUrl)(\/|$)/,
+  /^(?:\/tenants\/[^/]+)?\/(sources|mcpServers)\/[^/]+\/(command|args|env|cwd|url|headers|from|baseUrl)(\/|$)/,
   /^\/callers\/(tokens\/[^/]+\/token|jwt\/\d+\/(secret|jwksUrl|issuer|audience))$/,
-  /^\/store$/,
+  /^\/(store|journal\/key)$/,
 ];
 
 /** `${NAME}` and `${env:NAME}`, and `${NAME:-otherwise}` with a value for a missing variable. */

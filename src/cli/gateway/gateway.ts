@@ -1,17 +1,21 @@
-/** The services of a `plue.json`: their sources, and the replacement of both by a new file. */
+/** The services of a `plue.json`: one for each tenant, and their replacement by a new file. */
 
-import type { Authorize } from "../../adapters/hono/mod.ts";
-import type { ToolDispatcherOptions } from "../../execute/mod.ts";
+import { Hono } from "hono/tiny";
+import { type Authorize, MemoryRateLimitStore } from "../../adapters/hono/mod.ts";
+import type { Journal } from "../../adapters/journal/mod.ts";
+import { readRules, rules, type RulesOptions } from "../../adapters/rules/mod.ts";
+import type { ToolDispatcher, ToolDispatcherOptions } from "../../execute/mod.ts";
 import type { Selection, Toolset } from "../../select/mod.ts";
-import { describeThrown, noop, type Tool } from "../../tool/mod.ts";
+import { describeThrown, noop, type Tool, type ToolLabels } from "../../tool/mod.ts";
 import { createService, type Service, tokenCaller } from "../serve/service.ts";
 import type { ServeFlags, ServeSettings } from "../serve/settings.ts";
-import type { ServiceState } from "../serve/state.ts";
-import { type Terminal, usageError } from "../terminal.ts";
-import { authorizeCallers } from "./callers.ts";
+import { type ServiceState, stateIn } from "../serve/state.ts";
+import type { Terminal } from "../terminal.ts";
+import { authorizeCallers, forTenant } from "./callers.ts";
 import type { NamedSource, PlueFile } from "./file.ts";
 import { GatewayRegistry } from "./registry.ts";
 import { Source, type SourceStatus } from "./source.ts";
+import { tenantStore } from "./tenant_store.ts";
 
 /** The parts of a gateway that a new file cannot change. */
 export interface GatewayHost {
@@ -20,43 +24,71 @@ export interface GatewayHost {
   readonly selection: Selection;
   readonly flags: Pick<ServeFlags, "bridge" | "code">;
   readonly state: ServiceState;
+  readonly records: Journal | undefined;
   readonly log: (error: unknown) => void;
 }
 
 /** The fields of a file that apply at the start only. */
-const FIXED = ["host", "port", "store"] as const;
+const FIXED = ["host", "port", "store", "journal"] as const;
+
+/** The name of the service for tenants that do not exist, which looks like that of another tenant. */
+const NOBODY = "";
+
+/** A tenant, or the part of the file without a tenant: its tools and its state. */
+interface Scope {
+  readonly tenant: string | undefined;
+  readonly registry: GatewayRegistry;
+  readonly state: ServiceState;
+  readonly stop: AbortController;
+  isRecovering: boolean;
+}
+
+/** The service of a scope, with the rights of the current file. */
+interface ScopeService extends Service {
+  readonly selection: Selection;
+  /** The routes below `/t/:tenant`. */
+  readonly mounted: Hono;
+}
+
+type Services = ReadonlyMap<string | undefined, ScopeService>;
 
 /** Serves the tools of a file. */
 export class Gateway implements AsyncDisposable {
   readonly #host: GatewayHost;
-  readonly #registry: GatewayRegistry;
+  readonly #scopes = new Map<string | undefined, Scope>();
+  readonly #rates = new MemoryRateLimitStore();
+  #services: Services = new Map();
   #file: PlueFile | undefined;
   #sources: ReadonlyMap<string, Source> = new Map();
-  #service: Service | undefined;
-  #selection: Selection = {};
-  /** Ends the streams of changes of a replaced service, so that clients open them again. */
+  /** Ends the streams of changes of replaced services, so that clients open them again. */
   #following = new AbortController();
 
   constructor(host: GatewayHost) {
     this.#host = host;
-    this.#registry = new GatewayRegistry((message) => this.#note(message));
   }
 
-  get service(): Service {
-    return this.#service as Service;
+  /** The service of the callers without a tenant. */
+  get service(): ScopeService {
+    return this.#services.get(undefined) as ScopeService;
   }
 
-  get registry(): GatewayRegistry {
-    return this.#registry;
+  /** The tools that a caller of a tenant can have. */
+  toolset(tenant?: string): Toolset {
+    const service = this.#services.get(tenant) as ScopeService;
+    return service.source.select(service.selection);
   }
 
-  /** The tools that a caller with all rights of the file can have. */
-  toolset(): Toolset {
-    return this.service.source.select(this.#selection);
+  get tenants(): readonly string[] {
+    return [...this.#file?.tenants.keys() ?? []];
   }
 
   status(): readonly SourceStatus[] {
     return [...this.#sources.values()].map((source) => source.status());
+  }
+
+  /** Calls the availability functions of the tools again. */
+  refresh(): void {
+    for (const { registry } of this.#scopes.values()) registry.refresh();
   }
 
   /**
@@ -69,34 +101,38 @@ export class Gateway implements AsyncDisposable {
   async apply(file: PlueFile, settings: ServeSettings): Promise<void> {
     const before = this.#file;
     const fixed = before &&
-      FIXED.find((field) => before.settings[field] !== file.settings[field]);
+      FIXED.find((field) =>
+        JSON.stringify(before.settings[field]) !== JSON.stringify(file.settings[field])
+      );
     if (fixed !== undefined) {
       throw file.json.error(`/${fixed}`, `a change of "${fixed}" needs a restart of plue`);
     }
     const authorize = authorizeCallers(file, tokenCaller(settings));
     const next = this.#open(file);
+    let services = this.#services;
     try {
-      await Promise.all([...next].map(([, source]) => this.#opened(file, source)));
-      const dispatch = dispatchOf([...next.values()]);
-      const isSame = before !== undefined && serviceText(before) === serviceText(file);
-      if (!isSame) await this.#replaceService(file, settings, authorize, dispatch);
+      await Promise.all([...next].map(([, [source, named]]) => opened(file, source, named)));
+      if (before === undefined || serviceText(before) !== serviceText(file)) {
+        services = await this.#createServices(file, settings, authorize, next);
+      }
     } catch (error) {
-      const opened = [...next.values()].filter((one) => !this.#isOpen(one));
-      await Promise.all(opened.map((source) => source[Symbol.asyncDispose]()));
+      const known = new Set(this.#sources.values());
+      const unused = [...next.values()].filter(([source]) => !known.has(source));
+      await Promise.all(unused.map(([source]) => source[Symbol.asyncDispose]()));
       throw error;
     }
-    const removed = [...this.#sources.values()].filter((one) => ![...next.values()].includes(one));
-    this.#registry.setSources([...next.values()]);
-    this.#sources = next;
-    this.#file = file;
-    // Not awaited, because the calls of a removed source may run for long.
-    for (const source of removed) void source[Symbol.asyncDispose]();
+    this.#replace(file, services, next);
   }
 
-  /** Answers a request with the current service. */
+  /** Answers a request with the current service of its tenant. */
   async fetch(request: Request, env: unknown): Promise<Response> {
     const { signal } = this.#following;
-    const response = await this.service.app.fetch(request, env as object);
+    const [, tenant] = /^\w+:\/\/[^/]+\/t\/([^/?#]+)/.exec(request.url) ?? [];
+    const mounted = tenant === undefined || this.tenants.length === 0
+      ? undefined
+      : this.#services.get(tenant) ?? this.#services.get(NOBODY);
+    const app = mounted?.mounted ?? this.service.app;
+    const response = await app.fetch(request, env as object);
     const isStream = request.method === "GET" ||
       request.headers.get("mcp-method") === "subscriptions/listen";
     const { body, headers } = response;
@@ -108,65 +144,207 @@ export class Gateway implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#following.abort();
     const sources = [...this.#sources.values()];
-    this.#registry.setSources([]);
+    for (const { registry, stop } of this.#scopes.values()) {
+      registry.setSources([]);
+      stop.abort();
+    }
     await Promise.all(sources.map((source) => source[Symbol.asyncDispose]()));
   }
 
-  async #replaceService(
-    file: PlueFile,
-    settings: ServeSettings,
-    authorize: Authorize | undefined,
-    dispatch: ToolDispatcherOptions,
-  ): Promise<void> {
-    const { state, log, flags, selection } = this.#host;
-    const own = file.settings.selection ?? {};
-    const { maxRisk, role = null } = settings;
-    const all = { ...own, ...selection, maxRisk };
-    const allowed = authorize === undefined ? { ...all, role, scopes: all.scopes ?? [] } : all;
-    this.#service = await createService(this.#registry, {
-      ...{ selection: allowed, dispatch, settings, state, log, authorize },
-      ...{ bridge: flags.bridge ?? file.settings.bridge, code: flags.code ?? file.settings.code },
-      explorer: file.settings.explorer,
-    });
-    this.#selection = allowed;
+  /** Replaces everything in one turn, so that no request sees a part of the change. */
+  #replace(file: PlueFile, services: Services, next: OpenSources): void {
+    const sources = new Map([...next].map(([key, [source]]) => [key, source]));
+    const kept = new Set(sources.values());
+    const removed = [...this.#sources.values()].filter((source) => !kept.has(source));
+    const isNew = services !== this.#services;
+    this.#file = file;
+    this.#services = services;
+    this.#sources = sources;
+    for (const [tenant, scope] of this.#scopes) {
+      const named = sourcesOf(file, tenant);
+      scope.registry.setSources(
+        named.map((one) => sources.get(sourceKey(file, one)) as Source),
+      );
+      if (services.has(tenant)) {
+        this.#recover(scope);
+        continue;
+      }
+      scope.stop.abort();
+      this.#scopes.delete(tenant);
+    }
+    // Not awaited, because the calls of a removed source may run for long.
+    for (const source of removed) void source[Symbol.asyncDispose]();
+    if (!isNew) return;
     this.#following.abort();
     this.#following = new AbortController();
   }
 
+  async #createServices(
+    file: PlueFile,
+    settings: ServeSettings,
+    authorize: Authorize | undefined,
+    next: OpenSources,
+  ): Promise<Services> {
+    const names = [undefined, ...file.tenants.keys(), ...file.tenants.size > 0 ? [NOBODY] : []];
+    const services = new Map<string | undefined, ScopeService>();
+    for (const tenant of names) {
+      const scope = this.#scopeOf(tenant);
+      const own = authorize && forTenant(authorize, tenant);
+      services.set(tenant, await this.#createService(file, settings, own, next, scope));
+    }
+    return services;
+  }
+
+  async #createService(
+    file: PlueFile,
+    settings: ServeSettings,
+    authorize: Authorize | undefined,
+    next: OpenSources,
+    { tenant, registry, state }: Scope,
+  ): Promise<ScopeService> {
+    const { records, log, flags, selection: narrowed } = this.#host;
+    const { selection, limits: { requestsPerMinute } = {}, tenants = {}, ...more } = file.settings;
+    const { maxRisk, role = null } = settings;
+    const own = tenants[tenant ?? ""]?.selection;
+    const all = { ...selection, ...{ maxRisk }, ...own, ...narrowed };
+    const allowed = authorize === undefined ? { ...all, role, scopes: all.scopes ?? [] } : all;
+    const rate = requestsPerMinute === undefined
+      ? undefined
+      : { limit: requestsPerMinute, windowMs: 60_000, store: this.#rates };
+    const service = await createService(registry, {
+      ...{ selection: allowed, settings, state, log, authorize, records },
+      dispatch: dispatchOf(file, tenant, next, state),
+      ...{ bridge: flags.bridge ?? more.bridge, code: flags.code ?? more.code },
+      ...{ explorer: more.explorer, more: rate && { rateLimit: rate } },
+    });
+    const mounted = new Hono().route("/t/:tenant", service.app);
+    return { ...service, selection: allowed, mounted };
+  }
+
+  #scopeOf(tenant: string | undefined): Scope {
+    const known = this.#scopes.get(tenant);
+    if (known !== undefined) return known;
+    const { terminal, state: shared } = this.#host;
+    const state = tenant === undefined
+      ? shared
+      : stateIn(tenantStore(shared.store, tenant), terminal, shared.logins);
+    const stop = new AbortController();
+    const registry = new GatewayRegistry((message) => terminal.warn(message));
+    const scope = { tenant, registry, state, stop, isRecovering: false };
+    this.#scopes.set(tenant, scope);
+    return scope;
+  }
+
+  /** Runs the tasks of earlier processes with the tools of their tenant. */
+  #recover(scope: Scope): void {
+    if (scope.isRecovering) return;
+    scope.isRecovering = true;
+    const { tenant, state, stop } = scope;
+    const dispatcher = (): ToolDispatcher => {
+      const { dispatcher } = this.#services.get(tenant) as ScopeService;
+      return dispatcher.withToolset(this.toolset(tenant)) as ToolDispatcher;
+    };
+    state.recover(dispatcher, AbortSignal.any([this.#host.terminal.io.signal, stop.signal]));
+  }
+
   /** Opens the sources of a file, except those that are open. */
-  #open(file: PlueFile): ReadonlyMap<string, Source> {
-    const { terminal: { io } } = this.#host;
-    const next = new Map<string, Source>();
-    for (const source of file.sources) {
-      const key = sourceKey(file, source);
-      const { name, settings: { namespace = name } } = source;
+  #open(file: PlueFile): OpenSources {
+    const { terminal } = this.#host;
+    const next = new Map<string, readonly [Source, NamedSource]>();
+    for (const named of [file.sources, ...file.tenants.values()].flat()) {
+      const key = sourceKey(file, named);
+      if (next.has(key)) continue;
+      const { name, tenant, settings: { namespace = name } } = named;
       const others = (): Iterator<Tool> =>
-        this.#registry.tools.filter((tool) => tool.namespace !== namespace).values();
+        (this.#scopes.get(tenant)?.registry.tools ?? [])
+          .filter((tool) => tool.namespace !== namespace).values();
       const open = (): Source =>
-        new Source(source, {
-          ...{ io, folder: file.folder, pinPrefix: "", log: (text) => this.#note(text) },
+        new Source(named, {
+          ...{ io: terminal.io, folder: file.folder, log: (text) => terminal.warn(text) },
+          pinPrefix: tenant === undefined ? "" : `tenant:${tenant}:`,
           beside: { [Symbol.iterator]: others },
         });
-      next.set(key, this.#sources.get(key) ?? open());
+      next.set(key, [this.#sources.get(key) ?? open(), named]);
     }
     return next;
   }
+}
 
-  async #opened(file: PlueFile, source: Source): Promise<void> {
-    try {
-      await source.opened;
-    } catch (cause) {
-      const { pointer = "" } = file.sources.find(({ name }) => name === source.name) ?? {};
-      throw file.json.error(pointer, describeThrown(cause, 2_000), cause);
+/** The sources of a file by key, with their settings. */
+type OpenSources = ReadonlyMap<string, readonly [Source, NamedSource]>;
+
+async function opened(file: PlueFile, source: Source, { pointer }: NamedSource): Promise<void> {
+  try {
+    await source.opened;
+  } catch (cause) {
+    throw file.json.error(pointer, describeThrown(cause, 2_000), cause);
+  }
+}
+
+function sourcesOf(file: PlueFile, tenant: string | undefined): readonly NamedSource[] {
+  return tenant === undefined ? file.sources : file.tenants.get(tenant) ?? [];
+}
+
+function sourceKey({ folder }: PlueFile, { name, tenant, settings }: NamedSource): string {
+  return JSON.stringify([folder, tenant ?? null, name, settings]);
+}
+
+/** Returns the settings of a file that its services are made from. */
+function serviceText({ settings, sources }: PlueFile): string {
+  const { sources: _, mcpServers: _servers, ...own } = settings;
+  // A module may have options of calls, and rules use labels.
+  const made = sources.filter(({ settings: { from, labels } }) => from ?? labels);
+  return JSON.stringify([own, made]);
+}
+
+/** Returns the options of calls: the rules and limits of the file, and those that a module exports. */
+function dispatchOf(
+  file: PlueFile,
+  tenant: string | undefined,
+  next: OpenSources,
+  { store }: ServiceState,
+): ToolDispatcherOptions {
+  const { json, settings: { rules: documents = [], limits = {} } } = file;
+  const named = sourcesOf(file, tenant);
+  const labels: Record<string, ToolLabels> = {};
+  let own: ToolDispatcherOptions | undefined;
+  for (const one of named) {
+    const { pointer, name, settings } = one;
+    if (settings.labels !== undefined) labels[`${settings.namespace ?? name}:*`] = settings.labels;
+    const dispatch = next.get(sourceKey(file, one))?.[0].module?.dispatch ?? {};
+    if (Object.keys(dispatch).length === 0) continue;
+    if (own !== undefined || (dispatch.rules !== undefined && documents.length > 0)) {
+      throw json.error(pointer, "its module and another part export options of all calls");
     }
+    own = dispatch;
   }
+  const { timeoutMs, callsAtOnce, callsAtOncePerTool } = limits;
+  return {
+    ...(documents.length > 0 && { approve: "ask", rules: checkRules(file, { labels, store }) }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    limits: {
+      ...(callsAtOnce !== undefined && { maxConcurrent: callsAtOnce }),
+      ...(callsAtOncePerTool !== undefined && { maxConcurrentPerTool: callsAtOncePerTool }),
+    },
+    ...own,
+  };
+}
 
-  #isOpen(source: Source): boolean {
-    return [...this.#sources.values()].includes(source);
-  }
-
-  #note(text: string): void {
-    this.#host.terminal.warn(text);
+/**
+ * Reads the rules of a file.
+ *
+ * @throws {CommandError} If a rule is wrong. The message has its line and column.
+ */
+export function checkRules(
+  { json, settings: { rules: documents = [] } }: PlueFile,
+  options: RulesOptions = {},
+): NonNullable<ToolDispatcherOptions["rules"]> {
+  try {
+    return rules(readRules(documents), options);
+  } catch (cause) {
+    const why = describeThrown(cause);
+    const [, pointer = ""] = /"(\/\d+[^"]*)"/.exec(why) ?? [];
+    throw json.error(`/rules${pointer}`, why, cause);
   }
 }
 
@@ -179,28 +357,4 @@ function endedBy(
   // Without `preventAbort`, Bun would log the end as an error.
   body.pipeTo(writable, { signal, preventAbort: true }).catch(() => writable.close()).catch(noop);
   return readable;
-}
-
-function sourceKey({ folder }: PlueFile, { name, settings }: NamedSource): string {
-  return JSON.stringify([folder, name, settings]);
-}
-
-/** Returns the settings of a file that its service is made from. A module may have options of calls. */
-function serviceText({ settings, sources }: PlueFile): string {
-  const { sources: _, mcpServers: _servers, ...own } = settings;
-  return JSON.stringify([own, sources.filter(({ settings: { from } }) => from !== undefined)]);
-}
-
-/** Returns the options of calls that one of the modules exports. */
-function dispatchOf(sources: readonly Source[]): ToolDispatcherOptions {
-  const [first, second] = sources.filter(({ module }) =>
-    Object.keys(module?.dispatch ?? {}).length > 0
-  );
-  if (second !== undefined) {
-    throw usageError(
-      `Cannot use the modules of "${first?.name}" and "${second.name}": both export options of ` +
-        "calls, which apply to all tools",
-    );
-  }
-  return first?.module?.dispatch ?? {};
 }

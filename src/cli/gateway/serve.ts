@@ -5,7 +5,7 @@ import { resolve } from "node:path";
 import process from "node:process";
 import { cleanText, describeThrown } from "../../tool/mod.ts";
 import { selectionOf } from "../show.ts";
-import { logText } from "../serve/service.ts";
+import { logText, openJournal } from "../serve/service.ts";
 import { listen, readSettings, type ServeFlags, urlOf } from "../serve/settings.ts";
 import { openState } from "../serve/state.ts";
 import { serveStdio } from "../serve/stdio.ts";
@@ -43,8 +43,14 @@ export async function serveFile(
     ...((flags.store ?? flags.state) === undefined && storeOf(file)),
   });
   using state = await openState(flags.state, shared, terminal);
+  const { file: place, ...recording } = file.settings.journal ?? {};
+  const records = await openJournal(
+    flags.journal ?? (place && resolve(file.folder, place)),
+    { key: io.env["PLUE_JOURNAL_KEY"], ...recording },
+  );
+  await using _records = records;
   await using gateway = new Gateway({
-    ...{ terminal, state, log, flags, selection: selectionOf(flags) },
+    ...{ terminal, state, records, log, flags, selection: selectionOf(flags) },
   });
   await gateway.apply(file, settings);
   using _refreshing = refreshing(gateway);
@@ -64,7 +70,6 @@ export async function serveFile(
     return await serveStdio({ fetch }, () => gateway.toolset(), io);
   }
   const server = await listen((request, env) => gateway.fetch(request, env), settings);
-  state.recover(() => gateway.service.dispatcher.withToolset(gateway.toolset()), io.signal);
   const url = urlOf(settings.host, server.port);
   terminal.printResult(
     {
@@ -101,8 +106,8 @@ function storeOf({ settings: { store }, folder }: PlueFile): { readonly store?: 
 /** The interval between calls of the availability functions, in milliseconds. */
 const REFRESH_MS = 2_000;
 
-function refreshing({ registry }: Gateway): Disposable {
-  const timer = setInterval(() => registry.refresh(), REFRESH_MS);
+function refreshing(gateway: Gateway): Disposable {
+  const timer = setInterval(() => gateway.refresh(), REFRESH_MS);
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
@@ -142,13 +147,14 @@ function banner(path: string, url: string, gateway: Gateway, terminal: Terminal)
     "",
     terminal.table(
       ["SOURCE", "TOOLS", "STATE"],
-      gateway.status().map(({ name, tools, state, reason, held }) => [
-        name,
+      gateway.status().map(({ name, tenant, tools, state, reason, held }) => [
+        tenant === undefined ? name : `${tenant}/${name}`,
         String(tools),
         `${reason ?? state}${held.length > 0 ? `; ${counted(held.length, "tool")} held back` : ""}`,
       ]),
     ).replaceAll(/^/gm, "  "),
     "",
     `${summary(gateway)}. MCP clients connect to ${url}/mcp`,
+    ...gateway.tenants.map((tenant) => `Clients of ${tenant}: ${url}/t/${tenant}/mcp`),
   ].join("\n");
 }

@@ -27,6 +27,7 @@ export interface SourceContext {
 /** The state of a source, for operators. */
 export interface SourceStatus {
   readonly name: string;
+  readonly tenant?: string;
   readonly state: "ready" | "unavailable";
   /** The reason why the source is unavailable. */
   readonly reason?: string;
@@ -97,6 +98,7 @@ export class Source implements AsyncDisposable {
     );
     return {
       name: this.name,
+      ...(this.#source.tenant !== undefined && { tenant: this.#source.tenant }),
       ...(this.#reason === undefined
         ? { state: "ready" }
         : { state: "unavailable", reason: this.#reason }),

@@ -30,6 +30,22 @@ describe("readPlueFile()", () => {
     ["an empty file", "", "1:1: it must be an object, not null"],
     ["a text in a wrong place", `{"port": 0} "${token}"`, "1:13: it is not valid JSON: Unexpected"],
     [
+      "a tenant that a caller names and the file lacks",
+      `{"callers": {"tokens": {"a": {"token": "${token}", "tenant": "b"}}}}`,
+      '1:64: there is no tenant "b" in the file',
+    ],
+    [
+      "a source that a tenant uses and the file lacks",
+      '{"tenants": {"a": {"use": ["docs"]}}}',
+      '1:28: there is no source "docs" in the file',
+    ],
+    ["tenants without callers", '{"tenants": {"a": {}}}', "1:2: tenants need callers"],
+    [
+      "a rule without an effect",
+      '{"rules": [{"tool": "a", "when": {"/b": {"maxx": 1}}}]}',
+      '1:35: Cannot read rules: "/0/when/~1b" has a "maxx" without an effect',
+    ],
+    [
       "a source of two kinds",
       '{"sources": {"a": {"command": "x", "url": "https://x"}}}',
       '1:14: it must have exactly one of "command", "url" and "from"',
@@ -106,6 +122,6 @@ describe("readPlueFile()", () => {
   it("is called by plue check for a file with sources of any name", async () => {
     const path = await files.write("gateway.json", '{"sources": {"a": {"command": "x"}}}');
     const { code, stdout } = await plue(["check", path]);
-    assertEquals([code, stdout], [0, `${path} is valid: 1 source, 0 callers\n`]);
+    assertEquals([code, stdout], [0, `${path} is valid: 1 source, 0 tenants, 0 callers\n`]);
   });
 });

@@ -1,0 +1,114 @@
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { describe, it } from "bun:test";
+import { type CallStore, memoryCallStore } from "../../../src/adapters/calls/mod.ts";
+import { tenantStore } from "../../../src/cli/gateway/tenant_store.ts";
+import { folder } from "../support.ts";
+import { bearer, gatewayIn } from "./serving.ts";
+
+const files = folder();
+const gateway = gatewayIn(files);
+
+const whoami = (company: string): string => `
+let calls = 0;
+export const whoami = {
+  name: "whoami", description: "Returns the company and its caller.", risk: "safe",
+  context: { type: "object", properties: { tenant: { type: "string" } } },
+  execute: (_, { principal, context }) => ["${company}", principal, context?.tenant ?? "none", ++calls],
+};`;
+
+const token = (name: string): string => `${name}-of-the-tenant-test`;
+const caller = (name: string, tenant?: string) => ({ token: token(name), tenant, explain: true });
+
+const namesIn = (
+  records: readonly { readonly principal?: string }[],
+) => [...new Set(records.map(({ principal }) => principal))];
+
+describe("the tenants of plue serve -c", () => {
+  it("have tools of the same name, keys of their own, and only their records", async () => {
+    for (const name of ["acme", "beta", "own"]) {
+      await files.write(`${name}.mjs`, whoami(name));
+    }
+    await using served = await gateway("tenants.json", {
+      sources: { own: { from: "own.mjs" } },
+      tenants: {
+        acme: { sources: { tools: { from: "acme.mjs" } } },
+        beta: { sources: { tools: { from: "beta.mjs" } } },
+        empty: { use: [] },
+        guest: { use: ["own"] },
+      },
+      callers: {
+        tokens: {
+          ann: caller("ann", "acme"),
+          bob: caller("bob", "beta"),
+          eve: caller("eve", "empty"),
+          guy: caller("guy", "guest"),
+          root: caller("root"),
+        },
+      },
+      journal: { file: "journal.jsonl" },
+    });
+    const ask = async (name: string, path: string, body?: object) => {
+      const response = await fetch(served.url + path, {
+        ...(body && { method: "POST", body: JSON.stringify(body) }),
+        headers: { "content-type": "application/json", ...bearer(token(name)) },
+      });
+      return [response.status, await response.json()] as const;
+    };
+    const call = async (name: string, place: string): Promise<unknown> => {
+      const body = { arguments: {}, idempotencyKey: "same" };
+      const [status, { content }] = await ask(name, `${place}/tools/whoami/execute`, body);
+      return content ?? status;
+    };
+    assertEquals(await call("ann", "/t/acme"), ["acme", "tenant:acme:ann", "acme", 1]);
+    assertEquals(await call("bob", "/t/beta"), ["beta", "tenant:beta:bob", "beta", 1]);
+    assertEquals(await call("ann", "/t/acme"), ["acme", "tenant:acme:ann", "acme", 1]);
+    assertEquals(await call("guy", "/t/guest"), ["own", "tenant:guest:guy", "guest", 1]);
+    assertEquals(await call("eve", "/t/empty"), 404);
+
+    // The response is the same for another tenant, and for one that does not exist.
+    const foreign = await Promise.all([
+      ask("ann", "/t/beta/tools"),
+      ask("ann", "/t/none/tools"),
+      ask("root", "/t/acme/tools"),
+      ask("ann", "/tools"),
+    ]);
+    assertEquals(foreign.map(([status]) => status), [404, 404, 404, 404]);
+    assertEquals(new Set(foreign.map(([, body]) => JSON.stringify(body))).size, 1);
+
+    const principals = async (name: string, place: string) => {
+      // The journal writes its records a moment after the calls.
+      for (;;) {
+        const [, { records }] = await ask(name, `${place}/journal`);
+        if (records.length < (place === "" ? 4 : 2)) continue;
+        return namesIn(records);
+      }
+    };
+    assertEquals(await principals("ann", "/t/acme"), ["tenant:acme:ann"]);
+    assertStringIncludes((await principals("root", "")).join(), "tenant:beta:bob");
+    const [, metrics] = await ask("ann", "/t/acme/metrics");
+    assertEquals([metrics.calls, metrics.tools.length], [2, 1]);
+    const page = await fetch(`${served.url}/t/acme/mcp`, { method: "POST" });
+    assertEquals(page.status, 401);
+  });
+});
+
+describe("tenantStore()", () => {
+  it("shows each tenant only its own entries of a store", async () => {
+    const shared = memoryCallStore();
+    const [a, b] = [tenantStore(shared, "a"), tenantStore(shared, "b")];
+    const bytes = new Uint8Array([1]);
+    const revision = await a.create("task.ann.1", bytes, { dueAt: 5 }) ?? 0;
+    await shared.create("task.ann.1", bytes, { dueAt: 5 });
+    assertEquals(await b.get("task.ann.1"), undefined);
+    assertEquals(await b.update("task.ann.1", bytes, revision), undefined);
+    assertEquals(await b.delete("task.ann.1", revision), false);
+    const keys = async (store: CallStore) => {
+      const due = await store.due("task", 9, 9);
+      const listed = await Array.fromAsync(store.list("task.ann"));
+      return [...due, ...listed].map(({ key }) => key);
+    };
+    assertEquals(await keys(a), ["task.ann.1", "task.ann.1"]);
+    assertEquals(await keys(b), []);
+    assertEquals(await keys(shared), ["task.ann.1", "task.ann.1"]);
+  });
+});
