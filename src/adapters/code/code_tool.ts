@@ -87,7 +87,7 @@ const made = new WeakMap<CodeToolOptions, Toolset>();
 
 function ownTools(options: CodeToolOptions): Toolset {
   const { executor, limits = readLimits(ACTION) } = readFields(ACTION, options, CHECKS);
-  if (executor === undefined) fail(ACTION, "the option executor is missing; quickJs() makes one");
+  if (executor === undefined) fail(ACTION, "it needs an executor, such as quickJs()");
   checkPort(ACTION, "executor", executor, ["run"]);
   return buildToolset([
     searchTool(FINDS, programSignature, 10),
@@ -123,7 +123,7 @@ function runCode(settings: CodeSettings): Tool {
     async execute({ code }: { readonly code: string }, context: ToolContext) {
       const call = CallContext.callOf(context);
       const dispatcher = call && targetDispatcher(call);
-      if (!dispatcher) fail("run a program", "only a dispatcher of codeTool()'s toolset can");
+      if (!dispatcher) fail("run a program", "only a dispatcher can");
       const { principal } = context;
       const exceeded = programs.exceeded(principal, 1);
       if (exceeded !== undefined) {
