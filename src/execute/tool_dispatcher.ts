@@ -379,6 +379,17 @@ export class ToolDispatcher extends Dispatcher {
     return new ToolDispatcher(source, shared as ToolDispatcherOptions);
   }
 
+  /**
+   * Returns a dispatcher with the same tools, limits and clock, but only these layers. It can preview
+   * calls, with layers that end each call before its tool runs.
+   */
+  withLayers(layers: readonly Layer[]): Dispatcher {
+    const kernel = new Kernel({ ...this.settings, layers });
+    // A toolset that was created from a list has the registry of this dispatcher.
+    kernel.hostOf = (toolset) => this.#shared.hostOf(toolset);
+    return new Dispatcher(this.toolset, kernel as DispatcherOptions);
+  }
+
   /** Counts and durations of the calls, per tool. JSON. */
   metrics(): DispatcherMetrics {
     return { ...this.#shared.metrics.snapshot(), queued: this.#shared.limit.queued };

@@ -1,34 +1,37 @@
-/** Tools for the AI SDK, LangChain and the OpenAI Agents SDK. None of these packages is imported. */
+/** Tools that a framework runs, and the tools for the AI SDK, which is not imported. */
 
 import {
   type AiSdkTool,
   type AiSdkToolResult,
-  type AnsweredCall,
   type CallDispatcher,
-  dispatchResponse,
+  decodeCalls,
+  type DecodedCall,
+  dispatchCalls,
   encodeResult,
   encodeResults,
   type Exportable,
   type ExportOptions,
   Exposure,
-  type LangChainTool,
-  type LangChainToolMessage,
   type MessageOf,
   targetOf,
   type ToolsOf,
   type WireValue,
 } from "../../formats/mod.ts";
+import type { CallInfo } from "../../execute/mod.ts";
 import {
+  type Answer,
   clip,
   defined,
   fail,
   isFunction,
   isObject,
   isSuspended,
+  type Question,
   rejectUnknownFields,
   setOwn,
   ToolResult,
 } from "../../tool/mod.ts";
+import type { CallApprovals, FrameworkApprovals } from "./approvals.ts";
 
 /** Options of tools that a framework runs. */
 export interface FrameworkOptions<Context = unknown> {
@@ -37,23 +40,35 @@ export interface FrameworkOptions<Context = unknown> {
   /** Fields that the host adds to each call. */
   readonly context?: Context;
   readonly options?: ExportOptions;
+  /** Lets the framework ask a person about calls that need approval. */
+  readonly approvals?: FrameworkApprovals;
 }
 
-const FIELDS: readonly (keyof FrameworkOptions)[] = ["dispatcher", "context", "options"];
-
-const KIT: readonly (keyof LangChainKit)[] = ["tool", "ToolMessage"];
+export const FIELDS: readonly (keyof FrameworkOptions)[] = [
+  ...["dispatcher", "context", "options", "approvals"] as const,
+];
 
 type FrameworkTarget = "ai-sdk" | "langchain" | "openai.chat.strict";
 
 interface Runnable<Target extends FrameworkTarget> {
   readonly tools: ToolsOf<Target>;
-  answer(call: unknown, signal: AbortSignal | undefined): Promise<{
+  /**
+   * Returns the id of the approval that a call needs; `undefined` if it needs none. Absent without
+   * the option `approvals`.
+   */
+  readonly request?: (
+    call: unknown,
+    record: Parameters<CallApprovals["request"]>[1],
+  ) => Promise<string | undefined>;
+  /** @param action The answer of the framework's person, if the dispatcher asks for approval. */
+  answer(call: unknown, signal: AbortSignal | undefined, action?: Answer["action"]): Promise<{
     readonly message: MessageOf<Target>;
     readonly result: ToolResult;
   }>;
 }
 
-function runnable<Target extends FrameworkTarget, Context>(
+/** Exports the tools of a framework, and returns the function that runs their calls. */
+export function runnable<Target extends FrameworkTarget, Context>(
   target: Target,
   source: Exportable,
   given: FrameworkOptions<Context>,
@@ -68,14 +83,24 @@ function runnable<Target extends FrameworkTarget, Context>(
   if (options?.toolChoice !== undefined || options?.parallel !== undefined) {
     fail(action, "toolChoice and parallel have no effect here");
   }
+  const approvals = given.approvals?.forCalls(action, dispatcher, Object(context));
   const exposure = new Exposure(source, target, options);
   const tools = exposure.export();
   const { names } = exposure.result();
+  // A framework passes one call at a time.
+  const decode = (call: unknown) => decodeCalls(target, call, names)[0] as DecodedCall;
   return {
     tools,
-    async answer(call, signal) {
-      const more = { ...context, ...defined({ signal }) } as Context;
-      const turn = await dispatchResponse(target, call, { dispatcher, names, context: more });
+    ...approvals && { request: (call, record) => approvals.request(decode(call), record) },
+    async answer(call, signal, action = "accept") {
+      const onQuestion = approvals &&
+        ((question: Question, info: CallInfo) => approvals.answer(question, info, action));
+      const more = { ...context, ...defined({ signal, onQuestion }) } as Context;
+      const turn = await dispatchCalls(target, [decode(call)], {
+        dispatcher,
+        names,
+        context: more,
+      });
       // One call has one result, and one message unless it is suspended.
       const result = turn.results[0] as ToolResult;
       const [message = encodeResults(target, turn.calls, [failureOf(result)], names)[0]] =
@@ -114,6 +139,11 @@ export interface RunnableAiSdkTool<Version extends 6 | 7 = 7> extends AiSdkTool 
     input: unknown,
     options: { readonly toolCallId: string; readonly abortSignal?: AbortSignal | undefined },
   ): Promise<unknown>;
+  /** Returns true for a call that needs approval. Absent without the option `approvals`. */
+  needsApproval?(
+    input: unknown,
+    options: { readonly toolCallId: string; readonly messages: readonly unknown[] },
+  ): Promise<boolean>;
   /** Returns an output in the form for the model. The output may have been stored as JSON. */
   toModelOutput(options: {
     readonly toolCallId: string;
@@ -152,7 +182,7 @@ export function toAiSdkTools<Context, Version extends 6 | 7 = 7>(
   source: Exportable,
   options: AiSdkOptions<Context, Version>,
 ): { [name: string]: RunnableAiSdkTool<Version> } {
-  const { tools, answer } = runnable("ai-sdk", source, options, [...FIELDS, "version"]);
+  const { tools, answer, request } = runnable("ai-sdk", source, options, [...FIELDS, "version"]);
   const version: unknown = options.version ?? 7;
   if (version !== 6 && version !== 7) {
     fail("make tools for Vercel AI SDK 7", "the option version must be 6 or 7");
@@ -170,6 +200,12 @@ export function toAiSdkTools<Context, Version extends 6 | 7 = 7>(
       const value = part?.output.value;
       return looksLikeBlocks(value) ? blocksOf(value) : value;
     };
+    const needsApproval: RunnableAiSdkTool["needsApproval"] = request &&
+      (async (input, { toolCallId, messages }) => {
+        const call = { type: "tool-call", toolCallId, toolName, input };
+        const record = hasCall(messages, toolCallId) ? "never" : "always";
+        return await request(call, record) !== undefined;
+      });
     const toModelOutput: RunnableAiSdkTool["toModelOutput"] = ({ toolCallId, output }) => {
       const { blocks } = Object(output);
       const result: ToolResult = { ...ToolResult.ok(output), ...(blocks === true && { blocks }) };
@@ -178,6 +214,7 @@ export function toAiSdkTools<Context, Version extends 6 | 7 = 7>(
     const runs = {
       ...tool,
       execute,
+      ...defined({ needsApproval }),
       toModelOutput: version === 7
         ? toModelOutput
         : (given: { toolCallId: string; output: unknown }) => olderOutput(toModelOutput(given)),
@@ -186,6 +223,12 @@ export function toAiSdkTools<Context, Version extends 6 | 7 = 7>(
     setOwn(set, toolName, runs as unknown as RunnableAiSdkTool<Version>);
   }
   return set;
+}
+
+/** True if a conversation has a call, so that the call is not new. The client may have written it. */
+function hasCall(messages: readonly unknown[], toolCallId: string): boolean {
+  return messages.map((message): unknown => Object(message).content).filter(Array.isArray).flat()
+    .some((part) => Object(part).type === "tool-call" && Object(part).toolCallId === toolCallId);
 }
 
 /** True if `toModelOutput` would read a value as a result with blocks. */
@@ -212,148 +255,4 @@ function olderOutput(output: AiSdkOutput<7>): AiSdkOutput<6> {
         : { type: "file-data", data, mediaType, ...defined({ filename }) };
     }),
   };
-}
-
-/** The exports of `langchain` and `@langchain/core` with these names. */
-export interface LangChainKit {
-  readonly tool: (run: never, fields: never) => unknown;
-  readonly ToolMessage: new (fields: never) => unknown;
-}
-
-/** The parameters with which LangChain runs a tool. */
-type LangChainRun = (
-  args: unknown,
-  config: { readonly signal?: AbortSignal; readonly toolCall?: { readonly id?: string } },
-) => Promise<unknown>;
-
-/**
- * Returns the tools for `createAgent`, `ToolNode` and `bindTools` of LangChain JS. A failed call
- * returns a `ToolMessage` with the status `error`; if the tool was invoked with arguments alone, it
- * throws. LangChain validates arguments before plue, with its own messages.
- *
- * @example Usage
- * ```ts ignore
- * import { createAgent, tool, ToolMessage } from "langchain";
- *
- * const tools = toLangChainTools(toolset, { dispatcher, tool, ToolMessage });
- * const agent = createAgent({ model, tools });
- * ```
- *
- * @param options The dispatcher, and LangChain's `tool` and `ToolMessage`.
- * @throws {TypeError} If an option is invalid, or a tool cannot be exported.
- */
-export function toLangChainTools<Kit extends LangChainKit, Context>(
-  source: Exportable,
-  options: FrameworkOptions<Context> & Kit,
-): ReturnType<Kit["tool"]>[] {
-  const { tools, answer } = runnable("langchain", source, options, [...FIELDS, ...KIT]);
-  for (const name of KIT) {
-    if (!isFunction(options[name])) {
-      fail("make tools for LangChain JS", `the option ${name} must be the export of LangChain`);
-    }
-  }
-  // LangChain's types have an overload for each schema library; this is their common form.
-  const { tool, ToolMessage } = options as unknown as {
-    tool(run: LangChainRun, fields: LangChainTool): ReturnType<Kit["tool"]>;
-    readonly ToolMessage: new (fields: LangChainToolMessage) => unknown;
-  };
-  return tools.map((fields) =>
-    tool(async (args, { signal, toolCall }) => {
-      const id = toolCall?.id;
-      const call = { type: "tool_call", name: fields.name, args, id };
-      const { message } = await answer(call, signal);
-      if (id !== undefined) return new ToolMessage(message);
-      // A failure has a text as its content.
-      if (message.status === "error") throw new Error(String(message.content));
-      return message.content;
-    }, fields)
-  );
-}
-
-/** A part of a result in the OpenAI Agents SDK. */
-export type AgentsOutput =
-  | { type: "text"; text: string }
-  | { type: "image"; image: string }
-  | { type: "file"; file: { data: string; mediaType: string; filename: string } };
-
-/** A tool of the OpenAI Agents SDK, in the form that its `tool()` returns. */
-export interface AgentsTool {
-  type: "function";
-  name: string;
-  description: string;
-  parameters: {
-    type: "object";
-    properties: { [name: string]: unknown };
-    required: string[];
-    additionalProperties: false;
-  };
-  strict: boolean;
-  invoke(
-    runContext: unknown,
-    input: string,
-    details?: { readonly toolCall?: { readonly callId: string }; readonly signal?: AbortSignal },
-  ): Promise<string | AgentsOutput[]>;
-  needsApproval(): Promise<boolean>;
-  isEnabled(): Promise<boolean>;
-}
-
-/**
- * Returns the tools for an agent of the OpenAI Agents SDK (`@openai/agents`). They are strict if
- * their schemas allow it. The result of a failed call is its message, which begins with its code.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
- * import { toOpenAiAgentsTools } from "@plue/tools/frameworks";
- *
- * const ping = defineTool({ name: "ping", description: "Answers.", execute: () => "pong" });
- * const toolset = new ToolRegistry({ tools: [ping] }).select();
- * const [tool] = toOpenAiAgentsTools(toolset, { dispatcher: new ToolDispatcher(toolset) });
- * // new Agent({ name: "Assistant", tools: [tool] })
- * assert.equal(await tool?.invoke(undefined, "{}"), "pong");
- * ```
- *
- * @throws {TypeError} If an option is invalid, or a tool cannot be exported.
- */
-export function toOpenAiAgentsTools<Context>(
-  source: Exportable,
-  options: FrameworkOptions<Context>,
-): AgentsTool[] {
-  const { tools, answer } = runnable("openai.chat.strict", source, options);
-  return tools.map((
-    { type, function: { name, description = "", parameters, strict = false } },
-  ) => ({
-    type,
-    name,
-    description,
-    // Only strict tools fit the SDK's type; the SDK sends the schema unchanged.
-    parameters: parameters as AgentsTool["parameters"],
-    strict,
-    async invoke(_runContext, input, details) {
-      const id = details?.toolCall?.callId ?? "call_1";
-      const call = { id, type: "function", function: { name, arguments: input } };
-      const { message, result } = await answer(call, details?.signal);
-      return result.ok && result.blocks === true
-        ? outputOf({ callId: id, wireName: name }, result)
-        : message.content;
-    },
-    needsApproval: () => Promise.resolve(false),
-    isEnabled: () => Promise.resolve(true),
-  }));
-}
-
-/** Writes a result with blocks. The SDK sends it to the Responses API. */
-function outputOf(call: AnsweredCall, result: ToolResult): string | AgentsOutput[] {
-  const written = encodeResult("openai.responses", call, result);
-  if (written.type === "tool_search_output") return "";
-  const { output } = written;
-  if (typeof output === "string") return output;
-  return output.map((part): AgentsOutput => {
-    if (part.type === "input_text") return { type: "text", text: part.text };
-    if (part.type === "input_image") return { type: "image", image: part.image_url };
-    const [head = "", data = ""] = part.file_data.split(",");
-    const mediaType = head.slice("data:".length, -";base64".length);
-    return { type: "file", file: { data, mediaType, filename: part.filename } };
-  });
 }

@@ -4,18 +4,21 @@
  * @module
  */
 
+export { type FrameworkApprovals, frameworkApprovals } from "./approvals.ts";
 export {
-  type AgentsOutput,
-  type AgentsTool,
   type AiSdk6ContentPart,
   type AiSdkOptions,
   type FrameworkOptions,
-  type LangChainKit,
   type RunnableAiSdkTool,
   toAiSdkTools,
-  toLangChainTools,
-  toOpenAiAgentsTools,
 } from "./framework_tools.ts";
+export {
+  type LangChainApprovalRequest,
+  type LangChainDecisions,
+  type LangChainKit,
+  toLangChainTools,
+} from "./langchain_tools.ts";
+export { type AgentsOutput, type AgentsTool, toOpenAiAgentsTools } from "./openai_agents_tools.ts";
 export {
   runTools,
   type RunToolsOptions,

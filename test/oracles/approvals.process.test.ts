@@ -1,0 +1,68 @@
+/** Approvals of the AI SDK, the OpenAI Agents SDK and LangGraph, for calls that need them. */
+
+import { assertEquals, assertFalse, assertStringIncludes } from "@std/assert";
+import { describe, it } from "bun:test";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { sqliteCallStore } from "../../src/adapters/sqlite/mod.ts";
+import { memoryCallStore } from "../../src/execute/durable/mod.ts";
+import { ran, RUNS } from "./approvals.ts";
+
+for (const [framework, run] of Object.entries(RUNS)) {
+  describe(`the approvals of ${framework}`, () => {
+    it("are requested for a tool and for arguments that need one, and for no other call", async () => {
+      ran.length = 0;
+      const asked = async (name: string, amount: number) =>
+        (await run.start(memoryCallStore(), name, amount)).asked;
+      assertEquals(await asked("refund", 5), [{ amount: 5 }]);
+      assertEquals(await asked("pay", 100), [{ amount: 100 }]);
+      assertEquals([await asked("pay", 99), ran], [[], [99]]);
+    });
+
+    it("let the call run once", async () => {
+      ran.length = 0;
+      const store = memoryCallStore();
+      const { state } = await run.start(store, "refund", 5);
+      assertStringIncludes(await run.resume(store, state, "approve"), "paid 5");
+      assertStringIncludes(await run.resume(store, state, "approve"), "it needs approval");
+      assertEquals(ran, [5]);
+    });
+
+    it("reject the call", async () => {
+      ran.length = 0;
+      const store = memoryCallStore();
+      const { state } = await run.start(store, "pay", 500);
+      assertFalse((await run.resume(store, state, "reject")).includes("paid"));
+      assertEquals(ran, []);
+    });
+
+    it("are not valid for other arguments", async () => {
+      ran.length = 0;
+      const store = memoryCallStore();
+      const { state } = await run.start(store, "pay", 500);
+      // The OpenAI Agents SDK notices the change itself, and rejects.
+      await run.resume(store, run.edit(state, "500", "900"), "approve").catch(() => undefined);
+      assertEquals(ran, []);
+    });
+
+    it("resume the call in another process", async () => {
+      const folder = mkdtempSync(join(tmpdir(), "plue-approvals-"));
+      try {
+        const path = join(folder, "approvals.db");
+        using store = await sqliteCallStore(path);
+        const { state } = await run.start(store, "refund", 7);
+        const program = join(import.meta.dirname, "approvals.ts");
+        const { stdout, stderr } = spawnSync(
+          process.execPath,
+          [program, framework, path, state, "approve"],
+          { encoding: "utf8" },
+        );
+        assertStringIncludes(stdout, "paid 7", stderr);
+      } finally {
+        rmSync(folder, { recursive: true });
+      }
+    });
+  });
+}
