@@ -1,8 +1,16 @@
 /** The tools of an MCP server, with a connection for each caller. */
 
-import { createMcpHandler, fromJsonSchema, McpServer } from "@modelcontextprotocol/server";
+import {
+  createMcpHandler,
+  fromJsonSchema,
+  McpServer,
+} from "@modelcontextprotocol/server";
 import { ToolDispatcher, ToolRegistry } from "@plue/tools";
-import { type CredentialRequest, credentials, fromContext } from "@plue/tools/credentials";
+import {
+  type CredentialRequest,
+  credentials,
+  fromContext,
+} from "@plue/tools/credentials";
 import { importMcpServer, type ImportMcpServerOptions } from "@plue/tools/mcp";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { describe, it } from "bun:test";
@@ -82,7 +90,9 @@ async function importFrom(
   });
   const source = fromContext((_, request) => {
     const given = token(request);
-    return given === undefined ? undefined : { token: given, reject: () => void rejections++ };
+    return given === undefined
+      ? undefined
+      : { token: given, reject: () => void rejections++ };
   });
   const dispatcher = new ToolDispatcher(registry, {
     credentials: credentials(source),
@@ -111,7 +121,9 @@ describe("importMcpServer() with authorize", () => {
       (_, index) => index % 2 === 0 ? "ann" : "bob",
     );
     const results = await Promise.all(
-      owners.map((owner, index) => hub.call(owner, "hub:me", `${owner}.${index}`)),
+      owners.map((owner, index) =>
+        hub.call(owner, "hub:me", `${owner}.${index}`)
+      ),
     );
     assertEquals(results, owners);
     const crossed = server.calls.filter(({ id, token }) =>
@@ -161,12 +173,19 @@ describe("importMcpServer() with authorize", () => {
       },
     );
     server.waitFor(new Promise((resolve) => end = resolve));
+    const arrived = async (wanted: number): Promise<void> => {
+      while (server.calls.length < wanted) {
+        await new Promise((resolve) => setTimeout(resolve, 1));
+      }
+    };
     const running = hub.call("ann");
+    await arrived(1);
     assertEquals(await hub.call("ann"), "overloaded");
     const others = Array.from(
       { length: 7 },
       (_, index) => hub.call(`p${index}`),
     );
+    await arrived(8);
     assertEquals(await hub.call("bob"), "overloaded");
     server.waitFor(undefined);
     end();
