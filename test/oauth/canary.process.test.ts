@@ -1,24 +1,8 @@
 /** No token, code or secret appears in anything that plue writes, however a call ends. */
 
-import {
-  defineTool,
-  isSuspended,
-  ToolDispatcher,
-  ToolRegistry,
-  ToolResult,
-} from "@plue/tools";
-import {
-  type CallStore,
-  callTasks,
-  memoryCallStore,
-  storedTickets,
-} from "@plue/tools/calls";
-import {
-  credentials,
-  exchangeTokens,
-  fromContext,
-  oauthCallback,
-} from "@plue/tools/credentials";
+import { defineTool, isSuspended, ToolDispatcher, ToolRegistry, ToolResult } from "@plue/tools";
+import { type CallStore, callTasks, memoryCallStore, storedTickets } from "@plue/tools/calls";
+import { credentials, exchangeTokens, fromContext, oauthCallback } from "@plue/tools/credentials";
 import { createToolHandler } from "@plue/tools/hono";
 import { journal } from "@plue/tools/journal";
 import { createMcpEndpoint } from "@plue/tools/mcp";
@@ -86,8 +70,7 @@ function toolsOf(server: OAuthServer) {
         }
         if (end === "hang") {
           await new Promise((_, reject) => {
-            signal.addEventListener("abort", () =>
-              reject(new Error(`aborted ${texts}`)));
+            signal.addEventListener("abort", () => reject(new Error(`aborted ${texts}`)));
           });
         }
         return { all, texts };
@@ -149,8 +132,7 @@ describe("credentials", () => {
           };
         },
       },
-      onError: ({ error, ...report }) =>
-        note(error, report, (error as Error).cause),
+      onError: ({ error, ...report }) => note(error, report, (error as Error).cause),
     });
     const tasks = callTasks({ store, onError: (error) => note(error) });
     const principal = "ann";
@@ -191,8 +173,7 @@ describe("credentials", () => {
       const headers = { "content-type": "application/json", ...more };
       const init = { method: "POST", headers, body: JSON.stringify(body) };
       const request = new Request(`http://localhost${path}`, init);
-      const response =
-        await (path === "/mcp" ? endpoint.fetch(request) : app.fetch(request));
+      const response = await (path === "/mcp" ? endpoint.fetch(request) : app.fetch(request));
       note([...response.headers], await response.text());
     };
     for (const name of ENDS) {
@@ -231,9 +212,7 @@ describe("credentials", () => {
     const secrets = [...server.issued, subject, OWN, CLIENT.clientSecret];
     assert(secrets.length > 6);
     const found = secrets.flatMap((secret) =>
-      written.filter((text) =>
-        text.includes(secret) || text.includes(encodeURIComponent(secret))
-      )
+      written.filter((text) => text.includes(secret) || text.includes(encodeURIComponent(secret)))
     );
     assertEquals(found, []);
     assert(written.some((text) => text.includes("[credential]")));

@@ -2,24 +2,12 @@
 
 import { memoryCallStore } from "@plue/tools/calls";
 import { oauthCallback } from "@plue/tools/credentials";
-import {
-  assert,
-  assertEquals,
-  assertFalse,
-  assertStringIncludes,
-} from "@std/assert";
+import { assert, assertEquals, assertFalse, assertStringIncludes } from "@std/assert";
 import { afterAll, beforeAll, describe, it } from "bun:test";
 import { digestOf, encodeJson } from "../../src/execute/durable/mod.ts";
 import { createSealer } from "../../src/adapters/http/sealing.ts";
 import { type OAuthServer, startOAuthServer } from "./server.ts";
-import {
-  contentOf,
-  KEY,
-  sourceFor,
-  urlIn,
-  type World,
-  worldOf,
-} from "./world.ts";
+import { contentOf, KEY, sourceFor, urlIn, type World, worldOf } from "./world.ts";
 
 let server: OAuthServer;
 beforeAll(async () => {
@@ -106,9 +94,7 @@ describe("oauthCredentials()", () => {
     for (const round of [1, 2]) {
       await rejectToken(worlds[0]);
       const before = grantsOf("refresh_token");
-      const calls = worlds.flatMap((world) =>
-        Array.from({ length: 25 }, () => world.call("ann"))
-      );
+      const calls = worlds.flatMap((world) => Array.from({ length: 25 }, () => world.call("ann")));
       assertEquals([...new Set(await Promise.all(calls))], ["ann"]);
       assertEquals(grantsOf("refresh_token") - before, 1, `round ${round}`);
     }
@@ -296,8 +282,7 @@ describe("oauthCallback()", () => {
 
   it("reports an error of the store, and shows a page without it", async () => {
     const broken = Object.assign(memoryCallStore(), {
-      create: () =>
-        Promise.reject(new RangeError("the store is full of secrets")),
+      create: () => Promise.reject(new RangeError("the store is full of secrets")),
     });
     const errors: unknown[] = [];
     const { link } = await linkFor();

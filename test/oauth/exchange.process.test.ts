@@ -32,8 +32,7 @@ describe("exchangeTokens()", () => {
     );
     const call = async (principal: string) =>
       contentOf(await dispatcher.dispatch({ name: "whoami" }, { principal }));
-    const exchanges = () =>
-      [...server.grants.values()].reduce((sum, count) => sum + count, 0);
+    const exchanges = () => [...server.grants.values()].reduce((sum, count) => sum + count, 0);
 
     const accounts = await Promise.all(
       ["ann", "bob", "ann", "bob", "ann"].map(call),

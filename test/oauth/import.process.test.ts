@@ -1,16 +1,8 @@
 /** The tools of an MCP server, with a connection for each caller. */
 
-import {
-  createMcpHandler,
-  fromJsonSchema,
-  McpServer,
-} from "@modelcontextprotocol/server";
+import { createMcpHandler, fromJsonSchema, McpServer } from "@modelcontextprotocol/server";
 import { ToolDispatcher, ToolRegistry } from "@plue/tools";
-import {
-  type CredentialRequest,
-  credentials,
-  fromContext,
-} from "@plue/tools/credentials";
+import { type CredentialRequest, credentials, fromContext } from "@plue/tools/credentials";
 import { importMcpServer, type ImportMcpServerOptions } from "@plue/tools/mcp";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { describe, it } from "bun:test";
@@ -90,9 +82,7 @@ async function importFrom(
   });
   const source = fromContext((_, request) => {
     const given = token(request);
-    return given === undefined
-      ? undefined
-      : { token: given, reject: () => void rejections++ };
+    return given === undefined ? undefined : { token: given, reject: () => void rejections++ };
   });
   const dispatcher = new ToolDispatcher(registry, {
     credentials: credentials(source),
@@ -121,9 +111,7 @@ describe("importMcpServer() with authorize", () => {
       (_, index) => index % 2 === 0 ? "ann" : "bob",
     );
     const results = await Promise.all(
-      owners.map((owner, index) =>
-        hub.call(owner, "hub:me", `${owner}.${index}`)
-      ),
+      owners.map((owner, index) => hub.call(owner, "hub:me", `${owner}.${index}`)),
     );
     assertEquals(results, owners);
     const crossed = server.calls.filter(({ id, token }) =>

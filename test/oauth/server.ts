@@ -3,12 +3,7 @@
  * tokens of its requests.
  */
 
-import {
-  createServer,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-} from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import Provider from "oidc-provider";
 
@@ -53,12 +48,9 @@ export interface OAuthServer extends AsyncDisposable {
 export async function startOAuthServer(
   redirectUri = "http://127.0.0.1:9/oauth/callback",
 ): Promise<OAuthServer> {
-  let handle: (request: IncomingMessage, response: ServerResponse) => void =
-    () => {};
+  let handle: (request: IncomingMessage, response: ServerResponse) => void = () => {};
   const http = createServer((request, response) => handle(request, response));
-  await new Promise<void>((resolve) =>
-    http.listen(0, "127.0.0.1", () => resolve())
-  );
+  await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", () => resolve()));
   const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
   const server = new TestServer(url, redirectUri, http);
   handle = (request, response) => void server.answer(request, response);

@@ -1,9 +1,6 @@
 /** A missing credential over HTTP, over MCP and in the command: a URL, and then the call continues. */
 
-import {
-  Client,
-  StreamableHTTPClientTransport,
-} from "@modelcontextprotocol/client";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { memoryCallStore, storedTickets } from "@plue/tools/calls";
 import { credentials, oauthCallback } from "@plue/tools/credentials";

@@ -10,11 +10,7 @@ import {
   ToolRegistry,
   type ToolResult,
 } from "@plue/tools";
-import {
-  type CallStore,
-  memoryCallStore,
-  storedTickets,
-} from "@plue/tools/calls";
+import { type CallStore, memoryCallStore, storedTickets } from "@plue/tools/calls";
 import {
   credentials,
   oauthCallback,
