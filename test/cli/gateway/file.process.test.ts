@@ -43,7 +43,7 @@ describe("readPlueFile()", () => {
     [
       "a rule without an effect",
       '{"rules": [{"tool": "a", "when": {"/b": {"maxx": 1}}}]}',
-      '1:35: Cannot read rules: "/0/when/~1b" has a "maxx" without an effect',
+      '1:35: Cannot read rules: "maxx" in "/0/when/~1b" has no effect',
     ],
     [
       "a source of two kinds",
