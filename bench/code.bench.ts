@@ -17,6 +17,7 @@ import { countTokens, createToolBridge } from "../src/finding/mod.ts";
 import { exportTools } from "../src/formats/mod.ts";
 import { buildToolset, type Toolset } from "../src/select/mod.ts";
 import { githubTools } from "./code/github.ts";
+import { drawTokens } from "./code/picture.ts";
 import { printRuns } from "./code/runs.ts";
 import { type Task, type TaskCall, TASKS } from "./code/tasks.ts";
 
@@ -115,8 +116,11 @@ function writeNotes(): void {
 
 const totals = new Map<string, readonly number[]>();
 const rows: string[][] = [];
+const drawn: { readonly task: string; readonly tokens: Record<string, number> }[] = [];
 for (const [at, task] of TASKS.entries()) {
   const answers = new Set<string>();
+  const tokens: Record<string, number> = {};
+  drawn.push({ task: task.title, tokens });
   for (const [way, [toolset, run]] of Object.entries(WAYS)) {
     let fastest = Infinity;
     let talk = new Conversation(toolset, task.question);
@@ -129,6 +133,7 @@ for (const [at, task] of TASKS.entries()) {
       talk.write(answer);
       answers.add(answer);
     }
+    tokens[way] = talk.tokensIn;
     const figures = [talk.turns, talk.tokensIn, talk.tokensOut, fastest];
     totals.set(way, figures.map((figure, index) => figure + (totals.get(way)?.[index] ?? 0)));
     rows.push([
@@ -146,6 +151,7 @@ for (const [way, figures] of totals) {
 for (const [way, [toolset]] of Object.entries(WAYS)) {
   console.log(`${way}: the list of tools has ${listTokens(toolset).toLocaleString("en")} tokens`);
 }
+writeFileSync(new URL("../docs/code_tokens.svg", import.meta.url), drawTokens(drawn));
 console.log(table(["task", "way", "turns", "tokens in", "tokens out", "ms"], rows));
 
 const emptyTokens = countTokens(toolsAsTypeScript(buildToolset([])));

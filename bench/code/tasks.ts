@@ -8,6 +8,8 @@ export type TaskCall = readonly [id: string, args: Readonly<Record<string, unkno
 export type Turn = (calls: readonly TaskCall[]) => Promise<readonly any[]>;
 
 export interface Task {
+  /** The task in few words, for the table and the picture of the guide. */
+  readonly title: string;
   readonly question: string;
   /** The searches of a model that does not see the list of tools. */
   readonly searches: readonly string[];
@@ -31,6 +33,7 @@ const LIST = "github:issues_list-for-repo";
 
 export const TASKS: readonly Task[] = [
   {
+    title: "count the issues without a comment",
     question: "How many open issues of acme/web have no comment?",
     searches: ["list issues of a repository"],
     steps: async (turn) =>
@@ -39,6 +42,7 @@ export const TASKS: readonly Task[] = [
     program: `${ALL_ISSUES}return issues.filter(({ comments }) => comments === 0).length;`,
   },
   {
+    title: "find the three people with the most issues",
     question: "Which three people have opened the most issues in acme/web?",
     searches: ["list issues of a repository"],
     steps: async (turn) => {
@@ -53,6 +57,7 @@ for (const { user } of issues) counts.set(user.login, (counts.get(user.login) ??
 return [...counts].sort(([, a], [, b]) => b - a).slice(0, 3);`,
   },
   {
+    title: "close all duplicates",
     question: 'Close all issues of acme/web with the label "duplicate".',
     searches: ["list issues of a repository", "update an issue"],
     steps: async (turn) => {
@@ -71,6 +76,7 @@ for (const { number } of found) {
 return found.length;`,
   },
   {
+    title: "label the stale issues",
     question: 'Label the issues of acme/web without a change for 110 days with "stale".',
     searches: ["list issues of a repository", "add labels to an issue"],
     steps: async (turn) => {
@@ -90,6 +96,7 @@ await Promise.all(stale.map(({ number }) => tools.github["issues_add-labels"]({
 return stale.length;`,
   },
   {
+    title: "find the pull requests without an approval",
     question: "Which open pull requests of acme/web have no approval?",
     searches: ["list pull requests", "list reviews of a pull request"],
     steps: async (turn) => {
@@ -111,6 +118,7 @@ const open = await Promise.all(pulls.map(async ({ number }) => {
 return open.flat();`,
   },
   {
+    title: "add up the stars of all repositories",
     question: "How many stars do the repositories of acme have together?",
     searches: ["list repositories of an organization"],
     steps: async (turn) =>
@@ -124,6 +132,7 @@ return open.flat();`,
 return repos.reduce((sum, repo) => sum + repo.stargazers_count, 0);`,
   },
   {
+    title: "list the repositories without a license",
     question: "Which public repositories of acme have no license?",
     searches: ["list repositories of an organization"],
     steps: async (turn) =>
@@ -135,6 +144,7 @@ return repos.reduce((sum, repo) => sum + repo.stargazers_count, 0);`,
 return repos.filter((repo) => !repo.license && !repo.private).map(({ name }) => name);`,
   },
   {
+    title: "read the latest release of ten repositories",
     question: "What is the latest release of each of acme's repositories r1 to r10?",
     searches: ["latest release of a repository"],
     steps: async (turn) => {
@@ -152,6 +162,7 @@ const found = await Promise.all(repos.map((repo) => latest({ owner: "acme", repo
 return found.map(({ tag_name }) => tag_name);`,
   },
   {
+    title: "count the lines of 20 files",
     question: "How many lines do the 20 files in the folder notes have together?",
     searches: ["read a file"],
     steps: async (turn) =>
@@ -164,6 +175,7 @@ for (let file = 1; file <= 20; file++) {
 return lines;`,
   },
   {
+    title: "replace a year in the files that have it",
     question: "Replace 2025 by 2026 in each file of the folder notes that has it.",
     searches: ["find text in files", "read a file", "write a file"],
     steps: async (turn) => {
