@@ -37,7 +37,7 @@ if (unbuilt === undefined) {
 
 /** The sidecar on each runtime. */
 const SIDECARS = Object.keys(RUNTIMES).map((name) => ({ name, file: sidecarOn(name, folder) }));
-const onBun = join(folder, "sidecar-on-bun");
+const onBun = join(folder, "main-on-bun");
 
 /** `large_arguments` comes first, because earlier parts would raise the sidecar's peak memory. */
 const PARTS_OF_SIDECAR = `large_arguments ${PARTS} log`;

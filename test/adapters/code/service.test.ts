@@ -2,6 +2,7 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import { describe, it } from "bun:test";
 import { assertEquals } from "@std/assert";
 import { createCodeService } from "../../../examples/code.ts";
+import type { Executor } from "../../../src/adapters/code/mod.ts";
 import { IS_WORKERS } from "../../../src/adapters/http/mod.ts";
 import { accept, URL_OF_MCP } from "../mcp/support.ts";
 import { allExecutors } from "./support.ts";
@@ -14,7 +15,11 @@ return await Promise.all(late.map(({ id }) => tools.crm.remind({ id })));`;
 const REMINDED = { value: ["reminded i199", "reminded i399"] };
 
 for (const [name, executor] of Object.entries(await allExecutors())) {
-  const service = () => createCodeService(executor, KEY);
+  // On a busy machine, the first program may take longer than the default of 500 ms.
+  const patient: Executor = {
+    run: (program) => executor.run({ ...program, limits: { ...program.limits, cpuMs: 60_000 } }),
+  };
+  const service = () => createCodeService(patient, KEY);
 
   describe(`the example of code mode with ${name}`, () => {
     it("answers over HTTP after approvals, also in another process", async () => {
@@ -31,10 +36,8 @@ for (const [name, executor] of Object.entries(await allExecutors())) {
         callId: "c1",
       });
       assertEquals([asked.status, asked.body.questions.length], [202, 2]);
-      const keys = (asked.body.questions as readonly { readonly key: string }[]).map(({ key }) =>
-        key
-      );
-      const answers = Object.fromEntries(keys.map((key) => [key, { action: "accept" }]));
+      const questions: readonly { readonly key: string }[] = asked.body.questions;
+      const answers = Object.fromEntries(questions.map(({ key }) => [key, { action: "accept" }]));
       const ended = await send("/calls/c1", { ticket: asked.body.ticket, answers });
       assertEquals([ended.status, ended.body.content], [200, REMINDED]);
     });
