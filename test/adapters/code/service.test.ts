@@ -31,10 +31,8 @@ for (const [name, executor] of Object.entries(await allExecutors())) {
         });
         return { status: response.status, body: await response.json() };
       };
-      const asked = await send("/tools/run_code/execute", {
-        arguments: { code: PROGRAM },
-        callId: "c1",
-      });
+      const call = { callId: "c1", arguments: { code: PROGRAM } };
+      const asked = await send("/tools/run_code/execute", call);
       assertEquals([asked.status, asked.body.questions.length], [202, 2]);
       const questions: readonly { readonly key: string }[] = asked.body.questions;
       const answers = Object.fromEntries(questions.map(({ key }) => [key, { action: "accept" }]));
