@@ -3,16 +3,13 @@
 import { memoryCallStore } from "@plue/tools/calls";
 import { oauthCallback } from "@plue/tools/credentials";
 import { assert, assertEquals, assertFalse, assertStringIncludes } from "@std/assert";
-import { afterAll, beforeAll, describe, it } from "bun:test";
+import { afterAll, describe, it } from "bun:test";
 import { digestOf, encodeJson } from "../../src/execute/durable/mod.ts";
 import { createSealer } from "../../src/adapters/http/sealing.ts";
 import { type OAuthServer, startOAuthServer } from "./server.ts";
 import { contentOf, KEY, sourceFor, urlIn, type World, worldOf } from "./world.ts";
 
-let server: OAuthServer;
-beforeAll(async () => {
-  server = await startOAuthServer();
-});
+const server: OAuthServer = await startOAuthServer();
 afterAll(async () => await server[Symbol.asyncDispose]());
 
 /** Invalidates the last token that the API has received. The next call notices that. */

@@ -47,14 +47,16 @@ export function exchangeTokens(options: TokenExchangeOptions): CredentialSource 
       if (client === undefined || subject === undefined) return undefined;
       const { principal = null, tenant = null, scopes } = request;
       const key = await digestOf(JSON.stringify([name, tenant, principal, scopes, subject]));
-      const before = await known.get(key)?.catch(check.noop);
-      if (before?.staleAt === undefined || isStale(before)) known.delete(key);
+      const stored = known.get(key);
+      const before = await stored?.catch(check.noop);
+      const isUsable = before?.staleAt !== undefined && !isStale(before);
+      // Another call may have begun an exchange meanwhile.
+      if (!isUsable && known.get(key) === stored) known.delete(key);
       const fields = { subject_token: subject, subject_token_type: subjectTokenType };
-      const wanted = client.scopesWith(...scopes);
       const { token, scopes: granted, expiresAt } = await check.once(
         known,
         key,
-        () => client.grant(GRANT, fields, wanted),
+        () => client.grant(GRANT, fields, client.scopesWith(...scopes)),
       );
       return { token, scopes: granted, expiresAt, reject: () => void known.delete(key) };
     },
