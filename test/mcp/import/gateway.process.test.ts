@@ -63,7 +63,7 @@ describe("plue serve -c", () => {
     // A change of one source leaves the programs of the others running.
     const again = readFileSync(pid, "utf8");
     writeFileSync(file, JSON.stringify({ sources: { files: sources.files } }));
-    served.child.kill("SIGHUP");
+    process.kill(served.child.pid ?? 0, "SIGHUP"); // Deno takes child.kill() for its end.
     await served.printed(/Applied .*: 1 source, 1 tool/);
     assertStringIncludes(await read(), '"hello"');
     assertEquals(readFileSync(pid, "utf8"), again);
