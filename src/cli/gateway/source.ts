@@ -188,10 +188,10 @@ export class Source implements AsyncDisposable {
       this.#source.settings;
     const program = {
       ...{ command, cwd: resolve(this.#context.folder, cwd ?? ".") },
-      ...(args && { args }),
-      ...(env && { env }),
+      ...{ ...(args && { args }), ...(env && { env }) },
     };
-    const { promise: attempted, resolve: attempt } = Promise.withResolvers<void>();
+    let attempt = (): void => {};
+    const attempted = new Promise<void>((resolve) => attempt = resolve);
     this.#registry.subscribe(() => this.#changed());
     this.#imported = await importMcpServer(url ?? program, {
       ...this.#importing(pins),
