@@ -117,7 +117,7 @@ describe("oauthCredentials()", () => {
     assertEquals(contentOf(await call({ tenant: null })), "ann");
   });
 
-  it("stores tokens encrypted, and does not use those of another caller's record", async () => {
+  it("stores tokens encrypted, and rejects the record of another caller", async () => {
     const store = memoryCallStore();
     const world = worldOf(server, { store });
     await world.permit("ann");

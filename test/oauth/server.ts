@@ -38,7 +38,7 @@ export interface OAuthServer extends AsyncDisposable {
   /**
    * Opens a URL as a person, and follows the redirects, at last to the callback.
    *
-   * @param choice "deny": the person refuses.
+   * @param choice "deny": the person declines.
    * @returns The URL of the callback, which was not opened.
    */
   open(url: string, account: string, choice?: "deny"): Promise<string>;
@@ -219,7 +219,7 @@ class TestServer implements OAuthServer {
     response.end(JSON.stringify({ account, path }));
   }
 
-  /** Logs the person of the cookie in, and agrees or refuses. */
+  /** Logs the person of the cookie in, and accepts or declines. */
   async #agree(
     request: IncomingMessage,
     response: ServerResponse,

@@ -27,7 +27,7 @@ export interface OAuthCallbackOptions {
    * @default {false}
    */
   readonly confirm?: boolean | undefined;
-  /** Receives errors, such as those of a server that cannot be reached. */
+  /** Receives errors, such as the failure of a server that cannot be reached. */
   onError?(error: unknown): void;
 }
 

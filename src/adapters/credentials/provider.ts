@@ -17,7 +17,7 @@ export interface OAuthProvider {
   readonly clientSecret?: string | undefined;
   /** The place of the secret: the header `authorization`, or the body. @default {"basic"} */
   readonly clientAuthentication?: "basic" | "post" | undefined;
-  /** Scopes that are requested in addition to those of the tools. */
+  /** Scopes that are requested in addition to the scopes of the tools. */
   readonly scopes?: readonly string[] | undefined;
   /** Further parameters of the authorization URL or of the token exchange, such as `audience`. */
   readonly parameters?: { readonly [name: string]: string } | undefined;
@@ -60,7 +60,7 @@ export function isStale({ staleAt = Infinity }: Tokens): boolean {
   return staleAt < Date.now();
 }
 
-/** The server refuses the grant: a person must give permission again. */
+/** The server rejects the grant: a person must give permission again. */
 export class GrantRefused extends Error {
   override readonly name = "GrantRefused";
 }

@@ -37,7 +37,7 @@ export interface NeededAuthorization {
 
 /**
  * Returns the credentials of callers. It is called once per call and credential, after all decisions
- * about the call, and never for a call that is refused.
+ * about the call, and never for a call that is denied.
  *
  * Contract:
  * - A credential belongs to the principal and the tenant of the request. It is never another one's.

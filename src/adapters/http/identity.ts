@@ -197,7 +197,7 @@ export function tenantPrefix(tenant: string): string {
  */
 export function withTenant(caller: Caller): Caller {
   const { tenant, principal = "", callContext = {} } = caller;
-  // Without a tenant, the name of a user must not be that of a user of a tenant.
+  // Without a tenant, the name of a user must not be the name of a user of a tenant.
   if (tenant === undefined && !principal.startsWith("tenant:")) return caller;
   if (
     typeof tenant !== "string" || !/^[A-Za-z0-9-]{1,64}$/.test(tenant) || principal === "" ||

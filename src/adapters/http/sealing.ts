@@ -19,7 +19,7 @@ export interface Sealer {
 /**
  * Makes a sealer. The first secret encrypts; all secrets decrypt.
  *
- * @param action What the secrets are for, for messages: "seal tickets".
+ * @param action The purpose of the secrets, for messages: "seal tickets".
  * @param keys Secrets of 32 bytes each, as bytes or in Base64.
  * @throws {TypeError} If a secret is invalid. The message does not contain the secret.
  */

@@ -10,7 +10,7 @@ import type { CallerSettings, IssuerSettings, PlueFile } from "./file.ts";
  *
  * @param token The token in `PLUE_TOKEN`, and its caller.
  * @returns `undefined` if the file has no callers and there is no token.
- * @throws {CommandError} If a token is too short or occurs twice, or an issuer is wrong.
+ * @throws {CommandError} If a token is too short or occurs twice, or an issuer is invalid.
  */
 export function authorizeCallers(
   { json, settings: { callers: { tokens = {}, jwt = [] } = {} } }: PlueFile,

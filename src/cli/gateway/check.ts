@@ -18,7 +18,7 @@ export async function isSettings(path: string): Promise<boolean> {
 /**
  * Prints the parts of a valid file.
  *
- * @throws {CommandError} If the file is wrong. The message has the line and the column.
+ * @throws {CommandError} If the file is invalid. The message has the line and the column.
  */
 export async function checkSettings(
   path: string,

@@ -119,7 +119,7 @@ export function isPlueFile(document: unknown): boolean {
 /**
  * Reads a file of settings.
  *
- * @throws {CommandError} If the file cannot be read or is wrong. The message has the line, the column,
+ * @throws {CommandError} If the file cannot be read or is invalid. The message has the line, the column,
  * and the valid values.
  */
 export async function readPlueFile(

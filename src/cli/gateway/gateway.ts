@@ -297,7 +297,7 @@ function serviceText({ settings, sources }: PlueFile): string {
   return JSON.stringify([own, made]);
 }
 
-/** Returns the options of calls: the rules and limits of the file, and those that a module exports. */
+/** Returns the options of calls: the rules and limits of the file, and the rules and limits of a module. */
 function dispatchOf(
   file: PlueFile,
   tenant: string | undefined,
@@ -333,7 +333,7 @@ function dispatchOf(
 /**
  * Reads the rules of a file.
  *
- * @throws {CommandError} If a rule is wrong. The message has its line and column.
+ * @throws {CommandError} If a rule is invalid. The message has its line and column.
  */
 export function checkRules(
   { json, settings: { rules: documents = [] } }: PlueFile,

@@ -44,7 +44,7 @@ interface MadeViews {
   readonly problems: readonly string[];
 }
 
-/** A source of tools. It opens at once, and again after a failure until it is closed. */
+/** A source of tools. It opens immediately, and again after a failure until it is closed. */
 export class Source implements AsyncDisposable {
   readonly name: string;
   /** Resolves after the first attempt. Rejects if no other attempt can succeed. */

@@ -6,7 +6,7 @@ import { folder, plue } from "../support.ts";
 const files = folder();
 const write = (text: string): Promise<string> => files.write("plue.json", text);
 
-/** The message of a file that is wrong, without the folder. */
+/** The message of an invalid file, without the folder. */
 async function problemOf(text: string, env: Record<string, string> = {}): Promise<string> {
   const path = await write(text);
   const { code, stderr } = await plue(["check", path], { env });
