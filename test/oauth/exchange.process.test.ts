@@ -10,10 +10,8 @@ import { contentOf, whoami } from "./world.ts";
 describe("exchangeTokens()", () => {
   it("exchanges each caller's token, uses the new one again, and follows the caller's token", async () => {
     await using server = await startOAuthServer();
-    const tokens = new Map([["ann", await server.issue("ann")], [
-      "bob",
-      await server.issue("bob"),
-    ]]);
+    const tokens = new Map<string, string>();
+    for (const name of ["ann", "bob"]) tokens.set(name, await server.issue(name));
     const source = exchangeTokens({
       providers: {
         hub: {
@@ -34,16 +32,8 @@ describe("exchangeTokens()", () => {
       contentOf(await dispatcher.dispatch({ name: "whoami" }, { principal }));
     const exchanges = () => [...server.grants.values()].reduce((sum, count) => sum + count, 0);
 
-    const accounts = await Promise.all(
-      ["ann", "bob", "ann", "bob", "ann"].map(call),
-    );
-    assertEquals(accounts, [
-      "ann@hub",
-      "bob@hub",
-      "ann@hub",
-      "bob@hub",
-      "ann@hub",
-    ]);
+    const accounts = await Promise.all(["ann", "bob", "ann", "bob", "ann"].map(call));
+    assertEquals(accounts, ["ann@hub", "bob@hub", "ann@hub", "bob@hub", "ann@hub"]);
     assertEquals(exchanges(), 2);
     assert(
       !server.api.some(({ token }) => [...tokens.values()].includes(token)),

@@ -139,6 +139,13 @@ describe("the npm package", () => {
       // The command and the module have two copies of the rules.
       const explained = start(program, "explain", "-f", file, "ping", "--arguments", "{}");
       assertMatch(explained, /"ping": ask/);
+      // Here, plue itself is the MCP server of a plue.json.
+      const { command, args = [] } = runtime;
+      const own = { command, args: [...args, program, "serve", file, "--stdio"] };
+      const gateway = join(alone, "plue.json");
+      writeFileSync(gateway, JSON.stringify({ sources: { own } }));
+      assertMatch(start(program, "check", gateway), /1 source/);
+      assertEquals(start(program, "serve", "-c", gateway, "--stdio"), "");
     });
   }
 
