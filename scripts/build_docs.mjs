@@ -18,10 +18,11 @@ const REPOSITORY = readJson("package.json").repository.url.replace(/^git\+|\.git
 
 /** The pages, with their paths on the site. */
 function pages() {
-  const found = ["", "docs/", "docs/decisions/", "ffi/", "bench/", "examples/", "examples/chain/"]
-    .concat("examples/edge/", "examples/workspace/")
+  const guides = readdirSync(join(ROOT, "docs"), { recursive: true }).map((name) => `docs/${name}`);
+  const found = ["", "ffi/", "bench/", "examples/", "examples/chain/", "examples/edge/"]
+    .concat("examples/workspace/")
     .flatMap((folder) => readdirSync(join(ROOT, folder)).map((name) => folder + name))
-    .filter((page) => page.endsWith(".md"));
+    .concat(guides).filter((page) => page.endsWith(".md"));
   return new Map(found.map((page) => [page, page.replace(/README\.md$/, "index.md")]));
 }
 
@@ -74,7 +75,7 @@ const API = { text: "Exported names", link: "/api/", target: "_self" };
 /** The names of the guides, as the README's table has them, and the reference. */
 function sidebar() {
   const readme = readFileSync(join(ROOT, "README.md"), "utf8");
-  const guides = [...readme.matchAll(/^\| \[([^\]]+)\]\((docs\/[\w-]+)\.md\)/gm)]
+  const guides = [...readme.matchAll(/^\| \[([^\]]+)\]\((docs\/[\w/-]+)\.md\)/gm)]
     .map(([, text, page]) => ({ text, link: `/${page}` }));
   return [
     { text: "Guides", items: guides },

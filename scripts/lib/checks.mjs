@@ -17,7 +17,7 @@ function filesWithExamples() {
   const below = (folder, ending) =>
     readdirSync(join(ROOT, folder), { recursive: true }).filter((name) => name.endsWith(ending))
       .map((name) => `${folder}/${name}`.replaceAll("\\", "/")).sort();
-  const guides = below("docs", ".md").filter((name) => !name.slice("docs/".length).includes("/"));
+  const guides = below("docs", ".md").filter((name) => !name.startsWith("docs/decisions/"));
   return ["mod.ts", ...below("src", ".ts"), "README.md", ...guides];
 }
 
