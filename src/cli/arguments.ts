@@ -116,7 +116,7 @@ function parseWords(tool: Tool, words: readonly string[], options: WordOptions) 
   } catch (cause) {
     const why = describeThrown(cause);
     const hint = why.includes("'--json")
-      ? "; behind the id it is the arguments, and before it, it prints the result as JSON"
+      ? "; --json after the id has the arguments, and --json before the id prints JSON"
       : "";
     throw usageError(`Cannot call "${tool.id}": ${why}${hint}`, { cause });
   }

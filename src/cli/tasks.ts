@@ -18,7 +18,7 @@ export async function tasks(
   const address = storeAddress(terminal.io, flags.store);
   if (address === undefined) throw usageError(`Cannot ${doing}: give --store, or set PLUE_STORE`);
   if ((action === "run-again") !== (id !== undefined)) {
-    throw usageError(`Cannot ${doing}: run-again, and no other action, needs the id of a task`);
+    throw usageError(`Cannot ${doing}: only run-again needs the id of a task`);
   }
   await using open = await openStore(doing, address);
   const queue = taskQueue({ store: open.store });

@@ -138,7 +138,7 @@ export function readIssues(list: readonly unknown[]): readonly Issue[] {
     typeof value === "string" ? clip(value, 300) : instead;
   return list.slice(0, MAX_ISSUES).map((item) => {
     const { path, keyword, expected, message } = (item ?? {}) as Record<string, unknown>;
-    const words = text(message, "The tool's own rule refuses it");
+    const words = text(message, "The tool's own check rejects this value");
     return {
       path: text(path, ""),
       keyword: text(keyword, "custom"),

@@ -123,7 +123,7 @@ export class QuestionSession {
       }
       if (this.#call.options.onQuestion === undefined) break;
       if (tries === MAX_TRIES) {
-        throw cannotAsk(`the answers to "${key}" did not fit ${MAX_TRIES} times`);
+        throw cannotAsk(`${MAX_TRIES} answers to "${key}" did not match its schema`);
       }
       const given = await this.#askCaller(question);
       if (given === null) throw cannotAsk("its caller does not support this question");

@@ -67,7 +67,7 @@ describe("plue tasks", () => {
     for (const words of [["run-again"], ["list", "0"]]) {
       const wrong = await plue(["tasks", ...words], { env: { PLUE_STORE: "sqlite:/none" } });
       assertEquals(wrong.code, 2);
-      assertStringIncludes(wrong.stderr, "run-again, and no other action, needs the id of a task");
+      assertStringIncludes(wrong.stderr, "only run-again needs the id of a task");
     }
   });
 });

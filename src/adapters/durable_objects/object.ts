@@ -196,7 +196,7 @@ class ObjectEntries {
         return this.#put(request as PutRequest, now);
       default:
         throw new Error(
-          `the deployed object has no operation "${operation}"; deploy it with the plue of its callers`,
+          `the deployed object has no operation "${operation}"; deploy the version of plue that its callers have`,
         );
     }
   }

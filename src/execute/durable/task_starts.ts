@@ -116,7 +116,7 @@ export async function answerTask(
   const keys = (before.questions ?? []).map((question) => question.key);
   const wrong = wrongAnswers(given, keys) ?? tooLarge({ ...given, ...before.answers });
   if (await contextDigest(context.context) !== before.context) {
-    const why = "its host gives another context than its call had";
+    const why = "its host passed another context for the call";
     return ToolResult.error("ticket_refused", `Cannot answer the task: ${why}`, NOT_RUN);
   }
   if (before.status === "input_required" && wrong !== undefined) {

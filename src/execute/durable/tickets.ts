@@ -141,7 +141,7 @@ export function createTickets(sealer: TicketSealer, options: TicketOptions = {})
         return refused("its ticket was given to another caller");
       }
       if ((await contextDigest(returned.context)) !== content.context) {
-        return refused("its host gives another context than the call had");
+        return refused("its host passed another context for the call");
       }
       if (isUsed(content, run)) return refused(USED);
       if (content.version !== 1) return refused(UNOPENED.damaged);

@@ -155,7 +155,7 @@ describe("context.ask()", () => {
     let asked = 0;
     const result = await call({}, { onQuestion: () => (asked++, accept(7)) });
     assertEquals([outcome(result), asked], ["input_unavailable", 10]);
-    assertStringIncludes(messageOf(result), 'the answers to "name" did not fit 10 times');
+    assertStringIncludes(messageOf(result), '10 answers to "name" did not match its schema');
   });
 
   for (const context of [{}, answering(undefined).context]) {
