@@ -10,6 +10,7 @@ import {
   type Answer,
   argumentsText,
   cleanText,
+  helpUrl,
   isObject,
   type Question,
   setOwn,
@@ -239,6 +240,9 @@ function printFailure(
   if (code === "approval_required" && yes !== true) {
     terminal.note(terminal.canAsk ? "  Add --yes" : `  ${onTerminal}, or add --yes`);
   } else if (code.startsWith("input_")) terminal.note(`  ${onTerminal}`);
+  if (stderr.isTTY === true && code !== "invalid_arguments") {
+    terminal.note(terminal.paint("dim", `  ${helpUrl(code)}`, stderr));
+  }
 }
 
 class Meanwhile {

@@ -5,7 +5,7 @@
 
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { READER_FIELDS, valueKind, VOCABULARY, type VocabularyName } from "../select/mod.ts";
-import { cleanText, describeThrown, RISK_LEVELS } from "../tool/mod.ts";
+import { cleanText, describeThrown, helpUrl, RISK_LEVELS } from "../tool/mod.ts";
 import { MCP_CLIENTS } from "./mcp_clients.ts";
 import {
   CommandError,
@@ -65,7 +65,9 @@ that ends in .json or .yaml), or a plue service (http://127.0.0.1:8787). A name 
 is (module: mcp: openapi: tools: plue:) and which namespace its tools get: files=mcp:my-server.
 
 Exit codes:
-${exitCodesHelp()}`,
+${exitCodesHelp()}
+
+What each code means, and what to do: ${helpUrl("codes")}`,
     );
 
   /** Adds a subcommand with `--json`, whose function gets its arguments, its flags and a terminal. */

@@ -74,6 +74,11 @@ export const HTTP_STATUS: { readonly [Code in FailureCode]: number } = {
   threw: 500,
 };
 
+/** Returns the address of the page that explains a code of a failure or of a problem. */
+export function helpUrl(code: string): string {
+  return `https://github.com/plue/tools/blob/main/docs/troubleshooting.md#${code}`;
+}
+
 export function isFailureCode(value: unknown): value is FailureCode {
   return CODES.includes(value as FailureCode);
 }

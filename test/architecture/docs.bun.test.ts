@@ -13,7 +13,7 @@ import {
   READER_FIELDS,
   VOCABULARY,
 } from "../../src/select/mod.ts";
-import { HTTP_STATUS } from "../../src/tool/mod.ts";
+import { helpUrl, HTTP_STATUS } from "../../src/tool/mod.ts";
 import { maybe } from "../support/skip.ts";
 import { filesBelow, jsonOf, textOf } from "./source_tree.ts";
 
@@ -89,6 +89,21 @@ describe("what the guides list", () => {
     assertGreater(FIELDS.length, 30);
     const missing = [...FIELDS, ...RISK_LEVELS].filter((name) => !defining.includes(`\`${name}\``));
     assertEquals(missing, []);
+  });
+
+  it("has a section for every code to which the type of a problem leads", () => {
+    const [, list = ""] = /^export type ProblemCode =\n([^;]*);/m
+      .exec(textOf("src/adapters/http/responses.ts")) ?? [];
+    const codes = [...list.matchAll(/"(\w+)"/g)].map(([, code = ""]) => code);
+    assertGreater(codes.length, 10);
+    const { url } = jsonOf("package.json")["repository"] as { url: string };
+    const sections = [...textOf("docs/troubleshooting.md").matchAll(/^### (\w+)$/gm)]
+      .map(([, code = ""]) => code);
+    assertEquals(sections.toSorted(), [...Object.keys(HTTP_STATUS), ...codes].toSorted());
+    assertEquals(
+      helpUrl("threw"),
+      `${url.replace(/^git\+|\.git$/g, "")}/blob/main/docs/troubleshooting.md#threw`,
+    );
   });
 
   it("has the number of targets", () => {

@@ -37,8 +37,9 @@ export function quickJs(module: Uint8Array | ArrayBuffer | WebAssembly.Module): 
       compiled ??= module instanceof WebAssembly.Module
         ? module
         : WebAssembly.compile(meterModule(new Uint8Array(module)));
+      const advice = 'the package "quickjs-wasi" is not installed; run "npm install quickjs-wasi"';
       const library = await import("quickjs-wasi").catch((cause) =>
-        fail("run programs", 'the package "quickjs-wasi" is not installed', cause)
+        fail("run programs", advice, cause)
       );
       const sandbox = new QuickJsSandbox(library, program);
       await sandbox.open(await compiled);

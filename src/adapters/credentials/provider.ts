@@ -184,7 +184,8 @@ async function loadLibrary(): Promise<Library> {
   try {
     return await import("oauth4webapi");
   } catch (cause) {
-    throw new Error('Cannot use OAuth: the package "oauth4webapi" is not installed', { cause });
+    const advice = 'the package "oauth4webapi" is not installed; run "npm install oauth4webapi"';
+    throw new Error(`Cannot use OAuth: ${advice}`, { cause });
   }
 }
 

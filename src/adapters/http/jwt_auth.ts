@@ -209,7 +209,8 @@ async function loadJose(): Promise<Jose> {
     ]);
     return { ...local, ...remote, ...verify };
   } catch (cause) {
-    throw new Error(`Cannot ${ACTION}: the package "jose" is not installed`, { cause });
+    const advice = 'the package "jose" is not installed; run "npm install jose"';
+    throw new Error(`Cannot ${ACTION}: ${advice}`, { cause });
   }
 }
 

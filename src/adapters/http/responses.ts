@@ -2,6 +2,7 @@
 
 import {
   type FailureCode,
+  helpUrl,
   HTTP_STATUS,
   isObject,
   type Issue,
@@ -187,7 +188,8 @@ const TITLES: Readonly<Record<number, string>> = {
 export function problemResponse(problem: Problem): Response {
   const { status, code, detail, issues, retryable, headers, members } = problem;
   const title = TITLES[status] ?? "Error";
-  const body = { type: "about:blank", title, status, code, detail, issues, retryable, ...members };
+  const type = helpUrl(code);
+  const body = { type, title, status, code, detail, issues, retryable, ...members };
   return new Response(JSON.stringify(body), {
     status,
     headers: { "content-type": "application/problem+json", ...UNCACHED_HEADERS, ...headers },

@@ -106,6 +106,7 @@ async function loadJose(action: string): Promise<Jose> {
     ]);
     return { CompactEncrypt, compactDecrypt, decodeProtectedHeader };
   } catch (cause) {
-    throw new Error(`Cannot ${action}: the package "jose" is not installed`, { cause });
+    const advice = 'the package "jose" is not installed; run "npm install jose"';
+    throw new Error(`Cannot ${action}: ${advice}`, { cause });
   }
 }

@@ -3,6 +3,7 @@
 import {
   attemptOr,
   defined,
+  helpUrl,
   HTTP_STATUS,
   type JsonSchema,
   type JsonValue,
@@ -191,7 +192,7 @@ const OPENAPI_3_1: kit.Target<
       const { code, message, issues, retryable, ran } = answer.error;
       const status = HTTP_STATUS[code];
       const body = {
-        ...{ type: "about:blank", status, code, detail: message },
+        ...{ type: helpUrl(code), status, code, detail: message },
         ...defined({ issues: issues?.map((issue) => ({ ...issue })) }),
         retryable,
         ...defined({ ran }),
