@@ -37,9 +37,8 @@ export function quickJs(module: Uint8Array | ArrayBuffer | WebAssembly.Module): 
       compiled ??= module instanceof WebAssembly.Module
         ? module
         : WebAssembly.compile(meterModule(new Uint8Array(module)));
-      const advice = 'the package "quickjs-wasi" is not installed; run "npm install quickjs-wasi"';
       const library = await import("quickjs-wasi").catch((cause) =>
-        fail("run programs", advice, cause)
+        fail("run programs", 'install the package "quickjs-wasi"', cause)
       );
       const sandbox = new QuickJsSandbox(library, program);
       await sandbox.open(await compiled);

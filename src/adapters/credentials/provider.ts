@@ -184,8 +184,7 @@ async function loadLibrary(): Promise<Library> {
   try {
     return await import("oauth4webapi");
   } catch (cause) {
-    const advice = 'the package "oauth4webapi" is not installed; run "npm install oauth4webapi"';
-    throw new Error(`Cannot use OAuth: ${advice}`, { cause });
+    throw new Error('Cannot use OAuth: run "npm install oauth4webapi" first', { cause });
   }
 }
 

@@ -209,8 +209,7 @@ async function loadJose(): Promise<Jose> {
     ]);
     return { ...local, ...remote, ...verify };
   } catch (cause) {
-    const advice = 'the package "jose" is not installed; run "npm install jose"';
-    throw new Error(`Cannot ${ACTION}: ${advice}`, { cause });
+    throw new Error(`Cannot ${ACTION}: run "npm install jose" first`, { cause });
   }
 }
 

@@ -162,33 +162,10 @@ export interface Problem {
   readonly members?: Readonly<Record<string, unknown>>;
 }
 
-const TITLES: Readonly<Record<number, string>> = {
-  202: "Accepted",
-  400: "Bad Request",
-  401: "Unauthorized",
-  403: "Forbidden",
-  404: "Not Found",
-  405: "Method Not Allowed",
-  408: "Request Timeout",
-  409: "Conflict",
-  410: "Gone",
-  413: "Content Too Large",
-  415: "Unsupported Media Type",
-  421: "Misdirected Request",
-  422: "Unprocessable Content",
-  429: "Too Many Requests",
-  499: "Client Closed Request",
-  500: "Internal Server Error",
-  501: "Not Implemented",
-  502: "Bad Gateway",
-  503: "Service Unavailable",
-  504: "Gateway Timeout",
-};
-
 export function problemResponse(problem: Problem): Response {
   const { status, code, detail, issues, retryable, headers, members } = problem;
-  const title = TITLES[status] ?? "Error";
   const type = helpUrl(code);
+  const title = code.replaceAll("_", " ");
   const body = { type, title, status, code, detail, issues, retryable, ...members };
   return new Response(JSON.stringify(body), {
     status,

@@ -106,7 +106,6 @@ async function loadJose(action: string): Promise<Jose> {
     ]);
     return { CompactEncrypt, compactDecrypt, decodeProtectedHeader };
   } catch (cause) {
-    const advice = 'the package "jose" is not installed; run "npm install jose"';
-    throw new Error(`Cannot ${action}: ${advice}`, { cause });
+    throw new Error(`Cannot ${action}: run "npm install jose" first`, { cause });
   }
 }

@@ -3,7 +3,6 @@
 import {
   attemptOr,
   defined,
-  helpUrl,
   HTTP_STATUS,
   type JsonSchema,
   type JsonValue,
@@ -192,7 +191,7 @@ const OPENAPI_3_1: kit.Target<
       const { code, message, issues, retryable, ran } = answer.error;
       const status = HTTP_STATUS[code];
       const body = {
-        ...{ type: helpUrl(code), status, code, detail: message },
+        ...{ type: "about:blank", status, code, detail: message },
         ...defined({ issues: issues?.map((issue) => ({ ...issue })) }),
         retryable,
         ...defined({ ran }),
