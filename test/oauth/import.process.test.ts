@@ -20,12 +20,13 @@ async function startServer() {
   const requests: string[] = [];
   let rejected = "";
   let waiting: Promise<void> | undefined;
+  let more = {};
   const handler = createMcpHandler(({ requestInfo }) => {
     const token = tokenIn(requestInfo);
     const server = new McpServer({ name: "hub", version: "1.0.0" });
     const inputSchema = fromJsonSchema<{ id: string }>({
       type: "object",
-      properties: { id: { type: "string" } },
+      properties: { id: { type: "string" }, ...more },
       required: ["id"],
     });
     const answer = async ({ id }: { id: string }) => {
@@ -57,6 +58,7 @@ async function startServer() {
   return {
     ...{ calls, requests, url: `${served.url}/mcp` },
     reject: (token: string) => void (rejected = token),
+    change: () => void (more = { now: { type: "string" } }),
     waitFor: (promise: Promise<void> | undefined) => void (waiting = promise),
     async [Symbol.asyncDispose]() {
       await handler.close();
@@ -95,6 +97,7 @@ async function importFrom(
         await dispatcher.dispatch({ name, arguments: { id } }, { principal }),
       ),
     rejections: () => rejections,
+    refresh: () => imported.refresh(),
     [Symbol.asyncDispose]: () => imported.close(),
   };
 }
@@ -146,6 +149,24 @@ describe("importMcpServer() with authorize", () => {
     current = "ann-2";
     assertEquals(await hub.call("ann"), "ann");
     assertEquals(server.calls.map(({ token }) => token), ["ann-1", "ann-2"]);
+  });
+
+  it("sends no caller with the credential of the import's own connection", async () => {
+    await using server = await startServer();
+    const authProvider = { token: () => Promise.resolve("operator") };
+    await using hub = await importFrom(server.url, () => "ann-1", { http: { authProvider } });
+    assertEquals(await hub.call("ann"), "ann");
+    assertEquals(server.calls.map(({ token }) => token), ["ann-1"]);
+  });
+
+  it("reads a caller's list again when the server has changed a tool", async () => {
+    await using server = await startServer();
+    await using hub = await importFrom(server.url, () => "ann-1");
+    assertEquals(await hub.call("ann"), "ann");
+    server.change();
+    await hub.refresh();
+    const calls = Array.from({ length: 20 }, () => hub.call("ann"));
+    assertEquals([...new Set(await Promise.all(calls))], ["ann"]);
   });
 
   it("bounds the connections of all callers and of one, and closes those that are not used", async () => {

@@ -1,6 +1,10 @@
 /** Connections to one server for its callers: one for each principal and credential. */
 
-import type { StreamableHTTPClientTransportOptions, Tool } from "@modelcontextprotocol/client";
+import type {
+  Client,
+  StreamableHTTPClientTransportOptions,
+  Tool,
+} from "@modelcontextprotocol/client";
 import { digestOf } from "../../execute/durable/mod.ts";
 import { CallFailure } from "../../execute/mod.ts";
 import * as check from "../../tool/mod.ts";
@@ -40,9 +44,44 @@ interface CallerConnection {
   readonly connection: McpConnection;
   readonly principal: string | undefined;
   readonly ready: Promise<void>;
-  readonly listed: Map<string, Tool>;
+  readonly list: CallerList;
   calls: number;
   stopTimer: () => void;
+}
+
+/** The interval between reads of a caller's list for tools that it lacks, in milliseconds. */
+const READ_AGAIN_MS = 1_000;
+const READ_TIMEOUT_MS = 30_000;
+
+/** The tools that the server lists for one caller. */
+class CallerList {
+  #tools: ReadonlyMap<string, Tool> = new Map();
+  #again: Promise<void> = Promise.resolve();
+  #againAt = -Infinity;
+
+  async read(client: Client): Promise<void> {
+    const { tools } = await client.listTools(undefined, { cacheMode: "refresh" });
+    this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
+  }
+
+  /** Returns true if the list has a tool unchanged. The server may have changed its list meanwhile. */
+  async has(tool: Tool | undefined, connection: McpConnection): Promise<boolean> {
+    if (this.#isListed(tool)) return true;
+    const now = check.systemClock.now();
+    if (now - this.#againAt >= READ_AGAIN_MS) {
+      this.#againAt = now;
+      // Without the signal of this call, because other calls wait for the same list.
+      this.#again = connection.client(AbortSignal.timeout(READ_TIMEOUT_MS))
+        .then((client) => this.read(client));
+    }
+    await this.#again;
+    return this.#isListed(tool);
+  }
+
+  #isListed(tool: Tool | undefined): boolean {
+    const own = this.#tools.get(tool?.name ?? "");
+    return own !== undefined && check.jsonEqual(own.inputSchema, tool?.inputSchema);
+  }
 }
 
 export class CallerConnections {
@@ -89,8 +128,9 @@ export class CallerConnections {
     own.stopTimer();
     try {
       await check.abortable(own.ready, signal);
-      const listed = own.listed.get(tool?.name ?? "");
-      if (this.#options.sharesList !== true && (!listed || !isSame(listed, tool))) {
+      const isCallable = this.#options.sharesList === true ||
+        await check.abortable(own.list.has(tool, own.connection), signal);
+      if (!isCallable) {
         throw new CallFailure("unavailable", "the server does not list it for its caller");
       }
       return await work(own.connection);
@@ -108,11 +148,13 @@ export class CallerConnections {
 
   #add(key: string, principal: string | undefined, given: string | ToolCredential) {
     this.#makeRoom(principal);
-    const { fetch = globalThis.fetch, requestInit } = this.#http;
+    // The provider and the session are those of the import's own connection.
+    const { authProvider: _, sessionId: _own, ...http } = this.#http;
+    const { fetch = globalThis.fetch, requestInit } = http;
     const headers = new Headers(requestInit?.headers);
     headers.set("authorization", `Bearer ${typeof given === "string" ? given : given.token}`);
     const opener = this.#open({
-      ...this.#http,
+      ...http,
       requestInit: { ...requestInit, headers },
       fetch: async (...request) => {
         const response = await fetch(...request);
@@ -122,20 +164,17 @@ export class CallerConnections {
         return response;
       },
     });
-    const listed = new Map<string, Tool>();
+    const list = new CallerList();
     const connection = new McpConnection(opener, this.#reconnect, {
       onConnected: async (client) => {
-        if (this.#options.sharesList === true) return;
-        const { tools } = await client.listTools();
-        listed.clear();
-        for (const tool of tools) listed.set(tool.name, tool);
+        if (this.#options.sharesList !== true) await list.read(client);
       },
       onError: this.#onError,
       onState: check.noop,
     });
     // Without the signal of this call, because other calls wait for the same connection.
     const ready = connection.connect(undefined);
-    const own = { connection, principal, ready, listed, calls: 0, stopTimer: () => {} };
+    const own = { connection, principal, ready, list, calls: 0, stopTimer: () => {} };
     ready.catch(() => this.#remove(key, own));
     return own;
   }
@@ -159,8 +198,4 @@ export class CallerConnections {
     if (this.#connections.get(key) === own) this.#connections.delete(key);
     own.connection.close().catch(this.#onError);
   }
-}
-
-function isSame(one: Tool, other: Tool | undefined): boolean {
-  return check.jsonEqual(one.inputSchema, other?.inputSchema);
 }
