@@ -66,6 +66,7 @@ export function whoami(
 
 export interface World {
   readonly source: OAuthCredentials;
+  readonly registry: ToolRegistry;
   readonly dispatcher: ToolDispatcher;
   readonly reports: DispatchErrorReport[];
   readonly store: CallStore;
@@ -85,17 +86,15 @@ export function worldOf(
   const { scopes, store = memoryCallStore(), ...rest } = options;
   const source = sourceFor(server, { ...rest, store });
   const reports: DispatchErrorReport[] = [];
-  const dispatcher = new ToolDispatcher(
-    new ToolRegistry({ tools: [whoami(server, scopes)] }),
-    {
-      credentials: credentials(source),
-      tickets: storedTickets(store),
-      onError: (report) => void reports.push(report),
-      ...more,
-    },
-  );
+  const registry = new ToolRegistry({ tools: [whoami(server, scopes)] });
+  const dispatcher = new ToolDispatcher(registry, {
+    credentials: credentials(source),
+    tickets: storedTickets(store),
+    onError: (report) => void reports.push(report),
+    ...more,
+  });
   return {
-    ...{ source, dispatcher, reports, store },
+    ...{ source, registry, dispatcher, reports, store },
     call: async (principal) =>
       contentOf(await dispatcher.dispatch({ name: "whoami" }, { principal })),
     async permit(principal, account = principal) {
@@ -130,4 +129,15 @@ export function urlIn(
   };
   assert(question?.url !== undefined, JSON.stringify(result));
   return question.url;
+}
+
+/** Presses the button of the page on which a person confirms a caller. */
+export async function pressedOn(page: Response, link: string): Promise<Request> {
+  const form = new URL(link);
+  const fields = (await page.text()).matchAll(/name="(.*?)" value="(.*?)"/g);
+  for (const [, name = "", value = ""] of fields) {
+    const text = value.replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(code));
+    form.searchParams.set(name, text);
+  }
+  return new Request(form);
 }

@@ -9,7 +9,8 @@ import {
   noop,
   readFields,
 } from "../../tool/mod.ts";
-import { type Authorize, checkAnswered } from "../http/identity.ts";
+import { digestOf } from "../../execute/durable/mod.ts";
+import { type Authorize, checkAnswered, withTenant } from "../http/identity.ts";
 import { type AuthorizationState, type OAuthCredentials, OAuthSource } from "./oauth.ts";
 import { tenantOf } from "./source.ts";
 
@@ -76,11 +77,17 @@ export function oauthCallback(
       const caller = await authorize(request, env);
       if (caller instanceof Response) return caller;
       checkAnswered(caller);
-      const tenant = tenantOf(caller.callContext) ?? null;
-      const isSame = state.principal === (caller.principal ?? null) && state.tenant === tenant;
+      const { principal = null, callContext } = withTenant(caller);
+      const tenant = tenantOf(callContext) ?? null;
+      const isSame = state.principal === principal && state.tenant === tenant;
       if (!isSame) return page(PAGES.other);
-    } else if (!searchParams.has(CONFIRMED)) return confirmation(state, searchParams);
-    searchParams.delete(CONFIRMED);
+    } else {
+      // Nobody can put the digest of a code into a link before the server has issued the code.
+      const confirmed = await digestOf(searchParams.get("code") ?? "");
+      const given = searchParams.get(CONFIRMED);
+      searchParams.delete(CONFIRMED);
+      if (given !== confirmed) return confirmation(state, searchParams, confirmed);
+    }
     return page(PAGES[await source.complete(state, searchParams)]);
   };
   const callback = async (request: Request, env?: unknown): Promise<Response> => {
@@ -98,9 +105,10 @@ export function oauthCallback(
 function confirmation(
   { name, principal, tenant }: AuthorizationState,
   params: URLSearchParams,
+  confirmed: string,
 ): Response {
   const caller = [principal ?? "this program", tenant].filter(Boolean).join(" of ");
-  const fields = [...params, [CONFIRMED, "1"]].map(([name = "", value = ""]) =>
+  const fields = [...params, [CONFIRMED, confirmed]].map(([name = "", value = ""]) =>
     `<input type="hidden" name="${escape(name)}" value="${escape(value)}">`
   ).join("");
   const text = `From now on, ${caller} can act as you at ${name}. ` +

@@ -11,6 +11,7 @@ import {
 import { CallFailure } from "../../execute/mod.ts";
 import * as check from "../../tool/mod.ts";
 import { fail } from "../../tool/mod.ts";
+import { tenantPrefix } from "../http/identity.ts";
 import { createSealer, type Sealer } from "../http/sealing.ts";
 import { checkUrl, GrantRefused, isStale, type OAuthProvider, ProviderClient } from "./provider.ts";
 import type { CredentialAnswer, CredentialRequest, CredentialSource } from "./source.ts";
@@ -138,7 +139,7 @@ export class OAuthSource implements OAuthCredentials {
   async get(name: string, request: CredentialRequest): Promise<CredentialAnswer> {
     const client = this.#clients.get(name);
     if (client === undefined) return undefined;
-    if (request.principal === undefined && this.#options.allowAnonymous !== true) {
+    if (!request.principal && this.#options.allowAnonymous !== true) {
       throw new CallFailure("denied", `its caller needs a principal for the credential "${name}"`);
     }
     const key = `credential.${await ownerOf(request)}.${name}`;
@@ -166,7 +167,17 @@ export class OAuthSource implements OAuthCredentials {
   }
 
   async revoke(...[name, owner]: Parameters<OAuthCredentials["revoke"]>): Promise<boolean> {
-    return await this.#store.remove(`credential.${await ownerOf(owner)}.${name}`);
+    const { principal = "", tenant } = owner;
+    // Over HTTP, the principal of a call contains the tenant.
+    const owners = tenant === undefined
+      ? [owner]
+      : [owner, { principal: tenantPrefix(tenant) + principal, tenant }];
+    const removed = await Promise.all(
+      owners.map(async (one) =>
+        await this.#store.remove(`credential.${await ownerOf(one)}.${name}`)
+      ),
+    );
+    return removed.includes(true);
   }
 
   /** Decrypts a state. Returns `undefined` if it is invalid or has expired. */

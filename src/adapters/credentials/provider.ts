@@ -71,6 +71,16 @@ type Send = (
   ...request: readonly [AuthorizationServer, Client]
 ) => Promise<TokenEndpointResponse>;
 
+/** The errors that may end without the person: of a server that is busy, and of this client. */
+const NOT_ABOUT_GRANT: ReadonlySet<string> = new Set([
+  "temporarily_unavailable",
+  "server_error",
+  "slow_down",
+  "invalid_client",
+  "unauthorized_client",
+  "incorrect_client_credentials",
+]);
+
 const TIMEOUT_MS = 20_000;
 const MAX_BODY_BYTES = 1_048_576;
 
@@ -157,8 +167,7 @@ export class ProviderClient {
       const { error: answer, code } = Object(error);
       const why = check.cleanText(String(isAnswer ? answer : code ?? "no answer"), 100);
       const message = `Cannot get a token of "${this.name}": ${why}`;
-      const isTemporary = ["temporarily_unavailable", "server_error", "slow_down"].includes(why);
-      throw isAnswer && !isTemporary ? new GrantRefused(message) : new Error(message);
+      throw isAnswer && !NOT_ABOUT_GRANT.has(why) ? new GrantRefused(message) : new Error(message);
     }
   }
 
@@ -190,10 +199,12 @@ async function loadLibrary(): Promise<Library> {
 
 async function boundedFetch(url: string, request: object): Promise<Response> {
   const { status, headers, body } = await fetch(url, request);
-  const text = await boundedText(body, MAX_BODY_BYTES);
-  return new Response(text ?? fail("use OAuth", "a response has more than 1 MiB"), {
-    ...{ status, headers },
-  });
+  const text = await boundedText(body, MAX_BODY_BYTES) ??
+    fail("use OAuth", "a response has more than 1 MiB");
+  const { error } = Object(check.attemptOr(undefined, () => JSON.parse(text)));
+  // GitHub sends errors with status 200.
+  const isError = status === 200 && check.isText(error);
+  return new Response(text, { headers, status: isError ? 400 : status });
 }
 
 function tokensOf(response: TokenEndpointResponse): Tokens {

@@ -1,6 +1,6 @@
 /** Removes the tokens of calls from their results, and from errors for the host's log. */
 
-import { attemptOr, type ToolResult } from "../../tool/mod.ts";
+import { attemptOr, isObject, type ToolResult } from "../../tool/mod.ts";
 import { causesOf } from "../http/runtime.ts";
 
 /** Shorter tokens are not removed: they would occur in other words. */
@@ -24,7 +24,8 @@ export class RecentTokens {
     const textOf = (one: unknown): string => `${one}${Object(one).stack}${JSON.stringify(one)}`;
     // An error that cannot be written as JSON may contain a token.
     const text = attemptOr(undefined, () => [error, ...causesOf(error)].map(textOf).join());
-    const tokens = [...this.#tokens].filter((token) => text?.includes(token) ?? true);
+    const tokens = [...this.#tokens].flatMap(formsOf)
+      .filter((token) => text?.includes(token) ?? true);
     if (tokens.length === 0) return error;
     const { message = String(error), stack = "" } = Object(error);
     const clean = new Error(withoutTokens(message, tokens));
@@ -34,11 +35,25 @@ export class RecentTokens {
 
 /** Returns a result without tokens: the result itself, if it has none. */
 export function redactResult(result: ToolResult, tokens: readonly string[]): ToolResult {
+  const forms = tokens.flatMap(formsOf);
   const text = JSON.stringify(result);
-  return withoutTokens(text, tokens) === text ? result : JSON.parse(
-    text,
-    (_, value) => typeof value === "string" ? withoutTokens(value, tokens) : value,
-  );
+  if (!forms.some((form) => text.includes(escaped(form)))) return result;
+  return JSON.parse(text, (_, value) => {
+    if (typeof value === "string") return withoutTokens(value, forms);
+    if (!isObject(value)) return value;
+    // The name of a member may contain a token.
+    const members = Object.entries(value);
+    return Object.fromEntries(members.map(([name, own]) => [withoutTokens(name, forms), own]));
+  });
+}
+
+/** Returns a token as it is, within a URL, and within JSON in a text. */
+function formsOf(token: string): readonly string[] {
+  return [...new Set([token, encodeURIComponent(token), escaped(token)])];
+}
+
+function escaped(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
 }
 
 function withoutTokens(text: string, tokens: readonly string[]): string {

@@ -7,7 +7,7 @@ import {
   LeasedRecords,
   parseJson,
 } from "../../execute/durable/mod.ts";
-import { systemClock } from "../../tool/mod.ts";
+import { abortable, once, systemClock } from "../../tool/mod.ts";
 import type { Sealer } from "../http/sealing.ts";
 import { GrantRefused, isStale, type Tokens } from "./provider.ts";
 
@@ -36,6 +36,8 @@ const RELEASED: LeasedRecord = { holder: "", heldUntil: 0 };
 export class TokenStore {
   readonly #records: LeasedRecords<TokenRecord>;
   readonly #sealer: Sealer;
+  /** The next read of each key for which calls wait. */
+  readonly #reads: Map<string, Promise<string | undefined>> = new Map();
 
   constructor(store: CallStore, sealer: Sealer) {
     this.#records = new LeasedRecords(store, ({ expiresAt }) => expiresAt, systemClock, LEASE_MS);
@@ -103,15 +105,19 @@ export class TokenStore {
     }
   }
 
-  /** Resolves when an authorization has ended after the one with this id. */
+  /** Resolves when an authorization has ended after the one with this id. Calls share their reads. */
   async arrived(
     key: string,
     authorization: string | undefined,
     signal: AbortSignal,
   ): Promise<void> {
-    while ((await this.#records.read(key))?.record.authorization === authorization) {
-      await pause(POLL_MS, signal);
-      signal.throwIfAborted();
+    const readLater = async (): Promise<string | undefined> => {
+      await pause(POLL_MS);
+      this.#reads.delete(key);
+      return (await this.#records.read(key))?.record.authorization;
+    };
+    for (let last = authorization; last === authorization;) {
+      last = await abortable(once(this.#reads, key, readLater), signal);
     }
   }
 
@@ -133,10 +139,6 @@ export class TokenStore {
   }
 }
 
-/** Waits, at most until the signal aborts. */
-function pause(ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const disarm = systemClock.setTimeout(resolve, ms);
-    signal?.addEventListener("abort", () => (disarm(), resolve()), { once: true });
-  });
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => void systemClock.setTimeout(resolve, ms));
 }

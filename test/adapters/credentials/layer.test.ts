@@ -61,6 +61,21 @@ describe("credentials()", () => {
     assertEquals(contentOf(other), "h.u.b.-.o.f.-.a.n.n");
   });
 
+  it("removes a token from names of members, from URLs, and from JSON in a text", async () => {
+    const token = 'key-"1\\2/3+4';
+    const { result, reports } = await call(fromContext(() => token), (_, { credential }) => {
+      const own = credential("hub").token;
+      return { [own]: [`?key=${encodeURIComponent(own)}`, JSON.stringify({ own })] };
+    });
+    assertEquals(contentOf(result), {
+      "[credential]": ["?key=[credential]", '{"own":"[credential]"}'],
+    });
+    await call(fromContext(() => token), (_, { credential }) => {
+      throw new Error(`?key=${encodeURIComponent(credential("hub").token)}`);
+    }, { onError: (report) => void reports.push(report) });
+    assertEquals(reports.map(({ error }) => (error as Error).message), ["?key=[credential]"]);
+  });
+
   it("passes the principal, the tenant and the scopes to the source", async () => {
     let seen: Partial<CredentialRequest> = {};
     const tool = defineTool({

@@ -1,0 +1,25 @@
+import { memoryCallStore } from "@plue/tools/calls";
+import { assertEquals, assertLess } from "@std/assert";
+import { describe, it } from "bun:test";
+import { TokenStore } from "../../../src/adapters/credentials/token_store.ts";
+import { createSealer } from "../../../src/adapters/http/sealing.ts";
+
+describe("TokenStore", () => {
+  it("reads the store once for all calls that wait for the same permission", async () => {
+    const store = memoryCallStore();
+    let reads = 0;
+    const counting = {
+      ...store,
+      get: (key: string) => {
+        reads++;
+        return store.get(key);
+      },
+    };
+    const tokens = new TokenStore(counting, createSealer("test", [new Uint8Array(32)]));
+    const { signal } = new AbortController();
+    const waiting = Array.from({ length: 100 }, () => tokens.arrived("key", undefined, signal));
+    await tokens.end("key", "the id of an authorization");
+    assertEquals((await Promise.all(waiting)).length, 100);
+    assertLess(reads, 50);
+  });
+});
