@@ -49,20 +49,24 @@ export async function readSkills(
   let size = 0;
   for (const skill of skills) {
     const { uri, resources } = skill;
-    const path = decodeURIComponent(uri).replace(/^[a-z][\w+.-]*:\/\//i, "").slice(
-      0,
-      -MANIFEST.length,
-    );
-    const name = path.slice(0, -1).replaceAll("/", ".");
     const files: Record<string, Uint8Array> = {};
     try {
+      const path = decodeURIComponent(uri).replace(/^[a-z][\w+.-]*:\/\//i, "").slice(
+        0,
+        -MANIFEST.length,
+      );
+      const name = path.slice(0, -1).replaceAll("/", ".");
       if (resources === "dynamic") throw new TypeError("it has no digests of its files");
       size += resources.reduce((sum, file) => sum + file.size, 0);
       if (size > maxBytes || resources.length > MAX_FILES) throw new TypeError("it is too large");
+      // The pins know a skill by its name, in which "/" is ".".
+      if (read.some(({ tool }) => tool.name === name)) throw new TypeError("its path is taken");
       if (!isToolName(name)) throw new TypeError("its path is too long, or has other characters");
       for (const file of resources) {
-        const below = decodeURIComponent(file.uri.slice(uri.length - MANIFEST.length));
-        files[path + below] = (await reader.read(skill, file.uri)).bytes;
+        const place = path + decodeURIComponent(file.uri.slice(uri.length - MANIFEST.length));
+        // The SDK resolves such URIs, but a catalog with such a path cannot be loaded.
+        if (place.split("/").includes("..")) throw new TypeError('its path contains ".."');
+        files[place] = (await reader.read(skill, file.uri)).bytes;
       }
       const description = new TextDecoder().decode(files[path + MANIFEST]);
       const meta = { skill: { uri, resources } };

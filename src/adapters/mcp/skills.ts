@@ -175,6 +175,8 @@ export class SkillCatalog implements BridgeSkills {
    * @param files The contents by path, or `undefined` to remove the source.
    */
   async import(namespace: string, files?: Readonly<Record<string, Uint8Array>>): Promise<void> {
+    // Contents that cannot be loaded must not stop the skills of others.
+    if (files !== undefined) await this.#load(files);
     if (files === undefined) this.#imports.delete(namespace);
     else this.#imports.set(namespace, files);
     await this.reload();

@@ -285,6 +285,38 @@ describe("importMcpServer({ skills })", () => {
     await source.close();
   });
 
+  it("omits a skill whose path means that of another one, so that pins hold it back", async () => {
+    const files: Record<string, string> = { "a/b/c/SKILL.md": manifest("c") };
+    const { far, mcp, source } = await imported(files);
+    files["a.b/c/SKILL.md"] = manifest("c", "", "Do something else.");
+    await far.reload();
+    await source.refresh();
+    assertEquals((await listed(mcp, "user")).uris.length, 1);
+    await source.close();
+  });
+
+  it("omits a skill whose paths cannot be loaded, and continues with those of others", async () => {
+    const { server } = await imported({ ...theirs });
+    const { skills } = await serving();
+    const source = await importMcpServer(URL_OF_MCP, {
+      ...{ namespace: "far", skills },
+      http: {
+        fetch: async (url, init) => {
+          const response = await fetchFrom(server)(url, init);
+          if (response.headers.get("content-type") !== "application/json") return response;
+          const text = await response.text();
+          return new Response(text.replace("pay-well/a%20b", "pay-well/../a%20b"), response);
+        },
+      },
+    });
+    const files = { "x/../SKILL.md": new Uint8Array() };
+    await assertRejects(() => skills.import("other", files), Error, "..");
+    await skills.reload();
+    const theirUris = skills.skills.map(({ uri }) => uri).filter((uri) => uri.includes("far"));
+    assertEquals(theirUris, ["skill://far/wipe-well/SKILL.md"]);
+    await source.close();
+  });
+
   it("imports the tools of a server without skills as before", async () => {
     const { skills } = await serving();
     const near = new ToolRegistry();
