@@ -19,6 +19,9 @@ export {
   toLangChainTools,
 } from "./langchain_tools.ts";
 export { type AgentsOutput, type AgentsTool, toOpenAiAgentsTools } from "./openai_agents_tools.ts";
+export type { ExistingToolsOptions } from "./existing_tools.ts";
+export { fromAiSdkTools } from "./from_ai_sdk.ts";
+export { fromLangChainTools } from "./from_langchain.ts";
 export {
   runTools,
   type RunToolsOptions,
