@@ -1,4 +1,10 @@
-/** Registers the tools of all workers in a caller's registry, and sends their calls. */
+/**
+ * Registers the tools of all workers in a caller's registry, and sends their calls.
+ *
+ * While workers are updated, the directory has several definitions of one tool, each with a path of
+ * its own. Registered is the newest one that a present worker serves. A tool with several definitions
+ * is contested: another one may be registered when a worker comes or goes.
+ */
 
 import { nuid } from "@nats-io/nats-core";
 import type { Registry } from "../../registry/mod.ts";
@@ -18,13 +24,14 @@ import {
 } from "../../tool/mod.ts";
 import { CallContext, type CallTelemetry } from "../../execute/mod.ts";
 import { DurableCalls } from "./durable_calls.ts";
-import { type Directory, listIn } from "./directory.ts";
+import { type Directory, type DirectoryEntry, listIn } from "./directory.ts";
 import { type Fleet, PRESENCE_EVERY_MS } from "./fleet.ts";
 import { currentTrace, type Link, type LinkSettings } from "./link.ts";
 import { idOfPath, recordOf, toolKey } from "./protocol.ts";
 import { type CallRequest, type RemoteCall, RemoteCalls, unavailable } from "./remote_calls.ts";
 import { isDurable } from "./runs.ts";
 
+/** A definition of a tool in the directory. */
 interface Version {
   readonly path: string;
   revision: number;
@@ -32,6 +39,7 @@ interface Version {
   record: Record<string, unknown> | undefined;
 }
 
+/** A registered tool, and the path of its definition. */
 interface Chosen {
   readonly tool: Tool;
   readonly path: string;
@@ -46,6 +54,7 @@ export interface RemoteSettings {
   readonly telemetry: CallTelemetry | undefined;
 }
 
+/** Sends the calls of one connection. */
 export class CallLine {
   readonly link: Link;
   readonly plain: RemoteCalls;
@@ -82,6 +91,9 @@ interface CallLines {
   done(line: CallLine): void | Promise<void>;
 }
 
+/** Ends a step without recording it, because the call has ended. */
+const ENDED = new Error("The call has ended");
+
 export class Sync {
   readonly #settings: RemoteSettings;
   readonly #fleet: Fleet;
@@ -116,33 +128,38 @@ export class Sync {
     let isMoved = false;
     for (const key of keys) {
       const entry = entries.get(key);
-      if (!key.startsWith(prefix)) {
+      if (key.startsWith(prefix)) {
+        ids.add(this.#updateVersion(`${name}.${key.slice(prefix.length)}`, entry));
+      } else {
         this.#fleet.update(key, listIn(name, key, entry?.value));
         isMoved = true;
-        continue;
       }
-      const path = `${name}.${key.slice(prefix.length)}`;
-      const id = idOfPath(path);
-      ids.add(id);
-      const versions = once(this.#versions, id, () => []);
-      const at = versions.findIndex((known) => known.path === path);
-      if (entry === undefined) {
-        if (at >= 0) versions.splice(at, 1);
-        this.#refused.delete(path);
-        continue;
-      }
-      const { revision, value: record } = entry;
-      const known = versions[at];
-      if (known === undefined) {
-        if (record !== undefined) versions.push({ path, revision, record });
-      } else {
-        known.revision = revision;
-        if (this.#tools.get(id)?.path !== path) known.record = record ?? known.record;
-      }
-      entry.value = undefined;
     }
     this.#choose(ids);
     if (isMoved) this.#choose([...this.#contested]);
+  }
+
+  /** Updates the definition with this path, and returns the id of its tool. */
+  #updateVersion(path: string, entry: DirectoryEntry | undefined): string {
+    const id = idOfPath(path);
+    const versions = once(this.#versions, id, () => []);
+    const at = versions.findIndex((known) => known.path === path);
+    if (entry === undefined) {
+      if (at >= 0) versions.splice(at, 1);
+      this.#refused.delete(path);
+      return id;
+    }
+    const { revision, value: record } = entry;
+    const known = versions[at];
+    if (known === undefined) {
+      if (record !== undefined) versions.push({ path, revision, record });
+    } else {
+      known.revision = revision;
+      if (this.#tools.get(id)?.path !== path) known.record = record ?? known.record;
+    }
+    // From here on the definition is stored once: in its version, or in the registered tool.
+    entry.value = undefined;
+    return id;
   }
 
   clear(): void {
@@ -157,9 +174,9 @@ export class Sync {
   #choose(ids: Iterable<string>): void {
     for (const id of ids) {
       const versions = this.#versions.get(id) ?? [];
-      const rank = ({ path, revision }: Version): number =>
-        revision + (this.#fleet.serves(path) ? Number.MAX_SAFE_INTEGER / 2 : 0);
-      const [newest] = [...versions].sort((a, b) => rank(b) - rank(a));
+      const served = versions.filter(({ path }) => this.#fleet.serves(path));
+      const [newest] = (served.length > 0 ? served : versions)
+        .toSorted((a, b) => b.revision - a.revision);
       if (versions.length > 1) this.#contested.add(id);
       else this.#contested.delete(id);
       if (newest === undefined) {
@@ -233,7 +250,6 @@ export class Sync {
     params: unknown,
     context: ToolContext,
   ): AsyncGenerator<unknown, unknown, void> {
-    const { telemetry, link } = this.#settings;
     const { tool } = this.#tools.get(id) ?? {};
     if (tool === undefined) return unavailable(id, "the tool was removed", "no");
     const { callId, principal, sessionId, messageId } = context;
@@ -244,24 +260,8 @@ export class Sync {
       let end: ToolResult | undefined;
       // The worker's call is a step, so that a resumed call continues with the worker's ticket.
       const step = context.step(`plue.remote.${round}`, async () => {
-        const traced = { ...request, trace: currentTrace(telemetry, link.log) };
-        let line: CallLine;
-        try {
-          line = await this.#lines.open();
-        } catch (error) {
-          link.log(error);
-          end = unavailable(id, "there is no connection to NATS; nothing has run", "no");
-          throw ENDED;
-        }
-        try {
-          const call = { tool: id, path, isRepeatable, context, output: output.push };
-          const timeoutMs = CallContext.callOf(context)?.deadline.remainingMs;
-          end = isDurable(tool)
-            ? await line.durable.run({ ...call, request: traced })
-            : await line.plain.run({ ...call, request: { ...traced, timeoutMs } });
-        } finally {
-          await this.#lines.done(line);
-        }
+        const call = { tool: id, path, isRepeatable, context, output: output.push, request };
+        end = await this.#runOnWorker(call, isDurable(tool));
         if (!isSuspended(end)) throw ENDED;
         return { ticket: end.ticket, questions: end.questions };
       });
@@ -278,10 +278,26 @@ export class Sync {
       request = { ...who, ticket: asked.ticket, run: nuid.next(), ...answered };
     }
   }
-}
 
-/** Ends a step without recording it, because the call has ended. */
-const ENDED = new Error("The call has ended");
+  async #runOnWorker(call: RemoteCall, isDurable: boolean): Promise<ToolResult> {
+    const { telemetry, link: { log } } = this.#settings;
+    const request = { ...call.request, trace: currentTrace(telemetry, log) };
+    let line: CallLine;
+    try {
+      line = await this.#lines.open();
+    } catch (error) {
+      log(error);
+      return unavailable(call.tool, "there is no connection to NATS; nothing has run", "no");
+    }
+    try {
+      if (isDurable) return await line.durable.run({ ...call, request });
+      const timeoutMs = CallContext.callOf(call.context)?.deadline.remainingMs;
+      return await line.plain.run({ ...call, request: { ...request, timeoutMs } });
+    } finally {
+      await this.#lines.done(line);
+    }
+  }
+}
 
 async function answersOf(
   questions: readonly Question[],
