@@ -67,8 +67,8 @@ export interface ImportMcpServerOptions
    */
   readonly reconnect?: ReconnectOptions;
   /**
-   * The maximum size of one message of the server, and of the whole list of tools, in bytes. Does
-   * not apply to a client as source.
+   * The maximum size of one message of the server, in bytes. The whole list of tools may have a
+   * quarter of it. Does not apply to a client as source.
    *
    * @default {16_777_216}
    */

@@ -175,6 +175,8 @@ async function newClient(
   const { Client } = await import("@modelcontextprotocol/client");
   class BoundedClient extends Client {
     #listed: number | undefined;
+    // The import of a list cannot be interrupted.
+    readonly #maxList = maxBytes / 4;
 
     override async listTools(...args: Parameters<Client["listTools"]>): Promise<ListToolsResult> {
       this.#listed = 0;
@@ -208,8 +210,9 @@ async function newClient(
       const { tools } = response.result;
       if (!Array.isArray(tools)) return response;
       this.#listed += JSON.stringify(tools).length;
-      if (this.#listed <= maxBytes) return response;
-      const message = `its list of tools has more than ${maxBytes} characters, which is the limit`;
+      if (this.#listed <= this.#maxList) return response;
+      const message =
+        `its list of tools has more than ${this.#maxList} characters, which is the limit`;
       return { jsonrpc: "2.0", id: response.id, error: { code: -32_000, message } };
     }
   }

@@ -192,6 +192,7 @@ export class Gateway implements AsyncDisposable {
       const own = authorize && forTenant(authorize, tenant);
       services.set(tenant, await this.#createService(file, settings, own, next, scope));
     }
+    addCallbacks(file, services.get(undefined)?.app, next);
     return services;
   }
 
@@ -295,6 +296,19 @@ function serviceText({ settings, sources }: PlueFile): string {
   // A module may have options of calls, and rules use labels.
   const made = sources.filter(({ settings: { from, labels } }) => from ?? labels);
   return JSON.stringify([own, made]);
+}
+
+/** Serves the routes of modules for the browsers of callers that give permission. */
+function addCallbacks({ json }: PlueFile, app: Hono | undefined, sources: OpenSources): void {
+  const paths = new Set<string>();
+  for (const [source, { pointer }] of sources.values()) {
+    const callback = source.module?.callback;
+    if (callback === undefined) continue;
+    const { path } = callback;
+    if (paths.has(path)) throw json.error(pointer, `another module has a callback at ${path}`);
+    paths.add(path);
+    app?.get(path, ({ req }) => callback(req.raw));
+  }
 }
 
 /** Returns the options of calls: the rules and limits of the file, and the rules and limits of a module. */

@@ -7,7 +7,17 @@ import { ToolRegistry } from "../../adapters/typebox/mod.ts";
 import { viewOf } from "../../finding/mod.ts";
 import type { HeldTool, ImportPins } from "../../formats/mod.ts";
 import type { Registry } from "../../registry/mod.ts";
-import { describeThrown, fail, makeTool, noop, once, type Tool } from "../../tool/mod.ts";
+import {
+  describeThrown,
+  fail,
+  makeTool,
+  noop,
+  once,
+  systemClock,
+  TIME_OVER,
+  type Tool,
+  within,
+} from "../../tool/mod.ts";
 import { type DocumentOptions, type LoadedTools, loadTools, sourceIn } from "../sources/mod.ts";
 import type { CommandIo } from "../terminal.ts";
 import type { NamedSource } from "./file.ts";
@@ -44,6 +54,9 @@ interface MadeViews {
   readonly problems: readonly string[];
 }
 
+/** The time that the first attempt to connect delays the other sources, in milliseconds. */
+const FIRST_ATTEMPT_MS = 10_000;
+
 /** A source of tools. It opens immediately, and again after a failure until it is closed. */
 export class Source implements AsyncDisposable {
   readonly name: string;
@@ -77,7 +90,7 @@ export class Source implements AsyncDisposable {
   }
 
   /** The exports of a module besides its tools. */
-  get module(): Pick<LoadedTools, "dispatch"> | undefined {
+  get module(): Pick<LoadedTools, "dispatch" | "callback"> | undefined {
     return this.#loaded;
   }
 
@@ -202,7 +215,10 @@ export class Source implements AsyncDisposable {
         attempt();
       },
     });
-    await attempted;
+    // A server that does not answer must not stop the other sources.
+    if (await within(systemClock, FIRST_ATTEMPT_MS, attempted) === TIME_OVER) {
+      this.#setReason(`it has not answered within ${FIRST_ATTEMPT_MS / 1_000} s`);
+    }
   }
 
   #importing(pins: ImportPins | undefined): DocumentOptions {

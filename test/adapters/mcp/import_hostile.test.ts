@@ -130,7 +130,7 @@ describe("an imported server that sends too much", () => {
               nextCursor: String(pages),
             })
           ),
-          { maxMessageBytes: 64 * KB },
+          { maxMessageBytes: 256 * KB },
         ),
       Error,
       "its list of tools has more than 65536 characters",

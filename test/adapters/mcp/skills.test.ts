@@ -285,7 +285,7 @@ describe("importMcpServer({ skills })", () => {
     await source.close();
   });
 
-  it("omits a skill whose path means that of another one, so that pins hold it back", async () => {
+  it("omits a skill whose path means the same to the pins as an approved one", async () => {
     const files: Record<string, string> = { "a/b/c/SKILL.md": manifest("c") };
     const { far, mcp, source } = await imported(files);
     files["a.b/c/SKILL.md"] = manifest("c", "", "Do something else.");
@@ -295,7 +295,7 @@ describe("importMcpServer({ skills })", () => {
     await source.close();
   });
 
-  it("omits a skill whose paths cannot be loaded, and continues with those of others", async () => {
+  it("omits a skill whose paths cannot be loaded, and serves the other skills", async () => {
     const { server } = await imported({ ...theirs });
     const { skills } = await serving();
     const source = await importMcpServer(URL_OF_MCP, {

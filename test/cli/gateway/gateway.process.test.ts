@@ -1,7 +1,7 @@
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
 import { sign } from "hono/jwt";
-import { folder, plue, type Service, service } from "../support.ts";
+import { folder, plue, type Service, service, serving } from "../support.ts";
 import { bearer, gatewayIn } from "./serving.ts";
 
 const files = folder();
@@ -55,6 +55,31 @@ describe("plue serve -c", () => {
     ]);
     assertEquals(await served.call("f:greet_ann"), "Hello, Ann");
     assertEquals(await served.call("welcome", { who: "Bob" }), "Hello, Bob");
+  });
+
+  it("serves the callback of a module, and rejects a second one at its path", async () => {
+    const exported = 'Object.assign(() => new Response("connected"), { path: "/connected" });';
+    await files.write("asking.mjs", `${MODULE}\nexport const callback = ${exported}`);
+    const sources = { one: { from: "asking.mjs" } };
+    {
+      await using served = await gateway("callback.json", { sources });
+      assertEquals(await (await fetch(`${served.url}/connected`)).text(), "connected");
+    }
+    await assertRejects(
+      () => gateway("callback.json", { sources: { ...sources, two: sources.one } }),
+      Error,
+      "callback.json:1:41: another module has a callback at /connected",
+    );
+  });
+
+  it("starts without a server that does not answer", async () => {
+    let answer = (): void => {};
+    const silent = new Promise<Response>((resolve) => answer = () => resolve(new Response()));
+    await using server = await serving(() => silent);
+    await using served = await gateway("silent.json", { sources: { far: { url: server.url } } });
+    assertEquals(await served.tools(), []);
+    await served.printed(/far +0 +it has not answered within 10 s/);
+    answer();
   });
 
   it("gives each caller the rights of the file, and rejects others", async () => {
