@@ -78,6 +78,9 @@ export class CodeRun {
   #stored: Suspension["replies"] = [];
   #repeated = 0;
   #wakeRepeated: (() => void)[] = [];
+  /** The calls that have begun in this run. */
+  readonly #begun: Promise<unknown>[] = [];
+  #hasEnded = false;
   #asking = 0;
   #begunAt = 0;
   #resumeTime: (() => void) | undefined;
@@ -106,8 +109,14 @@ export class CodeRun {
       this.#repeated = 0;
       this.#begunAt = clock.now() - ranMs;
       const end = await executor.run({ source, limits, time, signal, call: this.#run.bind(this) });
-      if (end.kind !== "suspended") return this.#resultOf(end);
-      await this.#suspend(time);
+      if (end.kind === "suspended") {
+        await this.#suspend(time);
+        continue;
+      }
+      // The calls of a program that exceeded a limit may still run. They end before the program.
+      this.#hasEnded = true;
+      await Promise.allSettled(this.#begun);
+      return this.#resultOf(end);
     }
   }
 
@@ -139,7 +148,15 @@ export class CodeRun {
     while (this.#repeated < expected) {
       await new Promise<void>((resolve) => this.#wakeRepeated.push(resolve));
     }
-    if (text === undefined) return await this.#dispatch(call);
+    if (text === undefined) {
+      const reply = this.#dispatch(call);
+      this.#begun.push(reply);
+      return await reply;
+    }
+    // A stored result, too, is only for a caller that sees the tool.
+    if (text.startsWith(SUCCESS) && this.#dispatcher.toolset.resolve(id) === undefined) {
+      throw new CallFailure("ticket_refused", `there is no tool ${JSON.stringify(id)} anymore`);
+    }
     this.#repeated++;
     for (const wake of this.#wakeRepeated.splice(0)) wake();
     this.#end(index, id, JSON.parse(text));
@@ -152,6 +169,7 @@ export class CodeRun {
     const slot = this.#limiter.acquire(id);
     if (typeof slot === "object") await slot.granted;
     try {
+      if (this.#hasEnded) return undefined;
       const startMs = clock.now() - this.#begunAt;
       this.#report(index, id, { startMs });
       const { ticket } = this.#waiting.get(index) ?? {};
@@ -259,6 +277,9 @@ const printOf = ({ id, json }: ProgramCall): string => fingerprint(JSON.stringif
 const stepOf = (number: number): string => `program.${number}`;
 
 type Failure = { readonly code: string; readonly message?: string };
+
+/** The start of the JSON of a successful reply. */
+const SUCCESS = '{"ok":true';
 
 interface Reply {
   readonly ok: boolean;

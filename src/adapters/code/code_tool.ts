@@ -128,7 +128,9 @@ function runCode(settings: CodeSettings): Tool {
       const exceeded = programs.exceeded(principal, 1);
       if (exceeded !== undefined) {
         const whose = exceeded === "quota" ? "of this caller " : "";
-        return call.fail("overloaded", `too many programs ${whose}are running; try again later`);
+        const why = `too many programs ${whose}are running; try again later`;
+        // Nothing has run, so the ticket of a resumed program stays valid.
+        return call.fail("overloaded", why, { ran: "no" });
       }
       programs.add(principal, 1);
       try {

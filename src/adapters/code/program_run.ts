@@ -1,6 +1,6 @@
 /** One run of a program: its turns, its calls and its end. */
 
-import { abortable, isObject } from "../../tool/mod.ts";
+import { abortable, isObject, systemClock } from "../../tool/mod.ts";
 import type { Program, ProgramCall, ProgramEnd } from "./executor.ts";
 
 /** The place of one program, with the prelude. The program is not trusted: any text is possible. */
@@ -19,6 +19,19 @@ export const FILE = "program.js";
 
 const SUSPENDED: ProgramEnd = { kind: "suspended" };
 const STUCK: ProgramEnd = { kind: "stopped", why: "the program waits forever for a promise" };
+
+/** After a longer turn, all programs wait until the thread has done other work. */
+const LONG_TURN_MS = 20;
+let pause: Promise<void> | undefined;
+
+function pausePrograms(): Promise<void> {
+  return new Promise((resolve) =>
+    void systemClock.setTimeout(() => {
+      pause = undefined;
+      resolve();
+    }, 0)
+  );
+}
 
 /** The end of a program that exceeded a limit. */
 export class Stopped extends Error {}
@@ -68,19 +81,23 @@ export class ProgramRun {
   /** Runs the program until it waits, and begins its new calls. */
   async #turn(operation: "run" | "settle", json: string): Promise<void> {
     const { limits: { maxCalls }, signal } = this.#program;
+    while (pause !== undefined) await pause;
+    const begunAt = systemClock.now();
     const output = this.#sandbox.turn(operation, json);
+    if (systemClock.now() - begunAt > LONG_TURN_MS) pause = pausePrograms();
     const text = typeof output === "string" ? output : await abortable(output, signal);
     if (text === "") return;
     // Not trusted: the program may have changed the globals that the prelude uses.
-    const { calls, log, end } = JSON.parse(text) as Readonly<Record<string, unknown>>;
+    const { calls, log, end } = Object(JSON.parse(text)) as Readonly<Record<string, unknown>>;
     for (const call of listOf(calls)) {
-      const [index, id, json] = listOf(call);
+      const [index] = listOf(call);
+      const [, id = "", json = ""] = textsOf(call);
       if (index !== this.#calls || this.#calls++ >= maxCalls) {
         throw new Stopped(`the program made more than ${maxCalls} calls`);
       }
-      this.#begin({ index, id: String(id), json: String(json) });
+      this.#begin({ index, id, json });
     }
-    if (isObject(end)) this.#end = this.#readEnd(end, listOf(log).map(String));
+    if (isObject(end)) this.#end = this.#readEnd(end, textsOf(log));
   }
 
   #readEnd({ value, failed }: Record<string, unknown>, given: readonly string[]): ProgramEnd {
@@ -89,7 +106,7 @@ export class ProgramRun {
     if (typeof value === "string" && value.length <= maxOutputLength) {
       return { kind: "returned", json: value, log };
     }
-    const [name = "", text = "", stack = ""] = listOf(failed).map(String);
+    const [name = "", text = "", stack = ""] = textsOf(failed);
     const message = `${name && `${name}: `}${text}`.slice(0, 2_200);
     // An incomplete source fails in the line after it.
     const line = Number(stack.split(`${FILE}:`)[1]?.split(":", 1)[0]);
@@ -111,4 +128,9 @@ export class ProgramRun {
 
 function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
+}
+
+/** Returns a list of texts, with "null" for other values. */
+function textsOf(list: unknown): readonly string[] {
+  return listOf(list).map((one) => typeof one === "string" ? one : "null");
 }

@@ -55,8 +55,12 @@ const MAIN = `
 import { WorkerEntrypoint } from ${WORKERS};
 import { idle, run, settle, take } from ${SETUP};
 import program from ${PROGRAM};
+let isUsed = false;
 export default class extends WorkerEntrypoint {
   async run(exchange, limits) {
+    // The program can call the entrypoint of its own Worker.
+    if (isUsed) return;
+    isUsed = true;
     run(limits, program);
     for (;;) {
       await idle();

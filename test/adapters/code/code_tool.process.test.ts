@@ -178,6 +178,28 @@ describe("codeTool()", () => {
     assertEquals(ended, [1]);
   });
 
+  it("waits for the calls of a program that exceeded a limit, and reports their failures", async () => {
+    const stopped = Promise.withResolvers<void>();
+    const late = defineTool({
+      name: "late",
+      description: "Fails later.",
+      execute: () => stopped.promise.then(() => Promise.reject(new Error("Failed later."))),
+    });
+    const inner = await sharedExecutor();
+    const executor: Executor = {
+      run: (program) => inner.run(program).finally(() => setTimeout(stopped.resolve, 0)),
+    };
+    const dispatcher = await dispatcherOf([late, ...TOOLS], {}, {
+      executor,
+      limits: { cpuMs: 50 },
+    });
+    const result = await dispatcher.dispatch(
+      callOf("tools.late(); await tools.who(); for (;;) {}"),
+    );
+    assertStringIncludes(messageOf(result), "processor time");
+    assertStringIncludes(messageOf(result), "Failed later.");
+  });
+
   it("fails programs beyond the quota of their principal, but not programs of others", async () => {
     const gates: (() => void)[] = [];
     const hold = defineTool({

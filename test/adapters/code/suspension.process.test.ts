@@ -176,6 +176,45 @@ for (const create of [() => new Service()]) {
       assertEquals([...removed.paid, ...changed.paid, ...ruled.paid], []);
     });
 
+    it("keeps results of earlier calls from a caller who no longer sees their tool", async () => {
+      const service = create();
+      const code = 'const ids = await tools.list(); await tools.pay({ id: "x" }); return ids;';
+      const suspended = waiting(await service.run(code));
+      service.tools = service.tools.slice(0, 1);
+      const result = await service.accept(suspended);
+      assertEquals(!result.ok && result.error.code, "ticket_refused");
+      assertEquals(service.paid, []);
+    });
+
+    it("can be resumed later while too many other programs run", async () => {
+      const service = create();
+      const began = Promise.withResolvers<void>();
+      const answer = Promise.withResolvers<void>();
+      const execute = () => (began.resolve(), answer.promise);
+      service.tools.push({ name: "wait", description: "Waits.", execute });
+      const suspended = waiting(await service.run('return await tools.pay({ id: "x" });'));
+      const executor = await sharedExecutor();
+      const limits = { maxProgramsPerPrincipal: 1 };
+      const registry = new ToolRegistry({ tools: service.tools });
+      const process = new ToolDispatcher(codeTool(registry, { executor, limits }), {
+        approve: "ask",
+        tickets: storedTickets(service.tickets),
+      });
+      const running = process.dispatch(
+        { name: "run_code", arguments: { code: "await tools.wait();" } },
+        ANN,
+      );
+      await began.promise;
+      const answers = { [suspended.questions[0]?.key ?? ""]: { action: "accept" } } as const;
+      const refused = await process.resume(suspended.ticket, answers, ANN);
+      assert(!refused.ok);
+      assertEquals([refused.error.code, refused.error.ran], ["overloaded", "no"]);
+      answer.resolve();
+      assert((await running).ok);
+      assert((await process.resume(suspended.ticket, answers, ANN)).ok);
+      assertEquals(service.paid, ["x"]);
+    });
+
     it("rejects another principal and another tenant", async () => {
       const service = create();
       const suspended = waiting(await service.run('await tools.pay({ id: "x" });'));

@@ -7,7 +7,7 @@ import {
   assertThrows,
 } from "@std/assert";
 import { workerLoader, type WorkerLoaderBinding } from "../../../src/adapters/code/mod.ts";
-import { describeExecutor, programOf } from "../../contract/executor_contract.ts";
+import { describeExecutor, programOf, valueOf } from "../../contract/executor_contract.ts";
 import { maybe } from "../../support/skip.ts";
 import { loaderBinding, sharedExecutor } from "./support.ts";
 
@@ -16,6 +16,16 @@ const loader = await loaderBinding();
 if (loader !== undefined) {
   describeExecutor("workerLoader", () => workerLoader(loader));
   describeExecutor("quickJs in workerd", sharedExecutor);
+
+  describe("workerLoader() in workerd", () => {
+    it("does not run a program again that calls its own Worker", async () => {
+      const source = `globalThis.runs = (globalThis.runs ?? 0) + 1;
+        const { exports } = await import("cloudflare:workers");
+        if (runs < 9) await exports.default.run(async () => "", "{}");
+        return runs;`;
+      assertEquals(valueOf(await workerLoader(loader).run(programOf(source))), 1);
+    });
+  });
 
   describe("quickJs() in workerd, whose clock stands still", () => {
     it("stops a program within a built-in operation", async () => {
