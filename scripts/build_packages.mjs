@@ -1,11 +1,16 @@
-// `npm run build:packages`: the packages for npm. They are `@plue/tools` and, for each platform, a
-// package with libplue, which npm installs on that platform (`optionalDependencies`). Zig compiles
-// libplue for all platforms.
-// Usage: node scripts/build_packages.mjs [--out folder] [--only tools,linux-x64,…]
+// `npm run build:packages`: the packages for npm, all of one version.
+//
+// - `@plue/tools`: the library
+// - `@plue/cli`: the command `plue`
+// - `@plue/nats`: the library's entry for NATS, with the packages that it needs
+// - `@plue/native`: libplue for hosts in other languages. npm installs with it the package for the
+//   platform, `@plue/native-<platform>`, in which Zig has compiled libplue.
+//
+// Usage: node scripts/build_packages.mjs [--out folder] [--only tools,cli,linux-x64,…]
 
-import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, readdirSync } from "node:fs";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join, relative, resolve } from "node:path";
+import { join, relative, resolve } from "node:path";
 import { readOptions } from "./lib/options.mjs";
 import { ROOT } from "./lib/paths.mjs";
 import { capture, fail } from "./lib/process.mjs";
@@ -22,12 +27,16 @@ const PLATFORMS = {
   "darwin-x64": { os: "darwin", cpu: "x64", zig: "x86_64-macos" },
   "darwin-arm64": { os: "darwin", cpu: "arm64", zig: "aarch64-macos" },
 };
-const NAMES = ["tools", ...Object.keys(PLATFORMS)];
+const NAMES = ["tools", "cli", "nats", "native", ...Object.keys(PLATFORMS)];
 const FFI = join(ROOT, "ffi");
 const manifest = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
 // Users of the package do not need its development scripts and packages.
-const { scripts: _scripts, devDependencies: _devDependencies, ...published } = manifest;
-const { version, license, files } = published;
+const { scripts: _scripts, devDependencies, ...published } = manifest;
+const { version, license, repository, engines, peerDependencies } = published;
+/** The fields that all packages have. */
+const common = { version, license, repository };
+/** Packages that the command uses where an app has installed them. */
+const OF_APPS = ["koffi", "pg", "redis"];
 
 async function run(command, args, options) {
   const { code, output } = await capture(command, args, options);
@@ -40,42 +49,110 @@ function writeManifest(folder, manifest) {
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(manifest, undefined, 2)}\n`);
 }
 
-/** Replaces imports of sources in the examples by the entries of the package. */
-function importEntries(folder) {
-  const { name, exports } = JSON.parse(readFileSync(join(ROOT, "deno.json"), "utf8"));
-  const entries = new Map(
-    Object.entries(exports).map(([entry, file]) => [join(ROOT, file), entry.replace(".", name)]),
-  );
-  for (const file of readdirSync(folder, { recursive: true })) {
-    // The manifest excludes tests.
-    if (!file.endsWith(".ts") || file.endsWith(".test.ts")) continue;
-    const home = dirname(join(ROOT, "examples", file));
-    const text = readFileSync(join(folder, file), "utf8");
-    const changed = text.replaceAll(/(?<=\bfrom ")\.[^"]+(?=";$)/gm, (path) => {
-      const source = join(home, path);
-      if (!relative(join(ROOT, "examples"), source).startsWith("..")) return path;
-      const entry = entries.get(source);
-      if (entry === undefined) {
-        fail(`Cannot build: examples/${file} imports ${path}, which is not an entry`);
-      }
-      return entry;
-    });
-    writeFileSync(join(folder, file), changed);
-  }
+/** Copies files of the project into a package. */
+function copy(from, names, folder) {
+  for (const name of names) cpSync(join(from, name), join(folder, name), { recursive: true });
+}
+
+function peersWhere(test) {
+  return Object.fromEntries(Object.entries(peerDependencies).filter(([name]) => test(name)));
 }
 
 /** Writes the package `@plue/tools`. */
-async function buildTools(folder) {
-  await run(process.execPath, ["scripts/build.mjs", join(folder, "dist")]);
-  for (const file of files.filter((name) => name !== "dist" && existsSync(join(ROOT, name)))) {
-    cpSync(join(ROOT, file), join(folder, file), { recursive: true });
+function buildTools(folder) {
+  const isOfCommand = (file) => relative(dist, file).startsWith("cli");
+  cpSync(dist, join(folder, "dist"), { recursive: true, filter: (file) => !isOfCommand(file) });
+  copy(ROOT, ["README.md", "CHANGELOG.md", "LICENSE"], folder);
+  writeManifest(folder, published);
+}
+
+/** Writes the package `@plue/cli`, whose files import the chunks of `@plue/tools`. */
+function buildCli(folder) {
+  cpSync(join(dist, "cli"), join(folder, "dist"), { recursive: true });
+  copy(ROOT, ["LICENSE"], folder);
+  for (const file of readdirSync(join(folder, "dist")).filter((name) => name.endsWith(".js"))) {
+    const path = join(folder, "dist", file);
+    const code = readFileSync(path, "utf8").replaceAll(
+      /(\bfrom|\bimport\(?)(["`])\.\.\/(chunks\/)?([\w-]+)\.js\2/g,
+      (_, before, quote, isChunk, name) =>
+        `${before}${quote}@plue/tools/${isChunk ? "internal/" : ""}${name}${quote}`,
+    );
+    writeFileSync(path, file === "main.js" ? `#!/usr/bin/env node\n${code}` : code);
   }
-  importEntries(join(folder, "examples"));
-  // Not in the repository's package.json: `npm ci` would fetch them before their publication.
-  const optionalDependencies = Object.fromEntries(
-    Object.keys(PLATFORMS).map((name) => [`@plue/native-${name}`, version]),
+  chmodSync(join(folder, "dist", "main.js"), 0o755);
+  writeFileSync(
+    join(folder, "README.md"),
+    `# The command plue
+
+Lists, searches, explains, calls, checks, exports and serves tools of
+[\`@plue/tools\`](https://www.npmjs.com/package/@plue/tools), MCP servers and OpenAPI documents:
+\`npx @plue/cli serve tools.ts\` serves a module, and a page to try its tools.
+\`npx @plue/cli --help\` lists the commands.
+`,
   );
-  writeManifest(folder, { ...published, optionalDependencies });
+  const needs = peersWhere((name) => !OF_APPS.includes(name));
+  writeManifest(folder, {
+    name: "@plue/cli",
+    description: "The command plue: lists, calls, explains and serves tools for AI agents",
+    ...common,
+    type: "module",
+    engines,
+    bin: { plue: "dist/main.js" },
+    // The chunks of another version have other exports.
+    dependencies: { "@plue/tools": version, ...needs },
+    peerDependencies: peersWhere((name) => OF_APPS.includes(name)),
+    peerDependenciesMeta: Object.fromEntries(OF_APPS.map((name) => [name, { optional: true }])),
+  });
+}
+
+/** Writes the package `@plue/nats`: the entry of `@plue/tools`, and the packages of NATS. */
+function buildNats(folder) {
+  for (const ending of ["js", "d.ts"]) {
+    writeFileSync(join(folder, `index.${ending}`), 'export * from "@plue/tools/nats";\n');
+  }
+  copy(ROOT, ["LICENSE"], folder);
+  writeFileSync(
+    join(folder, "README.md"),
+    "# plue with NATS\n\nExports `@plue/tools/nats`, and installs the packages of NATS.\n",
+  );
+  const transport = "@nats-io/transport-node";
+  writeManifest(folder, {
+    name: "@plue/nats",
+    description: "Workers and remote tools of @plue/tools over NATS",
+    ...common,
+    type: "module",
+    engines,
+    sideEffects: false,
+    exports: { ".": { types: "./index.d.ts", default: "./index.js" } },
+    dependencies: {
+      "@plue/tools": version,
+      ...peersWhere((name) => name.startsWith("@nats-io/")),
+      [transport]: `^${devDependencies[transport]}`,
+    },
+  });
+}
+
+/** Writes the package `@plue/native`: what a host compiles and reads, and the sidecar. */
+function buildNative(folder) {
+  const names = ["include", "src", "cmake", "examples", "python", "rust", "Makefile"];
+  copy(FFI, [...names, "plue.pc.in", "plue.map", "README.md", "PROTOCOL.md"], folder);
+  cpSync(script, join(folder, "plue-sidecar.js"));
+  copy(ROOT, ["LICENSE"], folder);
+  writeManifest(folder, {
+    name: "@plue/native",
+    description: "libplue: the tools of @plue/tools for hosts in C, C++, Python, Rust, Zig, Swift",
+    ...common,
+    type: "module",
+    preferUnplugged: true,
+    files: [
+      ...[...names, "plue.pc.in", "plue.map", "PROTOCOL.md", "plue-sidecar.js"],
+      ...["!python/test", "!python/**/__pycache__", "!rust/target", "!rust/tests"],
+    ],
+    dependencies: { "@plue/tools": version },
+    optionalDependencies: Object.fromEntries(
+      Object.keys(PLATFORMS).map((name) => [`@plue/native-${name}`, version]),
+    ),
+  });
 }
 
 /**
@@ -103,7 +180,7 @@ exports:
 }
 
 /** Writes the package of a platform: the files of `make install`, and the sidecar as a script. */
-async function buildNative(name, folder, { script, env }) {
+async function buildPlatform(name, folder, env) {
   const platform = PLATFORMS[name];
   const build = join(out, "build", name);
   const library = join(folder, "lib");
@@ -126,15 +203,15 @@ async function buildNative(name, folder, { script, env }) {
     join(folder, "README.md"),
     `# libplue for ${name}
 
-The native library of [\`@plue/tools\`](https://www.npmjs.com/package/@plue/tools), which installs it
-where it fits. \`npx plue native --cflags --libs\` prints how to compile and link with it.
+The library of [\`@plue/native\`](https://www.npmjs.com/package/@plue/native), which installs it where
+it fits. \`npx @plue/cli native --cflags --libs\` prints how to compile and link with it.
 `,
   );
   writeManifest(folder, {
     name: `@plue/native-${name}`,
-    version,
     description: `libplue, the native library of @plue/tools, for ${name}`,
-    license,
+    ...common,
+    type: "module",
     // Linkers need files, so the package must not stay in an archive.
     preferUnplugged: true,
     os: [os],
@@ -148,25 +225,30 @@ const { options } = readOptions(process.argv.slice(2), usage, { out: [], only: N
 const out = resolve(options.out?.[0] ?? join(ROOT, "build", "packages"));
 const only = options.only ?? NAMES;
 mkdirSync(out, { recursive: true });
+const dist = join(out, "build", "dist");
 const script = join(out, "build", "plue-sidecar.js");
 // At a fixed path, because Zig's cache uses the paths of the sources.
 const sources = join(FFI, "build", "amalgamation");
-const isNative = only.some((name) => name !== "tools");
-const zig = isNative ? await findZig() : {};
+const zig = only.some((name) => name in PLATFORMS) ? await findZig() : {};
 if (zig.missing !== undefined) fail(`Cannot build the packages: ${zig.missing}`);
-if (isNative) {
+if (only.includes("tools") || only.includes("cli")) {
+  await run(process.execPath, ["scripts/build.mjs", dist]);
+}
+if (only.includes("native") || zig.env !== undefined) {
   const main = join(FFI, "sidecar", "main.ts");
   await run("bun", ["build", main, "--target=node", "--minify", `--outfile=${script}`]);
   // The sources are in one file, because Zig takes longer to start than to compile.
   await run(process.execPath, ["scripts/amalgamate.mjs", sources]);
 }
 
+const BUILDERS = { tools: buildTools, cli: buildCli, nats: buildNats, native: buildNative };
+
 async function build(name) {
   const folder = join(out, name);
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder);
-  if (name === "tools") await buildTools(folder);
-  else await buildNative(name, folder, { script, env: zig.env });
+  if (name in BUILDERS) BUILDERS[name](folder);
+  else await buildPlatform(name, folder, zig.env);
   console.log(`Built ${relative(ROOT, folder)}`);
 }
 const queue = [...only];

@@ -1,9 +1,10 @@
-// Bundles the entries of the package for npm: one file per entry, shared chunks, source maps with
-// the sources in them, and one `.d.ts` per entry. Packages that are not peers are bundled
-// (TypeBox).
+// Bundles the entries of the package for npm: one file per entry, shared chunks, and one `.d.ts` per
+// entry. The command `plue` is bundled with them and imports the same chunks, so that each class
+// exists once. Packages that are not peers are bundled: TypeBox, and those of the command.
 
 import { readFileSync } from "node:fs";
-import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { isBuiltin } from "node:module";
+import { basename, join, sep } from "node:path";
 import { rolldown, RolldownMagicString } from "rolldown";
 import { parseAst } from "rolldown/parseAst";
 import { dts } from "rolldown-plugin-dts";
@@ -19,6 +20,9 @@ const ENTRIES = Object.fromEntries(
     join(ROOT, source),
   ]),
 );
+
+/** The command, which another package has. Its files are in a folder of their own. */
+const COMMAND = { "cli/main": join(ROOT, "src/cli/main.ts") };
 
 /** The folders of `src` in the order in which they import each other. */
 const FOLDERS = [
@@ -38,22 +42,36 @@ async function open(input, plugins = []) {
   return await rolldown({
     cwd: ROOT,
     input,
-    external: (id) => isPeer(id) || /^(node|bun|cloudflare):/.test(id),
-    platform: "neutral",
+    external: (id) => isPeer(id) || isBuiltin(id) || /^(bun|cloudflare):/.test(id),
+    platform: "node",
+    transform: { target: "node20.19" },
+    // The other form of this package is UMD, in which bundlers cannot follow `require`.
+    resolve: { alias: { "jsonc-parser": "jsonc-parser/lib/esm/main.js" } },
     checks: { bundlerTimings: false },
     plugins,
   });
 }
 
-async function write(options, groups, plugins) {
-  const bundle = await open(ENTRIES, plugins);
+function splitBy(groups) {
+  return {
+    groups: groups.map((group, at) => ({ ...group, priority: groups.length - at })),
+  };
+}
+
+async function chunksOf(input, groups) {
+  const bundle = await open(input);
+  const { output } = await bundle.generate({ codeSplitting: splitBy(groups) });
+  await bundle.close();
+  return output.filter(({ type }) => type === "chunk");
+}
+
+async function write(input, options, groups, plugins) {
+  const bundle = await open(input, plugins);
   const { output } = await bundle.write({
     chunkFileNames: "chunks/[name].js",
     // Keeps the names of exports between chunks, instead of letters.
     minifyInternalExports: false,
-    codeSplitting: {
-      groups: groups.map((group, at) => ({ ...group, priority: groups.length - at })),
-    },
+    codeSplitting: splitBy(groups),
     ...options,
   });
   await bundle.close();
@@ -73,59 +91,77 @@ function folderChunks(groups, ending = "") {
 }
 
 /**
- * The shared chunks. A file costs about a millisecond at import on Node, and without groups there
- * would be a file for each set of entries that share a module. Each chunk contains what its modules
- * import, unless a chunk before it has that.
+ * The chunks of the entries alone. A file costs about a millisecond at import on Node, and without
+ * groups there would be a file for each set of entries that share a module. Each chunk contains what
+ * its modules import, unless a chunk before it has that.
  */
-async function sharedChunks() {
-  const bundle = await open(ENTRIES.mod);
-  const { output: [main] } = await bundle.generate();
-  await bundle.close();
+async function entryChunks() {
+  const [main] = await chunksOf(ENTRIES.mod, []);
   const ofMain = new Set(main.moduleIds);
-  return [
+  const groups = [
     { name: "core", test: (id) => id === ENTRIES.core },
     { name: "typebox", test: /node_modules[\\/]typebox[\\/]/ },
     { name: "main", test: (id) => ofMain.has(id), minShareCount: 2 },
     // Few modules of the first folders are not in the chunks above.
     ...folderChunks(["execute", "formats", "finding", "{tool,schema,select,registry,adapters}"]),
   ];
+  const chunks = await chunksOf(ENTRIES, groups);
+  for (const { name, isEntry, imports } of chunks) {
+    const peer = imports.find(isPeer);
+    if (peer !== undefined && !isEntry) {
+      throw new Error(`Cannot bundle the library: ${name} is shared, and imports "${peer}"`);
+    }
+  }
+  // The shared chunks first, in the order of the groups.
+  const places = groups.map(({ name }) => name);
+  const placeOf = ({ isEntry, name }) => isEntry ? places.length : places.indexOf(name);
+  return chunks.sort((a, b) => placeOf(a) - placeOf(b))
+    .map(({ name, isEntry, moduleIds }) => ({ name, isEntry, ids: new Set(moduleIds) }));
 }
 
 /**
- * Bundles the library.
+ * Bundles the library and, in the folder `cli`, the command.
  *
  * @param dir The folder to write to.
- * @returns The modules of packages that are inside.
+ * @returns The modules of the library and of the command.
  */
 export async function bundleLibrary(dir) {
+  const known = await entryChunks();
+  const isOfEntries = (id) => known.some(({ ids }) => ids.has(id));
+  const groups = known.map(({ name, isEntry, ids }) => ({
+    name,
+    test: (id) => ids.has(id),
+    // The modules that an entry and the command share are a chunk; the entry has the others.
+    minShareCount: isEntry ? 2 : 1,
+  }));
   const chunks = await write(
+    { ...ENTRIES, ...COMMAND },
     {
       dir,
-      sourcemap: true,
-      // The paths are relative to `dist`, whatever the output folder is.
-      sourcemapPathTransform: (source, map) =>
-        relative(
-          join(ROOT, "dist", dirname(relative(dir, map))),
-          resolve(dirname(map), source),
-        ).replaceAll(sep, "/"),
+      chunkFileNames: ({ moduleIds }) =>
+        `${moduleIds.some(isOfEntries) ? "chunks" : "cli"}/[name].js`,
       // Minified for a faster import. The names of functions and classes stay, for stack traces.
       // Compression would remove the functions around declarations that `pureDeclarations` marks.
       minify: { compress: false, mangle: { toplevel: false, keepNames: true }, codegen: true },
     },
-    await sharedChunks(),
+    groups,
     [pureDeclarations()],
   );
-  for (const { fileName, isEntry, imports } of chunks) {
-    const peer = imports.find(isPeer);
-    if (peer !== undefined && !isEntry) {
-      throw new Error(`Cannot bundle the library: ${fileName} is shared, and imports "${peer}"`);
-    }
-  }
-  await write({ dir }, folderChunks(FOLDERS, ".d"), [
+  await write(ENTRIES, { dir }, folderChunks(FOLDERS, ".d"), [
     dts({ generator: "oxc", tsconfig: false, emitDtsOnly: true }),
     { name: "declarations", renderChunk: cleanDeclarations },
   ]);
-  return chunks.flatMap(({ moduleIds }) => moduleIds).filter((id) => id.includes("node_modules"));
+  const isOfCommand = (name) => name.startsWith("cli/");
+  const wrong = chunks.find(({ fileName, imports }) =>
+    !isOfCommand(fileName) && imports.some(isOfCommand)
+  );
+  if (wrong !== undefined) {
+    throw new Error(`Cannot bundle the library: ${wrong.fileName} needs a file of the command`);
+  }
+  const modulesOf = (which) =>
+    chunks.filter(({ fileName }) => isOfCommand(fileName) === which)
+      .flatMap(({ moduleIds }) => moduleIds);
+  return { library: modulesOf(false), command: modulesOf(true) };
 }
 
 /**
@@ -180,6 +216,8 @@ function pureDeclarations() {
   return {
     name: "pure-declarations",
     renderChunk(code, { fileName }) {
+      // Nothing imports the command.
+      if (fileName.startsWith("cli/")) return undefined;
       const text = new RolldownMagicString(code, { filename: fileName });
       for (const statement of parseAst(code).body) {
         const declarations = statement.type === "VariableDeclaration" ? statement.declarations : [];

@@ -100,6 +100,8 @@ function runtimeName(): string {
   return bun !== undefined ? `Bun ${bun}` : deno !== undefined ? `Deno ${deno}` : `Node ${node}`;
 }
 
+/** A file of the app, whose packages are found from its folder. */
+const APP = join(process.cwd(), "package.json");
 /** The path of this program: the bundle, or its source. */
 const PROGRAM = process.argv[1] ?? "";
 
@@ -128,7 +130,7 @@ async function lookAtLibrary(
 ): Promise<readonly Diagnosis[]> {
   let found: ReturnType<typeof findLibplue>;
   try {
-    found = findLibplue();
+    found = findLibplue({ from: APP });
   } catch (error) {
     return [missing("libplue", describeThrown(error))];
   }
@@ -154,7 +156,9 @@ async function tryLibrary(
   const folder = await mkdtemp(join(tmpdir(), "plue-doctor-"));
   const tools = join(folder, "tools.mjs");
   const own = import.meta.url;
-  const entry = new URL(own.endsWith(".ts") ? "../../mod.ts" : "./mod.js", own).href;
+  const entry = own.endsWith(".ts")
+    ? new URL("../../mod.ts", own).href
+    : import.meta.resolve("@plue/tools");
   const { execute: _execute, ...data } = ECHO;
   const text = `import { ToolRegistry } from ${JSON.stringify(entry)};
     const tool = { ...${JSON.stringify(data)}, execute: (params) => params };
@@ -208,7 +212,7 @@ export function native(
   { cflags = false, libs = false, static: isStatic = false }: NativeFlags,
   terminal: Terminal,
 ): void {
-  const found = findOrCompileLibplue((line) => terminal.note(line));
+  const found = findOrCompileLibplue(APP, (line) => terminal.note(line));
   const words = [
     ...cflags ? found.cflags : [],
     ...libs ? (isStatic ? found.staticLibs : found.libs) : [],

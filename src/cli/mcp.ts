@@ -145,8 +145,8 @@ function readVariable(text: string): readonly [string, string] {
 function ownCommand(): readonly string[] {
   const [, script = ""] = process.argv;
   // The caches of npx and bunx are removed from time to time.
-  if (/[\\/]_npx[\\/]/.test(script)) return ["npx", "-y", "@plue/tools"];
-  if (/[\\/]bunx-/.test(script)) return ["bunx", "@plue/tools"];
+  if (/[\\/]_npx[\\/]/.test(script)) return ["npx", "-y", "@plue/cli"];
+  if (/[\\/]bunx-/.test(script)) return ["bunx", "@plue/cli"];
   const run = process.versions["deno"] === undefined ? [] : ["run", "-A"];
   return [process.execPath, ...run, resolve(script)];
 }

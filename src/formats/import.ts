@@ -4,17 +4,14 @@ import { clip } from "../tool/mod.ts";
 import type { ImportResult, ImportToolsOptions, PinnedImport, WithPins } from "./import_options.ts";
 import { ImportSession } from "./import_session.ts";
 import { textIn } from "./wire.ts";
-import * as providers from "./providers/index.ts";
-import type { KnownProvider } from "./targets.ts";
+import { type KnownProvider, PROVIDERS } from "./providers/index.ts";
 
 type KnownImporter = NonNullable<KnownProvider["importer"]>;
 
 /** The provider or protocol of a document. */
 export type ImportSource = KnownImporter["source"];
 
-// Sorted, because a bundler may list the providers in any order.
-const IMPORTERS: readonly KnownImporter[] = (Object.values(providers) as readonly KnownProvider[])
-  .flatMap(({ importer }) => importer ?? [])
+const IMPORTERS: readonly KnownImporter[] = PROVIDERS.flatMap(({ importer }) => importer ?? [])
   .sort((a, b) => a.source < b.source ? -1 : 1);
 
 /** The sources for {@linkcode importTools}. */

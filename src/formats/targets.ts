@@ -22,19 +22,16 @@ import {
 } from "../tool/mod.ts";
 import type { CallFormat, MediaFormat } from "./call_format.ts";
 import { KEYWORD_FORMS, type KeywordRule } from "./form_rules.ts";
-import * as providers from "./providers/index.ts";
+import { type KnownProvider, PROVIDERS } from "./providers/index.ts";
 import {
   FEATURES,
   type Limit,
   LIMITS,
   makeTarget,
   type OutputRule,
-  type Provider,
   type Target,
   type TargetDefinition,
 } from "./target.ts";
-
-export type KnownProvider = (typeof providers)[keyof typeof providers];
 
 type KnownTarget = KnownProvider["targets"][number];
 
@@ -81,9 +78,8 @@ export type MessageOf<Like extends TargetLike> = ReturnType<
   NonNullable<TargetOf<Like>["calls"]["gather"]>
 >[number];
 
-// Sorted by code units, because a bundler may list the providers in any order.
-const TARGETS: readonly Target[] = (Object.values(providers) as readonly Provider[])
-  .flatMap(({ targets }) => targets).sort((a, b) => a.id < b.id ? -1 : 1);
+const TARGETS: readonly Target[] = PROVIDERS.flatMap(({ targets }): readonly Target[] => targets)
+  .sort((a, b) => a.id < b.id ? -1 : 1);
 
 /** Returns the targets of plue, in the order of their ids. */
 export function listTargets(): readonly Target<TargetId>[] {

@@ -1,26 +1,24 @@
-// The published command, which is one file, as a process on every runtime.
+// The published command as a process on every runtime.
 
 import { spawnSync } from "node:child_process";
-import { copyFileSync, existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { beforeAll, describe, it } from "bun:test";
+import { beforeAll, describe } from "bun:test";
 import { type Program, startProgram } from "../support/program.ts";
 import { importMcpServer } from "../../src/adapters/mcp/mod.ts";
 import { ToolDispatcher, ToolRegistry } from "../../src/adapters/typebox/mod.ts";
+import { createCommand } from "../package/app.ts";
 import { maybe } from "../support/skip.ts";
 import { folder as temporaryFolder, openTerminal } from "./support.ts";
 
-const ROOT = join(import.meta.dirname, "../..");
 const folder = temporaryFolder().path;
-const COMMAND = join(folder, "cli.js");
+const COMMAND = createCommand("process");
 const NOISY = join(folder, "noisy.mjs");
 const TOOLS = join(import.meta.dirname, "tools.mjs");
 
 beforeAll(() => {
-  const built = spawnSync("bun", ["scripts/build_cli.ts", folder], { cwd: ROOT, encoding: "utf8" });
-  assertEquals([built.status, built.stderr], [0, ""]);
   writeFileSync(
     NOISY,
     `console.log("loading");
@@ -221,8 +219,7 @@ describe("the completion scripts", () => {
       `complete commands, tools, flags and their values in ${shell}`,
       async () => {
         const bin = mkdtempSync(join(folder, "bin-"));
-        copyFileSync(COMMAND, join(bin, "cli.mjs"));
-        writeFileSync(join(bin, "plue"), `#!/bin/sh\nexec node ${bin}/cli.mjs "$@"\n`, {
+        writeFileSync(join(bin, "plue"), `#!/bin/sh\nexec node ${COMMAND} "$@"\n`, {
           mode: 0o755,
         });
         const PATH = `${bin}:${process.env["PATH"]}`;
@@ -236,15 +233,4 @@ describe("the completion scripts", () => {
       },
     );
   }
-});
-
-describe("cli.LICENSES.txt", () => {
-  it("has the licence of every package in the bundle", () => {
-    const text = readFileSync(join(folder, "cli.LICENSES.txt"), "utf8");
-    const large = ["@modelcontextprotocol/server", "@nats-io/transport-node"];
-    for (const name of ["commander", "hono", "yaml", "typebox", ...large]) {
-      const entry = `\\n${name} \\d[\\d.]* \\(.+\\)\\n\\n.*(?:licen|copyright)`;
-      assertMatch(text, new RegExp(entry, "is"));
-    }
-  });
 });

@@ -73,50 +73,71 @@ const zig = isLinux ? await findZig() : { missing: "the packages are built on Li
 const lacks = zig.missing ?? buildPrograms() ?? lackOf("npm", "bun", "tar");
 const test = unless(lacks);
 
-/** Serves the tarballs of `packages` like a registry, with or without libplue's tarballs. */
-function serveTarballs(hasNative: boolean): Bun.Server<undefined> {
-  const answers = new Map<string, (origin: string) => object>();
-  for (const file of readdirSync(packages).filter((name) => name.endsWith(".tgz"))) {
-    const path = join(packages, file);
-    const { stdout } = Bun.spawnSync(["tar", "-xzOf", path, "package/package.json"]);
-    const manifest = JSON.parse(stdout.toString());
-    if (!hasNative && manifest.name.startsWith("@plue/native-")) continue;
-    const integrity = `sha512-${createHash("sha512").update(readFileSync(path)).digest("base64")}`;
-    answers.set(manifest.name, (origin) => ({
-      name: manifest.name,
-      "dist-tags": { latest: manifest.version },
-      versions: {
-        [manifest.version]: {
-          ...manifest,
-          dist: { tarball: `${origin}/-/${file}`, integrity },
-        },
-      },
-    }));
+/** Packs a package of others, which this project has installed. */
+async function packInstalled(name: string): Promise<string> {
+  const file = join(packages, `${name.replace("/", "-")}.tgz`);
+  if (!existsSync(file)) {
+    const options = `--exclude=${name}/node_modules --transform=s,^${name},package,`;
+    await shell(`tar -czf ${file} ${options} -C ${join(ROOT, "node_modules")} ${name}`);
   }
+  return file;
+}
+
+/** The tarball of a package; `undefined` if there is none. */
+async function tarballOf(name: string, hasNative: boolean): Promise<string | undefined> {
+  if (!name.startsWith("@plue/")) {
+    return existsSync(join(ROOT, "node_modules", name)) ? await packInstalled(name) : undefined;
+  }
+  if (!hasNative && name.startsWith("@plue/native-")) return undefined;
+  const start = `${name.slice(1).replace("/", "-")}-`;
+  const file = readdirSync(packages).find((one) =>
+    one.startsWith(start) && /^\d/.test(one.slice(start.length))
+  );
+  return file && join(packages, file);
+}
+
+/** Serves tarballs like a registry, with or without libplue's tarballs. */
+function serveTarballs(hasNative: boolean): Bun.Server<undefined> {
   return Bun.serve({
     port: 0,
-    fetch({ url }) {
+    async fetch({ url }) {
       const { origin, pathname } = new URL(url);
       if (pathname.endsWith(".tgz")) {
         return new Response(Bun.file(join(packages, basename(pathname))));
       }
-      const answer = answers.get(decodeURIComponent(pathname.slice(1)));
-      return answer === undefined
-        ? new Response("{}", { status: 404 })
-        : Response.json(answer(origin));
+      const path = await tarballOf(decodeURIComponent(pathname.slice(1)), hasNative);
+      if (path === undefined) return new Response("{}", { status: 404 });
+      const { stdout } = Bun.spawnSync(["tar", "-xzOf", path, "package/package.json"]);
+      const manifest = JSON.parse(stdout.toString());
+      const integrity = `sha512-${
+        createHash("sha512").update(readFileSync(path)).digest("base64")
+      }`;
+      const dist = { tarball: `${origin}/-/${basename(path)}`, integrity };
+      return Response.json({
+        name: manifest.name,
+        "dist-tags": { latest: manifest.version },
+        versions: { [manifest.version]: { ...manifest, dist } },
+      });
     },
   });
 }
 
+/** What a host in C needs: the library of its tools, the command and libplue. */
+const ALL = "@plue/tools @plue/cli @plue/native";
+
 let registry: Bun.Server<undefined> | undefined;
 
-/** Installs the package into an empty folder, as npm would on a platform. */
-async function install(into: string, platform: readonly string[] = []): Promise<string[]> {
+/** Installs packages into an empty folder, as npm would on a platform. */
+async function install(
+  into: string,
+  names: string,
+  platform: readonly string[] = [],
+): Promise<string[]> {
   mkdirSync(into, { recursive: true });
   // The manifest that `npm init` writes.
   writeFileSync(join(into, "package.json"), '{ "private": true, "type": "commonjs" }');
   const options = `--ignore-scripts --no-audit --no-fund --cache=${join(folder, "cache")}`;
-  const line = ["npm install @plue/tools", ...platform, options, `--registry=${registry?.url}`];
+  const line = ["npm install", names, ...platform, options, `--registry=${registry?.url}`];
   await shell(line.join(" "), { cwd: into });
   return readdirSync(join(into, "node_modules", "@plue")).sort();
 }
@@ -124,14 +145,12 @@ async function install(into: string, platform: readonly string[] = []): Promise<
 beforeAll(async () => {
   if (lacks !== undefined) return;
   await succeed(["node", "scripts/build_packages.mjs", "--out", packages]);
-  const typebox = `--transform=s,^typebox,package, -C ${join(ROOT, "node_modules")} typebox`;
-  await shell(`tar -czf typebox.tgz ${typebox}`, { cwd: packages });
   registry = serveTarballs(true);
-  await install(app);
+  await install(app, ALL);
 });
 afterAll(() => registry?.stop(true));
 
-describe("npm install @plue/tools", () => {
+describe("npm install @plue/native", () => {
   for (const [name, [, options]] of Object.entries(PLATFORMS)) {
     test(`brings the libplue of ${name}, and no other`, async () => {
       const manifest = JSON.parse(readFileSync(join(packages, name, "package.json"), "utf8"));
@@ -139,7 +158,8 @@ describe("npm install @plue/tools", () => {
       assertEquals(fields.map((field) => `--${field}=${manifest[field]}`), [...options]);
       const into = join(folder, `install-${name}`);
       if (SELECTED.includes(name)) {
-        assertEquals(await install(into, options), [`native-${name}`, "tools"]);
+        const installed = await install(into, "@plue/native", options);
+        assertEquals(installed, ["native", `native-${name}`, "tools"]);
       } else {
         mkdirSync(join(into, "node_modules", "@plue"), { recursive: true });
         symlinkSync(join(packages, name), join(into, "node_modules", "@plue", `native-${name}`));
@@ -190,7 +210,7 @@ describe("a host in C", () => {
 
   /** The part of the README that npm installed. */
   function fromNpm(): string {
-    const readme = join(app, "node_modules", "@plue", "tools", "ffi", "README.md");
+    const readme = join(app, "node_modules", "@plue", "native", "README.md");
     return readFileSync(readme, "utf8").split("\n## From npm\n")[1] ?? "";
   }
 
@@ -200,7 +220,7 @@ describe("a host in C", () => {
     const [, lines = ""] = /```sh\n([^]*?)```/.exec(fromNpm()) ?? [];
     writeFileSync(join(cwd, "tools.mts"), tools);
     assertStringIncludes(tools, "export const registry");
-    assertStringIncludes(lines, "npm install @plue/tools");
+    assertStringIncludes(lines, `npm install ${ALL}`);
     const own = lines.replace(/^npm install .*$/m, () => npm);
     const output = await shell(own, { cwd, env: { CFLAGS: "-O0" } });
     assertStringIncludes(output, 'result: {"message":"hello"}');
@@ -208,16 +228,15 @@ describe("a host in C", () => {
 
   test("is built and run by the lines of ffi/README.md", () => followReadme(app, ""));
 
-  test("is built and run by the same lines where npm has the tarball of the tools alone", async () => {
+  test("is built and run by the same lines where npm has no package of the platform", async () => {
     const alone = join(folder, "alone");
     mkdirSync(alone);
     const others = serveTarballs(false);
-    const [tarball = ""] = readdirSync(packages).filter((name) => /^plue-tools-.*tgz$/.test(name));
     const options = `--no-audit --no-fund --cache=${join(folder, "cache-alone")}`;
-    const npm = `npm install '${join(packages, tarball)}' --registry=${others.url} ${options}`;
-    await followReadme(alone, npm);
+    await followReadme(alone, `npm install ${ALL} --registry=${others.url} ${options}`);
     await others.stop(true);
-    assertEquals(readdirSync(join(alone, "node_modules", "@plue")), ["tools"]);
+    const own = readdirSync(join(alone, "node_modules", "@plue"));
+    assertEquals(own.sort(), ["cli", "native", "tools"]);
   });
 
   test("is linked statically by the lines of ffi/README.md, and finds its tools", async () => {

@@ -1,7 +1,7 @@
-/** An app with the packed package and its peers. It is built once for all tests of the package. */
+/** An app with the packed library and its peers. It is built once for all tests of a process. */
 
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -13,6 +13,7 @@ export const ROOT: string = join(import.meta.dirname, "../..");
 
 /** The specifiers of the entries. */
 export const SPECIFIERS: readonly string[] = Object.keys(manifest.exports)
+  .filter((entry) => !entry.includes("*"))
   .map((entry) => entry.replace(".", manifest.name));
 
 /** Runs a program, and returns what it prints on its standard output. */
@@ -50,32 +51,57 @@ export function testWith(
 
 const packed = mkdtempSync(join(tmpdir(), "plue-package-"));
 process.on("exit", () => rmSync(packed, { recursive: true, force: true }));
-/** The folder that was packed. */
-export const staged: string = join(packed, "tools");
+/** The packages that were packed, by the folders of their files. */
+export const PACKED: readonly string[] = ["tools", "cli", "nats", "native"];
 /** The app with the package and its peers. */
 export const app: string = join(packed, "app");
 /** The package in the app. */
 export const home: string = join(app, "node_modules", manifest.name);
 
-/** Creates an app with the package and links to other packages of the project. */
-export function createApp(name: string, packages: readonly string[]): string {
+/** The folder of a package of the project, before it was packed. */
+export function stagedAt(name: string): string {
+  return join(packed, name);
+}
+
+/** The tarball of a package of the project. */
+export function tarballOf(name: string): string {
+  return join(packed, readdirSync(packed).find((file) => file.startsWith(`plue-${name}-`)) ?? "");
+}
+
+/** Creates an app with packages of the project, and links to packages of others. */
+export function createApp(
+  name: string,
+  packages: readonly string[],
+  own: readonly string[] = ["tools"],
+): string {
   const folder = join(packed, name);
-  const home = join(folder, "node_modules", manifest.name);
-  mkdirSync(home, { recursive: true });
-  const tarball = readdirSync(packed).find((file) => file.endsWith(".tgz")) ?? "";
-  run("tar", ["-xzf", join(packed, tarball), "-C", home, "--strip-components=1"], packed);
+  for (const one of own) {
+    const home = join(folder, "node_modules", "@plue", one);
+    mkdirSync(home, { recursive: true });
+    run("tar", ["-xzf", tarballOf(one), "-C", home, "--strip-components=1"], packed);
+  }
   for (const one of packages) {
     const place = join(folder, "node_modules", one);
     // A scoped name is a folder in a folder.
     mkdirSync(dirname(place), { recursive: true });
     symlinkSync(join(ROOT, "node_modules", one), place);
   }
-  const own = { type: "module", private: true, scripts: { test: "node readme.mjs" } };
-  writeFileSync(join(folder, "package.json"), JSON.stringify(own));
+  const fields = { type: "module", private: true, scripts: { test: "node readme.mjs" } };
+  writeFileSync(join(folder, "package.json"), JSON.stringify(fields));
   return folder;
 }
 
+/** Creates an app with the command, and returns the path of its program. */
+export function createCommand(name: string): string {
+  const { dependencies, bin } = JSON.parse(
+    readFileSync(join(stagedAt("cli"), "package.json"), "utf8"),
+  );
+  const others = Object.keys(dependencies).filter((one) => one !== manifest.name);
+  const folder = createApp(name, others, ["tools", "cli"]);
+  return join(folder, "node_modules/@plue/cli", bin.plue);
+}
+
 if (isBuilt) {
-  run("node", ["scripts/build_packages.mjs", "--out", packed, "--only", "tools"], ROOT);
+  run("node", ["scripts/build_packages.mjs", "--out", packed, "--only", PACKED.join()], ROOT);
   createApp("app", [...Object.keys(manifest.peerDependencies), "typebox"]);
 }

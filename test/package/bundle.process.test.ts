@@ -2,10 +2,10 @@
 
 import { assertEquals, assertGreater, assertLessOrEqual, assertMatch } from "@std/assert";
 import { describe } from "bun:test";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
-import { app, home, ROOT, run, SPECIFIERS, testWith } from "./app.ts";
+import { app, home, run, SPECIFIERS, testWith } from "./app.ts";
 
 /** The kilobytes (1,000 bytes) after gzip of an app that defines a tool with the core. */
 const DEFINE_TOOL_KB = 5.1;
@@ -59,31 +59,12 @@ describe("the bundled library", () => {
     });
   }
 
-  test("contains its sources in its source maps", () => {
-    const maps = readdirSync(dist, { recursive: true, encoding: "utf8" })
-      .filter((file) => file.endsWith(".js.map"));
-    assertGreater(maps.length, 10);
-    for (const file of maps) {
-      const { sources, sourcesContent }: Record<string, readonly string[]> = JSON.parse(
-        readFileSync(join(dist, file), "utf8"),
-      );
-      // The paths start from the package's folder `dist`, not from the folder of the bundle.
-      const texts = sources?.map((source) =>
-        readFileSync(join(ROOT, "dist", dirname(file), source), "utf8")
-      );
-      assertEquals(sourcesContent, texts);
-    }
-  });
-
-  test("has stack traces with the lines of the sources", () => {
+  test("has the names of functions in stack traces", () => {
     const printed = runCode(
       `import { defineTool } from "@plue/tools/core";
        try { defineTool({}) } catch ({ stack }) { console.log(stack) }`,
-      "--enable-source-maps",
     );
-    const [, file = "", line] = /at makeTool \(.*?\/(src\/[^:]+):(\d+):/.exec(printed) ?? [];
-    const source = readFileSync(join(ROOT, file), "utf8").split("\n");
-    assertMatch(source[Number(line) - 1] ?? "", /\w+\(/);
+    assertMatch(printed, /at makeTool \(.*?\/dist\/chunks\/core\.js:/);
   });
 
   test("checks schemas of an app's own TypeBox where no code may be generated", () => {

@@ -1,13 +1,26 @@
 // The packed package, as programs on other runtimes and TypeScript see it.
 
-import { assertEquals, assertGreater, assertMatch } from "@std/assert";
+import { assertEquals, assertGreater, assertLessOrEqual, assertMatch } from "@std/assert";
 import { describe } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { publint } from "publint";
 import manifest from "../../package.json" with { type: "json" };
-import { app, createApp, home, ROOT, run, SPECIFIERS, staged, testWith } from "./app.ts";
+import {
+  app,
+  createApp,
+  createCommand,
+  home,
+  PACKED,
+  ROOT,
+  run,
+  SPECIFIERS,
+  stagedAt,
+  tarballOf,
+  testWith,
+} from "./app.ts";
 
 const test = testWith();
 
@@ -123,9 +136,10 @@ describe("the npm package", () => {
   }
 
   for (const runtime of [NODE20, NODE24, ...OTHERS]) {
-    testOn(runtime, "has the command plue, without any other package, on", (start) => {
-      const alone = join(app, "../alone");
-      if (!existsSync(alone)) createApp("alone", []);
+    testOn(runtime, "has the command plue, which shares the library with a module, on", (start) => {
+      const name = `command-${runtime.name}`;
+      const program = createCommand(name);
+      const alone = join(app, "..", name);
       const tool = '{ name: "ping", description: "Answers.", execute: () => "pong" }';
       const file = join(alone, "tools.mjs");
       writeFileSync(
@@ -134,9 +148,7 @@ describe("the npm package", () => {
         export const tool = ${tool};
         export const dispatch = { rules: rules([{ name: "r", decide: () => ask("Why?") }]) };`,
       );
-      const program = join(alone, "node_modules", manifest.name, manifest.bin.plue);
       assertEquals(start(program, "call", "-f", file, "--yes", "ping"), "pong\n");
-      // The command and the module have two copies of the rules.
       const explained = start(program, "explain", "-f", file, "ping", "--arguments", "{}");
       assertMatch(explained, /"ping": ask/);
       // Here, plue itself is the MCP server of a plue.json.
@@ -149,34 +161,57 @@ describe("the npm package", () => {
     });
   }
 
-  test("satisfies publint", async () => {
-    const { messages } = await publint({ pkgDir: staged, strict: true, pack: false });
-    assertEquals(messages, []);
-  });
+  for (const name of PACKED) {
+    test(`satisfies publint as ${name}`, async () => {
+      const { messages } = await publint({ pkgDir: stagedAt(name), strict: true, pack: false });
+      assertEquals(messages, []);
+    });
+  }
 
-  test("contains bundles, guides and examples, and neither sources nor tests", () => {
+  test("is small, and contains neither sources nor tests nor the command", () => {
     const files = readdirSync(home, { recursive: true, encoding: "utf8" });
-    const foreign = /^(src|mod\.ts)|\.test\.|(^|\/)test\/|node_modules/;
+    assertLessOrEqual(files.length, 200);
+    assertLessOrEqual(statSync(tarballOf("tools")).size, 600_000);
+    const foreign =
+      /^(src|docs|examples|ffi|mod\.ts)|\.map$|\.test\.|(^|\/)(test|cli)\/|node_modules/;
     assertEquals(files.filter((file) => foreign.test(file)), []);
-    const wanted = [
-      ...["dist/mod.js", "dist/mod.js.map", "dist/mod.d.ts", "dist/LICENSES.txt"],
-      ...["docs/first-tool.md", "docs/defining.md", "examples/script.ts"],
-    ];
+    const wanted = ["README.md", "CHANGELOG.md", "LICENSE", "dist/mod.js", "dist/mod.d.ts"];
     assertEquals(wanted.filter((file) => !files.includes(file)), []);
     assertMatch(readFileSync(join(home, "dist/LICENSES.txt"), "utf8"), /^typebox .*\(MIT\)$/m);
   });
 
-  test("has examples that import the package by its name", () => {
-    const examples = join(home, "examples");
-    const files = readdirSync(examples, { recursive: true, encoding: "utf8" })
-      .filter((file) => file.endsWith(".ts"));
-    assertGreater(files.length, 10);
-    const typescript = new Bun.Transpiler({ loader: "ts" });
-    const outside = files.filter((file) =>
-      typescript.scanImports(readFileSync(join(examples, file)))
-        .some(({ path }) => path.startsWith(".") && !existsSync(join(examples, file, "..", path)))
+  test("has a text for models with all guides", () => {
+    const text = readFileSync(join(home, "dist/llms.txt"), "utf8");
+    assertMatch(text, /^# plue .*\n\n> One tool registry for AI agents/);
+    const guides = readdirSync(join(ROOT, "docs")).filter((name) => name.endsWith(".md"));
+    assertEquals(guides.filter((name) => !text.includes(`/docs/${name})`)), []);
+    assertMatch(text, /^# Your first tool$/m);
+  });
+
+  test("has the same version in all packages, and its exports in @plue/nats", () => {
+    for (const name of PACKED) {
+      const { version, dependencies } = JSON.parse(
+        readFileSync(join(stagedAt(name), "package.json"), "utf8"),
+      );
+      const own = name === "tools" ? undefined : manifest.version;
+      assertEquals([version, dependencies?.[manifest.name]], [manifest.version, own]);
+    }
+    const folder = createApp("nats", Object.keys(manifest.peerDependencies), ["tools", "nats"]);
+    writeFileSync(
+      join(folder, "same.mjs"),
+      `import * as own from "@plue/nats";
+       import * as entry from "@plue/tools/nats";
+       console.log(Object.keys(own).length, Object.keys(own).every((key) => own[key] === entry[key]));`,
     );
-    assertEquals(outside, []);
+    assertMatch(run("node", ["same.mjs"], folder), /^[1-9]\d* true$/m);
+  });
+
+  test("has the licences of the packages in the command", () => {
+    const text = readFileSync(join(stagedAt("cli"), "dist/LICENSES.txt"), "utf8");
+    for (const name of ["commander", "yaml", "@clack/prompts", "@nats-io/transport-node"]) {
+      const entry = `\\n${name} \\d[\\d.]* \\(.+\\)\\n\\n.*(?:licen|copyright)`;
+      assertMatch(text, new RegExp(entry, "is"));
+    }
   });
 });
 

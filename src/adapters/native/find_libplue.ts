@@ -43,8 +43,9 @@ export interface Libplue {
 }
 
 /**
- * Finds the libplue that was installed with this package: the package `@plue/native-<platform>`, or
- * else the files that `plue native` or `make -C ffi` has compiled in this package.
+ * Finds the libplue of the package `@plue/native`, which npm installs for the platform as
+ * `@plue/native-<platform>`, or else the files that `plue native` or `make` has compiled in
+ * `@plue/native`.
  *
  * @example Usage
  * ```ts ignore
@@ -61,13 +62,15 @@ export interface Libplue {
 export function findLibplue(options: FindLibplueOptions = {}): Libplue {
   const { target, from = import.meta.url } = options;
   const targets = target === undefined ? ownTargets() : [target];
+  const ffi = sourceFolder(from);
   for (const name of targets) {
-    const prefix = packageFolder(name, from);
+    // Only the package `@plue/native` finds the package of the platform with some package managers.
+    const places = ffi === undefined ? [from] : [from, join(ffi, "package.json")];
+    const [prefix] = places.flatMap((place) => packageFolder(`@plue/native-${name}`, place) ?? []);
     if (prefix !== undefined) return libplueIn(name, join(prefix, "include"), join(prefix, "lib"));
   }
   const [own = ""] = ownTargets();
   if (target === undefined || target === own) {
-    const ffi = sourceFolder();
     if (ffi !== undefined && existsSync(join(ffi, "build", "libplue.a"))) {
       return libplueIn(own, join(ffi, "include"), join(ffi, "build"));
     }
@@ -79,8 +82,8 @@ function missing(target: string, isAsked: boolean): string {
   const [os, cpu, libc = "glibc"] = target.split("-");
   const only = isAsked ? ` --os=${os} --cpu=${cpu}${os === "linux" ? ` --libc=${libc}` : ""}` : "";
   return `Cannot find libplue for ${target}: the package "@plue/native-${target}" is not ` +
-    `installed; run "npm install${only}" without --omit=optional` +
-    (isAsked ? "" : ', or "npx plue native", which compiles it');
+    `installed; run "npm install @plue/native${only}" without --omit=optional` +
+    (isAsked ? "" : ', then "npx @plue/cli native", which can compile it');
 }
 
 /** The platforms whose library this machine can load, the likeliest first. */
@@ -95,35 +98,36 @@ function ownTargets(): readonly string[] {
   return isMusl ? [musl] : [target, musl];
 }
 
-function packageFolder(target: string, from: string | URL): string | undefined {
-  const name = `@plue/native-${target}/package.json`;
-  return attemptOr(undefined, () => dirname(createRequire(from).resolve(name)));
+function packageFolder(name: string, from: string | URL): string | undefined {
+  const manifest = `${name}/package.json`;
+  return attemptOr(undefined, () => dirname(createRequire(from).resolve(manifest)));
 }
 
-/** The folder `ffi` with the sources of libplue; `undefined` if this package has none. */
-function sourceFolder(): string | undefined {
-  // From `src`, `dist` and `dist/chunks`.
-  return ["../../../ffi/", "../ffi/", "../../ffi/"].map((path) => new URL(path, import.meta.url))
-    .filter(({ protocol }) => protocol === "file:").map((url) => fileURLToPath(url))
-    .find((folder) => existsSync(join(folder, "include", "plue.h")));
+/** The folder with the sources of libplue: the package `@plue/native`, or `ffi` in a clone. */
+function sourceFolder(from: string | URL): string | undefined {
+  const clone = new URL("../../../ffi/", import.meta.url);
+  const folder = packageFolder("@plue/native", from) ??
+    (clone.protocol === "file:" ? fileURLToPath(clone) : "");
+  return existsSync(join(folder, "include", "plue.h")) ? folder : undefined;
 }
 
 /**
- * Finds libplue for this machine. If npm has installed none, compiles libplue from the sources in this
- * package: a tarball that is installed by its path contains only the sources.
+ * Finds libplue for this machine. If npm has installed none, compiles libplue from the sources in
+ * the package `@plue/native`, which do not depend on the platform.
  *
+ * @param from The path of a file of the app, which has installed the package.
  * @param report Called with a line before libplue is compiled, which takes seconds.
  * @throws {Error} If there are no sources, `make` or compiler.
  */
-export function findOrCompileLibplue(report: (line: string) => void): Libplue {
+export function findOrCompileLibplue(from: string, report: (line: string) => void): Libplue {
   try {
-    return findLibplue();
+    return findLibplue({ from });
   } catch (cause) {
-    const folder = sourceFolder();
+    const folder = sourceFolder(from);
     if (folder === undefined) throw cause;
     report(`Compiling libplue in ${folder}`);
     const { status, stderr, error } = spawnSync("make", ["-s", "-C", folder], { encoding: "utf8" });
-    if (status === 0) return findLibplue();
+    if (status === 0) return findLibplue({ from });
     const why = error === undefined ? stderr.trim() : "it needs make and a C compiler";
     throw new Error(`Cannot compile libplue in ${folder}: ${why}`, { cause });
   }

@@ -1,6 +1,6 @@
 /** The HTTP handler, the MCP endpoint and the dispatcher of `plue serve`. */
 
-import * as formats from "../../formats/mod.ts";
+import { decodeCalls, dispatchCalls, exportTools, resumeTurn } from "../../formats/mod.ts";
 import {
   type Authorize,
   type Caller,
@@ -83,7 +83,10 @@ export async function createService(
   const { explorer } = await import("../../explorer/mod.ts");
   const app = createToolHandler(source, {
     ...{ ...access, bridge: createToolBridge },
-    formats: serveFormats(formats, { fitBudget, openapi: { title: "plue" } }),
+    formats: serveFormats({ exportTools, decodeCalls, dispatchCalls, resumeTurn }, {
+      fitBudget,
+      openapi: { title: "plue" },
+    }),
     ...(options.explorer === false ? {} : { explorer }),
     ...(authorize === undefined ? { openExplain: true } : {}),
     ...(records && { journal: records }),

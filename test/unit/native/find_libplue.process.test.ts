@@ -35,6 +35,18 @@ describe("findLibplue()", () => {
     assertEquals(findLibplue({ from: join(app, "host.mjs") }).library, library);
   });
 
+  it("finds the package for this machine beside @plue/native, where the app does not", () => {
+    const lone = join(app, "lone");
+    const inner = join(lone, "node_modules", "@plue", "native");
+    const target = "linux-arm64";
+    const library = join(inner, "node_modules", "@plue", `native-${target}`);
+    for (const folder of [join(inner, "include"), library]) mkdirSync(folder, { recursive: true });
+    for (const place of [inner, library]) writeFileSync(join(place, "package.json"), "{}");
+    writeFileSync(join(inner, "include", "plue.h"), "");
+    const found = findLibplue({ from: join(lone, "host.mjs"), target });
+    assertEquals(found.archive, join(library, "lib", "libplue.a"));
+  });
+
   it("prints the flags to compile and link, shared and statically", () => {
     const prefix = join(packages, "native-linux-arm64-musl");
     const lib = join(prefix, "lib");
@@ -61,7 +73,7 @@ describe("findLibplue()", () => {
       () => findLibplue({ from, target: "linux-x64-musl" }),
       Error,
       'Cannot find libplue for linux-x64-musl: the package "@plue/native-linux-x64-musl" is not ' +
-        'installed; run "npm install --os=linux --cpu=x64 --libc=musl" without --omit=optional',
+        'installed; run "npm install @plue/native --os=linux --cpu=x64 --libc=musl" without --omit=optional',
     );
   });
 });
