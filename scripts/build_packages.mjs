@@ -8,7 +8,7 @@
 //
 // Usage: node scripts/build_packages.mjs [--out folder] [--only tools,cli,linux-x64,…]
 
-import { chmodSync, cpSync, mkdirSync, readdirSync } from "node:fs";
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync } from "node:fs";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { readOptions } from "./lib/options.mjs";
@@ -33,8 +33,6 @@ const manifest = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
 // Users of the package do not need its development scripts and packages.
 const { scripts: _scripts, devDependencies, ...published } = manifest;
 const { version, license, repository, engines, peerDependencies } = published;
-/** The fields that all packages have. */
-const common = { version, license, repository };
 /** Packages that the command uses where an app has installed them. */
 const OF_APPS = ["koffi", "pg", "redis"];
 
@@ -45,8 +43,15 @@ async function run(command, args, options) {
   }
 }
 
-function writeManifest(folder, manifest) {
+/** Writes the manifest of a package, with the fields that all have, its licence and its README. */
+function finish(folder, name, description, fields) {
+  const manifest = { name, description, version, license, repository, type: "module", ...fields };
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(manifest, undefined, 2)}\n`);
+  copy(ROOT, ["LICENSE"], folder);
+  const readme = join(folder, "README.md");
+  if (existsSync(readme)) return;
+  const tools = "[`@plue/tools`](https://www.npmjs.com/package/@plue/tools)";
+  writeFileSync(readme, `# ${name}\n\n${description}. ${tools} has the guides.\n`);
 }
 
 /** Copies files of the project into a package. */
@@ -62,14 +67,13 @@ function peersWhere(test) {
 function buildTools(folder) {
   const isOfCommand = (file) => relative(dist, file).startsWith("cli");
   cpSync(dist, join(folder, "dist"), { recursive: true, filter: (file) => !isOfCommand(file) });
-  copy(ROOT, ["README.md", "CHANGELOG.md", "LICENSE"], folder);
-  writeManifest(folder, published);
+  copy(ROOT, ["README.md", "CHANGELOG.md"], folder);
+  finish(folder, published.name, published.description, published);
 }
 
 /** Writes the package `@plue/cli`, whose files import the chunks of `@plue/tools`. */
 function buildCli(folder) {
   cpSync(join(dist, "cli"), join(folder, "dist"), { recursive: true });
-  copy(ROOT, ["LICENSE"], folder);
   for (const file of readdirSync(join(folder, "dist")).filter((name) => name.endsWith(".js"))) {
     const path = join(folder, "dist", file);
     const code = readFileSync(path, "utf8").replaceAll(
@@ -80,26 +84,12 @@ function buildCli(folder) {
     writeFileSync(path, file === "main.js" ? `#!/usr/bin/env node\n${code}` : code);
   }
   chmodSync(join(folder, "dist", "main.js"), 0o755);
-  writeFileSync(
-    join(folder, "README.md"),
-    `# The command plue
-
-Lists, searches, explains, calls, checks, exports and serves tools of
-[\`@plue/tools\`](https://www.npmjs.com/package/@plue/tools), MCP servers and OpenAPI documents:
-\`npx @plue/cli serve tools.ts\` serves a module, and a page to try its tools.
-\`npx @plue/cli --help\` lists the commands.
-`,
-  );
-  const needs = peersWhere((name) => !OF_APPS.includes(name));
-  writeManifest(folder, {
-    name: "@plue/cli",
-    description: "The command plue: lists, calls, explains and serves tools for AI agents",
-    ...common,
-    type: "module",
+  const description = "The command plue: npx @plue/cli serve tools.ts serves the tools of a module";
+  finish(folder, "@plue/cli", description, {
     engines,
     bin: { plue: "dist/main.js" },
     // The chunks of another version have other exports.
-    dependencies: { "@plue/tools": version, ...needs },
+    dependencies: { "@plue/tools": version, ...peersWhere((name) => !OF_APPS.includes(name)) },
     peerDependencies: peersWhere((name) => OF_APPS.includes(name)),
     peerDependenciesMeta: Object.fromEntries(OF_APPS.map((name) => [name, { optional: true }])),
   });
@@ -110,17 +100,8 @@ function buildNats(folder) {
   for (const ending of ["js", "d.ts"]) {
     writeFileSync(join(folder, `index.${ending}`), 'export * from "@plue/tools/nats";\n');
   }
-  copy(ROOT, ["LICENSE"], folder);
-  writeFileSync(
-    join(folder, "README.md"),
-    "# plue with NATS\n\nExports `@plue/tools/nats`, and installs the packages of NATS.\n",
-  );
   const transport = "@nats-io/transport-node";
-  writeManifest(folder, {
-    name: "@plue/nats",
-    description: "Workers and remote tools of @plue/tools over NATS",
-    ...common,
-    type: "module",
+  finish(folder, "@plue/nats", "The entry @plue/tools/nats, with the packages that it needs", {
     engines,
     sideEffects: false,
     exports: { ".": { types: "./index.d.ts", default: "./index.js" } },
@@ -137,12 +118,7 @@ function buildNative(folder) {
   const names = ["include", "src", "cmake", "examples", "python", "rust", "Makefile"];
   copy(FFI, [...names, "plue.pc.in", "plue.map", "README.md", "PROTOCOL.md"], folder);
   cpSync(script, join(folder, "plue-sidecar.js"));
-  copy(ROOT, ["LICENSE"], folder);
-  writeManifest(folder, {
-    name: "@plue/native",
-    description: "libplue: the tools of @plue/tools for hosts in C, C++, Python, Rust, Zig, Swift",
-    ...common,
-    type: "module",
+  finish(folder, "@plue/native", "libplue: the tools of @plue/tools for hosts in C and others", {
     preferUnplugged: true,
     files: [
       ...[...names, "plue.pc.in", "plue.map", "PROTOCOL.md", "plue-sidecar.js"],
@@ -197,21 +173,9 @@ async function buildPlatform(name, folder, env) {
   const sidecar = join(library, "plue-sidecar.js");
   cpSync(script, sidecar);
   chmodSync(sidecar, 0o755);
-  cpSync(join(ROOT, "LICENSE"), join(folder, "LICENSE"));
   const { os, cpu, libc } = platform;
-  writeFileSync(
-    join(folder, "README.md"),
-    `# libplue for ${name}
-
-The library of [\`@plue/native\`](https://www.npmjs.com/package/@plue/native), which installs it where
-it fits. \`npx @plue/cli native --cflags --libs\` prints how to compile and link with it.
-`,
-  );
-  writeManifest(folder, {
-    name: `@plue/native-${name}`,
-    description: `libplue, the native library of @plue/tools, for ${name}`,
-    ...common,
-    type: "module",
+  const description = `libplue for ${name}, which npm installs with @plue/native`;
+  finish(folder, `@plue/native-${name}`, description, {
     // Linkers need files, so the package must not stay in an archive.
     preferUnplugged: true,
     os: [os],

@@ -28,17 +28,6 @@ export type KnownProvider =
   | typeof openapi;
 
 export const PROVIDERS: readonly KnownProvider[] = [
-  aiSdk,
-  anthropic,
-  bedrock,
-  cohere,
-  gemini,
-  langchain,
-  mcp,
-  mistral,
-  ollama,
-  openai,
-  openaiChat,
-  openaiResponses,
-  openapi,
+  ...[aiSdk, anthropic, bedrock, cohere, gemini, langchain, mcp],
+  ...[mistral, ollama, openai, openaiChat, openaiResponses, openapi],
 ];
