@@ -20,6 +20,7 @@ import {
   ToolResult,
 } from "../../tool/mod.ts";
 import { wasNotSent } from "../http/runtime.ts";
+import { loadClient } from "./client_library.ts";
 
 /** Opens connections to one server. */
 export interface ClientOpener {
@@ -347,7 +348,7 @@ const NOT_LOST: ReadonlySet<unknown> = new Set([
 ]);
 
 async function kindOf(error: unknown, client: Client): Promise<FailureKind> {
-  const { ProtocolError, SdkError, SdkHttpError } = await import("@modelcontextprotocol/client");
+  const { ProtocolError, SdkError, SdkHttpError } = await loadClient();
   // A `RangeError` means that the response is too large.
   if (error instanceof ProtocolError || error instanceof RangeError) return "answered";
   if (error instanceof SdkHttpError) {

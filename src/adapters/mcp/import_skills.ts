@@ -3,6 +3,7 @@
 import type { Client } from "@modelcontextprotocol/client";
 import type { Skill } from "@modelcontextprotocol/client/ext/skills";
 import { isToolName, makeTool, type Tool } from "../../tool/mod.ts";
+import { loadSkillsClient } from "./client_library.ts";
 
 /** A skill of a server, with its files below the folder of the skill. */
 export interface ImportedSkill {
@@ -22,7 +23,7 @@ export function skillNamespace(namespace: string): string {
 
 /** Lists the skills of a server; empty if the server has none. Invalid entries are omitted. */
 export async function listSkills(client: Client): Promise<readonly Skill[]> {
-  const { SkillsClient } = await import("@modelcontextprotocol/client/ext/skills");
+  const { SkillsClient } = await loadSkillsClient();
   const reader = new SkillsClient(client, { skipInvalid: true });
   return reader.supported ? (await reader.list()).skills.slice(0, MAX_SKILLS) : [];
 }
@@ -43,7 +44,7 @@ export async function readSkills(
     onError(error: unknown): void;
   },
 ): Promise<readonly ImportedSkill[]> {
-  const { SkillsClient } = await import("@modelcontextprotocol/client/ext/skills");
+  const { SkillsClient } = await loadSkillsClient();
   const reader = new SkillsClient(client);
   const read: ImportedSkill[] = [];
   let size = 0;

@@ -11,6 +11,7 @@ import type {
 } from "@modelcontextprotocol/client";
 import { abortable, clip } from "../../tool/mod.ts";
 import { causesOf, messagesOf } from "../http/runtime.ts";
+import { loadClient } from "./client_library.ts";
 import type { ClientOpener } from "./connection.ts";
 import { boundAnswers, boundedFetch, Pace, UnaskedMessages } from "./server_bounds.ts";
 
@@ -77,7 +78,7 @@ function httpOpener(
     describe: (error) => serverError(name, error),
     open: (signal) =>
       openWith(signal, limits, async (unasked) => {
-        const { StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
+        const { StreamableHTTPClientTransport } = await loadClient();
         return new StreamableHTTPClientTransport(url, {
           // The server chooses the delay before its stream is reopened. The delay may be 0.
           reconnectionScheduler(reconnect, delay) {
@@ -172,7 +173,7 @@ async function newClient(
   { maxBytes, mayAsk }: ClientLimits,
   unasked: UnaskedMessages,
 ): Promise<Client> {
-  const { Client } = await import("@modelcontextprotocol/client");
+  const { Client } = await loadClient();
   class BoundedClient extends Client {
     #listed: number | undefined;
     // The import of a list cannot be interrupted.
