@@ -51,9 +51,12 @@ describe("the guides", () => {
     // test/edge tests the frameworks of http.md, test/oracles the frameworks of frameworks.md
     // and the listings of migrating.md.
     // test/adapters/durable_objects runs the Worker of cloudflare.md, test/adapters/postgres the
-    // program of workers.md.
+    // program of workers.md. The pages in deploy and recipes say how their listings were run.
     assertEquals(ignored.toSorted(), [
       "docs/cloudflare.md",
+      "docs/deploy/cloudflare.md",
+      "docs/deploy/deno-deploy.md",
+      "docs/deploy/docker.md",
       "docs/finding.md",
       ...Array<string>(7).fill("docs/frameworks.md"),
       "docs/http.md",
@@ -62,6 +65,8 @@ describe("the guides", () => {
       "docs/mcp.md",
       "docs/mcp.md",
       ...Array<string>(7).fill("docs/migrating.md"),
+      "docs/recipes/next-chat.md",
+      "docs/recipes/openapi-agent.md",
       "docs/workers.md",
     ]);
   });
