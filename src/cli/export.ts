@@ -166,7 +166,7 @@ export async function check(
 ): Promise<number> {
   const targets = flags.to?.map(targetOf) ?? TARGETS;
   const [path] = sources;
-  const { checkSettings, isSettings } = await import("./gateway/check.ts");
+  const { checkSettings, isSettings } = await import("./gateway/serve.ts");
   if (path !== undefined && await isSettings(path)) {
     await checkSettings(path, terminal);
     return EXIT.ok;

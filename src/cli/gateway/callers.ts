@@ -2,8 +2,16 @@
 
 import { type Authorize, bearerAuth, type Caller, jwtAuth } from "../../adapters/hono/mod.ts";
 import { problemResponse } from "../../adapters/http/mod.ts";
-import { describeThrown, isText, pointerStep } from "../../tool/mod.ts";
+import { defined, describeThrown, isText, pointerStep } from "../../tool/mod.ts";
 import type { CallerSettings, IssuerSettings, PlueFile } from "./file.ts";
+
+/** The callers with the right `operator`, and their requests. */
+const OPERATORS = new WeakSet<Caller | Request>();
+
+/** Returns true for a request whose caller may approve tools. */
+export function isOperator(request: Request): boolean {
+  return OPERATORS.has(request);
+}
 
 /**
  * Makes the function that identifies the callers of a file.
@@ -29,7 +37,7 @@ export function authorizeCallers(
     if (known.has(own)) {
       throw json.error(pointer, "another caller has this token; create a new one");
     }
-    const caller = { ...callerOf(settings), principal: name };
+    const caller = callerOf(settings, { principal: name });
     // Checks each token by itself, so that the message has the line of the caller.
     checked(pointer, () => bearerAuth({ tokens: new Map([[own, caller]]) }));
     known.set(own, caller);
@@ -60,42 +68,45 @@ export function authorizeCallers(
 function authorizeIssuer(
   { issuer, audience, jwksUrl, secret, requiredScopes, ...own }: IssuerSettings,
 ): Authorize {
-  return jwtAuth({
+  const authorize = jwtAuth({
     ...{ issuer, audience },
-    ...(jwksUrl !== undefined && { jwksUrl }),
-    ...(secret !== undefined && { secret }),
-    ...(requiredScopes !== undefined && { requiredScopes }),
+    ...defined({ jwksUrl, secret, requiredScopes }),
     toCaller({ sub, scope, role }) {
       if (!isText(sub) || sub === "") return undefined;
       const held = isText(scope) ? scope.split(" ").filter(Boolean) : [];
-      const caller = callerOf(own);
-      return {
-        ...caller,
-        scopes: [...held, ...caller.scopes ?? []],
-        role: caller.role ?? (isText(role) && role !== "" ? role : undefined),
+      return callerOf(own, {
+        scopes: [...held, ...own.scopes ?? []],
+        role: own.role ?? (isText(role) && role !== "" ? role : undefined),
         // Two issuers may have users of the same name.
         principal: `${issuer}|${sub}`,
-      };
+      });
     },
   });
+  return async (request, env) => {
+    const caller = await authorize(request, env);
+    // The caller is a copy of the result of `toCaller`.
+    if (own.operator === true && !(caller instanceof Response)) OPERATORS.add(caller);
+    return caller;
+  };
 }
 
-function callerOf({ role, scopes = [], maxRisk, explain, tenant }: CallerSettings): Caller {
-  return {
-    scopes,
-    ...(role !== undefined && { role }),
-    ...(maxRisk !== undefined && { maxRisk }),
-    ...(explain !== undefined && { explain }),
-    ...(tenant !== undefined && { tenant }),
-  };
+function callerOf({ operator, ...rights }: CallerSettings, more: Caller): Caller {
+  const caller = { ...rights, ...more };
+  if (operator === true) OPERATORS.add(caller);
+  return caller;
 }
 
 /** Returns `authorize` for the callers of one tenant only; without a tenant, for those without one. */
 export function forTenant(authorize: Authorize, tenant: string | undefined): Authorize {
   return async (request, env) => {
     const caller = await authorize(request, env);
+    if (caller instanceof Response) return caller;
+    if (caller.tenant === tenant) {
+      if (OPERATORS.has(caller)) OPERATORS.add(request);
+      return caller;
+    }
     // The answer is the same for a tenant that does not exist.
-    return caller instanceof Response || caller.tenant === tenant ? caller : problemResponse({
+    return problemResponse({
       ...{ status: 404, code: "not_found" },
       detail: "The caller has no such tenant: the path of a tenant is /t/<tenant>/mcp",
     });

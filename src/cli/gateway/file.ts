@@ -2,7 +2,8 @@
 
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import type { JwtAuthOptions } from "../../adapters/hono/mod.ts";
+import type { Caller, JwtAuthOptions } from "../../adapters/hono/mod.ts";
+import type { McpCommand } from "../../adapters/mcp/mod.ts";
 import type { ViewOptions } from "../../finding/mod.ts";
 import { explainWithoutEngine } from "../../schema/mod.ts";
 import type { JournalOptions } from "../../adapters/journal/mod.ts";
@@ -13,18 +14,17 @@ import {
   isObject,
   type Issue,
   pointerStep,
-  type RiskLevel,
   type ToolLabels,
 } from "../../tool/mod.ts";
+import type { DocumentOptions } from "../sources/mod.ts";
 import { usageError } from "../terminal.ts";
 import { SettingsDocument } from "./document.ts";
 import schema from "./plue.schema.json" with { type: "json" };
 
-export interface SourceSettings {
-  readonly command?: string;
-  readonly args?: readonly string[];
-  readonly env?: { readonly [name: string]: string };
-  readonly cwd?: string;
+export interface SourceSettings
+  extends
+    Partial<Omit<McpCommand, "stderr">>,
+    Pick<DocumentOptions, "include" | "exclude" | "risk" | "roles" | "scopes"> {
   readonly url?: string;
   readonly headers?: { readonly [name: string]: string };
   readonly type?: string;
@@ -32,22 +32,15 @@ export interface SourceSettings {
   readonly baseUrl?: string;
   readonly disabled?: boolean;
   readonly namespace?: string;
-  readonly include?: readonly string[];
-  readonly exclude?: readonly string[];
-  readonly risk?: RiskLevel | { readonly [tool: string]: RiskLevel };
-  readonly roles?: readonly string[];
-  readonly scopes?: readonly string[];
   readonly labels?: ToolLabels;
   readonly pins?: string;
   readonly views?: readonly (ViewOptions & { readonly tool: string })[];
 }
 
-export interface CallerSettings {
-  readonly role?: string;
-  readonly scopes?: readonly string[];
-  readonly maxRisk?: RiskLevel;
-  readonly explain?: boolean;
-  readonly tenant?: string;
+export interface CallerSettings
+  extends Pick<Caller, "role" | "scopes" | "maxRisk" | "explain" | "tenant"> {
+  /** True if the caller may approve tools that pins hide. */
+  readonly operator?: boolean;
 }
 
 export interface IssuerSettings
@@ -159,6 +152,7 @@ export async function readPlueFile(
     tenants: new Map(tenants),
   };
   rejectUnknownTenants(file);
+  rejectUnused(file);
   return file;
 }
 
@@ -173,17 +167,40 @@ function rejectSameNames(json: SettingsDocument, sources: readonly NamedSource[]
   }
 }
 
-function rejectUnknownTenants({ json, settings: { callers }, tenants }: PlueFile): void {
-  const all = [
-    ...Object.entries(callers?.tokens ?? {}).map(([name, one]) => [`tokens/${name}`, one] as const),
-    ...(callers?.jwt ?? []).map((one, index) => [`jwt/${index}`, one] as const),
+/** Returns the callers of a file with their JSON Pointers. */
+function callersIn({ callers }: PlueSettings): readonly (readonly [string, CallerSettings])[] {
+  return [
+    ...Object.entries(callers?.tokens ?? {})
+      .map(([name, one]) => [`/callers/tokens/${name}`, one] as const),
+    ...(callers?.jwt ?? []).map((one, index) => [`/callers/jwt/${index}`, one] as const),
   ];
-  for (const [place, { tenant }] of all) {
+}
+
+function rejectUnknownTenants({ json, settings, tenants }: PlueFile): void {
+  const all = callersIn(settings);
+  for (const [pointer, { tenant }] of all) {
     if (tenant === undefined || tenants.has(tenant)) continue;
-    reject(json, `/callers/${place}/tenant`, `there is no tenant "${tenant}" in the file`);
+    reject(json, `${pointer}/tenant`, `there is no tenant "${tenant}" in the file`);
   }
   if (tenants.size > 0 && all.length === 0) {
     reject(json, "/tenants", "tenants need callers, each with its tenant");
+  }
+}
+
+/** Rejects settings that have an effect only if another part of the file has a setting. */
+function rejectUnused({ json, settings, sources, tenants }: PlueFile): void {
+  const all = [sources, ...tenants.values()].flat();
+  const labelled = all.find((one) => one.settings.labels !== undefined);
+  if (labelled !== undefined && (settings.rules ?? []).length === 0) {
+    reject(json, `${labelled.pointer}/labels`, '"labels" has no effect without "rules"; remove it');
+  }
+  const operator = callersIn(settings).find(([, caller]) => caller.operator === true);
+  if (operator !== undefined && all.every((one) => one.settings.pins === undefined)) {
+    const why = '"operator" has no effect without "pins" of a source; remove it';
+    reject(json, `${operator[0]}/operator`, why);
+  }
+  if (settings.bridge === true && settings.code === true) {
+    reject(json, "/bridge", '"bridge" has no effect beside "code"; remove one of them');
   }
 }
 

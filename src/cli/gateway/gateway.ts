@@ -1,21 +1,32 @@
 /** The services of a `plue.json`: one for each tenant, and their replacement by a new file. */
 
+import { resolve } from "node:path";
 import { Hono } from "hono/tiny";
 import { type Authorize, MemoryRateLimitStore } from "../../adapters/hono/mod.ts";
 import type { Journal } from "../../adapters/journal/mod.ts";
+import { toolPins } from "../../adapters/pins/mod.ts";
 import { readRules, rules, type RulesOptions } from "../../adapters/rules/mod.ts";
 import type { ToolDispatcher, ToolDispatcherOptions } from "../../execute/mod.ts";
+import type { ImportPins } from "../../formats/mod.ts";
 import type { Selection, Toolset } from "../../select/mod.ts";
-import { describeThrown, noop, type Tool, type ToolLabels } from "../../tool/mod.ts";
+import {
+  defined,
+  describeThrown,
+  fail,
+  noop,
+  once,
+  type Tool,
+  type ToolLabels,
+} from "../../tool/mod.ts";
 import { createService, type Service, tokenCaller } from "../serve/service.ts";
 import type { ServeFlags, ServeSettings } from "../serve/settings.ts";
-import { type ServiceState, stateIn } from "../serve/state.ts";
+import { type ServiceState, stateIn, tenantStore } from "../serve/state.ts";
 import type { Terminal } from "../terminal.ts";
 import { authorizeCallers, forTenant } from "./callers.ts";
 import type { NamedSource, PlueFile } from "./file.ts";
 import { GatewayRegistry } from "./registry.ts";
+import { type Approval, serveSources } from "./served_sources.ts";
 import { Source, type SourceStatus } from "./source.ts";
-import { tenantStore } from "./tenant_store.ts";
 
 /** The parts of a gateway that a new file cannot change. */
 export interface GatewayHost {
@@ -57,6 +68,8 @@ export class Gateway implements AsyncDisposable {
   readonly #host: GatewayHost;
   readonly #scopes = new Map<string | undefined, Scope>();
   readonly #rates = new MemoryRateLimitStore();
+  /** The pins by file. Two objects for one file would overwrite each other's approvals. */
+  readonly #pins = new Map<string, ImportPins>();
   #services: Services = new Map();
   #file: PlueFile | undefined;
   #sources: ReadonlyMap<string, Source> = new Map();
@@ -82,8 +95,23 @@ export class Gateway implements AsyncDisposable {
     return [...this.#file?.tenants.keys() ?? []];
   }
 
-  status(): readonly SourceStatus[] {
-    return [...this.#sources.values()].map((source) => source.status());
+  /** The states of the sources that a tenant uses; by default, of all sources. */
+  status(tenant?: string): readonly SourceStatus[] {
+    const file = this.#file as PlueFile;
+    const keys = tenant === undefined
+      ? [...this.#sources.keys()]
+      : sourcesOf(file, tenant).map((one) => sourceKey(file, one));
+    return keys.flatMap((key) => this.#sources.get(key)?.status() ?? []);
+  }
+
+  /** @throws {TypeError} If the file has no such source, or a tool has changed. */
+  async #approve({ source: name, tenant, tools }: Approval, principal: string): Promise<void> {
+    const source = [...this.#sources.values()]
+      .find((one) => one.name === name && one.tenant === tenant) ??
+      fail(`approve tools of "${name}"`, "the file has no such source");
+    await source.approve(tools);
+    const ids = tools.map(({ id }) => `"${id}"`).join(", ");
+    this.#host.terminal.note(`"${principal}" approved ${ids} of source "${name}"`);
   }
 
   /** Calls the availability functions of the tools again. */
@@ -212,11 +240,17 @@ export class Gateway implements AsyncDisposable {
     const rate = requestsPerMinute === undefined
       ? undefined
       : { limit: requestsPerMinute, windowMs: 60_000, store: this.#rates };
+    const sources = serveSources({
+      tenant,
+      status: () => this.status(tenant),
+      approve: (approval, principal) => this.#approve(approval, principal),
+    });
     const service = await createService(registry, {
       ...{ selection: allowed, settings, state, log, authorize, records },
       dispatch: dispatchOf(file, tenant, next, state),
       ...{ bridge: flags.bridge ?? more.bridge, code: flags.code ?? more.code },
-      ...{ explorer: more.explorer, more: rate && { rateLimit: rate } },
+      explorer: more.explorer,
+      more: { ...(rate && { rateLimit: rate }), parts: [sources] },
     });
     const mounted = new Hono().route("/t/:tenant", service.app);
     return { ...service, selection: allowed, mounted };
@@ -248,6 +282,17 @@ export class Gateway implements AsyncDisposable {
     state.recover(dispatcher, AbortSignal.any([this.#host.terminal.io.signal, stop.signal]));
   }
 
+  #pinsOf(
+    { folder }: PlueFile,
+    { name, tenant, settings: { pins } }: NamedSource,
+  ): ImportPins | undefined {
+    if (pins === undefined) return undefined;
+    const path = resolve(folder, pins);
+    const all = once(this.#pins, path, () => toolPins(path));
+    const key = tenant === undefined ? name : `tenant:${tenant}:${name}`;
+    return { check: (imported) => all.check(imported, key) };
+  }
+
   /** Opens the sources of a file, except those that are open. */
   #open(file: PlueFile): OpenSources {
     const { terminal } = this.#host;
@@ -262,7 +307,7 @@ export class Gateway implements AsyncDisposable {
       const open = (): Source =>
         new Source(named, {
           ...{ io: terminal.io, folder: file.folder, log: (text) => terminal.warn(text) },
-          pinPrefix: tenant === undefined ? "" : `tenant:${tenant}:`,
+          pins: this.#pinsOf(file, named),
           beside: { [Symbol.iterator]: others },
         });
       next.set(key, [this.#sources.get(key) ?? open(), named]);
@@ -335,11 +380,8 @@ function dispatchOf(
   const { timeoutMs, callsAtOnce, callsAtOncePerTool } = limits;
   return {
     ...(documents.length > 0 && { approve: "ask", rules: checkRules(file, { labels, store }) }),
-    ...(timeoutMs !== undefined && { timeoutMs }),
-    limits: {
-      ...(callsAtOnce !== undefined && { maxConcurrent: callsAtOnce }),
-      ...(callsAtOncePerTool !== undefined && { maxConcurrentPerTool: callsAtOncePerTool }),
-    },
+    ...defined({ timeoutMs }),
+    limits: defined({ maxConcurrent: callsAtOnce, maxConcurrentPerTool: callsAtOncePerTool }),
     ...own,
   };
 }

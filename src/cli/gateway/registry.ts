@@ -5,21 +5,14 @@ import type { Registry, ToolRuntime } from "../../registry/mod.ts";
 import { describeThrown, isThenable, type Tool } from "../../tool/mod.ts";
 import type { Source } from "./source.ts";
 
-interface Followed {
-  readonly tools: Map<string, Tool>;
-  readonly stop: () => void;
-}
-
-interface Host {
-  readonly registry: Registry | undefined;
-  readonly source: Source;
-}
-
 /** Has the tools of its sources, and follows their changes. */
 export class GatewayRegistry extends ToolRegistry {
-  readonly #followed = new Map<Source, Followed>();
+  readonly #followed = new Map<Source, { readonly tools: Map<string, Tool>; stop(): void }>();
   readonly #owners = new WeakMap<Tool, Source>();
-  readonly #hosts = new WeakMap<ToolRuntime, Host>();
+  readonly #hosts = new WeakMap<
+    ToolRuntime,
+    { readonly registry: Registry | undefined; readonly source: Source }
+  >();
   readonly #onProblem: (message: string) => void;
 
   constructor(onProblem: (message: string) => void) {

@@ -1,19 +1,21 @@
-/** `plue serve -c plue.json`: serves the settings of a file, and follows the changes of the file. */
+/** `plue serve -c plue.json`, which follows the changes of the file, and `plue check plue.json`. */
 
 import { once } from "node:events";
-import { resolve } from "node:path";
+import { readFile } from "node:fs/promises";
+import { basename, resolve } from "node:path";
 import process from "node:process";
-import { cleanText, describeThrown } from "../../tool/mod.ts";
+import { cleanText, defined, describeThrown } from "../../tool/mod.ts";
 import { selectionOf } from "../show.ts";
 import { logText, openJournal } from "../serve/service.ts";
 import { listen, readSettings, type ServeFlags, urlOf } from "../serve/settings.ts";
-import { openState } from "../serve/state.ts";
+import { openState, refreshing } from "../serve/state.ts";
 import { serveStdio } from "../serve/stdio.ts";
 import { Changes } from "../serve/watch.ts";
 import { openShared } from "../store.ts";
-import { counted, EXIT, type Terminal, usageError } from "../terminal.ts";
-import { type PlueFile, readPlueFile } from "./file.ts";
-import { Gateway } from "./gateway.ts";
+import { counted, EXIT, parsedJson, type Terminal, usageError } from "../terminal.ts";
+import { authorizeCallers } from "./callers.ts";
+import { isPlueFile, type PlueFile, readPlueFile } from "./file.ts";
+import { checkRules, Gateway } from "./gateway.ts";
 
 /** The flags of `plue serve` that have no effect beside a file. */
 const UNUSED = ["from", "header", "baseUrl", "rules", "nats"] as const;
@@ -53,7 +55,7 @@ export async function serveFile(
     ...{ terminal, state, records, log, flags, selection: selectionOf(flags) },
   });
   await gateway.apply(file, settings);
-  using _refreshing = refreshing(gateway);
+  using _refreshing = refreshing(() => gateway.refresh());
   const reload = async (): Promise<void> => {
     try {
       const next = await readPlueFile(path, io.env);
@@ -90,9 +92,7 @@ function settingsOf({ settings, json }: PlueFile, flags: ServeFlags, { io }: Ter
     throw json.error("/callers", "callers have no effect with --stdio; leave out one of them");
   }
   return readSettings(io.env, {
-    ...(host !== undefined && { host }),
-    ...(port !== undefined && { port: String(port) }),
-    ...(maxRisk !== undefined && { maxRisk }),
+    ...defined({ host, port: port?.toString(), maxRisk }),
     ...flags,
   }, hasCallers);
 }
@@ -101,14 +101,6 @@ function storeOf({ settings: { store }, folder }: PlueFile): { readonly store?: 
   if (store === undefined) return {};
   const [, path] = /^sqlite:(.+)$/s.exec(store) ?? [];
   return { store: path === undefined ? store : `sqlite:${resolve(folder, path)}` };
-}
-
-/** The interval between calls of the availability functions, in milliseconds. */
-const REFRESH_MS = 2_000;
-
-function refreshing(gateway: Gateway): Disposable {
-  const timer = setInterval(() => gateway.refresh(), REFRESH_MS);
-  return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
 /** Calls `reload` after each change of the file and each SIGHUP, one call after the other. */
@@ -157,4 +149,35 @@ function banner(path: string, url: string, gateway: Gateway, terminal: Terminal)
     `${summary(gateway)}. MCP clients connect to ${url}/mcp`,
     ...gateway.tenants.map((tenant) => `Clients of ${tenant}: ${url}/t/${tenant}/mcp`),
   ].join("\n");
+}
+
+/** Returns true if a source of `plue check` is a file of settings. */
+export async function isSettings(path: string): Promise<boolean> {
+  if (!path.endsWith(".json")) return false;
+  if (basename(path) === "plue.json") return true;
+  // A missing file is reported as a source.
+  return isPlueFile(parsedJson(await readFile(path, "utf8").catch(() => "")));
+}
+
+/**
+ * Prints the parts of a valid file.
+ *
+ * @throws {CommandError} If the file is invalid. The message has the line and the column.
+ */
+export async function checkSettings(path: string, terminal: Terminal): Promise<void> {
+  const file = await readPlueFile(path, terminal.io.env);
+  authorizeCallers(file);
+  checkRules(file);
+  const { tokens = {}, jwt = [] } = file.settings.callers ?? {};
+  const parts = {
+    sources: file.sources.map(({ name }) => name),
+    tenants: [...file.tenants.keys()],
+    callers: [...Object.keys(tokens), ...jwt.map(({ issuer }) => issuer)],
+  };
+  terminal.printResult({ valid: true, ...parts }, () => {
+    const counts = Object.entries(parts).map(([name, { length }]) =>
+      counted(length, name.slice(0, -1))
+    );
+    return `${path} is valid: ${counts.join(", ")}`;
+  });
 }

@@ -1,13 +1,13 @@
 /** One source of `plue.json`: its tools, its state, and its return after a failure. */
 
-import { resolve } from "node:path";
+import { basename, resolve } from "node:path";
 import { type ImportedMcpServer, importMcpServer } from "../../adapters/mcp/mod.ts";
-import { toolPins } from "../../adapters/pins/mod.ts";
 import { ToolRegistry } from "../../adapters/typebox/mod.ts";
 import { viewOf } from "../../finding/mod.ts";
-import type { HeldTool, ImportPins } from "../../formats/mod.ts";
+import type { HeldTool, ImportPins, PinnedImport } from "../../formats/mod.ts";
 import type { Registry } from "../../registry/mod.ts";
 import {
+  defined,
   describeThrown,
   fail,
   makeTool,
@@ -16,6 +16,7 @@ import {
   systemClock,
   TIME_OVER,
   type Tool,
+  type ToolDefinition,
   within,
 } from "../../tool/mod.ts";
 import { type DocumentOptions, type LoadedTools, loadTools, sourceIn } from "../sources/mod.ts";
@@ -29,8 +30,8 @@ export interface SourceContext {
   readonly folder: string;
   /** The tools of the other sources, which a name must not imitate. */
   readonly beside: Iterable<Tool>;
-  /** Begins the keys of pins, so that two tenants do not share the pins of a namespace. */
-  readonly pinPrefix: string;
+  /** The pins of the source. */
+  readonly pins: ImportPins | undefined;
   log(text: string): void;
 }
 
@@ -38,7 +39,11 @@ export interface SourceContext {
 export interface SourceStatus {
   readonly name: string;
   readonly tenant?: string;
+  /** The kind of the source, and its host, program or file. */
+  readonly from: string;
   readonly state: "ready" | "unavailable";
+  /** The time at which the state began, in milliseconds since 1970. */
+  readonly since: number;
   /** The reason why the source is unavailable. */
   readonly reason?: string;
   readonly tools: number;
@@ -60,17 +65,20 @@ const FIRST_ATTEMPT_MS = 10_000;
 /** A source of tools. It opens immediately, and again after a failure until it is closed. */
 export class Source implements AsyncDisposable {
   readonly name: string;
+  readonly tenant: string | undefined;
   /** Resolves after the first attempt. Rejects if no other attempt can succeed. */
   readonly opened: Promise<void>;
   readonly #source: NamedSource;
   readonly #context: SourceContext;
   readonly #listeners = new Set<() => void>();
   readonly #views = new WeakMap<Tool, MadeViews>();
-  readonly #standIns = new WeakMap<Tool, Tool>();
   #registry: Registry = new ToolRegistry();
   #imported: ImportedMcpServer | undefined;
   #loaded: LoadedTools | undefined;
+  /** The import of a document with pins. */
+  #pinned: PinnedImport | undefined;
   #reason: string | undefined = "it is not connected yet";
+  #since = systemClock.timestamp();
   #hasFailed = false;
   #isClosed = false;
   #calls = 0;
@@ -78,6 +86,7 @@ export class Source implements AsyncDisposable {
 
   constructor(source: NamedSource, context: SourceContext) {
     this.name = source.name;
+    this.tenant = source.tenant;
     this.#source = source;
     this.#context = context;
     this.opened = this.#open();
@@ -96,14 +105,18 @@ export class Source implements AsyncDisposable {
 
   /** The tools to serve: views instead of their tools, and placeholders while the source is down. */
   tools(): readonly Tool[] {
-    return this.#registry.tools.flatMap((tool) => {
-      const { tools } = once(this.#views, tool, () => this.#view(tool));
-      return this.#reason === undefined ? tools : tools.map((one) => this.#standIn(one));
-    });
+    const tools = this.#registry.tools.flatMap((tool) =>
+      once(this.#views, tool, () => this.#view(tool)).tools
+    );
+    if (this.#reason === undefined) return tools;
+    const unavailableReason = `the source "${this.name}" is unavailable: ${this.#reason}`;
+    return tools.map((tool) =>
+      makeTool({ ...tool, isAvailable: false, unavailableReason } as ToolDefinition)
+    );
   }
 
   status(): SourceStatus {
-    const { warnings = [], rejected = [], held = [] } = this.#imported ?? this.#document();
+    const { warnings = [], rejected = [] } = this.#offered ?? {};
     const texts = [...rejected, ...warnings].map(({ message }) => message);
     const own = this.#registry.tools;
     const missing = (this.#source.settings.views ?? []).filter(({ tool }) =>
@@ -111,12 +124,11 @@ export class Source implements AsyncDisposable {
     );
     return {
       name: this.name,
-      ...(this.#source.tenant !== undefined && { tenant: this.#source.tenant }),
-      ...(this.#reason === undefined
-        ? { state: "ready" }
-        : { state: "unavailable", reason: this.#reason }),
+      ...defined({ tenant: this.tenant, reason: this.#reason }),
+      ...{ from: describeSource(this.#source), since: this.#since },
+      state: this.#reason === undefined ? "ready" : "unavailable",
       tools: this.tools().filter(({ isAvailable }) => isAvailable !== false).length,
-      held: held.map(({ tool: _, ...entry }) => entry),
+      held: this.#held.map(({ tool: _, ...entry }) => entry),
       problems: [
         ...texts,
         ...own.flatMap((tool) => this.#views.get(tool)?.problems ?? []),
@@ -131,17 +143,14 @@ export class Source implements AsyncDisposable {
    * @throws {TypeError} If a tool is not held back, or has changed since.
    */
   async approve(tools: readonly Pick<HeldTool, "id" | "digest">[]): Promise<void> {
-    const { held = [] } = this.#imported ?? this.#document();
     const entries = tools.map(({ id, digest }) => {
-      const entry = held.find((one) => one.id === id && one.digest === digest);
+      const entry = this.#held.find((one) => one.id === id && one.digest === digest);
       return entry ?? fail(`approve "${id}"`, "it is not held back, or has changed; list it again");
     });
-    if (this.#imported !== undefined) await this.#imported.approve(...entries);
-    else {
-      const approved = await this.#document().approve?.(...entries);
-      for (const tool of approved?.tools ?? []) {
-        if (!this.#registry.hasTool(tool.id)) this.#registry.registerTool(tool);
-      }
+    await this.#imported?.approve(...entries);
+    this.#pinned = await this.#pinned?.approve(...entries);
+    for (const tool of this.#pinned?.tools ?? []) {
+      if (!this.#registry.hasTool(tool.id)) this.#registry.registerTool(tool);
     }
     this.#changed();
   }
@@ -169,25 +178,28 @@ export class Source implements AsyncDisposable {
     await Promise.allSettled([this.#imported?.close(), this.#loaded?.[Symbol.asyncDispose]()]);
   }
 
-  #document() {
-    const [pinned] = this.#loaded?.pinned ?? [];
-    return pinned ?? { warnings: [], rejected: [], held: [], approve: undefined };
+  get #offered() {
+    return this.#imported ?? this.#pinned ?? this.#loaded?.imports[0];
+  }
+
+  get #held(): readonly HeldTool[] {
+    return (this.#imported ?? this.#pinned)?.held ?? [];
   }
 
   async #open(): Promise<void> {
-    const { settings: { from, pins } } = this.#source;
-    const store = pins === undefined ? undefined : toolPins(resolve(this.#context.folder, pins));
-    await (from === undefined ? this.#connect(store) : this.#load(from, store));
+    const { from } = this.#source.settings;
+    await (from === undefined ? this.#connect() : this.#load(from));
   }
 
-  async #load(from: string, pins: ImportPins | undefined): Promise<void> {
+  async #load(from: string): Promise<void> {
     const { headers, baseUrl, namespace = this.name } = this.#source.settings;
     const { io, folder } = this.#context;
     const source = sourceIn(folder, from, namespace) ??
       fail(`use "${from}"`, 'it is an MCP server; name it with "command" or "url"');
     this.#loaded = await loadTools([source], io, {
-      ...{ headers, baseUrl, importing: this.#importing(pins) },
+      ...{ headers, baseUrl, importing: this.#importing() },
     });
+    this.#pinned = this.#loaded.pinned[0];
     if (Object.keys(this.#loaded.selection).length > 0) {
       fail(`use "${from}"`, 'it exports "selection"; write it into the file instead');
     }
@@ -196,18 +208,16 @@ export class Source implements AsyncDisposable {
     this.#setReason(undefined);
   }
 
-  async #connect(pins: ImportPins | undefined): Promise<void> {
+  async #connect(): Promise<void> {
     const { command = "", args, env, cwd, url, headers, namespace = this.name } =
       this.#source.settings;
-    const program = {
-      ...{ command, cwd: resolve(this.#context.folder, cwd ?? ".") },
-      ...{ ...(args && { args }), ...(env && { env }) },
-    };
+    const folder = resolve(this.#context.folder, cwd ?? ".");
+    const program = { command, cwd: folder, ...defined({ args, env }) };
     let attempt = (): void => {};
     const attempted = new Promise<void>((resolve) => attempt = resolve);
     this.#registry.subscribe(() => this.#changed());
     this.#imported = await importMcpServer(url ?? program, {
-      ...this.#importing(pins),
+      ...this.#importing(),
       ...{ namespace, registry: this.#registry, background: true },
       ...(headers && { http: { requestInit: { headers } } }),
       onState: (error) => {
@@ -221,25 +231,16 @@ export class Source implements AsyncDisposable {
     }
   }
 
-  #importing(pins: ImportPins | undefined): DocumentOptions {
+  #importing(): DocumentOptions {
     const { include, exclude, risk, roles, scopes } = this.#source.settings;
-    const { pinPrefix, beside } = this.#context;
-    return {
-      ...(include && { include }),
-      ...(exclude && { exclude }),
-      ...(risk && { risk }),
-      ...(roles && { roles }),
-      ...(scopes && { scopes }),
-      ...(pins && {
-        pins: { check: (imported, key) => pins.check(imported, pinPrefix + key) } as ImportPins,
-      }),
-      beside,
-    };
+    const { pins, beside } = this.#context;
+    return { ...defined({ include, exclude, risk, roles, scopes, pins }), beside };
   }
 
   #setReason(reason: string | undefined): void {
     if (reason === this.#reason || this.#isClosed) return;
     this.#reason = reason;
+    this.#since = systemClock.timestamp();
     const isFirst = !this.#hasFailed;
     this.#hasFailed = reason !== undefined;
     if (reason !== undefined) this.#context.log(`source "${this.name}" is unavailable: ${reason}`);
@@ -266,19 +267,12 @@ export class Source implements AsyncDisposable {
     }
     return { tools, problems };
   }
+}
 
-  /** Creates the placeholder of a tool that cannot be called now. It has the rights of the tool. */
-  #standIn(tool: Tool): Tool {
-    const reason = `the source "${this.name}" is unavailable: ${this.#reason}`;
-    const known = this.#standIns.get(tool);
-    if (known?.unavailableReason === reason) return known;
-    const { name, namespace, description, risk, roles, scopes, tags } = tool;
-    const standIn = makeTool({
-      ...{ name, description, risk, scopes, tags, isAvailable: false, unavailableReason: reason },
-      ...(namespace !== undefined && { namespace }),
-      ...(roles !== undefined && { roles }),
-    });
-    this.#standIns.set(tool, standIn);
-    return standIn;
-  }
+/** Describes a source without its arguments, path and query, which may contain secrets. */
+function describeSource({ settings: { command = "", url, from } }: NamedSource): string {
+  if (from !== undefined) return URL.canParse(from) ? new URL(from).host : basename(from);
+  return url === undefined
+    ? `MCP over stdio: ${basename(command)}`
+    : `MCP over HTTP: ${new URL(url).host}`;
 }

@@ -12,7 +12,7 @@ import { counted, EXIT, type Terminal, usageError } from "../terminal.ts";
 import { createService, logText, openJournal, tokenCaller } from "./service.ts";
 import { listen, readSettings, type ServeFlags, type ServeSettings, urlOf } from "./settings.ts";
 import { openShared } from "../store.ts";
-import { openState, withRules } from "./state.ts";
+import { openState, refreshing, withRules } from "./state.ts";
 import { serveStdio } from "./stdio.ts";
 import { supervise, Supervised } from "./watch.ts";
 
@@ -74,7 +74,9 @@ export async function serve(
   await using worker = nats === undefined || isEdge
     ? undefined
     : await service?.openWorker(loaded, offered, nats, dispatcher, log);
-  using _followed = followAvailability(loaded);
+  // A registry of the core, which a module may export, has no `refresh`.
+  const registry: Partial<ToolRegistry> = loaded.registry;
+  using _refreshing = refreshing(() => registry.refresh?.());
   const served = (): Toolset => source.select(selection);
   if (flags.stdio === true) return await serveStdio(mcp, served, io);
   const { callback } = loaded;
@@ -103,15 +105,6 @@ export async function serve(
   // Closing the connections aborts their calls. The calls then stop their commands and roll back.
   await server.close();
   return EXIT.ok;
-}
-
-/** The interval between calls of the availability functions, in milliseconds. */
-const FOLLOW_MS = 2_000;
-
-function followAvailability({ registry }: LoadedTools): Disposable {
-  // A registry of the core, which a module may export, has no `refresh`.
-  const timer = setInterval(() => (registry as Partial<ToolRegistry>).refresh?.(), FOLLOW_MS);
-  return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
 /** Returns a policy that keeps the tools that the module makes public. */

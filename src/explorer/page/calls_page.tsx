@@ -1,7 +1,7 @@
 /** The calls of this page, and the metrics of the service. */
 
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { JournalRecord } from "../../adapters/journal/mod.ts";
 import { sessions } from "./api.ts";
 import {
@@ -16,21 +16,12 @@ import {
 } from "./calls.ts";
 import { CallView, Status } from "./call_view.tsx";
 import { Icon } from "./icons.tsx";
-import { Bar, Button, Head, Id, milliseconds, useLoaded } from "./parts.tsx";
+import { Bar, Button, Head, Id, milliseconds, useLoaded, useRounds } from "./parts.tsx";
 import { hrefOfCall } from "./route.ts";
 
-const EVERY_MS = 5_000;
-
 export function Calls(): JSX.Element {
-  const [round, setRound] = useState(0);
   const ended = calls.value.filter((call) => !isOpen(call)).length;
-  useEffect(() => {
-    const timer = setInterval(() => {
-      if (document.visibilityState !== "hidden") setRound((round) => round + 1);
-    }, EVERY_MS);
-    return () => clearInterval(timer);
-  }, []);
-  const measured = useLoaded(measure, [ended, round]);
+  const measured = useLoaded(measure, [ended, useRounds()]);
   const found = useLoaded(findTasks, []);
   const hasJournal = samples.value.at(-1)?.journal === true;
   const recorded = useLoaded(() => readRecords(hasJournal), [ended, hasJournal]);

@@ -2,17 +2,18 @@
 
 import { Fragment, type JSX, type RefObject, render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { isRefused, signIn, token } from "./api.ts";
+import { isRefused, sessions, signIn, token } from "./api.ts";
 import { calls } from "./calls.ts";
 import { CallPage, Calls } from "./calls_page.tsx";
 import { Code, runsPrograms } from "./code_page.tsx";
 import { Icon } from "./icons.tsx";
 import { isFinding, Palette } from "./palette.tsx";
-import { Button, SHORTCUT, useKeys, Word } from "./parts.tsx";
+import { Button, SHORTCUT, useKeys, useLoaded, Word } from "./parts.tsx";
 import { hrefOf, route } from "./route.ts";
+import { hasSources, heldCount, loadSources, SourcesPage } from "./sources.tsx";
 import { Start } from "./start.tsx";
 import { ToolPage } from "./tool_page.tsx";
-import { isLive, SEARCH_ID, start, ToolList } from "./tools.tsx";
+import { isLive, revision, SEARCH_ID, start, ToolList } from "./tools.tsx";
 import { Why } from "./why.tsx";
 
 /** Changes between light and dark colours. Before the first change, the system decides. */
@@ -31,12 +32,14 @@ const PAGES = [
   ["code", "Code", "p"],
   ["why", "Why", "w"],
   ["calls", "Calls", "c"],
+  ["sources", "Sources", "o"],
 ] as const;
 
 type Page = typeof PAGES[number];
 
-/** The page of programs exists only if the service runs programs. */
-const isThere = ([page]: Page): boolean => page !== "code" || runsPrograms.value;
+/** The page of programs exists only if the service runs programs; that of sources, for a file. */
+const isThere = ([page]: Page): boolean =>
+  page === "code" ? runsPrograms.value : page !== "sources" || hasSources.value;
 
 const KEYS = [
   [["Ctrl", "K"], "find a tool, page or call"],
@@ -73,6 +76,7 @@ function App(): JSX.Element {
     }
     event.preventDefault();
   });
+  useLoaded(loadSources, [revision.value, sessions.value]);
   useEffect(() => {
     if (isRefused.value) tokens.current?.showModal();
   }, [isRefused.value]);
@@ -110,6 +114,7 @@ function App(): JSX.Element {
           {shown.page === "call" && <CallPage id={shown.id} />}
           {shown.page === "why" && <Why />}
           {shown.page === "calls" && <Calls />}
+          {shown.page === "sources" && <SourcesPage />}
         </div>
       </div>
       <dialog ref={tokens} aria-label="Token">
@@ -137,7 +142,10 @@ function App(): JSX.Element {
 function Rail({ onKeys }: { readonly onKeys: () => void }): JSX.Element {
   const { page: shown } = route.value;
   const current = { tool: "tools", call: "calls" }[shown as string] ?? shown;
-  const waiting = calls.value.filter(({ status }) => status === "waiting").length;
+  const counts: Partial<Record<Page[0], readonly [number, string]>> = {
+    calls: [calls.value.filter(({ status }) => status === "waiting").length, "waiting"],
+    sources: [heldCount.value, "held back"],
+  };
   return (
     <nav class="rail" aria-label="Pages">
       <a class="brand" href="#/">
@@ -151,11 +159,7 @@ function Rail({ onKeys }: { readonly onKeys: () => void }): JSX.Element {
         >
           <Icon name={page} />
           {name}
-          {page === "calls" && waiting > 0 && (
-            <span class="count">
-              {waiting} <span class="hidden">waiting</span>
-            </span>
-          )}
+          <Count of={counts[page]} />
         </a>
       ))}
       <button type="button" onClick={onKeys}>
@@ -163,6 +167,17 @@ function Rail({ onKeys }: { readonly onKeys: () => void }): JSX.Element {
         Keys
       </button>
     </nav>
+  );
+}
+
+/** The number of things that wait for a person; nothing for none. */
+function Count({ of: [count, what] = [0, ""] }: {
+  readonly of?: readonly [number, string] | undefined;
+}): JSX.Element | null {
+  return count === 0 ? null : (
+    <span class="count">
+      {count} <span class="hidden">{what}</span>
+    </span>
   );
 }
 

@@ -326,6 +326,20 @@ export function useLoaded<Value>(
   return state;
 }
 
+const ROUND_MS = 5_000;
+
+/** Returns a number that rises every five seconds while the page is visible. */
+export function useRounds(): number {
+  const [round, setRound] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (document.visibilityState !== "hidden") setRound((round) => round + 1);
+    }, ROUND_MS);
+    return () => clearInterval(timer);
+  }, []);
+  return round;
+}
+
 /** The number of rows that are rendered at first, and added whenever the end is visible. */
 const ROWS = 100;
 

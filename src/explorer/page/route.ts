@@ -3,7 +3,7 @@
 import { effect, signal } from "@preact/signals";
 
 /** The pages without a parameter. */
-const PAGES = ["start", "tools", "code", "why", "calls"] as const;
+const PAGES = ["start", "tools", "code", "why", "calls", "sources"] as const;
 
 export type Route =
   | { readonly page: typeof PAGES[number] }

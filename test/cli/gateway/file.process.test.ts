@@ -61,6 +61,21 @@ describe("readPlueFile()", () => {
       '1:36: "headers" has no effect without "url" or "from"; remove it',
     ],
     [
+      "labels without rules",
+      '{"sources": {"a": {"command": "x", "labels": {"sends": true}}}}',
+      '1:36: "labels" has no effect without "rules"; remove it',
+    ],
+    [
+      "an operator without pins",
+      `{"callers": {"tokens": {"a": {"token": "${token}", "operator": true}}}}`,
+      '1:64: "operator" has no effect without "pins" of a source; remove it',
+    ],
+    [
+      "a bridge beside code",
+      '{"bridge": true, "code": true}',
+      '1:2: "bridge" has no effect beside "code"; remove one of them',
+    ],
+    [
       "a URL of another scheme",
       '{"sources": {"a": {"url": "ftp://x"}}}',
       "1:20: it must be a URL that begins with https:// or http://",

@@ -52,7 +52,7 @@ async function serveFile(
       throw new Error(stderr);
     }),
   ]);
-  const [url = ""] = /http:\/\/[\w.:]+/.exec(output) ?? [];
+  const [, url = ""] = /to (http:\/\/[\w.:]+)\/mcp/.exec(output) ?? [];
   const json = async (path: string, init: RequestInit): Promise<Record<string, unknown>> =>
     await (await fetch(url + path, init)).json();
   return {

@@ -1,7 +1,7 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
 import { type CallStore, memoryCallStore } from "../../../src/adapters/calls/mod.ts";
-import { tenantStore } from "../../../src/cli/gateway/tenant_store.ts";
+import { tenantStore } from "../../../src/cli/serve/state.ts";
 import { folder } from "../support.ts";
 import { bearer, gatewayIn } from "./serving.ts";
 
