@@ -38,6 +38,7 @@ export class TokenStore {
   readonly #sealer: Sealer;
   /** The next read of each key for which calls wait. */
   readonly #reads: Map<string, Promise<string | undefined>> = new Map();
+  readonly #refreshes: Map<string, Promise<void>> = new Map();
 
   constructor(store: CallStore, sealer: Sealer) {
     this.#records = new LeasedRecords(store, ({ expiresAt }) => expiresAt, systemClock, LEASE_MS);
@@ -80,8 +81,16 @@ export class TokenStore {
     await this.#records.write(key, { ...found.record, sealed }, found.revision);
   }
 
-  /** Refreshes the tokens of a key. While another call or process does it, waits a little. */
-  async refresh(key: string, send: (refreshToken: string) => Promise<Tokens>): Promise<void> {
+  /** Refreshes the tokens of a key, once for all calls. While another process does it, waits a little. */
+  refresh(key: string, send: (refreshToken: string) => Promise<Tokens>): Promise<void> {
+    return once(
+      this.#refreshes,
+      key,
+      () => this.#refresh(key, send).finally(() => this.#refreshes.delete(key)),
+    );
+  }
+
+  async #refresh(key: string, send: (refreshToken: string) => Promise<Tokens>): Promise<void> {
     const { lease } = await this.#records.claim(
       key,
       (record, lease) =>

@@ -25,6 +25,7 @@ import {
   MAX_TIMEOUT_MS,
   noop,
   numberFrom,
+  once,
   oneOf,
   readFields,
   systemClock,
@@ -110,12 +111,17 @@ export function toolPins(
     CHECKS,
     (field) => field,
   );
-  const opened = typeof store === "string" ? fileStore(store) : store;
+  const opened = typeof store === "string" ? once(files, store, () => fileStore(store)) : store;
   if (typeof opened?.load !== "function" || typeof opened.save !== "function") {
     fail(ACTION, "the store must be the path of a file, or have load and save");
   }
   return new ToolPins(opened, { firstImport, storeTimeoutMs, onHeld });
 }
+
+/** The stores of files, by path. */
+const files = new Map<string, PinStore>();
+/** The last use of each store: all pins of a store take turns, so that none overwrites another's. */
+const turns = new WeakMap<PinStore, Promise<unknown>>();
 
 const ACTION = "make pins";
 
@@ -140,7 +146,6 @@ class ToolPins implements ImportPins {
   readonly #options: CheckedOptions;
   /** The reports of each import's last check. */
   readonly #reported = new Map<string, ReadonlySet<string>>();
-  #turn: Promise<unknown> = Promise.resolve();
 
   constructor(store: PinStore, options: CheckedOptions) {
     this.#store = store;
@@ -271,8 +276,8 @@ class ToolPins implements ImportPins {
   }
 
   #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    const done = this.#turn.then(work);
-    this.#turn = done.catch(() => {});
+    const done = (turns.get(this.#store) ?? Promise.resolve()).then(work);
+    turns.set(this.#store, done.catch(() => {}));
     return done;
   }
 }

@@ -33,6 +33,16 @@ describe("toolPins() with a file", () => {
     assertEquals((await imported("Reads.")).held.map(({ kind }) => kind), ["changed"]);
   });
 
+  it("stores the pins of imports at the same time, each with pins of its own", async () => {
+    const names = Array.from({ length: 10 }, (_, number) => `x${number}`);
+    await Promise.all(
+      names.map((namespace) =>
+        importTools("mcp", list("Reads."), { namespace, pins: toolPins(file) })
+      ),
+    );
+    assertEquals(Object.keys(JSON.parse(readFileSync(file, "utf8")).imports).sort(), names);
+  });
+
   it("leaves only the file, which only its user can read", async () => {
     await imported("Reads.");
     assertEquals(readdirSync(folder), ["pins.json"]);
