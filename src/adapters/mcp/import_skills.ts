@@ -15,6 +15,10 @@ export interface ImportedSkill {
 const MANIFEST = "SKILL.md";
 const MAX_SKILLS = 256;
 const MAX_FILES = 512;
+/** The weight of a file besides its size, because each file is read by a request. */
+const FILE_BYTES = 16_384;
+/** The maximum depth of a path: the time to load a catalog grows with its square. */
+const MAX_STEPS = 16;
 
 /** Returns the namespace of the stand-ins of an import. Its tools have another one. */
 export function skillNamespace(namespace: string): string {
@@ -58,15 +62,17 @@ export async function readSkills(
       );
       const name = path.slice(0, -1).replaceAll("/", ".");
       if (resources === "dynamic") throw new TypeError("it has no digests of its files");
-      size += resources.reduce((sum, file) => sum + file.size, 0);
+      size += resources.reduce((sum, file) => sum + file.size + FILE_BYTES, 0);
       if (size > maxBytes || resources.length > MAX_FILES) throw new TypeError("it is too large");
       // The pins know a skill by its name, in which "/" is ".".
       if (read.some(({ tool }) => tool.name === name)) throw new TypeError("its path is taken");
       if (!isToolName(name)) throw new TypeError("its path is too long, or has other characters");
       for (const file of resources) {
         const place = path + decodeURIComponent(file.uri.slice(uri.length - MANIFEST.length));
+        const steps = place.split("/");
         // The SDK resolves such URIs, but a catalog with such a path cannot be loaded.
-        if (place.split("/").includes("..")) throw new TypeError('its path contains ".."');
+        if (steps.includes("..")) throw new TypeError('its path contains ".."');
+        if (steps.length > MAX_STEPS) throw new TypeError("it has too many folders");
         files[place] = (await reader.read(skill, file.uri)).bytes;
       }
       const description = new TextDecoder().decode(files[path + MANIFEST]);

@@ -119,6 +119,7 @@ interface Snapshot {
 
 const MAX_PARTS = 64;
 const MAX_FOUND = 5;
+const MAX_ALLOWED = 8_192;
 const MAX_QUERY = 8_192;
 
 /** The additions to the descriptions of the bridge's tools. */
@@ -327,7 +328,9 @@ export class SkillCatalog implements BridgeSkills {
 function toolNamesIn({ frontmatter }: Skill): readonly string[] {
   const allowed: unknown = frontmatter["allowed-tools"];
   const text = Array.isArray(allowed) ? allowed.join(" ") : String(allowed ?? "");
-  return [...text.matchAll(/([^\s,()]+)(?:\([^)]*\))?/g)].map(([, name = ""]) => name);
+  // No tool has this name, so the skill is hidden.
+  if (text.length > MAX_ALLOWED) return ["allowed-tools is too long"];
+  return [...text.matchAll(/([^\s,()]+)(?:\([^()]*\))?/g)].map(([, name = ""]) => name);
 }
 
 function without(files: Contents, hidden: readonly string[]): Contents {

@@ -158,6 +158,17 @@ describe("createMcpEndpoint({ skills })", () => {
   });
 });
 
+describe("skillCatalog()", () => {
+  it("hides a skill whose allowed-tools are too long", async () => {
+    const files = {
+      "long/SKILL.md": manifest("long", `allowed-tools: ${"Bash(".repeat(2_000)}\n`),
+    };
+    const { mcp, warnings } = await serving({}, {}, files);
+    assertEquals((await listed(mcp, "user")).uris, []);
+    assertMatch(warnings.join(), /its tool "allowed-tools is too long" is not registered/);
+  });
+});
+
 describe("a bridge with skills", () => {
   it("finds the skills that the caller sees, and returns their texts", async () => {
     const { mcp } = await serving({}, { tools: "bridge" });
@@ -292,6 +303,13 @@ describe("importMcpServer({ skills })", () => {
     await far.reload();
     await source.refresh();
     assertEquals((await listed(mcp, "user")).uris.length, 1);
+    await source.close();
+  });
+
+  it("omits a skill with more folders than a catalog can load in a bounded time", async () => {
+    const deep = `pay-well/${"more/".repeat(20)}x.md`;
+    const { mcp, source } = await imported({ ...theirs, [deep]: "Hello." });
+    assertEquals((await listed(mcp, "user")).uris, [HELLO]);
     await source.close();
   });
 
