@@ -16,6 +16,8 @@ export interface CallerConnectionOptions {
   /**
    * Returns the caller's token for the server, such as `call.credential("github")`. Called once for
    * each call. Calls with the same principal and token use the same connection, and no others do.
+   * The header `authorization` and the `authProvider` of the option `http` are for the import's own
+   * connection only. The other headers are sent for callers, too.
    */
   authorize(call: ToolContext): string | ToolCredential | Promise<string | ToolCredential>;
   /**

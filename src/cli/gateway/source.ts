@@ -255,7 +255,7 @@ export class Source implements AsyncDisposable {
   #view(tool: Tool): MadeViews {
     const { views = [] } = this.#source.settings;
     const own = views.filter((view) => view.tool === tool.name);
-    const isReplaced = own.some(({ name = tool.name }) => name === tool.name);
+    const isReplaced = views.some((view) => (view.name ?? view.tool) === tool.name);
     const tools = isReplaced ? [] : [tool];
     const problems: string[] = [];
     for (const { tool: _, ...options } of own) {

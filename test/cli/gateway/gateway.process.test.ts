@@ -45,15 +45,19 @@ describe("plue serve -c", () => {
         own: { from: "welcome.mjs" },
         api: { from: "api.json", baseUrl: "https://example.com" },
         far: {
-          ...{ url: server.mcp, namespace: "f", exclude: ["wipe", "hold"], risk: "low" },
-          views: [{ tool: "greet", name: "greet_ann", bind: { who: "Ann" } }],
+          ...{ url: server.mcp, namespace: "f", exclude: ["wipe"], risk: "low" },
+          views: [
+            { tool: "greet", name: "greet_ann", bind: { who: "Ann" } },
+            { tool: "greet", name: "hold", bind: { who: "a server with such a tool" } },
+          ],
         },
       },
     });
     assertEquals(await served.tools(), [
-      ...["api:readA", "f:greet", "f:greet_ann", "hold", "welcome", "wipe"],
+      ...["api:readA", "f:greet", "f:greet_ann", "f:hold", "hold", "welcome", "wipe"],
     ]);
     assertEquals(await served.call("f:greet_ann"), "Hello, Ann");
+    assertEquals(await served.call("f:hold"), "Hello, a server with such a tool");
     assertEquals(await served.call("welcome", { who: "Bob" }), "Hello, Bob");
   });
 
