@@ -7,8 +7,7 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { codeTool, quickJs, stripTypes, toolsAsTypeScript } from "../adapters/code/mod.ts";
 import { ToolBridge } from "../finding/bridge.ts";
-import type { Registry } from "../registry/mod.ts";
-import { buildToolset, type Selection, type Toolset } from "../select/mod.ts";
+import { buildToolset, type Toolset } from "../select/mod.ts";
 import { cleanText, describeThrown } from "../tool/mod.ts";
 import { type CallFlags, callOnTerminal, printContent } from "./call.ts";
 import { toolsFrom } from "./show.ts";
@@ -50,29 +49,19 @@ export async function code(
 
 /** The toolsets of `plue serve --code`. */
 export interface CodeMode {
-  /** The registry, whose toolsets also list `run_code` and `search_tools`. */
-  readonly registry: Registry;
-  /** Returns the toolset that lists only `run_code` and `search_tools`. */
-  codeOver(toolset: Toolset): Toolset;
+  /** Returns a toolset that lists `run_code` and `search_tools` only. */
+  alone(toolset: Toolset): Toolset;
+  /** Returns a toolset that lists them next to the tools. */
+  beside(toolset: Toolset): Toolset;
 }
 
-export async function codeMode(registry: Registry): Promise<CodeMode> {
+export async function codeMode(): Promise<CodeMode> {
   const options = { executor: quickJs(await readQuickJs()) };
-  const codeOver = (toolset: Toolset): Toolset => codeTool(toolset, options);
-  const select = (selection?: Selection): Toolset => {
-    const toolset = registry.select(selection);
-    const own = buildToolset(codeOver(toolset).available());
-    return new ToolBridge(toolset, own, { pinned: toolset.ids, native: false });
-  };
-  const extended = new Proxy(registry, {
-    get(target, name) {
-      if (name === "select") return select;
-      if (name === "count") return select().size;
-      const value: unknown = Reflect.get(target, name);
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-  });
-  return { registry: extended, codeOver };
+  const alone = (toolset: Toolset): Toolset => codeTool(toolset, options);
+  const own = buildToolset(alone(buildToolset([])).tools);
+  const beside = (toolset: Toolset): Toolset =>
+    new ToolBridge(toolset, own, { pinned: toolset.ids, native: false });
+  return { alone, beside };
 }
 
 async function readProgram(file: string, { io }: Terminal): Promise<string> {

@@ -50,7 +50,7 @@ import type {
   ToolState,
 } from "./layer.ts";
 import { readOutput } from "./output.ts";
-import type { DispatchContext, ToolCall } from "./request.ts";
+import type { DispatchContext, ResumedCall, ToolCall } from "./request.ts";
 
 export type Ring = RingOf<KernelCall>;
 
@@ -80,6 +80,9 @@ export interface Plan {
 export interface CallShared {
   readonly settings: KernelSettings;
   readonly Context: typeof CallContext;
+  dispatcherOf(toolset: Toolset): {
+    dispatch(call: ToolCall | ResumedCall, context: DispatchContext): Promise<ToolResult>;
+  };
   nextCallId(): string;
   report(toolId: string, callId: string, phase: DispatchPhase, error: unknown): void;
 }
@@ -697,6 +700,14 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
 
   fail(code: FailureCode, why: string, details?: FailureDetails): ToolFailure {
     return failure(code, this.tool.id, why, details);
+  }
+
+  dispatch(
+    toolset: Toolset,
+    call: ToolCall | ResumedCall,
+    context: DispatchContext,
+  ): Promise<ToolResult> {
+    return this.#kernel.dispatcherOf(toolset).dispatch(call, context);
   }
 
   report(phase: DispatchPhase, error: unknown): void {

@@ -29,15 +29,6 @@ const NOTHING: DispatchContext & Selection = Object.freeze({});
 /** The beginning of the message for a ticket that does not resume a call. */
 export const CONTINUE = "Cannot continue the call: ";
 
-/** The dispatcher of each call of a bridge. */
-const dispatchers: WeakMap<Call, Dispatcher> = new WeakMap();
-
-/** Returns the dispatcher for the target tools of a bridge, for a call of the bridge's own tool. */
-export function targetDispatcher(call: Call): Dispatcher | undefined {
-  const { bridge } = call.toolset;
-  return bridge && dispatchers.get(call)?.withToolset(bridge.behind);
-}
-
 export type CallStarted = (call: Call) => void;
 
 /** The state that a dispatcher and its copies for other callers share. */
@@ -60,6 +51,11 @@ export class Kernel implements CallShared {
       `${MAKE} for the toolset "${name}"`,
       "its tools came from a list: register them instead",
     );
+  }
+
+  /** Returns the dispatcher of these layers for the tools of a toolset. */
+  dispatcherOf(toolset: Toolset): Dispatcher {
+    return new Dispatcher(toolset, this as DispatcherOptions);
   }
 
   unknown(name: string, _toolset: Toolset): ToolFailure {
@@ -212,7 +208,6 @@ export class Dispatcher {
       if (tool === undefined) return this.endUnresolved(request, options, toolset);
       const plan = this.#plans.get(tool) ?? this.#compose(tool);
       created = new KernelCall(kernel, toolset, plan, request, options);
-      if (bridge) dispatchers.set(created, this);
     } catch (error) {
       // Only a toolset, a registry, a layer or a getter of the host can throw here.
       kernel.report(nameIn(request), "", "internal", error);
@@ -239,7 +234,7 @@ export class Dispatcher {
    * @throws {TypeError} If the toolset was created from a list.
    */
   withToolset(toolset: Toolset): Dispatcher {
-    return new Dispatcher(toolset, this.#kernel as DispatcherOptions);
+    return this.#kernel.dispatcherOf(toolset);
   }
 
   #compose(tool: Tool): Plan {

@@ -16,7 +16,7 @@ import type {
 } from "../tool/mod.ts";
 import type { Deadline } from "./deadline.ts";
 import type { FailureDetails } from "./failures.ts";
-import type { DispatchContext, ToolCall } from "./request.ts";
+import type { DispatchContext, ResumedCall, ToolCall } from "./request.ts";
 
 /** The result of a call, or a promise of the result. Promises of the kernel never reject. */
 export type Outcome = ToolResult | Promise<ToolResult>;
@@ -215,6 +215,16 @@ export interface Call {
   ): Promise<T>;
   /** Creates the failure of this call: `Cannot call "x": <why>`. */
   fail(code: FailureCode, why: string, details?: FailureDetails): ToolFailure;
+  /**
+   * Runs another call with the same layers, for a tool with `callsTools`. Never rejects.
+   *
+   * @param toolset The tools that this call may call.
+   */
+  dispatch(
+    toolset: Toolset,
+    call: ToolCall | ResumedCall,
+    context: DispatchContext,
+  ): Promise<ToolResult>;
   /** Passes an error to the host's `onError`. */
   report(phase: DispatchPhase, error: unknown): void;
   /** Runs `cleanup` when the call closes. Cleanups run in reverse order. */

@@ -229,6 +229,10 @@ class FullKernel extends Kernel {
     });
   }
 
+  override dispatcherOf(toolset: Toolset): ToolDispatcher {
+    return new ToolDispatcher(toolset, this as ToolDispatcherOptions);
+  }
+
   override unknown(name: string, toolset: Toolset): ToolFailure {
     // A tool that is never available is in no toolset. Its calls fail like calls of a tool that is
     // currently unavailable.
@@ -361,7 +365,7 @@ export class ToolDispatcher extends Dispatcher {
    * @throws {TypeError} If the toolset was created from a list, and there is no engine.
    */
   override withToolset(toolset: Toolset): ToolDispatcher {
-    return new ToolDispatcher(toolset, this.#shared as ToolDispatcherOptions);
+    return this.#shared.dispatcherOf(toolset);
   }
 
   /**

@@ -339,6 +339,7 @@ const FIELDS = {
   ),
   outputOverflow: checkOverflow,
   idempotent: checkFlag,
+  callsTools: checkFlag,
   execution: oneOf<ToolExecution>(["sync", "task", "either"]),
   config: checkConfig,
   // A library's schema need not convert to JSON Schema, because no model receives it.
@@ -377,6 +378,7 @@ const BLANK = {
   icons: EMPTY,
   deprecated: false,
   idempotent: false,
+  callsTools: false,
   execution: "either",
 };
 

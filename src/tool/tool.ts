@@ -122,6 +122,11 @@ export interface ToolTraits {
   /** True if a repeated call with the same arguments has no further effect. */
   readonly idempotent: boolean;
   /**
+   * True if the tool calls other tools of its dispatcher. Only the calls that it makes count in the
+   * limits of concurrent calls.
+   */
+  readonly callsTools: boolean;
+  /**
    * Controls whether calls run as tasks, which outlive their requests: never (`sync`), always
    * (`task`), or by choice of caller and host (`either`). Only a host with tasks uses it.
    *

@@ -460,6 +460,7 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
     const listing = serveListing({ pageOf: queryPages({ bridge }) });
     return composed(listing, "GET", "/tools?bridge=1");
   },
+  "ToolHandlerOptions.tools": (tools) => request({ tools }),
   "ToolHandlerOptions.bridge": (bridge) => request({ bridge }, WAIT, undefined, "?bridge=1"),
   "JournalReader.records": async (records) => {
     const handler = createToolHandler(new ToolRegistry(), {

@@ -1,13 +1,8 @@
 /** One call of `run_code`: the program, its calls, and their questions. */
 
 import { ConcurrencyLimiter } from "../../execute/limiter.ts";
-import {
-  type Call,
-  CallFailure,
-  type DispatchContext,
-  type Dispatcher,
-  resumptions,
-} from "../../execute/mod.ts";
+import { type Call, CallFailure, type DispatchContext, resumptions } from "../../execute/mod.ts";
+import type { Toolset } from "../../select/mod.ts";
 import {
   type Answers,
   clip,
@@ -66,7 +61,7 @@ const MAX_MESSAGE = 500;
 export class CodeRun {
   readonly #call: Call;
   readonly #settings: CodeSettings;
-  readonly #dispatcher: Dispatcher;
+  readonly #tools: Toolset;
   readonly #limiter: ConcurrencyLimiter;
   readonly #suspensions: Suspension[] = [];
   readonly #answers: Map<number, Answers> = new Map();
@@ -85,9 +80,9 @@ export class CodeRun {
   #begunAt = 0;
   #resumeTime: (() => void) | undefined;
 
-  constructor(call: Call, dispatcher: Dispatcher, settings: CodeSettings) {
+  constructor(call: Call, tools: Toolset, settings: CodeSettings) {
     this.#call = call;
-    this.#dispatcher = dispatcher;
+    this.#tools = tools;
     this.#settings = settings;
     const { maxConcurrentCalls: maxConcurrent } = settings.limits;
     const all = { maxConcurrentPerTool: Infinity, maxQueued: Infinity };
@@ -177,7 +172,7 @@ export class CodeRun {
       const request = ticket === undefined
         ? { name: id, arguments: json, callId: `${callId}.${index}` }
         : { ticket, answers: this.#answers.get(index) ?? {} };
-      const result = await this.#dispatcher.dispatch(request, this.#contextOf(index));
+      const result = await this.#call.dispatch(this.#tools, request, this.#contextOf(index));
       if (isSuspended(result)) {
         const { ticket, questions } = result;
         this.#waiting.set(index, { index, id, print: printOf(call), ticket, questions });

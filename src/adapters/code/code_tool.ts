@@ -1,6 +1,6 @@
 /** A toolset of two tools: `search_tools`, and `run_code`, which runs a program over the others. */
 
-import { CallContext, targetDispatcher, unlimitedTools } from "../../execute/mod.ts";
+import { CallContext } from "../../execute/mod.ts";
 import { Quotas } from "../../execute/durable/mod.ts";
 import { searchTool, ToolBridge } from "../../finding/bridge.ts";
 import { functionPath, signatureOf } from "../../finding/signature.ts";
@@ -110,7 +110,7 @@ const RUNS = "Runs a program that calls tools, and returns its result. Use it fo
 function runCode(settings: CodeSettings): Tool {
   const { maxPrograms, maxProgramsPerPrincipal, maxSourceLength, timeoutMs } = settings.limits;
   const programs = new Quotas<string | undefined>(maxPrograms, maxProgramsPerPrincipal);
-  const tool = makeTool({
+  return makeTool({
     name: "run_code",
     description: RUNS,
     parameters: {
@@ -120,10 +120,11 @@ function runCode(settings: CodeSettings): Tool {
       required: ["code"],
     },
     timeoutMs,
+    callsTools: true,
     async execute({ code }: { readonly code: string }, context: ToolContext) {
       const call = CallContext.callOf(context);
-      const dispatcher = call && targetDispatcher(call);
-      if (!dispatcher) fail("run a program", "only a dispatcher can");
+      const tools = call?.toolset.bridge?.behind;
+      if (!tools) fail("run a program", "only a dispatcher of the toolset of codeTool() can");
       const { principal } = context;
       const exceeded = programs.exceeded(principal, 1);
       if (exceeded !== undefined) {
@@ -134,14 +135,12 @@ function runCode(settings: CodeSettings): Tool {
       }
       programs.add(principal, 1);
       try {
-        return await new CodeRun(call, dispatcher, settings).run(code);
+        return await new CodeRun(call, tools, settings).run(code);
       } finally {
         programs.add(principal, -1);
       }
     },
   } as ToolDefinition);
-  unlimitedTools.add(tool);
-  return tool;
 }
 
 /** Writes a tool as a function of a program: `tools.crm.invoices({ open?: boolean }): Lists…`. */

@@ -16,7 +16,12 @@ export interface ProgramCall {
 export interface CodeLimits {
   /** The time with all calls, in milliseconds. Waiting for a person does not count. @default {60_000} */
   readonly timeoutMs?: number;
-  /** The processor time, in milliseconds. Other work of the thread waits. @default {500} */
+  /**
+   * The processor time, in milliseconds. Other work of the thread waits. `quickJs` counts steps
+   * instead, so that a busy machine ends no program early: 200,000 steps are a millisecond.
+   *
+   * @default {500}
+   */
   readonly cpuMs?: number;
   /** The memory, in bytes. @default {33_554_432} */
   readonly memoryBytes?: number;

@@ -14,14 +14,16 @@ const HANDLER = "host_interrupt";
  * from 8,192 would need the sign bit of LEB128.
  */
 const STEPS = 8_000;
-/** The steps of an instruction that copies or fills a range of memory. At most 63, as above. */
+/** The steps of an instruction that copies or fills memory, and of each 64 bytes. At most 63. */
 const RANGE_STEPS = 50;
+const RANGE_SHIFT = 6;
 
 const SECTION = { imports: 2, globals: 6, code: 10 } as const;
 const OP = {
   ...{ unreachable: 0x00, loop: 0x03, if: 0x04, end: 0x0b, brTable: 0x0e, call: 0x10 },
   ...{ typedSelect: 0x1c, globalGet: 0x23, globalSet: 0x24, const32: 0x41, constF32: 0x43 },
-  ...{ constF64: 0x44, lessOrEqual: 0x4c, subtract: 0x6b, prefix: 0xfc, copy: 10, fill: 11 },
+  ...{ constF64: 0x44, lessOrEqual: 0x4c, add: 0x6a, subtract: 0x6b, shiftRight: 0x76 },
+  ...{ prefix: 0xfc, copy: 10, fill: 11 },
 } as const;
 const I32 = 0x7f;
 const NO_RESULT = 0x40;
@@ -70,10 +72,10 @@ export function meterModule(module: Uint8Array): Uint8Array<ArrayBuffer> {
     else if (id === SECTION.globals) {
       counter = section.number();
       const global = [I32, 1, OP.const32, 0, OP.end];
-      content = join([leb(counter + 1), section.bytes.subarray(section.at), global]);
+      content = join([leb(counter + 2), section.bytes.subarray(section.at), global, global]);
     } else if (id === SECTION.code) {
       if (Math.min(handler, counter) < 0) fail(ACTION, "it is not a module of QuickJS");
-      content = meterCode(section, leb(handler), leb(counter));
+      content = meterCode(section, leb(handler), leb(counter), leb(counter + 1));
     }
     parts.push([id, ...leb(content.length)], content);
   }
@@ -97,17 +99,21 @@ function meterCode(
   section: Reader,
   handler: readonly number[],
   counter: readonly number[],
+  length: readonly number[],
 ): Uint8Array {
-  const subtract = (steps: number): readonly number[] => [
-    ...[OP.globalGet, ...counter, OP.const32, steps, OP.subtract, OP.globalSet, ...counter],
-  ];
+  const [getCounter, setCounter] = [[OP.globalGet, ...counter], [OP.globalSet, ...counter]];
   const step = [
-    ...[...subtract(1), OP.globalGet, ...counter],
-    ...[OP.const32, 0, OP.lessOrEqual, OP.if, NO_RESULT],
+    ...[...getCounter, OP.const32, 1, OP.subtract, ...setCounter],
+    ...[...getCounter, OP.const32, 0, OP.lessOrEqual, OP.if, NO_RESULT],
     ...[OP.call, ...handler, OP.if, NO_RESULT, OP.unreachable, OP.end],
-    ...[OP.const32, ...leb(STEPS), OP.globalSet, ...counter, OP.end],
+    ...[...getCounter, OP.const32, ...leb(STEPS), OP.add, ...setCounter, OP.end],
   ];
-  const range = subtract(RANGE_STEPS);
+  // The length of the range is the uppermost operand.
+  const range = [
+    ...[OP.globalSet, ...length, ...getCounter, OP.const32, RANGE_STEPS, OP.subtract],
+    ...[OP.globalGet, ...length, OP.const32, RANGE_SHIFT, OP.shiftRight, OP.subtract],
+    ...[...setCounter, OP.globalGet, ...length],
+  ];
   const immediates = new Uint8Array(256);
   for (const [from, to, count] of IMMEDIATES) immediates.fill(count, from, to + 1);
   const count = section.number();

@@ -7,8 +7,10 @@ import { meterModule } from "./meter.ts";
 import { PRELUDE } from "./prelude.ts";
 import { FILE, ProgramRun, type Sandbox, Stopped } from "./program_run.ts";
 
-/** The number of calls of the interrupt handler that take about a millisecond. */
-const INTERRUPTS_PER_MS = 8;
+/** The number of calls of the interrupt handler, each after 8,000 steps, for a millisecond. */
+const INTERRUPTS_PER_MS = 25;
+/** The multiple of `cpuMs` for which a program may occupy its thread on a busy machine. */
+const MAX_SLOWNESS = 20;
 /** All of JavaScript except `WeakRef` (bit 9) and `performance` (bit 10). */
 const INTRINSICS = ~(1 << 9 | 1 << 10);
 const MAX_STACK = 262_144;
@@ -55,7 +57,7 @@ class QuickJsSandbox implements Sandbox {
   readonly #program: Program;
   readonly #prelude: Partial<Record<Operation, JSValueHandle>> = {};
   #vm: QuickJS | undefined;
-  #cpuMs = 0;
+  #ranMs = 0;
   #turnBegan = Infinity;
   #interrupts = 0;
   #isInterrupted = false;
@@ -84,9 +86,9 @@ class QuickJsSandbox implements Sandbox {
       memoryLimit: memoryBytes,
       maxStackSize: MAX_STACK,
       interruptHandler: () => {
-        const used = this.#cpuMs + systemClock.now() - this.#turnBegan;
-        return this.#isInterrupted ||= used > cpuMs ||
-          ++this.#interrupts > cpuMs * INTERRUPTS_PER_MS;
+        const ranMs = this.#ranMs + systemClock.now() - this.#turnBegan;
+        return this.#isInterrupted ||= ++this.#interrupts > cpuMs * INTERRUPTS_PER_MS ||
+          ranMs > cpuMs * MAX_SLOWNESS;
       },
     });
     this.#vm = vm;
@@ -113,7 +115,7 @@ class QuickJsSandbox implements Sandbox {
       this.#checkLimits(error);
       throw error;
     } finally {
-      this.#cpuMs += systemClock.now() - this.#turnBegan;
+      this.#ranMs += systemClock.now() - this.#turnBegan;
       this.#turnBegan = Infinity;
     }
   }

@@ -7,6 +7,7 @@ import type { Toolset } from "../../select/mod.ts";
 import { type Check, checkFlag, checkFunction, createCheck, isObject } from "../../tool/mod.ts";
 import {
   bridgeByQuery,
+  bridgeOnce,
   checkObject,
   checkOptions,
   checkParts,
@@ -84,6 +85,11 @@ export interface ToolHandlerOptions extends HttpOptions {
    */
   readonly explorer?: ExplorerPage;
   /**
+   * Makes the bridge through which all callers use their tools, such as
+   * `(toolset) => codeTool(toolset, options)`. By default, callers list their tools themselves.
+   */
+  readonly tools?: (toolset: Toolset) => Toolset;
+  /**
    * Makes the bridge of a caller's tools, for requests with `bridge=1`: `createToolBridge` of
    * `@plue/tools/finding`. By default, such requests are rejected.
    */
@@ -101,6 +107,7 @@ const CHECKS = {
   openExplain: checkFlag,
   formats: checkObject,
   explorer: checkExplorer,
+  tools: checkFunction,
   bridge: checkFunction,
   journal: having("records", "a journal"),
   protectedResource: checkObject,
@@ -157,6 +164,7 @@ export function createToolHandler(
   checkOptions("create a tool handler", options, CHECKS);
   const server = new ToolServer(source, options, {
     everyone: { explain: options.openExplain ?? false },
+    bridge: options.tools && bridgeOnce(options.tools),
     createDispatcher: (own) => new ToolDispatcher(source, own),
   });
   const routes = new RoutedServer(server, partsOf(options));

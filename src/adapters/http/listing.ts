@@ -55,7 +55,7 @@ export function bridgeOnce(make: MakeBridge): MakeBridge {
       const bridge = assertSync(make(toolset));
       // The bridge to another toolset might reach tools that are hidden from this caller.
       if (bridge?.bridge?.behind === (toolset.bridge?.behind ?? toolset)) return bridge;
-      fail("make a bridge", "the option bridge must return a bridge to the given toolset");
+      fail("make a bridge", "the function must return a bridge to the given toolset");
     });
 }
 

@@ -295,21 +295,27 @@ export class ToolServer {
 
   /** Returns the current toolset of a caller. */
   toolsetOf(caller: Caller): Toolset {
-    const toolset = this.#options.authorize === undefined
-      ? this.#ownerToolset()
-      : this.#narrower.narrow(this.#ownerToolset(), caller);
+    return this.#shown(
+      this.#options.authorize === undefined
+        ? this.#ownerToolset()
+        : this.#narrower.narrow(this.#ownerToolset(), caller),
+    );
+  }
+
+  #shown(toolset: Toolset): Toolset {
     return this.#bridgeTo === undefined ? toolset : this.#bridgeTo(toolset);
   }
 
   /** Returns the toolset of a caller with another role and scopes, for explanations only. */
   toolsetAs(caller: Caller, { role, scopes }: Pick<Caller, "role" | "scopes">): Toolset {
     const { authorize, selection } = this.#options;
-    if (authorize !== undefined) {
-      return this.#narrower.narrow(this.#ownerToolset(), { ...caller, role, scopes });
-    }
-    return this.source instanceof Toolset
-      ? this.#ownerToolset().narrow({ role, scopes })
-      : this.source.select({ ...selection, role: role ?? null, scopes: scopes ?? [] });
+    return this.#shown(
+      authorize !== undefined
+        ? this.#narrower.narrow(this.#ownerToolset(), { ...caller, role, scopes })
+        : this.source instanceof Toolset
+        ? this.#ownerToolset().narrow({ role, scopes })
+        : this.source.select({ ...selection, role: role ?? null, scopes: scopes ?? [] }),
+    );
   }
 
   /** Returns a dispatcher that runs only the tools of a toolset. */

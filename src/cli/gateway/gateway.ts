@@ -87,8 +87,8 @@ export class Gateway implements AsyncDisposable {
 
   /** The tools that a caller of a tenant can have. */
   toolset(tenant?: string): Toolset {
-    const service = this.#services.get(tenant) as ScopeService;
-    return service.source.select(service.selection);
+    const { shown, selection } = this.#services.get(tenant) as ScopeService;
+    return shown((this.#scopes.get(tenant) as Scope).registry.select(selection));
   }
 
   get tenants(): readonly string[] {

@@ -3,7 +3,7 @@
 import { once } from "node:events";
 import { bearerAuth } from "../../adapters/hono/mod.ts";
 import type { ToolRegistry } from "../../adapters/typebox/mod.ts";
-import type { Selection, ToolPolicy, Toolset } from "../../select/mod.ts";
+import { buildToolset, type Selection, type ToolPolicy, type Toolset } from "../../select/mod.ts";
 import { cleanText, type Tool } from "../../tool/mod.ts";
 import { flagsOf } from "../arguments.ts";
 import { selectionOf, toolsFrom } from "../show.ts";
@@ -65,7 +65,7 @@ export async function serve(
   );
   const { dispatch, files } = await withRules(loaded, flags.rules, state, io);
   const token = isRemote ? tokenCaller(settings, selection.scopes) : undefined;
-  const { app, mcp, dispatcher, source } = await createService(loaded.registry, {
+  const { app, mcp, dispatcher, shown } = await createService(loaded.registry, {
     ...{ selection, dispatch, settings, state, log, records },
     authorize: token && bearerAuth({ tokens: new Map([token]) }),
     ...{ bridge: flags.bridge, code: flags.code },
@@ -77,7 +77,7 @@ export async function serve(
   // A registry of the core, which a module may export, has no `refresh`.
   const registry: Partial<ToolRegistry> = loaded.registry;
   using _refreshing = refreshing(() => registry.refresh?.());
-  const served = (): Toolset => source.select(selection);
+  const served = (): Toolset => shown(loaded.registry.select(selection));
   if (flags.stdio === true) return await serveStdio(mcp, served, io);
   const { callback } = loaded;
   if (callback !== undefined) app.get(callback.path, ({ req }) => callback(req.raw));
@@ -89,15 +89,16 @@ export async function serve(
   state.recover(() => dispatcher.withToolset(served()), io.signal);
   const url = urlOf(host, server.port);
   const tools = served().available();
+  const total = loaded.registry.count + shown(buildToolset([])).size;
   if (supervised?.isReload === true) {
-    terminal.note(`Loaded again: ${tools.length} of ${counted(source.count, "tool")}`);
+    terminal.note(`Loaded again: ${tools.length} of ${counted(total, "tool")}`);
   } else {
     terminal.printResult(
       {
         ...{ url, mcp: `${url}/mcp`, tools: tools.map(({ id }) => id) },
         ...(nats && { nats: nats.shown, isEdge }),
       },
-      () => banner(loaded, source, url, settings, tools, terminal, (edge ?? worker)?.about),
+      () => banner(loaded, total, url, settings, tools, terminal, (edge ?? worker)?.about),
     );
   }
 
@@ -131,11 +132,12 @@ function withinSelection({ registry, selection }: LoadedTools): Pick<Selection, 
 /**
  * Describes the sources, the address and the tools, with one command to try.
  *
+ * @param total The number of the tools without the limits of risk and role.
  * @param nats The role of the server in NATS.
  */
 function banner(
   { sources }: LoadedTools,
-  registry: LoadedTools["registry"],
+  total: number,
   url: string,
   { maxRisk, role, token }: ServeSettings,
   tools: readonly Tool[],
@@ -144,7 +146,7 @@ function banner(
 ): string {
   const from = sources.length > 0 ? sources.join(", ") : "the tools of workers";
   const forRole = role === undefined ? "" : `, for role "${role}"`;
-  const more = tools.length < registry.count ? "; --max-risk and --role say which" : "";
+  const more = tools.length < total ? "; --max-risk and --role say which" : "";
   // Clients and shells fill in the token, so that it is not printed.
   const headers = token !== undefined && { headers: { Authorization: "Bearer ${PLUE_TOKEN}" } };
   const client = { type: "http", url: `${url}/mcp`, ...headers };
@@ -152,9 +154,7 @@ function banner(
   return [
     `plue serves ${from} on ${terminal.paint("bold", url)}`,
     "",
-    `${tools.length} of ${
-      counted(registry.count, "tool")
-    }, up to risk "${maxRisk}"${forRole}${more}:`,
+    `${tools.length} of ${counted(total, "tool")}, up to risk "${maxRisk}"${forRole}${more}:`,
     ...tools.length === 0 ? [] : [
       terminal.table(
         ["TOOL", "RISK", "DESCRIPTION"],

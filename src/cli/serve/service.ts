@@ -20,7 +20,7 @@ import { ToolDispatcher } from "../../adapters/typebox/mod.ts";
 import type { ToolDispatcherOptions } from "../../execute/mod.ts";
 import { createToolBridge, fitBudget } from "../../finding/mod.ts";
 import type { Registry } from "../../registry/mod.ts";
-import type { Selection } from "../../select/mod.ts";
+import type { Selection, Toolset } from "../../select/mod.ts";
 import { cleanText, describeThrown } from "../../tool/mod.ts";
 import { VERSION } from "../terminal.ts";
 import { clientAddress, hostOf, type ServeSettings } from "./settings.ts";
@@ -47,8 +47,8 @@ export interface Service {
   readonly app: ReturnType<typeof createToolHandler>;
   readonly mcp: McpEndpoint;
   readonly dispatcher: ToolDispatcher;
-  /** The registry of the tools, and of the tools that run programs. */
-  readonly source: Registry;
+  /** Returns the tools of a toolset, and the tools that run programs. */
+  shown(toolset: Toolset): Toolset;
 }
 
 /** Creates the handlers of a registry. `app` has the MCP endpoint at `/mcp`. */
@@ -74,15 +74,14 @@ export async function createService(
       : { authorize: withFailuresLimited(authorize, state) }),
     ...(more.rateLimit && { rateLimit: more.rateLimit }),
   };
-  const code = options.code && await (await import("../code.ts")).codeMode(registry);
-  const source = code ? code.registry : registry;
+  const code = options.code && await (await import("../code.ts")).codeMode();
   const mcp = createMcpEndpoint(registry, {
     ...{ ...access, name: "plue", version: VERSION },
-    tools: code ? code.codeOver : options.bridge === true ? "bridge" : "all",
+    tools: code ? code.alone : options.bridge === true ? "bridge" : "all",
   });
   const { explorer } = await import("../../explorer/mod.ts");
-  const app = createToolHandler(source, {
-    ...{ ...access, bridge: createToolBridge },
+  const app = createToolHandler(registry, {
+    ...{ ...access, ...(code && { tools: code.beside }), bridge: createToolBridge },
     formats: serveFormats({ exportTools, decodeCalls, dispatchCalls, resumeTurn }, {
       fitBudget,
       openapi: { title: "plue" },
@@ -93,7 +92,7 @@ export async function createService(
     ...(more.parts && { parts: more.parts }),
   });
   app.all("/mcp", mcp.handle);
-  return { app, mcp, dispatcher, source };
+  return { app, mcp, dispatcher, shown: (toolset) => code ? code.beside(toolset) : toolset };
 }
 
 /** Returns the token of `PLUE_TOKEN` and its caller; `undefined` without a token. */

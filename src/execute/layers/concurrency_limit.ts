@@ -1,6 +1,6 @@
 /** Limits the number of concurrent calls. Further calls wait in a bounded queue. */
 
-import { numberFrom, readFields, type Tool } from "../../tool/mod.ts";
+import { numberFrom, readFields } from "../../tool/mod.ts";
 import { MAKE } from "../kernel_options.ts";
 import type { Layer } from "../layer.ts";
 import { ConcurrencyLimiter, type ConcurrencyLimits } from "../limiter.ts";
@@ -13,9 +13,6 @@ const CHECKS = {
   maxQueued: numberFrom(0),
 } satisfies { readonly [Name in keyof ConcurrencyLimits]-?: unknown };
 
-/** Tools without a slot: the calls that they run could wait for that slot forever. */
-export const unlimitedTools: WeakSet<Tool> = new WeakSet();
-
 /** The layer of a concurrency limit. */
 export interface ConcurrencyLimitLayer extends Layer {
   /** The number of queued calls. */
@@ -26,7 +23,8 @@ export interface ConcurrencyLimitLayer extends Layer {
  * Creates a layer that limits the number of concurrent calls. A slot is released when the call
  * leaves the layer, even if its tool ignores its signal and still runs. Otherwise, one such tool
  * could block the dispatcher forever. The metrics count such tools as abandoned. If the queue is
- * full, further calls fail with `overloaded`. Stage `run`.
+ * full, further calls fail with `overloaded`. A tool with `callsTools` needs no slot, because its
+ * calls could wait forever for that slot. Stage `run`.
  *
  * @throws {TypeError | RangeError} If a limit is invalid.
  */
@@ -42,7 +40,7 @@ export function concurrencyLimit(limits: ConcurrencyLimits = {}): ConcurrencyLim
       return limiter.queued;
     },
     for: (tool) =>
-      !isLimited || unlimitedTools.has(tool) ? undefined : async (call, next) => {
+      !isLimited || tool.callsTools ? undefined : async (call, next) => {
         const slot = limiter.acquire(tool.id, call.options.principal);
         const release = typeof slot === "object" ? slot.cancel : () => limiter.release(tool.id);
         try {

@@ -8,7 +8,7 @@ import {
 } from "@plue/tools/hono";
 import { createToolBridge } from "@plue/tools/finding";
 import * as formats from "@plue/tools/formats";
-import { BASE, execute, execution, handler, problemOf, sampleRegistry } from "./support.ts";
+import { BASE, execute, execution, handler, idsOf, problemOf, sampleRegistry } from "./support.ts";
 
 function bridged(options: ToolHandlerOptions = {}) {
   return handler({
@@ -55,8 +55,24 @@ describe("an owner's function that makes the bridge", () => {
       });
       assertEquals((await call(app, "search_tools", { query: "secrets" })).status, 500);
     }
-    const message = "the option bridge must return a bridge to the given toolset";
+    const message = "the function must return a bridge to the given toolset";
     assertEquals(errors, Array(2).fill(`Cannot make a bridge: ${message}`));
+  });
+});
+
+describe("the option tools", () => {
+  it("lists and explains the bridge's tools, and calls the others only for their callers", async () => {
+    const app = handler({
+      authorize: ({ headers }) => ({ role: headers.get("x-role") ?? "impl", explain: true }),
+      tools: (toolset) => createToolBridge(toolset),
+    });
+    const ids = ["call_tool", "describe_tools", "search_tools"];
+    assertEquals(await idsOf(await app.request(`${BASE}/tools`)), ids);
+    const explained = await (await app.request(`${BASE}/tools/call_tool/explain`)).json();
+    assertEquals(explained.available, true);
+    const statusFor = async (role: string) =>
+      (await execute(app, "task:approve", {}, { "x-role": role })).status;
+    assertEquals([await statusFor("control"), await statusFor("impl")], [200, 404]);
   });
 });
 

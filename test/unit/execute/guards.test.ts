@@ -251,6 +251,14 @@ describe("limits of concurrent calls", () => {
     await running;
   });
 
+  it("count the calls of a tool with callsTools, and not the tool itself", async () => {
+    const { call } = fixture([
+      { name: "outer", callsTools: true, execute: async () => outcome(await call("inner")) },
+      { name: "inner", execute: () => "ran" },
+    ], { limits: { maxConcurrent: 1, maxQueued: 0 } });
+    assertEquals(outcome(await call("outer")), "ran");
+  });
+
   it("do not run the tool of a waiting call that is aborted or times out", async () => {
     const end = deferred();
     let runs = 0;
