@@ -80,7 +80,7 @@ export interface Plan {
 export interface CallShared {
   readonly settings: KernelSettings;
   readonly Context: typeof CallContext;
-  dispatcherOf(toolset: Toolset): {
+  withToolset(toolset: Toolset): {
     dispatch(call: ToolCall | ResumedCall, context: DispatchContext): Promise<ToolResult>;
   };
   nextCallId(): string;
@@ -707,7 +707,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     call: ToolCall | ResumedCall,
     context: DispatchContext,
   ): Promise<ToolResult> {
-    return this.#kernel.dispatcherOf(toolset).dispatch(call, context);
+    return this.#kernel.withToolset(toolset).dispatch(call, context);
   }
 
   report(phase: DispatchPhase, error: unknown): void {

@@ -54,7 +54,7 @@ export class Kernel implements CallShared {
   }
 
   /** Returns the dispatcher of these layers for the tools of a toolset. */
-  dispatcherOf(toolset: Toolset): Dispatcher {
+  withToolset(toolset: Toolset): Dispatcher {
     return new Dispatcher(toolset, this as DispatcherOptions);
   }
 
@@ -139,14 +139,14 @@ export class Dispatcher {
   constructor(source: Toolset | SelectableToolHost, options: DispatcherOptions = {}) {
     // `withToolset` passes the kernel of the other dispatcher instead of options.
     this.#kernel = options instanceof Kernel ? options : new Kernel(resolveSettings(options));
-    if (isSelectable(source)) {
-      this.#registry = source;
-      this.#toolset = assertSync(source.select(NOTHING));
-      this.#host = source;
-    } else {
-      if (!isToolset(source)) fail(MAKE, "the source must be a toolset or a registry");
+    if (isToolset(source)) {
       this.#toolset = source;
       this.#host = this.#kernel.hostOf(source);
+    } else {
+      const isRegistry = isFunction(source?.select) && isFunction(source.acquire);
+      if (!isRegistry) fail(MAKE, "the source must be a toolset or a registry");
+      this.#registry = this.#host = source;
+      this.#toolset = assertSync(source.select(NOTHING));
     }
     this.#plans = once(this.#kernel.plans, this.#host, () => new WeakMap());
   }
@@ -158,7 +158,7 @@ export class Dispatcher {
 
   /** The maximum size of a call's arguments, in bytes of JSON. */
   get maxArgumentBytes(): number {
-    return this.#kernel.settings.maxArgumentBytes;
+    return this.settings.maxArgumentBytes;
   }
 
   /** The toolset that calls are resolved against now. */
@@ -178,8 +178,7 @@ export class Dispatcher {
    * @returns The result. Never rejects.
    */
   dispatch(call: ToolCall | ResumedCall, context?: DispatchContext | null): Promise<ToolResult> {
-    const result = this.run(call, context);
-    return result instanceof Promise ? result : Promise.resolve(result);
+    return Promise.resolve(this.run(call, context));
   }
 
   /**
@@ -234,7 +233,7 @@ export class Dispatcher {
    * @throws {TypeError} If the toolset was created from a list.
    */
   withToolset(toolset: Toolset): Dispatcher {
-    return this.#kernel.dispatcherOf(toolset);
+    return this.#kernel.withToolset(toolset);
   }
 
   #compose(tool: Tool): Plan {
@@ -281,9 +280,4 @@ export function unreadable(request: Partial<ToolCall>, what: string): ToolFailur
 /** The functions of a registry that a dispatcher uses: to run tools, and to select toolsets. */
 export interface SelectableToolHost extends ToolHost {
   select(selection?: Selection): Toolset;
-}
-
-function isSelectable(source: unknown): source is SelectableToolHost {
-  const { select, acquire }: Partial<SelectableToolHost> = Object(source);
-  return isFunction(select) && isFunction(acquire);
 }

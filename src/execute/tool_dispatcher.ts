@@ -229,7 +229,7 @@ class FullKernel extends Kernel {
     });
   }
 
-  override dispatcherOf(toolset: Toolset): ToolDispatcher {
+  override withToolset(toolset: Toolset): ToolDispatcher {
     return new ToolDispatcher(toolset, this as ToolDispatcherOptions);
   }
 
@@ -365,7 +365,7 @@ export class ToolDispatcher extends Dispatcher {
    * @throws {TypeError} If the toolset was created from a list, and there is no engine.
    */
   override withToolset(toolset: Toolset): ToolDispatcher {
-    return this.#shared.dispatcherOf(toolset);
+    return this.#shared.withToolset(toolset);
   }
 
   /**

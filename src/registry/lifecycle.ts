@@ -114,9 +114,8 @@ export class RegisteredTool implements ToolRuntime {
   }
 
   /** Waits until no call is running. Call it only when no new call can begin. */
-  idle(): Promise<void> {
-    if (this.calls === 0) return Promise.resolve();
-    return new Promise((resolve) => this.onIdle = resolve);
+  async idle(): Promise<void> {
+    if (this.calls > 0) await new Promise<void>((resolve) => this.onIdle = resolve);
   }
 
   async dispose(): Promise<void> {

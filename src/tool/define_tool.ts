@@ -14,6 +14,7 @@ import {
   createCheck,
   fail,
   type FieldHint,
+  isFunction,
   isListOf,
   isObject,
   isWord,
@@ -181,7 +182,7 @@ function refuseOtherMethods(action: string, definition: object): void {
     for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(owner))) {
       // Also ignores `constructor`, `toString` and `valueOf`, which every object has.
       const isOther = !(name in FIELDS) && name !== "toJSON";
-      if (typeof value === "function" && isOther) methods.push(name);
+      if (isFunction(value) && isOther) methods.push(name);
     }
   }
   const meant = methods.find((name) => EXECUTE_NAME.test(name)) ?? methods[0];
@@ -320,6 +321,7 @@ const FIELDS = {
   scopes: checkNames,
   requiresTransaction: checkFlag,
   requiresApproval: checkFlag,
+  callsTools: checkFlag,
   isAvailable: ofType<Tool["isAvailable"]>("true, false or a function", "boolean", "function"),
   unavailableReason: checkText,
   labels: checkData,
@@ -339,7 +341,6 @@ const FIELDS = {
   ),
   outputOverflow: checkOverflow,
   idempotent: checkFlag,
-  callsTools: checkFlag,
   execution: oneOf<ToolExecution>(["sync", "task", "either"]),
   config: checkConfig,
   // A library's schema need not convert to JSON Schema, because no model receives it.
@@ -373,12 +374,12 @@ const BLANK = {
   scopes: EMPTY,
   requiresTransaction: false,
   requiresApproval: false,
+  callsTools: false,
   isAvailable: true,
   examples: EMPTY,
   icons: EMPTY,
   deprecated: false,
   idempotent: false,
-  callsTools: false,
   execution: "either",
 };
 

@@ -66,7 +66,7 @@ export class CodeRun {
   readonly #suspensions: Suspension[] = [];
   readonly #answers: Map<number, Answers> = new Map();
   #waiting: Map<number, WaitingCall> = new Map();
-  #failures: { readonly tool: string; readonly code: string; readonly message: string }[] = [];
+  #failures: ({ readonly tool: string } & Failure)[] = [];
   /** The results since the last suspension. */
   #replies: { readonly call: ProgramCall; readonly text: string }[] = [];
   /** The results that a program receives again, in this order. */
@@ -217,10 +217,11 @@ export class CodeRun {
 
   /** Reports the end of a call. A call that a resumed program repeats has no times. */
   #end(index: number, tool: string, reply: Reply, times: Partial<ProgramCallState> = {}): void {
-    this.#collect(tool, reply);
-    const failure = reply.ok ? { code: "ok" } : reply.value as Failure;
-    const message = clip(failure.message ?? "", MAX_MESSAGE);
-    this.#report(index, tool, { ...times, outcome: failure.code, ...(message && { message }) });
+    if (reply.ok) return this.#report(index, tool, { ...times, outcome: "ok" });
+    const { code: outcome, message: text } = reply.value as Failure;
+    const message = clip(text, MAX_MESSAGE);
+    this.#collect(tool, { code: outcome, message });
+    this.#report(index, tool, { ...times, outcome, message });
   }
 
   #report(index: number, id: string, state: Partial<ProgramCallState>): void {
@@ -229,10 +230,8 @@ export class CodeRun {
     context.metadata({ type: "call", index, tool: clip(id), ...state });
   }
 
-  #collect(tool: string, { ok, value }: Reply): void {
-    if (ok || this.#failures.length === MAX_FAILURES) return;
-    const { code, message } = value as { readonly code: string; readonly message: string };
-    this.#failures.push({ tool: clip(tool), code, message: clip(message, MAX_MESSAGE) });
+  #collect(tool: string, failure: Failure): void {
+    if (this.#failures.length < MAX_FAILURES) this.#failures.push({ tool: clip(tool), ...failure });
   }
 
   async #suspend(time: number): Promise<void> {
@@ -249,7 +248,7 @@ export class CodeRun {
   #resultOf(end: Exclude<ProgramEnd, { kind: "suspended" }>): unknown {
     for (const { id } of this.#waiting.values()) {
       const message = "the program ended before a person answered";
-      this.#collect(id, { ok: false, value: { code: "input_required", message } });
+      this.#collect(id, { code: "input_required", message });
     }
     const log = end.kind === "stopped" ? "" : end.log.join("\n");
     const failures = this.#failures;
@@ -271,15 +270,11 @@ const printOf = ({ id, json }: ProgramCall): string => fingerprint(JSON.stringif
 /** The name of the step that has the suspension with this number, from 1. */
 const stepOf = (number: number): string => `program.${number}`;
 
-type Failure = { readonly code: string; readonly message?: string };
+type Failure = { readonly code: string; readonly message: string };
+type Reply = { readonly ok: boolean; readonly value: unknown };
 
 /** The start of the JSON of a successful reply. */
 const SUCCESS = '{"ok":true';
-
-interface Reply {
-  readonly ok: boolean;
-  readonly value: unknown;
-}
 
 function replyOf(result: ToolResult): Reply {
   if (!result.ok) {

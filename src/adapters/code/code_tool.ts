@@ -89,10 +89,9 @@ function ownTools(options: CodeToolOptions): Toolset {
   const { executor, limits = readLimits(ACTION) } = readFields(ACTION, options, CHECKS);
   if (executor === undefined) fail(ACTION, "it needs an executor, such as quickJs()");
   checkPort(ACTION, "executor", executor, ["run"]);
-  return buildToolset([
-    searchTool(FINDS, programSignature, 10),
-    runCode({ executor, limits }),
-  ]);
+  // `tools.crm.invoices({ open?: boolean }): Lists…`
+  const show = (tool: Tool) => functionPath(tool.id) + signatureOf(tool).slice(tool.id.length);
+  return buildToolset([searchTool(FINDS, show, 10), runCode({ executor, limits })]);
 }
 
 const FINDS = "Finds tools by what they do. Returns each one as a function for a program of " +
@@ -141,9 +140,4 @@ function runCode(settings: CodeSettings): Tool {
       }
     },
   } as ToolDefinition);
-}
-
-/** Writes a tool as a function of a program: `tools.crm.invoices({ open?: boolean }): Lists…`. */
-function programSignature(tool: Tool): string {
-  return functionPath(tool.id) + signatureOf(tool).slice(tool.id.length);
 }

@@ -58,11 +58,11 @@ const LIMITS: {
 
 /** Checks limits, and adds the missing ones. @throws {TypeError | RangeError} */
 export function readLimits(action: string, given: CodeLimits = {}): Required<CodeLimits> {
-  const limits = Object.entries(LIMITS);
-  const checks = limits.map(([name, [, least, most]]) => [name, numberFrom(least, most)] as const);
-  const usual = limits.map(([name, [value]]) => [name, value] as const);
-  const read = readFields(action, given, Object.fromEntries(checks), (name) => `limits.${name}`);
-  return { ...Object.fromEntries(usual), ...read } as Required<CodeLimits>;
+  const each = <Value>(make: (limit: readonly number[]) => Value): Record<string, Value> =>
+    Object.fromEntries(Object.entries(LIMITS).map(([name, limit]) => [name, make(limit)]));
+  const checks = each(([, least, most]) => numberFrom(least, most));
+  const read = readFields(action, given, checks, (name) => `limits.${name}`);
+  return { ...each(([usual]) => usual), ...read } as Required<CodeLimits>;
 }
 
 /** A program to run. */

@@ -1,5 +1,6 @@
 /** One run of a program: its turns, its calls and its end. */
 
+import { listOf } from "../../schema/mod.ts";
 import { abortable, isObject, systemClock } from "../../tool/mod.ts";
 import type { Program, ProgramCall, ProgramEnd } from "./executor.ts";
 
@@ -124,10 +125,6 @@ export class ProgramRun {
         this.#wake();
       });
   }
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }
 
 /** Returns a list of texts, with "null" for other values. */

@@ -1,6 +1,6 @@
 /** Removes the types of a program of TypeScript. They are not checked. */
 
-import { describeThrown } from "../../tool/mod.ts";
+import { describeThrown, fail } from "../../tool/mod.ts";
 
 /** Removes the types of a source text, and keeps its lines and its other code. */
 export type TypeStripper = (source: string) => string;
@@ -36,21 +36,16 @@ const AFTER = "\n}";
  */
 export function stripTypes(
   program: string,
-  strip: TypeStripper | undefined = ownStripper(),
+  strip: TypeStripper | undefined = globalThis.process?.getBuiltinModule?.("node:module")
+    ?.stripTypeScriptTypes,
 ): string {
   if (strip === undefined) {
-    throw new TypeError(
-      `Cannot ${ACTION}: this runtime has no function for it; write JavaScript, or pass a function ` +
-        'of a package, such as "sucrase"',
-    );
+    const advice = 'write JavaScript, or pass a function of a package, such as "sucrase"';
+    fail(ACTION, `this runtime has no function for it; ${advice}`);
   }
   try {
     return strip(BEFORE + program + AFTER).slice(BEFORE.length, -AFTER.length);
   } catch (cause) {
     throw new SyntaxError(`Cannot ${ACTION}: ${describeThrown(cause)}`, { cause });
   }
-}
-
-function ownStripper(): TypeStripper | undefined {
-  return globalThis.process?.getBuiltinModule?.("node:module")?.stripTypeScriptTypes;
 }

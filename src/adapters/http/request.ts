@@ -159,7 +159,7 @@ export class ToolServer {
   readonly #guard: (request: Request) => Problem | undefined;
   readonly #ownerToolset: () => Toolset;
   readonly #narrower: ToolsetNarrower = new ToolsetNarrower();
-  readonly #bridgeTo: ((toolset: Toolset) => Toolset) | undefined;
+  readonly #shown: (toolset: Toolset) => Toolset;
   readonly #headers: NonNullable<PartHooks["headers"]>[] = [];
   readonly #limiters: RateLimiter[] = [];
   readonly #views = new WeakMap<Toolset, Dispatcher>();
@@ -179,7 +179,7 @@ export class ToolServer {
     this.source = source;
     this.#options = options;
     this.#everyone = setup.everyone ?? {};
-    this.#bridgeTo = setup.bridge;
+    this.#shown = setup.bridge ?? ((toolset) => toolset);
     this.tasks = options.tasks;
     this.taskAfterMs = options.taskAfterMs;
     const { maxStreams = 1_024, maxStreamsPerPrincipal = Math.ceil(maxStreams / 16) } = options;
@@ -300,10 +300,6 @@ export class ToolServer {
         ? this.#ownerToolset()
         : this.#narrower.narrow(this.#ownerToolset(), caller),
     );
-  }
-
-  #shown(toolset: Toolset): Toolset {
-    return this.#bridgeTo === undefined ? toolset : this.#bridgeTo(toolset);
   }
 
   /** Returns the toolset of a caller with another role and scopes, for explanations only. */

@@ -134,7 +134,7 @@ class Scene {
     const options = { ...this.#options(), ...more };
     this.#app = isMcp
       ? createMcpEndpoint(this.registry, options as McpEndpointOptions).fetch
-      : createToolHandler(this.registry, options).fetch;
+      : createToolHandler(this.registry, options as ToolHandlerOptions).fetch;
   }
 
   #options(): ToolHandlerOptions {
