@@ -47,15 +47,10 @@ export async function code(
   });
 }
 
-/** The toolsets of `plue serve --code`. */
-export interface CodeMode {
-  /** Returns a toolset that lists `run_code` and `search_tools` only. */
-  alone(toolset: Toolset): Toolset;
-  /** Returns a toolset that lists them next to the tools. */
-  beside(toolset: Toolset): Toolset;
-}
-
-export async function codeMode(): Promise<CodeMode> {
+/** Returns functions that list `run_code` and `search_tools`, `alone` or `beside` the tools. */
+export async function codeMode(): Promise<
+  Readonly<Record<"alone" | "beside", (toolset: Toolset) => Toolset>>
+> {
   const options = { executor: quickJs(await readQuickJs()) };
   const alone = (toolset: Toolset): Toolset => codeTool(toolset, options);
   const own = buildToolset(alone(buildToolset([])).tools);

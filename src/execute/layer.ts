@@ -215,11 +215,7 @@ export interface Call {
   ): Promise<T>;
   /** Creates the failure of this call: `Cannot call "x": <why>`. */
   fail(code: FailureCode, why: string, details?: FailureDetails): ToolFailure;
-  /**
-   * Runs another call with the same layers, for a tool with `callsTools`. Never rejects.
-   *
-   * @param toolset The tools that this call may call.
-   */
+  /** Runs another call, of a tool of the toolset, with the same layers. Never rejects. */
   dispatch(
     toolset: Toolset,
     call: ToolCall | ResumedCall,

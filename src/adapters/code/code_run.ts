@@ -149,7 +149,7 @@ export class CodeRun {
       return await reply;
     }
     // A stored result, too, is only for a caller that sees the tool.
-    if (text.startsWith(SUCCESS) && this.#dispatcher.toolset.resolve(id) === undefined) {
+    if (text.startsWith(SUCCESS) && this.#tools.resolve(id) === undefined) {
       throw new CallFailure("ticket_refused", `there is no tool ${JSON.stringify(id)} anymore`);
     }
     this.#repeated++;

@@ -18,9 +18,6 @@ export interface Sandbox {
 /** The name of programs in the stacks of errors. */
 export const FILE = "program.js";
 
-const SUSPENDED: ProgramEnd = { kind: "suspended" };
-const STUCK: ProgramEnd = { kind: "stopped", why: "the program waits forever for a promise" };
-
 /** After a longer turn, all programs wait until the thread has done other work. */
 const LONG_TURN_MS = 20;
 let pause: Promise<void> | undefined;
@@ -62,7 +59,9 @@ export class ProgramRun {
       for (;;) {
         if (this.#replies.length === 0) {
           // Calls that the program has not awaited end before it does.
-          if (this.#running === 0) return this.#end ?? (this.#waiting > 0 ? SUSPENDED : STUCK);
+          if (this.#running === 0 && this.#end !== undefined) return this.#end;
+          if (this.#running === 0 && this.#waiting > 0) return { kind: "suspended" };
+          if (this.#running === 0) throw new Stopped("the program waits forever for a promise");
           await abortable(new Promise<void>((resolve) => this.#wake = resolve), signal);
         }
         signal.throwIfAborted();
