@@ -41,9 +41,9 @@ export interface CodeLimits {
   readonly maxProgramsPerPrincipal?: number;
 }
 
-const LIMITS: {
-  readonly [Name in keyof CodeLimits]-?: readonly [usual: number, least: number, most?: number];
-} = {
+type Limit = readonly [usual: number, least: number, most?: number];
+
+const LIMITS: { readonly [Name in keyof CodeLimits]-?: Limit } = {
   timeoutMs: [60_000, 1, MAX_TIMEOUT_MS],
   cpuMs: [500, 1, 60_000],
   memoryBytes: [33_554_432, 1_048_576, 1_073_741_824],
@@ -58,7 +58,7 @@ const LIMITS: {
 
 /** Checks limits, and adds the missing ones. @throws {TypeError | RangeError} */
 export function readLimits(action: string, given: CodeLimits = {}): Required<CodeLimits> {
-  const each = <Value>(make: (limit: readonly number[]) => Value): Record<string, Value> =>
+  const each = <Value>(make: (limit: Limit) => Value): Record<string, Value> =>
     Object.fromEntries(Object.entries(LIMITS).map(([name, limit]) => [name, make(limit)]));
   const checks = each(([, least, most]) => numberFrom(least, most));
   const read = readFields(action, given, checks, (name) => `limits.${name}`);
