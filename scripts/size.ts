@@ -30,7 +30,7 @@ const ENTRIES: readonly Entry[] = [
   { name: "finding", file: "src/finding/mod.ts", limitKb: 71.2 },
   { name: "calls", file: "src/adapters/calls/mod.ts", limitKb: 26.62, packages: true },
   { name: "queue", file: "src/adapters/queue/mod.ts", limitKb: 12.14 },
-  { name: "frameworks", file: "src/adapters/frameworks/mod.ts", limitKb: 64.95 },
+  { name: "frameworks", file: "src/adapters/frameworks/mod.ts", limitKb: 65.55 },
   { name: "telemetry", file: "src/adapters/telemetry/mod.ts" },
   { name: "resilience", file: "src/adapters/resilience/mod.ts", limitKb: 7.35 },
   { name: "journal", file: "src/adapters/journal/mod.ts", limitKb: 10.45, packages: true },

@@ -6,7 +6,7 @@ import { toJsonSchema } from "@langchain/core/utils/json_schema";
 import { McpServer as McpServer1 } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { McpServer } from "@modelcontextprotocol/server";
 import { assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
-import { asSchema, dynamicTool, jsonSchema, tool } from "ai";
+import { dynamicTool, jsonSchema, tool, zodSchema } from "ai";
 import { tool as tool6 } from "ai6";
 import { describe, it } from "bun:test";
 import { z } from "zod";
@@ -201,36 +201,29 @@ function contentOf(result: ToolResult): unknown {
 describe("fromAiSdkTools()", () => {
   const input = { type: "object", properties: { n: { type: "integer" } } } as const;
 
-  it("reads schemas of jsonSchema() with their validation, and of Zod 3 with toJsonSchema", async () => {
+  it("reads schemas of jsonSchema() with their validation, and of zodSchema() for Zod 3", async () => {
     const even = jsonSchema<{ n: number }>(input, {
       validate: (value) =>
         (value as { n: number }).n % 2 === 0
           ? { success: true, value: { n: (value as { n: number }).n / 2 } }
           : { success: false, error: new Error("n must be even") },
     });
+    const old = z3.object({ n: z3.string().transform(Number) });
     const set = {
       half: tool({ description: "Halves.", inputSchema: even, execute: ({ n }) => n }),
       plain: dynamicTool({ inputSchema: jsonSchema(input), execute: (given) => given }),
-      old: tool({
-        inputSchema: z3.object({ n: z3.string().transform(Number) }) as never,
-        execute: ({ n }: { n: number }) => n,
-      }),
+      old: tool({ inputSchema: zodSchema<{ n: number }>(old as never), execute: ({ n }) => n }),
     };
-    const toJsonSchema = (schema: never) => asSchema(schema).jsonSchema;
-    const options = { toJsonSchema, namespace: "math" };
-    const dispatcher = dispatcherOver(fromAiSdkTools(set, options));
+    const dispatcher = dispatcherOver(fromAiSdkTools(set, { namespace: "math" }));
     const run = async (name: string, args: unknown) =>
       contentOf(await dispatcher.dispatch({ name: `math:${name}`, arguments: args }));
     assertEquals(await run("half", { n: 6 }), 3);
     assertStringIncludes(JSON.stringify(await run("half", { n: 5 })), "n must be even");
     assertEquals(await run("plain", { n: 1 }), { n: 1 });
     assertEquals(await run("old", { n: "7" }), 7);
-    assertThrows(
-      () => fromAiSdkTools(set),
-      TypeError,
-      'Cannot read the tool "old" of the AI SDK: inputSchema: zod cannot make a JSON Schema of it; ' +
-        "set the option toJsonSchema",
-    );
+    const bareSchema = { old: tool({ inputSchema: old as never, execute: () => 1 }) };
+    const message = "zod cannot make a JSON Schema of its parameters";
+    assertThrows(() => fromAiSdkTools(bareSchema), TypeError, message);
   });
 
   it("streams the outputs of a generator, and returns the last one", async () => {
@@ -310,6 +303,7 @@ describe("fromAiSdkTools()", () => {
 
 describe("fromLangChainTools()", () => {
   it("runs tools that take one text, tools with JSON Schema, and tools of Zod 3", async () => {
+    const old = z3.object({ n: z3.number() });
     const tools = [
       langChainTool((text: string) => text.toUpperCase(), {
         name: "shout",
@@ -324,11 +318,11 @@ describe("fromLangChainTools()", () => {
       new DynamicStructuredTool({
         name: "old",
         description: "Has a schema of Zod 3.",
-        schema: z3.object({ n: z3.number() }),
-        func: ({ n }) => Promise.resolve(`${n}`),
+        schema: toJsonSchema(old as never),
+        func: ({ n }: { n: number }) => Promise.resolve(`${n}`),
       }),
     ];
-    const dispatcher = dispatcherOver(fromLangChainTools(tools, { toJsonSchema }));
+    const dispatcher = dispatcherOver(fromLangChainTools(tools));
     const run = async (name: string, args: unknown) =>
       contentOf(await dispatcher.dispatch({ name, arguments: args }));
     assertEquals(await run("shout", { input: "a" }), "A");
@@ -337,7 +331,12 @@ describe("fromLangChainTools()", () => {
       metadata: { artifact: { n: 1 } },
     });
     assertEquals(await run("old", { n: 2 }), "2");
-    assertThrows(() => fromLangChainTools(tools), TypeError, "set the option toJsonSchema");
+    const [, , last] = tools;
+    assertThrows(
+      () => fromLangChainTools([{ name: "old", invoke: last?.invoke, schema: old }]),
+      TypeError,
+      'zod cannot make a JSON Schema of the schema of "old"; convert it with toJsonSchema',
+    );
   });
 
   it("passes on images and failed messages, and rejects entries without a function", async () => {

@@ -24,7 +24,7 @@ export interface ProviderAnswer {
   /** @default {"application/json"} */
   readonly type?: string;
   /** The body. The parts of a list are written one after the other. */
-  readonly body: string | readonly string[];
+  readonly body: string | readonly (string | Uint8Array)[];
 }
 
 /**

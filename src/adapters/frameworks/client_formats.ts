@@ -4,25 +4,44 @@ import type { DecodedCall, TargetName } from "../../formats/mod.ts";
 import { attemptOr, fail, isObject } from "../../tool/mod.ts";
 
 /** A target whose client a loop can use. */
-export type ClientTarget =
-  Extract<TargetName, "openai" | `openai.${string}` | `anthropic${string}`> extends infer Name
-    ? Exclude<Name, "openai.realtime">
-    : never;
+export type ClientTarget = Exclude<
+  Extract<
+    TargetName,
+    "openai" | "vertex" | "mistral" | `${"openai." | "anthropic" | "gemini" | "bedrock"}${string}`
+  >,
+  "openai.realtime"
+>;
 
-type CreateOf<Client, Target extends ClientTarget> = Target extends `anthropic${string}`
-  ? Client extends { readonly messages: { readonly create: infer Create } } ? Create : never
-  : Target extends `openai.responses${string}`
-    ? Client extends { readonly responses: { readonly create: infer Create } } ? Create : never
-  : Client extends { readonly chat: { readonly completions: { readonly create: infer Create } } }
-    ? Create
+/** The client's functions for whole and for streamed responses. */
+type PathsOf<Target extends ClientTarget> = Target extends `anthropic${string}`
+  ? ["messages.create", "messages.create"]
+  : Target extends `openai.responses${string}` ? ["responses.create", "responses.create"]
+  : Target extends `gemini${string}` | "vertex"
+    ? ["models.generateContent", "models.generateContentStream"]
+  : Target extends `bedrock${string}` ? ["converse", "converseStream"]
+  : Target extends "mistral" ? ["chat.complete", "chat.stream"]
+  : ["chat.completions.create", "chat.completions.create"];
+
+type Member<Part, Path extends string> = Path extends `${infer Name}.${infer Rest}`
+  ? Name extends keyof Part ? Member<Part[Name], Rest> : never
+  : Path extends keyof Part ? Part[Path]
   : never;
 
+type FunctionOf<Client, Target extends ClientTarget> = Member<Client, PathsOf<Target>[0]>;
+
 /** The body of a request. TypeScript infers the last overload, for streamed and whole responses. */
-type BodyOf<Client, Target extends ClientTarget> = CreateOf<Client, Target> extends
+type BodyOf<Client, Target extends ClientTarget> = FunctionOf<Client, Target> extends
   (body: infer Body, ...rest: never[]) => unknown ? Body : never;
 
-type AnswerOf<Client, Target extends ClientTarget> = CreateOf<Client, Target> extends
-  (...args: never[]) => infer Answer ? Awaited<Answer> : never;
+type AnswerOf<Function> = Function extends (...args: never[]) => infer Answer
+  ? [Answer] extends [void] ? FirstAnswerOf<Function> : Awaited<Answer>
+  : never;
+
+/** The answer of Bedrock's functions, whose other two overloads take a callback. */
+type FirstAnswerOf<Function> = Function extends
+  { (...args: never[]): Promise<infer Answer>; (...args: never[]): void; (...args: never[]): void }
+  ? Answer
+  : never;
 
 /** The client's own request. Its tools are sent in addition to plue's. */
 export type ClientRequest<Client, Target extends ClientTarget> = Omit<
@@ -32,21 +51,28 @@ export type ClientRequest<Client, Target extends ClientTarget> = Omit<
 
 /** The client's response. */
 export type ResponseOf<Client, Target extends ClientTarget> = Exclude<
-  AnswerOf<Client, Target>,
+  AnswerOf<FunctionOf<Client, Target>>,
   AsyncIterable<unknown>
 >;
 
 /** An event of the client's stream. */
-export type EventOf<Client, Target extends ClientTarget> = AnswerOf<Client, Target> extends
-  infer Answer ? Answer extends AsyncIterable<infer Event> ? Event : never
-  : never;
+export type EventOf<Client, Target extends ClientTarget> =
+  AnswerOf<Member<Client, PathsOf<Target>[1]>> extends infer Answer
+    ? Answer extends AsyncIterable<infer Event> | { readonly stream?: AsyncIterable<infer Event> }
+      ? Event
+    : never
+    : never;
 
 /** A message, or an item, of the client's conversation. */
 export type MessageIn<Client, Target extends ClientTarget> = BodyOf<Client, Target> extends
-  infer Body ? Body extends { readonly messages: readonly (infer Message)[] } ? Message
-  : Body extends { readonly input?: infer Input } ? Extract<Input, readonly unknown[]>[number]
+  infer Body ? "messages" extends keyof Body ? ItemOf<Body["messages"]>
+  : "contents" extends keyof Body
+    ? Extract<ItemOf<Body["contents"]>, { readonly parts?: readonly unknown[] }>
+  : "input" extends keyof Body ? ItemOf<Body["input"]>
   : never
   : never;
+
+type ItemOf<List> = Extract<List, readonly unknown[]>[number];
 
 type Json = { readonly [field: string]: unknown };
 
@@ -57,10 +83,16 @@ interface Assembly {
 }
 
 export interface ClientFormat {
-  /** The part of the client that sends requests. */
-  readonly path: readonly string[];
+  /** The client's function for whole responses. */
+  readonly whole: string;
+  /** The function for streamed responses. By default, `whole` with the field `stream`. */
+  readonly streamed?: string;
   /** The field of a request that contains the conversation. */
-  readonly conversation: "messages" | "input";
+  readonly conversation: "messages" | "input" | "contents";
+  /** The field of a request with the tools and their settings. By default, the request itself. */
+  readonly holder?: "config" | "toolConfig";
+  /** Renames the fields of settings and messages as the client does. */
+  rename?(record: object): object;
   /** Returns the model's message, in the form of the conversation. */
   said(response: Json): readonly unknown[];
   assemble(): Assembly;
@@ -71,61 +103,94 @@ export interface ClientFormat {
 }
 
 export function clientFormat(target: string): ClientFormat | undefined {
-  if (target.startsWith("anthropic")) return MESSAGES;
-  if (target.startsWith("openai.responses")) return RESPONSES;
-  return target.startsWith("openai.chat") ? CHAT : undefined;
+  const [provider = "", api] = target.split(".");
+  if (api === "realtime") return undefined;
+  return api === "responses" ? RESPONSES : FORMATS.get(provider);
 }
 
 function objectsIn(list: unknown): readonly Json[] {
   return Array.isArray(list) ? list.filter(isObject) : [];
 }
 
-// OpenAI Chat Completions
+// OpenAI Chat Completions, and Mistral
 
 /** The fields of a delta that are not concatenated. */
-const APART: ReadonlySet<string> = new Set(["role", "tool_calls", "function_call"]);
+const APART: ReadonlySet<string> = new Set(["role", "tool_calls", "toolCalls", "function_call"]);
+
+/** @param reason The name of the finish reason, which the two clients write differently. */
+function chatFormat(
+  callsName: string,
+  reason: string,
+): Pick<ClientFormat, "conversation" | "said" | "assemble"> {
+  return {
+    conversation: "messages",
+    said({ choices }) {
+      const [first] = objectsIn(choices);
+      if (first === undefined) fail("read the response", '"/choices" must have a choice');
+      return [first["message"]];
+    },
+    assemble() {
+      let top: Json | undefined;
+      let finish: unknown = null;
+      let message: Json = { role: "assistant", content: null };
+      return {
+        push(event) {
+          // Mistral's client wraps each chunk.
+          const chunk = isObject(event["data"]) ? event["data"] : event;
+          top = { ...top, ...definedIn(chunk) };
+          const choice = objectsIn(chunk["choices"]).find(({ index }) => (index ?? 0) === 0);
+          finish = choice?.[reason] ?? finish;
+          const fields = Object.entries(Object(choice?.["delta"])).filter(([name]) =>
+            !APART.has(name)
+          );
+          message = joined(message, Object.fromEntries(fields)) as Json;
+        },
+        end(calls) {
+          // The last chunk of a response has the finish reason.
+          if (top === undefined || finish === null) return undefined;
+          const made = calls.map(({ raw, callId }) => ({ ...Object(raw), id: callId }));
+          const said = made.length === 0 ? message : { ...message, [callsName]: made };
+          return {
+            ...top,
+            object: "chat.completion",
+            choices: [{ index: 0, message: said, [reason]: finish }],
+          };
+        },
+      };
+    },
+  };
+}
 
 const CHAT: ClientFormat = {
-  path: ["chat", "completions"],
-  conversation: "messages",
-  said({ choices }) {
-    const [first] = objectsIn(choices);
-    if (first === undefined) fail("read the response", '"/choices" must have a choice');
-    return [first["message"]];
-  },
-  assemble() {
-    let top: Json | undefined;
-    let finish_reason: unknown = null;
-    const message: Record<string, unknown> = { role: "assistant", content: null };
-    return {
-      push(chunk) {
-        top = { ...top, ...definedIn(chunk) };
-        const choice = objectsIn(chunk["choices"]).find(({ index }) => (index ?? 0) === 0);
-        finish_reason = choice?.["finish_reason"] ?? finish_reason;
-        if (!isObject(choice?.["delta"])) return;
-        for (const [field, value] of Object.entries(choice["delta"])) {
-          if (APART.has(field) || value === null) continue;
-          const before = message[field];
-          if (typeof value === "string") message[field] = `${before ?? ""}${value}`;
-          // Some servers send lists of thoughts, which the next request must repeat.
-          else if (Array.isArray(value) && Array.isArray(before)) before.push(...value);
-          else message[field] = Array.isArray(value) ? [...value] : value;
-        }
-      },
-      end(calls) {
-        // The last chunk of a response has the finish reason.
-        if (top === undefined || finish_reason === null) return undefined;
-        const tool_calls = calls.map(({ raw, callId }) => ({ ...Object(raw), id: callId }));
-        const said = tool_calls.length === 0 ? message : { ...message, tool_calls };
-        return {
-          ...top,
-          object: "chat.completion",
-          choices: [{ index: 0, message: said, finish_reason }],
-        };
-      },
-    };
-  },
+  ...chatFormat("tool_calls", "finish_reason"),
+  whole: "chat.completions.create",
 };
+
+const MISTRAL: ClientFormat = {
+  ...chatFormat("toolCalls", "finishReason"),
+  whole: "chat.complete",
+  streamed: "chat.stream",
+  rename: (record) =>
+    Object.fromEntries(
+      Object.entries(record).map(([name, value]) => [
+        name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase()),
+        value,
+      ]),
+    ),
+};
+
+/** Adds a delta to a value: texts and lists are concatenated, and members of objects are joined. */
+function joined(before: unknown, delta: unknown): unknown {
+  if (delta === null || delta === undefined || delta === "") return before ?? delta;
+  if (typeof before === "string" && typeof delta === "string") return before + delta;
+  if (Array.isArray(before)) {
+    // Mistral sends thoughts as lists, and the text after them as texts.
+    return before.concat(typeof delta === "string" ? { type: "text", text: delta } : delta);
+  }
+  if (!isObject(before) || !isObject(delta)) return delta;
+  const members = Object.entries(delta).map(([name, part]) => [name, joined(before[name], part)]);
+  return { ...before, ...Object.fromEntries(members) };
+}
 
 /** Returns the members that are not `null`: only the last chunk has the usage. */
 function definedIn(record: Json): Json {
@@ -141,7 +206,7 @@ const ENDS: ReadonlySet<unknown> = new Set([
 ]);
 
 const RESPONSES: ClientFormat = {
-  path: ["responses"],
+  whole: "responses.create",
   conversation: "input",
   said: ({ output }) => objectsIn(output),
   assemble() {
@@ -164,18 +229,12 @@ const RESPONSES: ClientFormat = {
 // Anthropic Messages
 
 const MESSAGES: ClientFormat = {
-  path: ["messages"],
+  whole: "messages.create",
   conversation: "messages",
-  said(response) {
-    // The API rejects requests with an empty text, although a model may write one.
-    const content = objectsIn(response["content"]).filter(({ type, text }) =>
-      type !== "text" || text !== ""
-    );
-    return content.length === 0 ? [] : [{ role: "assistant", content }];
-  },
+  said: ({ content }) => messageOf(content),
   assemble() {
     let message: Json | undefined;
-    const blocks = new Map<unknown, { block: Record<string, unknown>; input: string }>();
+    const blocks = new Map<unknown, { block: Json; input: string }>();
     return {
       push(event) {
         const { index, delta } = event;
@@ -208,14 +267,17 @@ const MESSAGES: ClientFormat = {
 };
 
 /** Adds a delta to a block: appends each text to the block's text of the same name. */
-function addDelta(begun: { block: Record<string, unknown>; input: string }, delta: Json): void {
-  const { block } = begun;
+function addDelta(begun: { block: Json; input: string }, delta: Json): void {
   const { type: _type, partial_json, citation, ...texts } = delta;
   if (typeof partial_json === "string") begun.input += partial_json;
-  if (citation !== undefined) block["citations"] = [...objectsIn(block["citations"]), citation];
-  for (const [field, text] of Object.entries(texts)) {
-    if (typeof text === "string") block[field] = `${block[field] ?? ""}${text}`;
-  }
+  const citations = citation === undefined ? {} : { citations: [citation] };
+  begun.block = joined(begun.block, { ...texts, ...citations }) as Json;
+}
+
+/** Returns the message with blocks. The APIs reject empty texts, although models may write them. */
+function messageOf(blocks: unknown): readonly unknown[] {
+  const content = objectsIn(blocks).filter(({ text }) => text !== "");
+  return content.length === 0 ? [] : [{ role: "assistant", content }];
 }
 
 /** Returns the input of a call; `{}` if it was cut off, and the call was rejected. */
@@ -223,3 +285,79 @@ function objectIn(text: string): Json {
   const value: unknown = attemptOr({}, () => JSON.parse(text));
   return isObject(value) ? value : {};
 }
+
+// Gemini
+
+const GEMINI: ClientFormat = {
+  whole: "models.generateContent",
+  streamed: "models.generateContentStream",
+  conversation: "contents",
+  holder: "config",
+  said({ candidates }) {
+    const content = objectsIn(candidates)[0]?.["content"];
+    return Array.isArray(Object(content).parts) ? [content] : [];
+  },
+  assemble() {
+    let last: Json | undefined;
+    let candidate: Json = {};
+    const parts: unknown[] = [];
+    return {
+      push(chunk) {
+        const [given = {}] = objectsIn(chunk["candidates"]);
+        parts.push(...objectsIn(Object(given["content"]).parts));
+        candidate = { ...candidate, ...given };
+        last = chunk;
+      },
+      end() {
+        if ((candidate["finishReason"] ?? last?.["promptFeedback"]) === undefined) return undefined;
+        const whole = { ...candidate, content: { role: "model", parts } };
+        // The prototype has the getters of the client's response.
+        const prototype: object = Object.getPrototypeOf(last);
+        return Object.assign(Object.create(prototype), last, { candidates: [whole] });
+      },
+    };
+  },
+};
+
+// Bedrock Converse
+
+const CONVERSE: ClientFormat = {
+  whole: "converse",
+  streamed: "converseStream",
+  conversation: "messages",
+  holder: "toolConfig",
+  said: ({ output }) => messageOf(Object(output).message?.content),
+  assemble() {
+    let top: Json = {};
+    const blocks = new Map<unknown, unknown>();
+    return {
+      push({ contentBlockStart, contentBlockDelta, messageStop, metadata }) {
+        const { contentBlockIndex: at, start, delta } = Object(
+          contentBlockStart ?? contentBlockDelta,
+        );
+        if (at !== undefined) blocks.set(at, joined(blocks.get(at) ?? {}, start ?? delta));
+        top = { ...top, ...Object(messageStop), ...Object(metadata) };
+      },
+      end() {
+        const content = [...blocks.values()].map(converseBlock);
+        return top["stopReason"] === undefined
+          ? undefined
+          : { ...top, output: { message: { role: "assistant", content } } };
+      },
+    };
+  },
+};
+
+/** Returns the block of a message that was streamed in another form. */
+function converseBlock(streamed: unknown): object {
+  const { toolUse, reasoningContent, citation: _citation, ...block } = Object(streamed);
+  if (toolUse) return { toolUse: { ...toolUse, input: objectIn(toolUse.input ?? "") } };
+  if (reasoningContent === undefined) return block;
+  const isText = reasoningContent.redactedContent === undefined;
+  return { reasoningContent: isText ? { reasoningText: reasoningContent } : reasoningContent };
+}
+
+const FORMATS: ReadonlyMap<string, ClientFormat> = new Map([
+  ...[["openai", CHAT], ["mistral", MISTRAL], ["anthropic", MESSAGES]] as const,
+  ...[["gemini", GEMINI], ["vertex", GEMINI], ["bedrock", CONVERSE]] as const,
+]);

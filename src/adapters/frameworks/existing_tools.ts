@@ -2,9 +2,7 @@
 
 import {
   type ContentBlock,
-  fail,
   isObject,
-  isStandardSchema,
   type RiskLevel,
   type StandardSchema,
   ToolResult,
@@ -16,49 +14,25 @@ export interface ExistingToolsOptions {
   readonly namespace?: string;
   /** The risk of all tools. @default {"medium"} */
   readonly risk?: RiskLevel;
-  /**
-   * Returns the JSON Schema of a schema that cannot make one by itself, such as a schema of Zod 3:
-   * `(schema) => asSchema(schema).jsonSchema` of `ai`, or `toJsonSchema` of `@langchain/core`.
-   */
-  readonly toJsonSchema?: (schema: never) => unknown;
 }
 
-export const OPTIONS: readonly (keyof ExistingToolsOptions)[] = [
-  ...["namespace", "risk", "toJsonSchema"] as const,
-];
+export const OPTIONS: readonly (keyof ExistingToolsOptions)[] = ["namespace", "risk"];
 
 /** Accepts every context of a call, also none: tools without a schema for it receive it, too. */
 export const ANY_CONTEXT: StandardSchema = {
   "~standard": { version: 1, vendor: "plue", validate: (value) => ({ value }) },
 };
 
-/** Returns a library's schema with a function for its JSON Schema; other schemas unchanged. */
-export function convertible(
-  action: string,
-  schema: unknown,
-  { toJsonSchema }: ExistingToolsOptions,
-): unknown {
-  if (!isStandardSchema(schema)) return schema;
-  const standard = schema["~standard"];
-  if (standard.jsonSchema !== undefined) return schema;
-  if (toJsonSchema === undefined) {
-    fail(action, `${standard.vendor} cannot make a JSON Schema of it; set the option toJsonSchema`);
-  }
-  // A copy lacks the functions that Zod adds to a JSON Schema.
-  const convert = () => ({ ...Object(toJsonSchema(schema as never)) });
-  return { "~standard": { ...standard, jsonSchema: { input: convert, output: convert } } };
-}
-
 /** Returns the block of a part of a result, in any of the forms of the frameworks. */
-export function blockOf(part: unknown): ContentBlock {
+function blockOf(part: unknown): ContentBlock {
   const { type, text, image_url, metadata, ...rest } = Object(part);
   if (typeof text === "string") return { type: "text", text };
   const { data, url: address = image_url?.url ?? image_url, ...file } = rest;
   if (isObject(data)) return blockOf({ ...file, ...data });
   const [, inlineType, inline] = /^data:([^;,]+);base64,(.*)$/s.exec(`${address}`) ?? [];
   const bytes: unknown = inline ?? data;
-  const mimeType = inlineType ?? file.mediaType ?? file.mime_type ?? file.mimeType ??
-    "application/octet-stream";
+  const givenType = inlineType ?? file.mediaType ?? file.mime_type ?? file.mimeType;
+  const mimeType = givenType ?? "application/octet-stream";
   const name = file.filename ?? metadata?.filename ?? "file";
   if (typeof bytes !== "string") {
     if (address !== undefined) return { type: "resource_link", uri: `${address}`, name, mimeType };

@@ -15,13 +15,7 @@ import {
   type ToolOutput,
   ToolResult,
 } from "../../tool/mod.ts";
-import {
-  ANY_CONTEXT,
-  convertible,
-  type ExistingToolsOptions,
-  OPTIONS,
-  withMetadata,
-} from "./existing_tools.ts";
+import { ANY_CONTEXT, type ExistingToolsOptions, OPTIONS, withMetadata } from "./existing_tools.ts";
 
 type Fields = { readonly [field: string]: unknown };
 
@@ -60,7 +54,7 @@ function toTool(name: string, tool: Fields, options: ExistingToolsOptions): Tool
   const { description = title ?? name, inputExamples, strict, deferLoading } = tool;
   if (tool["type"] === "provider") fail(action, "it is its provider's; keep it in the request");
   if (isFunction(description)) fail(action, "its description must be a text");
-  const read = (field: string): unknown => schemaOf(`${action}: ${field}`, tool[field], options);
+  const read = (field: string): unknown => schemaOf(`${action}: ${field}`, tool[field]);
   const provider = defined({ strict, deferLoading });
   const run = (input: unknown, context: ToolContext): ToolOutput<unknown> => {
     const { callId: toolCallId, signal: abortSignal, context: given } = context;
@@ -96,13 +90,10 @@ function toTool(name: string, tool: Fields, options: ExistingToolsOptions): Tool
 }
 
 /** Returns a schema with the SDK's validation, if it has any. */
-function schemaOf(action: string, schema: unknown, options: ExistingToolsOptions): unknown {
-  if (schema === undefined) return undefined;
+function schemaOf(action: string, schema: unknown): unknown {
   // A function that is not a schema makes one: `lazySchema`.
   const given = isFunction(schema) && !isStandardSchema(schema) ? schema() : schema;
-  if (!isObject(given) || !(Symbol.for("vercel.ai.schema") in given)) {
-    return convertible(action, given, options);
-  }
+  if (!isObject(given) || !(Symbol.for("vercel.ai.schema") in given)) return given;
   const { jsonSchema, validate } = given;
   if (isThenable(jsonSchema)) fail(action, "it is a promise; await it first");
   if (!isFunction(validate)) return { ...Object(jsonSchema) };

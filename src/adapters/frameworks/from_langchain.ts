@@ -12,13 +12,7 @@ import {
   type Tool,
   ToolResult,
 } from "../../tool/mod.ts";
-import {
-  ANY_CONTEXT,
-  convertible,
-  type ExistingToolsOptions,
-  OPTIONS,
-  withMetadata,
-} from "./existing_tools.ts";
+import { ANY_CONTEXT, type ExistingToolsOptions, OPTIONS, withMetadata } from "./existing_tools.ts";
 
 type Fields = { readonly [field: string]: unknown };
 
@@ -54,7 +48,7 @@ export function fromLangChainTools(
       fail(action, `the entry ${index} is not a tool that LangChain runs`);
     }
     return makeTool({
-      ...{ name, context: ANY_CONTEXT, parameters: parametersOf(tool, options) },
+      ...{ name, context: ANY_CONTEXT, parameters: parametersOf(action, tool) },
       description: `${description ?? ""}`.trim() || name,
       ...defined({ namespace, risk }),
       async execute(args, { callId, signal, context }) {
@@ -68,18 +62,18 @@ export function fromLangChainTools(
 }
 
 /** Returns JSON Schema without a library's functions, because LangChain converts the arguments. */
-function parametersOf(tool: object, options: ExistingToolsOptions): object {
+function parametersOf(action: string, tool: object): object {
   const { name, schema, constructor } = tool as Fields;
   if (Object(constructor).lc_name?.() === "DynamicTool") {
     // The function takes one text.
     return { type: "object", properties: { input: { type: "string" } } };
   }
-  const given = convertible(`read the schema of the tool "${name}"`, schema, options);
-  return {
-    ...isStandardSchema(given)
-      ? Object(given["~standard"].jsonSchema?.input({ target: "draft-2020-12" }))
-      : Object(given),
-  };
+  if (!isStandardSchema(schema)) return { ...Object(schema) };
+  const { vendor, jsonSchema } = schema["~standard"];
+  const advice = "convert it with toJsonSchema of @langchain/core";
+  return jsonSchema === undefined
+    ? fail(action, `${vendor} cannot make a JSON Schema of the schema of "${name}"; ${advice}`)
+    : { ...Object(jsonSchema.input({ target: "draft-2020-12" })) };
 }
 
 function resultOf(output: unknown): unknown {

@@ -113,8 +113,8 @@ export type ToolRunEvent<Message = unknown, Response = unknown, Event = unknown>
  * assert.deepEqual([stop, messages.length], ["answer", 4]);
  * ```
  *
- * @param client The provider's client (`openai`, `@anthropic-ai/sdk`), or an object with the same
- * function: `chat.completions.create`, `responses.create` or `messages.create`.
+ * @param client The provider's client (`OpenAI`, `Anthropic`, `GoogleGenAI`, `BedrockRuntime`,
+ * `Mistral`), or an object with the same function, such as `chat.completions.create`.
  * @param request The client's request. Tools in it are sent before plue's.
  * @returns A promise that rejects with the client's error, or if the signal aborts.
  * @throws {TypeError} If an option is invalid, a tool cannot be exported, or the client lacks the
@@ -204,7 +204,7 @@ class ToolLoop<Context> {
       fail(ACTION, "the option dispatcher must be a ToolDispatcher over the tools");
     }
     checkTurns(ACTION, maxTurns, "maxTurns");
-    this.#create = createOf(client, this.#format);
+    this.#create = createOf(client, streamed && this.#format.streamed || this.#format.whole);
     this.#first = new Exposure(options.tools, this.#target, options.options);
     const { toolChoice, ...rest } = options.options ?? {};
     // Later requests have no tool choice: with a call in every response, the loop would never end.
@@ -234,7 +234,9 @@ class ToolLoop<Context> {
     for (let count = 1;; count++) {
       signal?.throwIfAborted();
       const current = count === 1 && suspended === undefined ? this.#first : this.#later;
-      const tools = [...listOf(this.#request["tools"]), ...(current.export() as unknown[])];
+      const { holder } = this.#format;
+      const own: Json = Object(holder === undefined ? this.#request : this.#request[holder]);
+      const tools = [...listOf(own["tools"]), ...(current.export() as unknown[])];
       const { names, request } = current.result();
       const answer = await this.#send(tools, request);
       const { calls, whole } = yield* this.#read(answer, names);
@@ -258,17 +260,25 @@ class ToolLoop<Context> {
 
   async #send(tools: readonly unknown[], settings: object): Promise<unknown> {
     const { signal } = this.#options;
+    const { conversation, holder, streamed, rename } = this.#format;
     const { stream: _stream, ...body } = this.#request;
-    return await this.#create({
+    const abort = signal && { [holder === undefined ? "signal" : "abortSignal"]: signal };
+    const isInConfig = holder === "config";
+    const own = {
       // Providers reject tool settings without tools; the request's settings take precedence.
-      ...(tools.length === 0 ? {} : settings),
-      ...body,
-      ...this.#carried,
-      [this.#format.conversation]: [...this.#messages],
+      ...(tools.length === 0 ? {} : rename?.(settings) ?? settings),
+      ...(holder === undefined ? body : Object(body[holder])),
       // Providers reject an empty list.
       ...(tools.length === 0 ? {} : { tools }),
-      ...(this.#streamed ? { stream: true } : {}),
-    }, signal === undefined ? undefined : { signal });
+      ...(isInConfig ? abort : {}),
+    };
+    return await this.#create({
+      ...(holder === undefined ? own : body),
+      ...(holder === undefined || Object.keys(own).length === 0 ? {} : { [holder]: own }),
+      ...this.#carried,
+      [conversation]: [...this.#messages],
+      ...(this.#streamed && streamed === undefined ? { stream: true } : {}),
+    }, isInConfig ? undefined : abort);
   }
 
   /** Yields the events of a streamed response, and returns the response with its calls. */
@@ -282,7 +292,8 @@ class ToolLoop<Context> {
     }
     const reader = accumulateCalls(this.#target, names);
     const assembly = this.#format.assemble();
-    for await (const event of answer as AsyncIterable<Json>) {
+    // Bedrock's client returns an object with the stream.
+    for await (const event of (Object(answer).stream ?? answer) as AsyncIterable<Json>) {
       reader.push(event);
       assembly.push(event);
       yield { type: "event", event };
@@ -300,7 +311,9 @@ class ToolLoop<Context> {
       yield { type: "result", call, result: results[index] as ToolResult };
     }
     this.#losses.push(...losses);
-    for (const message of messages) yield this.#append(message);
+    for (const message of messages) {
+      yield this.#append(this.#format.rename?.(Object(message)) ?? message);
+    }
   }
 
   #append(message: unknown): ToolRunEvent {
@@ -324,13 +337,13 @@ class ToolLoop<Context> {
 
 function createOf(
   client: unknown,
-  { path }: ClientFormat,
-): (body: Json, options: { readonly signal: AbortSignal } | undefined) => Promise<unknown> {
-  const part = path.reduce((object, name) => Object(object)[name] as unknown, client);
-  const create: unknown = Object(part).create;
-  if (!isFunction(create)) {
-    fail(ACTION, `the client must have the function ${path.join(".")}.create`);
-  }
+  path: string,
+): (body: Json, options: object | undefined) => Promise<unknown> {
+  const names = path.split(".");
+  const name = names.pop() ?? "";
+  const part = names.reduce((object, name) => Object(object)[name] as unknown, client);
+  const create: unknown = Object(part)[name];
+  if (!isFunction(create)) fail(ACTION, `the client must have the function ${path}`);
   return async (body, options) => await Reflect.apply(create, part, [body, options]) as unknown;
 }
 
@@ -342,9 +355,12 @@ function listOf(value: unknown): readonly unknown[] {
 function conversationOf(request: Json, { conversation }: ClientFormat): unknown[] {
   const value = request[conversation];
   if (Array.isArray(value)) return [...value];
-  if (conversation === "input") {
-    if (value === undefined) return [];
-    if (typeof value === "string") return [{ role: "user", content: value }];
+  if (conversation === "input" && value === undefined) return [];
+  if (conversation !== "messages" && typeof value === "string") {
+    return [{
+      role: "user",
+      ...(conversation === "input" ? { content: value } : { parts: [{ text: value }] }),
+    }];
   }
   return fail(ACTION, `the request's ${conversation} must be a list`);
 }

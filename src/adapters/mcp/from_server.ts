@@ -11,14 +11,6 @@ import {
 } from "../../tool/mod.ts";
 import { callServer, McpConnection } from "./connection.ts";
 
-/** Options of {@linkcode fromMcpServer}. */
-export interface FromMcpServerOptions {
-  /** The namespace of the tools. By default, their names are their ids. */
-  readonly namespace?: string;
-  /** The risk of all tools. By default, the risk follows from their annotations. */
-  readonly risk?: RiskLevel;
-}
-
 /**
  * Returns the tools that were registered with an `McpServer` as tools of plue. The server stays
  * connected to plue, so pass a server without another connection. A call, its abort and its
@@ -45,12 +37,14 @@ export interface FromMcpServerOptions {
  * ```
  *
  * @param server A server of version 1 or 2 of the official SDK.
+ * @param options The namespace of the tools, by default none, and the risk of all tools, which by
+ * default follows from their annotations.
  * @throws {TypeError} If an option or a tool is invalid.
  * @throws {Error} If the server is already connected, or does not list its tools.
  */
 export async function fromMcpServer(
   server: { connect(transport: never): Promise<void> },
-  options: FromMcpServerOptions = {},
+  options: { readonly namespace?: string; readonly risk?: RiskLevel } = {},
 ): Promise<readonly Tool[]> {
   const action = "read the tools of the MCP server";
   rejectUnknownFields(action, options, ["namespace", "risk"]);

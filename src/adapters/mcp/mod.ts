@@ -10,6 +10,6 @@ export type { McpNotify } from "./sessions.ts";
 export type { McpEndpointOptions, McpExtensionContext } from "./server.ts";
 export type { ReconnectOptions } from "./connection.ts";
 export type { McpCommand, McpServerSource } from "./open_client.ts";
-export { fromMcpServer, type FromMcpServerOptions } from "./from_server.ts";
+export { fromMcpServer } from "./from_server.ts";
 export { type ImportedMcpServer, importMcpServer, type ImportMcpServerOptions } from "./import.ts";
 export { type SkillCatalog, skillCatalog, type SkillCatalogOptions } from "./skills.ts";

@@ -167,7 +167,7 @@ describe("runTools()", () => {
       [clientOf(), request, { ...right, dispatcher: undefined }, "dispatcher must be a"],
       [clientOf(), request, { ...right, maxTurn: 1 }, 'did you mean "maxTurns"?'],
       [clientOf(), request, { ...right, maxTurns: 0 }, "maxTurns"],
-      [clientOf(), request, { ...right, target: "gemini" }, '"gemini" has no supported client'],
+      [clientOf(), request, { ...right, target: "cohere" }, '"cohere" has no supported client'],
       [clientOf(), request, { ...right, target: "nobody" }, 'Cannot find the target "nobody"'],
       [clientOf(), request, { ...right, target: "openai" }, "chat.completions.create"],
       [{}, request, right, "the client must have the function messages.create"],
@@ -258,14 +258,18 @@ describe("streamTools()", () => {
     ]
       .flatMap((name) => [name, `${name}.strict`] as ClientTarget[]);
     const choices = [{ message: { role: "assistant", content: "Hello." } }];
-    const create = (body: Body) => Promise.resolve({ choices, output: [], content: [], body });
+    const create = (body: Body) =>
+      Promise.resolve({ choices, candidates: [], output: [], content: [], body });
     const client = {
-      chat: { completions: { create } },
+      chat: { completions: { create }, complete: create },
       responses: { create },
       messages: { create },
+      models: { generateContent: create },
+      converse: () => Promise.resolve({ output: { message: { content: [] } } }),
     };
-    const body = { model: "m", messages: [], input: [] };
-    for (const target of targets) {
+    const body = { model: "m", messages: [], input: [], contents: [] };
+    const others = ["gemini", "gemini.typed", "vertex", "bedrock", "bedrock.strict", "mistral"];
+    for (const target of [...targets, ...others as ClientTarget[]]) {
       const { stop } = await runTools(client, body, { ...optionsFor(), target });
       assertEquals(stop, "answer");
     }
