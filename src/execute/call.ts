@@ -167,6 +167,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   arguments: unknown;
   plainArguments: unknown;
   argumentBytes = 0;
+  declare readonly redact: Call["redact"];
   toolState: ToolState = "not started";
   /** Absent until the tool is ready, so layers of stage `call` must not use this field. */
   runtime: ToolRuntime = undefined as never;
@@ -390,6 +391,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
 
   /** Receives the result of the innermost ring. Ends the call if no layer applies to the call. */
   #pass(result: ToolResult): Outcome {
+    if (this.redact) result = this.redact(result) as ToolResult;
     if (this.#isDirect) return this.#finish(result);
     // Layers that may run the tool again read the complete failure.
     if (!result.ok) this.#complete(result);
@@ -489,7 +491,6 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
 
   /** Runs all cleanups, even if one of them fails. Slow cleanups continue after the call. */
   async #cleanUp(cleanups: readonly Cleanup[]): Promise<void> {
-    const { clock, closeTimeoutMs } = this.settings;
     const run = async (): Promise<void> => {
       for (const cleanup of cleanups.toReversed()) {
         try {
@@ -499,9 +500,8 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
         }
       }
     };
-    if (await within(clock, closeTimeoutMs, run()) === TIME_OVER) {
-      this.report("cleanup", new RangeError(`The cleanups took longer than ${closeTimeoutMs} ms`));
-    }
+    await this.#inTime("in cleanups", run(), this.settings.closeTimeoutMs)
+      .catch((error) => this.report("cleanup", error));
   }
 
   wait<T>(
@@ -711,7 +711,8 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   }
 
   report(phase: DispatchPhase, error: unknown): void {
-    this.#kernel.report(this.tool.id, this.callId, phase, error);
+    const shown = this.redact ? this.redact(error) : error;
+    this.#kernel.report(this.tool.id, this.callId, phase, shown);
   }
 }
 

@@ -227,4 +227,9 @@ export interface Call {
   defer(cleanup: () => void | Promise<void>): void;
   /** Registers a change of the final result, which is applied before the cleanups run. */
   atEnd(change: (result: ToolResult) => Outcome): void;
+  /**
+   * Removes the secrets of the call from a value that leaves the tool. Layers set it with `redactWith`
+   * of `@plue/tools/layers`, and use it for values of the tool that they send. Never throws.
+   */
+  readonly redact: ((value: unknown) => unknown) | undefined;
 }

@@ -8,6 +8,7 @@ import { CallFailure } from "./failures.ts";
 import { fingerprintOf } from "./idempotency.ts";
 import { describeRefusal, frozenCopy, readJson, utf8Length } from "./json_value.ts";
 import type { Call } from "./layer.ts";
+import { redacted } from "./layers/emissions.ts";
 import type { CallTickets, KeptAnswer, RepairedArguments, Resumption } from "./request.ts";
 import { admitSchema, compileOnce, issuesOf, type SchemaEngine } from "../schema/mod.ts";
 import {
@@ -101,7 +102,7 @@ export class QuestionSession {
       "ask",
       key,
       isKey,
-      (action) => readQuestion(action, key, fields, this.#call.host.engine),
+      (action) => redacted(this.#call, readQuestion(action, key, fields, this.#call.host.engine)),
     );
     const isAboutCall = question.kind === "approval" || question.kind === "client";
     if (isAboutCall) {
@@ -208,7 +209,7 @@ export class QuestionSession {
   ): Promise<Result> {
     const verdict = readJson(await work() ?? null, MAX_MEMORY_BYTES, true);
     if (verdict.kind === "refused") fail(action, describeRefusal(verdict));
-    const value = verdict.kind === "json" ? verdict.value : undefined;
+    const value = verdict.kind === "json" ? redacted(this.#call, verdict.value) : undefined;
     this.#keep(key, { result: value }, verdict.kind === "large");
     return copyOf(value) as Result;
   }

@@ -61,14 +61,6 @@ import {
 } from "./request.ts";
 import { streamCall, type ToolEvent } from "./stream.ts";
 
-/** A layer that gets the credentials of callers. */
-export interface CredentialsLayer extends Layer {
-  /** A layer directly around the tool, which removes the credentials from its result. */
-  readonly cleaning: Layer;
-  /** Returns an `onError` that passes reports on without the credentials in their errors. */
-  redacting(options: Pick<DispatcherOptions, "onError">): Pick<DispatcherOptions, "onError">;
-}
-
 /** Options for {@linkcode ToolDispatcher}. */
 export interface ToolDispatcherOptions extends DispatcherOptions {
   /**
@@ -105,7 +97,7 @@ export interface ToolDispatcherOptions extends DispatcherOptions {
    * Gets the credentials of callers, after all decisions: `credentials` of
    * `@plue/tools/credentials`. Without it, calls of tools with `credentials` fail.
    */
-  readonly credentials?: CredentialsLayer;
+  readonly credentials?: Layer;
   /**
    * Suspends calls whose callers cannot answer immediately: `sealedTickets` or `storedTickets` of
    * `@plue/tools/calls`. Without this option, only callers with `onQuestion` can answer.
@@ -175,7 +167,7 @@ class FullKernel extends Kernel {
     const given: unknown = options;
     if (!isObject(given)) fail(MAKE, "the options must be an object");
     const { clock = systemClock, telemetry: port, tickets, repair: repairs = [] } = options;
-    const { approvalTimeoutMs: timeoutMs, layers: own = [], credentials } = options;
+    const { approvalTimeoutMs: timeoutMs, layers: own = [] } = options;
     checkPort(MAKE, "telemetry", port, ["begin"]);
     const counter = counted ?? metrics(clock);
     const repairing = [repairs].flat().length > 0 ? repair(repairs) : undefined;
@@ -195,7 +187,7 @@ class FullKernel extends Kernel {
       validators(options.validators),
       options.rules?.[0] ?? [],
       approval(options.approve, { timeoutMs, questions: asked }),
-      credentials ?? [],
+      options.credentials ?? [],
       options.rules?.[1] ?? [],
       limit,
       transactions(options.transactions),
@@ -204,9 +196,8 @@ class FullKernel extends Kernel {
       truncation(options.outputOverflow),
       // Innermost. Needed only with layers of the host, because only these may run a tool again.
       own.length > 0 ? asked.again : [],
-      credentials?.cleaning ?? [],
     ];
-    super(resolveSettings({ ...options, ...credentials?.redacting(options), layers }, OTHERS));
+    super(resolveSettings({ ...options, layers }, OTHERS));
     this.tickets = tickets;
     this.traces = port !== undefined;
     this.#engine = options.engine;

@@ -9,12 +9,16 @@ import { createMcpEndpoint } from "@plue/tools/mcp";
 import { cacheResults } from "@plue/tools/resilience";
 import { assert, assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
+import { inspect } from "node:util";
 import { memorySink } from "../adapters/journal/support.ts";
+import { plue } from "../cli/support.ts";
+import { serve } from "../runtime/serve.ts";
 import { CLIENT, type OAuthServer, startOAuthServer } from "./server.ts";
 import { sourceFor, urlIn } from "./world.ts";
 
-const ENDS = ["return", "fail", "throw", "crash", "hang", "cached"] as const;
-const OWN = "the-token-that-the-host-has-of-the-caller";
+const ENDS = ["return", "fail", "throw", "crash", "hang", "cached", "ask"] as const;
+/** Its encoding for URLs differs. */
+const OWN = "the-token/that+the-host-has=of-the-caller";
 
 /** A store that records the keys and the values of all writes. */
 function recording(store: CallStore, written: string[]): CallStore {
@@ -45,7 +49,7 @@ function toolsOf(server: OAuthServer) {
       description: "Uses the caller's credentials.",
       credentials: { hub: { scopes: ["repo"] }, exchanged: {}, own: {} },
       timeoutMs: end === "hang" ? 300 : 60_000,
-      async execute(_, { credential, signal }) {
+      async execute(_, { ask, credential, metadata, progress, signal, step }) {
         const all = [
           credential("hub"),
           credential("exchanged"),
@@ -56,6 +60,13 @@ function toolsOf(server: OAuthServer) {
           headers: { authorization: all[0].authorization },
           signal,
         });
+        metadata({ texts, [texts[0] ?? ""]: 1 });
+        progress(1, 2, `Using ${texts}`);
+        if (end === "ask") {
+          // The result of the step and the question are parts of the ticket.
+          await step("login", () => ({ texts }));
+          await ask("sure", { message: `Continue with ${texts[0]}?` });
+        }
         if (end === "fail") {
           return ToolResult.error("denied", `Not with ${texts}`);
         }
@@ -64,7 +75,8 @@ function toolsOf(server: OAuthServer) {
         }
         if (end === "crash") {
           throw Object.assign(new TypeError("crashed"), {
-            request: { headers: texts },
+            request: new Request(server.url, { headers: { authorization: texts[0] ?? "" } }),
+            cause: { texts },
             all,
           });
         }
@@ -73,11 +85,26 @@ function toolsOf(server: OAuthServer) {
             signal.addEventListener("abort", () => reject(new Error(`aborted ${texts}`)));
           });
         }
-        return { all, texts };
+        return {
+          all,
+          texts,
+          url: `https://hub.example/?token=${encodeURIComponent(texts[2] ?? "")}`,
+        };
       },
     })
   );
 }
+
+/** A tool that sends the credentials of its caller before its result. */
+const streaming = defineTool({
+  name: "stream",
+  description: "Yields the caller's credentials.",
+  credentials: { own: {} },
+  async *execute(_, { credential }) {
+    yield `Using ${credential("own").token}`;
+    yield { [credential("own").token]: credential("own").authorization };
+  },
+});
 
 describe("credentials", () => {
   it("appear in nothing that plue writes", async () => {
@@ -86,7 +113,7 @@ describe("credentials", () => {
     const note = (...values: readonly unknown[]): void => {
       for (const value of values) {
         written.push(
-          value instanceof Error ? `${value.stack}` : "",
+          inspect(value, { depth: 9, showHidden: true }),
           JSON.stringify(value) ?? "",
         );
       }
@@ -110,7 +137,7 @@ describe("credentials", () => {
       onFailure: "drop-and-count",
       arguments: "full",
     });
-    const registry = new ToolRegistry({ tools: toolsOf(server) });
+    const registry = new ToolRegistry({ tools: [...toolsOf(server), streaming] });
     const dispatcher = new ToolDispatcher(registry, {
       credentials: credentials(
         source,
@@ -132,7 +159,7 @@ describe("credentials", () => {
           };
         },
       },
-      onError: ({ error, ...report }) => note(error, report, (error as Error).cause),
+      onError: (report) => note(report),
     });
     const tasks = callTasks({ store, onError: (error) => note(error) });
     const principal = "ann";
@@ -165,6 +192,7 @@ describe("credentials", () => {
       authorize: () => ({ principal }),
       onError: (error) => note(error),
     });
+    const served = await serve(app.fetch);
     const post = async (
       path: string,
       body: object,
@@ -176,15 +204,21 @@ describe("credentials", () => {
       const response = await (path === "/mcp" ? endpoint.fetch(request) : app.fetch(request));
       note([...response.headers], await response.text());
     };
-    for (const name of ENDS) {
+    for (const name of [...ENDS, "stream"]) {
       for (let time = 1; time <= 2; time++) {
-        note(
-          await dispatcher.dispatch({ name }, { principal, metadata: note }),
-        );
+        const result = await dispatcher.dispatch({ name }, {
+          ...{ principal, metadata: note, progress: note, output: note },
+        });
+        note(result);
+        if (isSuspended(result)) {
+          const sure = { sure: { action: "accept" } } as const;
+          note(await dispatcher.resume(result.ticket, sure, { principal }));
+        }
         for await (const event of dispatcher.stream({ name }, { principal })) {
           note(event);
         }
       }
+      await plue(["call", "-f", served.url, name], { heard: note });
       await post(`/tools/${name}/execute`, {}, { "idempotency-key": name });
       await post(`/tools/${name}/execute`, {}, { accept: "text/event-stream" });
       await post("/mcp", {
@@ -199,8 +233,10 @@ describe("credentials", () => {
       assert("id" in task);
       for await (const state of tasks.follow(task.id, { principal })) {
         note(state);
+        if (state.status === "input_required") break;
       }
     }
+    await served.stop();
     // A refresh, and a server that rejects the token of the client.
     await server.invalidate(server.api.at(-1)?.token ?? "");
     note(await dispatcher.dispatch({ name: "return" }, { principal }));

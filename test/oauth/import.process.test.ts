@@ -4,7 +4,7 @@ import { createMcpHandler, fromJsonSchema, McpServer } from "@modelcontextprotoc
 import { ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { type CredentialRequest, credentials, fromContext } from "@plue/tools/credentials";
 import { importMcpServer, type ImportMcpServerOptions } from "@plue/tools/mcp";
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
 import { serve } from "../runtime/serve.ts";
 import { contentOf } from "./world.ts";
@@ -32,6 +32,7 @@ async function startServer() {
     const answer = async ({ id }: { id: string }) => {
       calls.push({ id, token });
       await waiting;
+      if (id === "echo") throw new Error(`Nothing for ${token}`);
       return {
         content: [{ type: "text" as const, text: token.split("-")[0] ?? "" }],
       };
@@ -92,6 +93,12 @@ async function importFrom(
     limits: { maxConcurrent: 64, maxQueued: 1_000 },
   });
   return {
+    async fail(principal: string, id: string) {
+      const call = { name: "hub:me", arguments: { id } };
+      const result = await dispatcher.dispatch(call, { principal });
+      assert(!result.ok);
+      return result;
+    },
     call: async (principal: string, name = "hub:me", id = principal) =>
       contentOf(
         await dispatcher.dispatch({ name, arguments: { id } }, { principal }),
@@ -221,6 +228,15 @@ describe("importMcpServer() with authorize", () => {
     // A later timer fires after the one that closes the connection.
     await new Promise((resolve) => setTimeout(resolve, 1));
     assert(await requestsOf(brief) > 1);
+  });
+
+  it("removes a token that the server repeats, also one that is not a credential of plue", async () => {
+    await using server = await startServer();
+    for (const options of [{}, { authorize: () => "ann-token" }]) {
+      await using hub = await importFrom(server.url, () => "ann-token", options);
+      const { error } = await hub.fail("ann", "echo");
+      assertStringIncludes(error.message, "Nothing for [credential]");
+    }
   });
 
   it("rejects options without effect, and a caller without a credential", async () => {

@@ -90,14 +90,11 @@ export function oauthCallback(
     }
     return page(PAGES[await source.complete(state, searchParams)]);
   };
-  const callback = async (request: Request, env?: unknown): Promise<Response> => {
-    try {
-      return await answer(request, env);
-    } catch (error) {
+  const callback = (request: Request, env?: unknown): Promise<Response> =>
+    answer(request, env).catch((error) => {
       callHook(() => onError(error), noop);
       return page(PAGES.failed);
-    }
-  };
+    });
   return Object.assign(callback, { path: source.callbackPath });
 }
 

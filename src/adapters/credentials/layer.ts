@@ -1,16 +1,10 @@
 /** The layer that gets the credentials of a call, and requests permission for missing ones. */
 
-import {
-  type Call,
-  CallFailure,
-  type CredentialsLayer,
-  type DispatcherOptions,
-  type Layer,
-  type LayerFunction,
-} from "../../execute/mod.ts";
+import { type Call, CallFailure, type Layer, type LayerFunction } from "../../execute/mod.ts";
+import { redactWith } from "../../execute/layers/mod.ts";
 import * as check from "../../tool/mod.ts";
 import { fail, type Tool, type ToolCredential } from "../../tool/mod.ts";
-import { RecentTokens, redactResult } from "./redact.ts";
+import { withoutSecrets } from "../http/redact.ts";
 import {
   checkAnswer,
   type CredentialSource,
@@ -31,13 +25,14 @@ const WAIT_MS = 600_000;
  * asks the caller with a question of the kind `authorization`. After the permission, the call
  * continues by itself, or by its ticket. Calls of other tools cost nothing. Stage `run`.
  *
- * The layer removes the tokens from the call's result, and from errors that `onError` receives. See
+ * The tokens of a call are removed from everything that leaves its tool: results, failures,
+ * metadata, progress, output, questions, the results of steps, and errors for `onError`. See
  * {@linkcode fromContext} for an example.
  *
  * @param sources The sources, in the order in which they are tried.
  * @throws {TypeError} If a source is invalid, or there is none.
  */
-export function credentials(...sources: readonly CredentialSource[]): CredentialsLayer {
+export function credentials(...sources: readonly CredentialSource[]): Layer {
   const action = "make a layer of credentials";
   if (sources.length === 0) fail(action, "it needs a source of credentials");
   for (const source of sources) {
@@ -55,12 +50,11 @@ interface Need {
 /** A credential that its caller must permit first. */
 type Missing = Need & NeededAuthorization;
 
-class Credentials implements CredentialsLayer {
+class Credentials implements Layer {
   readonly name = "credentials";
   readonly stage = "run";
   readonly meets = "credentials";
   readonly #sources: readonly CredentialSource[];
-  readonly #recent: RecentTokens = new RecentTokens();
   readonly #given: WeakMap<Call, readonly Credential[]> = new WeakMap();
   readonly context: { readonly credential: (call: Call) => (name: string) => ToolCredential } = {
     credential: (call) => (wanted) =>
@@ -68,18 +62,6 @@ class Credentials implements CredentialsLayer {
         `use the credential ${check.describe(wanted)}`,
         `"${call.tool.id}" must declare it in "credentials", and use it in execute`,
       ),
-  };
-
-  /** Inside all other layers, so that a cache stores no token. */
-  readonly cleaning: Layer = {
-    name: "credentials-cleaning",
-    stage: "run",
-    when: (call) => this.#given.has(call),
-    for: ({ credentials }) =>
-      credentials && (async (call, next) => {
-        const tokens = this.#given.get(call)?.map(({ token }) => token) ?? [];
-        return redactResult(await next(call), tokens);
-      }),
   };
 
   constructor(sources: readonly CredentialSource[]) {
@@ -90,16 +72,10 @@ class Credentials implements CredentialsLayer {
     if (tool.credentials === undefined) return undefined;
     return async (call, next) => {
       const given = await this.#obtain(call, readNeeds(tool));
-      for (const { token } of given) this.#recent.add(token);
+      redactWith(call, (value) => withoutSecrets(value, given.map(({ token }) => token)));
       this.#given.set(call, given);
       return await next(call);
     };
-  }
-
-  redacting({ onError }: Pick<DispatcherOptions, "onError">): Pick<DispatcherOptions, "onError"> {
-    return onError === undefined
-      ? {}
-      : { onError: (report) => onError({ ...report, error: this.#recent.redact(report.error) }) };
   }
 
   /** Gets all credentials of a call, and asks its caller for those that are missing. */
@@ -111,14 +87,14 @@ class Credentials implements CredentialsLayer {
       if (missing.length === 0) return found.filter((one) => one instanceof Credential);
       const doing = "waiting for permission at a URL";
       const isAccepted = await call.wait(doing, () => askCaller(call, missing, round));
-      if (!isAccepted) throw new CallFailure("denied", "its caller did not give permission");
+      if (!isAccepted) break;
       const signal = AbortSignal.any([call.deadline.signal, AbortSignal.timeout(WAIT_MS)]);
       const arrived = () =>
         Promise.all(missing.map((one) => one.arrived(signal))).catch(check.noop);
       // The limit pauses the call's timeout. The signal ends the wait before it.
       await call.wait(doing, arrived, 2 * WAIT_MS);
     }
-    throw new CallFailure("denied", `its caller did not give permission at ${MAX_ROUNDS} URLs`);
+    throw new CallFailure("denied", "its caller did not give permission");
   }
 
   async #get(call: Call, need: Need): Promise<Credential | Missing> {

@@ -159,10 +159,8 @@ export class OAuthSource implements OAuthCredentials {
         const { token, scopes, expiresAt } = tokens;
         return { token, scopes, expiresAt, reject: () => this.#store.expire(key, token) };
       }
-      await this.#store.refresh(
-        key,
-        (token) => client.grant("refresh_token", { refresh_token: token }),
-      );
+      const refresh = (token: string) => client.grant("refresh_token", { refresh_token: token });
+      await this.#store.refresh(key, refresh);
     }
   }
 

@@ -6,9 +6,11 @@ import type {
   Tool,
 } from "@modelcontextprotocol/client";
 import { digestOf } from "../../execute/durable/mod.ts";
-import { CallFailure } from "../../execute/mod.ts";
+import { CallContext, CallFailure } from "../../execute/mod.ts";
+import { redactWith } from "../../execute/layers/mod.ts";
 import * as check from "../../tool/mod.ts";
 import type { ToolContext, ToolCredential } from "../../tool/mod.ts";
+import { withoutSecrets } from "../http/redact.ts";
 import { type ClientOpener, McpConnection, type ReconnectOptions } from "./connection.ts";
 
 /** Options for the connections of callers. */
@@ -122,8 +124,10 @@ export class CallerConnections {
     const given = await this.#options.authorize(context);
     const { principal = null, signal } = context;
     const token = typeof given === "string" ? given : given.token;
+    const call = CallContext.callOf(context);
+    if (call !== undefined) redactWith(call, (value) => withoutSecrets(value, [token]));
     const key = await digestOf(JSON.stringify([principal, token]));
-    const own = this.#connections.get(key) ?? this.#add(key, context.principal, given);
+    const own = this.#connections.get(key) ?? this.#add(key, context.principal, given, token);
     this.#connections.delete(key);
     this.#connections.set(key, own);
     own.calls++;
@@ -148,20 +152,22 @@ export class CallerConnections {
     for (const [key, own] of this.#connections) this.#remove(key, own);
   }
 
-  #add(key: string, principal: string | undefined, given: string | ToolCredential) {
+  #add(key: string, principal: string | undefined, given: string | ToolCredential, token: string) {
     this.#makeRoom(principal);
     // The provider and the session are those of the import's own connection.
     const { authProvider: _, sessionId: _own, ...http } = this.#http;
     const { fetch = globalThis.fetch, requestInit } = http;
     const headers = new Headers(requestInit?.headers);
-    headers.set("authorization", `Bearer ${typeof given === "string" ? given : given.token}`);
+    headers.set("authorization", `Bearer ${token}`);
+    // A server may repeat the token in its errors.
+    const onError = (error: unknown): void => this.#onError(withoutSecrets(error, [token]));
     const opener = this.#open({
       ...http,
       requestInit: { ...requestInit, headers },
       fetch: async (...request) => {
         const response = await fetch(...request);
         if (response.status === 401 && typeof given !== "string") {
-          given.reject().catch(this.#onError);
+          given.reject().catch(onError);
         }
         return response;
       },
@@ -171,7 +177,7 @@ export class CallerConnections {
       onConnected: async (client) => {
         if (this.#options.sharesList !== true) await list.read(client);
       },
-      onError: this.#onError,
+      onError,
       onState: check.noop,
     });
     // Without the signal of this call, because other calls wait for the same connection.

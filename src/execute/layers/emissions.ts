@@ -1,9 +1,17 @@
 /**
  * Sends the metadata, the progress and the generator output of a running tool to the host, and the
- * failure of its call.
+ * failure of its call. Removes secrets from these and from everything else that leaves the tool.
  */
 
-import { callHook, clip, type HookLog, type ToolFailure } from "../../tool/mod.ts";
+import {
+  attemptOr,
+  callHook,
+  clip,
+  defined,
+  fail,
+  type HookLog,
+  type ToolFailure,
+} from "../../tool/mod.ts";
 import { nameIn } from "../dispatcher.ts";
 import { describeRefusal, frozenCopy, readJson } from "../json_value.ts";
 import type { Call, Layer } from "../layer.ts";
@@ -35,13 +43,12 @@ export function emissions(): Layer {
       progress: (call) => (done: number, total?: number, message?: string) =>
         send(call, "progress", () => {
           if (![done, total ?? 0].every(Number.isFinite)) {
-            throw new RangeError("Cannot send progress: it must be finite numbers");
+            fail("send progress", "it must be finite numbers");
           }
-          return Object.freeze({
-            done,
-            ...(total !== undefined && { total }),
-            ...(typeof message === "string" && { message: clip(message, MAX_PROGRESS_MESSAGE) }),
-          });
+          const text = typeof message === "string"
+            ? clip(message, MAX_PROGRESS_MESSAGE)
+            : undefined;
+          return frozenCopy(redacted(call, defined({ done, total, message: text })));
         }),
     },
     observe: () => ({
@@ -94,7 +101,9 @@ function tryCopy<T>(call: Call, copy: () => T): T | undefined {
 function copyOf(call: Call, value: unknown): { readonly value: unknown; readonly bytes: number } {
   const limit = maxOutputBytes(call);
   const verdict = readJson(value, limit);
-  if (verdict.kind === "json") return { value: frozenCopy(verdict.value), bytes: verdict.bytes };
+  if (verdict.kind === "json") {
+    return { value: frozenCopy(redacted(call, verdict.value)), bytes: verdict.bytes };
+  }
   const why = verdict.kind === "large"
     ? `it is larger than ${limit} bytes of JSON`
     : describeRefusal(verdict);
@@ -110,4 +119,23 @@ function notify(
   if (error === "input_required") return;
   const notice = frozenCopy({ type: "error", tool, error, message, issues });
   callHook(() => options.metadata?.(notice), log);
+}
+
+/**
+ * Removes secrets from everything that leaves the tool of a call, before other layers receive it:
+ * JSON (its result or failure, the values that it sends, its questions, the results of its steps)
+ * and errors for `onError`. For layers that give secrets to tools.
+ *
+ * @param change Returns a value without the secrets. If it throws, the value is not sent.
+ */
+export function redactWith(call: Call, change: (value: unknown) => unknown): void {
+  const { redact = (value: unknown): unknown => value } = call;
+  const hidden = call.fail("threw", "its secrets could not be removed");
+  const all = (value: unknown): unknown => attemptOr<unknown>(hidden, () => change(redact(value)));
+  Object.assign(call, { redact: all });
+}
+
+/** Returns a value without the secrets of its call. The functions of layers keep its type. */
+export function redacted<Value>({ redact }: Call, value: Value): Value {
+  return redact ? redact(value) as Value : value;
 }

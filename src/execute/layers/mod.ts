@@ -38,7 +38,7 @@ export {
   type ConcurrencyLimitLayer,
   type ConcurrencyLimits,
 } from "./concurrency_limit.ts";
-export { emissions, failureNotice } from "./emissions.ts";
+export { emissions, failureNotice, redactWith } from "./emissions.ts";
 export { type HookLayers, hooks } from "./hooks.ts";
 export { hostContext } from "./host_context.ts";
 export { idempotency } from "./idempotency.ts";

@@ -7,6 +7,7 @@ import { jsonBytes } from "../json_value.ts";
 import { MAKE } from "../kernel_options.ts";
 import type { Call, Layer, LayerFunction } from "../layer.ts";
 import { maxOutputBytes, misfit, oversized } from "../output.ts";
+import { redacted } from "./emissions.ts";
 
 /**
  * Creates the layers that truncate a text result larger than `maxOutputBytes`, and mark it as
@@ -38,7 +39,7 @@ export function truncation(outputOverflow: OutputOverflow = "fail"): readonly La
 }
 
 function cutResult(call: Call, result: ToolResult): ToolResult {
-  const content = oversized.get(call);
+  const content = redacted(call, oversized.get(call));
   const isChosen = (call.options.outputOverflow ?? "truncate") === "truncate";
   if (!isChosen || result.ok || result.error.code !== "output_too_large") return result;
   if (content === undefined) return result;

@@ -1,0 +1,58 @@
+/** Removes secrets from JSON and from errors. */
+
+import { isObject, isText } from "../../tool/mod.ts";
+
+/** Shorter secrets are not removed: they would occur in other words. */
+const MIN_LENGTH = 6;
+const MAX_CAUSES = 5;
+const MARK = "[credential]";
+/** Returns a text as it is within JSON in another text. */
+const escaped = (text: string): string => JSON.stringify(text).slice(1, -1);
+/** Texts that plue cuts, such as messages, are not longer. */
+const MAX_CUT = 4_096;
+
+/**
+ * Returns a copy of JSON, or of an error, in which `[credential]` replaces the secrets, also within a
+ * URL and within JSON in a text. The copy of an error has only its name, message, stack, code and
+ * causes. Other fields, such as a request, could show a secret in a log.
+ *
+ * @throws {TypeError} If the value is neither JSON nor an error.
+ */
+export function withoutSecrets(value: unknown, secrets: readonly string[]): unknown {
+  const forms = secrets.filter(({ length }) => length >= MIN_LENGTH)
+    .flatMap((secret) => [secret, encodeURIComponent(secret), escaped(secret)])
+    // A secret may contain a shorter one.
+    .sort((one, other) => other.length - one.length);
+  const clean = (text: string): string => forms.reduce(withoutForm, text);
+  const cleanPart = (_: string, part: unknown): unknown => {
+    if (isText(part)) return clean(part);
+    if (!isObject(part)) return part;
+    return Object.fromEntries(Object.entries(part).map(([key, member]) => [clean(key), member]));
+  };
+  if (value instanceof Error) return cleanError(value, clean, MAX_CAUSES);
+  const text = JSON.stringify(value);
+  // A function for each part is slow, so most values are only copied.
+  const starts = forms.map((form) => escaped(form.slice(0, MIN_LENGTH)));
+  return text && JSON.parse(text, starts.some((one) => text.includes(one)) ? cleanPart : undefined);
+}
+
+/** Removes a secret, and its beginning in a text that plue has cut. */
+function withoutForm(text: string, form: string): string {
+  let rest = text.replaceAll(form, MARK);
+  const mayBeCut = rest.length <= MAX_CUT && rest.includes("…");
+  for (let length = mayBeCut ? form.length : 0; length >= MIN_LENGTH; length--) {
+    rest = rest.replaceAll(`${form.slice(0, length)}…`, `${MARK}…`);
+  }
+  return rest;
+}
+
+function cleanError(error: Error, clean: (text: string) => string, maxCauses: number): Error {
+  const { name, message, stack, code, cause }: Error & { readonly code?: unknown } = error;
+  const copy = new Error(clean(String(message)));
+  const hasCause = cause instanceof Error && maxCauses > 0;
+  return Object.assign(copy, {
+    ...{ name: clean(String(name)), stack: clean(String(stack)) },
+    ...(isText(code) && { code: clean(code) }),
+    ...(hasCause && { cause: cleanError(cause, clean, maxCauses - 1) }),
+  });
+}

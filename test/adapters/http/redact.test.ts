@@ -1,0 +1,58 @@
+import { assertEquals, assertThrows } from "@std/assert";
+import { describe, it } from "bun:test";
+import { withoutSecrets } from "../../../src/adapters/http/redact.ts";
+
+const SECRET = 'a "quoted"/secret';
+
+describe("withoutSecrets()", () => {
+  it("replaces secrets in texts and names, and in URLs", () => {
+    const given = { [SECRET]: [SECRET, 7, null], url: `?q=${encodeURIComponent(SECRET)}` };
+    assertEquals(withoutSecrets(given, [SECRET]), {
+      "[credential]": ["[credential]", 7, null],
+      url: "?q=[credential]",
+    });
+  });
+
+  it("replaces a secret that begins with another one, and no short text", () => {
+    assertEquals(
+      withoutSecrets("abcdef-ghi abc", ["abcdef", "abcdef-ghi", "abc"]),
+      "[credential] abc",
+    );
+  });
+
+  it("replaces the beginning of a secret in a text that was cut", () => {
+    for (const length of [6, 12, SECRET.length - 1]) {
+      const cut = `not "${SECRET.slice(0, length)}…" but "…"`;
+      assertEquals(withoutSecrets(cut, [SECRET]), 'not "[credential]…" but "…"');
+    }
+    assertEquals(withoutSecrets(`${SECRET.slice(0, 5)}…`, [SECRET]), `${SECRET.slice(0, 5)}…`);
+  });
+
+  it("returns a copy, so that no hidden field of the value is passed on", () => {
+    const thrown = {
+      request: new Request("http://127.0.0.1", { headers: { authorization: SECRET } }),
+    };
+    assertEquals(withoutSecrets(thrown, [SECRET]), { request: {} });
+    assertEquals(withoutSecrets(undefined, [SECRET]), undefined);
+  });
+
+  it("copies the name, message, stack, code and causes of an error", () => {
+    const cause = Object.assign(new RangeError(`for ${SECRET}`), { code: SECRET, port: SECRET });
+    const error = new TypeError("failed", { cause: new AggregateError([cause], "all", { cause }) });
+    const copy = withoutSecrets(error, [SECRET]) as Error;
+    const all = copy.cause as Error;
+    const inner = all.cause as Error;
+    assertEquals([copy.name, copy.message, all.message], ["TypeError", "failed", "all"]);
+    assertEquals([inner.name, inner.message], ["RangeError", "for [credential]"]);
+    assertEquals(Object.getOwnPropertyNames(inner).filter((name) => /port|code/.test(name)), [
+      "code",
+    ]);
+    assertEquals((inner as { code?: unknown }).code, "[credential]");
+  });
+
+  it("rejects a value that is neither JSON nor an error", () => {
+    const cyclic: Record<string, unknown> = {};
+    cyclic["self"] = cyclic;
+    assertThrows(() => withoutSecrets(cyclic, [SECRET]), TypeError);
+  });
+});
