@@ -9,8 +9,8 @@ import { ROOT } from "./lib/paths.mjs";
 
 /** The guides whose whole text is in the package. The others are only in the list. */
 const GUIDES = [
-  ...["first-tool", "defining", "selecting", "calling", "layers", "finding", "imports"],
-  ...["providers", "frameworks", "http", "mcp", "testing"],
+  ...["first-tool", "defining", "selecting", "calling", "layers", "imports"],
+  ...["providers", "frameworks", "http", "mcp"],
 ].map((name) => `docs/${name}.md`);
 
 const read = (file) => readFileSync(join(ROOT, file), "utf8");

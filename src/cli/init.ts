@@ -121,6 +121,6 @@ export const tools = [
 
 function gatewayText(source: string): string {
   const [name, settings] = sourceSettings(source);
-  const $schema = "./node_modules/@plue/cli/dist/plue.schema.json";
+  const $schema = "https://unpkg.com/@plue/cli/dist/plue.schema.json";
   return `${JSON.stringify({ $schema, sources: { [name]: settings } }, null, 2)}\n`;
 }
