@@ -4,6 +4,7 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
 import { ToolDispatcher, ToolRegistry, ToolResult } from "@plue/tools";
 import { memoryCallStore, storedTickets } from "@plue/tools/calls";
+import { codeTool, type Executor } from "@plue/tools/code";
 import { createToolHandler } from "@plue/tools/hono";
 import { journal, type JournalDetail } from "@plue/tools/journal";
 import { createMcpEndpoint } from "@plue/tools/mcp";
@@ -172,6 +173,31 @@ describe("a secret", () => {
       }
     }
   }
+
+  it("is in no record of a program that passes it to a tool, however the call ends", async () => {
+    const sink = memorySink();
+    const kept = journal({ sink, onFailure: "drop-and-count", arguments: "redacted" });
+    const executor: Executor = {
+      async run({ source, call }) {
+        const reply = await call({ index: 0, id: "login", json: source });
+        if (reply === undefined) return { kind: "suspended" };
+        return { kind: "threw", message: source, log: [reply] };
+      },
+    };
+    const registry = toolsWith(SECRETS["marked with writeOnly"], "pin");
+    const dispatcher = new ToolDispatcher(codeTool(registry, { executor }), {
+      layers: [kept],
+      tickets: storedTickets(memoryCallStore()),
+    });
+    for (const how of HOWS) {
+      const code = JSON.stringify(argumentsFor(how, "pin"));
+      await dispatcher.dispatch({ name: "run_code", arguments: { code } });
+    }
+    await kept.close();
+    const tools = recordsIn(sink.lines).flatMap(({ tool }) => tool ?? []);
+    assertEquals(tools, HOWS.flatMap(() => ["login", "run_code"]));
+    for (const line of sink.lines) for (const form of FORMS) assert(!line.includes(form), line);
+  });
 
   it("is found by the name of its member, at any depth, whatever the case and the separators", async () => {
     const sink = memorySink();
