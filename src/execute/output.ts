@@ -109,3 +109,8 @@ export function misfit(call: Call, issues: readonly Issue[]): ToolResult {
   const what = "the tool's result does not fit its own schema";
   return validationFailure("invalid_result", call.tool.id, what, issues);
 }
+
+/** Returns a value without the secrets of its call. The functions of layers keep its type. */
+export function redacted<Value>({ redact }: Call, value: Value): Value {
+  return redact ? redact(value) as Value : value;
+}

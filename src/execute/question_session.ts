@@ -8,7 +8,7 @@ import { CallFailure } from "./failures.ts";
 import { fingerprintOf } from "./idempotency.ts";
 import { describeRefusal, frozenCopy, readJson, utf8Length } from "./json_value.ts";
 import type { Call } from "./layer.ts";
-import { redacted } from "./layers/emissions.ts";
+import { redacted } from "./output.ts";
 import type { CallTickets, KeptAnswer, RepairedArguments, Resumption } from "./request.ts";
 import { admitSchema, compileOnce, issuesOf, type SchemaEngine } from "../schema/mod.ts";
 import {

@@ -15,7 +15,7 @@ import {
 import { nameIn } from "../dispatcher.ts";
 import { describeRefusal, frozenCopy, readJson } from "../json_value.ts";
 import type { Call, Layer } from "../layer.ts";
-import { maxOutputBytes } from "../output.ts";
+import { maxOutputBytes, redacted } from "../output.ts";
 import type { DispatchContext } from "../request.ts";
 
 const MAX_PROGRESS_MESSAGE = 1_000;
@@ -133,9 +133,4 @@ export function redactWith(call: Call, change: (value: unknown) => unknown): voi
   const hidden = call.fail("threw", "its secrets could not be removed");
   const all = (value: unknown): unknown => attemptOr<unknown>(hidden, () => change(redact(value)));
   Object.assign(call, { redact: all });
-}
-
-/** Returns a value without the secrets of its call. The functions of layers keep its type. */
-export function redacted<Value>({ redact }: Call, value: Value): Value {
-  return redact ? redact(value) as Value : value;
 }

@@ -6,8 +6,7 @@ import { success } from "../failures.ts";
 import { jsonBytes } from "../json_value.ts";
 import { MAKE } from "../kernel_options.ts";
 import type { Call, Layer, LayerFunction } from "../layer.ts";
-import { maxOutputBytes, misfit, oversized } from "../output.ts";
-import { redacted } from "./emissions.ts";
+import { maxOutputBytes, misfit, oversized, redacted } from "../output.ts";
 
 /**
  * Creates the layers that truncate a text result larger than `maxOutputBytes`, and mark it as
