@@ -14,6 +14,7 @@ import {
   isObject,
   type Question,
   setOwn,
+  type Tool,
   type ToolFailure,
 } from "../tool/mod.ts";
 import { askedFields, readArguments } from "./arguments.ts";
@@ -219,7 +220,28 @@ export async function call(
     return EXIT.ok;
   }
   const args = await readArguments(tool, words, (path) => readInput(path, io));
+  await enterMissing(tool, args, terminal);
   return await callOnTerminal({ name: tool.id, arguments: args }, loaded, flags, terminal);
+}
+
+/** Prompts for missing required arguments, if a person sees the output. */
+async function enterMissing(
+  { parameters }: Tool,
+  args: Record<string, unknown>,
+  { canAsk, isJson, io }: Terminal,
+): Promise<void> {
+  if (!canAsk || isJson || io.stdout.isTTY !== true) return;
+  const prompt = { input: io.stdin, output: io.stderr, signal: io.signal };
+  try {
+    for (const field of askedFields(parameters)) {
+      const { name, isRequired } = field;
+      if (name === undefined || !isRequired || Object.hasOwn(args, name)) continue;
+      setOwn(args, name, await enter(field, prompt));
+    }
+  } catch (error) {
+    if (error === LEFT) io.interrupt();
+    throw error;
+  }
 }
 
 function printFailure(

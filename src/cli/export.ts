@@ -36,6 +36,12 @@ export function targetOf(name: string): TargetName {
   throw usageError(`Cannot export to "${clip(name)}": ${hint}`);
 }
 
+/** The ways to send fewer tools in a request. */
+const FEWER_TOOLS =
+  "Send fewer tools: filter them (--only, --category, --tag, --max-risk), let the " +
+  "model find them through a bridge (plue serve --bridge, createToolBridge), or choose them for " +
+  "each request within a budget of tokens (fitBudget)";
+
 /**
  * Prints the tools in a target's format, or the keywords that the target cannot express.
  *
@@ -51,7 +57,14 @@ export async function exportTo(
   const { toolset } = loaded;
   const { tools, losses, rejected, warnings, names } = exportTools(toolset, target);
   for (const { message } of warnings) terminal.warn(message);
-  for (const { tool, message } of rejected) terminal.reject(`${tool}: ${message}`);
+  const over = rejected.filter(({ rule }) => rule === "maxTools");
+  for (const { tool, rule, message } of rejected) {
+    if (rule !== "maxTools") terminal.reject(`${tool}: ${message}`);
+  }
+  if (over[0] !== undefined) {
+    terminal.reject(`${counted(over.length, "tool")}, from ${over[0].tool} on: ${over[0].message}`);
+    terminal.note(FEWER_TOOLS);
+  }
   if (flags.losses !== true) {
     terminal.printJson(tools);
     if (!terminal.isJson && losses.length > 0) {

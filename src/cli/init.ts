@@ -100,23 +100,52 @@ function moduleText(name: string): string {
   if (!isToolName(name)) {
     throw usageError(`Cannot write a module: the name of the tool must be ${TOOL_NAME_RULE}`);
   }
+  const { risk, description, argument, about, result } = draftOf(name);
   return `/** Tools for plue: each has a description, a schema of its parameters, and a function. */
 
 export const tools = [
   {
     name: ${JSON.stringify(name)},
-    description: "Greets a person by name.",
-    risk: "safe",
+    description: ${JSON.stringify(description)},
+    risk: "${risk}",
     parameters: {
       type: "object",
-      properties: { who: { type: "string", description: "The name of the person" } },
-      required: ["who"],
+      properties: { ${argument}: { type: "string", description: ${JSON.stringify(about)} } },
+      required: ["${argument}"],
       additionalProperties: false,
     },
-    execute: ({ who }) => \`Hello, \${who}!\`,
+    execute: (input) => \`${result.replace("*", `\${input.${argument}}`)}\`,
   },
 ];
 `;
+}
+
+/** The risks of tools, by the first word of their names. */
+const RISKS = [
+  [/^(?:check|count|find|get|list|read|search|show)$/, "low"],
+  [/^(?:cancel|delete|drop|pay|remove|wipe)$/, "high"],
+] as const;
+
+/** Drafts a tool from the words of its name, such as `countWords`. `*` in the result is the argument. */
+function draftOf(name: string) {
+  if (/^(?:greet|hello)$/.test(name)) {
+    const about = "The name of the person";
+    const description = "Greets a person by name.";
+    return { risk: "safe", description, argument: "who", about, result: "Hello, *!" };
+  }
+  const words = name.replace(/([a-z0-9])([A-Z])/g, "$1 $2").toLowerCase().split(/[^a-z0-9]+/)
+    .filter((word) => word !== "");
+  const [verb = "", ...object] = words;
+  const last = object.at(-1) ?? "";
+  const [, risk = "medium"] = RISKS.find(([verbs]) => verbs.test(verb)) ?? [];
+  const does = `${verb.charAt(0).toUpperCase()}${[verb, ...object].join(" ").slice(1)}`;
+  return {
+    risk,
+    description: `${does}. Write here what it does, and when a model should use it.`,
+    argument: /^[a-z]/.test(last) ? last : "input",
+    about: `The ${object.join(" ") || "input"}`,
+    result: `${does}: *`,
+  };
 }
 
 function gatewayText(source: string): string {

@@ -116,6 +116,7 @@ What each code means, and what to do: ${helpUrl("codes")}`,
       "offer the tools over NATS; without a source, serve the tools of workers",
     )
     .option("--stdio", "serve MCP on standard input and output, for desktop clients")
+    .option("--open", "open the page in a browser")
     .option("--no-watch", "do not reload the tools when their files change")
     .addHelpText(
       "after",

@@ -291,6 +291,17 @@ describe("plue call", () => {
 });
 
 describe("plue export, import and check", () => {
+  it("names the ways to send fewer tools above the limit of a target", async () => {
+    const path = await files.write(
+      "many.mjs",
+      `export default Array.from({ length: 130 }, (_, at) =>
+        ({ name: "tool" + at, description: "Is one of many tools." }));`,
+    );
+    const { code, stdout, stderr } = await plue(["export", path, "--to", "openai.strict"]);
+    assertEquals([code, JSON.parse(stdout).length], [1, 128]);
+    assertMatch(stderr, /^rejected 2 tools, from tool\d+ on: .*128 tools[^]*fitBudget\)\n$/);
+  });
+
   it("take a provider's tools back, and write definitions", async () => {
     const wire = await plue(["export", TOOLS, "--to", "anthropic"]);
     const file = await files.write("anthropic.json", wire.stdout);

@@ -23,6 +23,22 @@ describe("plue init", () => {
     assertEquals(args.slice(-3), ["serve", path, "--stdio"]);
   });
 
+  it("drafts a tool that fits its name", async () => {
+    const rows = [
+      ["countWords", "--words", "a b", "low", "Count words: a b\n"],
+      ["delete-old_file", "--file", "x", "high", "Delete old file: x\n"],
+      ["ping", "--input", "1", "medium", "Ping: 1\n"],
+    ] as const;
+    for (const [name, flag, value, risk, printed] of rows) {
+      const path = join(files.path, `${name}.mjs`);
+      await plue(["init", "module", name, "--out", path]);
+      const { stdout } = await plue(["list", path, "--json"]);
+      assertEquals(JSON.parse(stdout).tools[0].risk, risk);
+      const called = await plue(["call", "--from", path, name, flag, value]);
+      assertEquals([called.code, called.stdout], [0, printed]);
+    }
+  });
+
   it("writes a plue.json with the first source, and adds it to a client", async () => {
     const document = await files.write("api.json", "[]");
     const server = "@modelcontextprotocol/server-everything";

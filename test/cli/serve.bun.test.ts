@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
@@ -230,5 +231,26 @@ describe("plue serve with a module", () => {
     const before = await count();
     await server.read("/explain");
     assertLessOrEqual(await count() - before, 52 * 12);
+  });
+});
+
+describe("plue serve --open", () => {
+  /** Serves with an opener of the platform that runs a script. */
+  async function openWith(folder: string, script: string): Promise<Server> {
+    for (const opener of ["xdg-open", "open"]) {
+      await writeFile(join(folder, opener), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    }
+    const PATH = `${folder}:${process.env["PATH"]}`;
+    return await serve(folder, { PATH }, "--no-watch", "--open");
+  }
+
+  it("opens the page, and prints its address if no browser opens", async () => {
+    await using folder = await temporaryFolder({});
+    const path = join(folder.path, "opened");
+    const opened = pipe(path);
+    await using server = await openWith(folder.path, `echo "$1" > ${path}`);
+    assertEquals(await opened.line, [`${server.url}\n`]);
+    await using failing = await openWith(folder.path, "exit 3");
+    await failing.program.printed(/Cannot open a browser: open http\S+ yourself/);
   });
 });

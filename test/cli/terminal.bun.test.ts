@@ -75,6 +75,19 @@ describe("a person at a terminal", () => {
     assertStringIncludes(text, "Cancelled: no file was written");
   });
 
+  it("enters the missing required arguments of a call, or leaves it with Ctrl-C", async () => {
+    await using terminal = open(["call", "-f", TOOLS, "search", "--deep"]);
+    const { code, text } = await answer(terminal, [/query: What to look for/, `tea${ENTER}`]);
+    assertEquals(code, 0);
+    assertMatch(text, /"deep": true,\s+"query": "tea"/);
+    await using left = open(["call", "-f", TOOLS, "count"]);
+    const { code: ended } = await answer(left, [/to: The last number/, "\x03"]);
+    assertEquals(ended, 130);
+    // A program that reads the JSON is not asked.
+    await using program = open(["call", "-f", TOOLS, "--json", "count"]);
+    assertEquals(await program.ended, EXIT_CODES.invalid_arguments);
+  });
+
   const ASKED = [/book asks: Which table\?[^]*Decline/, ENTER] as const;
   const OUTSIDE = [/place: Where[^]*outside/, `${DOWN}${ENTER}`] as const;
   const QUIET = [/quiet: Away from the music/, "y"] as const;

@@ -6,6 +6,7 @@ import { basename, resolve } from "node:path";
 import process from "node:process";
 import { cleanText, defined, describeThrown } from "../../tool/mod.ts";
 import { selectionOf } from "../show.ts";
+import { openPage } from "../serve/open_page.ts";
 import { logText, openJournal } from "../serve/service.ts";
 import { listen, readSettings, type ServeFlags, urlOf } from "../serve/settings.ts";
 import { openState, refreshing } from "../serve/state.ts";
@@ -80,6 +81,7 @@ export async function serveFile(
     },
     () => banner(path, url, gateway, terminal),
   );
+  if (flags.open === true) openPage(url, terminal);
   if (!io.signal.aborted) await once(io.signal, "abort");
   await server.close();
   return EXIT.ok;

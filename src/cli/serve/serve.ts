@@ -9,6 +9,7 @@ import { flagsOf } from "../arguments.ts";
 import { selectionOf, toolsFrom } from "../show.ts";
 import type { LoadedTools } from "../sources/mod.ts";
 import { counted, EXIT, type Terminal, usageError } from "../terminal.ts";
+import { openPage } from "./open_page.ts";
 import { createService, logText, openJournal, tokenCaller } from "./service.ts";
 import { listen, readSettings, type ServeFlags, type ServeSettings, urlOf } from "./settings.ts";
 import { openShared } from "../store.ts";
@@ -17,7 +18,9 @@ import { serveStdio } from "./stdio.ts";
 import { supervise, Supervised } from "./watch.ts";
 
 /** The flags without an effect beside another flag. */
-const UNUSED = [["port", "stdio"], ["host", "stdio"], ["bridge", "code"]] as const;
+const UNUSED = [
+  ...[["port", "stdio"], ["host", "stdio"], ["open", "stdio"], ["bridge", "code"]] as const,
+];
 
 function rejectUnused(flags: ServeFlags): void {
   for (const [unused, other] of UNUSED) {
@@ -100,6 +103,7 @@ export async function serve(
       },
       () => banner(loaded, total, url, settings, tools, terminal, (edge ?? worker)?.about),
     );
+    if (flags.open === true) openPage(url, terminal);
   }
 
   if (!io.signal.aborted) await once(io.signal, "abort");

@@ -14,6 +14,7 @@ export interface ServeFlags extends Flags {
   readonly port?: string;
   readonly host?: string;
   readonly stdio?: boolean;
+  readonly open?: boolean;
   readonly state?: string;
   readonly store?: string;
   readonly bridge?: boolean;
