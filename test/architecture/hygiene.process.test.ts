@@ -88,3 +88,22 @@ describe("comments, messages, titles and guides", () => {
     assertLessOrEqual(unclearSentences().length, 418);
   });
 });
+
+describe("the keys of stores", () => {
+  const KEY = /`([a-z]+)\.\$\{(?:await )?owner(?:Digest|Of)?[(}]/g;
+  const found = filesBelow("src", (path) => path.endsWith(".ts"))
+    .flatMap((file) => [...textOf(file).matchAll(KEY)].map(([, kind = ""]) => kind));
+  const tested = textOf("test/adapters/http/tenants.test.ts");
+
+  /** The kinds whose owner is the digest that a tested kind has, too. */
+  const SAME_OWNER = ["approvals", "run", "used"];
+
+  it("are all in the test of two tenants with a user of the same name", () => {
+    const kinds = new Set(found);
+    assertGreater(kinds.size, 5);
+    assertEquals(
+      [...kinds].filter((kind) => !SAME_OWNER.includes(kind) && !tested.includes(`  ${kind}: `)),
+      [],
+    );
+  });
+});
