@@ -25,7 +25,7 @@ import type { Terminal } from "../terminal.ts";
 import { authorizeCallers, forTenant } from "./callers.ts";
 import type { NamedSource, PlueFile } from "./file.ts";
 import { GatewayRegistry } from "./registry.ts";
-import { type Approval, serveSources } from "./served_sources.ts";
+import { type Approval, serveSources, serveTenantMetrics } from "./operators.ts";
 import { Source, type SourceStatus } from "./source.ts";
 
 /** The parts of a gateway that a new file cannot change. */
@@ -82,12 +82,16 @@ export class Gateway implements AsyncDisposable {
 
   /** The service of the callers without a tenant. */
   get service(): ScopeService {
-    return this.#services.get(undefined) as ScopeService;
+    return this.#serviceOf(undefined);
+  }
+
+  #serviceOf(tenant: string | undefined): ScopeService {
+    return this.#services.get(tenant) as ScopeService;
   }
 
   /** The tools that a caller of a tenant can have. */
   toolset(tenant?: string): Toolset {
-    const { shown, selection } = this.#services.get(tenant) as ScopeService;
+    const { shown, selection } = this.#serviceOf(tenant);
     return shown((this.#scopes.get(tenant) as Scope).registry.select(selection));
   }
 
@@ -245,12 +249,18 @@ export class Gateway implements AsyncDisposable {
       status: () => this.status(tenant),
       approve: (approval, principal) => this.#approve(approval, principal),
     });
+    const metrics = serveTenantMetrics(() =>
+      new Map(this.tenants.map((name) => [name, this.#serviceOf(name).dispatcher.metrics()]))
+    );
     const service = await createService(registry, {
       ...{ selection: allowed, settings, state, log, authorize, records },
       dispatch: dispatchOf(file, tenant, next, state),
       ...{ bridge: flags.bridge ?? more.bridge, code: flags.code ?? more.code },
       explorer: more.explorer,
-      more: { ...(rate && { rateLimit: rate }), parts: [sources] },
+      more: {
+        ...(rate && { rateLimit: rate }),
+        parts: tenant === undefined ? [sources, metrics] : [sources],
+      },
     });
     const mounted = new Hono().route("/t/:tenant", service.app);
     return { ...service, selection: allowed, mounted };
@@ -276,7 +286,7 @@ export class Gateway implements AsyncDisposable {
     scope.isRecovering = true;
     const { tenant, state, stop } = scope;
     const dispatcher = (): ToolDispatcher => {
-      const { dispatcher } = this.#services.get(tenant) as ScopeService;
+      const { dispatcher } = this.#serviceOf(tenant);
       return dispatcher.withToolset(this.toolset(tenant)) as ToolDispatcher;
     };
     state.recover(dispatcher, AbortSignal.any([this.#host.terminal.io.signal, stop.signal]));

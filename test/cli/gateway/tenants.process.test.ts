@@ -43,6 +43,7 @@ describe("the tenants of plue serve -c", () => {
           eve: caller("eve", "empty"),
           guy: caller("guy", "guest"),
           root: caller("root"),
+          plain: { token: token("plain") },
         },
       },
       journal: { file: "journal.jsonl" },
@@ -87,6 +88,18 @@ describe("the tenants of plue serve -c", () => {
     assertStringIncludes((await principals("root", "")).join(), "tenant:beta:bob");
     const [, metrics] = await ask("ann", "/t/acme/metrics");
     assertEquals([metrics.calls, metrics.tools.length], [2, 1]);
+    const [, { tenants }] = await ask("root", "/metrics/tenants");
+    assertEquals(
+      tenants.map(({ tenant, calls }: { tenant: string; calls: number }) => [tenant, calls]),
+      // The requests of tenants that do not exist have added none.
+      [["acme", 2], ["beta", 1], ["empty", 0], ["guest", 1]],
+    );
+    const headers = { accept: "text/plain", ...bearer(token("root")) };
+    const text = await (await fetch(`${served.url}/metrics/tenants`, { headers })).text();
+    assertStringIncludes(text, 'plue_tenant_calls_total{tenant="acme"} 2\n');
+    const own = { headers: bearer(token("ann")) };
+    assertEquals((await fetch(`${served.url}/t/acme/metrics/tenants`, own)).status, 404);
+    assertEquals((await ask("plain", "/metrics/tenants"))[0], 403);
     const page = await fetch(`${served.url}/t/acme/mcp`, { method: "POST" });
     assertEquals(page.status, 401);
   });

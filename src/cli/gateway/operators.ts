@@ -1,6 +1,14 @@
-/** The sources of a file over HTTP: `GET /sources`, and `POST /sources/approve` for operators. */
+/** The routes of a gateway for operators: its sources, approvals, and the metrics of its tenants. */
 
-import { type HttpPart, json, ProblemError, type ToolRequest } from "../../adapters/http/mod.ts";
+import {
+  chooseType,
+  type HttpPart,
+  json,
+  ProblemError,
+  type ToolRequest,
+  UNCACHED_HEADERS,
+} from "../../adapters/http/mod.ts";
+import type { DispatcherMetrics, ToolMetrics } from "../../execute/mod.ts";
 import { explainWithoutEngine } from "../../schema/mod.ts";
 import { describeThrown } from "../../tool/mod.ts";
 import { isOperator } from "./callers.ts";
@@ -70,6 +78,43 @@ export function serveSources(sources: ServedSources): HttpPart {
       { method: "POST", path: "/sources/approve", answer: approve },
     ],
   });
+}
+
+/** The metrics of a tenant: their names in JSON and in text, their types and descriptions. */
+const METRICS = [
+  ["calls", "calls_total", "counter", "Calls of the tenant that have ended."],
+  ["failed", "failures_total", "counter", "Calls of the tenant that failed."],
+  ["inFlight", "in_flight", "gauge", "Calls of the tenant that have begun and not ended."],
+] as const satisfies readonly (readonly [keyof ToolMetrics, string, string, string])[];
+
+/**
+ * Makes the part that shows the sum of the calls of each tenant to callers with `explain`, in JSON or
+ * in text for Prometheus: `GET /metrics/tenants`. Only the tenants of the file have metrics.
+ */
+export function serveTenantMetrics(
+  metricsOf: () => ReadonlyMap<string, DispatcherMetrics>,
+): HttpPart {
+  const answer = ({ raw, caller }: ToolRequest): Response => {
+    if (caller.explain !== true) {
+      throw denied("Cannot show the metrics of tenants: the caller may not see hidden tools");
+    }
+    const sums = [...metricsOf()].map(([tenant, { tools }]) => {
+      const sum = (field: typeof METRICS[number][0]): number =>
+        tools.reduce((total, tool) => total + tool[field], 0);
+      return { tenant, calls: sum("calls"), failed: sum("failed"), inFlight: sum("inFlight") };
+    });
+    const type = chooseType(raw.headers.get("accept"), ["application/json", "text/plain"]);
+    if (type === "application/json") return json({ tenants: sums });
+    const lines = METRICS.flatMap(([field, name, kind, help]) => [
+      `# HELP plue_tenant_${name} ${help}`,
+      `# TYPE plue_tenant_${name} ${kind}`,
+      ...sums.map((sum) => `plue_tenant_${name}{tenant="${sum.tenant}"} ${sum[field]}`),
+    ]);
+    return new Response(`${lines.join("\n")}\n`, {
+      headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8", ...UNCACHED_HEADERS },
+    });
+  };
+  return () => ({ routes: [{ method: "GET", path: "/metrics/tenants", answer }] });
 }
 
 function denied(detail: string): ProblemError {
