@@ -22,6 +22,7 @@ import {
   checkFunction,
   checkTexts,
   checkWord,
+  cleanText,
   fail,
   isFunction,
   isObject,
@@ -148,7 +149,11 @@ export class SkillCatalog implements BridgeSkills {
     this.#prefix = prefix === undefined ? {} : { prefix };
     this.#hostTools = new Set(hostTools);
     const warn = onWarning ?? (({ path, message }) => console.warn(`[skills] ${path}: ${message}`));
-    this.#warn = (warning) => callHook(() => warn(warning), noop);
+    // The texts may come from an imported server.
+    this.#warn = ({ path, message }) => {
+      const warning = { path: cleanText(path, 500), message: cleanText(message, 500) };
+      callHook(() => warn(warning), noop);
+    };
   }
 
   /** All skills, in order of their URIs. */

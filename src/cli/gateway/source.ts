@@ -61,6 +61,8 @@ interface MadeViews {
 
 /** The time that the first attempt to connect delays the other sources, in milliseconds. */
 const FIRST_ATTEMPT_MS = 10_000;
+/** The interval between attempts to read a document or a service at a URL, in milliseconds. */
+const RETRY_MS = 5_000;
 
 /** A source of tools. It opens immediately, and again after a failure until it is closed. */
 export class Source implements AsyncDisposable {
@@ -83,6 +85,7 @@ export class Source implements AsyncDisposable {
   #isClosed = false;
   #calls = 0;
   #onIdle: (() => void) | undefined;
+  #stopRetry: () => void = noop;
 
   constructor(source: NamedSource, context: SourceContext) {
     this.name = source.name;
@@ -172,6 +175,7 @@ export class Source implements AsyncDisposable {
   /** Waits for the running calls, and closes the connection. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
+    this.#stopRetry();
     this.#listeners.clear();
     if (this.#imported === undefined) await this.opened.catch(noop);
     if (this.#calls > 0) await new Promise<void>((idle) => this.#onIdle = idle);
@@ -196,9 +200,18 @@ export class Source implements AsyncDisposable {
     const { io, folder } = this.#context;
     const source = sourceIn(folder, from, namespace) ??
       fail(`use "${from}"`, 'it is an MCP server; name it with "command" or "url"');
-    this.#loaded = await loadTools([source], io, {
-      ...{ headers, baseUrl, importing: this.#importing() },
-    });
+    try {
+      this.#loaded = await loadTools([source], io, {
+        ...{ headers, baseUrl, importing: this.#importing() },
+      });
+    } catch (error) {
+      // A wrong file must be mended first, but a server that is down may come back.
+      if (!/^(\w+:)?https?:/i.test(from) || this.#isClosed) throw error;
+      this.#setReason(describeThrown(error, 1_000));
+      const again = (): void => void this.#load(from).catch(noop);
+      this.#stopRetry = systemClock.setTimeout(again, RETRY_MS);
+      return;
+    }
     this.#pinned = this.#loaded.pinned[0];
     if (Object.keys(this.#loaded.selection).length > 0) {
       fail(`use "${from}"`, 'it exports "selection"; write it into the file instead');

@@ -76,13 +76,20 @@ describe("plue serve -c", () => {
     );
   });
 
-  it("starts without a server that does not answer", async () => {
+  it("starts without servers that do not answer or fail, and tries them again", async () => {
     let answer = (): void => {};
     const silent = new Promise<Response>((resolve) => answer = () => resolve(new Response()));
     await using server = await serving(() => silent);
-    await using served = await gateway("silent.json", { sources: { far: { url: server.url } } });
+    let document = new Response(null, { status: 503 });
+    await using failing = await serving(() => document);
+    await using served = await gateway("silent.json", {
+      sources: { far: { url: server.url }, api: { from: `${failing.url}/api.json` } },
+    });
     assertEquals(await served.tools(), []);
     await served.printed(/far +0 +it has not answered within 10 s/);
+    document = Response.json([{ name: "greet", description: "Greets.", input_schema: {} }]);
+    await served.printed(/source "api" is ready/);
+    assertEquals(await served.tools(), ["api:greet"]);
     answer();
   });
 
