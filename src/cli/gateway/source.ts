@@ -85,7 +85,7 @@ export class Source implements AsyncDisposable {
   #isClosed = false;
   #calls = 0;
   #onIdle: (() => void) | undefined;
-  #stopRetry: () => void = noop;
+  #stopRetry = (): void => {};
 
   constructor(source: NamedSource, context: SourceContext) {
     this.name = source.name;
