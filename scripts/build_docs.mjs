@@ -23,7 +23,12 @@ function pages() {
     .concat("examples/workspace/")
     .flatMap((folder) => readdirSync(join(ROOT, folder)).map((name) => folder + name))
     .concat(guides).filter((page) => page.endsWith(".md"));
-  return new Map(found.map((page) => [page, page.replace(/README\.md$/, "index.md")]));
+  const sitePath = (page) =>
+    page === "README.md" ? "overview.md" : page.replace(/README\.md$/, "index.md");
+  return new Map([
+    ["scripts/site/index.md", "index.md"],
+    ...found.map((page) => [page, sitePath(page)]),
+  ]);
 }
 
 /** Returns a page with links to other pages of the site, to its pictures, or to the repository. */
@@ -72,13 +77,16 @@ async function writeReference() {
 /** VitePress did not write these pages, so its client cannot open them. */
 const API = { text: "Exported names", link: "/api/", target: "_self" };
 
-/** The names of the guides, as the README's table has them, and the reference. */
+/** The names of the guides, grouped as in the tables of the README, and the reference. */
 function sidebar() {
   const readme = readFileSync(join(ROOT, "README.md"), "utf8");
-  const guides = [...readme.matchAll(/^\| \[([^\]]+)\]\((docs\/[\w/-]+)\.md\)/gm)]
-    .map(([, text, page]) => ({ text, link: `/${page}` }));
+  const groups = readme.split(/^### /m).slice(1).map((part) => ({
+    text: part.split("\n")[0],
+    items: [...part.matchAll(/^\| \[([^\]]+)\]\((docs\/[\w/-]+)\.md\)/gm)]
+      .map(([, text, page]) => ({ text, link: `/${page}` })),
+  }));
   return [
-    { text: "Guides", items: guides },
+    ...groups.filter(({ items }) => items.length > 0),
     {
       text: "More",
       items: [
@@ -105,12 +113,16 @@ async function buildSite() {
     description: readJson("package.json").description,
     outDir: OUT,
     vite: { build: { chunkSizeWarningLimit: 4_000 } },
-    // Without this entry, browsers would request an icon.
-    head: [["link", { rel: "icon", href: "data:," }]],
+    head: [["link", { rel: "icon", href: "/icon.svg" }]],
     themeConfig: {
+      logo: "/logo.svg",
+      siteTitle: false,
+      socialLinks: [{ icon: "github", link: REPOSITORY }],
       search: { provider: "local" },
       nav: [
         { text: "First tool", link: "/docs/first-tool" },
+        { text: "Guides", link: "/overview#guides" },
+        { text: "Troubleshooting", link: "/docs/troubleshooting" },
         API,
       ],
       sidebar: sidebar(),
@@ -127,6 +139,10 @@ async function buildSite() {
       }
     } } };`,
   );
+  cpSync(join(SITE, "theme"), join(PAGES, ".vitepress", "theme"), { recursive: true });
+  for (const picture of ["logo.svg", "icon.svg"]) {
+    cpSync(join(SITE, picture), join(PAGES, "public", picture));
+  }
   await build(PAGES);
 }
 
