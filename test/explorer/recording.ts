@@ -129,7 +129,7 @@ async function run(command: string) {
   return child;
 }
 
-/** Moves a dot, which stands for the pointer, to an element, and clicks. */
+/** Moves a dot, in place of the pointer, to an element, and clicks. */
 async function click(target: Locator): Promise<void> {
   const box = await target.boundingBox();
   await page.evaluate(([x, y]) => {
