@@ -1,7 +1,4 @@
-/**
- * `plue code` runs a program that calls the tools, and prints the value that it returns. The tools of
- * `plue serve --code` run programs, too.
- */
+/** Programs that call the tools: `plue code` runs one, and the tools of `plue serve --code` do. */
 
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";

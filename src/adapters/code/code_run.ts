@@ -104,14 +104,13 @@ export class CodeRun {
       this.#repeated = 0;
       this.#begunAt = clock.now() - ranMs;
       const end = await executor.run({ source, limits, time, signal, call: this.#run.bind(this) });
-      if (end.kind === "suspended") {
-        await this.#suspend(time);
-        continue;
+      if (end.kind !== "suspended") {
+        // The calls of a program that exceeded a limit may still run. They end before the program.
+        this.#hasEnded = true;
+        await Promise.allSettled(this.#begun);
+        return this.#resultOf(end);
       }
-      // The calls of a program that exceeded a limit may still run. They end before the program.
-      this.#hasEnded = true;
-      await Promise.allSettled(this.#begun);
-      return this.#resultOf(end);
+      await this.#suspend(time);
     }
   }
 

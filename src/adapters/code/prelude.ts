@@ -7,7 +7,6 @@
 /** Evaluates to the functions of the host, by name. */
 export const PRELUDE = `(() => {
   const { parse, stringify } = JSON;
-  const { defineProperty } = Object;
   const [NativePromise, NativeProxy, text] = [Promise, Proxy, String];
   const waiting = { __proto__: null };
   const log = [];
@@ -53,7 +52,7 @@ export const PRELUDE = `(() => {
   };
   const console = { debug: write, error: write, info: write, log: write, warn: write };
   for (const [name, value] of [["tools", pathTo("", "")], ["console", console], ["ToolError", ToolError]]) {
-    defineProperty(globalThis, name, { value, writable: true, configurable: true });
+    Object.defineProperty(globalThis, name, { value, writable: true, configurable: true });
   }
   Math.random = () => {
     throw new Error("Cannot use Math.random(): a program must repeat exactly when it resumes");

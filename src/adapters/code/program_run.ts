@@ -53,27 +53,35 @@ export class ProgramRun {
 
   async run(): Promise<ProgramEnd> {
     const { signal, limits } = this.#program;
+    const abort = (): void => {
+      this.#error ??= signal.reason;
+      this.#wake();
+    };
+    signal.addEventListener("abort", abort);
     try {
+      signal.throwIfAborted();
       const { maxCalls: calls, maxLogLength: log, maxOutputLength: output } = limits;
       await this.#turn("run", JSON.stringify({ calls, log, output }));
       for (;;) {
-        if (this.#replies.length === 0) {
-          // Calls that the program has not awaited end before it does.
-          if (this.#running === 0 && this.#end !== undefined) return this.#end;
-          if (this.#running === 0 && this.#waiting > 0) return { kind: "suspended" };
-          if (this.#running === 0) throw new Stopped("the program waits forever for a promise");
-          await abortable(new Promise<void>((resolve) => this.#wake = resolve), signal);
+        if (this.#replies.length === 0 && this.#running > 0 && this.#error === undefined) {
+          await new Promise<void>((resolve) => this.#wake = resolve);
         }
-        signal.throwIfAborted();
         if (this.#error !== undefined) throw this.#error;
-        const { index = -1, text } = this.#replies.shift() ?? {};
-        if (text === undefined) this.#waiting++;
-        else await this.#turn("settle", `{"index":${index},${text.slice(1)}`);
+        const reply = this.#replies.shift();
+        if (reply === undefined) {
+          // Calls that the program has not awaited end before it does.
+          if (this.#end !== undefined) return this.#end;
+          if (this.#waiting > 0) return { kind: "suspended" };
+          throw new Stopped("the program waits forever for a promise");
+        }
+        if (reply.text === undefined) this.#waiting++;
+        else await this.#turn("settle", `{"index":${reply.index},${reply.text.slice(1)}`);
       }
     } catch (error) {
       if (error instanceof Stopped) return { kind: "stopped", why: error.message };
       throw error;
     } finally {
+      signal.removeEventListener("abort", abort);
       this.#sandbox.close();
     }
   }
@@ -95,7 +103,7 @@ export class ProgramRun {
       if (index !== this.#calls || this.#calls++ >= maxCalls) {
         throw new Stopped(`the program made more than ${maxCalls} calls`);
       }
-      this.#begin({ index, id, json });
+      void this.#begin({ index, id, json });
     }
     if (isObject(end)) this.#end = this.#readEnd(end, textsOf(log));
   }
@@ -114,15 +122,15 @@ export class ProgramRun {
     return { kind: "threw", message, ...(line > 0 && { line: Math.min(line, last) }), log };
   }
 
-  #begin(call: ProgramCall): void {
+  async #begin(call: ProgramCall): Promise<void> {
     this.#running++;
-    this.#program.call(call)
-      .then((text) => void this.#replies.push({ index: call.index, text }))
-      .catch((error) => void (this.#error ??= error))
-      .finally(() => {
-        this.#running--;
-        this.#wake();
-      });
+    try {
+      this.#replies.push({ index: call.index, text: await this.#program.call(call) });
+    } catch (error) {
+      this.#error ??= error;
+    }
+    this.#running--;
+    this.#wake();
   }
 }
 

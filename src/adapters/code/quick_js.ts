@@ -126,7 +126,7 @@ class QuickJsSandbox implements Sandbox {
       const method = this.#prelude[operation] as JSValueHandle;
       const result = vm.callFunction(method, vm.undefined, ...args());
       const text = result.isString ? result.toString() : "";
-      vm.executePendingJobs();
+      if (operation !== "take") vm.executePendingJobs();
       return text;
     } catch (error) {
       this.#checkLimits(error);

@@ -6,10 +6,8 @@ import { describeThrown, fail } from "../../tool/mod.ts";
 export type TypeStripper = (source: string) => string;
 
 const ACTION = "remove the types of the program";
-
 /** The function around a program, which may use `await` and `return`. */
-const BEFORE = "async()=>{";
-const AFTER = "\n}";
+const [BEFORE, AFTER] = ["async()=>{", "\n}"];
 
 /**
  * Removes the types of a program. All other code keeps its line, so errors of the program point to
