@@ -11,7 +11,6 @@ export interface Sandbox {
    * `take` of the prelude returns.
    */
   turn(operation: "run" | "settle", json: string): string | Promise<string>;
-  /** Frees the place. */
   close(): void;
 }
 

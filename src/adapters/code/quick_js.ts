@@ -69,7 +69,6 @@ class QuickJsSandbox implements Sandbox {
 
   async open(wasm: WebAssembly.Module): Promise<void> {
     const { limits: { cpuMs, memoryBytes }, time } = this.#program;
-    const none = (): number => 0;
     const vm = await this.#library.QuickJS.create({
       wasm,
       // A time that stands still, no randomness, and no output.
@@ -78,8 +77,8 @@ class QuickJsSandbox implements Sandbox {
           new DataView(memory.buffer).setBigUint64(address, BigInt(time) * 1_000_000n, true);
           return 0;
         },
-        random_get: none,
-        fd_write: none,
+        random_get: () => 0,
+        fd_write: () => 0,
       }),
       intrinsics: INTRINSICS,
       timezoneOffset: 0,
