@@ -148,6 +148,9 @@ function banner(path: string, url: string, gateway: Gateway, terminal: Terminal)
       ]),
     ).replaceAll(/^/gm, "  "),
     "",
+    ...gateway.status().flatMap(({ name, problems }) =>
+      problems.map((problem) => `source "${name}": ${problem}`)
+    ),
     `${summary(gateway)}. MCP clients connect to ${url}/mcp`,
     ...gateway.tenants.map((tenant) => `Clients of ${tenant}: ${url}/t/${tenant}/mcp`),
   ].join("\n");

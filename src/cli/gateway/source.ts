@@ -10,6 +10,7 @@ import {
   defined,
   describeThrown,
   fail,
+  isObject,
   makeTool,
   noop,
   once,
@@ -122,9 +123,17 @@ export class Source implements AsyncDisposable {
     const { warnings = [], rejected = [] } = this.#offered ?? {};
     const texts = [...rejected, ...warnings].map(({ message }) => message);
     const own = this.#registry.tools;
-    const missing = (this.#source.settings.views ?? []).filter(({ tool }) =>
-      own.length > 0 && !own.some(({ name }) => name === tool)
-    );
+    const { views = [], include = [], risk } = this.#source.settings;
+    const known = [...own.map(({ id }) => id), ...this.#held.map(({ id }) => id)]
+      .map((id) => id.slice(id.indexOf(":") + 1));
+    const named = [
+      ...views.map(({ tool }) => tool),
+      ...Array.isArray(include) ? include : [],
+      ...isObject(risk) ? Object.keys(risk) : [],
+    ];
+    const missing = this.#reason === undefined
+      ? new Set(named.filter((name) => !known.includes(name)))
+      : [];
     return {
       name: this.name,
       ...defined({ tenant: this.tenant, reason: this.#reason }),
@@ -135,7 +144,9 @@ export class Source implements AsyncDisposable {
       problems: [
         ...texts,
         ...own.flatMap((tool) => this.#views.get(tool)?.problems ?? []),
-        ...missing.map(({ tool }) => `Cannot make a view of "${tool}": there is no such tool`),
+        ...[...missing].map((name) =>
+          `Cannot apply the settings of "${name}": the source has no such tool`
+        ),
       ],
     };
   }
@@ -213,6 +224,11 @@ export class Source implements AsyncDisposable {
       return;
     }
     this.#pinned = this.#loaded.pinned[0];
+    const unused = (["namespace", "labels"] as const)
+      .find((field) => this.#source.settings[field] !== undefined);
+    if (this.#offered === undefined && unused !== undefined) {
+      fail(`use "${unused}" for "${from}"`, "it applies to servers and documents only; remove it");
+    }
     if (Object.keys(this.#loaded.selection).length > 0) {
       fail(`use "${from}"`, 'it exports "selection"; write it into the file instead');
     }

@@ -178,6 +178,32 @@ describe("plue serve -c", () => {
     assertEquals(again.status, 401);
   });
 
+  it("reports settings of tools that a source does not have", async () => {
+    await files.write(
+      "list.json",
+      '{"tools": [{"name": "read", "inputSchema": {"type": "object"}}]}',
+    );
+    const views = [{ tool: "find", name: "found" }];
+    const source = { from: "list.json", include: ["read", "reed"], risk: { raed: "low" }, views };
+    await using served = await gateway("typos.json", { sources: { docs: source } });
+    for (const name of ["reed", "raed", "find"]) {
+      await served.printed(new RegExp(`source "docs": Cannot apply the settings of "${name}"`));
+    }
+    assertEquals(await served.tools(), ["docs:read"]);
+  });
+
+  it("rejects a namespace and labels of a module, which defines its tools itself", async () => {
+    await files.write("tools.mjs", MODULE);
+    for (const field of [{ namespace: "x" }, { labels: { sends: true } }]) {
+      const rules = [{ tool: "greet", when: {}, else: "deny" }];
+      const settings = { rules, sources: { own: { from: "tools.mjs", ...field } } };
+      const path = await files.write("fields.json", JSON.stringify(settings));
+      const { code, stderr } = await plue(["serve", "-c", path]);
+      assertEquals(code, 2);
+      assertStringIncludes(stderr, `Cannot use "${Object.keys(field)[0]}" for "tools.mjs"`);
+    }
+  });
+
   it("rejects sources and flags that the file has instead", async () => {
     const path = await files.write("flags.json", '{"sources": {}}');
     for (const words of [["tools.mjs"], ["--nats", "nats://x"]]) {
