@@ -116,6 +116,13 @@ export function describeExecutor(name: string, create: () => Executor | Promise<
       assertStringIncludes(end.log.join(), "a ");
     });
 
+    it("reports a thrown value that is not an error", async () => {
+      for (const [value, message] of [["{ a: 1 }", '{"a":1}'], ["1", "1"]]) {
+        const end = await run(programOf(`throw ${value};`));
+        assertEquals(end.kind === "threw" && end.message, message);
+      }
+    });
+
     it("reports the line of an error, and of a mistake in the source", async () => {
       for (const source of ["\n\nnope();", "\n\nconst = 1;"]) {
         const end = await run(programOf(source));

@@ -55,6 +55,11 @@ export interface ProgramCallState {
   readonly durationMs?: number;
 }
 
+/**
+ * The maximum number of questions of a suspension. Those of two suspensions and a step must be within
+ * the 64 keys of a call. Calls without an answer wait for the next suspension.
+ */
+const MAX_QUESTIONS = 31;
 const MAX_FAILURES = 20;
 const MAX_MESSAGE = 500;
 
@@ -118,13 +123,16 @@ export class CodeRun {
   async #ask(waiting: readonly WaitingCall[]): Promise<void> {
     const { ask } = this.#call.context;
     const step = stepOf(this.#suspensions.length);
-    await Promise.all(waiting.map(async ({ index, questions }) => {
-      const answers = questions.map(async (question, at) => [
-        question.key,
-        await ask(`${step}.${index}.${at}`, forwardedQuestion(question, undefined)),
-      ]);
-      this.#answers.set(index, Object.fromEntries(await Promise.all(answers)));
-    }));
+    const questions = waiting.flatMap(({ index, questions }) =>
+      questions.map((question, at) => ({ index, question, key: `${step}.${index}.${at}` }))
+    );
+    this.#answers.clear();
+    await Promise.all(
+      questions.slice(0, MAX_QUESTIONS).map(async ({ index, question, key }) => {
+        const answer = await ask(key, forwardedQuestion(question, undefined));
+        this.#answers.set(index, { ...this.#answers.get(index), [question.key]: answer });
+      }),
+    );
     this.#waiting = new Map(waiting.map((call) => [call.index, call]));
     this.#failures = [];
   }

@@ -62,7 +62,7 @@ export const PRELUDE = `(() => {
     let failed = ["Error", "the error cannot be read", ""];
     try {
       const isError = typeof error === "object" && error !== null;
-      const { name = "", message = "", stack = "" } = isError ? error : { message: text(error) };
+      const { name = "", message = stringify(error), stack = "" } = isError ? error : { message: text(error) };
       failed = [text(name).slice(0, 200), text(message).slice(0, 2000), text(stack).slice(0, 2000)];
     } catch { /* A getter of the error threw. */ }
     end ??= { failed };

@@ -141,6 +141,22 @@ for (const create of [() => new Service()]) {
       assertEquals(service.paid.toSorted(), ["x", "y"]);
     });
 
+    it("asks many questions in several rounds", async () => {
+      const service = create();
+      const ids = Array.from({ length: 70 }, (_, at) => `id${at}`);
+      let result = await service.run(
+        `return await Promise.all(${JSON.stringify(ids)}.map((id) => tools.pay({ id })));`,
+      );
+      const rounds: number[] = [];
+      while (isSuspended(result)) {
+        rounds.push(result.questions.length);
+        result = await service.accept(result);
+      }
+      assertEquals(result.ok && result.content, { value: ids.map((id) => `paid ${id}`) });
+      assertEquals(service.paid.toSorted(), ids.toSorted());
+      assertEquals(rounds, [31, 31, 8]);
+    });
+
     it("throws a declined call, and repeats a question without an answer", async () => {
       const service = create();
       const code = 'try { await tools.pay({ id: "x" }); } catch (error) { return error.code; }';
