@@ -156,12 +156,13 @@ export class CodeRun {
       return await reply;
     }
     // A stored result, too, is only for a caller that sees the tool.
-    if (text.startsWith(SUCCESS) && this.#tools.resolve(id) === undefined) {
+    const reply: Reply = JSON.parse(text);
+    if (reply.ok && !this.#tools.resolve(id)) {
       throw new CallFailure("ticket_refused", `there is no tool ${JSON.stringify(id)} anymore`);
     }
     this.#repeated++;
     for (const wake of this.#wakeRepeated.splice(0)) wake();
-    this.#end(index, id, JSON.parse(text));
+    this.#end(index, id, reply);
     return text;
   }
 
@@ -279,9 +280,6 @@ const stepOf = (number: number): string => `program.${number}`;
 
 type Failure = { readonly code: string; readonly message: string };
 type Reply = { readonly ok: boolean; readonly value: unknown };
-
-/** The start of the JSON of a successful reply. */
-const SUCCESS = '{"ok":true';
 
 function replyOf(result: ToolResult): Reply {
   if (!result.ok) {

@@ -10,7 +10,7 @@ import {
   type ToolFailure,
   type ToolRun,
 } from "../../tool/mod.ts";
-import { REDACTED, Redactor, scrub } from "./redact.ts";
+import { Redactor, scrub } from "./redact.ts";
 
 /** Returns the SHA-256 of a text in base64url; with a key, its HMAC. */
 export type Hash = (text: string | Uint8Array) => string;
@@ -114,9 +114,8 @@ export function recordMaker(
     const cleanArgs = redactor.redact(args, found);
     const cleanContent = redactor.redact(content, found);
     const shown = (text: string | undefined): string | undefined => {
-      if (text === undefined || !isShown) return undefined;
-      if (isFull) return text;
-      return redactor.hidesTexts ? REDACTED : scrub(text, found);
+      if (isFull || text === undefined) return text;
+      return isShown && !tool?.callsTools ? scrub(text, found) : undefined;
     };
     const decisions = notes.filter((note) => "verdict" in note)
       // The reason of a criterion contains nothing of the call.

@@ -3,7 +3,7 @@
 import { detectDialect, indexSchemas, isStructure, ReferenceIndex } from "../../schema/mod.ts";
 import { isObject, isText, type JsonSchemaObject, type Tool, toolsBehind } from "../../tool/mod.ts";
 
-export const REDACTED = "[redacted]";
+const REDACTED = "[redacted]";
 
 /** The ends of names that are always secret, in lower case and without separators. */
 const NAMES =
@@ -18,18 +18,14 @@ const MAX_SECRETS = 200;
 export class Redactor {
   readonly #names: Set<string>;
   #isAllSecret: boolean;
-  /** True if any text about a call may contain secrets that the tool's schemas do not mark. */
-  readonly hidesTexts: boolean;
 
   /** @param names Names of further secret members. Case and separators are ignored. */
   constructor(tool: Tool | undefined, names: readonly string[] = []) {
     this.#names = new Set(names.map(plain));
-    // The values of a view are also values of its original.
-    const tools = tool === undefined ? [] : toolsBehind(tool);
     // A program contains the arguments of its calls, which have records of their own.
-    this.hidesTexts = tools.some(({ callsTools }) => callsTools);
-    this.#isAllSecret = tool === undefined || this.hidesTexts;
-    for (const { parameters, returns } of tools) {
+    this.#isAllSecret = tool?.callsTools ?? true;
+    // The values of a view are also values of its original.
+    for (const { parameters, returns } of tool ? toolsBehind(tool) : []) {
       for (const schema of [parameters, returns]) if (isObject(schema)) this.#learn(schema);
     }
   }
