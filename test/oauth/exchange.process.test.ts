@@ -1,11 +1,35 @@
 /** The exchange of a caller's token at a real authorization server. */
 
+import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
 import { ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { credentials, exchangeTokens } from "@plue/tools/credentials";
+import { importMcpServer } from "@plue/tools/mcp";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import { CLIENT, startOAuthServer } from "./server.ts";
+import { serve } from "../runtime/serve.ts";
+import { CLIENT, type OAuthServer, startOAuthServer } from "./server.ts";
 import { contentOf, whoami } from "./world.ts";
+
+/** An MCP server whose tool returns the account of the request's token. */
+async function startMcpServer(hub: OAuthServer) {
+  const handler = createMcpHandler(({ requestInfo }) => {
+    const headers = { authorization: requestInfo?.headers.get("authorization") ?? "" };
+    const server = new McpServer({ name: "hub", version: "1.0.0" });
+    server.registerTool("me", { description: "Returns the caller." }, async () => {
+      const response = await fetch(`${hub.url}/api/me`, { headers });
+      return { content: [{ type: "text" as const, text: (await response.json()).account }] };
+    });
+    return server;
+  });
+  const served = await serve((request) => handler.fetch(request));
+  return {
+    url: `${served.url}/mcp`,
+    async [Symbol.asyncDispose]() {
+      await handler.close();
+      await served.stop();
+    },
+  };
+}
 
 describe("exchangeTokens()", () => {
   it("exchanges each caller's token, uses the new one again, and follows the caller's token", async () => {
@@ -54,6 +78,50 @@ describe("exchangeTokens()", () => {
     assertEquals(await call("ann"), "unavailable");
     tokens.delete("ann");
     assertEquals(await call("ann"), "denied");
+  });
+
+  it("gets tokens of an MCP server for assertions of an identity provider, which it checks", async () => {
+    await using idp = await startOAuthServer();
+    await using hub = await startOAuthServer();
+    hub.trusted = idp.url;
+    await using mcp = await startMcpServer(hub);
+    const resource = "https://mcp.example";
+    const tokens = new Map<string, string>();
+    for (const name of ["ann", "bob"]) tokens.set(name, await idp.issue(name));
+    const source = exchangeTokens({
+      identityProvider: { tokenEndpoint: `${idp.url}/token`, ...CLIENT },
+      providers: {
+        hub: { tokenEndpoint: `${hub.url}/token`, ...CLIENT, parameters: { resource } },
+      },
+      subjectToken: ({ principal = "" }) => tokens.get(principal),
+    });
+    const registry = new ToolRegistry();
+    await using _ = await importMcpServer(mcp.url, {
+      ...{ namespace: "hub", registry, credentials: { hub: {} } },
+      http: {
+        requestInit: { headers: { authorization: `Bearer ${await hub.issue("operator")}` } },
+      },
+      authorize: (call) => call.credential("hub"),
+    });
+    const dispatcher = new ToolDispatcher(registry, { credentials: credentials(source) });
+    const call = async (principal: string) =>
+      contentOf(await dispatcher.dispatch({ name: "hub:me" }, { principal }));
+
+    const owners = ["ann", "bob", "ann", "bob"];
+    const accounts = owners.map((owner) => `${owner}@${resource}`);
+    assertEquals(await Promise.all(owners.map(call)), accounts);
+    assertEquals(idp.grants.get("urn:ietf:params:oauth:grant-type:token-exchange"), 2);
+    assertEquals(hub.grants.get("urn:ietf:params:oauth:grant-type:jwt-bearer"), 2);
+    // The server does not trust the identity provider, or the caller's token is not valid there.
+    hub.trusted = "https://other.example";
+    tokens.set("ann", await idp.issue("ann"));
+    assertEquals(await call("ann"), "unavailable");
+    // A token of another type is not sent to the server.
+    idp.ignoresType = true;
+    tokens.set("bob", await idp.issue("bob"));
+    const before = hub.grants.get("urn:ietf:params:oauth:grant-type:jwt-bearer");
+    assertEquals(await call("bob"), "unavailable");
+    assertEquals(hub.grants.get("urn:ietf:params:oauth:grant-type:jwt-bearer"), before);
   });
 
   it("rejects options that are unknown, missing or not safe", () => {

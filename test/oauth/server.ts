@@ -5,6 +5,7 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { generateKeyPair, jwtVerify, SignJWT } from "jose";
 import Provider from "oidc-provider";
 
 export const CLIENT = {
@@ -12,6 +13,10 @@ export const CLIENT = {
   clientSecret: "the secret of the client, never seen elsewhere",
 };
 const GRANT = "urn:ietf:params:oauth:grant-type:token-exchange";
+const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+const TYPE = "urn:ietf:params:oauth:token-type:";
+/** Signs the assertions of all servers. */
+const SIGNING = await generateKeyPair("ES256");
 const SCOPES = ["repo", "user"];
 
 /** A request to the API: its token, the token's owner, and the path. */
@@ -31,6 +36,10 @@ export interface OAuthServer extends AsyncDisposable {
   readonly issued: Set<string>;
   /** The lifetime of new access tokens, in seconds. */
   lifetimeS: number;
+  /** The issuer whose assertions the server accepts (ID-JAG). */
+  trusted: string;
+  /** True if the server issues an access token instead of an assertion. */
+  ignoresType: boolean;
   /** Invalidates a token. */
   invalidate(token: string): Promise<void>;
   /** Issues an access token for a person, without a browser. */
@@ -64,6 +73,8 @@ class TestServer implements OAuthServer {
   readonly grants: Map<string, number> = new Map();
   readonly issued: Set<string> = new Set();
   lifetimeS = 3_600;
+  trusted = "";
+  ignoresType = false;
   readonly #http: Server;
   readonly #provider: Provider;
   readonly #callback: (
@@ -80,7 +91,7 @@ class TestServer implements OAuthServer {
         client_id: CLIENT.clientId,
         client_secret: CLIENT.clientSecret,
         redirect_uris: [redirectUri],
-        grant_types: ["authorization_code", "refresh_token", GRANT],
+        grant_types: ["authorization_code", "refresh_token", GRANT, JWT_BEARER],
         response_types: ["code"],
       }],
       scopes: SCOPES,
@@ -116,6 +127,10 @@ class TestServer implements OAuthServer {
       if (subject === undefined) {
         throw Object.assign(new Error(), { error: "invalid_grant" });
       }
+      if (params["requested_token_type"] === `${TYPE}id-jag`) {
+        context.body = await this.#assert(subject.accountId, params);
+        return;
+      }
       const account = `${subject.accountId}@${params["audience"]}`;
       context.body = {
         access_token: await this.#newToken(account, client),
@@ -123,7 +138,22 @@ class TestServer implements OAuthServer {
         token_type: "Bearer",
         expires_in: this.lifetimeS,
       };
-    }, ["audience", "scope", "subject_token", "subject_token_type"]);
+    }, [
+      ...["audience", "requested_token_type", "resource", "scope"],
+      ...["subject_token", "subject_token_type"],
+    ]);
+    this.#provider.registerGrantType(JWT_BEARER, async (context) => {
+      const { client, params } = context.oidc;
+      const { issuer, trusted } = { issuer: this.url, trusted: this.trusted };
+      const rules = { issuer: trusted, audience: issuer, typ: "oauth-id-jag+jwt" };
+      const { payload } = await jwtVerify(params["assertion"] ?? "", SIGNING.publicKey, rules)
+        .catch(() => {
+          throw Object.assign(new Error(), { error: "invalid_grant" });
+        });
+      this.issued.add(params["assertion"] ?? "");
+      const access_token = await this.#newToken(`${payload.sub}@${payload["resource"]}`, client);
+      context.body = { access_token, token_type: "Bearer", expires_in: this.lifetimeS };
+    }, ["assertion", "resource", "scope"]);
     for (
       const kind of ["access_token", "refresh_token", "authorization_code"]
     ) {
@@ -191,6 +221,18 @@ class TestServer implements OAuthServer {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#http.closeAllConnections();
     await new Promise((resolve) => this.#http.close(resolve));
+  }
+
+  /** Issues an assertion about a person for another server. */
+  async #assert(sub = "", params: Readonly<Record<string, string>>): Promise<object> {
+    const { audience = "", resource, scope } = params;
+    const assertion = await new SignJWT({ resource, scope, client_id: CLIENT.clientId })
+      .setProtectedHeader({ alg: "ES256", typ: "oauth-id-jag+jwt" })
+      .setIssuer(this.url).setAudience(audience).setSubject(sub)
+      .setJti(crypto.randomUUID()).setIssuedAt().setExpirationTime("5m")
+      .sign(SIGNING.privateKey);
+    const issued_token_type = `${TYPE}${this.ignoresType ? "access_token" : "id-jag"}`;
+    return { access_token: assertion, issued_token_type, token_type: "N_A", expires_in: 300 };
   }
 
   async #newToken(

@@ -13,13 +13,20 @@ export interface TokenExchangeOptions {
   readonly subjectToken: (
     request: CredentialRequest,
   ) => string | undefined | Promise<string | undefined>;
-  /** @default {"urn:ietf:params:oauth:token-type:access_token"} */
+  /** By default, the type of an access token; with `identityProvider`, of an ID token. */
   readonly subjectTokenType?: string | undefined;
+  /**
+   * The identity provider that exchanges the caller's token for an assertion, with which a server
+   * issues its token (ID-JAG, Enterprise-Managed Authorization of MCP). The audience is the `issuer`
+   * of the server. The `parameters` of the server, such as `resource`, are sent to both.
+   */
+  readonly identityProvider?: OAuthProvider | undefined;
 }
 
 const ACTION = "exchange tokens";
-const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
-const GRANT = "urn:ietf:params:oauth:grant-type:token-exchange";
+const TYPE = "urn:ietf:params:oauth:token-type:";
+const EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
+const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const MAX_TOKENS = 1_000;
 
 /**
@@ -30,14 +37,26 @@ const MAX_TOKENS = 1_000;
  * @throws {TypeError} If an option is invalid or missing.
  */
 export function exchangeTokens(options: TokenExchangeOptions): CredentialSource {
-  check.rejectUnknownFields(ACTION, options, ["providers", "subjectToken", "subjectTokenType"]);
-  const { providers, subjectToken, subjectTokenType = ACCESS_TOKEN } = options;
+  const names = ["providers", "subjectToken", "subjectTokenType", "identityProvider"];
+  check.rejectUnknownFields(ACTION, options, names);
+  const { providers, subjectToken, identityProvider: idp } = options;
+  const { subjectTokenType = `${TYPE}${idp === undefined ? "access_token" : "id_token"}` } =
+    options;
   check.checkFunction(ACTION, subjectToken, "subjectToken");
   const clients = new Map(
     Object.entries(providers).map(([name, provider]) =>
       [name, new ProviderClient(ACTION, name, provider)] as const
     ),
   );
+  const issuer = idp && new ProviderClient(ACTION, "identityProvider", idp);
+  const exchange = async (client: ProviderClient, subject: string, scopes: readonly string[]) => {
+    const fields = { subject_token: subject, subject_token_type: subjectTokenType };
+    if (issuer === undefined) return await client.grant(EXCHANGE, fields, scopes);
+    const { options: { parameters }, server: { issuer: audience } } = client;
+    const wanted = { ...parameters, ...fields, audience, requested_token_type: `${TYPE}id-jag` };
+    const { token: assertion } = await issuer.grant(EXCHANGE, wanted, scopes);
+    return await client.grant(JWT_BEARER, { assertion }, scopes);
+  };
   // The keys are digests, so that they do not contain the callers' tokens.
   const known = new check.BoundedMap<string, Promise<Tokens>>({ maxEntries: MAX_TOKENS });
   return {
@@ -52,11 +71,10 @@ export function exchangeTokens(options: TokenExchangeOptions): CredentialSource 
       const isUsable = before?.staleAt !== undefined && !isStale(before);
       // Another call may have begun an exchange meanwhile.
       if (!isUsable && known.get(key) === stored) known.delete(key);
-      const fields = { subject_token: subject, subject_token_type: subjectTokenType };
       const { token, scopes: granted, expiresAt } = await check.once(
         known,
         key,
-        () => client.grant(GRANT, fields, client.scopesWith(...scopes)),
+        () => exchange(client, subject, client.scopesWith(...scopes)),
       );
       return { token, scopes: granted, expiresAt, reject: () => void known.delete(key) };
     },

@@ -1,6 +1,6 @@
 /** The layer that gets the credentials of a call, and requests permission for missing ones. */
 
-import { type Call, CallFailure, type Layer, type LayerFunction } from "../../execute/mod.ts";
+import { type Call, CallFailure, type Layer } from "../../execute/mod.ts";
 import { redactWith } from "../../execute/layers/mod.ts";
 import * as check from "../../tool/mod.ts";
 import { fail, type Tool, type ToolCredential } from "../../tool/mod.ts";
@@ -38,7 +38,24 @@ export function credentials(...sources: readonly CredentialSource[]): Layer {
   for (const source of sources) {
     check.checkFunction(action, Object(source).get, "get of each source");
   }
-  return new Credentials(sources);
+  const given: WeakMap<Call, readonly Credential[]> = new WeakMap();
+  return {
+    ...{ name: "credentials", stage: "run", meets: "credentials" },
+    context: {
+      credential: (call) => (wanted: string) =>
+        given.get(call)?.find(({ name }) => name === wanted) ?? fail(
+          `use the credential ${check.describe(wanted)}`,
+          `"${call.tool.id}" must declare it in "credentials", and use it in execute`,
+        ),
+    },
+    for: (tool) =>
+      tool.credentials && (async (call, next) => {
+        const own = await obtain(call, readNeeds(tool), sources);
+        redactWith(call, (value) => withoutSecrets(value, own.map(({ token }) => token)));
+        given.set(call, own);
+        return await next(call);
+      }),
+  };
 }
 
 /** A credential that a tool declares. */
@@ -50,72 +67,50 @@ interface Need {
 /** A credential that its caller must permit first. */
 type Missing = Need & NeededAuthorization;
 
-class Credentials implements Layer {
-  readonly name = "credentials";
-  readonly stage = "run";
-  readonly meets = "credentials";
-  readonly #sources: readonly CredentialSource[];
-  readonly #given: WeakMap<Call, readonly Credential[]> = new WeakMap();
-  readonly context: { readonly credential: (call: Call) => (name: string) => ToolCredential } = {
-    credential: (call) => (wanted) =>
-      this.#given.get(call)?.find(({ name }) => name === wanted) ?? fail(
-        `use the credential ${check.describe(wanted)}`,
-        `"${call.tool.id}" must declare it in "credentials", and use it in execute`,
-      ),
-  };
-
-  constructor(sources: readonly CredentialSource[]) {
-    this.#sources = sources;
+/** Gets all credentials of a call, and asks its caller for those that are missing. */
+async function obtain(
+  call: Call,
+  needs: readonly Need[],
+  sources: readonly CredentialSource[],
+): Promise<readonly Credential[]> {
+  for (let round = 1; round <= MAX_ROUNDS; round++) {
+    const pending = Promise.all(needs.map((need) => get(call, need, sources)));
+    const found = await call.wait("waiting for its credentials", pending);
+    const missing = found.filter((one): one is Missing => "url" in one);
+    if (missing.length === 0) return found.filter((one) => one instanceof Credential);
+    const doing = "waiting for permission at a URL";
+    const isAccepted = await call.wait(doing, () => askCaller(call, missing, round));
+    if (!isAccepted) break;
+    const signal = AbortSignal.any([call.deadline.signal, AbortSignal.timeout(WAIT_MS)]);
+    const arrived = () => Promise.all(missing.map((one) => one.arrived(signal))).catch(check.noop);
+    // The limit pauses the call's timeout. The signal ends the wait before it.
+    await call.wait(doing, arrived, 2 * WAIT_MS);
   }
+  throw new CallFailure("denied", "its caller did not give permission");
+}
 
-  for(tool: Tool): LayerFunction | undefined {
-    if (tool.credentials === undefined) return undefined;
-    return async (call, next) => {
-      const given = await this.#obtain(call, readNeeds(tool));
-      redactWith(call, (value) => withoutSecrets(value, given.map(({ token }) => token)));
-      this.#given.set(call, given);
-      return await next(call);
-    };
-  }
-
-  /** Gets all credentials of a call, and asks its caller for those that are missing. */
-  async #obtain(call: Call, needs: readonly Need[]): Promise<readonly Credential[]> {
-    for (let round = 1; round <= MAX_ROUNDS; round++) {
-      const pending = Promise.all(needs.map((need) => this.#get(call, need)));
-      const found = await call.wait("waiting for its credentials", pending);
-      const missing = found.filter((one): one is Missing => "url" in one);
-      if (missing.length === 0) return found.filter((one) => one instanceof Credential);
-      const doing = "waiting for permission at a URL";
-      const isAccepted = await call.wait(doing, () => askCaller(call, missing, round));
-      if (!isAccepted) break;
-      const signal = AbortSignal.any([call.deadline.signal, AbortSignal.timeout(WAIT_MS)]);
-      const arrived = () =>
-        Promise.all(missing.map((one) => one.arrived(signal))).catch(check.noop);
-      // The limit pauses the call's timeout. The signal ends the wait before it.
-      await call.wait(doing, arrived, 2 * WAIT_MS);
+async function get(
+  call: Call,
+  need: Need,
+  sources: readonly CredentialSource[],
+): Promise<Credential | Missing> {
+  const { name, scopes } = need;
+  const { options: { principal, context }, deadline: { signal } } = call;
+  const { services } = call.context;
+  try {
+    const request = { principal, tenant: tenantOf(context), scopes, signal, context, services };
+    for (const source of sources) {
+      const answer = checkAnswer(`use the credential "${name}"`, await source.get(name, request));
+      if (answer === undefined) continue;
+      return "url" in answer ? { ...answer, ...need } : new Credential(name, answer);
     }
-    throw new CallFailure("denied", "its caller did not give permission");
+  } catch (error) {
+    if (error instanceof CallFailure) throw error;
+    call.report("credential", error);
+    const why = `its credential "${name}" cannot be fetched now; try again later`;
+    throw new CallFailure("unavailable", why);
   }
-
-  async #get(call: Call, need: Need): Promise<Credential | Missing> {
-    const { name, scopes } = need;
-    const { options: { principal, context }, deadline: { signal } } = call;
-    const { services } = call.context;
-    try {
-      const request = { principal, tenant: tenantOf(context), scopes, signal, context, services };
-      for (const source of this.#sources) {
-        const answer = checkAnswer(`use the credential "${name}"`, await source.get(name, request));
-        if (answer === undefined) continue;
-        return "url" in answer ? { ...answer, ...need } : new Credential(name, answer);
-      }
-    } catch (error) {
-      if (error instanceof CallFailure) throw error;
-      call.report("credential", error);
-      const why = `its credential "${name}" cannot be fetched now; try again later`;
-      throw new CallFailure("unavailable", why);
-    }
-    throw new CallFailure("denied", `its caller has no credential "${name}"`);
-  }
+  throw new CallFailure("denied", `its caller has no credential "${name}"`);
 }
 
 /** Asks the caller to open the URLs. Returns false if the caller declines one. */

@@ -67,14 +67,7 @@ export interface AuthorizationState {
 const ACTION = "make OAuth credentials";
 const STATE_MS = 600_000;
 const MAX_STATE = 8_192;
-
-const CHECKS = {
-  providers: check.createCheck("an object", check.isObject),
-  redirectUri: checkUrl,
-  store: check.anyValue,
-  keys: check.anyValue,
-  allowAnonymous: check.checkFlag,
-} satisfies { readonly [Option in keyof OAuthCredentialsOptions]-?: check.Check };
+const OPTIONS = ["providers", "redirectUri", "store", "keys", "allowAnonymous"];
 
 /**
  * Makes a source of credentials that callers permit in their browsers: authorization code with PKCE,
@@ -94,8 +87,6 @@ const CHECKS = {
  *       authorizationEndpoint: "https://github.com/login/oauth/authorize",
  *       tokenEndpoint: "https://github.com/login/oauth/access_token",
  *       clientId: "Iv1.0123456789abcdef",
- *       clientSecret: "from the environment",
- *       clientAuthentication: "post",
  *     },
  *   },
  *   redirectUri: "https://tools.example.com/oauth/callback",
@@ -108,10 +99,11 @@ const CHECKS = {
  * @throws {TypeError} If an option is invalid or missing.
  */
 export function oauthCredentials(options: OAuthCredentialsOptions): OAuthCredentials {
-  check.readFields(ACTION, options, CHECKS, String);
+  check.rejectUnknownFields(ACTION, options, OPTIONS);
   checkStore(ACTION, options.store);
   checkUrl(ACTION, options.redirectUri, "redirectUri");
-  CHECKS.providers(ACTION, options.providers, "providers");
+  check.createCheck("an object", check.isObject)(ACTION, options.providers, "providers");
+  check.checkFlag(ACTION, options.allowAnonymous ?? false, "allowAnonymous");
   return new OAuthSource(options);
 }
 

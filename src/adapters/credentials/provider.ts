@@ -87,8 +87,8 @@ const MAX_BODY_BYTES = 1_048_576;
 /** One client of one authorization server. */
 export class ProviderClient {
   readonly name: string;
-  readonly #options: OAuthProvider;
-  readonly #server: AuthorizationServer;
+  readonly options: OAuthProvider;
+  readonly server: AuthorizationServer;
 
   /** @throws {TypeError} If an option is unknown, invalid or missing. */
   constructor(action: string, name: string, options: OAuthProvider) {
@@ -99,8 +99,8 @@ export class ProviderClient {
     check.checkWord(action, clientId, place("clientId"));
     checkUrl(action, tokenEndpoint, place("tokenEndpoint"));
     this.name = name;
-    this.#options = options;
-    this.#server = {
+    this.options = options;
+    this.server = {
       issuer: options.issuer ?? new URL(tokenEndpoint).origin,
       token_endpoint: tokenEndpoint,
       ...(authorizationEndpoint && { authorization_endpoint: authorizationEndpoint }),
@@ -109,16 +109,16 @@ export class ProviderClient {
 
   /** Returns the given scopes and those of the options. */
   scopesWith(...scopes: readonly string[]): readonly string[] {
-    return [...new Set([...this.#options.scopes ?? [], ...scopes])];
+    return [...new Set([...this.options.scopes ?? [], ...scopes])];
   }
 
   async authorizationUrl(parameters: Record<string, string>, verifier: string): Promise<string> {
     const oauth = await loadLibrary();
-    const url = new URL(this.#options.authorizationEndpoint ?? "");
+    const url = new URL(this.options.authorizationEndpoint ?? "");
     const all = {
-      ...this.#options.parameters,
+      ...this.options.parameters,
       ...parameters,
-      client_id: this.#options.clientId,
+      client_id: this.options.clientId,
       response_type: "code",
       code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
       code_challenge_method: "S256",
@@ -144,22 +144,28 @@ export class ProviderClient {
     fields: Record<string, string>,
     scopes: readonly string[] = [],
   ): Promise<Tokens> {
-    const { parameters } = this.#options;
+    const { parameters } = this.options;
     const scope = scopes.length === 0 ? {} : { scope: scopes.join(" ") };
     return this.#request(async (oauth, ...to) => {
       const auth = this.#authentication(oauth);
       const all = { ...parameters, ...scope, ...fields };
       const request = [auth, type, all, this.#http(oauth)] as const;
       const response = await oauth.genericTokenEndpointRequest(...to, ...request);
-      return await oauth.processGenericTokenEndpointResponse(...to, response);
+      const wanted = fields["requested_token_type"];
+      // The type of an assertion is "N_A", because it is not a token for a resource.
+      const types = wanted === undefined ? {} : { recognizedTokenTypes: { n_a: check.noop } };
+      const answer = await oauth.processGenericTokenEndpointResponse(...to, response, types);
+      // Another token must not be sent to another server as an assertion.
+      const isWanted = wanted === undefined || answer["issued_token_type"] === wanted;
+      return isWanted ? answer : Promise.reject({ code: "it has issued a token of another type" });
     });
   }
 
   async #request(send: Send): Promise<Tokens> {
     const oauth = await loadLibrary();
     try {
-      const client = { client_id: this.#options.clientId };
-      return tokensOf(await send(oauth, this.#server, client));
+      const client = { client_id: this.options.clientId };
+      return tokensOf(await send(oauth, this.server, client));
     } catch (error) {
       // The errors of the library contain the response, which may have tokens.
       const isAnswer = error instanceof oauth.ResponseBodyError ||
@@ -172,11 +178,9 @@ export class ProviderClient {
   }
 
   #authentication({ ClientSecretBasic, ClientSecretPost, None }: Library) {
-    const { clientSecret, clientAuthentication } = this.#options;
-    if (clientSecret === undefined) return None();
-    return clientAuthentication === "post"
-      ? ClientSecretPost(clientSecret)
-      : ClientSecretBasic(clientSecret);
+    const { clientSecret, clientAuthentication } = this.options;
+    const make = clientAuthentication === "post" ? ClientSecretPost : ClientSecretBasic;
+    return clientSecret === undefined ? None() : make(clientSecret);
   }
 
   #http({ allowInsecureRequests, customFetch }: Library) {

@@ -35,9 +35,7 @@ export interface CallerConnectionOptions {
   readonly idleMs?: number | undefined;
 }
 
-export const CALLER_CHECKS: {
-  readonly [Option in keyof CallerConnectionOptions]-?: check.Check;
-} = {
+export const CALLER_CHECKS: Readonly<Record<keyof CallerConnectionOptions, check.Check>> = {
   authorize: check.checkFunction,
   sharesList: check.checkFlag,
   maxConnections: check.wholeFrom(1),

@@ -42,9 +42,8 @@ export function emissions(): Layer {
         send(call, "metadata", () => copyOf(call, value).value),
       progress: (call) => (done: number, total?: number, message?: string) =>
         send(call, "progress", () => {
-          if (![done, total ?? 0].every(Number.isFinite)) {
-            fail("send progress", "it must be finite numbers");
-          }
+          const areNumbers = [done, total ?? 0].every(Number.isFinite);
+          if (!areNumbers) fail("send progress", "it must be finite numbers");
           const text = typeof message === "string"
             ? clip(message, MAX_PROGRESS_MESSAGE)
             : undefined;
