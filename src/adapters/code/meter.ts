@@ -6,7 +6,9 @@
 
 import { fail } from "../../tool/mod.ts";
 
-const ACTION = "count the loops of the module";
+const invalid = (): never =>
+  fail("count the loops of the module", "it is not the quickjs.wasm of a known quickjs-wasi");
+
 /** The imported interrupt handler, which returns 1 to end the program. */
 const HANDLER = "host_interrupt";
 /**
@@ -74,7 +76,7 @@ export function meterModule(module: Uint8Array): Uint8Array<ArrayBuffer> {
       const global = [I32, 1, OP.const32, 0, OP.end];
       content = join([leb(counter + 2), section.bytes.subarray(section.at), global, global]);
     } else if (id === SECTION.code) {
-      if (Math.min(handler, counter) < 0) fail(ACTION, "it is not a module of QuickJS");
+      if (Math.min(handler, counter) < 0) invalid();
       content = meterCode(section, leb(handler), leb(counter), leb(counter + 1));
     }
     parts.push([id, ...leb(content.length)], content);
@@ -88,7 +90,7 @@ function findHandler(section: Reader): number {
   for (let index = 0; index < count; index++) {
     section.take(section.number());
     const name = new TextDecoder().decode(section.take(section.number()));
-    if (section.byte() !== 0) fail(ACTION, `it imports "${name}", which is not a function`);
+    if (section.byte() !== 0) invalid();
     section.number();
     if (name === HANDLER) return index;
   }
@@ -143,7 +145,7 @@ function meterFunction(
     const from = body.at;
     const opcode = body.byte();
     const count = immediates[opcode] as number;
-    if (count === UNKNOWN) fail(ACTION, `it has the unknown instruction ${opcode}`);
+    if (count === UNKNOWN) invalid();
     body.skip(count);
     if (opcode === OP.loop) insert(step, body.at);
     else if (opcode === OP.brTable) body.skip(body.number() + 1);
@@ -153,7 +155,7 @@ function meterFunction(
     else if (opcode === OP.prefix) {
       const operation = body.number();
       // The operations before `memory.init` are conversions, without immediates.
-      if (operation >= 8) body.skip(PREFIXED[operation - 8] ?? fail(ACTION, "it is too new"));
+      if (operation >= 8) body.skip(PREFIXED[operation - 8] ?? invalid());
       if (operation === OP.copy || operation === OP.fill) insert(range, from);
     }
   }
@@ -170,7 +172,7 @@ class Reader {
   }
 
   byte(): number {
-    return this.bytes[this.at++] ?? fail(ACTION, "it ends too early");
+    return this.bytes[this.at++] ?? invalid();
   }
 
   /** Reads an unsigned LEB128 number. */

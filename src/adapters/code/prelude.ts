@@ -4,7 +4,7 @@
  * randomness: a program that resumes has to repeat exactly, and cannot measure the time of others.
  */
 
-/** Evaluates to the functions of the host, by name. */
+/** Evaluates to the functions of the host. Promises and JSON.stringify would call `hidden` names. */
 export const PRELUDE = `(() => {
   const { parse, stringify } = JSON;
   const [NativePromise, NativeProxy, text] = [Promise, Proxy, String];
@@ -28,7 +28,6 @@ export const PRELUDE = `(() => {
     waiting[count] = { resolve, reject };
     calls[calls.length] = [count++, id, json];
   });
-  // Promises and JSON.stringify would call these as functions.
   const hidden = { __proto__: null, then: true, toJSON: true };
   const paths = { __proto__: null };
   const pathTo = (id, separator) => paths[id] ??= new NativeProxy(() => {}, {
@@ -64,7 +63,7 @@ export const PRELUDE = `(() => {
       const isError = typeof error === "object" && error !== null;
       const { name = "", message = stringify(error), stack = "" } = isError ? error : { message: text(error) };
       failed = [text(name).slice(0, 200), text(message).slice(0, 2000), text(stack).slice(0, 2000)];
-    } catch { /* A getter of the error threw. */ }
+    } catch {}
     end ??= { failed };
   };
   const finish = (value) => {
