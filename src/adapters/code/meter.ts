@@ -27,8 +27,7 @@ const OP = {
   ...{ constF64: 0x44, lessOrEqual: 0x4c, add: 0x6a, subtract: 0x6b, shiftRight: 0x76 },
   ...{ prefix: 0xfc, copy: 10, fill: 11 },
 } as const;
-const I32 = 0x7f;
-const NO_RESULT = 0x40;
+const [I32, NO_RESULT] = [0x7f, 0x40];
 
 const UNKNOWN = 255;
 /** The number of LEB128 immediates of ranges of instructions. Other instructions have none. */
