@@ -27,7 +27,15 @@ interface StoreFlags {
 
 const INIT = "create the tables of the store";
 const CONNECT_MS = 5_000;
-const FORMS = "sqlite:<path>, postgres://… or redis://…";
+
+/** The forms of an address of a store. */
+export const STORE_FORMS = "sqlite:<path>, postgres://… or redis://…";
+
+/** Returns true if an address has one of the forms. */
+export function isStoreAddress(address: string): boolean {
+  return /^(sqlite:.|(postgres|postgresql):)/s.test(address) ||
+    (/^rediss?:/.test(address) && URL.canParse(address));
+}
 
 /** Returns the address of a store from the flag, or from the variable `PLUE_STORE`. */
 export function storeAddress({ env }: CommandIo, flag: string | undefined): string | undefined {
@@ -57,10 +65,12 @@ export async function openStore(
   address: string,
   { create = false }: { readonly create?: boolean } = {},
 ): Promise<OpenStore> {
-  const [, kind = "", path = ""] = /^(sqlite|postgres|postgresql|rediss?):(.*)$/s.exec(address) ??
-    [];
+  if (!isStoreAddress(address)) {
+    throw usageError(`Cannot ${action}: --store must be ${STORE_FORMS}`);
+  }
+  const [, kind = "", path = ""] = /^(\w+):(.*)$/s.exec(address) ?? [];
   try {
-    if (kind === "sqlite" && path !== "") {
+    if (kind === "sqlite") {
       if (!create && !existsSync(path)) {
         throw new Error(`the file ${path} does not exist; run "plue store init" to create it`);
       }
@@ -73,18 +83,15 @@ export async function openStore(
       const pool = await poolOf(action, address);
       return await opened("PostgreSQL", postgresCallStore(pool), () => pool.end());
     }
-    if (kind.startsWith("redis") && URL.canParse(address)) {
-      const { redisCallStore } = await import("../adapters/redis/mod.ts");
-      const client = await clientOf(action, address);
-      return await opened("Redis", redisCallStore(client), () => client.destroy());
-    }
+    const { redisCallStore } = await import("../adapters/redis/mod.ts");
+    const client = await clientOf(action, address);
+    return await opened("Redis", redisCallStore(client), () => client.destroy());
   } catch (cause) {
     if (cause instanceof CommandError) throw cause;
     throw new CommandError(`Cannot ${action}: ${describeThrown(cause, 1_000)}`, EXIT.failed, {
       cause,
     });
   }
-  throw usageError(`Cannot ${action}: --store must be ${FORMS}`);
 }
 
 /** Closes the connection if the store cannot be opened. */

@@ -17,6 +17,7 @@ import {
   type ToolLabels,
 } from "../../tool/mod.ts";
 import type { DocumentOptions } from "../sources/mod.ts";
+import { isStoreAddress, STORE_FORMS } from "../store.ts";
 import { usageError } from "../terminal.ts";
 import { SettingsDocument } from "./document.ts";
 import schema from "./plue.schema.json" with { type: "json" };
@@ -153,6 +154,7 @@ export async function readPlueFile(
   };
   rejectUnknownTenants(file);
   rejectUnused(file);
+  rejectWrongStore(file);
   return file;
 }
 
@@ -201,6 +203,12 @@ function rejectUnused({ json, settings, sources, tenants }: PlueFile): void {
   }
   if (settings.bridge === true && settings.code === true) {
     reject(json, "/bridge", '"bridge" has no effect beside "code"; remove one of them');
+  }
+}
+
+function rejectWrongStore({ json, settings: { store } }: PlueFile): void {
+  if (store !== undefined && !isStoreAddress(store)) {
+    reject(json, "/store", `it must be ${STORE_FORMS}`);
   }
 }
 

@@ -3,6 +3,7 @@
 import { resolve } from "node:path";
 import { Hono } from "hono/tiny";
 import { type Authorize, MemoryRateLimitStore } from "../../adapters/hono/mod.ts";
+import { problemResponse } from "../../adapters/http/mod.ts";
 import type { Journal } from "../../adapters/journal/mod.ts";
 import { toolPins } from "../../adapters/pins/mod.ts";
 import { readRules, rules, type RulesOptions } from "../../adapters/rules/mod.ts";
@@ -262,7 +263,10 @@ export class Gateway implements AsyncDisposable {
         parts: tenant === undefined ? [sources, metrics] : [sources],
       },
     });
-    const mounted = new Hono().route("/t/:tenant", service.app);
+    // The app of the service does not answer for paths that it does not have, once it is mounted.
+    const mounted = new Hono().route("/t/:tenant", service.app).notFound(() =>
+      problemResponse({ status: 404, code: "not_found", detail: "There is no such route" })
+    );
     return { ...service, selection: allowed, mounted };
   }
 

@@ -7,13 +7,20 @@ import process from "node:process";
 import { cleanText, defined, describeThrown } from "../../tool/mod.ts";
 import { selectionOf } from "../show.ts";
 import { openPage } from "../serve/open_page.ts";
-import { logText, openJournal } from "../serve/service.ts";
+import { logText, openJournal, tokenCaller } from "../serve/service.ts";
 import { listen, readSettings, type ServeFlags, urlOf } from "../serve/settings.ts";
 import { openState, refreshing } from "../serve/state.ts";
 import { serveStdio } from "../serve/stdio.ts";
 import { Changes } from "../serve/watch.ts";
 import { openShared } from "../store.ts";
-import { counted, EXIT, parsedJson, type Terminal, usageError } from "../terminal.ts";
+import {
+  type CommandIo,
+  counted,
+  EXIT,
+  parsedJson,
+  type Terminal,
+  usageError,
+} from "../terminal.ts";
 import { authorizeCallers } from "./callers.ts";
 import { isPlueFile, type PlueFile, readPlueFile } from "./file.ts";
 import { checkRules, Gateway } from "./gateway.ts";
@@ -39,7 +46,7 @@ export async function serveFile(
     throw usageError(`Cannot serve: "${unused}" has no effect beside -c; write it into ${path}`);
   }
   const file = await readPlueFile(path, io.env);
-  const settings = settingsOf(file, flags, terminal);
+  const settings = settingsOf(file, flags, io.env);
   const log = (error: unknown): void => terminal.note(logText(error));
   await using shared = await openShared(io, {
     ...flags,
@@ -60,7 +67,7 @@ export async function serveFile(
   const reload = async (): Promise<void> => {
     try {
       const next = await readPlueFile(path, io.env);
-      await gateway.apply(next, settingsOf(next, flags, terminal));
+      await gateway.apply(next, settingsOf(next, flags, io.env));
       terminal.note(`Applied ${path}: ${summary(gateway)}`);
     } catch (error) {
       const why = cleanText(describeThrown(error, 4_000), 4_000);
@@ -87,16 +94,17 @@ export async function serveFile(
   return EXIT.ok;
 }
 
-function settingsOf({ settings, json }: PlueFile, flags: ServeFlags, { io }: Terminal) {
+function settingsOf({ settings, json }: PlueFile, flags: ServeFlags, env: CommandIo["env"]) {
   const { host, port, selection: { maxRisk } = {}, callers } = settings;
   const hasCallers = Object.keys(callers?.tokens ?? {}).length + (callers?.jwt ?? []).length > 0;
   if (flags.stdio === true && hasCallers) {
     throw json.error("/callers", "callers have no effect with --stdio; leave out one of them");
   }
-  return readSettings(io.env, {
-    ...defined({ host, port: port?.toString(), maxRisk }),
-    ...flags,
-  }, hasCallers);
+  return readSettings(env, flags, {
+    values: defined({ host, port: port?.toString(), maxRisk }),
+    hasCallers,
+    error: (setting, why) => json.error(`/${setting}`, why),
+  });
 }
 
 function storeOf({ settings: { store }, folder }: PlueFile): { readonly store?: string } {
@@ -170,8 +178,12 @@ export async function isSettings(path: string): Promise<boolean> {
  * @throws {CommandError} If the file is invalid. The message has the line and the column.
  */
 export async function checkSettings(path: string, terminal: Terminal): Promise<void> {
-  const file = await readPlueFile(path, terminal.io.env);
-  authorizeCallers(file);
+  const { env } = terminal.io;
+  const file = await readPlueFile(path, env);
+  // Of the variables, only the token belongs to the file's callers.
+  const { PLUE_TOKEN } = env;
+  const settings = settingsOf(file, { watch: false }, { PLUE_TOKEN });
+  authorizeCallers(file, tokenCaller(settings));
   checkRules(file);
   const { tokens = {}, jwt = [] } = file.settings.callers ?? {};
   const parts = {

@@ -71,18 +71,30 @@ const SETTINGS = {
 
 type SettingsFlags = { readonly [Name in keyof typeof SETTINGS]?: string };
 
+/** The settings of a file. */
+interface FileSettings {
+  readonly values: SettingsFlags;
+  /** True if the file describes callers, so that `PLUE_TOKEN` is not needed. */
+  readonly hasCallers: boolean;
+  /** Returns the error about a value of the file. */
+  error(setting: keyof SettingsFlags, why: string): Error;
+}
+
 /**
- * Reads the settings: the flags, or else the variables. An empty variable counts as unset.
+ * Reads the settings: the flags, or else the file, or else the variables. An empty variable counts
+ * as unset.
  *
- * @param hasCallers True if a file describes callers, so that `PLUE_TOKEN` is not needed.
  * @throws {CommandError} If a value cannot be used. The message is one line.
  */
 export function readSettings(
   environment: Readonly<Record<string, string | undefined>>,
   flags: SettingsFlags = {},
-  hasCallers = false,
+  file?: FileSettings,
 ): ServeSettings {
   const wrong = (setting: keyof SettingsFlags, text: string, wanted: string): never => {
+    if (flags[setting] === undefined && file?.values[setting] !== undefined) {
+      throw file.error(setting, `it is ${JSON.stringify(text.slice(0, 100))}, and ${wanted}`);
+    }
     const name = SETTINGS[setting][flags[setting] === undefined ? 1 : 0];
     throw usageError(
       `Cannot serve: ${name} is ${JSON.stringify(text.slice(0, 100))}, and ${wanted}`,
@@ -90,7 +102,8 @@ export function readSettings(
   };
   const read = (setting: keyof SettingsFlags): string | undefined => {
     const [, variable, otherwise, isValid, wanted]: Setting = SETTINGS[setting];
-    const text = flags[setting] ?? (environment[variable]?.trim() || otherwise);
+    const text = flags[setting] ?? file?.values[setting] ??
+      (environment[variable]?.trim() || otherwise);
     return text === undefined || isValid(text) ? text : wrong(setting, text, wanted);
   };
   // A message must not contain the token, even an invalid one.
@@ -105,12 +118,13 @@ export function readSettings(
     );
   }
   const isLoopback = isLoopbackHost(host);
-  if (!isLoopback && token === undefined && !hasCallers) {
+  if (!isLoopback && token === undefined && file?.hasCallers !== true) {
+    const advice = file === undefined ? "" : 'add "callers" to the file, ';
     wrong(
       "host",
       host,
-      "others can reach it; set PLUE_TOKEN to a secret that callers must present, or leave it at " +
-        "127.0.0.1",
+      `others can reach it; ${advice}set PLUE_TOKEN to a secret that callers must present, or ` +
+        "leave it at 127.0.0.1",
     );
   }
   return { port, host, isLoopback, maxRisk, role, token };

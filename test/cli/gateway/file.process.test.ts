@@ -76,6 +76,13 @@ describe("readPlueFile()", () => {
       '1:2: "bridge" has no effect beside "code"; remove one of them',
     ],
     [
+      "a host that others can reach, without callers",
+      '{"port": 0, "host": "0.0.0.0"}',
+      '1:13: it is "0.0.0.0", and others can reach it; add "callers" to the file',
+    ],
+    ["a wrong host", '{"host": "a b"}', '1:2: it is "a b", and must be a host name'],
+    ["a wrong store", '{"store": "mysql://x"}', "1:2: it must be sqlite:<path>, postgres://…"],
+    [
       "a URL of another scheme",
       '{"sources": {"a": {"url": "ftp://x"}}}',
       "1:20: it must be a URL that begins with https:// or http://",

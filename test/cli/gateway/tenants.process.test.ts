@@ -98,7 +98,8 @@ describe("the tenants of plue serve -c", () => {
     const text = await (await fetch(`${served.url}/metrics/tenants`, { headers })).text();
     assertStringIncludes(text, 'plue_tenant_calls_total{tenant="acme"} 2\n');
     const own = { headers: bearer(token("ann")) };
-    assertEquals((await fetch(`${served.url}/t/acme/metrics/tenants`, own)).status, 404);
+    const none = await fetch(`${served.url}/t/acme/metrics/tenants`, own);
+    assertEquals([none.status, (await none.json()).code], [404, "not_found"]);
     assertEquals((await ask("plain", "/metrics/tenants"))[0], 403);
     const page = await fetch(`${served.url}/t/acme/mcp`, { method: "POST" });
     assertEquals(page.status, 401);
