@@ -259,7 +259,10 @@ function printFailure(
     terminal.note(`  ${cleanText(isArgument ? flag + wrong.slice(path.length) : wrong, 1_000)}`);
   }
   const onTerminal = "Call it on a terminal, where you are asked";
-  if (code === "approval_required" && yes !== true) {
+  // The failure of a program lists the calls that failed in it.
+  const needsApproval = code === "approval_required" ||
+    /^\S+ \(approval_required\): /m.test(message);
+  if (needsApproval && yes !== true) {
     terminal.note(terminal.canAsk ? "  Add --yes" : `  ${onTerminal}, or add --yes`);
   } else if (code.startsWith("input_")) terminal.note(`  ${onTerminal}`);
   if (stderr.isTTY === true && code !== "invalid_arguments") {

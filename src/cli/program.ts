@@ -108,7 +108,7 @@ What each code means, and what to do: ${helpUrl("codes")}`,
     )
     .option(
       "--code",
-      "add run_code, which runs a program that calls the tools; MCP clients see it alone",
+      "add run_code, which runs a program that calls the tools; MCP clients see only it and the search",
     )
     .option("--bridge", "show MCP clients three tools that find, describe and call the others")
     .option(

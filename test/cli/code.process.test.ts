@@ -29,6 +29,7 @@ describe("plue code", () => {
     const { code, stderr } = await run(program);
     assertEquals(code, 20);
     assertStringIncludes(stderr, "needs approval");
+    assertStringIncludes(stderr, "or add --yes\n");
     assertEquals((await run(program, "--yes")).stdout, "launched\n");
   });
 

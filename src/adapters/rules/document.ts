@@ -67,6 +67,7 @@ export function readRules(documents: readonly RuleDocument[]): readonly Rule[] {
   if (!Array.isArray(documents)) fail(ACTION, "the document must be a list of rules");
   return documents.map((document: RuleDocument, index) => {
     if (!isObject(document)) fail(ACTION, `"/${index}" must be an object`);
+    check.rejectUnknownFields(`${ACTION}: rule ${index + 1}`, document, Object.keys(CHECKS));
     return ruleOf({ name: `rule ${index + 1}`, ...document }, [], `/${index}`);
   });
 }

@@ -175,7 +175,7 @@ function banner(
     `Show and call them at ${url}/ in a browser. Or try:`,
     `  ${curl} ${example(url, tools)}`,
     "",
-    "MCP clients get the same tools, with this in their configuration:",
+    "MCP clients connect with this in their configuration:",
     `  "mcpServers": { "plue": ${JSON.stringify(client)} }`,
   ].join("\n");
 }

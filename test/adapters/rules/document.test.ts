@@ -202,7 +202,7 @@ describe("readRules()", () => {
     for (
       const [rule, message] of [
         [{}, '"/0/tool" must be an id'],
-        [{ tool: "a", els: "ask" }, '"/els" is not one of its fields'],
+        [{ tool: "a", els: "ask" }, 'rule 1: "/els" is not one of its fields'],
         [{ tool: "a", else: "allow" }, '"/0/else" must be'],
         [{ tool: "a", when: [] }, '"/0/when" must be'],
         [{ tool: "a", when: { euros: true } }, '"/0/when/euros" must be a JSON Pointer'],
