@@ -93,7 +93,7 @@ describe("the keys of stores", () => {
   const KEY = /`([a-z]+)\.\$\{(?:await )?owner(?:Digest|Of)?[(}]/g;
   const found = filesBelow("src", (path) => path.endsWith(".ts"))
     .flatMap((file) => [...textOf(file).matchAll(KEY)].map(([, kind = ""]) => kind));
-  const tested = textOf("test/adapters/http/tenants.test.ts");
+  const tested = textOf("test/adapters/http/tenants.node.test.ts");
 
   /** The kinds whose owner is the digest that a tested kind has, too. */
   const SAME_OWNER = ["approvals", "run", "used"];

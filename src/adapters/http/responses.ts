@@ -86,7 +86,8 @@ export function withHeaders(response: Response, headers: readonly Header[]): Res
 }
 
 export function copyOf({ body, status, statusText, headers }: Response): Response {
-  return new Response(body, { status, statusText, headers });
+  // The class Response of `@hono/node-server` uses given headers themselves, and not a copy of them.
+  return new Response(body, { status, statusText, headers: new Headers(headers) });
 }
 
 function write(own: Headers, headers: readonly Header[]): void {
