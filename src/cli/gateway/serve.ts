@@ -12,6 +12,7 @@ import { listen, readSettings, type ServeFlags, urlOf } from "../serve/settings.
 import { openState, refreshing } from "../serve/state.ts";
 import { serveStdio } from "../serve/stdio.ts";
 import { Changes } from "../serve/watch.ts";
+import { sourceIn } from "../sources/mod.ts";
 import { openShared } from "../store.ts";
 import {
   type CommandIo,
@@ -172,6 +173,17 @@ export async function isSettings(path: string): Promise<boolean> {
   return isPlueFile(parsedJson(await readFile(path, "utf8").catch(() => "")));
 }
 
+/** @throws {CommandError} If a source is a file that does not exist. */
+function checkPlaces({ json, folder, sources, tenants }: PlueFile): void {
+  for (const { name, pointer, settings: { from } } of [sources, ...tenants.values()].flat()) {
+    try {
+      if (from !== undefined) sourceIn(folder, from, name);
+    } catch (cause) {
+      throw json.error(`${pointer}/from`, describeThrown(cause), cause);
+    }
+  }
+}
+
 /**
  * Prints the parts of a valid file.
  *
@@ -185,6 +197,7 @@ export async function checkSettings(path: string, terminal: Terminal): Promise<v
   const settings = settingsOf(file, { watch: false }, { PLUE_TOKEN });
   authorizeCallers(file, tokenCaller(settings));
   checkRules(file);
+  checkPlaces(file);
   const { tokens = {}, jwt = [] } = file.settings.callers ?? {};
   const parts = {
     sources: file.sources.map(({ name }) => name),

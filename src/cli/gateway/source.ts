@@ -209,8 +209,7 @@ export class Source implements AsyncDisposable {
   async #load(from: string): Promise<void> {
     const { headers, baseUrl, namespace = this.name } = this.#source.settings;
     const { io, folder } = this.#context;
-    const source = sourceIn(folder, from, namespace) ??
-      fail(`use "${from}"`, 'it is an MCP server; name it with "command" or "url"');
+    const source = sourceIn(folder, from, namespace);
     try {
       this.#loaded = await loadTools([source], io, {
         ...{ headers, baseUrl, importing: this.#importing() },

@@ -3,7 +3,7 @@
  * Node. `PLUE_TOKEN` has no flag, because other users see command lines.
  */
 
-import type { Socket } from "node:net";
+import { isIPv6, type Socket } from "node:net";
 import process from "node:process";
 import { isRiskLevel, RISK_LEVELS, type RiskLevel } from "../../tool/mod.ts";
 import type { Flags } from "../show.ts";
@@ -131,7 +131,8 @@ export function readSettings(
 }
 
 function isHost(text: string): boolean {
-  return /^[A-Za-z0-9.:_-]{1,253}$/.test(text) && (!/^[\d.]+$/.test(text) || isIpv4(text));
+  if (text.includes(":")) return isIPv6(text);
+  return /^[A-Za-z0-9._-]{1,253}$/.test(text) && (!/^[\d.]+$/.test(text) || isIpv4(text));
 }
 
 /** The address as a URL, with a host that a client on this machine can use. */

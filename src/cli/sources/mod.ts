@@ -226,13 +226,15 @@ export function absoluteSource(source: string): string {
  * Writes a source of `plue.json` in the form of `loadTools`: its path begins at the folder of the file.
  *
  * @param namespace The namespace of the tools of a document.
- * @returns `undefined` for an MCP server.
+ * @throws {CommandError} If the source is an MCP server, or a file that does not exist.
  */
-export function sourceIn(folder: string, source: string, namespace: string): string | undefined {
+export function sourceIn(folder: string, source: string, namespace: string): string {
   const name = { ...readName(source), namespace: undefined };
   const kind = recognise(name);
-  if (kind === "mcp") return undefined;
+  const wrong = (why: string) => usageError(withoutCredentials(`Cannot use "${source}": ${why}`));
+  if (kind === "mcp") throw wrong('it is an MCP server; name it with "command" or "url"');
   const place = isUrl(name.place) ? name.place : resolve(folder, name.place);
+  if (!isUrl(place) && !existsSync(place)) throw wrong("there is no such file");
   const isDocument = kind === "tools" || kind === "openapi";
   return `${isDocument ? `${namespace}=` : ""}${kind === undefined ? "" : `${kind}:`}${place}`;
 }

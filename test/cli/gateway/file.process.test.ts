@@ -83,6 +83,16 @@ describe("readPlueFile()", () => {
     ["a wrong host", '{"host": "a b"}', '1:2: it is "a b", and must be a host name'],
     ["a wrong store", '{"store": "mysql://x"}', "1:2: it must be sqlite:<path>, postgres://…"],
     [
+      "a document that does not exist",
+      '{"sources": {"a": {"from": "no/such.yaml"}}}',
+      '1:20: Cannot use "no/such.yaml": there is no such file',
+    ],
+    [
+      "an MCP server in the field of documents",
+      '{"sources": {"a": {"from": "mcp:npx x"}}}',
+      '1:20: Cannot use "mcp:npx x": it is an MCP server; name it with "command" or "url"',
+    ],
+    [
       "a URL of another scheme",
       '{"sources": {"a": {"url": "ftp://x"}}}',
       "1:20: it must be a URL that begins with https:// or http://",

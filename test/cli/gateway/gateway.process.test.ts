@@ -146,7 +146,7 @@ describe("plue serve -c", () => {
       [{ ...good, port: 1 }, /1:\d+: a change of "port" needs a restart of plue.*still served/],
       [
         { ...good, sources: { own: { from: "missing.mjs" } } },
-        /1:13: Cannot load .*missing.mjs.*still served/,
+        /1:13: Cannot use "missing.mjs": there is no such file.*still served/,
       ],
       [
         { ...good, callers: { tokens: { a: { token: "short" } } } },
