@@ -19,12 +19,16 @@ export const FILE = "program.js";
 
 /** After a longer turn, all programs wait until the thread has done other work. */
 const LONG_TURN_MS = 20;
-let pause: Promise<void> | undefined;
+let longTurns = 0;
+/** The number of long turns after which other work was done. */
+let restedTurns = 0;
 
-function pausePrograms(): Promise<void> {
+/** Waits on a timer of its own: on workerd, a request cannot wait on the timer of another request. */
+function rest(): Promise<void> {
+  const turns = longTurns;
   return new Promise((resolve) =>
     void systemClock.setTimeout(() => {
-      pause = undefined;
+      restedTurns = turns;
       resolve();
     }, 0)
   );
@@ -88,10 +92,13 @@ export class ProgramRun {
   /** Runs the program until it waits, and begins its new calls. */
   async #turn(operation: "run" | "settle", json: string): Promise<void> {
     const { limits: { maxCalls }, signal } = this.#program;
-    while (pause !== undefined) await pause;
+    while (restedTurns !== longTurns) await rest();
     const begunAt = systemClock.now();
     const output = this.#sandbox.turn(operation, json);
-    if (systemClock.now() - begunAt > LONG_TURN_MS) pause = pausePrograms();
+    if (systemClock.now() - begunAt > LONG_TURN_MS) {
+      longTurns++;
+      void rest();
+    }
     const text = typeof output === "string" ? output : await abortable(output, signal);
     if (text === "") return;
     // Not trusted: the program may have changed the globals that the prelude uses.

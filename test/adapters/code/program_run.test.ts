@@ -5,23 +5,35 @@ import { ProgramRun } from "../../../src/adapters/code/program_run.ts";
 import { programOf } from "../../contract/executor_contract.ts";
 import { maybe } from "../../support/skip.ts";
 
+/** Runs a program with one long turn. */
+const runLong = (begin: () => void = () => {}) =>
+  new ProgramRun(programOf(""), {
+    turn() {
+      begin();
+      const began = performance.now();
+      while (performance.now() - began < 50);
+      return '{"end":{"value":"1"}}';
+    },
+    close() {},
+  }).run();
+
 describe("ProgramRun", () => {
   const onClocks = maybe(!IS_WORKERS, "its clock stands still");
   onClocks("lets the thread do other work between the long turns of two programs", async () => {
     const order: string[] = [];
-    const run = (name: string) =>
-      new ProgramRun(programOf(""), {
-        turn() {
-          order.push(name);
-          const began = performance.now();
-          while (performance.now() - began < 50);
-          return '{"end":{"value":"1"}}';
-        },
-        close() {},
-      }).run();
     setTimeout(() => order.push("other work"), 0);
-    await Promise.all([run("first"), run("second")]);
+    await Promise.all([runLong(() => order.push("first")), runLong(() => order.push("second"))]);
     assertEquals(order, ["first", "other work", "second"]);
+  });
+
+  onClocks("runs programs after a request whose timers ended with it", async () => {
+    const { setTimeout } = globalThis;
+    try {
+      await runLong(() => globalThis.setTimeout = (() => 0) as never);
+    } finally {
+      globalThis.setTimeout = setTimeout;
+    }
+    assertEquals((await runLong()).kind, "returned");
   });
 
   it("ends a program that changed what the prelude returns", async () => {
