@@ -155,8 +155,8 @@ export async function startService({
     },
     ...{ onFailure: "refuse-calls", flushMs: 0 },
   });
-  const source = programs ? (await codeMode(registry)).registry : registry;
-  const app = createToolHandler(source, {
+  const app = createToolHandler(registry, {
+    ...(programs && { tools: (await codeMode()).beside }),
     explorer,
     formats: serveFormats(formats),
     dispatch: {
