@@ -64,11 +64,12 @@ const CHECKS = {
  * of the problem.
  */
 export function readRules(documents: readonly RuleDocument[]): readonly Rule[] {
-  if (!Array.isArray(documents)) fail(ACTION, "the document must be a list of rules");
+  if (!Array.isArray(documents)) fail(ACTION, "the rules must be a list");
   return documents.map((document: RuleDocument, index) => {
+    const name = `rule ${index + 1}`;
     if (!isObject(document)) fail(ACTION, `"/${index}" must be an object`);
-    check.rejectUnknownFields(`${ACTION}: rule ${index + 1}`, document, Object.keys(CHECKS));
-    return ruleOf({ name: `rule ${index + 1}`, ...document }, [], `/${index}`);
+    check.rejectUnknownFields(`read ${name}`, document, Object.keys(CHECKS));
+    return ruleOf({ name, ...document }, [], `/${index}`);
   });
 }
 
