@@ -1,6 +1,6 @@
 // Bundles the entries of the package for npm: one file per entry, shared chunks, and one `.d.ts` per
 // entry. The command `plue` is bundled with them and imports the same chunks, so that each class
-// exists once. Packages that are not peers are bundled: TypeBox, and those of the command.
+// exists once. Packages that are not peers are bundled: TypeBox, and the packages of the command.
 
 import { readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";

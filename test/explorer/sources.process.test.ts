@@ -31,7 +31,7 @@ const toolList = (names: readonly string[], description: string): string =>
     tools: names.map((name) => ({ name, description, inputSchema: { type: "object" } })),
   });
 
-/** Serves a source with a changed, a new and a missing tool, and one that is unavailable. */
+/** Serves a source with a changed, a new and a missing tool, and an unavailable source. */
 async function serveHeld(name: string): Promise<Gateway> {
   const settings = {
     sources: {

@@ -230,7 +230,7 @@ describe("importMcpServer() with authorize", () => {
     assert(await requestsOf(brief) > 1);
   });
 
-  it("removes a token that the server repeats, also one that is not a credential of plue", async () => {
+  it("removes a token that the server repeats, even if the token is no credential of plue", async () => {
     await using server = await startServer();
     for (const options of [{}, { authorize: () => "ann-token" }]) {
       await using hub = await importFrom(server.url, () => "ann-token", options);

@@ -67,7 +67,7 @@ interface Need {
 /** A credential that its caller must permit first. */
 type Missing = Need & NeededAuthorization;
 
-/** Gets all credentials of a call, and asks its caller for those that are missing. */
+/** Gets all credentials of a call. Asks its caller for missing credentials. */
 async function obtain(
   call: Call,
   needs: readonly Need[],

@@ -6,7 +6,7 @@ import { isObject, isText } from "../../tool/mod.ts";
 const MIN_LENGTH = 6;
 const MAX_CAUSES = 5;
 const MARK = "[credential]";
-/** Returns a text as it is within JSON in another text. */
+/** Returns the form of a text within JSON. */
 const escaped = (text: string): string => JSON.stringify(text).slice(1, -1);
 /** Texts that plue cuts, such as messages, are not longer. */
 const MAX_CUT = 4_096;

@@ -2,8 +2,8 @@
  * Registers the tools of all workers in a caller's registry, and sends their calls.
  *
  * While workers are updated, the directory has several definitions of one tool, each with a path of
- * its own. Registered is the newest one that a present worker serves. A tool with several definitions
- * is contested: another one may be registered when a worker comes or goes.
+ * its own. The newest definition that a present worker serves is registered. A tool with several
+ * definitions is contested: another definition may be registered when a worker comes or goes.
  */
 
 import { nuid } from "@nats-io/nats-core";

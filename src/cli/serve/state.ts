@@ -101,7 +101,7 @@ export function stateIn(
  * @param tenant Letters, digits and `-`.
  */
 export function tenantStore(store: CallStore, tenant: string): CallStore {
-  // The first word of a key is its kind, which has no "_".
+  // The first word of a key is its kind, without "_".
   const prefix = `t_${tenant}_`;
   const inside = <Entry extends Pick<StoredEntry, "key">>(entry: Entry): Entry => ({
     ...entry,

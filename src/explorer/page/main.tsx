@@ -37,7 +37,7 @@ const PAGES = [
 
 type Page = typeof PAGES[number];
 
-/** The page of programs exists only if the service runs programs; that of sources, for a file. */
+/** The page of programs exists if the service runs programs, the page of sources if it has a file. */
 const isThere = ([page]: Page): boolean =>
   page === "code" ? runsPrograms.value : page !== "sources" || hasSources.value;
 
