@@ -104,7 +104,10 @@ describe("plue serve", () => {
     const wrong = await files.write("wrong.json", '[{ "tool": "search", "wenn": {} }]');
     for (
       const [words, why] of [
-        [["--rules", wrong], `Cannot use the rules in "${wrong}": Cannot read rules: `],
+        [
+          ["--rules", wrong],
+          `Cannot use the rules in "${wrong}": Cannot read rule 1: "/wenn" is not one of its fields`,
+        ],
         [["--rules", `${wrong}.none`], "no such file"],
         [["--code", "--bridge"], "--bridge has no effect beside --code"],
       ] as const
