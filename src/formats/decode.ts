@@ -73,16 +73,16 @@ export function decodeCalls(
   }
   const wires = read.filter((wire) => isOurs(wire, names));
   const taken = new Set(wires.map(({ id }) => id));
-  let made = 0;
-  let unknown = 0;
+  let generatedIds = 0;
+  let unknownCount = 0;
   return wires.map((wire) => {
     let callId = wire.id;
     while (callId === undefined || callId === "") {
-      made++;
-      if (!taken.has(`call_${made}`)) callId = `call_${made}`;
+      generatedIds++;
+      if (!taken.has(`call_${generatedIds}`)) callId = `call_${generatedIds}`;
     }
-    const call = decodeWireCall(wire, callId, names, unknown < MAX_HINTS);
-    if (call.name === undefined) unknown++;
+    const call = decodeWireCall(wire, callId, names, unknownCount < MAX_HINTS);
+    if (call.name === undefined) unknownCount++;
     return call;
   });
 }
@@ -115,7 +115,7 @@ export function decodeWireCall(
     raw,
   };
   const offered = isHinted ? names.encodings : [];
-  const problem = problemOf(wire, encoding !== undefined, offered);
+  const problem = findProblem(wire, encoding !== undefined, offered);
   return id === undefined || problem !== undefined
     ? { ...parts, name: undefined, problem: problem ?? unknownTool(wire, offered) }
     : { ...parts, name: id };
@@ -126,20 +126,24 @@ function decodeInput(input: unknown, rewrite: ArgumentRewrite | undefined): unkn
   return typeof value === "string" ? value : decodeArguments(value, rewrite);
 }
 
-function problemOf(
+function findProblem(
   wire: WireCall,
-  exported: boolean,
+  isExported: boolean,
   offered: ExportNames["encodings"],
 ): CallProblem | undefined {
-  if (wire.refusal !== undefined) return refused("unknown_tool", wire, wire.refusal);
-  if (!exported) return unknownTool(wire, offered);
+  if (wire.refusal !== undefined) return toProblem("unknown_tool", wire, wire.refusal);
+  if (!isExported) return unknownTool(wire, offered);
   // Arguments that were cut off may be valid JSON with another meaning.
   return wire.cutOff === true && !isWhole(wire.input)
-    ? refused("invalid_arguments", wire, "the response ended before its arguments were complete")
+    ? toProblem(
+      "invalid_arguments",
+      wire,
+      "the response ended before its arguments were complete",
+    )
     : undefined;
 }
 
-export function refused(code: CallProblem["code"], wire: WireCall, why: string): CallProblem {
+export function toProblem(code: CallProblem["code"], wire: WireCall, why: string): CallProblem {
   return { code, message: `Cannot call ${quoted(wire)}: ${why}` };
 }
 
@@ -148,5 +152,5 @@ function unknownTool(wire: WireCall, offered: ExportNames["encodings"]): CallPro
     .flatMap((name) => offered.filter((encoding) => encoding.name === name))
     .slice(0, MAX_NEAR);
   const hint = near.length === 0 ? "" : `. Did you mean ${near.map(quoted).join(" or ")}?`;
-  return refused("unknown_tool", wire, `no tool of this name was offered${hint}`);
+  return toProblem("unknown_tool", wire, `no tool of this name was offered${hint}`);
 }

@@ -4,7 +4,7 @@ import { isObject, type JsonValue, once, setOwn, wholeFrom } from "../tool/mod.t
 import { decodeArguments } from "./argument_rewrite.ts";
 import type { CallFormat, StreamFormat, StreamStep, WireCall } from "./call_format.ts";
 import { isWhole } from "./wire.ts";
-import { type DecodedCall, decodeWireCall, isOurs, refused } from "./decode.ts";
+import { type DecodedCall, decodeWireCall, isOurs, toProblem } from "./decode.ts";
 import type { ExportNames } from "./export_names.ts";
 import { findTarget, type TargetLike } from "./targets.ts";
 
@@ -220,7 +220,7 @@ export class CallAccumulator {
     const call = decodeWireCall(wire, wire.id ?? this.#newId(), this.#names);
     const excess = `the arguments of the response have more than ${this.#maxCharacters} characters`;
     slot.call = slot.tooLong
-      ? { ...call, name: undefined, problem: refused("invalid_arguments", wire, excess) }
+      ? { ...call, name: undefined, problem: toProblem("invalid_arguments", wire, excess) }
       : call;
     // The text is freed, because the call contains it. Its length still counts for the limit.
     slot.text = "";

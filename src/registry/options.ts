@@ -115,9 +115,9 @@ export function admit(
   tool: Tool,
   { engine }: RegistrySettings,
   action: AdmissionAction,
-  given: unknown,
+  givenConfig: unknown,
 ): unknown {
-  const { id, config: schema } = tool;
+  const { id, config: configSchema } = tool;
   const doing = `${action} tool "${id}"`;
   const check = (schema: JsonSchema, what: string): void =>
     attempt(doing, () => admitSchema(engine, schema, what));
@@ -126,16 +126,16 @@ export function admit(
     if (schema !== undefined && !isStandardSchema(schema)) check(schema, `its ${field}`);
   }
   // The arguments of a view are also checked against the schemas of its original tools.
-  for (let shown = tool.view?.tool; shown; shown = shown.view?.tool) {
-    check(shown.parameters, "its tool's parameters");
+  for (let view = tool.view; view; view = view.tool.view) {
+    check(view.tool.parameters, "its tool's parameters");
   }
-  if (schema === undefined) {
-    return given === undefined ? undefined : fail(doing, "the tool declares no config");
+  if (configSchema === undefined) {
+    return givenConfig === undefined ? undefined : fail(doing, "the tool declares no config");
   }
   // A tool whose settings are all optional receives an empty configuration.
-  const config = attempt(doing, () => copyJson(given ?? {}, "its configuration"));
-  const validator = attempt(doing, () => compileOnce(engine, schema));
+  const config = attempt(doing, () => copyJson(givenConfig ?? {}, "its configuration"));
+  const validator = attempt(doing, () => compileOnce(engine, configSchema));
   if (validator.check(config)) return config;
   const issues = validator.issues(config).map((issue) => issue.message).join("; ");
-  fail(doing, `its configuration is ${given === undefined ? "missing" : "wrong"}: ${issues}`);
+  fail(doing, `its configuration is ${givenConfig === undefined ? "missing" : "wrong"}: ${issues}`);
 }

@@ -75,15 +75,17 @@ export function findLibplue(options: FindLibplueOptions = {}): Libplue {
       return libplueIn(own, join(ffi, "include"), join(ffi, "build"));
     }
   }
-  throw new Error(missing(targets[0] ?? own, target !== undefined));
+  throw new Error(notFoundMessage(targets[0] ?? own, target !== undefined));
 }
 
-function missing(target: string, isAsked: boolean): string {
+function notFoundMessage(target: string, isExplicit: boolean): string {
   const [os, cpu, libc = "glibc"] = target.split("-");
-  const only = isAsked ? ` --os=${os} --cpu=${cpu}${os === "linux" ? ` --libc=${libc}` : ""}` : "";
-  return `Cannot find libplue for ${target}: the package "@plue/native-${target}" is not ` +
-    `installed; run "npm install @plue/native${only}" without --omit=optional` +
-    (isAsked ? "" : ', then "npx @plue/cli native", which can compile it');
+  const platform = `--os=${os} --cpu=${cpu}` + (os === "linux" ? ` --libc=${libc}` : "");
+  const command = isExplicit
+    ? `"npm install @plue/native ${platform}" without --omit=optional`
+    : '"npm install @plue/native" without --omit=optional, then "npx @plue/cli native", which can compile it';
+  return `Cannot find libplue for ${target}: the package "@plue/native-${target}" is not installed; ` +
+    `run ${command}`;
 }
 
 /** The platforms whose library this machine can load, the likeliest first. */
