@@ -38,12 +38,18 @@ export function withoutSecrets(value: unknown, secrets: readonly string[]): unkn
 
 /** Removes a secret, and its beginning in a text that plue has cut. */
 function withoutForm(text: string, form: string): string {
-  let rest = text.replaceAll(form, MARK);
-  const mayBeCut = rest.length <= MAX_CUT && rest.includes("…");
-  for (let length = mayBeCut ? form.length : 0; length >= MIN_LENGTH; length--) {
-    rest = rest.replaceAll(`${form.slice(0, length)}…`, `${MARK}…`);
-  }
-  return rest;
+  const rest = text.replaceAll(form, MARK);
+  if (rest.length > MAX_CUT || !rest.includes("…")) return rest;
+  // Not a search for each beginning of the secret, because a secret may have thousands.
+  const start = form.slice(0, MIN_LENGTH);
+  const [last = "", ...cut] = rest.split("…").reverse();
+  const clean = cut.reverse().map((part) => {
+    for (let at = part.indexOf(start); at >= 0; at = part.indexOf(start, at + 1)) {
+      if (form.startsWith(part.slice(at))) return part.slice(0, at) + MARK;
+    }
+    return part;
+  });
+  return [...clean, last].join("…");
 }
 
 function cleanError(error: Error, clean: (text: string) => string, maxCauses: number): Error {
