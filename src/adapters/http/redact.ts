@@ -36,18 +36,20 @@ export function withoutSecrets(value: unknown, secrets: readonly string[]): unkn
   return text && JSON.parse(text, starts.some((one) => text.includes(one)) ? cleanPart : undefined);
 }
 
-/** Removes a secret, and its beginning in a text that plue has cut. */
+/**
+ * Removes a secret, and its beginning in a text that plue has cut. Of a word that is cut, only the
+ * first characters are compared. Otherwise, a caller whose tool repeats its arguments could find out
+ * the secret, one character after the other.
+ */
 function withoutForm(text: string, form: string): string {
   const rest = text.replaceAll(form, MARK);
   if (rest.length > MAX_CUT || !rest.includes("…")) return rest;
-  // Not a search for each beginning of the secret, because a secret may have thousands.
   const start = form.slice(0, MIN_LENGTH);
   const [last = "", ...cut] = rest.split("…").reverse();
   const clean = cut.reverse().map((part) => {
-    for (let at = part.indexOf(start); at >= 0; at = part.indexOf(start, at + 1)) {
-      if (form.startsWith(part.slice(at))) return part.slice(0, at) + MARK;
-    }
-    return part;
+    const word = part.split(/\s/).at(-1) ?? "";
+    const at = word.indexOf(start);
+    return at < 0 ? part : part.slice(0, part.length - word.length + at) + MARK;
   });
   return [...clean, last].join("…");
 }

@@ -21,11 +21,18 @@ describe("withoutSecrets()", () => {
   });
 
   it("replaces the beginning of a secret in a text that was cut", () => {
-    for (const length of [6, 12, SECRET.length - 1]) {
-      const cut = `not "${SECRET.slice(0, length)}…" but "…"`;
-      assertEquals(withoutSecrets(cut, [SECRET]), 'not "[credential]…" but "…"');
+    const token = 'a-"quoted"/secret';
+    for (const length of [6, 12, token.length - 1]) {
+      const cut = `not "${token.slice(0, length)}…" but "…"`;
+      assertEquals(withoutSecrets(cut, [token]), 'not "[credential]…" but "…"');
     }
-    assertEquals(withoutSecrets(`${SECRET.slice(0, 5)}…`, [SECRET]), `${SECRET.slice(0, 5)}…`);
+    assertEquals(withoutSecrets(`${token.slice(0, 5)}…`, [token]), `${token.slice(0, 5)}…`);
+  });
+
+  it("treats right and wrong guesses of a secret equally, so that nobody can find it out", () => {
+    const guesses = ["ghp_abc", "ghp_abX", "ghp_abXYZ"].map((guess) => `not found: ${guess}…`);
+    const cleaned = withoutSecrets(guesses, ["ghp_abcdefgh"]);
+    assertEquals(cleaned, Array(3).fill("not found: [credential]…"));
   });
 
   it("needs little time for many cut texts and a long secret", () => {
