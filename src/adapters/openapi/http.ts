@@ -71,7 +71,7 @@ export async function callOperation(
     return await readResponse(response, name, maxResponseBytes);
   } catch (cause) {
     context.throwIfAborted();
-    const why = describeThrown(cause, Infinity).replaceAll(url, name).slice(0, 200);
+    const why = clip(describeThrown(cause, Infinity).replaceAll(url, name), 200);
     return ToolResult.error("threw", `Cannot get a response to ${name}: ${why}`, {
       retryable: true,
       ran: wasNotSent(cause) ? "no" : "unknown",
