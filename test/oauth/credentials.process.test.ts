@@ -1,5 +1,6 @@
 /** Credentials from a real authorization server, for several callers. */
 
+import { isSuspended } from "@plue/tools";
 import { memoryCallStore } from "@plue/tools/calls";
 import { oauthCallback } from "@plue/tools/credentials";
 import { createToolHandler } from "@plue/tools/hono";
@@ -187,6 +188,7 @@ describe("oauthCallback()", () => {
     const authorize = () => ({ principal: "ann" });
     return {
       world,
+      waiting,
       link,
       callback: oauthCallback(world.source, { authorize }),
     };
@@ -256,12 +258,23 @@ describe("oauthCallback()", () => {
     assertEquals((await callback(new Request(link))).status, 200);
   });
 
-  it("tells the person that a permission was refused, and the call asks again", async () => {
-    const { world, link, callback } = await linkFor(worldOf(server), "deny");
-    const page = await callback(new Request(link));
-    assertEquals(page.status, 403);
-    assertStringIncludes(await page.text(), "refused");
-    assertEquals(await world.call("ann"), "input_required");
+  it("tells the person that there is no permission, and the call asks again", async () => {
+    await using away = await startOAuthServer();
+    const refused = await linkFor(worldOf(server), "deny");
+    const lost = await linkFor(worldOf(away));
+    await away[Symbol.asyncDispose]();
+    for (const { world, waiting, link, callback } of [refused, lost]) {
+      const page = await callback(new Request(link));
+      assertEquals(page.status, world === lost.world ? 502 : 403);
+      assertStringIncludes(await page.text(), world === lost.world ? "no answer" : "refused");
+      assertEquals(await world.call("ann"), "input_required");
+      // Also the call of the link, which must not wait for the used link.
+      assert(isSuspended(waiting));
+      const answers = { "credential.hub.1": { action: "accept" } } as const;
+      const again = await world.dispatcher.resume(waiting.ticket, answers, { principal: "ann" });
+      assert(isSuspended(again));
+      assertEquals(again.questions.map(({ key }) => key), ["credential.hub.2"]);
+    }
   });
 
   it("asks a person whom it cannot identify to confirm the caller, in a page without scripts", async () => {

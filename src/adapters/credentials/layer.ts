@@ -79,10 +79,22 @@ async function obtain(
     const missing = found.filter((one): one is Missing => "url" in one);
     if (missing.length === 0) return found.filter((one) => one instanceof Credential);
     const doing = "waiting for permission at a URL";
+    // A person may have refused before the call resumes. The call must not wait for that again.
+    const afters = await call.wait(
+      doing,
+      () =>
+        Promise.all(
+          missing.map(({ name, after = "" }) =>
+            call.context.step(`credential.${name}.${round}.after`, () => after)
+          ),
+        ),
+    );
     const isAccepted = await call.wait(doing, () => askCaller(call, missing, round));
     if (!isAccepted) break;
     const signal = AbortSignal.any([call.deadline.signal, AbortSignal.timeout(WAIT_MS)]);
-    const arrived = () => Promise.all(missing.map((one) => one.arrived(signal))).catch(check.noop);
+    const arrived = () =>
+      Promise.all(missing.map((one, index) => one.arrived(signal, afters[index])))
+        .catch(check.noop);
     // The limit pauses the call's timeout. The signal ends the wait before it.
     await call.wait(doing, arrived, 2 * WAIT_MS);
   }

@@ -144,7 +144,8 @@ export class OAuthSource implements OAuthCredentials {
         const scopes = client.scopesWith(...request.scopes, ...tokens?.requested ?? []);
         return {
           url: await this.#urlFor(client, request, scopes),
-          arrived: (signal) => this.#store.arrived(key, authorization, signal),
+          after: authorization,
+          arrived: (signal, after) => this.#store.arrived(key, after, signal),
         };
       }
       if (!isStale(tokens)) {
@@ -190,13 +191,16 @@ export class OAuthSource implements OAuthCredentials {
     if (!await this.#store.use(`used.${owner}.${id}`, expiresAt)) return "used";
     const client = this.#clients.get(name) ?? fail("use OAuth", `there is no provider "${name}"`);
     let tokens: StoredTokens | undefined;
+    let failure: unknown;
     try {
       const given = await client.exchangeCode(params, this.#options.redirectUri, verifier);
       tokens = { ...given, requested: scopes };
     } catch (error) {
-      if (!(error instanceof GrantRefused)) throw error;
+      // The link is used up, so a call must not wait for it any longer.
+      if (!(error instanceof GrantRefused)) failure = error;
     }
     await this.#store.end(`credential.${owner}.${name}`, id, tokens);
+    if (failure !== undefined) throw failure;
     return tokens === undefined ? "refused" : "stored";
   }
 

@@ -31,8 +31,14 @@ export interface GivenCredential {
 /** A permission that the caller must give at a URL before there is a credential. */
 export interface NeededAuthorization {
   readonly url: string;
-  /** Resolves when the source should be tried again. Rejects when the signal aborts. */
-  arrived(signal: AbortSignal): Promise<void>;
+  /** The id of the last authorization. It becomes a part of the ticket, so it must not be secret. */
+  readonly after?: string | undefined;
+  /**
+   * Resolves when the source should be tried again. Rejects when the signal aborts.
+   *
+   * @param after The `after` of the authorization whose URL the person has.
+   */
+  arrived(signal: AbortSignal, after?: string): Promise<void>;
 }
 
 /**

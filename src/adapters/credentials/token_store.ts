@@ -37,7 +37,7 @@ export class TokenStore {
   readonly #records: LeasedRecords<TokenRecord>;
   readonly #sealer: Sealer;
   /** The next read of each key for which calls wait. */
-  readonly #reads: Map<string, Promise<string | undefined>> = new Map();
+  readonly #reads: Map<string, Promise<string>> = new Map();
   readonly #refreshes: Map<string, Promise<void>> = new Map();
 
   constructor(store: CallStore, sealer: Sealer) {
@@ -117,13 +117,13 @@ export class TokenStore {
   /** Resolves when an authorization has ended after the one with this id. Calls share their reads. */
   async arrived(
     key: string,
-    authorization: string | undefined,
+    authorization = "",
     signal: AbortSignal,
   ): Promise<void> {
-    const readLater = async (): Promise<string | undefined> => {
+    const readLater = async (): Promise<string> => {
       await pause(POLL_MS);
       this.#reads.delete(key);
-      return (await this.#records.read(key))?.record.authorization;
+      return (await this.#records.read(key))?.record.authorization ?? "";
     };
     for (let last = authorization; last === authorization;) {
       last = await abortable(once(this.#reads, key, readLater), signal);
