@@ -1,6 +1,5 @@
 /** One call of `run_code`: the program, its calls, and their questions. */
 
-import { ConcurrencyLimiter } from "../../execute/limiter.ts";
 import { type Call, CallFailure, type DispatchContext, resumptions } from "../../execute/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
 import {
@@ -67,9 +66,10 @@ export class CodeRun {
   readonly #call: Call;
   readonly #settings: CodeSettings;
   readonly #tools: Toolset;
-  readonly #limiter: ConcurrencyLimiter;
   readonly #suspensions: Suspension[] = [];
   readonly #answers: Map<number, Answers> = new Map();
+  /** The context of the calls of the program. */
+  readonly #context: DispatchContext;
   #waiting: Map<number, WaitingCall> = new Map();
   #failures: ({ readonly tool: string } & Failure)[] = [];
   /** The results since the last suspension. */
@@ -81,17 +81,16 @@ export class CodeRun {
   /** The calls that have begun in this run. */
   readonly #begun: Promise<unknown>[] = [];
   #hasEnded = false;
-  #asking = 0;
   #begunAt = 0;
-  #resumeTime: (() => void) | undefined;
+  #running = 0;
+  /** The calls that wait because the maximum number of calls is running. */
+  readonly #queue: (() => void)[] = [];
 
   constructor(call: Call, tools: Toolset, settings: CodeSettings) {
     this.#call = call;
     this.#tools = tools;
     this.#settings = settings;
-    const { maxConcurrentCalls: maxConcurrent } = settings.limits;
-    const all = { maxConcurrentPerTool: Infinity, maxQueued: Infinity };
-    this.#limiter = new ConcurrencyLimiter({ maxConcurrent, ...all });
+    this.#context = this.#contextOf(call);
   }
 
   async run(source: string): Promise<unknown> {
@@ -167,60 +166,66 @@ export class CodeRun {
   }
 
   async #dispatch(call: ProgramCall): Promise<string | undefined> {
+    const { maxConcurrentCalls } = this.#settings.limits;
+    if (this.#running < maxConcurrentCalls) this.#running++;
+    else await new Promise<void>((resolve) => this.#queue.push(resolve));
+    try {
+      return this.#hasEnded ? undefined : await this.#dispatchNow(call);
+    } finally {
+      // The next call takes the place of this one.
+      const next = this.#queue.shift();
+      if (next === undefined) this.#running--;
+      else next();
+    }
+  }
+
+  async #dispatchNow(call: ProgramCall): Promise<string | undefined> {
     const { index, id, json } = call;
     const { callId, settings: { clock } } = this.#call;
-    const slot = this.#limiter.acquire(id);
-    if (typeof slot === "object") await slot.granted;
-    try {
-      if (this.#hasEnded) return undefined;
-      const startMs = clock.now() - this.#begunAt;
-      this.#report(index, id, { startMs });
-      const { ticket } = this.#waiting.get(index) ?? {};
-      this.#waiting.delete(index);
-      const request = ticket === undefined
-        ? { name: id, arguments: json, callId: `${callId}.${index}` }
-        : { ticket, answers: this.#answers.get(index) ?? {} };
-      const result = await this.#call.dispatch(this.#tools, request, this.#contextOf(index));
-      if (isSuspended(result)) {
-        const { ticket, questions } = result;
-        this.#waiting.set(index, { index, id, print: printOf(call), ticket, questions });
-        this.#report(index, id, { startMs, outcome: "input_required" });
-        return undefined;
-      }
-      const reply = replyOf(result);
-      const text = JSON.stringify(reply);
-      const durationMs = clock.now() - this.#begunAt - startMs;
-      this.#end(index, id, reply, { startMs, durationMs });
-      this.#replies.push({ call, text });
-      return text;
-    } finally {
-      this.#limiter.release(id);
+    const startMs = clock.now() - this.#begunAt;
+    this.#report(index, id, { startMs });
+    const ticket = this.#waiting.get(index)?.ticket;
+    this.#waiting.delete(index);
+    const request = ticket === undefined
+      ? { name: id, arguments: json, callId: `${callId}.${index}` }
+      : { ticket, answers: this.#answers.get(index) ?? {} };
+    const { idempotencyKey: key } = this.#call.options;
+    const context = key === undefined
+      ? this.#context
+      : { ...this.#context, idempotencyKey: `${key}#${index}` };
+    const result = await this.#call.dispatch(this.#tools, request, context);
+    if (isSuspended(result)) {
+      const { ticket, questions } = result;
+      this.#waiting.set(index, { index, id, print: printOf(call), ticket, questions });
+      this.#report(index, id, { startMs, outcome: "input_required" });
+      return undefined;
     }
+    const reply = replyOf(result);
+    const text = JSON.stringify(reply);
+    this.#end(index, id, reply, { startMs, durationMs: clock.now() - this.#begunAt - startMs });
+    this.#replies.push({ call, text });
+    return text;
   }
 
-  /** The context of the calls of a program: the caller's, without what concerns `run_code` alone. */
-  #contextOf(index: number): DispatchContext {
-    const { options, deadline: { signal } } = this.#call;
-    const { principal, sessionId, messageId, services, context, trace } = options;
-    const { idempotencyKey: key, onQuestion } = options;
+  /** Returns the context of `run_code`, without what concerns `run_code` alone. */
+  #contextOf({ options, deadline }: Call): DispatchContext {
+    const { principal, sessionId, messageId, services, context, trace, onQuestion } = options;
+    let asking = 0;
+    let resumeTime: (() => void) | undefined;
     return {
-      ...{ principal, sessionId, messageId, services, context, trace, signal },
-      ...(key !== undefined && { idempotencyKey: `${key}#${index}` }),
+      ...{ principal, sessionId, messageId, services, context, trace, signal: deadline.signal },
       ...(onQuestion && {
-        onQuestion: (question, call) =>
-          this.#pausing(async () => await onQuestion.call(options, question, call)),
+        async onQuestion(question, call) {
+          // The time of the program does not pass while a person answers.
+          if (asking++ === 0) resumeTime = deadline.suspend(MAX_TIMEOUT_MS);
+          try {
+            return await onQuestion.call(options, question, call);
+          } finally {
+            if (--asking === 0) resumeTime?.();
+          }
+        },
       }),
     };
-  }
-
-  /** Pauses the time of the program while a person answers. */
-  async #pausing<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#asking++ === 0) this.#resumeTime = this.#call.deadline.suspend(MAX_TIMEOUT_MS);
-    try {
-      return await work();
-    } finally {
-      if (--this.#asking === 0) this.#resumeTime?.();
-    }
   }
 
   /** Reports the end of a call. A call that a resumed program repeats has no times. */

@@ -4,13 +4,17 @@
  * randomness: a program that resumes has to repeat exactly, and cannot measure the time of others.
  */
 
-/** Evaluates to the functions of the host. Promises and JSON.stringify would call `hidden` names. */
+/**
+ * Evaluates to the functions of the host. `take` returns the end of the program in one line, and two
+ * lines for each new call: the name and the arguments. All lines are JSON, in which no line feed is
+ * possible. Promises and JSON.stringify would call `hidden` names.
+ */
 export const PRELUDE = `(() => {
   const { parse, stringify } = JSON;
   const [NativePromise, NativeProxy, text] = [Promise, Proxy, String];
   const waiting = { __proto__: null };
   const log = [];
-  let limits, end, calls = [], count = 0, logged = 0;
+  let limits, end, calls = "", count = 0, logged = 0;
 
   class ToolError extends Error {
     name = "ToolError";
@@ -19,23 +23,26 @@ export const PRELUDE = `(() => {
       this.code = code;
     }
   }
-  const call = (id, args) => new NativePromise((resolve, reject) => {
-    const json = stringify(args === undefined ? {} : args);
+  const call = (name, args) => new NativePromise((resolve, reject) => {
+    const json = stringify(args === undefined ? {} : args) ?? "null";
     if (count >= limits.calls) {
       const why = ": the program has made " + count + " calls, and more are not allowed";
-      return reject(new ToolError("overloaded", "Cannot call " + stringify(id) + why));
+      return reject(new ToolError("overloaded", "Cannot call " + name + why));
     }
-    waiting[count] = { resolve, reject };
-    calls[calls.length] = [count++, id, json];
+    waiting[count++] = { resolve, reject };
+    calls += "\\n" + name + "\\n" + json;
   });
   const hidden = { __proto__: null, then: true, toJSON: true };
   const paths = { __proto__: null };
-  const pathTo = (id, separator) => paths[id] ??= new NativeProxy(() => {}, {
-    get: (_, name) => typeof name === "symbol" || hidden[name]
-      ? undefined
-      : pathTo(id + separator + name, separator === "" ? ":" : "."),
-    apply: (_, __, args) => call(id, args[0]),
-  });
+  const pathTo = (id, separator) => {
+    const name = stringify(id);
+    const get = (_, key) => {
+      if (typeof key === "symbol" || hidden[key]) return undefined;
+      const to = id + separator + key;
+      return paths[to] ??= pathTo(to, separator === "" ? ":" : ".");
+    };
+    return new NativeProxy(() => {}, { get, apply: (_, __, args) => call(name, args[0]) });
+  };
 
   const write = (...values) => {
     const line = values.map((value) => {
@@ -50,8 +57,9 @@ export const PRELUDE = `(() => {
     if (room > 0) log.push(line.length > room ? line.slice(0, room) + "… [truncated]" : line);
   };
   const console = { debug: write, error: write, info: write, log: write, warn: write };
-  for (const [name, value] of [["tools", pathTo("", "")], ["console", console], ["ToolError", ToolError]]) {
-    Object.defineProperty(globalThis, name, { value, writable: true, configurable: true });
+  const globals = { tools: pathTo("", ""), console, ToolError };
+  for (const name in globals) {
+    Object.defineProperty(globalThis, name, { value: globals[name], writable: true, configurable: true });
   }
   Math.random = () => {
     throw new Error("Cannot use Math.random(): a program must repeat exactly when it resumes");
@@ -87,9 +95,8 @@ export const PRELUDE = `(() => {
     else reject(new ToolError(value.code, value.message));
   };
   const take = () => {
-    if (calls.length === 0 && !end) return "";
-    const taken = stringify({ calls, log: end && log, end });
-    calls = [];
+    const taken = (end ? stringify({ ...end, log }) : "") + calls;
+    calls = "";
     return taken;
   };
   return { __proto__: null, run, fail, settle, take };

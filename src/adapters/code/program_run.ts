@@ -1,14 +1,14 @@
 /** One run of a program: its turns, its calls and its end. */
 
 import { listOf } from "../../schema/mod.ts";
-import { abortable, isObject, systemClock } from "../../tool/mod.ts";
+import { abortable, systemClock } from "../../tool/mod.ts";
 import type { Program, ProgramCall, ProgramEnd } from "./executor.ts";
 
 /** The place of one program, with the prelude. The program is not trusted: any text is possible. */
 export interface Sandbox {
   /**
-   * Calls `run` or `settle` of the prelude, lets the program run until it waits, and returns what
-   * `take` of the prelude returns.
+   * Calls `run` or `settle` of the prelude, lets the program run until it waits, and returns the
+   * lines of `take` of the prelude.
    */
   turn(operation: "run" | "settle", json: string): string | Promise<string>;
   close(): void;
@@ -40,13 +40,14 @@ export class Stopped extends Error {}
 export class ProgramRun {
   readonly #program: Program;
   readonly #sandbox: Sandbox;
-  /** The results of calls; without a text, the call waits for a person. */
-  readonly #replies: { readonly index: number; readonly text: string | undefined }[] = [];
+  /** The results of calls, for `settle` of the prelude. */
+  readonly #replies: string[] = [];
   #wake: () => void = () => {};
   #error: unknown;
-  #running = 0;
-  #waiting = 0;
   #calls = 0;
+  #running = 0;
+  /** The number of calls that wait for a person. */
+  #waiting = 0;
   #end: ProgramEnd | undefined;
 
   constructor(program: Program, sandbox: Sandbox) {
@@ -66,19 +67,14 @@ export class ProgramRun {
       const { maxCalls: calls, maxLogLength: log, maxOutputLength: output } = limits;
       await this.#turn("run", JSON.stringify({ calls, log, output }));
       for (;;) {
-        if (this.#replies.length === 0 && this.#running > 0 && this.#error === undefined) {
-          await new Promise<void>((resolve) => this.#wake = resolve);
-        }
         if (this.#error !== undefined) throw this.#error;
         const reply = this.#replies.shift();
-        if (reply === undefined) {
-          // Calls that the program has not awaited end before it does.
-          if (this.#end !== undefined) return this.#end;
-          if (this.#waiting > 0) return { kind: "suspended" };
-          throw new Stopped("the program waits forever for a promise");
-        }
-        if (reply.text === undefined) this.#waiting++;
-        else await this.#turn("settle", `{"index":${reply.index},${reply.text.slice(1)}`);
+        if (reply !== undefined) await this.#turn("settle", reply);
+        // Calls that the program has not awaited end before it does.
+        else if (this.#running > 0) await new Promise<void>((resolve) => this.#wake = resolve);
+        else if (this.#end !== undefined) return this.#end;
+        else if (this.#waiting > 0) return { kind: "suspended" };
+        else throw new Stopped("the program waits forever for a promise");
       }
     } catch (error) {
       if (error instanceof Stopped) return { kind: "stopped", why: error.message };
@@ -100,22 +96,22 @@ export class ProgramRun {
       void rest();
     }
     const text = typeof output === "string" ? output : await abortable(output, signal);
-    if (text === "") return;
     // Not trusted: the program may have changed the globals that the prelude uses.
-    const { calls, log, end } = Object(JSON.parse(text)) as Readonly<Record<string, unknown>>;
-    for (const call of listOf(calls)) {
-      const [index] = listOf(call);
-      const [, id = "", json = ""] = textsOf(call);
-      if (index !== this.#calls || this.#calls++ >= maxCalls) {
+    const [end, ...calls] = text.split("\n");
+    for (let at = 0; at < calls.length; at += 2) {
+      if (this.#calls === maxCalls) {
         throw new Stopped(`the program made more than ${maxCalls} calls`);
       }
-      void this.#begin({ index, id, json });
+      const [id = ""] = textsOf(JSON.parse(`[${calls[at]}]`));
+      void this.#begin({ index: this.#calls++, id, json: calls[at + 1] || "null" });
     }
-    if (isObject(end)) this.#end = this.#readEnd(end, textsOf(log));
+    if (end) this.#end = this.#readEnd(Object(JSON.parse(end)));
   }
 
-  #readEnd({ value, failed }: Record<string, unknown>, given: readonly string[]): ProgramEnd {
+  #readEnd(end: Readonly<Record<string, unknown>>): ProgramEnd {
     const { source, limits: { maxLogLength, maxOutputLength } } = this.#program;
+    const { value, failed } = end;
+    const given = textsOf(end["log"]);
     const log = given.join("\n").length > maxLogLength + 64 ? [] : given;
     if (typeof value === "string" && value.length <= maxOutputLength) {
       return { kind: "returned", json: value, log };
@@ -131,7 +127,9 @@ export class ProgramRun {
   async #begin(call: ProgramCall): Promise<void> {
     this.#running++;
     try {
-      this.#replies.push({ index: call.index, text: await this.#program.call(call) });
+      const text = await this.#program.call(call);
+      if (text === undefined) this.#waiting++;
+      else this.#replies.push(`{"index":${call.index},${text.slice(1)}`);
     } catch (error) {
       this.#error ??= error;
     }

@@ -152,8 +152,7 @@ class Loaded implements Sandbox {
     const [, name, text] = /\b(\w*Error): (.*)/.exec(message) ?? [];
     // The module of the program is invalid.
     if (text !== undefined && message.includes(`${FILE}:`)) {
-      const end = { failed: [name, text, message] };
-      return this.#turn.resolve(JSON.stringify({ end }));
+      return this.#turn.resolve(JSON.stringify({ failed: [name, text, message] }));
     }
     this.#turn.reject(new Stopped(`Cloudflare ended the program: ${clip(message, 300)}`));
   }

@@ -12,7 +12,7 @@ const runLong = (begin: () => void = () => {}) =>
       begin();
       const began = performance.now();
       while (performance.now() - began < 50);
-      return '{"end":{"value":"1"}}';
+      return '{"value":"1"}';
     },
     close() {},
   }).run();
@@ -38,8 +38,8 @@ describe("ProgramRun", () => {
 
   it("ends a program that changed what the prelude returns", async () => {
     const outputs = [
-      ...["null", "1", '{"end":{}}', '{"end":{"failed":[{"toString":1}]}}'],
-      '{"calls":[[0,{"toString":1},[]]],"log":[{}],"end":{"value":"1"}}',
+      ...["null", "1", "{}", '{"failed":[{"toString":1}]}', '\n"a"', "\n\n"],
+      '{"value":"1","log":[{}]}\n{"toString":1}\n[]',
     ];
     for (const output of outputs) {
       const turns = [output, ""];
