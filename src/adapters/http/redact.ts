@@ -8,8 +8,6 @@ const MAX_CAUSES = 5;
 const MARK = "[credential]";
 /** Returns the form of a text within JSON. */
 const escaped = (text: string): string => JSON.stringify(text).slice(1, -1);
-/** Texts that plue cuts, such as messages, are not longer. */
-const MAX_CUT = 4_096;
 
 /**
  * Returns a copy of JSON, or of an error, in which `[credential]` replaces the secrets, also within a
@@ -19,21 +17,24 @@ const MAX_CUT = 4_096;
  * @throws {TypeError} If the value is neither JSON nor an error.
  */
 export function withoutSecrets(value: unknown, secrets: readonly string[]): unknown {
-  const forms = secrets.filter(({ length }) => length >= MIN_LENGTH)
-    .flatMap((secret) => [secret, encodeURIComponent(secret), escaped(secret)])
+  const long = secrets.filter(({ length }) => length >= MIN_LENGTH);
+  const forms = [...new Set(long.flatMap((one) => [one, encodeURIComponent(one), escaped(one)]))]
     // A secret may contain a shorter one.
     .sort((one, other) => other.length - one.length);
   const clean = (text: string): string => forms.reduce(withoutForm, text);
-  const cleanPart = (_: string, part: unknown): unknown => {
+  const cleanPart = (part: unknown): unknown => {
     if (isText(part)) return clean(part);
+    if (Array.isArray(part)) return part.map(cleanPart);
     if (!isObject(part)) return part;
-    return Object.fromEntries(Object.entries(part).map(([key, member]) => [clean(key), member]));
+    const members = Object.entries(part).map(([key, one]) => [clean(key), cleanPart(one)]);
+    return Object.fromEntries(members);
   };
   if (value instanceof Error) return cleanError(value, clean, MAX_CAUSES);
-  const text = JSON.stringify(value);
-  // A function for each part is slow, so most values are only copied.
+  const text: string | undefined = JSON.stringify(value);
+  // To look at each part is slow, so most values are only copied.
   const starts = forms.map((form) => escaped(form.slice(0, MIN_LENGTH)));
-  return text && JSON.parse(text, starts.some((one) => text.includes(one)) ? cleanPart : undefined);
+  const copy: unknown = text && JSON.parse(text);
+  return starts.some((one) => text?.includes(one)) ? cleanPart(copy) : copy;
 }
 
 /**
@@ -43,7 +44,7 @@ export function withoutSecrets(value: unknown, secrets: readonly string[]): unkn
  */
 function withoutForm(text: string, form: string): string {
   const rest = text.replaceAll(form, MARK);
-  if (rest.length > MAX_CUT || !rest.includes("…")) return rest;
+  if (!rest.includes("…")) return rest;
   const start = form.slice(0, MIN_LENGTH);
   const [last = "", ...cut] = rest.split("…").reverse();
   const clean = cut.reverse().map((part) => {
