@@ -133,12 +133,11 @@ export class TaskEngine<R extends RunRecord> {
             : isRefused?.(error)
             ? notStored(tool, "it has run", "yes")
             : undefined;
-          if (replaced !== undefined && stored !== given) throw error;
-          if (replaced !== undefined) stored = replaced;
-          else {
+          if (replaced === undefined) {
             extend();
             await new Promise<void>((resolve) => void clock.setTimeout(resolve, retryMs));
-          }
+          } else if (stored === given) stored = replaced;
+          else throw error;
         }
       }
     } finally {
@@ -159,9 +158,8 @@ interface Emitted {
 
 export interface Run extends ToolProcess {
   result: Promise<ToolResult>;
-  progress: ToolProgress | undefined;
-  /** The last values of `context.metadata`. */
-  readonly metadata: unknown[];
+  /** The values to store: the last progress, and the last metadata about the calls of a program. */
+  emitted: Emitted | undefined;
   changed: () => void;
   /** Detaches the call from the caller's request. */
   detach(): void;
@@ -186,8 +184,7 @@ export function beginRun(
   );
   const run: Run = {
     abort: cancel,
-    progress: undefined,
-    metadata: [],
+    emitted: undefined,
     changed: () => {},
     result: Promise.resolve(ToolResult.error("The call has not begun")),
     detach() {
@@ -195,21 +192,25 @@ export function beginRun(
       caller?.removeEventListener("abort", abort);
     },
   };
-  if (caller?.aborted === true) abort();
-  else caller?.addEventListener("abort", abort, { once: true });
+  if (caller?.aborted) abort();
+  caller?.addEventListener("abort", abort, { once: true });
+  const emit = (emitted: Emitted): void => {
+    run.emitted = { ...run.emitted, ...emitted };
+    run.changed();
+  };
   run.result = dispatch({
     ...context,
     signal: controller.signal,
     progress(progress) {
-      run.progress = progress;
-      run.changed();
+      emit({ progress });
       if (isAttached) context.progress?.(progress);
     },
     metadata(value) {
-      run.metadata.push(value);
-      while (JSON.stringify(run.metadata).length > MAX_METADATA) run.metadata.shift();
-      run.changed();
       if (isAttached) context.metadata?.(value);
+      if (Object(value).type !== "call") return;
+      const metadata = [...run.emitted?.metadata ?? [], value];
+      while (JSON.stringify(metadata).length > MAX_METADATA) metadata.shift();
+      emit({ metadata });
     },
     output: (value, bytes) => isAttached ? context.output?.(value, bytes) : undefined,
   });
@@ -231,7 +232,7 @@ export function storeProgress<R extends RunRecord & Emitted>(
     writing ??= lease.change((record) => ({
       ...record,
       updatedAt: clock.timestamp(),
-      ...progressOf(run),
+      ...run.emitted,
     })).catch(log).then(() => {
       if (run.changed !== flush) return;
       // Waits for the polling interval: clients do not read sooner, and a record may be large.
@@ -242,16 +243,9 @@ export function storeProgress<R extends RunRecord & Emitted>(
     });
   };
   run.changed = flush;
-  if (run.progress !== undefined || run.metadata.length > 0) flush();
+  if (run.emitted !== undefined) flush();
   void run.result.then(() => {
     run.changed = () => {};
     disarm();
   });
-}
-
-export function progressOf({ progress, metadata }: Run): Emitted {
-  return {
-    ...(progress && { progress }),
-    ...(metadata.length > 0 && { metadata: [...metadata] }),
-  };
 }

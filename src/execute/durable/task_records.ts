@@ -34,7 +34,7 @@ export interface TaskState {
   /** The recommended polling interval, in milliseconds. */
   readonly pollMs: number;
   readonly progress?: ToolProgress;
-  /** The last values of `context.metadata`, at most 16 kB of JSON. */
+  /** The last states of the calls of a program (`type: "call"`), at most 16 kB of JSON. */
   readonly metadata?: readonly unknown[];
   /** The questions of the task, while its status is `input_required`. */
   readonly questions?: readonly Question[];

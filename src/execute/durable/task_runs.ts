@@ -20,7 +20,7 @@ import type { DispatchContext } from "../request.ts";
 import { type CallStore, checkStore } from "./call_store.ts";
 import { Quotas } from "./quotas.ts";
 import type { Lease } from "./records.ts";
-import { progressOf, type Run, storeProgress, TaskEngine } from "./task_engine.ts";
+import { type Run, storeProgress, TaskEngine } from "./task_engine.ts";
 import {
   isSeen,
   keyOf,
@@ -241,7 +241,7 @@ export class TaskRuns {
 
   /** Returns the record of a run that has ended: with its result, or with its questions. */
   #end(record: TaskRecord, result: ToolResult, run: Run, asked: Asked | undefined): TaskRecord {
-    const now = { ...record, ...progressOf(run) };
+    const now = { ...record, ...run.emitted };
     // If nothing has run, the ticket is still valid, and the task waits for answers again.
     const waits = asked && !result.ok && result.error.retryable && result.error.ran === "no";
     if (!isSuspended(result) && !waits) {

@@ -232,18 +232,20 @@ describe("callTasks().start()", () => {
     assertEquals((await when(id, "completed")).progress, { done: 4, total: 4 });
   });
 
-  it("stores the last metadata of the call, up to 16 kB of JSON", async () => {
+  it("stores the last states of the calls of a program, up to 16 kB of JSON", async () => {
+    const callOf = (tool: string) => ({ type: "call", tool });
     const { start, when } = processOf([{
       name: "count",
       execute(_, { metadata }) {
-        metadata("first");
-        metadata("x".repeat(16_380));
-        metadata([2]);
-        metadata("y".repeat(16_000));
+        metadata(callOf("first"));
+        metadata(callOf("x".repeat(16_360)));
+        metadata(callOf("second"));
+        metadata("of another tool");
+        metadata(callOf("y".repeat(16_000)));
       },
     }]);
     const { metadata = [] } = await when((await start("count")).id, "completed");
-    assertEquals(metadata, [[2], "y".repeat(16_000)]);
+    assertEquals(metadata, [callOf("second"), callOf("y".repeat(16_000))]);
   });
 });
 
