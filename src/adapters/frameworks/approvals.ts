@@ -49,7 +49,7 @@ export class FrameworkApprovals {
 
   /** Returns the approvals of the calls of one dispatcher and one caller. */
   forCalls(action: string, dispatcher: object, context: calls.DispatchContext): CallApprovals {
-    if (!asksCallers(dispatcher)) {
+    if (!approvesByAsking(dispatcher)) {
       fail(action, 'the option approvals has no effect: the dispatcher must have approve: "ask"');
     }
     if (isFunction(context.onQuestion)) {
@@ -92,10 +92,10 @@ export function frameworkApprovals(store: CallStore): FrameworkApprovals {
   return new FrameworkApprovals(store);
 }
 
-function asksCallers(dispatcher: object): dispatcher is Approvable {
+function approvesByAsking(dispatcher: object): dispatcher is Approvable {
   const { settings, withLayers }: Partial<Approvable> = dispatcher;
   return isFunction(withLayers) &&
-    settings?.layers.some((layer) => "asksCaller" in layer && layer.asksCaller === true) === true;
+    settings?.layers.some((layer) => "approver" in layer && layer.approver === "ask") === true;
 }
 
 export class CallApprovals {

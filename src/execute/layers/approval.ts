@@ -82,7 +82,7 @@ const approvedArguments: WeakMap<Call, unknown> = new WeakMap();
 export function approval(
   approve: Approver | "ask" | undefined,
   { timeoutMs: limitMs = 600_000, questions }: ApprovalOptions = {},
-): Layer & { readonly asksCaller: boolean } {
+): Layer & { readonly approver: Approver | "ask" | undefined } {
   const timeoutMs = numberFrom(1, MAX_TIMEOUT_MS)(MAKE, limitMs, "approvalTimeoutMs");
   if ((approve ?? "ask") !== "ask") checkFunction(MAKE, approve, "approve");
   const decide: ApprovalFunction = (call, next, message) =>
@@ -95,7 +95,7 @@ export function approval(
     name: "approval",
     stage: "run",
     meets: "approval",
-    asksCaller: approve === "ask",
+    approver: approve,
     for: () => decide,
   };
 }
