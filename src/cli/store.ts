@@ -48,7 +48,7 @@ export async function openShared(
   { state, store }: StoreFlags & { readonly state?: string },
 ): Promise<OpenStore | undefined> {
   if (state !== undefined && store !== undefined) {
-    throw usageError("Cannot serve: --state has no effect beside --store; leave out one of them");
+    throw usageError("Cannot serve: --state has no effect with --store; leave out one of them");
   }
   const address = state === undefined ? storeAddress(io, store) : undefined;
   return address === undefined ? undefined : await openStore("serve", address, { create: true });

@@ -109,7 +109,7 @@ describe("plue serve", () => {
           `Cannot use the rules in "${wrong}": Cannot read rule 1: "/wenn" is not one of its fields`,
         ],
         [["--rules", `${wrong}.none`], "no such file"],
-        [["--code", "--bridge"], "--bridge has no effect beside --code"],
+        [["--code", "--bridge"], "--bridge has no effect with --code"],
       ] as const
     ) {
       const { code, stderr } = await plue(["serve", TOOLS, "--no-watch", "--port", "0", ...words]);

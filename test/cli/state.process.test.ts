@@ -82,7 +82,7 @@ describe("plue serve --store", () => {
     ]);
     assertEquals([code, stderr], [
       2,
-      "Cannot serve: --state has no effect beside --store; leave out one of them\n",
+      "Cannot serve: --state has no effect with --store; leave out one of them\n",
     ]);
   });
 });

@@ -202,7 +202,7 @@ function rejectUnused({ json, settings, sources, tenants }: PlueFile): void {
     reject(json, `${operator[0]}/operator`, why);
   }
   if (settings.bridge === true && settings.code === true) {
-    reject(json, "/bridge", '"bridge" has no effect beside "code"; remove one of them');
+    reject(json, "/bridge", '"bridge" has no effect with "code"; remove one of them');
   }
 }
 
@@ -212,7 +212,7 @@ function rejectWrongStore({ json, settings: { store } }: PlueFile): void {
   }
 }
 
-/** The fields of sources that have an effect only beside another field. */
+/** The fields of sources that have an effect only with another field. */
 const BESIDE = {
   args: ["command"],
   env: ["command"],

@@ -26,7 +26,7 @@ import { authorizeCallers } from "./callers.ts";
 import { isPlueFile, type PlueFile, readPlueFile } from "./file.ts";
 import { checkRules, Gateway } from "./gateway.ts";
 
-/** The flags of `plue serve` that have no effect beside a file. */
+/** The flags of `plue serve` that have no effect with a file. */
 const UNUSED = ["from", "header", "baseUrl", "rules", "nats"] as const;
 
 /**
@@ -44,7 +44,7 @@ export async function serveFile(
   const { io } = terminal;
   const unused = sources[0] ?? UNUSED.find((flag) => flags[flag] !== undefined);
   if (unused !== undefined) {
-    throw usageError(`Cannot serve: "${unused}" has no effect beside -c; write it into ${path}`);
+    throw usageError(`Cannot serve: "${unused}" has no effect with -c; write it into ${path}`);
   }
   const file = await readPlueFile(path, io.env);
   const settings = settingsOf(file, flags, io.env);

@@ -17,7 +17,7 @@ import { openState, refreshing, withRules } from "./state.ts";
 import { serveStdio } from "./stdio.ts";
 import { supervise, Supervised } from "./watch.ts";
 
-/** The flags without an effect beside another flag. */
+/** The flags without an effect with another flag. */
 const UNUSED = [
   ...[["port", "stdio"], ["host", "stdio"], ["open", "stdio"], ["bridge", "code"]] as const,
 ];
@@ -25,7 +25,7 @@ const UNUSED = [
 function rejectUnused(flags: ServeFlags): void {
   for (const [unused, other] of UNUSED) {
     if (flags[unused] === undefined || flags[other] !== true) continue;
-    const why = `--${unused} has no effect beside --${other}; leave out one of them`;
+    const why = `--${unused} has no effect with --${other}; leave out one of them`;
     throw usageError(`Cannot serve: ${why}`);
   }
 }

@@ -73,7 +73,7 @@ describe("readPlueFile()", () => {
     [
       "a bridge beside code",
       '{"bridge": true, "code": true}',
-      '1:2: "bridge" has no effect beside "code"; remove one of them',
+      '1:2: "bridge" has no effect with "code"; remove one of them',
     ],
     [
       "a host that others can reach, without callers",

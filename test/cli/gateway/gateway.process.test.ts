@@ -209,7 +209,7 @@ describe("plue serve -c", () => {
     for (const words of [["tools.mjs"], ["--nats", "nats://x"]]) {
       const { code, stderr } = await plue(["serve", "-c", path, ...words]);
       assertEquals(code, 2);
-      assertStringIncludes(stderr, "has no effect beside -c; write it into");
+      assertStringIncludes(stderr, "has no effect with -c; write it into");
     }
   });
 
