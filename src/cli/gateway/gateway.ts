@@ -8,6 +8,7 @@ import type { Journal } from "../../adapters/journal/mod.ts";
 import { toolPins } from "../../adapters/pins/mod.ts";
 import { readRules, rules, type RulesOptions } from "../../adapters/rules/mod.ts";
 import type { ToolDispatcher, ToolDispatcherOptions } from "../../execute/mod.ts";
+import type { SourceStatus } from "../../explorer/page/api.ts";
 import type { ImportPins } from "../../formats/mod.ts";
 import type { Selection, Toolset } from "../../select/mod.ts";
 import {
@@ -27,7 +28,7 @@ import { authorizeCallers, forTenant } from "./callers.ts";
 import type { NamedSource, PlueFile } from "./file.ts";
 import { GatewayRegistry } from "./registry.ts";
 import { type Approval, serveSources, serveTenantMetrics } from "./operators.ts";
-import { Source, type SourceStatus } from "./source.ts";
+import { Source } from "./source.ts";
 
 /** The parts of a gateway that a new file cannot change. */
 export interface GatewayHost {

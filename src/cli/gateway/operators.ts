@@ -8,12 +8,12 @@ import {
   type ToolRequest,
   UNCACHED_HEADERS,
 } from "../../adapters/http/mod.ts";
+import type { ListedSource, SourceStatus } from "../../explorer/page/api.ts";
 import type { DispatcherMetrics, ToolMetrics } from "../../execute/mod.ts";
 import { explainWithoutEngine } from "../../schema/mod.ts";
 import { describeThrown } from "../../tool/mod.ts";
 import { isOperator } from "./callers.ts";
 import schema from "./approval.schema.json" with { type: "json" };
-import type { SourceStatus } from "./source.ts";
 
 /** Tools to approve, each with the digest of the definition that the operator has read. */
 export interface Approval {
@@ -45,7 +45,7 @@ export function serveSources(sources: ServedSources): HttpPart {
     if (!isOperator(raw) && caller.explain !== true) {
       throw denied("Cannot list the sources: the caller may not see hidden tools");
     }
-    const listed = sources.status().map((status) => ({
+    const listed = sources.status().map((status): ListedSource => ({
       ...status,
       mayApprove: isOperator(raw) && isOwn(status),
     }));

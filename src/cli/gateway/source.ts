@@ -5,6 +5,7 @@ import { type ImportedMcpServer, importMcpServer } from "../../adapters/mcp/mod.
 import { ToolRegistry } from "../../adapters/typebox/mod.ts";
 import { viewOf } from "../../finding/mod.ts";
 import type { HeldTool, ImportPins, PinnedImport } from "../../formats/mod.ts";
+import type { SourceStatus } from "../../explorer/page/api.ts";
 import type { Registry } from "../../registry/mod.ts";
 import {
   defined,
@@ -34,24 +35,6 @@ export interface SourceContext {
   /** The pins of the source. */
   readonly pins: ImportPins | undefined;
   log(text: string): void;
-}
-
-/** The state of a source, for operators. */
-export interface SourceStatus {
-  readonly name: string;
-  readonly tenant?: string;
-  /** The kind of the source, and its host, program or file. */
-  readonly from: string;
-  readonly state: "ready" | "unavailable";
-  /** The time at which the state began, in milliseconds since 1970. */
-  readonly since: number;
-  /** The reason why the source is unavailable. */
-  readonly reason?: string;
-  readonly tools: number;
-  /** The tools that the pins hide, without the placeholders of the registry. */
-  readonly held: readonly Omit<HeldTool, "tool">[];
-  /** Problems that do not stop the source, such as a rejected tool. */
-  readonly problems: readonly string[];
 }
 
 /** A tool and its views; without the tool, if a view replaces it. */

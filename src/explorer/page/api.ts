@@ -5,6 +5,7 @@
 
 import { batch, signal } from "@preact/signals";
 import { createParser } from "eventsource-parser";
+import type { HeldTool } from "../../formats/import_options.ts";
 import { isObject, type Issue } from "../../tool/mod.ts";
 
 /** The URL of the service: this page's own address, with a trailing slash. */
@@ -120,4 +121,28 @@ export async function* eventsOf(response: Response): AsyncGenerator<readonly Str
 export function newCallId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(12));
   return `page-${[...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+}
+
+/** The state of a source of a gateway, for operators. */
+export interface SourceStatus {
+  readonly name: string;
+  readonly tenant?: string;
+  /** The kind of the source, and its host, program or file. */
+  readonly from: string;
+  readonly state: "ready" | "unavailable";
+  /** The time at which the state began, in milliseconds since 1970. */
+  readonly since: number;
+  /** The reason why the source is unavailable. */
+  readonly reason?: string;
+  readonly tools: number;
+  /** The tools that the pins hide, without the placeholders of the registry. */
+  readonly held: readonly Omit<HeldTool, "tool">[];
+  /** Problems that do not stop the source, such as a rejected tool. */
+  readonly problems: readonly string[];
+}
+
+/** A source as the page of sources shows it to one caller. */
+export interface ListedSource extends SourceStatus {
+  /** True if the caller may approve tools. */
+  readonly mayApprove: boolean;
 }

@@ -3,29 +3,14 @@
 import { computed, signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
-import type { HeldTool } from "../../formats/import_options.ts";
 import { pointerSteps } from "../../schema/references.ts";
 import { isObject } from "../../tool/mod.ts";
-import { ApiError, ask, messageOf, sessions } from "./api.ts";
+import { ApiError, ask, type ListedSource as Source, messageOf, sessions } from "./api.ts";
 import { Icon } from "./icons.tsx";
 import { Block, Button, counted, Id, useGrowing, useLoaded, useRounds } from "./parts.tsx";
 import { revision } from "./tools.tsx";
 
-type Held = Omit<HeldTool, "tool">;
-
-interface Source {
-  readonly name: string;
-  readonly tenant?: string;
-  readonly from: string;
-  readonly state: "ready" | "unavailable";
-  readonly since: number;
-  readonly reason?: string;
-  readonly tools: number;
-  readonly held: readonly Held[];
-  readonly problems: readonly string[];
-  /** True if the caller may approve tools. */
-  readonly mayApprove: boolean;
-}
+type Held = Source["held"][number];
 
 interface Sources {
   readonly sources: readonly Source[];
