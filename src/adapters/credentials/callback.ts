@@ -39,15 +39,17 @@ export interface OAuthCallback {
   readonly path: string;
 }
 
+type Page = readonly [status: number, text: string];
+
 const CALL_AGAIN = "Call the tool again for a new link.";
 const PAGES = {
-  stored: [200, "Connected", "You can close this page. The call continues by itself."],
-  used: [400, "Not connected", `This link was used before. ${CALL_AGAIN}`],
-  invalid: [400, "Not connected", `This link is invalid or has expired. ${CALL_AGAIN}`],
-  refused: [403, "Not connected", `The permission was refused. ${CALL_AGAIN}`],
-  other: [403, "Not connected", "This link belongs to another caller."],
-  failed: [502, "Not connected", `The server gave no answer. ${CALL_AGAIN}`],
-} as const satisfies Record<string, readonly [status: number, title: string, text: string]>;
+  stored: [200, "You can close this page. The call continues by itself."],
+  used: [400, `This link was used before. ${CALL_AGAIN}`],
+  invalid: [400, `This link is invalid or has expired. ${CALL_AGAIN}`],
+  refused: [403, `The permission was refused. ${CALL_AGAIN}`],
+  other: [403, "This link belongs to another caller."],
+  failed: [502, `The server gave no answer. ${CALL_AGAIN}`],
+} as const satisfies Record<string, Page>;
 
 const CONFIRMED = "confirmed";
 const ACTION = "serve the callback of OAuth";
@@ -77,9 +79,8 @@ export function oauthCallback(
       const caller = await authorize(request, env);
       if (caller instanceof Response) return caller;
       checkAnswered(caller);
-      const { principal = null, callContext } = withTenant(caller);
-      const tenant = tenantOf(callContext) ?? null;
-      const isSame = state.principal === principal && state.tenant === tenant;
+      const { principal, callContext } = withTenant(caller);
+      const isSame = state.principal === principal && state.tenant === tenantOf(callContext);
       if (!isSame) return page(PAGES.other);
     } else {
       // Nobody can put the digest of a code into a link before the server has issued the code.
@@ -108,16 +109,15 @@ function confirmation(
   const fields = [...params, [CONFIRMED, confirmed]].map(([name = "", value = ""]) =>
     `<input type="hidden" name="${escape(name)}" value="${escape(value)}">`
   ).join("");
-  const text = `From now on, ${caller} can act as you at ${name}. ` +
-    "Close this page if you did not ask for that.";
-  return page(
-    [200, `Connect ${name} to ${caller}?`, text],
-    `<form>${fields}<button>Connect</button></form>`,
-  );
+  const text =
+    `Then ${caller} can act as you at ${name}. Close this page if you did not ask for it.`;
+  const form = `<form>${fields}<button>Connect</button></form>`;
+  return page([200, text], `Connect ${name} to ${caller}?`, form);
 }
 
 function page(
-  [status, title, text]: readonly [status: number, title: string, text: string],
+  [status, text]: Page,
+  title: string = status === 200 ? "Connected" : "Not connected",
   form: string = "",
 ): Response {
   const shown = [title, text].map((words) => escape(cleanText(words, 1_000)));

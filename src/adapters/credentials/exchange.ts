@@ -2,7 +2,13 @@
 
 import { digestOf } from "../../execute/durable/mod.ts";
 import * as check from "../../tool/mod.ts";
-import { isStale, type OAuthProvider, ProviderClient, type Tokens } from "./provider.ts";
+import {
+  createClients,
+  isStale,
+  type OAuthProvider,
+  ProviderClient,
+  type Tokens,
+} from "./provider.ts";
 import type { CredentialRequest, CredentialSource } from "./source.ts";
 
 /** Options for {@linkcode exchangeTokens}. */
@@ -43,11 +49,7 @@ export function exchangeTokens(options: TokenExchangeOptions): CredentialSource 
   const { subjectTokenType = `${TYPE}${idp === undefined ? "access_token" : "id_token"}` } =
     options;
   check.checkFunction(ACTION, subjectToken, "subjectToken");
-  const clients = new Map(
-    Object.entries(providers).map(([name, provider]) =>
-      [name, new ProviderClient(ACTION, name, provider)] as const
-    ),
-  );
+  const clients = createClients(ACTION, providers);
   const issuer = idp && new ProviderClient(ACTION, "identityProvider", idp);
   const exchange = async (client: ProviderClient, subject: string, scopes: readonly string[]) => {
     const fields = { subject_token: subject, subject_token_type: subjectTokenType };

@@ -13,9 +13,17 @@ import * as check from "../../tool/mod.ts";
 import { fail } from "../../tool/mod.ts";
 import { tenantPrefix } from "../http/identity.ts";
 import { createSealer, type Sealer } from "../http/sealing.ts";
-import { checkUrl, GrantRefused, isStale, type OAuthProvider, ProviderClient } from "./provider.ts";
+import {
+  checkUrl,
+  createClients,
+  isStale,
+  type OAuthProvider,
+  type ProviderClient,
+  type Tokens,
+  unlessRefused,
+} from "./provider.ts";
 import type { CredentialAnswer, CredentialRequest, CredentialSource } from "./source.ts";
-import { type StoredTokens, TokenStore } from "./token_store.ts";
+import { TokenStore } from "./token_store.ts";
 
 /** Options for {@linkcode oauthCredentials}. */
 export interface OAuthCredentialsOptions {
@@ -53,12 +61,16 @@ export interface OAuthCredentials extends CredentialSource {
   ): Promise<boolean>;
 }
 
+/** The person and the tenant that own a credential. */
+interface Owner {
+  readonly principal?: string | undefined;
+  readonly tenant?: string | undefined;
+}
+
 /** The content of the parameter `state` of an authorization URL, where it is encrypted. */
-export interface AuthorizationState {
+export interface AuthorizationState extends Owner {
   readonly id: string;
   readonly name: string;
-  readonly principal: string | null;
-  readonly tenant: string | null;
   readonly scopes: readonly string[];
   readonly verifier: string;
   readonly expiresAt: number;
@@ -102,8 +114,6 @@ export function oauthCredentials(options: OAuthCredentialsOptions): OAuthCredent
   check.rejectUnknownFields(ACTION, options, OPTIONS);
   checkStore(ACTION, options.store);
   checkUrl(ACTION, options.redirectUri, "redirectUri");
-  check.createCheck("an object", check.isObject)(ACTION, options.providers, "providers");
-  check.checkFlag(ACTION, options.allowAnonymous ?? false, "allowAnonymous");
   return new OAuthSource(options);
 }
 
@@ -118,12 +128,10 @@ export class OAuthSource implements OAuthCredentials {
     const { providers, redirectUri, keys, store } = options;
     this.callbackPath = new URL(redirectUri).pathname;
     this.#options = options;
-    this.#clients = new Map(
-      Object.entries(providers).map(([name, provider]) => {
-        checkUrl(ACTION, provider.authorizationEndpoint, `authorizationEndpoint of "${name}"`);
-        return [name, new ProviderClient(ACTION, name, provider)] as const;
-      }),
-    );
+    this.#clients = createClients(ACTION, providers);
+    for (const [name, { authorizationEndpoint }] of Object.entries(providers)) {
+      checkUrl(ACTION, authorizationEndpoint, `authorizationEndpoint of "${name}"`);
+    }
     this.#sealer = createSealer(ACTION, keys);
     this.#store = new TokenStore(store, this.#sealer);
   }
@@ -150,24 +158,20 @@ export class OAuthSource implements OAuthCredentials {
       }
       if (!isStale(tokens)) {
         const { token, scopes, expiresAt } = tokens;
-        return { token, scopes, expiresAt, reject: () => this.#store.expire(key, token) };
+        return { token, scopes, expiresAt, reject: () => this.#store.reject(key, token) };
       }
       const refresh = (token: string) => client.grant("refresh_token", { refresh_token: token });
       await this.#store.refresh(key, refresh);
     }
   }
 
-  async revoke(...[name, owner]: Parameters<OAuthCredentials["revoke"]>): Promise<boolean> {
-    const { principal = "", tenant } = owner;
+  async revoke(name: string, { principal = "", tenant }: Owner): Promise<boolean> {
     // Over HTTP, the principal of a call contains the tenant.
-    const owners = tenant === undefined
-      ? [owner]
-      : [owner, { principal: tenantPrefix(tenant) + principal, tenant }];
-    const removed = await Promise.all(
-      owners.map(async (one) =>
-        await this.#store.remove(`credential.${await ownerOf(one)}.${name}`)
-      ),
-    );
+    const prefixes = tenant === undefined ? [""] : ["", tenantPrefix(tenant)];
+    const removed = await Promise.all(prefixes.map(async (prefix) => {
+      const owner = await ownerOf({ principal: prefix + principal, tenant });
+      return await this.#store.remove(`credential.${owner}.${name}`);
+    }));
     return removed.includes(true);
   }
 
@@ -185,34 +189,31 @@ export class OAuthSource implements OAuthCredentials {
     state: AuthorizationState,
     params: URLSearchParams,
   ): Promise<"stored" | "used" | "refused"> {
-    const { id, name, scopes, verifier, expiresAt } = state;
+    const { id, name, scopes: requested, verifier, expiresAt } = state;
     const owner = await ownerOf(state);
     // Before the exchange, so that of two callbacks at once, one exchanges the code.
     if (!await this.#store.use(`used.${owner}.${id}`, expiresAt)) return "used";
     const client = this.#clients.get(name) ?? fail("use OAuth", `there is no provider "${name}"`);
-    let tokens: StoredTokens | undefined;
-    let failure: unknown;
+    let given: Tokens | undefined;
     try {
-      const given = await client.exchangeCode(params, this.#options.redirectUri, verifier);
-      tokens = { ...given, requested: scopes };
-    } catch (error) {
-      // The link is used up, so a call must not wait for it any longer.
-      if (!(error instanceof GrantRefused)) failure = error;
+      given = await unlessRefused(
+        client.exchangeCode(params, this.#options.redirectUri, verifier),
+      );
+    } finally {
+      // Also after an error: the link is used up, so a call must not wait for it any longer.
+      await this.#store.end(`credential.${owner}.${name}`, id, given && { ...given, requested });
     }
-    await this.#store.end(`credential.${owner}.${name}`, id, tokens);
-    if (failure !== undefined) throw failure;
-    return tokens === undefined ? "refused" : "stored";
+    return given === undefined ? "refused" : "stored";
   }
 
   async #urlFor(
     client: ProviderClient,
-    { principal, tenant }: CredentialRequest,
+    { principal, tenant }: Owner,
     scopes: readonly string[],
   ): Promise<string> {
     const verifier = newId() + newId();
     const authorization: AuthorizationState = {
-      ...{ id: newId(), name: client.name, scopes, verifier },
-      ...{ principal: principal ?? null, tenant: tenant ?? null },
+      ...{ id: newId(), name: client.name, scopes, verifier, principal, tenant },
       expiresAt: Date.now() + STATE_MS,
     };
     const state = await this.#sealer.seal(encodeJson({ authorization }));
@@ -222,9 +223,7 @@ export class OAuthSource implements OAuthCredentials {
   }
 }
 
-/** Returns the text that represents a caller in keys of the store. */
-function ownerOf(
-  { principal, tenant }: { readonly [Name in "principal" | "tenant"]?: string | null | undefined },
-): Promise<string> {
-  return digestOf(JSON.stringify([tenant ?? null, principal ?? null]));
+/** Returns the text that represents an owner in keys of the store. */
+function ownerOf({ principal, tenant }: Owner): Promise<string> {
+  return digestOf(JSON.stringify([tenant ?? null, principal || null]));
 }

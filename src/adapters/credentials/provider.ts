@@ -60,16 +60,19 @@ export function isStale({ staleAt = Infinity }: Tokens): boolean {
   return staleAt < Date.now();
 }
 
-/** The server rejects the grant: a person must give permission again. */
-export class GrantRefused extends Error {
-  override readonly name = "GrantRefused";
+/** The name of the error if the server rejects the grant: a person must give permission again. */
+const REFUSED = "GrantRefused";
+
+/** Returns the tokens of a request; `undefined` if the server rejects the grant. */
+export function unlessRefused(request: Promise<Tokens>): Promise<Tokens | undefined> {
+  return request.catch((error) => {
+    if (error.name === REFUSED) return undefined;
+    throw error;
+  });
 }
 
 type Library = typeof import("oauth4webapi");
-type Send = (
-  oauth: Library,
-  ...request: readonly [AuthorizationServer, Client]
-) => Promise<TokenEndpointResponse>;
+type Fields = Readonly<Record<string, string>>;
 
 /** The errors that may end without the person: of a server that is busy, and of this client. */
 const NOT_ABOUT_GRANT: ReadonlySet<string> = new Set([
@@ -83,6 +86,17 @@ const NOT_ABOUT_GRANT: ReadonlySet<string> = new Set([
 
 const TIMEOUT_MS = 20_000;
 const MAX_BODY_BYTES = 1_048_576;
+
+/** Makes a client for each server. @throws {TypeError} If an option is invalid or missing. */
+export function createClients(
+  action: string,
+  providers: { readonly [name: string]: OAuthProvider },
+): ReadonlyMap<string, ProviderClient> {
+  check.createCheck("an object", check.isObject)(action, providers, "providers");
+  const clients = Object.entries(providers)
+    .map(([name, provider]) => [name, new ProviderClient(action, name, provider)] as const);
+  return new Map(clients);
+}
 
 /** One client of one authorization server. */
 export class ProviderClient {
@@ -112,7 +126,7 @@ export class ProviderClient {
     return [...new Set([...this.options.scopes ?? [], ...scopes])];
   }
 
-  async authorizationUrl(parameters: Record<string, string>, verifier: string): Promise<string> {
+  async authorizationUrl(parameters: Fields, verifier: string): Promise<string> {
     const oauth = await loadLibrary();
     const url = new URL(this.options.authorizationEndpoint ?? "");
     const all = {
@@ -128,68 +142,64 @@ export class ProviderClient {
   }
 
   /** Exchanges the code in the parameters of a callback. */
-  exchangeCode(params: URLSearchParams, redirectUri: string, verifier: string): Promise<Tokens> {
-    return this.#request(async (oauth, ...to) => {
-      const checked = oauth.validateAuthResponse(...to, params, params.get("state") ?? "");
-      const grant = [checked, redirectUri, verifier, this.#http(oauth)] as const;
-      const auth = this.#authentication(oauth);
-      const response = await oauth.authorizationCodeGrantRequest(...to, auth, ...grant);
-      return await oauth.processAuthorizationCodeResponse(...to, response);
+  exchangeCode(
+    params: URLSearchParams,
+    redirect_uri: string,
+    code_verifier: string,
+  ): Promise<Tokens> {
+    return this.#request("authorization_code", ({ validateAuthResponse }, ...to) => {
+      const checked = validateAuthResponse(...to, params, params.get("state") ?? "");
+      return { code: checked.get("code") ?? "", redirect_uri, code_verifier };
     });
   }
 
   /** Sends any other grant, such as `refresh_token`, with further parameters. */
-  grant(
-    type: string,
-    fields: Record<string, string>,
-    scopes: readonly string[] = [],
-  ): Promise<Tokens> {
-    const { parameters } = this.options;
+  grant(type: string, fields: Fields, scopes: readonly string[] = []): Promise<Tokens> {
     const scope = scopes.length === 0 ? {} : { scope: scopes.join(" ") };
-    return this.#request(async (oauth, ...to) => {
-      const auth = this.#authentication(oauth);
-      const all = { ...parameters, ...scope, ...fields };
-      const request = [auth, type, all, this.#http(oauth)] as const;
-      const response = await oauth.genericTokenEndpointRequest(...to, ...request);
+    return this.#request(type, () => ({ ...this.options.parameters, ...scope, ...fields }));
+  }
+
+  async #request(
+    type: string,
+    makeFields: (oauth: Library, server: AuthorizationServer, client: Client) => Fields,
+  ): Promise<Tokens> {
+    const oauth = await loadLibrary();
+    const { clientId, clientSecret, clientAuthentication } = this.options;
+    const authenticate = clientAuthentication === "post"
+      ? oauth.ClientSecretPost
+      : oauth.ClientSecretBasic;
+    const to = [this.server, { client_id: clientId }] as const;
+    try {
+      const fields = makeFields(oauth, ...to);
+      const response = await oauth.genericTokenEndpointRequest(
+        ...to,
+        clientSecret === undefined ? oauth.None() : authenticate(clientSecret),
+        type,
+        fields,
+        {
+          // `checkUrl` has admitted http for this machine only.
+          [oauth.allowInsecureRequests]: true,
+          [oauth.customFetch]: boundedFetch,
+          signal: AbortSignal.timeout(TIMEOUT_MS),
+        },
+      );
       const wanted = fields["requested_token_type"];
       // The type of an assertion is "N_A", because it is not a token for a resource.
       const types = wanted === undefined ? {} : { recognizedTokenTypes: { n_a: check.noop } };
       const answer = await oauth.processGenericTokenEndpointResponse(...to, response, types);
       // Another token must not be sent to another server as an assertion.
       const isWanted = wanted === undefined || answer["issued_token_type"] === wanted;
-      return isWanted ? answer : Promise.reject({ code: "it has issued a token of another type" });
-    });
-  }
-
-  async #request(send: Send): Promise<Tokens> {
-    const oauth = await loadLibrary();
-    try {
-      const client = { client_id: this.options.clientId };
-      return tokensOf(await send(oauth, this.server, client));
+      if (!isWanted) throw { code: "it has issued a token of another type" };
+      return tokensOf(answer);
     } catch (error) {
       // The errors of the library contain the response, which may have tokens.
       const isAnswer = error instanceof oauth.ResponseBodyError ||
         error instanceof oauth.AuthorizationResponseError;
       const { error: answer, code } = Object(error);
       const why = check.cleanText(String(isAnswer ? answer : code ?? "no answer"), 100);
-      const message = `Cannot get a token of "${this.name}": ${why}`;
-      throw isAnswer && !NOT_ABOUT_GRANT.has(why) ? new GrantRefused(message) : new Error(message);
+      const name = isAnswer && !NOT_ABOUT_GRANT.has(why) ? REFUSED : "Error";
+      throw Object.assign(new Error(`Cannot get a token of "${this.name}": ${why}`), { name });
     }
-  }
-
-  #authentication({ ClientSecretBasic, ClientSecretPost, None }: Library) {
-    const { clientSecret, clientAuthentication } = this.options;
-    const make = clientAuthentication === "post" ? ClientSecretPost : ClientSecretBasic;
-    return clientSecret === undefined ? None() : make(clientSecret);
-  }
-
-  #http({ allowInsecureRequests, customFetch }: Library) {
-    // `checkUrl` has admitted http for this machine only.
-    return {
-      [allowInsecureRequests]: true,
-      [customFetch]: boundedFetch,
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-    };
   }
 }
 
@@ -204,7 +214,7 @@ async function loadLibrary(): Promise<Library> {
 async function boundedFetch(url: string, request: object): Promise<Response> {
   const { status, headers, body } = await fetch(url, request);
   const text = await boundedText(body, MAX_BODY_BYTES) ??
-    fail("use OAuth", "a response has more than 1 MiB");
+    fail("use OAuth", "a response is too large");
   const { error } = Object(check.attemptOr(undefined, () => JSON.parse(text)));
   // GitHub sends errors with status 200.
   const isError = status === 200 && check.isText(error);
@@ -213,9 +223,9 @@ async function boundedFetch(url: string, request: object): Promise<Response> {
 
 function tokensOf(response: TokenEndpointResponse): Tokens {
   const { access_token: token, refresh_token: refresh, scope, expires_in: seconds } = response;
+  const expiresAt = seconds && Date.now() + seconds * 1_000;
+  const staleAt = expiresAt && expiresAt - Math.min(30, seconds / 2) * 1_000;
   // GitHub separates scopes by commas.
-  const tokens = { token, refresh, scopes: scope?.split(/[\s,]+/).filter(Boolean) };
-  if (seconds === undefined) return tokens;
-  const expiresAt = Date.now() + seconds * 1_000;
-  return { ...tokens, expiresAt, staleAt: expiresAt - Math.min(30, seconds / 2) * 1_000 };
+  const scopes = scope?.split(/[\s,]+/).filter(Boolean);
+  return { token, refresh, scopes, expiresAt, staleAt };
 }

@@ -3,13 +3,13 @@
 import {
   type CallStore,
   encodeJson,
-  type LeasedRecord,
-  LeasedRecords,
   parseJson,
+  SettledStore,
+  StoredRecords,
 } from "../../execute/durable/mod.ts";
-import { abortable, once, systemClock } from "../../tool/mod.ts";
+import { abortable, noop, once, systemClock } from "../../tool/mod.ts";
 import type { Sealer } from "../http/sealing.ts";
-import { GrantRefused, isStale, type Tokens } from "./provider.ts";
+import { isStale, type Tokens, unlessRefused } from "./provider.ts";
 
 /** Tokens as they are encrypted. */
 export interface StoredTokens extends Tokens {
@@ -17,9 +17,11 @@ export interface StoredTokens extends Tokens {
   readonly requested: readonly string[];
 }
 
-interface TokenRecord extends LeasedRecord {
-  /** The encrypted tokens; empty if there are none. */
-  readonly sealed: string;
+interface TokenRecord {
+  /** The encrypted tokens; absent if there are none. */
+  readonly sealed?: string | undefined;
+  /** True if a server has rejected the token: it must be refreshed. */
+  readonly isRejected?: boolean;
   /** The id of the last authorization that has ended. */
   readonly authorization: string;
   readonly expiresAt: number;
@@ -27,39 +29,42 @@ interface TokenRecord extends LeasedRecord {
 
 /** The lifetime of tokens that are not refreshed, in milliseconds: 90 days. */
 const TTL_MS = 7_776_000_000;
-/** Longer than the time limit of a request to a server. */
-const LEASE_MS = 30_000;
+/** The lifetime of the lock of a refresh: longer than the time limit of a request to a server. */
+const LOCK_MS = 30_000;
 /** The interval in which a call looks for the end of another refresh, and of an authorization. */
 const POLL_MS = 250;
-const RELEASED: LeasedRecord = { holder: "", heldUntil: 0 };
 
 export class TokenStore {
-  readonly #records: LeasedRecords<TokenRecord>;
+  readonly #store: SettledStore;
+  readonly #records: StoredRecords<TokenRecord>;
   readonly #sealer: Sealer;
   /** The next read of each key for which calls wait. */
   readonly #reads: Map<string, Promise<string>> = new Map();
   readonly #refreshes: Map<string, Promise<void>> = new Map();
 
   constructor(store: CallStore, sealer: Sealer) {
-    this.#records = new LeasedRecords(store, ({ expiresAt }) => expiresAt, systemClock, LEASE_MS);
+    this.#store = new SettledStore(store);
+    this.#records = new StoredRecords(this.#store, ({ expiresAt }) => expiresAt);
     this.#sealer = sealer;
   }
 
-  /** Returns the tokens of a key, and the id of the last authorization. */
-  async read(key: string) {
-    const found = await this.#records.read(key);
-    const { sealed = "", authorization } = found?.record ?? {};
-    return { tokens: await this.#open(key, sealed), authorization };
+  /** Returns the tokens of a key with their encrypted form, and the id of the last authorization. */
+  async read(
+    key: string,
+  ): Promise<Partial<TokenRecord> & { readonly tokens: StoredTokens | undefined }> {
+    const { record } = await this.#records.read(key) ?? {};
+    const bytes = record?.sealed && await this.#sealer.open(record.sealed);
+    // The key is encrypted, too, so that one caller's tokens cannot be stored as another one's.
+    const { key: own, tokens } = bytes instanceof Uint8Array ? Object(parseJson(bytes)) : {};
+    const known = own === key && { ...tokens, ...(record?.isRejected && { staleAt: 0 }) };
+    return { ...record, tokens: known || undefined };
   }
 
   /** Ends an authorization: stores its tokens. Without tokens, those before stay. */
   async end(key: string, authorization: string, tokens?: StoredTokens): Promise<void> {
-    const sealed = tokens && await this.#seal(key, tokens);
-    const expiresAt = Date.now() + TTL_MS;
-    await this.#records.change(key, (before) => ({
-      ...{ authorization, expiresAt, ...RELEASED },
-      sealed: sealed ?? before?.sealed ?? "",
-    }));
+    const fresh = tokens && await this.#seal(key, tokens);
+    const ended = { authorization, expiresAt: Date.now() + TTL_MS };
+    await this.#records.change(key, (before) => ({ ...(fresh ?? before), ...ended }));
   }
 
   /** Deletes the tokens of a key. Returns false if there were none. */
@@ -67,50 +72,45 @@ export class TokenStore {
     for (;;) {
       const found = await this.#records.read(key);
       if (found === undefined) return false;
-      if (await this.#records.store.delete(key, found.revision)) return found.record.sealed !== "";
+      if (await this.#store.delete(key, found.revision)) return found.record.sealed !== undefined;
     }
   }
 
   /** Marks a token as invalid: it is refreshed, or else a person must give permission again. */
-  async expire(key: string, token: string): Promise<void> {
-    const found = await this.#records.read(key);
-    const tokens = found && await this.#open(key, found.record.sealed);
+  async reject(key: string, token: string): Promise<void> {
+    const { tokens, sealed } = await this.read(key);
     // Another token is newer than the rejected one.
-    if (found === undefined || tokens?.token !== token) return;
-    const sealed = await this.#seal(key, { ...tokens, staleAt: 0 });
-    await this.#records.write(key, { ...found.record, sealed }, found.revision);
+    if (tokens?.token !== token) return;
+    await this.#change(key, sealed, (record) => ({ ...record, isRejected: true }));
   }
 
   /** Refreshes the tokens of a key, once for all calls. While another process does it, waits a little. */
   refresh(key: string, send: (refreshToken: string) => Promise<Tokens>): Promise<void> {
-    return once(
-      this.#refreshes,
-      key,
-      () => this.#refresh(key, send).finally(() => this.#refreshes.delete(key)),
-    );
+    const refresh = () => this.#refresh(key, send).finally(() => this.#refreshes.delete(key));
+    return once(this.#refreshes, key, refresh);
   }
 
   async #refresh(key: string, send: (refreshToken: string) => Promise<Tokens>): Promise<void> {
-    const { lease } = await this.#records.claim(
-      key,
-      (record, lease) =>
-        record && !this.#records.isHeld(record) ? { ...record, ...lease } : undefined,
-    );
-    if (lease === undefined) return await pause(POLL_MS);
-    let last: Partial<TokenRecord> | undefined = {};
+    const lock = key.replace("credential", "refresh");
+    const expiresAt = this.#store.timeBy(systemClock) + LOCK_MS;
+    const revision = await this.#store.create(lock, new Uint8Array(), { expiresAt });
+    if (revision === undefined) return await pause(POLL_MS);
     try {
-      const tokens = await this.#open(key, lease.record.sealed);
-      // Another process may have refreshed them before the lease.
+      const { tokens, sealed } = await this.read(key);
+      // Another process may have refreshed them before the lock.
       if (tokens?.refresh === undefined || !isStale(tokens)) return;
-      const fresh = await send(tokens.refresh);
-      const { refresh = tokens.refresh, scopes = tokens.scopes } = fresh;
-      const sealed = await this.#seal(key, { ...tokens, ...fresh, refresh, scopes });
-      last = { sealed, expiresAt: Date.now() + TTL_MS };
-    } catch (error) {
-      if (!(error instanceof GrantRefused)) throw error;
-      last = undefined;
+      const given = await unlessRefused(send(tokens.refresh));
+      const { refresh = tokens.refresh, scopes = tokens.scopes } = given ?? {};
+      const fresh = given &&
+        await this.#seal(key, { ...given, refresh, scopes, requested: tokens.requested });
+      const expiresAt = Date.now() + TTL_MS;
+      await this.#change(
+        key,
+        sealed,
+        ({ authorization }) => ({ ...fresh, authorization, expiresAt }),
+      );
     } finally {
-      await lease.change((record) => last && { ...record, ...last, ...RELEASED });
+      await this.#store.delete(lock, revision).catch(noop);
     }
   }
 
@@ -132,19 +132,23 @@ export class TokenStore {
 
   /** Records that a state was used. Returns false if it was used before. */
   async use(key: string, expiresAt: number): Promise<boolean> {
-    return await this.#records.store.create(key, new Uint8Array(), { expiresAt }) !== undefined;
+    return await this.#store.create(key, new Uint8Array(), { expiresAt }) !== undefined;
   }
 
-  /** The key is encrypted, too, so that one caller's tokens cannot be stored as another one's. */
-  #seal(key: string, tokens: StoredTokens): Promise<string> {
-    return this.#sealer.seal(encodeJson({ key, tokens }));
+  async #seal(key: string, tokens: StoredTokens): Promise<Pick<TokenRecord, "sealed">> {
+    return { sealed: await this.#sealer.seal(encodeJson({ key, tokens })) };
   }
 
-  async #open(key: string, sealed: string): Promise<StoredTokens | undefined> {
-    const bytes = sealed === "" ? "damaged" : await this.#sealer.open(sealed);
-    const content = typeof bytes === "string" ? {} : parseJson(bytes);
-    const { key: own, tokens } = Object(content);
-    return own === key ? tokens : undefined;
+  /** Changes a record, unless it has other tokens by now. */
+  async #change(
+    key: string,
+    sealed: string | undefined,
+    change: (record: TokenRecord) => TokenRecord,
+  ): Promise<void> {
+    await this.#records.change(
+      key,
+      (record) => record?.sealed === sealed ? record && change(record) : undefined,
+    );
   }
 }
 

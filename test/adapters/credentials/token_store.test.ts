@@ -4,7 +4,17 @@ import { describe, it } from "bun:test";
 import { TokenStore } from "../../../src/adapters/credentials/token_store.ts";
 import { createSealer } from "../../../src/adapters/http/sealing.ts";
 
+const sealer = createSealer("test", [new Uint8Array(32)]);
+
 describe("TokenStore", () => {
+  it("uses a refreshed token for which the server names no expiry", async () => {
+    const tokens = new TokenStore(memoryCallStore(), sealer);
+    const [key, old] = ["credential.ann.hub", { token: "old", refresh: "r", requested: [] }];
+    await tokens.end(key, "id", { ...old, staleAt: 0 });
+    await tokens.refresh(key, () => Promise.resolve({ token: "new" }));
+    assertEquals((await tokens.read(key)).tokens, { ...old, token: "new" });
+  });
+
   it("reads the store once for all calls that wait for the same permission", async () => {
     const store = memoryCallStore();
     let reads = 0;
@@ -15,7 +25,7 @@ describe("TokenStore", () => {
         return store.get(key);
       },
     };
-    const tokens = new TokenStore(counting, createSealer("test", [new Uint8Array(32)]));
+    const tokens = new TokenStore(counting, sealer);
     const { signal } = new AbortController();
     const waiting = Array.from({ length: 100 }, () => tokens.arrived("key", undefined, signal));
     await tokens.end("key", "the id of an authorization");
