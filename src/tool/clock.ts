@@ -58,6 +58,10 @@ export function watchLater<What>(
   void SETTLED.then(look);
 }
 
+export function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => void systemClock.setTimeout(resolve, ms));
+}
+
 /** Waits for `promise` for at most `ms` milliseconds, then returns {@linkcode TIME_OVER}. */
 export function within<T>(
   clock: RegistryClock,

@@ -14,10 +14,12 @@ import {
   isObject,
   type JsonSchemaObject,
   MAX_TIMEOUT_MS,
+  noop,
   type QuestionFields,
   systemClock,
   type ToolContext,
   ToolResult,
+  within,
 } from "../../tool/mod.ts";
 import { wasNotSent } from "../http/runtime.ts";
 import { loadClient } from "./client_library.ts";
@@ -56,7 +58,7 @@ export class McpConnection {
   readonly #firstDelayMs: number;
   readonly #maxDelayMs: number;
   readonly #stop = new AbortController();
-  #current: Promise<Client>;
+  #current: Promise<Client> = new Promise(noop);
   #live: Client | undefined;
   /** The delay before the next attempt, in milliseconds. */
   #delayMs = 0;
@@ -69,8 +71,6 @@ export class McpConnection {
     this.#events = events;
     this.#firstDelayMs = firstDelayMs;
     this.#maxDelayMs = maxDelayMs;
-    this.#current = Promise.reject(closed());
-    this.#current.catch(() => {});
   }
 
   /** Connects in the background, until it succeeds. */
@@ -104,7 +104,8 @@ export class McpConnection {
       if (this.#trouble !== undefined) this.#events.onError(this.#trouble);
       this.#events.onState(this.#trouble ?? new Error("the connection to the MCP server is lost"));
       this.connectLater();
-      end(client);
+      // Ignores errors, because the server may have ended already.
+      client.close().catch(noop);
     }
     return this.#opener.isOwn;
   }
@@ -114,8 +115,8 @@ export class McpConnection {
     this.#stop.abort(closed());
     const live = this.#live;
     this.#live = undefined;
-    this.#current = Promise.reject(closed());
-    this.#current.catch(() => {});
+    // Rejects all further calls.
+    this.connectLater();
     if (this.#opener.isOwn) await live?.close();
   }
 
@@ -138,7 +139,7 @@ export class McpConnection {
       if (this.#live !== client) throw closed();
     } catch (error) {
       if (this.#live === client) this.#live = undefined;
-      if (this.#opener.isOwn) end(client);
+      if (this.#opener.isOwn) client.close().catch(noop);
       throw error;
     }
     this.#connectedAt = systemClock.now();
@@ -151,7 +152,7 @@ export class McpConnection {
     // Only a connection that lasted resets the delays.
     if (systemClock.now() - this.#connectedAt > this.#maxDelayMs) this.#delayMs = 0;
     for (;;) {
-      await pause(this.#delayMs, signal);
+      await within(systemClock, this.#delayMs, abortable(new Promise<never>(noop), signal));
       this.#delayMs = Math.min(Math.max(this.#delayMs * 2, this.#firstDelayMs), this.#maxDelayMs);
       try {
         return await this.#open(signal);
@@ -166,20 +167,6 @@ export class McpConnection {
 
 function closed(): DOMException {
   return new DOMException("The connection to the MCP server is closed", "AbortError");
-}
-
-function end(client: Client): void {
-  // Ignores errors, because the server may have ended already.
-  client.close().catch(() => {});
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  try {
-    await abortable(new Promise<void>((resolve) => timer = setTimeout(resolve, ms)), signal);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 export interface ServerCall {
@@ -284,21 +271,36 @@ async function sendCall(
     } catch (error) {
       signal.throwIfAborted();
       const kind = await kindOf(error, client);
-      if (kind === "answered") {
+      // Other calls use the connection, too, so the failure of one request does not end it.
+      const isUsable = kind !== "not sent" && kind !== "answered" && await answers(client, signal);
+      signal.throwIfAborted();
+      if (kind === "answered" || (kind === "unknown session" && isUsable)) {
         const message = `the MCP server returned an error. ${describeThrown(error)}`;
         return ToolResult.error("threw", `Cannot call "${name}": ${message}`);
       }
       mayHaveRun ||= kind === "lost";
-      const isComing = connection.lose(client);
+      const isComing = isUsable || connection.lose(client);
       if (isComing && kind === "not sent") continue;
       // A server that does not know the session has not run the call.
       if (isComing && isFirst && (kind === "unknown session" || isRepeatable)) continue;
-      return ToolResult.error(
-        "unavailable",
-        `Cannot call "${name}": the connection to the MCP server is lost and is being reopened`,
-        { ran: mayHaveRun ? "unknown" : "no" },
-      );
+      const what = isUsable ? "response of" : "connection to";
+      const message = `Cannot call "${name}": the ${what} the MCP server is lost`;
+      return ToolResult.error("unavailable", message, { ran: mayHaveRun ? "unknown" : "no" });
     }
+  }
+}
+
+/** The time limit for the answer of a server that is checked, in milliseconds. */
+const CHECK_MS = 5_000;
+
+/** Returns true if a server still answers a client. A timeout is no proof of a lost connection. */
+async function answers(client: Client, signal: AbortSignal): Promise<boolean> {
+  const options = { signal, timeout: CHECK_MS };
+  try {
+    await (client.getProtocolEra() === "modern" ? client.discover(options) : client.ping(options));
+    return true;
+  } catch (error) {
+    return await kindOf(error, client) === "answered";
   }
 }
 

@@ -156,6 +156,9 @@ export function createMcpEndpoint(
 /** Replaces a body that is not JSON. The SDK rejects it. */
 const NOT_JSON = "not JSON";
 
+/** Shared by all endpoints, because another endpoint may take the place of one whose calls run. */
+const ANSWERS = new ClientAnswers();
+
 class McpService {
   readonly followers: Followers = new Followers();
   readonly #server: ToolServer;
@@ -166,7 +169,6 @@ class McpService {
   readonly #extend: McpEndpointOptions["extend"];
   readonly #skills: McpEndpointOptions["skills"];
   readonly #subscriptions: ResourceSubscriptions;
-  readonly #answers = new ClientAnswers();
   readonly #methods: ReturnType<typeof methodParams>;
 
   constructor(source: Registry | Toolset, options: McpEndpointOptions) {
@@ -282,7 +284,7 @@ class McpService {
       const cancelled = cancelledBy(body);
       if (cancelled !== undefined) {
         server.running.abort({ principal, session, callId: cancelled.requestId });
-      } else if (isJSONRPCResponse(body) && this.#answers.settle({ principal, session }, body)) {
+      } else if (isJSONRPCResponse(body) && ANSWERS.settle({ principal, session }, body)) {
         // The SDK would pass the response to a new server, which has not sent the question.
         return new Response(null, { status: 202 });
       }
@@ -364,7 +366,7 @@ class McpService {
     },
   ): Promise<ToolsetServer> {
     const list = (): McpToolList => this.#listOf(request, era);
-    const answers = era === "legacy" && !IS_WORKERS ? this.#answers : undefined;
+    const answers = era === "legacy" && !IS_WORKERS ? ANSWERS : undefined;
     const made = new ToolsetServer(this.#parts, { request, body, session, pace, answers, list });
     if (isForTools(body)) return made;
     const { tasks, executionClosed } = request.server;

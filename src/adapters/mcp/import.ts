@@ -200,17 +200,10 @@ class McpImport implements ImportedMcpServer {
   #isClosed = false;
 
   constructor(source: McpServerSource, options: ImportMcpServerOptions) {
-    const { registry, http, reconnect = {}, pins: _, signal: _signal, maxMessageBytes, ...rest } =
-      options;
-    const {
-      mayAsk = false,
-      background = false,
-      onError: _onError,
-      onState: _onState,
-      skills: _skills,
-      ...others
-    } = rest;
-    const { authorize, sharesList, maxConnections, idleMs, ...importing } = others;
+    const { registry, http, reconnect = {}, maxMessageBytes, mayAsk = false, ...rest } = options;
+    const { pins: _, signal: _signal, onError: _onError, onState: _onState, ...others } = rest;
+    const { skills: _skills, background = false, ...more } = others;
+    const { authorize, sharesList, maxConnections, idleMs, ...importing } = more;
     checkFlag(ACTION, background, "background");
     const { namespace } = importing;
     if (typeof namespace !== "string") fail(ACTION, "the option namespace is required");

@@ -13,7 +13,7 @@ import { abortable, clip } from "../../tool/mod.ts";
 import { causesOf, messagesOf } from "../http/runtime.ts";
 import { loadClient } from "./client_library.ts";
 import type { ClientOpener } from "./connection.ts";
-import { boundAnswers, boundedFetch, Pace, UnaskedMessages } from "./server_bounds.ts";
+import { boundAnswers, boundedFetch, Pace, readLines, UnaskedMessages } from "./server_bounds.ts";
 
 /** A program that is an MCP server on its standard input and output. plue starts the program. */
 export interface McpCommand {
@@ -97,6 +97,7 @@ const LONGEST_RECONNECT_MS = 60_000;
 
 /** Private members of the SDK's transport. */
 interface StartedProgram {
+  readonly _readBuffer: object;
   readonly _process?: {
     readonly stdout: { on(event: "data", heard: () => void): void; pause(): void; resume(): void };
     once(event: "exit", heard: (code: number | null, signal: string | null) => void): void;
@@ -117,6 +118,7 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
     describe: (error) => serverError(name, error, ended),
     open: (signal) =>
       openWith(signal, limits, async (unasked) => {
+        const { deserializeMessage } = await loadClient();
         const { getDefaultEnvironment, StdioClientTransport } = await loadStdio();
         const transport = new StdioClientTransport({
           command,
@@ -126,12 +128,14 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
           ...(cwd === undefined ? {} : { cwd }),
           maxBufferSize: limits.maxBytes,
         });
+        const started = transport as unknown as StartedProgram;
+        Object.assign(started._readBuffer, readLines(limits.maxBytes, deserializeMessage));
         ended = undefined;
         const start = transport.start.bind(transport);
         transport.start = async () => {
           await start();
           // Not a subclass, because only for its own class the SDK tries the revision on a copy.
-          const { _process: program } = transport as unknown as StartedProgram;
+          const { _process: program } = started;
           program?.once("exit", (code, signalName) => void (ended = { code, signal: signalName }));
           program?.stdout.on("data", () => {
             if (unasked.pause === undefined) return;

@@ -1,6 +1,7 @@
 /** Bounds for the messages of imported servers. */
 
 import type { FetchLike, JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import { utf8Length } from "../../execute/json_value.ts";
 import { isObject, systemClock } from "../../tool/mod.ts";
 
 export const MAX_MESSAGE_BYTES: number = 16 * 1024 * 1024;
@@ -29,7 +30,6 @@ export class Pace {
 }
 
 const MAX_UNASKED = 1_000;
-const MAX_STREAM_BYTES = MAX_MESSAGE_BYTES;
 
 /**
  * Counts a server's messages that no request has caused (notifications, requests, other responses),
@@ -65,7 +65,7 @@ export class UnaskedMessages {
   read(bytes: number): void {
     const now = this.#beginSecond();
     this.#bytes += bytes;
-    if (this.#bytes > MAX_STREAM_BYTES) this.#pauseAt(now);
+    if (this.#bytes > MAX_MESSAGE_BYTES) this.#pauseAt(now);
   }
 
   #beginSecond(): number {
@@ -178,6 +178,44 @@ function requestId(body: unknown): string | number | undefined {
   const message: unknown = JSON.parse(body);
   const id = isObject(message) && "method" in message ? message["id"] : undefined;
   return typeof id === "string" || typeof id === "number" ? id : undefined;
+}
+
+const ID = /^\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d+)|"id"\s*:\s*(\d+)\s*\}\s*$/;
+
+/**
+ * Separates the messages of a program like the SDK's `ReadBuffer`, which takes quadratic time.
+ * A message above the limit fails only the request that it answers, unless it does not end.
+ */
+export function readLines(maxBytes: number, parse: (line: string) => JSONRPCMessage) {
+  const decoder = new TextDecoder();
+  const most = MAX_STREAM * maxBytes;
+  /** The lines that were not read. The last one has not ended. */
+  let lines = [""];
+  const bounded = (line: string): string => {
+    if (line.length * 3 <= maxBytes || utf8Length(line) <= maxBytes) return line;
+    const [, first, last = "-1"] = ID.exec(line) ?? [];
+    const error = { code: -32_000, message: tooMuch(maxBytes) };
+    return JSON.stringify({ jsonrpc: "2.0", id: Number(first ?? last), error });
+  };
+  return {
+    append(chunk: Uint8Array): void {
+      const [rest = "", ...next] = decoder.decode(chunk, { stream: true }).split("\n");
+      const line = lines.pop() + rest;
+      if (line.length > most) throw new RangeError(tooMuch(most));
+      lines = [...lines, line, ...next];
+    },
+    readMessage(): JSONRPCMessage | null {
+      while (lines.length > 1) {
+        try {
+          return parse(bounded(lines.shift() as string));
+        } catch (error) {
+          // Programs also write other texts than messages.
+          if (!(error instanceof SyntaxError)) throw error;
+        }
+      }
+      return null;
+    },
+  };
 }
 
 const MAX_ANSWERS = 16;

@@ -9,6 +9,7 @@ import { failure, type ToolDispatcher } from "../../execute/mod.ts";
 import {
   callHook,
   describeThrown,
+  sleep,
   systemClock,
   type Tool,
   type ToolContext,
@@ -175,14 +176,14 @@ export class DurableWorker {
         this.#runs = undefined;
         if (isWanted() && !isSilence(error)) log(error);
       }
-      if (isWanted()) await delay(AGAIN_MS);
+      if (isWanted()) await sleep(AGAIN_MS);
     }
   }
 
   /** Fetches only as many calls as there are free slots: other calls must not wait in this process. */
   async #fetch(name: string, consuming: Consuming, queue: RunQueue): Promise<void> {
     const pauseMs = this.#pausedUntil - systemClock.now();
-    if (pauseMs > 0) return await delay(Math.min(pauseMs, AGAIN_MS));
+    if (pauseMs > 0) return await sleep(Math.min(pauseMs, AGAIN_MS));
     const free = this.#free(consuming.tool);
     if (free <= 0) return await new Promise<void>((resolve) => this.#waiting.push(resolve));
     for await (const delivery of queue.fetch(free)) {
@@ -360,10 +361,6 @@ export class DurableWorker {
   #tell({ inbox, id: key }: RunMessage, news: RunNews): void {
     this.#settings.link.publish(inbox, { ...news, key });
   }
-}
-
-function delay(ms: number): Promise<void> {
-  return new Promise((resolve) => void systemClock.setTimeout(resolve, ms));
 }
 
 function delayOf(refusals: number, retryAfterMs: number): number {

@@ -29,6 +29,7 @@ import {
   fail,
   numberFrom,
   readFields,
+  sleep,
   systemClock,
 } from "../../tool/mod.ts";
 
@@ -191,7 +192,7 @@ class SqliteDriver implements StoreDriver {
       found.push(...rows.map(dueEntryOf));
       if (!isCut || rows.length === limit) return found;
       // Many large values without a pause would block the process.
-      await pause(0);
+      await sleep(0);
     }
   }
 
@@ -225,10 +226,6 @@ function rollBack(db: DatabaseSync): void {
   }
 }
 
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => void systemClock.setTimeout(resolve, ms));
-}
-
 /**
  * Waits while another process has locked the file. SQLite's own wait is off, because it would block
  * this process. Only one of the waiting calls retries, because each attempt takes time.
@@ -251,7 +248,7 @@ class FileLock {
           if (!isLocked || systemClock.now() >= end) throw error;
         }
         if (ended === undefined) this.#trying = new Promise((resolve) => ended = resolve);
-        await pause(RETRY_MS);
+        await sleep(RETRY_MS);
       }
     } finally {
       if (ended !== undefined) {

@@ -105,7 +105,7 @@ describe("questions to clients of 2026-07-28", () => {
 
 /** A client of the older revisions, which records the received questions. */
 async function older(
-  mcp: McpEndpoint,
+  mcp: Pick<McpEndpoint, "fetch">,
   capabilities: Record<string, unknown>,
   answer: () => unknown,
 ): Promise<{ readonly client: Client; readonly asked: unknown[] }> {
@@ -162,6 +162,21 @@ describe("questions to clients before 2026-07-28", () => {
       await client.close();
     });
   }
+
+  it("are answered after another endpoint has taken the place of the first one", async () => {
+    let current = endpoint([greet]);
+    const { client } = await older(
+      { fetch: (request) => current.fetch(request) },
+      { elicitation: {} },
+      () => {
+        current = endpoint([greet]);
+        return accept({ name: "Ann" });
+      },
+    );
+    const { content } = await client.callTool({ name: "asks" });
+    assertEquals(content, [{ type: "text", text: 'Hello, {"name":"Ann"}!' }]);
+    await client.close();
+  });
 
   it("of concurrent calls get the answers to their own call", async () => {
     const two = asking(

@@ -3,8 +3,19 @@ import { importMcpServer } from "@plue/tools/mcp";
 import type { ImportPins } from "@plue/tools/pins";
 import { Client, InMemoryTransport, type JSONRPCMessage } from "@modelcontextprotocol/client";
 import { describe, it } from "bun:test";
-import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
-import { boundedFetch, Pace, UnaskedMessages } from "../../../src/adapters/mcp/server_bounds.ts";
+import {
+  assert,
+  assertEquals,
+  assertRejects,
+  assertStringIncludes,
+  assertThrows,
+} from "@std/assert";
+import {
+  boundedFetch,
+  Pace,
+  readLines,
+  UnaskedMessages,
+} from "../../../src/adapters/mcp/server_bounds.ts";
 import {
   endless,
   fetchRaw,
@@ -257,6 +268,41 @@ describe("an imported server that sends too much", () => {
   });
 });
 
+describe("an imported server with a failed response", () => {
+  for (
+    const [what, response, code] of [
+      ["an error of a proxy", () => new Response("late", { status: 504 }), "unavailable"],
+      ["a refusal", () => new Response("no", { status: 404 }), "threw"],
+      [
+        "a page",
+        () => new Response("<p>", { headers: { "content-type": "text/html" } }),
+        "unavailable",
+      ],
+    ] as const
+  ) {
+    it(`does not lose the running calls of others after ${what}`, async () => {
+      const answered = Promise.withResolvers<void>();
+      const begun = Promise.withResolvers<void>();
+      await using server = await importFrom(fetchRaw(async ({ id, method, params }) => {
+        if (method === "tools/list") return resultOf(id, { tools: [tool("long"), tool("bad")] });
+        if (method !== "tools/call") return resultOf(id, {});
+        if (params?.["name"] === "bad") return response();
+        begun.resolve();
+        await answered.promise;
+        return resultOf(id, { content: [{ type: "text", text: "done" }] });
+      }));
+      const registry = new ToolRegistry({ tools: server.tools });
+      const dispatcher = new ToolDispatcher(registry);
+      const long = dispatcher.dispatch({ name: "far:long" });
+      await begun.promise;
+      const bad = await dispatcher.dispatch({ name: "far:bad" });
+      answered.resolve();
+      const { ok } = await long;
+      assertEquals([bad.ok ? "ok" : bad.error.code, ok], [code, true]);
+    });
+  }
+});
+
 describe("importMcpServer() that is aborted", () => {
   const STAGES = ["server/discover", "initialize", "tools/list", "the second page"] as const;
   for (const stage of STAGES) {
@@ -391,6 +437,44 @@ describe("Pace", () => {
       return wait;
     });
     assertEquals(waits, [0, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
+  });
+});
+
+describe("readLines()", () => {
+  const read = (lines: ReturnType<typeof readLines>): readonly JSONRPCMessage[] => {
+    const message = lines.readMessage();
+    return message === null ? [] : [message, ...read(lines)];
+  };
+  const encoder = new TextEncoder();
+
+  it("returns an error as the response that is too large, with the id at either end", () => {
+    const lines = readLines(200, JSON.parse);
+    const result = { text: `"id":9}${"é".repeat(100)}`, id: 9 };
+    const large = [{ jsonrpc: "2.0", id: 1, result }, { result, jsonrpc: "2.0", id: 2 }, {
+      result,
+    }];
+    const texts = ["a text", ...large.map((one) => JSON.stringify(one)), '{"id":3}', '{"id'];
+    lines.append(encoder.encode(texts.join("\r\n")));
+    const message = "the server sent more than 200 bytes in one message, which is the limit";
+    const error = { code: -32_000, message };
+    assertEquals<unknown>(read(lines), [
+      ...[1, 2, -1].map((id) => ({ jsonrpc: "2.0", id, error })),
+      { id: 3 },
+    ]);
+    assertThrows(() => lines.append(new Uint8Array(800)), RangeError, "more than 800 bytes");
+  });
+
+  it("joins the parts of a large message in linear time", () => {
+    const lines = readLines(16 * KB * KB, JSON.parse);
+    const part = encoder.encode("a".repeat(KB));
+    lines.append(encoder.encode('{"text":"'));
+    for (let count = 0; count < 15 * KB; count++) {
+      lines.append(part);
+      assert(lines.readMessage() === null);
+    }
+    lines.append(encoder.encode('"}\n'));
+    const [message] = read(lines) as unknown as readonly { readonly text: string }[];
+    assertEquals(message?.text.length, 15 * KB * KB);
   });
 });
 

@@ -7,7 +7,7 @@ export const URL_OF_MCP = "http://localhost/mcp";
 export const MODERN = "2026-07-28";
 
 /** The `fetch` of a client's transport. */
-export function fetchFrom(mcp: McpEndpoint) {
+export function fetchFrom(mcp: Pick<McpEndpoint, "fetch">) {
   return (url: string | URL, init?: RequestInit): Promise<Response> =>
     mcp.fetch(new Request(url, init));
 }

@@ -55,11 +55,19 @@ describe("importMcpServer() with a program that is hostile", () => {
     assertMatch(String(told(await far.call("endless"))), /^unavailable: /);
     assertStringIncludes(
       errors[0]?.message ?? "",
-      "maximum size of 1048576 bytes",
+      "the server sent more than 4194304 bytes in one message",
     );
     const [first] = logged().filter((line) => line.startsWith("pid")).slice(-1);
     await until(() => !isRunning(Number(first?.slice(4))));
     assertEquals(told(await far.call("call")), "done");
+  });
+
+  it("fails only the call whose answer is too large", async () => {
+    await using far = await imported(hostile("calm"), { maxMessageBytes: 1_048_576 });
+    const started = logged();
+    assertMatch(String(told(await far.call("large"))), /^threw: .* more than 1048576 bytes/);
+    assertEquals(told(await far.call("call")), "done");
+    assertEquals(logged(), started);
   });
 
   it("continues to read after a flood of unsolicited messages", async () => {
@@ -104,11 +112,11 @@ describe("importMcpServer() with a program that is hostile", () => {
   it("recognises a real server's tools from a file of pins", async () => {
     const pins = () => toolPins(join(folder, "pins.json"));
     const first = await imported(hostile("calm"), { pins: pins() });
-    assertEquals(first.server.tools.length, 2);
+    assertEquals(first.server.tools.length, 3);
     await first.server.close();
     const text = readFileSync(join(folder, "pins.json"), "utf8");
     assertEquals(Object.keys(JSON.parse(text).imports), ["x"]);
     await using second = await imported(hostile("calm"), { pins: pins() });
-    assertEquals([second.server.tools.length, second.server.held], [2, []]);
+    assertEquals([second.server.tools.length, second.server.held], [3, []]);
   });
 });

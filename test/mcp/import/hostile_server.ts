@@ -12,7 +12,7 @@ const note = (line: string): void => appendFileSync(log, `${line}\n`);
 const say = (message: object): void => {
   process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
 };
-const TOOLS = ["call", "endless"].map((name) => ({
+const TOOLS = ["call", "endless", "large"].map((name) => ({
   name,
   description: `Is ${name}.`,
   inputSchema: { type: "object" },
@@ -47,7 +47,8 @@ function answer(id: number, method: string, name: string | undefined): void {
     return;
   }
   if (name !== "endless") {
-    return say({ id, result: { content: [{ type: "text", text: "done" }] } });
+    const text = name === "large" ? "a".repeat(2_097_152) : "done";
+    return say({ id, result: { content: [{ type: "text", text }] } });
   }
   const more = (): void => {
     while (process.stdout.write("a".repeat(65_536)));
