@@ -104,7 +104,6 @@ export class McpConnection {
       if (this.#trouble !== undefined) this.#events.onError(this.#trouble);
       this.#events.onState(this.#trouble ?? new Error("the connection to the MCP server is lost"));
       this.connectLater();
-      // Ignores errors, because the server may have ended already.
       client.close().catch(noop);
     }
     return this.#opener.isOwn;
@@ -115,7 +114,6 @@ export class McpConnection {
     this.#stop.abort(closed());
     const live = this.#live;
     this.#live = undefined;
-    // Rejects all further calls.
     this.connectLater();
     if (this.#opener.isOwn) await live?.close();
   }
@@ -290,12 +288,9 @@ async function sendCall(
   }
 }
 
-/** The time limit for the answer of a server that is checked, in milliseconds. */
-const CHECK_MS = 5_000;
-
-/** Returns true if a server still answers a client. A timeout is no proof of a lost connection. */
+/** Returns true if a server still answers a client, or needs more than 5 seconds to answer. */
 async function answers(client: Client, signal: AbortSignal): Promise<boolean> {
-  const options = { signal, timeout: CHECK_MS };
+  const options = { signal, timeout: 5_000 };
   try {
     await (client.getProtocolEra() === "modern" ? client.discover(options) : client.ping(options));
     return true;

@@ -155,7 +155,6 @@ export function createMcpEndpoint(
 
 /** Replaces a body that is not JSON. The SDK rejects it. */
 const NOT_JSON = "not JSON";
-
 /** Shared by all endpoints, because another endpoint may take the place of one whose calls run. */
 const ANSWERS = new ClientAnswers();
 

@@ -205,8 +205,7 @@ class McpImport implements ImportedMcpServer {
     const { skills: _skills, background = false, ...more } = others;
     const { authorize, sharesList, maxConnections, idleMs, ...importing } = more;
     checkFlag(ACTION, background, "background");
-    const { namespace } = importing;
-    if (typeof namespace !== "string") fail(ACTION, "the option namespace is required");
+    if (typeof importing.namespace !== "string") fail(ACTION, "the option namespace is required");
     const maxBytes = maxMessageBytes === undefined
       ? MAX_MESSAGE_BYTES
       : checkBytes(ACTION, maxMessageBytes, "maxMessageBytes");
