@@ -54,12 +54,11 @@ if (jobs.length === 0) {
  * while jobs run that need no packages.
  */
 const lacks = new Map();
-const installed = new Set([undefined]);
+const installed = new Set();
 let lastInstall = Promise.resolve();
-for (const packages of new Set(jobs.flatMap(({ packages }) => packages ?? []))) {
-  lastInstall = lastInstall.then(() => setupPackages(packages))
-    .finally(() => installed.add(packages));
-  lacks.set(packages, lastInstall);
+for (const folder of new Set(jobs.flatMap(({ packages = [] }) => packages))) {
+  lastInstall = lastInstall.then(() => setupPackages(folder)).finally(() => installed.add(folder));
+  lacks.set(folder, lastInstall);
 }
 
 /** The result of a job that cannot run. */
@@ -88,12 +87,13 @@ const results = [];
 const queue = [...jobs];
 /** Removes a job from the queue: the first whose packages are installed, or else the first job. */
 function nextJob() {
-  const at = queue.findIndex(({ packages }) => installed.has(packages));
+  const at = queue.findIndex(({ packages = [] }) => packages.every((one) => installed.has(one)));
   return queue.splice(Math.max(at, 0), 1)[0];
 }
 async function runNext() {
   const job = nextJob();
-  const lack = runtimes.get(job.runtime)?.missing ?? await lacks.get(job.packages);
+  const missing = await Promise.all((job.packages ?? []).map((one) => lacks.get(one)));
+  const lack = runtimes.get(job.runtime)?.missing ?? missing.find((reason) => reason !== undefined);
   const result = { ...job, ...lack === undefined ? await job.run() : skipped(job, lack) };
   results.push(result);
   const { failed, ms } = result;

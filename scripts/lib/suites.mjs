@@ -15,7 +15,7 @@ const WITH_FILES = ["bun", "deno", "node"];
 /**
  * The suites, longest first. `folders`: by default, the folder with the suite's name. `coverage`:
  * the run on Bun counts towards the line coverage of `src/`. `files`: the pattern of the files, by
- * default all. `packages`: the folder with the packages that only this suite needs.
+ * default all. `packages`: the folders with the packages that the suite needs.
  */
 const SUITES = [
   // libplue and its hosts; the tests start the other runtimes themselves. There are two runs,
@@ -34,15 +34,15 @@ const SUITES = [
   },
   { name: "adapters", on: ALL, coverage: true },
   // The page of the explorer, in Chromium.
-  { name: "explorer", on: ["node"], packages: "test/explorer" },
+  { name: "explorer", on: ["node"], packages: ["test/explorer"] },
   // The clients run on Node, the endpoints on all four.
-  { name: "mcp", folders: ["test/mcp/endpoint"], on: ["node"], packages: "test/mcp" },
-  { name: "package", on: ["bun"], packages: "test/package" },
+  { name: "mcp", folders: ["test/mcp/endpoint"], on: ["node"], packages: ["test/mcp"] },
+  { name: "package", on: ["bun"], packages: ["test/package"] },
   { name: "cli", on: WITH_FILES, coverage: true },
   { name: "runtime", on: WITH_FILES, coverage: true },
   { name: "examples", on: WITH_FILES, coverage: true },
   // Other projects' code, with packages of its own. Some of them need Node 22 or later.
-  { name: "oracles", on: ["node"], packages: "test/oracles" },
+  { name: "oracles", on: ["node"], packages: ["test/oracles"] },
   { name: "unit", on: ALL, coverage: true },
   {
     // Only the tests that compile schemas, or check arguments with them.
@@ -58,12 +58,12 @@ const SUITES = [
   },
   {
     ...{ name: "mcp, import", folders: ["test/mcp/import"], on: WITH_FILES },
-    ...{ packages: "test/mcp", coverage: true },
+    ...{ packages: ["test/mcp"], coverage: true },
   },
   // Credentials, with an authorization server of another project.
-  { name: "oauth", on: WITH_FILES, packages: "test/oauth", coverage: true },
+  { name: "oauth", on: WITH_FILES, packages: ["test/oauth"], coverage: true },
   // The HTTP handler with optional packages of other projects.
-  { name: "edge", on: ["node"], packages: "test/edge" },
+  { name: "edge", on: ["node"], packages: ["test/edge"] },
   { name: "architecture", on: ["bun"] },
 ];
 

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { serve } from "../runtime/serve.ts";
+import { freePort } from "../support/free_port.ts";
 import { maybe } from "../support/skip.ts";
 import { CHROMIUM, openPage, startBrowser } from "./browser.ts";
 
@@ -107,17 +108,10 @@ function startShell(port: string) {
   };
 }
 
-/** Returns a port that was free a moment ago. */
-async function freePort(): Promise<string> {
-  const { url, stop } = await serve(() => new Response());
-  await stop();
-  return new URL(url).port;
-}
-
 describe("the demonstration of the README", () => {
   test("stops at a rule, survives kill -9, and is finished by another process", async () => {
     await using github = await startGithub();
-    const port = await freePort();
+    const port = String(await freePort());
     await using shell = startShell(port);
     const [start, show] = SCRIPT
       .replace(/https:.*\/api\.github\.com\.json/, `${github.url}/api.github.com.json`)
@@ -130,14 +124,13 @@ describe("the demonstration of the README", () => {
     assertEquals(others, []);
     assertMatch(`${list}`, /^GET \/repos\/acme\/web\/issues Bearer sesame /);
 
-    const browser = await startBrowser();
+    await using browser = await startBrowser();
     // The second server may still start.
     await shell.printed(/plue serves [^]*plue serves /);
     const { page } = await openPage(browser, link, { width: 390, height: 844 });
     await page.getByText('Run the tool "github:issues_update"?').waitFor();
     await page.getByRole("button", { name: "Approve", exact: true }).click();
     await page.getByText('"The page does not load" is closed').waitFor();
-    await browser.close();
     assertEquals(github.requests.slice(1), [
       'PATCH /repos/acme/web/issues/7 Bearer sesame {"state":"closed"}',
     ]);

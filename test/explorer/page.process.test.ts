@@ -19,21 +19,25 @@ let browser: Browser;
 let open: RunningService;
 let closed: RunningService;
 let programs: RunningService;
+let starting: readonly Promise<Browser | RunningService>[] = [];
 
 beforeAll(async () => {
   if (CHROMIUM === undefined) return;
-  [browser, open, closed, programs] = await Promise.all([
+  const all = [
     startBrowser(),
     startService(),
     startService({ authorizes: true }),
     startService({ programs: true }),
-  ]);
+  ] as const;
+  starting = all;
+  [browser, open, closed, programs] = await Promise.all(all);
 });
 
 afterAll(async () => {
-  if (CHROMIUM === undefined) return;
-  await browser.close();
-  await Promise.all([open.close(), closed.close(), programs.close()]);
+  // If one start fails, the others are closed: an open browser would prevent the end of the run.
+  for (const start of await Promise.allSettled(starting)) {
+    if (start.status === "fulfilled") await start.value.close();
+  }
 });
 
 /** Runs a function with a page. Fails if the page violates its policy, or logs errors. */
@@ -158,9 +162,8 @@ describe("the keyboard", () => {
       await page.keyboard.type("commit");
       await page.getByText("2 found").waitFor();
       assertEquals(await axe(page), []);
-      for (
-        const [text, end] of [["search", "Finds files"], ["why", "Who sees"], ["token", "Bearer"]]
-      ) {
+      const ends = { search: "Finds files", why: "Who sees", token: "Bearer" };
+      for (const [text, end] of Object.entries(ends)) {
         await page.getByRole("combobox").fill(text);
         await found.first().waitFor();
         await page.keyboard.press("Enter");
