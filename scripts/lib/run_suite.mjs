@@ -41,7 +41,7 @@ const COMMANDS = {
     ...files,
   ],
   node: ({ files, junit, noEval }) => [
-    ...["node", ...FLAGS.node],
+    ...["node", ...FLAGS.node, "--single-threaded-gc"],
     ...(noEval ? ["--disallow-code-generation-from-strings"] : []),
     "--test",
     "--test-reporter=junit",
