@@ -1,4 +1,5 @@
-// The declarations of tools, compiled by TypeScript under `strict`.
+// The declarations of tools, compiled by TypeScript under `strict`. This test runs only on Bun: the
+// compiler is another process, and types.test.ts checks the text on every runtime.
 
 import { assertEquals, assertGreater } from "@std/assert";
 import { afterAll, describe, it } from "bun:test";

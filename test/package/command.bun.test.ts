@@ -9,14 +9,14 @@ import { beforeAll, describe } from "bun:test";
 import { type Program, startProgram } from "../support/program.ts";
 import { importMcpServer } from "../../src/adapters/mcp/mod.ts";
 import { ToolDispatcher, ToolRegistry } from "../../src/adapters/typebox/mod.ts";
-import { createCommand } from "../package/app.ts";
+import { createCommand } from "./app.ts";
 import { maybe } from "../support/skip.ts";
-import { folder as temporaryFolder, openTerminal } from "./support.ts";
+import { folder as temporaryFolder, openTerminal } from "../cli/support.ts";
 
 const folder = temporaryFolder().path;
 const COMMAND = createCommand("process");
 const NOISY = join(folder, "noisy.mjs");
-const TOOLS = join(import.meta.dirname, "tools.mjs");
+const TOOLS = join(import.meta.dirname, "../cli/tools.mjs");
 
 beforeAll(() => {
   writeFileSync(
