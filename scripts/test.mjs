@@ -30,8 +30,7 @@ const folder = mkdtempSync(join(tmpdir(), "plue-"));
 
 /** The jobs: the row and the column of a cell of the table, and the function for the cell. */
 const jobs = planRuns({ ...options, match }).map((run) => {
-  const isCounted = run.runtime === "bun" && run.coverage;
-  const coverageDir = isCounted ? join(folder, run.suite) : undefined;
+  const coverageDir = run.runtime === "bun" && run.coverage ? join(folder, run.suite) : undefined;
   const repeat = (files) => runSuite({ ...run, files });
   return { ...run, run: () => runSuite(run, coverageDir), repeat };
 });

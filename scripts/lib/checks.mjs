@@ -96,8 +96,7 @@ export async function runCheck({ steps, keep = /^/ }) {
   const result = { passed: 0, failed: 0, skipped: 0, ms: 0, printed: "", output: "" };
   const failures = [];
   for (const [command, ...args] of steps()) {
-    // The compiler of TypeScript is a program in Go: it collects garbage less often.
-    const { code, output, ms } = await capture(command, args, { env: { GOGC: "400" } });
+    const { code, output, ms } = await capture(command, args);
     result.ms += ms;
     result.printed += output;
     result[code === 0 ? "passed" : "failed"]++;

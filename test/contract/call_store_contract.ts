@@ -420,7 +420,7 @@ export interface KilledStore {
 
 /** Declares the tests of a store whose server is killed, and started again. */
 export function describeOutages(name: string, { open, kill, start }: KilledStore): void {
-  const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
+  const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 1));
 
   describe(`${name} whose server is killed`, () => {
     it("keeps what it has confirmed, and continues when the server is back", async () => {

@@ -10,14 +10,12 @@ const ROOT = join(import.meta.dirname, "../..");
 describe("the types of the SDKs", () => {
   it("take what an export is typed as, and nothing else", () => {
     const compiler = join("node_modules", "typescript", "bin", "tsc");
-    const { status, stdout } = spawnSync(process.execPath, [
-      compiler,
-      "-p",
-      "test/oracles",
-    ], {
-      cwd: ROOT,
-      encoding: "utf8",
-    });
+    const { status, stdout } = spawnSync(
+      process.execPath,
+      // Several checkers would each infer most of the types again.
+      [compiler, "-p", "test/oracles", "--checkers", "1"],
+      { cwd: ROOT, encoding: "utf8" },
+    );
     assertEquals({ status, stdout }, { status: 0, stdout: "" });
   });
 });

@@ -119,8 +119,6 @@ export class PostgresServer {
       port: `${this.port}`,
       listen_addresses: "127.0.0.1",
       unix_socket_directories: this.#folder,
-      // The databases are small and short-lived, and only processes end, not the machine.
-      ...{ autovacuum: "off", full_page_writes: "off", shared_buffers: "16MB" },
       ...settings,
     };
     const args = Object.entries(all).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
