@@ -80,7 +80,7 @@ function nameTable(): string {
       namespaces ? `a namespace, or \`${names.separator}\`` : `\`${names.separator}\``,
       keys === undefined ? "any" : characters(keys),
       limitsOf(limits),
-      fallback === undefined ? "" : `\`${fallback as string}\``,
+      fallback === undefined ? "" : `\`${fallback.id}\``,
     ]),
   );
 }

@@ -12,6 +12,8 @@ interface Entry {
   /** The name of the entry after "@plue/tools/", or what the bundle is. */
   readonly name: string;
   readonly file: string;
+  /** The source of an entry that is not a file. */
+  readonly text?: string;
   /** The limit in kilobytes (1,000 bytes) after gzip. Without a limit the size is only shown. */
   readonly limitKb?: number;
   /** True if the bundle may contain packages. */
@@ -27,10 +29,16 @@ const ENTRIES: readonly Entry[] = [
   { name: "openapi", file: "src/adapters/openapi/mod.ts", limitKb: 36.75 },
   { name: "hono", file: "src/adapters/hono/mod.ts", limitKb: 80.1, packages: true },
   { name: "mcp", file: "src/adapters/mcp/mod.ts", packages: true },
-  { name: "finding", file: "src/finding/mod.ts", limitKb: 71.2 },
+  { name: "finding", file: "src/finding/mod.ts", limitKb: 66.9 },
   { name: "calls", file: "src/adapters/calls/mod.ts", limitKb: 26.62, packages: true },
   { name: "queue", file: "src/adapters/queue/mod.ts", limitKb: 12.14 },
-  { name: "frameworks", file: "src/adapters/frameworks/mod.ts", limitKb: 65.55 },
+  { name: "frameworks", file: "src/adapters/frameworks/mod.ts", limitKb: 59.5 },
+  {
+    name: "toAiSdkTools alone",
+    file: "to_ai_sdk_tools.ts",
+    text: 'export { toAiSdkTools } from "./src/adapters/frameworks/mod.ts";',
+    limitKb: 40.3,
+  },
   { name: "telemetry", file: "src/adapters/telemetry/mod.ts" },
   { name: "resilience", file: "src/adapters/resilience/mod.ts", limitKb: 7.35 },
   { name: "journal", file: "src/adapters/journal/mod.ts", limitKb: 10.45, packages: true },
@@ -47,8 +55,8 @@ const ENTRIES: readonly Entry[] = [
 
 const rows: string[][] = [];
 const problems: string[] = [];
-for (const { name, file, limitKb, packages: mayHavePackages } of ENTRIES) {
-  const { minifiedKb, gzipKb, packages, files } = await bundle(file);
+for (const { name, file, text, limitKb, packages: mayHavePackages } of ENTRIES) {
+  const { minifiedKb, gzipKb, packages, files } = await bundle(file, text);
   const sizes = [minifiedKb, gzipKb].map((kb) => kb.toFixed(1));
   rows.push([name, ...sizes, `${limitKb ?? "-"}`, packages.join(" ") || "none"]);
   if (process.argv.includes("--files")) console.log(`${table([name, "minified bytes"], files)}\n`);

@@ -5,7 +5,7 @@ import { type ArgumentRewrite, decodeArguments } from "./argument_rewrite.ts";
 import type { WireCall } from "./call_format.ts";
 import { isWhole, parsed } from "./wire.ts";
 import { type ExportNames, quoted } from "./export_names.ts";
-import { findTarget, type TargetLike } from "./targets.ts";
+import { checkTarget, type Target } from "./target.ts";
 
 /** The reason not to run a call. */
 export interface CallProblem {
@@ -39,35 +39,13 @@ const MAX_NEAR = 3;
 /** The maximum number of unknown names in one response that are compared with the tools. */
 const MAX_HINTS = 16;
 
-/**
- * Decodes the calls in a provider's response, or in a part of one: the message, its content, a list
- * of calls, one call. Names become ids again, and the changes of the export to arguments are undone:
- * nulls that strict mode added, renamed keys, values written as text.
- *
- * `dispatchCalls` runs the calls and answers all of them. If you run them yourself, answer a call
- * that has a `problem` with `ToolResult.error(problem.code, problem.message)`.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { defineTool } from "@plue/tools";
- * import { decodeCalls, exportTools } from "@plue/tools/formats";
- *
- * const status = defineTool({ namespace: "chain", name: "status", description: "Tells where it is." });
- * const { names } = exportTools([status], "anthropic");
- * const block = { type: "tool_use", id: "toolu_1", name: "chain__status", input: {} };
- * assert.equal(decodeCalls("anthropic", [block], names)[0]?.name, "chain:status");
- * ```
- *
- * @throws {RangeError} If there is no such target.
- * @throws {TypeError} If the response has another shape.
- */
-export function decodeCalls(
-  target: TargetLike,
+/** Decodes the calls in a response of a target that is given as a record. */
+export function decodeCallsOf(
+  target: Target,
   response: unknown,
   names: ExportNames,
 ): readonly DecodedCall[] {
-  const read = findTarget(target).calls.read(response);
+  const read = checkTarget(target).calls.read(response);
   if (typeof names?.idOf !== "function") {
     throw new TypeError("Cannot decode the calls: names must be the names of an export");
   }

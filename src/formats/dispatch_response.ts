@@ -13,10 +13,11 @@ import {
   ToolResult,
 } from "../tool/mod.ts";
 import { decodeArguments } from "./argument_rewrite.ts";
-import { decodeCalls, type DecodedCall } from "./decode.ts";
-import { encodeResults, type ResultLoss } from "./encode.ts";
+import { decodeCallsOf, type DecodedCall } from "./decode.ts";
+import { encodeResultsFor, type ResultLoss } from "./encode.ts";
 import type { ExportNames } from "./export_names.ts";
-import type { MessageOf, TargetLike } from "./targets.ts";
+import type { Target } from "./target.ts";
+import type { MessageOf } from "./targets.ts";
 
 /** Runs calls, such as a `ToolDispatcher`: one result each, in order, even if a call fails. */
 export interface CallDispatcher<Context = unknown> {
@@ -77,44 +78,21 @@ export interface TurnAnswers {
   readonly [callId: string]: Answers;
 }
 
-/**
- * Does a whole turn: reads the calls in a response, runs them in parallel, and writes the messages
- * to send back, in the order of the calls. Every call is answered, even if its tool was not exported,
- * its arguments are not JSON, or it was cut off. Calls that share an id are all run.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
- * import { dispatchResponse, exportTools } from "@plue/tools/formats";
- *
- * const ping = defineTool({ name: "ping", description: "Answers.", execute: () => "pong" });
- * const toolset = new ToolRegistry({ tools: [ping] }).select();
- * const dispatcher = new ToolDispatcher(toolset);
- * const { names } = exportTools(toolset, "anthropic");
- *
- * const response = { content: [{ type: "tool_use", id: "t1", name: "ping", input: {} }] };
- * const { messages } = await dispatchResponse("anthropic", response, { dispatcher, names });
- * assert.equal(messages[0]?.content[0]?.content, "pong");
- * ```
- *
- * @throws {RangeError} If there is no such target.
- * @throws {TypeError} If the response has another shape.
- */
-export async function dispatchResponse<Like extends TargetLike, Context = unknown>(
-  target: Like,
+/** Does a whole turn with a target that is given as a record. */
+export async function dispatchResponseOf<Of extends Target, Context = unknown>(
+  target: Of,
   response: unknown,
   options: TurnOptions<Context>,
-): Promise<Turn<MessageOf<Like>>> {
-  return await dispatchCalls(target, decodeCalls(target, response, options.names), options);
+): Promise<Turn<MessageOf<Of>>> {
+  return await dispatchCallsOf(target, decodeCallsOf(target, response, options.names), options);
 }
 
-/** Runs the calls of a turn that are decoded already, such as the calls of a stream. */
-export async function dispatchCalls<Like extends TargetLike, Context = unknown>(
-  target: Like,
+/** Runs the calls of a turn with a target that is given as a record. */
+export async function dispatchCallsOf<Of extends Target, Context = unknown>(
+  target: Of,
   calls: readonly DecodedCall[],
   options: TurnOptions<Context>,
-): Promise<Turn<MessageOf<Like>>> {
+): Promise<Turn<MessageOf<Of>>> {
   const { dispatcher, names, context } = checkOptions(options);
   const routed = calls.filter((call) => call.problem === undefined);
   const answered = routed.length === 0 ? [] : await dispatcher.dispatchAll(
@@ -146,51 +124,13 @@ export async function dispatchCalls<Like extends TargetLike, Context = unknown>(
   return turnOf(target, calls, results, names);
 }
 
-/**
- * Resumes the calls of a turn that wait for answers, in this process or another one with the same
- * tickets. Calls without an answer continue to wait, and so do calls that cannot be resumed because a
- * store is unreachable or too many calls run: pass their answers again later.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { ToolDispatcher, ToolRegistry } from "@plue/tools";
- * import { memoryCallStore, storedTickets } from "@plue/tools/calls";
- * import { dispatchResponse, exportTools, resumeTurn } from "@plue/tools/formats";
- *
- * const toolset = new ToolRegistry({
- *   tools: [{ name: "rm", description: "Deletes.", requiresApproval: true, execute: () => "gone" }],
- * }).select();
- * const dispatcher = new ToolDispatcher(toolset, {
- *   approve: "ask",
- *   tickets: storedTickets(memoryCallStore()),
- * });
- * const { names } = exportTools(toolset, "anthropic");
- *
- * const turn = await dispatchResponse("anthropic", {
- *   content: [{ type: "tool_use", id: "t1", name: "rm", input: {} }],
- * }, { dispatcher, names });
- * assert.deepEqual([turn.messages, turn.suspended.length], [[], 1]);
- *
- * const answers = { t1: { "plue:approval": { action: "accept" } } } as const;
- * const { messages } = await resumeTurn("anthropic", turn, answers, { dispatcher, names });
- * assert.deepEqual(messages, [{
- *   role: "user",
- *   content: [{ type: "tool_result", tool_use_id: "t1", content: "gone" }],
- * }]);
- * ```
- *
- * @param turn The turn, which may have been stored as JSON meanwhile.
- * @param answers The answers by the ids of the calls.
- * @returns The turn with all results so far.
- * @throws {TypeError} If an answer is invalid, or its call has no such question. Nothing has run then.
- */
-export async function resumeTurn<Like extends TargetLike, Context = unknown>(
-  target: Like,
+/** Resumes the calls of a turn with a target that is given as a record. */
+export async function resumeTurnOf<Of extends Target, Context = unknown>(
+  target: Of,
   turn: Pick<Turn, "calls" | "results">,
   answers: TurnAnswers,
   options: TurnOptions<Context>,
-): Promise<Turn<MessageOf<Like>>> {
+): Promise<Turn<MessageOf<Of>>> {
   const { dispatcher, names, context } = checkOptions(options);
   const { calls } = turn;
   const results = [...turn.results];
@@ -251,13 +191,13 @@ function checkTurnAnswers(
   }
 }
 
-function turnOf<Like extends TargetLike>(
-  target: Like,
+function turnOf<Of extends Target>(
+  target: Of,
   calls: readonly DecodedCall[],
   results: readonly ToolResult[],
   names: ExportNames,
   errors?: ReadonlyMap<number, ToolCallError>,
-): Turn<MessageOf<Like>> {
+): Turn<MessageOf<Of>> {
   const suspended: WaitingTurnCall[] = [];
   const answered: DecodedCall[] = [];
   const given: ToolResult[] = [];
@@ -277,7 +217,7 @@ function turnOf<Like extends TargetLike>(
     }
   });
   const losses: ResultLoss[] = [];
-  const messages = encodeResults(target, answered, given, names, (loss) => losses.push(loss));
+  const messages = encodeResultsFor(target, answered, given, names, (loss) => losses.push(loss));
   return { calls, results, messages, suspended, losses };
 }
 

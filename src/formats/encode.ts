@@ -14,42 +14,18 @@ import { loadFound } from "./export.ts";
 import { type ExportNames, quoted, type ToolEncoding } from "./export_names.ts";
 import type { Answer, AnsweredCall, MediaFormat } from "./call_format.ts";
 import { listIn, textIn } from "./wire.ts";
-import { type AnswerOf, findTarget, type MessageOf, type TargetLike } from "./targets.ts";
+import { checkTarget, type Target } from "./target.ts";
+import type { AnswerOf, MessageOf } from "./targets.ts";
 
-/**
- * Writes the result of one call as the provider's message, part, block or item. A failure is a text
- * with the tool names that the model uses, and is marked if the target has a field for failures.
- * A result becomes a failure if it is not JSON, is too long, or has a file that is not base64.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { ToolResult } from "@plue/tools";
- * import { encodeResult } from "@plue/tools/formats";
- *
- * const call = { callId: "toolu_1", wireName: "weather" };
- * assert.deepEqual(encodeResult("anthropic", call, ToolResult.ok({ celsius: 21 })), {
- *   type: "tool_result",
- *   tool_use_id: "toolu_1",
- *   content: '{"celsius":21}',
- * });
- * ```
- *
- * @param names The names of the export. Tools with a result schema need them, because some targets
- * (OpenAI Responses, older revisions of MCP) expect results in the form of the exported schema.
- * @param onLoss Called for each block, such as an image, that the target does not accept. A text is
- * sent instead of the block.
- * @throws {RangeError} If there is no such target.
- */
-export function encodeResult<Like extends TargetLike>(
-  target: Like,
+/** Writes the result of one call for a target that is given as a record. */
+export function encodeResultFor<Of extends Target>(
+  target: Of,
   call: AnsweredCall,
   result: ToolResult,
   names?: ExportNames,
   onLoss: (loss: ResultLoss) => void = () => {},
-): AnswerOf<Like> {
-  const found = findTarget(target);
-  const { calls: format } = found;
+): AnswerOf<Of> {
+  const { calls: format, title } = checkTarget(target);
   const encoding = call.name === undefined ? undefined : names?.encodingOf(call.name);
   const { maxCharacters, media } = format;
   const limits = { maxCharacters, media: media?.takes?.(call) === false ? undefined : media };
@@ -60,7 +36,7 @@ export function encodeResult<Like extends TargetLike>(
       path,
       mimeType,
       message: `Cannot send "${path}" of the result (${clip(mimeType)}): ` +
-        `${found.title} does not take it, and a text replaces it`,
+        `${title} does not take it, and a text replaces it`,
     });
   });
   // The failure of a call with an unknown name already contains the names that the model uses.
@@ -68,28 +44,21 @@ export function encodeResult<Like extends TargetLike>(
     answer = { ...answer, text: inWireNames(answer.text, names) };
   }
   if (names !== undefined && encoding?.searches === true && answer.ok) {
-    answer = { ...answer, found: loadFound(found, names, idsIn(answer.value)) };
+    answer = { ...answer, found: loadFound(target, names, idsIn(answer.value)) };
   }
   // The cast is safe: `AnswerOf` is derived from the `write` function of the same target.
-  return format.write(call, answer) as AnswerOf<Like>;
+  return format.write(call, answer) as AnswerOf<Of>;
 }
 
-/**
- * Writes the results of all calls of a response as the messages to send back, in the order of the
- * calls. There is one message per call, or one message for all calls if the target requires that
- * (Anthropic, Gemini, Bedrock, AI SDK).
- *
- * @throws {RangeError} If there is no such target.
- * @throws {TypeError} If the number of results differs from the number of calls.
- */
-export function encodeResults<Like extends TargetLike>(
-  target: Like,
+/** Writes the results of a response for a target that is given as a record. */
+export function encodeResultsFor<Of extends Target>(
+  target: Of,
   calls: readonly AnsweredCall[],
   results: readonly ToolResult[],
   names?: ExportNames,
   onLoss?: (loss: ResultLoss) => void,
-): readonly MessageOf<Like>[] {
-  const { calls: format } = findTarget(target);
+): readonly MessageOf<Of>[] {
+  const { calls: format } = checkTarget(target);
   if (calls.length !== results.length) {
     throw new TypeError(
       `Cannot encode the results: there are ${results.length} for ${calls.length} calls, ` +
@@ -97,10 +66,10 @@ export function encodeResults<Like extends TargetLike>(
     );
   }
   const parts = calls.map((call, index) =>
-    encodeResult(target, call, results[index] as ToolResult, names, onLoss)
+    encodeResultFor(target, call, results[index] as ToolResult, names, onLoss)
   );
   if (parts.length === 0) return [];
-  return (format.gather?.(parts) ?? parts) as readonly MessageOf<Like>[];
+  return (format.gather?.(parts) ?? parts) as readonly MessageOf<Of>[];
 }
 
 function inWireNames(text: string, names: ExportNames): string {

@@ -9,14 +9,8 @@ import {
   writeSettings,
 } from "./export_options.ts";
 import { RequestExport, sentTools } from "./export_request.ts";
-import type { Target } from "./target.ts";
-import {
-  findTarget,
-  type RequestOf,
-  type TargetLike,
-  type TargetOf,
-  type ToolsOf,
-} from "./targets.ts";
+import { checkTarget, type Target } from "./target.ts";
+import type { RequestOf, ToolsOf } from "./targets.ts";
 
 /** A list of tools, or a toolset with its available tools and the tools that its bridge loads. */
 export type Exportable = readonly Tool[] | {
@@ -52,54 +46,29 @@ export function loadFound(target: Target, names: ExportNames, ids: readonly stri
 /** The cached exports of frozen lists, by list, then by target and options. */
 const exported = new WeakMap<readonly Tool[], Map<string, ExportResult>>();
 
-/**
- * Exports tools to a target. The result has the tools in the target's shape, the losses, the
- * rejected tools, and the names by which calls are decoded.
- *
- * The export of a frozen list is cached by target and options: a repeated export costs a look-up,
- * and a copy of the tools when the field `tools` is read.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { defineTool } from "@plue/tools";
- * import { exportTools } from "@plue/tools/formats";
- *
- * const status = defineTool({ namespace: "chain", name: "status", description: "Tells where it is." });
- * const { tools, losses, names } = exportTools([status], "openai.chat");
- * assert.equal(tools[0]?.function.name, "chain__status");
- * assert.equal(names.idOf("chain__status"), "chain:status");
- * assert.deepEqual(losses, []);
- * ```
- *
- * @param target The name or alias of a target, or a target that `defineTarget` returned.
- * @throws {RangeError} If there is no such target.
- * @throws {TypeError} If two tools have the same id, an option is invalid, `toolChoice` names a
- * tool that is not sent, or `onLoss` is `throw` and parameters or a setting cannot be expressed.
- */
-export function exportTools<Like extends TargetLike>(
+/** Exports tools to a target that is given as a record. */
+export function exportToolsTo<Of extends Target>(
   source: Exportable,
-  target: Like,
+  target: Of,
   options: ExportOptions = DEFAULTS,
-): ExportResult<ToolsOf<Like>, TargetOf<Like>["id"], RequestOf<Like>> {
-  const found = findTarget(target);
-  const list = listOf(source, found);
+): ExportResult<ToolsOf<Of>, Of["id"], RequestOf<Of>> {
+  const list = listOf(source, checkTarget(target));
   if (options !== DEFAULTS) checkExportOptions(options);
-  const key = exportKey(found, options);
+  const key = exportKey(target, options);
   let byKey = exported.get(list);
   let result = byKey?.get(key);
   if (result === undefined) {
-    result = new RequestExport(list, found, options).run(list);
+    result = new RequestExport(list, target, options).run(list);
     if (Object.isFrozen(list)) {
       if (byKey === undefined) exported.set(list, byKey = new Map());
       byKey.set(key, result);
     }
   }
   // The cast is safe: the types are derived from the target that wrote the tools.
-  return copyExport(result, found, options) as ExportResult<
-    ToolsOf<Like>,
-    TargetOf<Like>["id"],
-    RequestOf<Like>
+  return copyExport(result, target, options) as ExportResult<
+    ToolsOf<Of>,
+    Of["id"],
+    RequestOf<Of>
   >;
 }
 
@@ -153,79 +122,9 @@ function listOf(source: Exportable, { toolSearch }: Target): readonly Tool[] {
   );
 }
 
-/** The reason why a tool could not be exported. The message names the tool. */
-export interface ExportError extends Error {
-  /** The tool's id. */
-  readonly tool: string;
-}
-
-/** The exported tools, with warnings and errors. */
-export interface ExportedWithWarnings<Tools> {
-  readonly tools: Tools;
-  /** The losses of the tools, then the warnings about the request, as sentences. */
-  readonly warnings: readonly string[];
-  /** The errors of tools that could not be exported, in the order of the tools. */
-  readonly errors: readonly ExportError[];
-}
-
-/**
- * Exports a toolset, or a list of tools, to one target.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { defineTool } from "@plue/tools";
- * import { Exposure } from "@plue/tools/formats";
- *
- * const ping = defineTool({ name: "ping", title: "Ping", description: "Answers." });
- * const exposure = new Exposure([ping], "mistral");
- * assert.equal(exposure.export()[0]?.function.name, "ping");
- * const { warnings, errors } = exposure.exportWithWarnings();
- * assert.deepEqual(warnings, ['"ping" at "/title": the target has no field for "title"']);
- * assert.deepEqual(errors, []);
- * ```
- */
-export class Exposure<Like extends TargetLike> {
-  /** The exported toolset or list of tools. */
-  readonly toolset: Exportable;
-  /** The target of the exports. */
-  readonly target: Like;
-  readonly #options: ExportOptions | undefined;
-
-  /** @throws {RangeError} If there is no such target. */
-  constructor(toolset: Exportable, target: Like, options?: ExportOptions) {
-    findTarget(target);
-    this.toolset = toolset;
-    this.target = target;
-    this.#options = options;
-  }
-
-  /** Exports the current tools with {@linkcode exportTools}. */
-  result(): ExportResult<ToolsOf<Like>, TargetOf<Like>["id"], RequestOf<Like>> {
-    return exportTools(this.toolset, this.target, this.#options);
-  }
-
-  /** Returns the tools in the target's shape. Throws a `TypeError` if a tool was rejected. */
-  export(): ToolsOf<Like> {
-    const { tools, rejected } = this.result();
-    const first = rejected[0];
-    if (first !== undefined) {
-      const more = rejected.length === 1 ? "" : ` (and ${rejected.length - 1} more)`;
-      throw new TypeError(first.message + more);
-    }
-    return tools;
-  }
-
-  /** Exports the tools, with warnings about losses and errors for rejected tools. */
-  exportWithWarnings(): ExportedWithWarnings<ToolsOf<Like>> {
-    const { tools, rejected, losses, warnings } = this.result();
-    return {
-      tools,
-      warnings: [
-        ...losses.map(({ tool, path, message }) => `"${tool}" at "${path}": ${message}`),
-        ...warnings.map(({ message }) => message),
-      ],
-      errors: rejected.map(({ tool, message }) => Object.assign(new TypeError(message), { tool })),
-    };
-  }
+/** Returns the tools of an export. Throws a `TypeError` if a tool was rejected. */
+export function allTools<Tools>({ tools, rejected }: ExportResult<Tools>): Tools {
+  const [first, ...others] = rejected;
+  if (first === undefined) return tools;
+  throw new TypeError(first.message + (others.length === 0 ? "" : ` (and ${others.length} more)`));
 }

@@ -19,8 +19,15 @@ import {
 } from "./export_options.ts";
 import { KEYWORD_FORMS } from "./form_rules.ts";
 import { hintsOf, type ProviderHints } from "./provider_hints.ts";
-import { type Limit, type LimitName, LIMITS, type Target, type ToolView } from "./target.ts";
-import { plainModeOf, strictModeOf } from "./targets.ts";
+import {
+  type Limit,
+  type LimitName,
+  LIMITS,
+  plainModeOf,
+  strictModeOf,
+  type Target,
+  type ToolView,
+} from "./target.ts";
 import { eachChild, requiredBy } from "./transform/rewrite.ts";
 
 interface SentTool extends Pick<ConvertedTool, "view" | "encoding"> {

@@ -4,15 +4,10 @@ import { clip } from "../tool/mod.ts";
 import type { ImportResult, ImportToolsOptions, PinnedImport, WithPins } from "./import_options.ts";
 import { ImportSession } from "./import_session.ts";
 import { textIn } from "./wire.ts";
-import { type KnownProvider, PROVIDERS } from "./providers/index.ts";
-
-type KnownImporter = NonNullable<KnownProvider["importer"]>;
+import { IMPORTERS, type KnownImporter } from "./providers/index.ts";
 
 /** The provider or protocol of a document. */
 export type ImportSource = KnownImporter["source"];
-
-const IMPORTERS: readonly KnownImporter[] = PROVIDERS.flatMap(({ importer }) => importer ?? [])
-  .sort((a, b) => a.source < b.source ? -1 : 1);
 
 /** The sources for {@linkcode importTools}. */
 export const IMPORT_SOURCES: readonly ImportSource[] = Object.freeze(

@@ -6,14 +6,19 @@
 
 // Export
 export {
-  type Exportable,
-  type ExportedPart,
+  accumulateCalls,
+  decodeCalls,
+  dispatchCalls,
+  dispatchResponse,
+  encodeResult,
+  encodeResults,
   type ExportedWithWarnings,
   type ExportError,
   exportTools,
   Exposure,
-  partsOf,
-} from "./export.ts";
+  resumeTurn,
+} from "./by_name.ts";
+export { type Exportable, type ExportedPart, partsOf } from "./export.ts";
 export type * from "./export_options.ts";
 export type { ExportNames, ToolEncoding, WireName } from "./export_names.ts";
 export { hintsOf, providerTool } from "./provider_hints.ts";
@@ -26,12 +31,16 @@ export {
 } from "../select/mod.ts";
 
 // Calls and results
-export { type CallProblem, decodeCalls, type DecodedCall } from "./decode.ts";
-export { accumulateCalls } from "./stream.ts";
-export type * from "./stream.ts";
-export { encodeResult, encodeResults, type ResultLoss } from "./encode.ts";
-export { dispatchCalls, dispatchResponse, resumeTurn } from "./dispatch_response.ts";
-export type * from "./dispatch_response.ts";
+export type { CallProblem, DecodedCall } from "./decode.ts";
+export type { AccumulateOptions, CallAccumulator, PartialCall } from "./stream.ts";
+export type { ResultLoss } from "./encode.ts";
+export type {
+  CallDispatcher,
+  Turn,
+  TurnAnswers,
+  TurnOptions,
+  WaitingTurnCall,
+} from "./dispatch_response.ts";
 export { type ArgumentRewrite, decodeArguments, encodeArguments } from "./argument_rewrite.ts";
 
 // Import

@@ -6,7 +6,7 @@ import type { CallFormat, StreamFormat, StreamStep, WireCall } from "./call_form
 import { isWhole } from "./wire.ts";
 import { type DecodedCall, decodeWireCall, isOurs, toProblem } from "./decode.ts";
 import type { ExportNames } from "./export_names.ts";
-import { findTarget, type TargetLike } from "./targets.ts";
+import { checkTarget, type Target } from "./target.ts";
 
 /** Options for {@linkcode accumulateCalls}. */
 export interface AccumulateOptions {
@@ -42,36 +42,9 @@ interface Slot {
 
 const checkCount = wholeFrom(1);
 
-/**
- * Reads the calls of a streamed response from the events of the provider's API or SDK.
- *
- * A call is returned when it is complete: after the event that ends the call if the target has such
- * events (Responses, Anthropic, Bedrock, Cohere), otherwise when the model stops. A call that the
- * token limit or a broken connection cut off is rejected.
- *
- * @example Usage
- * ```ts
- * import assert from "node:assert/strict";
- * import { defineTool } from "@plue/tools";
- * import { accumulateCalls, exportTools } from "@plue/tools/formats";
- *
- * const { names } = exportTools([defineTool({ name: "add", description: "Adds." })], "anthropic");
- * const stream = accumulateCalls("anthropic", names);
- * const block = { type: "tool_use", id: "toolu_1", name: "add", input: {} };
- * stream.push({ type: "content_block_start", index: 0, content_block: block });
- * stream.push({ type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: '{"a":' } });
- * stream.push({ type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: "1}" } });
- *
- * const [call] = stream.push({ type: "content_block_stop", index: 0 });
- * assert.deepEqual(call?.arguments, { a: 1 });
- * assert.equal(stream.end().length, 1);
- * ```
- *
- * @throws {RangeError} If there is no such target, or a bound is not a whole number above 0.
- * @throws {TypeError} If the target does not stream calls.
- */
-export function accumulateCalls(
-  target: TargetLike,
+/** Reads the calls of a streamed response of a target that is given as a record. */
+export function accumulateCallsOf(
+  target: Target,
   names: ExportNames,
   options: AccumulateOptions = {},
 ): CallAccumulator {
@@ -91,11 +64,11 @@ export class CallAccumulator {
   #newIds = 0;
   #ended = false;
 
-  constructor(target: TargetLike, names: ExportNames, options: AccumulateOptions) {
+  constructor(target: Target, names: ExportNames, options: AccumulateOptions) {
     const { maxCharacters = 4_194_304, maxCalls = 1_024 } = options;
     this.#maxCharacters = checkCount("accumulate calls", maxCharacters, "maxCharacters");
     this.#maxCalls = checkCount("accumulate calls", maxCalls, "maxCalls");
-    const { id, calls } = findTarget(target);
+    const { id, calls } = checkTarget(target);
     if (calls.stream === undefined) {
       throw new TypeError(`Cannot accumulate calls of "${id}": they are not streamed`);
     }

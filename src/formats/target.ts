@@ -1,10 +1,9 @@
 /** The record of a target: its rules as data, and functions that write tools and read calls. */
 
 import { type NameRule, OPENAI_NAME_RULE } from "../select/mod.ts";
-import type { JsonSchema, Tool } from "../tool/mod.ts";
+import { describe, isFunction, isObject, type JsonSchema, type Tool } from "../tool/mod.ts";
 import type { ExportOptions, LoseSetting, WireSettings } from "./export_options.ts";
 import type { CallFormat } from "./call_format.ts";
-import type { Importer } from "./import_session.ts";
 import { type KeywordTable, READ_BY_THE_MODEL } from "./form_rules.ts";
 import type { ProviderHints } from "./provider_hints.ts";
 
@@ -176,10 +175,10 @@ export interface Target<
   readonly typed?: true;
   readonly limits: readonly Limit[];
   readonly combinations?: readonly CombinationRule[];
-  /** The target with the rules of the strict mode, or that target's id. */
-  readonly strictMode?: string | Target;
-  /** For a strict mode: the target for tools that the mode cannot express, or that target's id. */
-  readonly fallback?: string | Target;
+  /** Returns the target with the rules of the strict mode. */
+  readonly strictMode?: () => Target;
+  /** For a strict mode: the target for tools that the mode cannot express. */
+  readonly fallback?: Target;
   /** Writes one tool. */
   wire(view: ToolView): Wire;
   /** Combines the tools of a request. */
@@ -240,8 +239,28 @@ export function makeTarget<
   return Object.freeze(target) as Target<Id, Wire, Tools, Part, Message, Settings>;
 }
 
-/** The targets and the importer of one provider. */
-export interface Provider<Targets extends Target = Target, Import extends Importer = never> {
-  readonly targets: readonly Targets[];
-  readonly importer?: Import;
+/** Checks the record of a target. */
+export function checkTarget<Of>(
+  value: Of,
+  wanted: () => string = () => "a target's record",
+): Of & Target {
+  if (isTarget(value)) return value;
+  throw new RangeError(
+    `Cannot find the target ${describe(value)}: it must be ${wanted()}, or made by defineTarget`,
+  );
+}
+
+/** Returns true for the record of a target. */
+export function isTarget(value: unknown): value is Target {
+  return isObject(value) && isFunction(Object(value["calls"]).read) && isFunction(value["wire"]);
+}
+
+/** Returns the strict mode of a target, which is the target itself for a strict mode. */
+export function strictModeOf(target: Target): Target | undefined {
+  return target.fallback === undefined ? target.strictMode?.() : target;
+}
+
+/** Returns the plain target of a strict mode. For other targets, returns the target. */
+export function plainModeOf(target: Target): Target {
+  return target.fallback ?? target;
 }

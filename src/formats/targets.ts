@@ -12,9 +12,7 @@ import {
   clip,
   createCheck,
   defined,
-  describe,
   fail,
-  isFunction,
   isObject,
   oneOf,
   rejectUnknownFields,
@@ -22,9 +20,11 @@ import {
 } from "../tool/mod.ts";
 import type { CallFormat, MediaFormat } from "./call_format.ts";
 import { KEYWORD_FORMS, type KeywordRule } from "./form_rules.ts";
-import { type KnownProvider, PROVIDERS } from "./providers/index.ts";
+import { type KnownTarget, TARGETS } from "./providers/index.ts";
 import {
+  checkTarget,
   FEATURES,
+  isTarget,
   type Limit,
   LIMITS,
   makeTarget,
@@ -32,8 +32,6 @@ import {
   type Target,
   type TargetDefinition,
 } from "./target.ts";
-
-type KnownTarget = KnownProvider["targets"][number];
 
 /** Other names for targets. An alias may later be the name of a newer version. */
 export const TARGET_ALIASES = {
@@ -78,27 +76,21 @@ export type MessageOf<Like extends TargetLike> = ReturnType<
   NonNullable<TargetOf<Like>["calls"]["gather"]>
 >[number];
 
-const TARGETS: readonly Target[] = PROVIDERS.flatMap(({ targets }): readonly Target[] => targets)
-  .sort((a, b) => a.id < b.id ? -1 : 1);
-
 /** Returns the targets of plue, in the order of their ids. */
 export function listTargets(): readonly Target<TargetId>[] {
   return TARGETS as readonly Target<TargetId>[];
 }
 
-const BY_NAME: ReadonlyMap<string, Target> = byName();
+const BY_ID: ReadonlyMap<string, Target> = new Map(TARGETS.map((target) => [target.id, target]));
 
-function byName(): Map<string, Target> {
-  const found = new Map(TARGETS.map((target) => [target.id, target]));
-  for (const [alias, id] of Object.entries(TARGET_ALIASES)) {
-    found.set(alias, found.get(id) as Target);
-  }
-  return found;
+function targetNamed(name: unknown): Target | undefined {
+  if (typeof name !== "string") return undefined;
+  return BY_ID.get(Object(TARGET_ALIASES)[name] ?? name);
 }
 
 /** Returns true if `value` is the id or an alias of a target. */
 export function isTargetName(value: unknown): value is TargetName {
-  return typeof value === "string" && BY_NAME.has(value);
+  return targetNamed(value) !== undefined;
 }
 
 /**
@@ -116,36 +108,10 @@ export function isTargetName(value: unknown): value is TargetName {
  * @throws {RangeError} If there is no such target.
  */
 export function targetOf<Like extends TargetLike>(target: Like): TargetOf<Like> {
+  const names = () => [...BY_ID.keys(), ...Object.keys(TARGET_ALIASES)].map((name) => `"${name}"`);
   // The cast is safe: the map has the record of each name, and the types follow from the records.
-  return findTarget(target) as TargetOf<Like>;
-}
-
-function isTarget(value: unknown): value is Target {
-  return isObject(value) && isObject(value["calls"]) && isFunction(value["calls"]["read"]) &&
-    Array.isArray(value["features"]) && isFunction(value["wire"]);
-}
-
-export function findTarget(target: string | Target): Target {
-  if (isTarget(target)) return target;
-  const found = BY_NAME.get(target);
-  if (found !== undefined) return found;
-  if (typeof target !== "string") {
-    throw new RangeError("Cannot find the target: it must be a name, or made by defineTarget");
-  }
-  throw new RangeError(
-    `Cannot find the target ${describe(target)}: it must be one of ${
-      [...BY_NAME.keys()].map((name) => `"${name}"`).join(", ")
-    }, or made by defineTarget`,
-  );
-}
-
-export function strictModeOf(target: Target): Target | undefined {
-  if (target.fallback !== undefined) return target;
-  return target.strictMode === undefined ? undefined : findTarget(target.strictMode);
-}
-
-export function plainModeOf(target: Target): Target {
-  return target.fallback === undefined ? target : findTarget(target.fallback);
+  const found = targetNamed(target) ?? checkTarget(target, () => `one of ${names().join(", ")}`);
+  return found as TargetOf<Like>;
 }
 
 // Custom targets
@@ -234,11 +200,6 @@ function formsOf(cell: Check, all?: "all"): Check {
   };
 }
 
-const checkOtherTarget = /* @__PURE__ */ createCheck(
-  "the name of a target, or what defineTarget made",
-  (value): value is string | Target => isTargetName(value) || isTarget(value),
-);
-
 const checkNames: Check = (action, value, place) => {
   record<NameRule>({
     also: checkText,
@@ -297,8 +258,8 @@ function targetCheck(): Check {
       value: wholeFrom(0),
       uncertain: maybe(checkFlag),
     }))),
-    strictMode: maybe(checkOtherTarget),
-    fallback: maybe(checkOtherTarget),
+    strictMode: maybe(checkFunction),
+    fallback: maybe(createCheck("a target's record, or made by defineTarget", isTarget)),
     assemble: maybe(checkFunction),
     choose: maybe(checkFunction),
     // Definitions may spread targets of plue, which have these fields.

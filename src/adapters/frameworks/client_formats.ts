@@ -1,6 +1,14 @@
 /** How an agent loop uses the clients of providers: their requests, responses and streams. */
 
-import type { DecodedCall, TargetName } from "../../formats/mod.ts";
+import type { DecodedCall, Target, TargetName } from "../../formats/mod.ts";
+import { ANTHROPIC, ANTHROPIC_STRICT } from "../../formats/providers/anthropic.ts";
+import { BEDROCK, BEDROCK_STRICT } from "../../formats/providers/bedrock.ts";
+import { GEMINI, GEMINI_TYPED, VERTEX } from "../../formats/providers/gemini.ts";
+import { MISTRAL, OPENAI_CHAT, OPENAI_CHAT_STRICT } from "../../formats/providers/openai_chat.ts";
+import {
+  OPENAI_RESPONSES,
+  OPENAI_RESPONSES_STRICT,
+} from "../../formats/providers/openai_responses.ts";
 import { attemptOr, fail, isObject } from "../../tool/mod.ts";
 
 /** A target whose client a loop can use. */
@@ -102,12 +110,6 @@ export interface ClientFormat {
   carried?(response: Json): Json | undefined;
 }
 
-export function clientFormat(target: string): ClientFormat | undefined {
-  const [provider = "", api] = target.split(".");
-  if (api === "realtime") return undefined;
-  return api === "responses" ? RESPONSES : FORMATS.get(provider);
-}
-
 function objectsIn(list: unknown): readonly Json[] {
   return Array.isArray(list) ? list.filter(isObject) : [];
 }
@@ -166,7 +168,7 @@ const CHAT: ClientFormat = {
   whole: "chat.completions.create",
 };
 
-const MISTRAL: ClientFormat = {
+const MISTRAL_CHAT: ClientFormat = {
   ...chatFormat("toolCalls", "finishReason"),
   whole: "chat.complete",
   streamed: "chat.stream",
@@ -288,7 +290,7 @@ function objectIn(text: string): Json {
 
 // Gemini
 
-const GEMINI: ClientFormat = {
+const CONTENTS: ClientFormat = {
   whole: "models.generateContent",
   streamed: "models.generateContentStream",
   conversation: "contents",
@@ -357,7 +359,22 @@ function converseBlock(streamed: unknown): object {
   return { reasoningContent: isText ? { reasoningText: reasoningContent } : reasoningContent };
 }
 
-const FORMATS: ReadonlyMap<string, ClientFormat> = new Map([
-  ...[["openai", CHAT], ["mistral", MISTRAL], ["anthropic", MESSAGES]] as const,
-  ...[["gemini", GEMINI], ["vertex", GEMINI], ["bedrock", CONVERSE]] as const,
-]);
+/** The target and the client of each name. */
+export const CLIENTS: {
+  readonly [Name in ClientTarget]: readonly [target: Target, format: ClientFormat];
+} = {
+  "anthropic": [ANTHROPIC, MESSAGES],
+  "anthropic.strict": [ANTHROPIC_STRICT, MESSAGES],
+  "bedrock": [BEDROCK, CONVERSE],
+  "bedrock.strict": [BEDROCK_STRICT, CONVERSE],
+  "gemini": [GEMINI, CONTENTS],
+  "gemini.typed": [GEMINI_TYPED, CONTENTS],
+  "mistral": [MISTRAL, MISTRAL_CHAT],
+  "openai": [OPENAI_CHAT, CHAT],
+  "openai.chat": [OPENAI_CHAT, CHAT],
+  "openai.chat.strict": [OPENAI_CHAT_STRICT, CHAT],
+  "openai.responses": [OPENAI_RESPONSES, RESPONSES],
+  "openai.responses.strict": [OPENAI_RESPONSES_STRICT, RESPONSES],
+  "openai.strict": [OPENAI_CHAT_STRICT, CHAT],
+  "vertex": [VERTEX, CONTENTS],
+};

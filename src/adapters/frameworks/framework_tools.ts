@@ -1,22 +1,19 @@
 /** Tools that a framework runs, and the tools for the AI SDK, which is not imported. */
 
-import {
-  type AiSdkTool,
-  type AiSdkToolResult,
-  type CallDispatcher,
-  decodeCalls,
-  type DecodedCall,
-  dispatchCalls,
-  encodeResult,
-  encodeResults,
-  type Exportable,
-  type ExportOptions,
-  Exposure,
-  type MessageOf,
-  targetOf,
-  type ToolsOf,
-  type WireValue,
+import type {
+  AiSdkTool,
+  AiSdkToolResult,
+  CallDispatcher,
+  DecodedCall,
+  Exportable,
+  ExportOptions,
+  MessageOf,
+  Target,
+  ToolsOf,
+  WireValue,
 } from "../../formats/mod.ts";
+import { AI_SDK } from "../../formats/providers/ai_sdk.ts";
+import * as formats from "../../formats/records.ts";
 import type { CallInfo } from "../../execute/mod.ts";
 import {
   type Answer,
@@ -48,10 +45,8 @@ export const FIELDS: readonly (keyof FrameworkOptions)[] = [
   ...["dispatcher", "context", "options", "approvals"] as const,
 ];
 
-type FrameworkTarget = "ai-sdk" | "langchain" | "openai.chat.strict";
-
-interface Runnable<Target extends FrameworkTarget> {
-  readonly tools: ToolsOf<Target>;
+interface Runnable<Of extends Target> {
+  readonly tools: ToolsOf<Of>;
   /**
    * Returns the id of the approval that a call needs; `undefined` if it needs none. Absent without
    * the option `approvals`.
@@ -62,19 +57,19 @@ interface Runnable<Target extends FrameworkTarget> {
   ) => Promise<string | undefined>;
   /** @param action The answer of the framework's person, if the dispatcher asks for approval. */
   answer(call: unknown, signal: AbortSignal | undefined, action?: Answer["action"]): Promise<{
-    readonly message: MessageOf<Target>;
+    readonly message: MessageOf<Of>;
     readonly result: ToolResult;
   }>;
 }
 
 /** Exports the tools of a framework, and returns the function that runs their calls. */
-export function runnable<Target extends FrameworkTarget, Context>(
-  target: Target,
+export function runnable<Of extends Target, Context>(
+  target: Of,
   source: Exportable,
   given: FrameworkOptions<Context>,
   fields: readonly string[] = FIELDS,
-): Runnable<Target> {
-  const action = `make tools for ${targetOf(target).title}`;
+): Runnable<Of> {
+  const action = `make tools for ${target.title}`;
   rejectUnknownFields(action, Object(given), fields);
   const { dispatcher, context, options }: FrameworkOptions<Context> = Object(given);
   if (!isFunction(dispatcher?.dispatchAll)) {
@@ -84,28 +79,27 @@ export function runnable<Target extends FrameworkTarget, Context>(
     fail(action, "toolChoice and parallel have no effect here");
   }
   const approvals = given.approvals?.forCalls(action, dispatcher, Object(context));
-  const exposure = new Exposure(source, target, options);
-  const tools = exposure.export();
-  const { names } = exposure.result();
+  const exported = formats.exportTools(source, target, options);
+  const { names } = exported;
   // A framework passes one call at a time.
-  const decode = (call: unknown) => decodeCalls(target, call, names)[0] as DecodedCall;
+  const decode = (call: unknown) => formats.decodeCalls(target, call, names)[0] as DecodedCall;
   return {
-    tools,
+    tools: formats.allTools(exported),
     ...approvals && { request: (call, record) => approvals.request(decode(call), record) },
     async answer(call, signal, action = "accept") {
       const onQuestion = approvals &&
         ((question: Question, info: CallInfo) => approvals.answer(question, info, action));
       const more = { ...context, ...defined({ signal, onQuestion }) } as Context;
-      const turn = await dispatchCalls(target, [decode(call)], {
+      const turn = await formats.dispatchCalls(target, [decode(call)], {
         dispatcher,
         names,
         context: more,
       });
       // One call has one result, and one message unless it is suspended.
       const result = turn.results[0] as ToolResult;
-      const [message = encodeResults(target, turn.calls, [failureOf(result)], names)[0]] =
+      const [message = formats.encodeResults(target, turn.calls, [failureOf(result)], names)[0]] =
         turn.messages;
-      return { message: message as MessageOf<Target>, result };
+      return { message: message as MessageOf<Of>, result };
     },
   };
 }
@@ -182,7 +176,7 @@ export function toAiSdkTools<Context, Version extends 6 | 7 = 7>(
   source: Exportable,
   options: AiSdkOptions<Context, Version>,
 ): { [name: string]: RunnableAiSdkTool<Version> } {
-  const { tools, answer, request } = runnable("ai-sdk", source, options, [...FIELDS, "version"]);
+  const { tools, answer, request } = runnable(AI_SDK, source, options, [...FIELDS, "version"]);
   const version: unknown = options.version ?? 7;
   if (version !== 6 && version !== 7) {
     fail("make tools for Vercel AI SDK 7", "the option version must be 6 or 7");
@@ -209,7 +203,8 @@ export function toAiSdkTools<Context, Version extends 6 | 7 = 7>(
     const toModelOutput: RunnableAiSdkTool["toModelOutput"] = ({ toolCallId, output }) => {
       const { blocks } = Object(output);
       const result: ToolResult = { ...ToolResult.ok(output), ...(blocks === true && { blocks }) };
-      return encodeResult("ai-sdk", { callId: toolCallId, wireName: toolName }, result).output;
+      return formats.encodeResult(AI_SDK, { callId: toolCallId, wireName: toolName }, result)
+        .output;
     };
     const runs = {
       ...tool,

@@ -1,6 +1,7 @@
 /** Tools for LangChain JS, which is not imported. */
 
 import type { Exportable, LangChainTool, LangChainToolMessage } from "../../formats/mod.ts";
+import { LANGCHAIN } from "../../formats/providers/langchain.ts";
 import { fail, isFunction } from "../../tool/mod.ts";
 import { FIELDS, type FrameworkOptions, runnable } from "./framework_tools.ts";
 
@@ -88,7 +89,7 @@ export function toLangChainTools<Kit extends LangChainKit, Context>(
 ): ReturnType<Kit["tool"]>[] {
   const action = "make tools for LangChain JS";
   const fields = [...FIELDS, ...KIT, "interrupt"];
-  const { tools, answer, request } = runnable("langchain", source, options, fields);
+  const { tools, answer, request } = runnable(LANGCHAIN, source, options, fields);
   const { interrupt } = options;
   if (isFunction(interrupt) !== (request !== undefined)) {
     fail(action, "the options approvals and interrupt need each other");

@@ -1,6 +1,9 @@
 /** Tools for the OpenAI Agents SDK, which is not imported. */
 
-import { type AnsweredCall, encodeResult, type Exportable } from "../../formats/mod.ts";
+import type { AnsweredCall, Exportable } from "../../formats/mod.ts";
+import { OPENAI_CHAT_STRICT } from "../../formats/providers/openai_chat.ts";
+import { OPENAI_RESPONSES } from "../../formats/providers/openai_responses.ts";
+import { encodeResult } from "../../formats/records.ts";
 import type { ToolResult } from "../../tool/mod.ts";
 import { type FrameworkOptions, runnable } from "./framework_tools.ts";
 
@@ -54,7 +57,7 @@ export function toOpenAiAgentsTools<Context>(
   source: Exportable,
   options: FrameworkOptions<Context>,
 ): AgentsTool[] {
-  const { tools, answer, request } = runnable("openai.chat.strict", source, options);
+  const { tools, answer, request } = runnable(OPENAI_CHAT_STRICT, source, options);
   return tools.map((
     { type, function: { name, description = "", parameters, strict = false } },
   ) => ({
@@ -90,7 +93,7 @@ function isDecided(runContext: unknown, toolName: string, callId: string): boole
 
 /** Writes a result with blocks. The SDK sends it to the Responses API. */
 function outputOf(call: AnsweredCall, result: ToolResult): string | AgentsOutput[] {
-  const written = encodeResult("openai.responses", call, result);
+  const written = encodeResult(OPENAI_RESPONSES, call, result);
   if (written.type === "tool_search_output") return "";
   const { output } = written;
   if (typeof output === "string") return output;

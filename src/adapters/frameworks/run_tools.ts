@@ -1,20 +1,16 @@
 /** An agent loop over a provider's client: request, run the calls, send the results, repeat. */
 
-import {
-  accumulateCalls,
-  decodeCalls,
-  type DecodedCall,
-  dispatchCalls,
-  type Exportable,
-  type ExportNames,
-  Exposure,
-  type ResultLoss,
-  resumeTurn,
-  type TargetName,
-  targetOf,
-  type Turn,
-  type TurnAnswers,
+import type {
+  DecodedCall,
+  Exportable,
+  ExportNames,
+  ExportOptions,
+  ResultLoss,
+  Target,
+  Turn,
+  TurnAnswers,
 } from "../../formats/mod.ts";
+import * as formats from "../../formats/records.ts";
 import {
   defined,
   fail,
@@ -28,8 +24,8 @@ import {
 import type { FrameworkOptions } from "./framework_tools.ts";
 import {
   type ClientFormat,
-  clientFormat,
   type ClientRequest,
+  CLIENTS,
   type ClientTarget,
   type EventOf,
   type MessageIn,
@@ -177,11 +173,11 @@ class ToolLoop<Context> {
   readonly #options: RunToolsOptions<ClientTarget, Context>;
   readonly #request: Json;
   readonly #streamed: boolean;
-  readonly #target: TargetName;
+  readonly #target: Target;
   readonly #format: ClientFormat;
   readonly #create: ReturnType<typeof createOf>;
-  readonly #first: Exposure<TargetName>;
-  readonly #later: Exposure<TargetName>;
+  /** The options of the exports after the first one. */
+  readonly #later: ExportOptions | undefined;
   readonly #context: Context;
   readonly #messages: unknown[];
   readonly #losses: ResultLoss[] = [];
@@ -197,20 +193,21 @@ class ToolLoop<Context> {
   ) {
     rejectUnknownFields(ACTION, options, FIELDS);
     const { dispatcher, signal, maxTurns = 20 } = options;
-    this.#target = targetOf(options.target as TargetName).id as TargetName;
-    this.#format = clientFormat(this.#target) ??
-      fail(ACTION, `the target "${this.#target}" has no supported client`);
+    if (!Object.hasOwn(CLIENTS, options.target)) {
+      const names = Object.keys(CLIENTS).map((name) => `"${name}"`).join(", ");
+      fail(ACTION, `the option target must be one of ${names}`);
+    }
+    [this.#target, this.#format] = CLIENTS[options.target];
     if (!isFunction(dispatcher?.dispatchAll)) {
       fail(ACTION, "the option dispatcher must be a ToolDispatcher over the tools");
     }
     checkTurns(ACTION, maxTurns, "maxTurns");
     this.#create = createOf(client, streamed && this.#format.streamed || this.#format.whole);
-    this.#first = new Exposure(options.tools, this.#target, options.options);
     const { toolChoice, ...rest } = options.options ?? {};
     // Later requests have no tool choice: with a call in every response, the loop would never end.
     this.#later = toolChoice === "required" || typeof toolChoice === "object"
-      ? new Exposure(options.tools, this.#target, rest)
-      : this.#first;
+      ? rest
+      : options.options;
     this.#context = { ...options.context, ...defined({ signal }) } as Context;
     const { conversation } = request;
     if (isObject(conversation) || typeof conversation === "string") {
@@ -226,24 +223,25 @@ class ToolLoop<Context> {
     const { signal, maxTurns = 20, suspended } = this.#options;
     if (suspended !== undefined) {
       const { answers = {} } = this.#options;
-      const options = this.#callOptions(this.#first.result().names);
-      const turn = await resumeTurn(this.#target, suspended, answers, options);
+      const options = this.#callOptions(this.#export(this.#options.options).names);
+      const turn = await formats.resumeTurn(this.#target, suspended, answers, options);
       if (turn.results.some(isSuspended)) return yield this.#end("suspended", turn);
       yield* this.#finishTurn(turn);
     }
     for (let count = 1;; count++) {
       signal?.throwIfAborted();
-      const current = count === 1 && suspended === undefined ? this.#first : this.#later;
+      const isFirst = count === 1 && suspended === undefined;
+      const exported = this.#export(isFirst ? this.#options.options : this.#later);
       const { holder } = this.#format;
       const own: Json = Object(holder === undefined ? this.#request : this.#request[holder]);
-      const tools = [...listOf(own["tools"]), ...(current.export() as unknown[])];
-      const { names, request } = current.result();
+      const tools = [...listOf(own["tools"]), ...(formats.allTools(exported) as unknown[])];
+      const { names, request } = exported;
       const answer = await this.#send(tools, request);
       const { calls, whole } = yield* this.#read(answer, names);
       this.#response = whole;
       this.#carried = { ...this.#carried, ...this.#format.carried?.(whole) };
       for (const message of this.#format.said(whole)) yield this.#append(message);
-      const turn = await dispatchCalls(this.#target, calls, this.#callOptions(names));
+      const turn = await formats.dispatchCalls(this.#target, calls, this.#callOptions(names));
       signal?.throwIfAborted();
       if (turn.results.some(isSuspended)) return yield this.#end("suspended", turn);
       yield* this.#finishTurn(turn);
@@ -252,6 +250,10 @@ class ToolLoop<Context> {
       }
       if (count === maxTurns) return yield this.#end("turns");
     }
+  }
+
+  #export(options: ExportOptions | undefined) {
+    return formats.exportTools(this.#options.tools, this.#target, options);
   }
 
   #callOptions(names: ExportNames) {
@@ -288,9 +290,9 @@ class ToolLoop<Context> {
   ): AsyncGenerator<ToolRunEvent, { calls: readonly DecodedCall[]; whole: Json }> {
     if (!this.#streamed) {
       const whole = answer as Json;
-      return { calls: decodeCalls(this.#target, whole, names), whole };
+      return { calls: formats.decodeCalls(this.#target, whole, names), whole };
     }
-    const reader = accumulateCalls(this.#target, names);
+    const reader = formats.accumulateCalls(this.#target, names);
     const assembly = this.#format.assemble();
     // Bedrock's client returns an object with the stream.
     for await (const event of (Object(answer).stream ?? answer) as AsyncIterable<Json>) {

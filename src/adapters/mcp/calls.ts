@@ -11,12 +11,8 @@ import {
 } from "@modelcontextprotocol/server";
 import type { TaskState } from "../../execute/durable/mod.ts";
 import type { DispatchContext, ToolProgress } from "../../execute/mod.ts";
-import {
-  type AnsweredCall,
-  decodeCalls,
-  type DecodedCall,
-  encodeResult,
-} from "../../formats/mod.ts";
+import type { AnsweredCall, DecodedCall } from "../../formats/mod.ts";
+import { decodeCalls, encodeResult } from "../../formats/records.ts";
 import { isSuspended, type Tool, ToolResult } from "../../tool/mod.ts";
 import {
   type ClientSignal,

@@ -12,17 +12,14 @@ import {
   specTypeSchemas,
   TRACEPARENT_META_KEY,
 } from "@modelcontextprotocol/server";
-import {
-  type ExportNames,
-  type ExportResult,
-  exportTools,
-  type McpTool,
-  type TargetId,
-} from "../../formats/mod.ts";
+import type { ExportNames, ExportResult, McpTool } from "../../formats/mod.ts";
+import { MCP_2025_06_18, MCP_2025_11_25, MCP_2026_07_28 } from "../../formats/providers/mcp.ts";
+import { exportTools } from "../../formats/records.ts";
 import { clip, isObject, MAX_DEPTH, once, pointerStep, type Tool } from "../../tool/mod.ts";
 import { pageAfter } from "../http/mod.ts";
 
-export type McpTarget = Extract<TargetId, `mcp@${string}`>;
+/** The target of a revision. */
+export type McpTarget = typeof MCP_2025_06_18 | typeof MCP_2025_11_25 | typeof MCP_2026_07_28;
 
 /** One page of `tools/list`. The last page has no cursor. */
 export interface McpToolPage {
@@ -106,7 +103,7 @@ export class McpToolLists {
 /** The newest revision. It has no sessions; the earlier ones begin with `initialize`. */
 export const MODERN = "2026-07-28";
 
-export const MODERN_TARGET = "mcp@2026-07-28";
+export const MODERN_TARGET: typeof MCP_2026_07_28 = MCP_2026_07_28;
 
 /** The member of `_meta` that names the newest revision. */
 export const VERSION_KEY: string = PROTOCOL_VERSION_META_KEY;
@@ -170,7 +167,7 @@ export function traceParentOf(body: unknown): string | null {
 export function targetOf(era: McpEra, headers: Headers): McpTarget {
   if (era === "modern") return MODERN_TARGET;
   // Clients of earlier revisions may not send their revision.
-  return headers.get("mcp-protocol-version") === "2025-11-25" ? "mcp@2025-11-25" : "mcp@2025-06-18";
+  return headers.get("mcp-protocol-version") === "2025-11-25" ? MCP_2025_11_25 : MCP_2025_06_18;
 }
 
 function methodOf(message: unknown): unknown {

@@ -120,14 +120,15 @@ export interface AiSdkToolMessage {
   content: AiSdkToolResult[];
 }
 
-const AI_SDK: kit.Target<
+/** The Vercel AI SDK. */
+export const AI_SDK: kit.Target<
   "ai-sdk",
   AiSdkTool,
   AiSdkToolSet,
   AiSdkToolResult,
   AiSdkToolMessage,
   AiSdkRequest
-> = kit.makeTarget({
+> = /* @__PURE__ */ kit.makeTarget({
   id: "ai-sdk",
   title: "Vercel AI SDK 7",
   source: "ai 7.0.173, @ai-sdk/provider-utils 5.0.81; 2026-11-20",
@@ -226,6 +227,3 @@ const AI_SDK: kit.Target<
     },
   },
 });
-
-/** The AI SDK's target. */
-export const aiSdk: kit.Provider<typeof AI_SDK> = { targets: [AI_SDK] };

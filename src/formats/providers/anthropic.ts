@@ -175,7 +175,8 @@ type AnthropicTarget<Id extends string> = kit.ListTarget<
   AnthropicToolMessage
 >;
 
-const ANTHROPIC: AnthropicTarget<"anthropic"> = kit.makeTarget({
+/** Anthropic Messages. */
+export const ANTHROPIC: AnthropicTarget<"anthropic"> = /* @__PURE__ */ kit.makeTarget({
   id: "anthropic",
   title: "Anthropic Messages",
   source: "@anthropic-ai/sdk 1.11.0, define-tools page of 2026-09-26, API errors; 2026-11-20",
@@ -212,7 +213,7 @@ const ANTHROPIC: AnthropicTarget<"anthropic"> = kit.makeTarget({
       applies: (hints) => hints.allowedCallers?.some((caller) => caller !== "direct") === true,
     },
   ],
-  strictMode: "anthropic.strict",
+  strictMode: () => ANTHROPIC_STRICT,
   wire(view) {
     const { deferLoading, allowedCallers, cacheControl, eagerInputStreaming } = view.hints;
     return {
@@ -277,38 +278,35 @@ const ANTHROPIC: AnthropicTarget<"anthropic"> = kit.makeTarget({
   },
 });
 
-const ANTHROPIC_STRICT: AnthropicTarget<"anthropic.strict"> = kit.makeTarget({
-  ...ANTHROPIC,
-  id: "anthropic.strict",
-  title: "Anthropic Messages, strict",
-  source: "structured-outputs page, @anthropic-ai/sdk 1.11.0; 2026-11-20",
-  input: kit.ANTHROPIC_STRICT_RULES,
-  formats: ANTHROPIC_FORMATS,
-  limits: [
-    ...ANTHROPIC.limits,
-    { name: "maxStrictTools", value: 20 },
-    { name: "maxOptional", value: 24 },
-    { name: "maxUnions", value: 16 },
-  ],
-  fallback: "anthropic",
-});
+/** Anthropic Messages in strict mode. */
+export const ANTHROPIC_STRICT: AnthropicTarget<"anthropic.strict"> = /* @__PURE__ */ kit.makeTarget(
+  {
+    ...ANTHROPIC,
+    id: "anthropic.strict",
+    title: "Anthropic Messages, strict",
+    source: "structured-outputs page, @anthropic-ai/sdk 1.11.0; 2026-11-20",
+    input: kit.ANTHROPIC_STRICT_RULES,
+    formats: ANTHROPIC_FORMATS,
+    limits: [
+      ...ANTHROPIC.limits,
+      { name: "maxStrictTools", value: 20 },
+      { name: "maxOptional", value: 24 },
+      { name: "maxUnions", value: 16 },
+    ],
+    fallback: ANTHROPIC,
+  },
+);
 
-/** Anthropic's targets and importer. */
-export const anthropic: kit.Provider<
-  typeof ANTHROPIC | typeof ANTHROPIC_STRICT,
-  kit.Importer<"anthropic">
-> = {
-  targets: [ANTHROPIC, ANTHROPIC_STRICT],
-  importer: {
-    source: "anthropic",
-    looksLike: (document) =>
-      kit.entriesOf(document, ["tools"], []).some(({ value }) =>
-        kit.member(value, "input_schema") !== undefined
-      ),
-    read(session, document, options) {
-      kit.readEach(session, kit.entriesOf(document, ["tools"], [], session), (tool, path) => {
-        readEntry(session, tool, path, options.namespace);
-      });
-    },
+/** Reads the tools of a request to Anthropic. */
+export const anthropicImporter: kit.Importer<"anthropic"> = {
+  source: "anthropic",
+  looksLike: (document) =>
+    kit.entriesOf(document, ["tools"], []).some(({ value }) =>
+      kit.member(value, "input_schema") !== undefined
+    ),
+  read(session, document, options) {
+    kit.readEach(session, kit.entriesOf(document, ["tools"], [], session), (tool, path) => {
+      readEntry(session, tool, path, options.namespace);
+    });
   },
 };

@@ -148,7 +148,8 @@ type BedrockTarget<Id extends string> = kit.Target<
   BedrockRequest
 >;
 
-const BEDROCK: BedrockTarget<"bedrock"> = kit.makeTarget({
+/** AWS Bedrock Converse. */
+export const BEDROCK: BedrockTarget<"bedrock"> = /* @__PURE__ */ kit.makeTarget({
   id: "bedrock",
   title: "AWS Bedrock Converse",
   source: "@aws-sdk/client-bedrock-runtime 3.1162.0, API_runtime_ToolSpecification; 2026-11-20",
@@ -161,7 +162,7 @@ const BEDROCK: BedrockTarget<"bedrock"> = kit.makeTarget({
     "root composition": kit.unsure(kit.replaced("root composition")),
     "odd property key": kit.unsure(kit.replaced("odd property key")),
   },
-  strictMode: "bedrock.strict",
+  strictMode: () => BEDROCK_STRICT,
   wire: (view) => ({
     toolSpec: {
       ...view.extra,
@@ -229,35 +230,30 @@ const BEDROCK: BedrockTarget<"bedrock"> = kit.makeTarget({
   },
 });
 
-const BEDROCK_STRICT: BedrockTarget<"bedrock.strict"> = kit.makeTarget({
+/** AWS Bedrock Converse in strict mode. */
+export const BEDROCK_STRICT: BedrockTarget<"bedrock.strict"> = /* @__PURE__ */ kit.makeTarget({
   ...BEDROCK,
   id: "bedrock.strict",
   title: "AWS Bedrock Converse, strict",
   source: "structured-output page of the Bedrock guide; 2026-11-20",
   input: kit.ANTHROPIC_STRICT_RULES,
   formats: ANTHROPIC_FORMATS,
-  fallback: "bedrock",
+  fallback: BEDROCK,
 });
 
-/** Bedrock's targets and importer. */
-export const bedrock: kit.Provider<
-  typeof BEDROCK | typeof BEDROCK_STRICT,
-  kit.Importer<"bedrock">
-> = {
-  targets: [BEDROCK, BEDROCK_STRICT],
-  importer: {
-    source: "bedrock",
-    looksLike: (document) =>
-      kit.entriesOf(document, ["tools"], ["toolConfig"]).some(({ value }) =>
-        kit.member(value, "toolSpec") !== undefined
-      ),
-    read(session, document, options) {
-      let last: kit.ImportedTool | undefined;
-      const entries = kit.entriesOf(document, ["tools"], ["toolConfig"], session);
-      kit.readEach(session, entries, (entry, path) => {
-        if (isObject(entry["cachePoint"])) readCachePoint(session, last, entry["cachePoint"], path);
-        else last = readEntry(session, entry, path, options.namespace) ?? last;
-      });
-    },
+/** Reads the tools of a request to Bedrock. */
+export const bedrockImporter: kit.Importer<"bedrock"> = {
+  source: "bedrock",
+  looksLike: (document) =>
+    kit.entriesOf(document, ["tools"], ["toolConfig"]).some(({ value }) =>
+      kit.member(value, "toolSpec") !== undefined
+    ),
+  read(session, document, options) {
+    let last: kit.ImportedTool | undefined;
+    const entries = kit.entriesOf(document, ["tools"], ["toolConfig"], session);
+    kit.readEach(session, entries, (entry, path) => {
+      if (isObject(entry["cachePoint"])) readCachePoint(session, last, entry["cachePoint"], path);
+      else last = readEntry(session, entry, path, options.namespace) ?? last;
+    });
   },
 };

@@ -213,7 +213,8 @@ type GeminiTarget<Id extends string, Declaration> = kit.Target<
   GeminiRequest
 >;
 
-const GEMINI: GeminiTarget<"gemini", GeminiFunction> = kit.makeTarget({
+/** Gemini, with JSON Schema. */
+export const GEMINI: GeminiTarget<"gemini", GeminiFunction> = /* @__PURE__ */ kit.makeTarget({
   id: "gemini",
   title: "Gemini API, parametersJsonSchema",
   source: "@google/genai 3.1.0, generativelanguage protos 4.1.0, API errors; 2026-11-20",
@@ -273,29 +274,31 @@ const GEMINI: GeminiTarget<"gemini", GeminiFunction> = kit.makeTarget({
 });
 
 /** The Gemini API with the typed `parameters`, for older models and gateways. */
-const GEMINI_TYPED: GeminiTarget<"gemini.typed", GeminiTypedFunction> = kit.makeTarget({
-  ...GEMINI,
-  id: "gemini.typed",
-  title: "Gemini API, typed parameters",
-  source: "generativelanguage protos 4.1.0, API errors; 2026-11-20",
-  // The documented rule for property keys in the typed schema.
-  keys: { also: "", max: 64, separator: "_", letterFirst: true },
-  input: kit.GEMINI_TYPED_RULES,
-  output: { keywords: kit.GEMINI_TYPED_RULES, root: "any" },
-  typed: true,
-  wire: ({ extra, name, description, parameters, returns }) => ({
-    ...extra,
-    name,
-    description,
-    // The passes leave only keywords that the type has.
-    parameters: parameters as object as GeminiSchema,
-    ...defined({ response: typeof returns === "boolean" ? {} : returns as GeminiSchema }),
-  }),
-  // The cast is safe, because `assemble` does not read the declarations.
-  assemble: GEMINI.assemble as never,
-});
+export const GEMINI_TYPED: GeminiTarget<"gemini.typed", GeminiTypedFunction> = /* @__PURE__ */ kit
+  .makeTarget({
+    ...GEMINI,
+    id: "gemini.typed",
+    title: "Gemini API, typed parameters",
+    source: "generativelanguage protos 4.1.0, API errors; 2026-11-20",
+    // The documented rule for property keys in the typed schema.
+    keys: { also: "", max: 64, separator: "_", letterFirst: true },
+    input: kit.GEMINI_TYPED_RULES,
+    output: { keywords: kit.GEMINI_TYPED_RULES, root: "any" },
+    typed: true,
+    wire: ({ extra, name, description, parameters, returns }) => ({
+      ...extra,
+      name,
+      description,
+      // The passes leave only keywords that the type has.
+      parameters: parameters as object as GeminiSchema,
+      ...defined({ response: typeof returns === "boolean" ? {} : returns as GeminiSchema }),
+    }),
+    // The cast is safe, because `assemble` does not read the declarations.
+    assemble: GEMINI.assemble as never,
+  });
 
-const VERTEX: GeminiTarget<"vertex", GeminiFunction> = kit.makeTarget({
+/** Gemini on Vertex AI. */
+export const VERTEX: GeminiTarget<"vertex", GeminiFunction> = /* @__PURE__ */ kit.makeTarget({
   ...GEMINI,
   id: "vertex",
   title: "Vertex AI, parametersJsonSchema",
@@ -306,30 +309,24 @@ const VERTEX: GeminiTarget<"vertex", GeminiFunction> = kit.makeTarget({
   ],
 });
 
-/** Google's targets and importer. */
-export const gemini: kit.Provider<
-  typeof GEMINI | typeof GEMINI_TYPED | typeof VERTEX,
-  kit.Importer<"gemini">
-> = {
-  targets: [GEMINI, GEMINI_TYPED, VERTEX],
-  importer: {
-    source: "gemini",
-    looksLike: (document) =>
-      declarationsIn(document) !== undefined ||
-      entries(document).slice(0, MAX_ENTRIES).some(({ value }) =>
-        declarationsIn(value) !== undefined ||
-        kit.member(value, "parametersJsonSchema") !== undefined ||
-        (kit.member(value, "type") === undefined && isTypedSchema(kit.member(value, "parameters")))
-      ),
-    read(session, document, options) {
-      const declarations = entries(document, session).flatMap((entry) => {
-        const [key = "", list = []] = declarationsIn(entry.value) ?? [];
-        const inside = list.map((value, at) => ({ value, path: `${entry.path}/${key}/${at}` }));
-        return key === "" ? entry : inside;
-      });
-      kit.readEach(session, declarations, (tool, path) => {
-        readDeclaration(session, tool, path, options.namespace);
-      });
-    },
+/** Reads the tools of a request to Gemini. */
+export const geminiImporter: kit.Importer<"gemini"> = {
+  source: "gemini",
+  looksLike: (document) =>
+    declarationsIn(document) !== undefined ||
+    entries(document).slice(0, MAX_ENTRIES).some(({ value }) =>
+      declarationsIn(value) !== undefined ||
+      kit.member(value, "parametersJsonSchema") !== undefined ||
+      (kit.member(value, "type") === undefined && isTypedSchema(kit.member(value, "parameters")))
+    ),
+  read(session, document, options) {
+    const declarations = entries(document, session).flatMap((entry) => {
+      const [key = "", list = []] = declarationsIn(entry.value) ?? [];
+      const inside = list.map((value, at) => ({ value, path: `${entry.path}/${key}/${at}` }));
+      return key === "" ? entry : inside;
+    });
+    kit.readEach(session, declarations, (tool, path) => {
+      readDeclaration(session, tool, path, options.namespace);
+    });
   },
 };

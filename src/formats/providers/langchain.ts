@@ -84,12 +84,13 @@ function streamToolCallChunks(): kit.StreamFormat {
   };
 }
 
-const LANGCHAIN: kit.ListTarget<
+/** LangChain JS. */
+export const LANGCHAIN: kit.ListTarget<
   "langchain",
   LangChainTool,
   LangChainToolMessage,
   LangChainRequest
-> = kit.makeTarget({
+> = /* @__PURE__ */ kit.makeTarget({
   id: "langchain",
   title: "LangChain JS",
   source: "@langchain/core 1.2.13; 2026-11-20",
@@ -171,6 +172,3 @@ const LANGCHAIN: kit.ListTarget<
     stream: streamToolCallChunks,
   },
 });
-
-/** LangChain's target. */
-export const langchain: kit.Provider<typeof LANGCHAIN> = { targets: [LANGCHAIN] };

@@ -296,7 +296,7 @@ function callFormat(complete: boolean): kit.CallFormat<McpToolAnswer, McpToolAns
 type McpTarget<Id extends string, Tool = Mcp2025Tool> = kit.ListTarget<Id, Tool, McpToolAnswer>;
 
 /** Revision 2025-06-18: no icons, no `execution`. */
-const MCP_2025_06_18: McpTarget<"mcp@2025-06-18"> = kit.makeTarget({
+export const MCP_2025_06_18: McpTarget<"mcp@2025-06-18"> = /* @__PURE__ */ kit.makeTarget({
   id: "mcp@2025-06-18",
   title: "MCP 2025-06-18",
   source: "modelcontextprotocol schema b0f60ba5, @modelcontextprotocol/sdk 1.32.2; 2026-11-20",
@@ -313,7 +313,7 @@ const MCP_2025_06_18: McpTarget<"mcp@2025-06-18"> = kit.makeTarget({
 });
 
 /** Revision 2025-11-25: icons, and calls as tasks. */
-const MCP_2025_11_25: McpTarget<"mcp@2025-11-25"> = kit.makeTarget({
+export const MCP_2025_11_25: McpTarget<"mcp@2025-11-25"> = /* @__PURE__ */ kit.makeTarget({
   ...MCP_2025_06_18,
   id: "mcp@2025-11-25",
   title: "MCP 2025-11-25",
@@ -323,7 +323,7 @@ const MCP_2025_11_25: McpTarget<"mcp@2025-11-25"> = kit.makeTarget({
 });
 
 /** Revision 2026-07-28: a result may have any schema, and tasks have become an extension. */
-const MCP_2026_07_28: McpTarget<"mcp@2026-07-28", McpTool> = kit.makeTarget({
+export const MCP_2026_07_28: McpTarget<"mcp@2026-07-28", McpTool> = /* @__PURE__ */ kit.makeTarget({
   ...MCP_2025_06_18,
   id: "mcp@2026-07-28",
   title: "MCP 2026-07-28",
@@ -335,15 +335,9 @@ const MCP_2026_07_28: McpTarget<"mcp@2026-07-28", McpTool> = kit.makeTarget({
   calls: callFormat(true),
 });
 
-/** MCP's targets and importer. */
-export const mcp: kit.Provider<
-  typeof MCP_2025_06_18 | typeof MCP_2025_11_25 | typeof MCP_2026_07_28,
-  kit.Importer<"mcp">
-> = {
-  targets: [MCP_2025_06_18, MCP_2025_11_25, MCP_2026_07_28],
-  importer: {
-    source: "mcp",
-    looksLike: (document) => kit.member(entries(document)[0]?.value, "inputSchema") !== undefined,
-    read: readList,
-  },
+/** Reads the tool list of an MCP server. */
+export const mcpImporter: kit.Importer<"mcp"> = {
+  source: "mcp",
+  looksLike: (document) => kit.member(entries(document)[0]?.value, "inputSchema") !== undefined,
+  read: readList,
 };

@@ -163,24 +163,21 @@ function withoutNull(trace: kit.Trace, node: JsonSchemaObject): JsonSchema | und
     : undefined;
 }
 
-/** The importer of all of OpenAI's APIs. */
-export const openai: kit.Provider<never, kit.Importer<"openai">> = {
-  targets: [],
-  importer: {
-    source: "openai",
-    looksLike(document) {
-      const [first] = kit.entriesOf(document, LISTS, ["session"]);
-      const type = kit.member(first?.value, "type");
-      return type === "function" || type === "namespace" ||
-        (type === undefined && kit.member(first?.value, "parameters") !== undefined);
-    },
-    read(session, document, options) {
-      for (const { value, path } of kit.entriesOf(document, LISTS, ["session"], session)) {
-        if (!session.count(path)) return;
-        // The tools of a namespace are read one by one, so that only an invalid tool is rejected.
-        if (kit.textIn(value, "type") === "namespace") readNamespace(session, value, path, options);
-        else readEntry(session, value, path, options);
-      }
-    },
+/** Reads the tools of a request to OpenAI. */
+export const openaiImporter: kit.Importer<"openai"> = {
+  source: "openai",
+  looksLike(document) {
+    const [first] = kit.entriesOf(document, LISTS, ["session"]);
+    const type = kit.member(first?.value, "type");
+    return type === "function" || type === "namespace" ||
+      (type === undefined && kit.member(first?.value, "parameters") !== undefined);
+  },
+  read(session, document, options) {
+    for (const { value, path } of kit.entriesOf(document, LISTS, ["session"], session)) {
+      if (!session.count(path)) return;
+      // The tools of a namespace are read one by one, so that only an invalid tool is rejected.
+      if (kit.textIn(value, "type") === "namespace") readNamespace(session, value, path, options);
+      else readEntry(session, value, path, options);
+    }
   },
 };

@@ -140,7 +140,8 @@ type OpenAiChat<Id extends string> = kit.ListTarget<
   OpenAiChatRequest
 >;
 
-const OPENAI_CHAT: OpenAiChat<"openai.chat"> = kit.makeTarget({
+/** OpenAI Chat Completions. */
+export const OPENAI_CHAT: OpenAiChat<"openai.chat"> = /* @__PURE__ */ kit.makeTarget({
   id: "openai.chat",
   title: "OpenAI Chat Completions",
   source: "openai 7.55.0, openai-openapi 2.3.0, API errors; 2026-11-20",
@@ -151,7 +152,7 @@ const OPENAI_CHAT: OpenAiChat<"openai.chat"> = kit.makeTarget({
     { name: "maxTools", value: 128 },
     { name: "maxDescription", value: 1_024, uncertain: true },
   ],
-  strictMode: "openai.chat.strict",
+  strictMode: () => OPENAI_CHAT_STRICT,
   wire(view) {
     const tool = functionTool(view);
     const strict = view.strict ? { strict: true } : {};
@@ -169,7 +170,8 @@ const OPENAI_CHAT: OpenAiChat<"openai.chat"> = kit.makeTarget({
   },
 });
 
-const OPENAI_CHAT_STRICT: OpenAiChat<"openai.chat.strict"> = kit.makeTarget({
+/** OpenAI Chat Completions in strict mode. */
+export const OPENAI_CHAT_STRICT: OpenAiChat<"openai.chat.strict"> = /* @__PURE__ */ kit.makeTarget({
   ...OPENAI_CHAT,
   id: "openai.chat.strict",
   title: "OpenAI Chat Completions, strict",
@@ -177,13 +179,8 @@ const OPENAI_CHAT_STRICT: OpenAiChat<"openai.chat.strict"> = kit.makeTarget({
   input: kit.OPENAI_STRICT_RULES,
   formats: OPENAI_FORMATS,
   limits: [...OPENAI_CHAT.limits, ...OPENAI_STRICT_LIMITS],
-  fallback: "openai.chat",
+  fallback: OPENAI_CHAT,
 });
-
-/** The targets of Chat Completions. */
-export const openaiChat: kit.Provider<typeof OPENAI_CHAT | typeof OPENAI_CHAT_STRICT> = {
-  targets: [OPENAI_CHAT, OPENAI_CHAT_STRICT],
-};
 
 // Mistral
 
@@ -196,12 +193,13 @@ export interface MistralToolMessage extends OpenAiChatToolMessage {
 export interface MistralRequest extends FunctionSettings<"any"> {}
 
 // The schemas of Mistral's strict mode are not documented.
-const MISTRAL: kit.ListTarget<
+/** Mistral Chat. */
+export const MISTRAL: kit.ListTarget<
   "mistral",
   FunctionTool,
   MistralToolMessage,
   MistralRequest
-> = kit.makeTarget({
+> = /* @__PURE__ */ kit.makeTarget({
   id: "mistral",
   title: "Mistral chat",
   source: "@mistralai/mistralai 2.7.0, API errors; 2026-11-20",
@@ -225,9 +223,6 @@ const MISTRAL: kit.ListTarget<
   },
 });
 
-/** Mistral's target. */
-export const mistral: kit.Provider<typeof MISTRAL> = { targets: [MISTRAL] };
-
 // Ollama
 
 /** The message that answers one call. */
@@ -239,25 +234,24 @@ export interface OllamaToolMessage {
 
 const readOllama = functionCallReader("an Ollama response");
 
-const OLLAMA: kit.ListTarget<"ollama", FunctionTool, OllamaToolMessage> = kit.makeTarget({
-  id: "ollama",
-  title: "Ollama chat",
-  source: "ollama 0.6.4, api/types.go; 2026-11-20",
-  input: kit.OLLAMA_RULES,
-  wire: functionTool,
-  calls: {
-    read: readOllama,
-    write: (call, answer) => ({
-      role: "tool",
-      tool_name: call.wireName,
-      content: kit.plainText(answer),
-    }),
-    stream: kit.streamResponses(readOllama, ["message"]),
-  },
-});
-
-/** Ollama's target. */
-export const ollama: kit.Provider<typeof OLLAMA> = { targets: [OLLAMA] };
+/** Ollama Chat. */
+export const OLLAMA: kit.ListTarget<"ollama", FunctionTool, OllamaToolMessage> = /* @__PURE__ */ kit
+  .makeTarget({
+    id: "ollama",
+    title: "Ollama chat",
+    source: "ollama 0.6.4, api/types.go; 2026-11-20",
+    input: kit.OLLAMA_RULES,
+    wire: functionTool,
+    calls: {
+      read: readOllama,
+      write: (call, answer) => ({
+        role: "tool",
+        tool_name: call.wireName,
+        content: kit.plainText(answer),
+      }),
+      stream: kit.streamResponses(readOllama, ["message"]),
+    },
+  });
 
 // Cohere
 
@@ -299,12 +293,13 @@ function cohereSteps(event: kit.JsonRecord): readonly kit.StreamStep[] {
 }
 
 // Cohere's strict mode, `strict_tools`, is a setting of the whole request.
-const COHERE: kit.ListTarget<
+/** Cohere Chat. */
+export const COHERE: kit.ListTarget<
   "cohere",
   FunctionTool,
   CohereToolMessage,
   CohereRequest
-> = kit.makeTarget({
+> = /* @__PURE__ */ kit.makeTarget({
   id: "cohere",
   title: "Cohere chat v2",
   source: "cohere-ai 8.1.0, structured outputs page (a copy); 2026-11-20",
@@ -338,6 +333,3 @@ const COHERE: kit.ListTarget<
     stream: () => ({ steps: cohereSteps, rebuild: rebuildFunctionCall }),
   },
 });
-
-/** Cohere's target. */
-export const cohere: kit.Provider<typeof COHERE> = { targets: [COHERE] };

@@ -280,118 +280,124 @@ type ResponsesTarget<Id extends string> = kit.Target<
   OpenAiResponsesRequest
 >;
 
-const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = kit.makeTarget({
-  id: "openai.responses",
-  title: "OpenAI Responses",
-  source: "openai 7.55.0, openai-openapi 2.3.0, tool-search guide; 2026-11-20",
-  namespaces: { names: OPENAI_NAME_RULE, tools: { ...OPENAI_NAME_RULE, max: 128 } },
-  features: ["namespace", "returns", "strict", "deferLoading", "allowedCallers", "async"],
-  extra: { source: "openai", surface: "responses" },
-  input: kit.OPENAI_RULES,
-  // The model interprets text results by `output_schema`.
-  output: { keywords: kit.READ_BY_THE_MODEL, root: "any" },
-  toolSearch: "definitions",
-  limits: [{ name: "maxTools", value: 128, uncertain: true }],
-  combinations: [
-    {
-      name: "deferLoading",
-      message: 'deferred tools need { type: "tool_search" } among the tools, and gpt-5.4 or later',
-      effect: "warn",
-      applies: (hints) => hints.deferLoading === true,
-    },
-    {
-      name: "allowedCallers",
-      message: 'calls from code need { type: "programmatic_tool_calling" } among the tools',
-      effect: "warn",
-      applies: (hints) => hints.allowedCallers?.some((caller) => caller !== "direct") === true,
-    },
-    {
-      name: "allowedCallers empty",
-      message:
-        "an empty list of callers is rejected; it is omitted, and the model may call the tool",
-      effect: "warn",
-      applies: (hints) => hints.allowedCallers?.length === 0,
-    },
-  ],
-  strictMode: "openai.responses.strict",
-  wire(view) {
-    const { deferLoading, allowedCallers = [], async, toolSearch } = view.hints;
-    const { description, parameters, returns, strict } = view;
-    if (toolSearch === true) {
-      const copy = { ...parameters };
-      return { type: "tool_search", execution: "client", description, parameters: copy };
-    }
-    return {
-      ...functionItem(view),
-      strict,
-      ...defined({
-        output_schema: returns === undefined ? undefined : kit.asObject(returns),
-        defer_loading: deferLoading,
-        allowed_callers: kit.unlessEmpty(callers(allowedCallers)),
-        async,
-      }),
-    };
-  },
-  assemble,
-  choose,
-  calls: {
-    read: itemReader("an OpenAI Responses response"),
-    write(call, answer) {
-      const raw = isObject(call.raw) ? call.raw : {};
-      if (isSearch(raw)) {
-        return {
-          type: "tool_search_output",
-          call_id: call.callId,
-          execution: "client",
-          status: answer.ok ? "completed" : "incomplete",
-          // The export created these entries. Searches are never deferred, so no entry is a search.
-          tools: (answer.ok ? answer.found ?? [] : []) as OpenAiResponsesFunction[],
-        };
+/** OpenAI Responses. */
+export const OPENAI_RESPONSES: ResponsesTarget<"openai.responses"> = /* @__PURE__ */ kit.makeTarget(
+  {
+    id: "openai.responses",
+    title: "OpenAI Responses",
+    source: "openai 7.55.0, openai-openapi 2.3.0, tool-search guide; 2026-11-20",
+    namespaces: { names: OPENAI_NAME_RULE, tools: { ...OPENAI_NAME_RULE, max: 128 } },
+    features: ["namespace", "returns", "strict", "deferLoading", "allowedCallers", "async"],
+    extra: { source: "openai", surface: "responses" },
+    input: kit.OPENAI_RULES,
+    // The model interprets text results by `output_schema`.
+    output: { keywords: kit.READ_BY_THE_MODEL, root: "any" },
+    toolSearch: "definitions",
+    limits: [{ name: "maxTools", value: 128, uncertain: true }],
+    combinations: [
+      {
+        name: "deferLoading",
+        message:
+          'deferred tools need { type: "tool_search" } among the tools, and gpt-5.4 or later',
+        effect: "warn",
+        applies: (hints) => hints.deferLoading === true,
+      },
+      {
+        name: "allowedCallers",
+        message: 'calls from code need { type: "programmatic_tool_calling" } among the tools',
+        effect: "warn",
+        applies: (hints) => hints.allowedCallers?.some((caller) => caller !== "direct") === true,
+      },
+      {
+        name: "allowedCallers empty",
+        message:
+          "an empty list of callers is rejected; it is omitted, and the model may call the tool",
+        effect: "warn",
+        applies: (hints) => hints.allowedCallers?.length === 0,
+      },
+    ],
+    strictMode: () => OPENAI_RESPONSES_STRICT,
+    wire(view) {
+      const { deferLoading, allowedCallers = [], async, toolSearch } = view.hints;
+      const { description, parameters, returns, strict } = view;
+      if (toolSearch === true) {
+        const copy = { ...parameters };
+        return { type: "tool_search", execution: "client", description, parameters: copy };
       }
       return {
-        type: raw["type"] === "custom_tool_call"
-          ? "custom_tool_call_output"
-          : "function_call_output",
-        call_id: call.callId,
-        output: outputOf(answer),
-        // The caller is repeated unchanged, so that unknown kinds of callers work, too.
-        ...(isObject(raw["caller"]) ? { caller: raw["caller"] as unknown as OpenAiCaller } : {}),
+        ...functionItem(view),
+        strict,
+        ...defined({
+          output_schema: returns === undefined ? undefined : kit.asObject(returns),
+          defer_loading: deferLoading,
+          allowed_callers: kit.unlessEmpty(callers(allowedCallers)),
+          async,
+        }),
       };
     },
-    media: {
-      text: textPart,
-      file({ mimeType, data, name }): OpenAiContentPart | undefined {
-        const url = `data:${mimeType};base64,${data}`;
-        const isImage = kit.extensionIn(IMAGES, mimeType) !== undefined;
-        if (isImage) return { type: "input_image", image_url: url, detail: "auto" };
-        const end = kit.extensionIn(DOCUMENTS, mimeType);
-        const filename = name ?? `file.${end}`;
-        return end === undefined ? undefined : { type: "input_file", filename, file_data: url };
+    assemble,
+    choose,
+    calls: {
+      read: itemReader("an OpenAI Responses response"),
+      write(call, answer) {
+        const raw = isObject(call.raw) ? call.raw : {};
+        if (isSearch(raw)) {
+          return {
+            type: "tool_search_output",
+            call_id: call.callId,
+            execution: "client",
+            status: answer.ok ? "completed" : "incomplete",
+            // The export created these entries. Searches are never deferred, so no entry is a search.
+            tools: (answer.ok ? answer.found ?? [] : []) as OpenAiResponsesFunction[],
+          };
+        }
+        return {
+          type: raw["type"] === "custom_tool_call"
+            ? "custom_tool_call_output"
+            : "function_call_output",
+          call_id: call.callId,
+          output: outputOf(answer),
+          // The caller is repeated unchanged, so that unknown kinds of callers work, too.
+          ...(isObject(raw["caller"]) ? { caller: raw["caller"] as unknown as OpenAiCaller } : {}),
+        };
       },
+      media: {
+        text: textPart,
+        file({ mimeType, data, name }): OpenAiContentPart | undefined {
+          const url = `data:${mimeType};base64,${data}`;
+          const isImage = kit.extensionIn(IMAGES, mimeType) !== undefined;
+          if (isImage) return { type: "input_image", image_url: url, detail: "auto" };
+          const end = kit.extensionIn(DOCUMENTS, mimeType);
+          const filename = name ?? `file.${end}`;
+          return end === undefined ? undefined : { type: "input_file", filename, file_data: url };
+        },
+      },
+      maxCharacters: 10_485_760,
+      stream,
     },
-    maxCharacters: 10_485_760,
-    stream,
   },
-});
+);
 
-const OPENAI_RESPONSES_STRICT: ResponsesTarget<"openai.responses.strict"> = kit.makeTarget({
-  ...OPENAI_RESPONSES,
-  id: "openai.responses.strict",
-  title: "OpenAI Responses, strict",
-  source: "structured-outputs guide, openai 7.55.0 lib/transform, API errors; 2026-11-20",
-  input: kit.OPENAI_STRICT_RULES,
-  formats: OPENAI_FORMATS,
-  limits: [...OPENAI_RESPONSES.limits, ...OPENAI_STRICT_LIMITS],
-  fallback: "openai.responses",
-});
+/** OpenAI Responses in strict mode. */
+export const OPENAI_RESPONSES_STRICT: ResponsesTarget<"openai.responses.strict"> =
+  /* @__PURE__ */ kit.makeTarget({
+    ...OPENAI_RESPONSES,
+    id: "openai.responses.strict",
+    title: "OpenAI Responses, strict",
+    source: "structured-outputs guide, openai 7.55.0 lib/transform, API errors; 2026-11-20",
+    input: kit.OPENAI_STRICT_RULES,
+    formats: OPENAI_FORMATS,
+    limits: [...OPENAI_RESPONSES.limits, ...OPENAI_STRICT_LIMITS],
+    fallback: OPENAI_RESPONSES,
+  });
 
-/** The `tools` of a `session.update`. */
-const OPENAI_REALTIME: kit.ListTarget<
+/** OpenAI Realtime: the `tools` of a `session.update`. */
+export const OPENAI_REALTIME: kit.ListTarget<
   "openai.realtime",
   OpenAiRealtimeTool,
   OpenAiRealtimeEvent,
   OpenAiResponsesRequest
-> = kit.makeTarget({
+> = /* @__PURE__ */ kit.makeTarget({
   id: "openai.realtime",
   title: "OpenAI Realtime",
   source: "openai 7.55.0; 2026-11-20",
@@ -409,8 +415,3 @@ const OPENAI_REALTIME: kit.ListTarget<
     stream,
   },
 });
-
-/** The targets of Responses and Realtime. */
-export const openaiResponses: kit.Provider<
-  typeof OPENAI_RESPONSES | typeof OPENAI_RESPONSES_STRICT | typeof OPENAI_REALTIME
-> = { targets: [OPENAI_RESPONSES, OPENAI_RESPONSES_STRICT, OPENAI_REALTIME] };

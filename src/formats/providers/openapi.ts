@@ -146,13 +146,14 @@ export interface OpenApiResponse {
   body: JsonValue;
 }
 
-const OPENAPI_3_1: kit.Target<
+/** An OpenAPI 3.1 document. */
+export const OPENAPI_3_1: kit.Target<
   "openapi@3.1",
   OpenApiPart,
   OpenApiDocument,
   OpenApiResponse,
   OpenApiResponse
-> = kit.makeTarget({
+> = /* @__PURE__ */ kit.makeTarget({
   id: "openapi@3.1",
   title: "OpenAPI 3.1",
   source: "OpenAPI Specification 3.1.1; 2026-11-20",
@@ -200,6 +201,3 @@ const OPENAPI_3_1: kit.Target<
     },
   },
 });
-
-/** OpenAPI's target. */
-export const openapi: kit.Provider<typeof OPENAPI_3_1> = { targets: [OPENAPI_3_1] };

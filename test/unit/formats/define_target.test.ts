@@ -177,7 +177,7 @@ describe("defineTarget()", () => {
       [{ ...some, calls: { ...calls, stream: 1 } }, '"a": calls.stream must be a function'],
       [{ ...some, calls: { ...calls, gather: 5 } }, '"a": calls.gather must be a function'],
       [{ ...some, calls: { ...calls, gathr: 5 } }, 'calls: "/gathr" is not one of its fields'],
-      [{ ...some, fallback: "nope" }, '"a": fallback must be the name of a target, or what'],
+      [{ ...some, fallback: "nope" }, `"a": fallback must be a target's record, or made by`],
     ];
     for (const [definition, message] of wrong) {
       assertThrows(() => defineTarget(definition as never), Error, message);
@@ -195,7 +195,7 @@ describe("defineTarget()", () => {
     assertThrows(
       () => exportTools([echo], { id: "half" } as unknown as Target),
       RangeError,
-      "Cannot find the target: it must be a name, or made by defineTarget",
+      "Cannot find the target an object: it must be one of",
     );
   });
 });

@@ -103,7 +103,7 @@ describe("listTargets()", () => {
     for (const { id, input, fallback, source, title } of listTargets()) {
       assertEquals(Object.keys(input).sort(), Object.keys(KEYWORD_FORMS).sort(), id);
       assert(title !== "" && source !== "", id);
-      assert(fallback === undefined || isTargetName(fallback), id);
+      assert(fallback === undefined || targetOf(fallback.id as TargetName) === fallback, id);
       for (const rule of Object.values(input)) {
         assertEquals(rule.action === "transform", rule.into !== undefined, id);
       }
