@@ -17,18 +17,20 @@ export interface Sandbox {
 /** The name of programs in the stacks of errors. */
 export const FILE = "program.js";
 
-/** After a longer turn, all programs wait until the thread has done other work. */
-const LONG_TURN_MS = 20;
-let longTurns = 0;
-/** The number of long turns after which other work was done. */
-let restedTurns = 0;
+/** After this time in turns, all programs wait until the thread has done other work. */
+const MAX_BUSY_MS = 20;
+/** The time in turns since the last of these waits began. */
+let busyMs = 0;
+let waits = 0;
+/** The number of waits after which other work was done. */
+let endedWaits = 0;
 
 /** Waits on a timer of its own: on workerd, a request cannot wait on the timer of another request. */
 function rest(): Promise<void> {
-  const turns = longTurns;
+  const number = waits;
   return new Promise((resolve) =>
     void systemClock.setTimeout(() => {
-      restedTurns = turns;
+      endedWaits = number;
       resolve();
     }, 0)
   );
@@ -88,11 +90,13 @@ export class ProgramRun {
   /** Runs the program until it waits, and begins its new calls. */
   async #turn(operation: "run" | "settle", json: string): Promise<void> {
     const { limits: { maxCalls }, signal } = this.#program;
-    while (restedTurns !== longTurns) await rest();
+    while (endedWaits !== waits) await rest();
     const begunAt = systemClock.now();
     const output = this.#sandbox.turn(operation, json);
-    if (systemClock.now() - begunAt > LONG_TURN_MS) {
-      longTurns++;
+    busyMs += systemClock.now() - begunAt;
+    if (busyMs > MAX_BUSY_MS) {
+      busyMs = 0;
+      waits++;
       void rest();
     }
     const text = typeof output === "string" ? output : await abortable(output, signal);

@@ -26,6 +26,19 @@ describe("ProgramRun", () => {
     assertEquals(order, ["first", "other work", "second"]);
   });
 
+  onClocks("lets the thread do other work between the short turns of a program", async () => {
+    let other = false;
+    setTimeout(() => other = true, 0);
+    let calls = 0;
+    const turn = (): string => {
+      const began = performance.now();
+      while (performance.now() - began < 2);
+      return calls < 50 && !other ? `{"calls":[[${calls++},"a","{}"]]}` : '{"end":{"value":"1"}}';
+    };
+    await new ProgramRun(programOf(""), { turn, close() {} }).run();
+    assert(calls < 50);
+  });
+
   onClocks("runs programs after a request whose timers ended with it", async () => {
     const { setTimeout } = globalThis;
     try {
