@@ -59,7 +59,7 @@ export function writeType(
     // If another schema has a different definition of a name, all names get a hash of this one.
     const suffix = salt === 0 ? "" : `_${fnv1a(JSON.stringify(root) + salt).toString(16)}`;
     const writer = new SchemaWriter({ root, name, suffix });
-    const text = writer.type(root, level);
+    const text = writer.write(root, level);
     const added = [...writer.definitions];
     if (added.some(([key, type]) => (named.get(key) ?? type) !== type)) continue;
     for (const [key, type] of added) named.set(key, type);
@@ -80,10 +80,23 @@ class SchemaWriter {
   readonly definitions: NamedTypes = new Map();
   /** The names of the types, by reference. */
   readonly #names: Map<unknown, string> = new Map();
+  /** The definitions of the names, which are written after the schema that refers to them. */
+  readonly #unwritten: (readonly [name: string, schema: JsonSchemaObject])[] = [];
   readonly #of: SchemaOrigin;
 
   constructor(of: SchemaOrigin) {
     this.#of = of;
+  }
+
+  /** Writes a schema, and the definitions that it refers to. */
+  write(schema: unknown, level: number): string {
+    const text = this.type(schema, level);
+    // A list, because the definitions of a long chain of references would exceed the stack.
+    for (const [name, target] of this.#unwritten) {
+      const written = `${comment(target, "  ", "\n  ")}type ${name} = ${this.type(target, 1)}`;
+      this.definitions.set(name, `  ${written};\n`);
+    }
+    return text;
   }
 
   /** @param level The level of indentation. */
@@ -159,10 +172,8 @@ class SchemaWriter {
     if (name === undefined) {
       name = this.#newName(key);
       this.#names.set(ref, name);
-      // Set before its text is written, because the definition may refer to itself.
       this.definitions.set(name, "");
-      const text = `  ${comment(target, "  ", "\n  ")}type ${name} = ${this.type(target, 1)};\n`;
-      this.definitions.set(name, text);
+      this.#unwritten.push([name, target]);
     }
     return `${NAMED}.${name}`;
   }

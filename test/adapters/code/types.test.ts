@@ -100,6 +100,16 @@ describe("toolsAsTypeScript()", () => {
     ]);
   });
 
+  it("writes a chain of 2,400 definitions", () => {
+    const definition = (_: unknown, index: number) => [
+      `d${index}`,
+      { type: "object", properties: { next: { $ref: `#/$defs/d${(index + 1) % 2_400}` } } },
+    ];
+    const $defs = Object.fromEntries(Array.from({ length: 2_400 }, definition));
+    const text = write([toolWith({ returns: { $ref: "#/$defs/d0", $defs } })]);
+    assertEquals(text.match(/  type D/g)?.length, 2_400);
+  });
+
   it("writes the same text in any order of registration", () => {
     const written = [many, many.toReversed()].map((tools) =>
       toolsAsTypeScript(new ToolRegistry({ tools }).select(), { maxTokens: 2_000 })
