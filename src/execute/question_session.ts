@@ -355,7 +355,9 @@ function readQuestion(
   const more = schema === undefined ? rest : { ...rest, schema: frozenCopy(schema) ?? true };
   if (message === undefined) fail(action, 'it has no "/message"');
   // A long message is not truncated, because a person could approve the missing part.
-  if (message.length > 2_000) fail(action, '"/message" must have at most 2000 characters');
+  // The message of an approval may contain the arguments of a call.
+  const most = kind === "approval" ? MAX_MEMORY_BYTES : 2_000;
+  if (message.length > most) fail(action, `"/message" must have at most ${most} characters`);
   if ((more.url !== undefined) !== (kind === "authorization")) {
     fail(action, 'a question for an authorization, and no other, has a "/url"');
   }

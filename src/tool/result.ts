@@ -115,7 +115,7 @@ export type QuestionKind = "input" | "approval" | "authorization" | "client";
 export interface QuestionFields {
   /** @default {"input"} */
   readonly kind?: QuestionKind | undefined;
-  /** The question, for the person who answers: at most 2,000 characters. */
+  /** The question, for the person who answers: at most 2,000 characters, or 65,536 of an approval. */
   readonly message: string;
   /** The schema of the content, for `input` and `client`. Without it, any JSON value is valid. */
   readonly schema?: JsonSchema | undefined;

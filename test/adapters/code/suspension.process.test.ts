@@ -131,6 +131,15 @@ for (const create of [() => new Service()]) {
       assertEquals(result.content, { value: [[1, "paid a", 1], [2, "paid b", 1]] });
     });
 
+    it("shows long arguments of a call to the person who approves it", async () => {
+      const service = create();
+      const code = "return await tools.pay({ id: 'a'.repeat(20_000) });";
+      const suspended = waiting(await service.run(code));
+      assertStringIncludes(suspended.questions[0]?.message ?? "", `"${"a".repeat(20_000)}"`);
+      const result = await service.accept(suspended);
+      assert(result.ok, JSON.stringify(result));
+    });
+
     it("asks the questions of concurrent calls together", async () => {
       const service = create();
       const code = "return await Promise.all(['x', 'y'].map((id) => tools.pay({ id })));";
