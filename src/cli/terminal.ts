@@ -4,6 +4,7 @@
  */
 
 import Table from "cli-table3";
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import type { Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
@@ -42,7 +43,9 @@ export function usageError(message: string, options?: ErrorOptions): CommandErro
 
 /** Reads a file, or standard input for the path `-`. */
 export async function readInput(path: string, { stdin }: CommandIo): Promise<string> {
-  return path === "-" ? await text(stdin) : await readFile(path, "utf8");
+  if (path === "-") return await text(stdin);
+  if (!existsSync(path)) throw new Error("there is no such file");
+  return await readFile(path, "utf8");
 }
 
 export interface Diagnosis {

@@ -273,13 +273,12 @@ describe("codeTool()", () => {
     const count = defineTool({ name: "count", description: "Counts.", execute: () => ++runs });
     const dispatcher = await dispatcherOf([count]);
     const call = callOf("return [await tools.count(), await tools.count()];");
-    const context = { principal: "ann", idempotencyKey: "k" };
-    const results = [
-      await dispatcher.dispatch(call, context),
-      await dispatcher.dispatch(call, context),
-    ];
-    assertEquals(results.map(contentOf), [{ value: [1, 2] }, { value: [1, 2] }]);
-    assertEquals(runs, 2);
+    for (const idempotencyKey of ["k", "k".repeat(256)]) {
+      runs = 0;
+      const run = () => dispatcher.dispatch(call, { principal: "ann", idempotencyKey });
+      assertEquals([await run(), await run()].map(contentOf), Array(2).fill({ value: [1, 2] }));
+      assertEquals(runs, 2);
+    }
   });
 
   it("rejects unknown and invalid options", async () => {
