@@ -190,11 +190,10 @@ export class CodeRun {
       ? { name: id, arguments: json, callId: `${callId}.${index}` }
       : { ticket, answers: this.#answers.get(index) ?? {} };
     const { idempotencyKey: key } = this.#call.options;
-    // A key has at most 256 characters.
-    const context = key === undefined ? this.#context : {
-      ...this.#context,
-      idempotencyKey: `${key.length > 250 ? fingerprint(key) : key}#${index}`,
-    };
+    // The key may already have the maximum length of 256 characters.
+    const context = key === undefined
+      ? this.#context
+      : { ...this.#context, idempotencyKey: `${fingerprint(key)}#${index}` };
     const result = await this.#call.dispatch(this.#tools, request, context);
     if (isSuspended(result)) {
       const { ticket, questions } = result;

@@ -19,18 +19,16 @@ export const FILE = "program.js";
 
 /** After this time in turns, all programs wait until the thread has done other work. */
 const MAX_BUSY_MS = 20;
-/** The time in turns since the last of these waits began. */
+/** The time in turns since other work was done. */
 let busyMs = 0;
-let waits = 0;
-/** The number of waits after which other work was done. */
-let endedWaits = 0;
 
 /** Waits on a timer of its own: on workerd, a request cannot wait on the timer of another request. */
 function rest(): Promise<void> {
-  const number = waits;
+  const before = busyMs;
   return new Promise((resolve) =>
     void systemClock.setTimeout(() => {
-      endedWaits = number;
+      // Otherwise another program ran after its timer, and this timer follows without other work.
+      if (busyMs === before) busyMs = 0;
       resolve();
     }, 0)
   );
@@ -90,15 +88,10 @@ export class ProgramRun {
   /** Runs the program until it waits, and begins its new calls. */
   async #turn(operation: "run" | "settle", json: string): Promise<void> {
     const { limits: { maxCalls }, signal } = this.#program;
-    while (endedWaits !== waits) await rest();
+    while (busyMs > MAX_BUSY_MS) await rest();
     const begunAt = systemClock.now();
     const output = this.#sandbox.turn(operation, json);
     busyMs += systemClock.now() - begunAt;
-    if (busyMs > MAX_BUSY_MS) {
-      busyMs = 0;
-      waits++;
-      void rest();
-    }
     const text = typeof output === "string" ? output : await abortable(output, signal);
     // Not trusted: the program may have changed the globals that the prelude uses.
     const [end, ...calls] = text.split("\n");

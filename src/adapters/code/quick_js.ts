@@ -141,7 +141,7 @@ class QuickJsSandbox implements Sandbox {
       ? `the program used more than ${cpuMs} ms of processor time; do less per program`
       : error instanceof WebAssembly.RuntimeError || error instanceof RangeError
       ? "the functions or data of the program are nested too deeply"
-      : /^(out of memory|wasm_malloc failed)$/.test((error as Error).message)
+      : /^(out of memory$|wasm_malloc)/.test((error as Error).message)
       ? `the program used more than ${memoryBytes} bytes of memory; keep less data`
       : undefined;
     if (why !== undefined) throw new Stopped(why);
