@@ -78,10 +78,8 @@ interface SchemaOrigin {
 class SchemaWriter {
   /** The declarations of the referenced schemas, by the name of the type. */
   readonly definitions: NamedTypes = new Map();
-  /** The names of the types, by reference. */
-  readonly #names: Map<unknown, string> = new Map();
-  /** The definitions of the names, which are written after the schema that refers to them. */
-  readonly #unwritten: (readonly [name: string, schema: JsonSchemaObject])[] = [];
+  /** The names and the schemas of the types, by reference. */
+  readonly #named: Map<unknown, readonly [name: string, schema: JsonSchemaObject]> = new Map();
   readonly #of: SchemaOrigin;
 
   constructor(of: SchemaOrigin) {
@@ -90,13 +88,13 @@ class SchemaWriter {
 
   /** Writes a schema, and the definitions that it refers to. */
   write(schema: unknown, level: number): string {
-    const text = this.type(schema, level);
-    // A list, because the definitions of a long chain of references would exceed the stack.
-    for (const [name, target] of this.#unwritten) {
-      const written = `${comment(target, "  ", "\n  ")}type ${name} = ${this.type(target, 1)}`;
-      this.definitions.set(name, `  ${written};\n`);
+    const type = this.type(schema, level);
+    // The loop also reaches the definitions that it adds. Recursion would exceed the stack.
+    for (const [name, target] of this.#named.values()) {
+      const text = `  ${comment(target, "  ", "\n  ")}type ${name} = ${this.type(target, 1)};\n`;
+      this.definitions.set(name, text);
     }
-    return text;
+    return type;
   }
 
   /** @param level The level of indentation. */
@@ -163,25 +161,24 @@ class SchemaWriter {
   }
 
   #reference(ref: unknown, level: number): string {
-    const { root } = this.#of;
-    const key = ref === "#" ? this.#of.name : definitionName(ref);
+    const { root, name } = this.#of;
+    const key = ref === "#" ? name : definitionName(ref);
     if (key === undefined) return "unknown";
     const target = ref === "#" ? root : mapOf(mapOf(root)["$defs"])[key];
     if (!isObject(target)) return this.type(target, level);
-    let name = this.#names.get(ref);
-    if (name === undefined) {
-      name = this.#newName(key);
-      this.#names.set(ref, name);
-      this.definitions.set(name, "");
-      this.#unwritten.push([name, target]);
+    let named = this.#named.get(ref);
+    if (named === undefined) {
+      named = [this.#newName(key), target];
+      this.#named.set(ref, named);
+      this.definitions.set(named[0], "");
     }
-    return `${NAMED}.${name}`;
+    return `${NAMED}.${named[0]}`;
   }
 
   #newName(key: string): string {
     const word = key.replace(/\W/g, "_").replace(/^[^A-Za-z]*/, "").slice(0, 100) || "type";
     // No keyword of TypeScript begins with a capital letter.
-    const name = `${word.charAt(0).toUpperCase()}${word.slice(1)}${this.#of.suffix}`;
+    const name = word.charAt(0).toUpperCase() + word.slice(1) + this.#of.suffix;
     let free = name;
     for (let number = 2; this.definitions.has(free); number++) free = `${name}_${number}`;
     return free;

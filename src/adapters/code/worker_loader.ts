@@ -1,6 +1,6 @@
 /** The executor for programs in Workers of their own, which Cloudflare's Worker Loader creates. */
 
-import { clip, describeThrown, fail, isFunction } from "../../tool/mod.ts";
+import { describeThrown, fail, isFunction } from "../../tool/mod.ts";
 import type { Executor, Program } from "./executor.ts";
 import { PRELUDE } from "./prelude.ts";
 import { FILE, ProgramRun, type Sandbox, Stopped } from "./program_run.ts";
@@ -154,7 +154,7 @@ class Loaded implements Sandbox {
     if (text !== undefined && message.includes(`${FILE}:`)) {
       return this.#turn.resolve(JSON.stringify({ failed: [name, text, message] }));
     }
-    this.#turn.reject(new Stopped(`Cloudflare ended the program: ${clip(message, 300)}`));
+    this.#turn.reject(new Stopped(`Cloudflare ended the program: ${message}`));
   }
 
   close(): void {
