@@ -107,7 +107,7 @@ describe("toolsAsTypeScript()", () => {
     ];
     const $defs = Object.fromEntries(Array.from({ length: 2_400 }, definition));
     const text = write([toolWith({ returns: { $ref: "#/$defs/d0", $defs } })]);
-    assertEquals(text.match(/  type D/g)?.length, 2_400);
+    assertEquals(text.match(/type D/g)?.length, 2_400);
   });
 
   it("writes the same text in any order of registration", () => {
