@@ -106,7 +106,8 @@ function confirmation(
   confirmed: string,
 ): Response {
   const caller = [principal ?? "this program", tenant].filter(Boolean).join(" of ");
-  const fields = [...params, [CONFIRMED, confirmed]].map(([name = "", value = ""]) =>
+  params.set(CONFIRMED, confirmed);
+  const fields = [...params].map(([name, value]) =>
     `<input type="hidden" name="${escape(name)}" value="${escape(value)}">`
   ).join("");
   const text =

@@ -145,7 +145,7 @@ export class OAuthSource implements OAuthCredentials {
     const key = `credential.${await ownerOf(request)}.${name}`;
     for (;;) {
       request.signal.throwIfAborted();
-      const { tokens, authorization } = await this.#store.read(key);
+      const { tokens, sealed, authorization } = await this.#store.read(key);
       const isEnough = request.scopes.every((scope) => tokens?.requested.includes(scope));
       const isOver = tokens === undefined || (isStale(tokens) && tokens.refresh === undefined);
       if (isOver || !isEnough) {
@@ -158,7 +158,7 @@ export class OAuthSource implements OAuthCredentials {
       }
       if (!isStale(tokens)) {
         const { token, scopes, expiresAt } = tokens;
-        return { token, scopes, expiresAt, reject: () => this.#store.reject(key, token) };
+        return { token, scopes, expiresAt, reject: () => this.#store.reject(key, sealed) };
       }
       const refresh = (token: string) => client.grant("refresh_token", { refresh_token: token });
       await this.#store.refresh(key, refresh);

@@ -23,6 +23,7 @@ export interface OAuthProvider {
   readonly parameters?: { readonly [name: string]: string } | undefined;
 }
 
+const checkObject = /* @__PURE__ */ check.createCheck("an object", check.isObject);
 const CHECKS = {
   authorizationEndpoint: checkUrl,
   tokenEndpoint: checkUrl,
@@ -31,7 +32,7 @@ const CHECKS = {
   clientSecret: check.checkWord,
   clientAuthentication: check.oneOf<"basic" | "post">(["basic", "post"]),
   scopes: check.checkTexts,
-  parameters: check.createCheck("an object", check.isObject) as check.Check<Record<string, string>>,
+  parameters: checkObject as check.Check<Record<string, string>>,
 } satisfies { readonly [Field in keyof OAuthProvider]-?: check.Check };
 
 /** Checks that a URL begins with https, or with http and addresses this machine. */
@@ -75,14 +76,7 @@ type Library = typeof import("oauth4webapi");
 type Fields = Readonly<Record<string, string>>;
 
 /** The errors that may end without the person: of a server that is busy, and of this client. */
-const NOT_ABOUT_GRANT: ReadonlySet<string> = new Set([
-  "temporarily_unavailable",
-  "server_error",
-  "slow_down",
-  "invalid_client",
-  "unauthorized_client",
-  "incorrect_client_credentials",
-]);
+const NOT_ABOUT_GRANT = /temporarily_unavailable|server_error|slow_down|client/;
 
 const TIMEOUT_MS = 20_000;
 const MAX_BODY_BYTES = 1_048_576;
@@ -92,7 +86,7 @@ export function createClients(
   action: string,
   providers: { readonly [name: string]: OAuthProvider },
 ): ReadonlyMap<string, ProviderClient> {
-  check.createCheck("an object", check.isObject)(action, providers, "providers");
+  checkObject(action, providers, "providers");
   const clients = Object.entries(providers)
     .map(([name, provider]) => [name, new ProviderClient(action, name, provider)] as const);
   return new Map(clients);
@@ -197,7 +191,7 @@ export class ProviderClient {
         error instanceof oauth.AuthorizationResponseError;
       const { error: answer, code } = Object(error);
       const why = check.cleanText(String(isAnswer ? answer : code ?? "no answer"), 100);
-      const name = isAnswer && !NOT_ABOUT_GRANT.has(why) ? REFUSED : "Error";
+      const name = isAnswer && !NOT_ABOUT_GRANT.test(why) ? REFUSED : "Error";
       throw Object.assign(new Error(`Cannot get a token of "${this.name}": ${why}`), { name });
     }
   }

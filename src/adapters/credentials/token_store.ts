@@ -1,12 +1,6 @@
 /** The tokens of callers in a call store, encrypted. One process at a time refreshes them. */
 
-import {
-  type CallStore,
-  encodeJson,
-  parseJson,
-  SettledStore,
-  StoredRecords,
-} from "../../execute/durable/mod.ts";
+import { type CallStore, encodeJson, parseJson, SettledStore } from "../../execute/durable/mod.ts";
 import { abortable, noop, once, systemClock } from "../../tool/mod.ts";
 import type { Sealer } from "../http/sealing.ts";
 import { isStale, type Tokens, unlessRefused } from "./provider.ts";
@@ -36,7 +30,6 @@ const POLL_MS = 250;
 
 export class TokenStore {
   readonly #store: SettledStore;
-  readonly #records: StoredRecords<TokenRecord>;
   readonly #sealer: Sealer;
   /** The next read of each key for which calls wait. */
   readonly #reads: Map<string, Promise<string>> = new Map();
@@ -44,7 +37,6 @@ export class TokenStore {
 
   constructor(store: CallStore, sealer: Sealer) {
     this.#store = new SettledStore(store);
-    this.#records = new StoredRecords(this.#store, ({ expiresAt }) => expiresAt);
     this.#sealer = sealer;
   }
 
@@ -52,7 +44,7 @@ export class TokenStore {
   async read(
     key: string,
   ): Promise<Partial<TokenRecord> & { readonly tokens: StoredTokens | undefined }> {
-    const { record } = await this.#records.read(key) ?? {};
+    const { record } = await this.#read(key);
     const bytes = record?.sealed && await this.#sealer.open(record.sealed);
     // The key is encrypted, too, so that one caller's tokens cannot be stored as another one's.
     const { key: own, tokens } = bytes instanceof Uint8Array ? Object(parseJson(bytes)) : {};
@@ -64,24 +56,24 @@ export class TokenStore {
   async end(key: string, authorization: string, tokens?: StoredTokens): Promise<void> {
     const fresh = tokens && await this.#seal(key, tokens);
     const ended = { authorization, expiresAt: Date.now() + TTL_MS };
-    await this.#records.change(key, (before) => ({ ...(fresh ?? before), ...ended }));
+    await this.#change(key, (before) => ({ ...(fresh ?? before), ...ended }));
   }
 
   /** Deletes the tokens of a key. Returns false if there were none. */
   async remove(key: string): Promise<boolean> {
     for (;;) {
-      const found = await this.#records.read(key);
-      if (found === undefined) return false;
-      if (await this.#store.delete(key, found.revision)) return found.record.sealed !== undefined;
+      const { record, revision } = await this.#read(key);
+      if (revision === undefined) return false;
+      if (await this.#store.delete(key, revision)) return record?.sealed !== undefined;
     }
   }
 
-  /** Marks a token as invalid: it is refreshed, or else a person must give permission again. */
-  async reject(key: string, token: string): Promise<void> {
-    const { tokens, sealed } = await this.read(key);
-    // Another token is newer than the rejected one.
-    if (tokens?.token !== token) return;
-    await this.#change(key, sealed, (record) => ({ ...record, isRejected: true }));
+  /** Marks tokens as invalid: they are refreshed, or else a person must give permission again. */
+  reject(key: string, sealed: string | undefined): Promise<void> {
+    return this.#change(
+      key,
+      (record) => record?.sealed === sealed ? record && { ...record, isRejected: true } : undefined,
+    );
   }
 
   /** Refreshes the tokens of a key, once for all calls. While another process does it, waits a little. */
@@ -104,11 +96,11 @@ export class TokenStore {
       const fresh = given &&
         await this.#seal(key, { ...given, refresh, scopes, requested: tokens.requested });
       const expiresAt = Date.now() + TTL_MS;
-      await this.#change(
-        key,
-        sealed,
-        ({ authorization }) => ({ ...fresh, authorization, expiresAt }),
-      );
+      await this.#change(key, (record) =>
+        // Tokens of an authorization that has ended meanwhile are newer.
+        record?.sealed === sealed
+          ? record && { ...fresh, authorization: record.authorization, expiresAt }
+          : undefined);
     } finally {
       await this.#store.delete(lock, revision).catch(noop);
     }
@@ -123,7 +115,7 @@ export class TokenStore {
     const readLater = async (): Promise<string> => {
       await pause(POLL_MS);
       this.#reads.delete(key);
-      return (await this.#records.read(key))?.record.authorization ?? "";
+      return (await this.#read(key)).record?.authorization ?? "";
     };
     for (let last = authorization; last === authorization;) {
       last = await abortable(once(this.#reads, key, readLater), signal);
@@ -139,16 +131,29 @@ export class TokenStore {
     return { sealed: await this.#sealer.seal(encodeJson({ key, tokens })) };
   }
 
-  /** Changes a record, unless it has other tokens by now. */
+  async #read(
+    key: string,
+  ): Promise<{ readonly record?: TokenRecord; readonly revision?: number }> {
+    const stored = await this.#store.get(key);
+    return stored === undefined
+      ? {}
+      : { record: parseJson(stored.value) as TokenRecord, revision: stored.revision };
+  }
+
+  /** Changes a record. Without a new record, nothing is written. */
   async #change(
     key: string,
-    sealed: string | undefined,
-    change: (record: TokenRecord) => TokenRecord,
+    change: (record: TokenRecord | undefined) => TokenRecord | undefined,
   ): Promise<void> {
-    await this.#records.change(
-      key,
-      (record) => record?.sealed === sealed ? record && change(record) : undefined,
-    );
+    for (let written: number | undefined; written === undefined;) {
+      const { record: before, revision } = await this.#read(key);
+      const record = change(before);
+      if (record === undefined) return;
+      const write = [encodeJson(record), { expiresAt: record.expiresAt }] as const;
+      written = revision === undefined
+        ? await this.#store.create(key, ...write)
+        : await this.#store.update(key, write[0], revision, write[1]);
+    }
   }
 }
 

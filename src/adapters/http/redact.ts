@@ -46,8 +46,9 @@ function withoutForm(text: string, form: string): string {
   const rest = text.replaceAll(form, MARK);
   if (!rest.includes("…")) return rest;
   const start = form.slice(0, MIN_LENGTH);
-  const [last = "", ...cut] = rest.split("…").reverse();
-  const clean = cut.reverse().map((part) => {
+  const parts = rest.split("…");
+  const last = parts.pop();
+  const clean = parts.map((part) => {
     const word = part.split(/\s/).at(-1) ?? "";
     const at = word.indexOf(start);
     return at < 0 ? part : part.slice(0, part.length - word.length + at) + MARK;
