@@ -34,7 +34,7 @@ const SUITES = [
   },
   { name: "adapters", on: ALL, coverage: true },
   // The page of the explorer, in Chromium.
-  { name: "explorer", on: ["node"], packages: ["test/explorer"] },
+  { name: "explorer", on: ["node"], packages: ["test/explorer", "test/oauth"] },
   // The clients run on Node, the endpoints on all four.
   { name: "mcp", folders: ["test/mcp/endpoint"], on: ["node"], packages: ["test/mcp"] },
   { name: "package", on: ["bun"], packages: ["test/package"] },
