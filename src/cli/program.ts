@@ -102,6 +102,7 @@ What each code means, and what to do: ${helpUrl("codes")}`,
     .option("--state <folder>", "store suspended calls, tasks and idempotency keys in a folder")
     .option("--store <url>", "store them in sqlite:<path>, postgres://… or redis://… (PLUE_STORE)")
     .option("--journal <file>", "record every call in a journal, which plue journal reads")
+    .option("--skills <folder>", "show MCP clients the skills of a folder, each with a SKILL.md")
     .option(
       "--rules <file>",
       "decide on calls by the rules in a JSON file; callers answer questions",

@@ -1,3 +1,5 @@
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { SkillsClient } from "@modelcontextprotocol/client/ext/skills";
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
 import { chmod, mkdir, symlink, writeFile } from "node:fs/promises";
@@ -86,6 +88,25 @@ describe("plue serve", () => {
     const follow = { headers: { accept: "text/event-stream" } };
     const states = await (await fetch(`${served.url}/calls/${id}`, follow)).text();
     assertStringIncludes(states, '"content":{"value":{"query":"hills"}}');
+  });
+
+  it("shows MCP clients the skills of --skills whose tools are served", async () => {
+    const skills = [["sailing", "search Bash"], ["rowing", "a_tool_that_is_not_here"]] as const;
+    for (const [name, tools] of skills) {
+      await mkdir(join(files.path, "skills", name), { recursive: true });
+      const head = `name: ${name}\ndescription: How to.\nallowed-tools: ${tools}`;
+      await files.write(`skills/${name}/SKILL.md`, `---\n${head}\n---\nFirst search.`);
+    }
+    await using served = await service([TOOLS, "--skills", join(files.path, "skills")]);
+    const client = new Client({ name: "test", version: "1.0.0" });
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${served.url}/mcp`)));
+    const listed = await new SkillsClient(client).list();
+    assertEquals(listed.skills.map(({ uri }) => uri), ["skill://sailing/SKILL.md"]);
+    await client.close();
+    const missing = join(files.path, "no-skills");
+    const { code, stderr } = await plue(["serve", TOOLS, "--no-watch", "--skills", missing]);
+    assertEquals(code, 2);
+    assertStringIncludes(stderr, `Cannot read the skills in "${missing}"`);
   });
 
   it("asks the caller about calls that the rules of --rules do not allow", async () => {

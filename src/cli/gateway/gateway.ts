@@ -5,6 +5,7 @@ import { Hono } from "hono/tiny";
 import { type Authorize, MemoryRateLimitStore } from "../../adapters/hono/mod.ts";
 import { problemResponse } from "../../adapters/http/mod.ts";
 import type { Journal } from "../../adapters/journal/mod.ts";
+import type { SkillCatalog } from "../../adapters/mcp/mod.ts";
 import { toolPins } from "../../adapters/pins/mod.ts";
 import { readRules, rules, type RulesOptions } from "../../adapters/rules/mod.ts";
 import type { ToolDispatcher, ToolDispatcherOptions } from "../../execute/mod.ts";
@@ -38,6 +39,7 @@ export interface GatewayHost {
   readonly flags: Pick<ServeFlags, "bridge" | "code">;
   readonly state: ServiceState;
   readonly records: Journal | undefined;
+  readonly skills: SkillCatalog | undefined;
   readonly log: (error: unknown) => void;
 }
 
@@ -237,7 +239,7 @@ export class Gateway implements AsyncDisposable {
     next: OpenSources,
     { tenant, registry, state }: Scope,
   ): Promise<ScopeService> {
-    const { records, log, flags, selection: narrowed } = this.#host;
+    const { records, skills, log, flags, selection: narrowed } = this.#host;
     const { selection, limits: { requestsPerMinute } = {}, tenants = {}, ...more } = file.settings;
     const { maxRisk, role = null } = settings;
     const own = tenants[tenant ?? ""]?.selection;
@@ -255,7 +257,7 @@ export class Gateway implements AsyncDisposable {
       new Map(this.tenants.map((name) => [name, this.#serviceOf(name).dispatcher.metrics()]))
     );
     const service = await createService(registry, {
-      ...{ selection: allowed, settings, state, log, authorize, records },
+      ...{ selection: allowed, settings, state, log, authorize, records, skills },
       dispatch: dispatchOf(file, tenant, next, state),
       ...{ bridge: flags.bridge ?? more.bridge, code: flags.code ?? more.code },
       explorer: more.explorer,

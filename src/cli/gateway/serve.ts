@@ -7,7 +7,7 @@ import process from "node:process";
 import { cleanText, defined, describeThrown } from "../../tool/mod.ts";
 import { selectionOf } from "../show.ts";
 import { openPage } from "../serve/open_page.ts";
-import { logText, openJournal, tokenCaller } from "../serve/service.ts";
+import { logText, openJournal, openSkills, tokenCaller } from "../serve/service.ts";
 import { listen, readSettings, type ServeFlags, urlOf } from "../serve/settings.ts";
 import { openState, refreshing } from "../serve/state.ts";
 import { serveStdio } from "../serve/stdio.ts";
@@ -62,6 +62,7 @@ export async function serveFile(
   await using _records = records;
   await using gateway = new Gateway({
     ...{ terminal, state, records, log, flags, selection: selectionOf(flags) },
+    skills: await openSkills(flags.skills, log),
   });
   await gateway.apply(file, settings);
   using _refreshing = refreshing(() => gateway.refresh());

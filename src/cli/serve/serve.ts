@@ -10,7 +10,7 @@ import { selectionOf, toolsFrom } from "../show.ts";
 import type { LoadedTools } from "../sources/mod.ts";
 import { counted, EXIT, type Terminal, usageError } from "../terminal.ts";
 import { openPage } from "./open_page.ts";
-import { createService, logText, openJournal, tokenCaller } from "./service.ts";
+import { createService, logText, openJournal, openSkills, tokenCaller } from "./service.ts";
 import { listen, readSettings, type ServeFlags, type ServeSettings, urlOf } from "./settings.ts";
 import { openShared } from "../store.ts";
 import { openState, refreshing, withRules } from "./state.ts";
@@ -70,6 +70,7 @@ export async function serve(
   const token = isRemote ? tokenCaller(settings, selection.scopes) : undefined;
   const { app, mcp, dispatcher, shown } = await createService(loaded.registry, {
     ...{ selection, dispatch, settings, state, log, records },
+    skills: await openSkills(flags.skills, log),
     authorize: token && bearerAuth({ tokens: new Map([token]) }),
     ...{ bridge: flags.bridge, code: flags.code },
   });

@@ -15,14 +15,19 @@ import {
   type JournalOptions,
   jsonLines,
 } from "../../adapters/journal/mod.ts";
-import { createMcpEndpoint, type McpEndpoint } from "../../adapters/mcp/mod.ts";
+import {
+  createMcpEndpoint,
+  type McpEndpoint,
+  type SkillCatalog,
+  skillCatalog,
+} from "../../adapters/mcp/mod.ts";
 import { ToolDispatcher } from "../../adapters/typebox/mod.ts";
 import type { ToolDispatcherOptions } from "../../execute/mod.ts";
 import { createToolBridge, fitBudget } from "../../finding/mod.ts";
 import type { Registry } from "../../registry/mod.ts";
 import type { Selection, Toolset } from "../../select/mod.ts";
 import { cleanText, describeThrown } from "../../tool/mod.ts";
-import { VERSION } from "../terminal.ts";
+import { usageError, VERSION } from "../terminal.ts";
 import { clientAddress, hostOf, type ServeSettings } from "./settings.ts";
 import type { ServiceState } from "./state.ts";
 
@@ -33,6 +38,7 @@ export interface ServiceOptions {
   readonly state: ServiceState;
   readonly log: (error: unknown) => void;
   readonly records?: Journal | undefined;
+  readonly skills?: SkillCatalog | undefined;
   /** Identifies the callers. Without it, every program on this machine may call. */
   readonly authorize?: Authorize | undefined;
   readonly bridge?: boolean | undefined;
@@ -77,6 +83,7 @@ export async function createService(
   const code = options.code && await (await import("../code.ts")).codeMode();
   const mcp = createMcpEndpoint(registry, {
     ...{ ...access, name: "plue", version: VERSION },
+    ...(options.skills && { skills: options.skills }),
     tools: code ? code.alone : options.bridge === true ? "bridge" : "all",
   });
   const { explorer } = await import("../../explorer/mod.ts");
@@ -132,6 +139,30 @@ export async function openJournal(
   const records = journal({ sink: jsonLines(file), onFailure: "refuse-calls", ...options });
   if (!isReload) await records.flush();
   return records;
+}
+
+/** The tools of coding agents that the skills of others name. */
+const HOST_TOOLS = ["Bash", "Edit", "Glob", "Grep", "Read", "WebFetch", "WebSearch", "Write"];
+
+/**
+ * Reads the skills of a folder. Their files are read once.
+ *
+ * @throws {CommandError} If the folder cannot be read.
+ */
+export async function openSkills(
+  folder: string | undefined,
+  log: (error: unknown) => void,
+): Promise<SkillCatalog | undefined> {
+  if (folder === undefined) return undefined;
+  const { nodeSkillFiles } = await import("@modelcontextprotocol/server/ext/skills/node");
+  try {
+    return await skillCatalog(nodeSkillFiles(folder), {
+      hostTools: HOST_TOOLS,
+      onWarning: ({ path, message }) => log(`Skill ${path} ${message}`),
+    });
+  } catch (cause) {
+    throw usageError(`Cannot read the skills in "${folder}": ${describeThrown(cause)}`, { cause });
+  }
 }
 
 /**

@@ -21,6 +21,7 @@ export interface ServeFlags extends Flags {
   readonly code?: boolean;
   readonly rules?: string;
   readonly journal?: string;
+  readonly skills?: string;
   readonly nats?: string;
   readonly watch: boolean;
   readonly config?: string;
