@@ -145,14 +145,15 @@ export class TokenStore {
     key: string,
     change: (record: TokenRecord | undefined) => TokenRecord | undefined,
   ): Promise<void> {
-    for (let written: number | undefined; written === undefined;) {
+    for (;;) {
       const { record: before, revision } = await this.#read(key);
       const record = change(before);
       if (record === undefined) return;
       const write = [encodeJson(record), { expiresAt: record.expiresAt }] as const;
-      written = revision === undefined
+      const written = revision === undefined
         ? await this.#store.create(key, ...write)
         : await this.#store.update(key, write[0], revision, write[1]);
+      if (written !== undefined) return;
     }
   }
 }
