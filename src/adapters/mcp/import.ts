@@ -165,10 +165,6 @@ export async function importMcpServer(
   options: ImportMcpServerOptions,
 ): Promise<ImportedMcpServer> {
   const server = new McpImport(source, options);
-  if (options.background === true) {
-    server.connectLater();
-    return server;
-  }
   try {
     await server.connect();
   } catch (error) {
@@ -197,6 +193,7 @@ class McpImport implements ImportedMcpServer {
   #turn: Promise<unknown> = Promise.resolve();
   readonly #pace = new Pace();
   #cancelRead: (() => void) | undefined;
+  #cancelFollow: (() => void) | undefined;
   #isClosed = false;
 
   constructor(source: McpServerSource, options: ImportMcpServerOptions) {
@@ -253,16 +250,14 @@ class McpImport implements ImportedMcpServer {
     return this.#imported?.rejected ?? [];
   }
 
-  connect(): Promise<void> {
-    return this.#connection.connect(this.#options.signal);
+  async connect(): Promise<void> {
+    if (this.#options.background === true) this.#connection.connectLater();
+    else await this.#connection.connect(this.#options.signal);
   }
 
-  connectLater(): void {
-    this.#connection.connectLater();
-  }
-
-  refresh(): Promise<void> {
-    return this.#refresh(false);
+  async refresh(isNotified: boolean = false): Promise<void> {
+    const client = await this.#connection.client(AbortSignal.timeout(REFRESH_TIMEOUT_MS));
+    await this.#read(client, isNotified);
   }
 
   approve(...tools: readonly (string | HeldTool)[]): Promise<void> {
@@ -275,6 +270,7 @@ class McpImport implements ImportedMcpServer {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#cancelRead?.();
+    this.#cancelFollow?.();
     this.#sync.clear();
     this.#callers?.close();
     await this.#inTurn(async () => await this.#options.skills?.import(this.#options.namespace));
@@ -283,11 +279,6 @@ class McpImport implements ImportedMcpServer {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
-  }
-
-  async #refresh(isNotified: boolean): Promise<void> {
-    const client = await this.#connection.client(AbortSignal.timeout(REFRESH_TIMEOUT_MS));
-    await this.#read(client, isNotified);
   }
 
   /** Subscribes before it reads the list, so that no change is missed. */
@@ -304,7 +295,7 @@ class McpImport implements ImportedMcpServer {
       this.#cancelRead ??= systemClock.setTimeout(() => {
         this.#cancelRead = undefined;
         // Reads with the current client, which may have replaced this one.
-        this.#refresh(true).catch((error) => this.#report(error));
+        this.refresh(true).catch((error) => this.#report(error));
       }, this.#pace.next());
     };
     client.setNotificationHandler("notifications/tools/list_changed", onChanged);
@@ -318,7 +309,14 @@ class McpImport implements ImportedMcpServer {
         ...(followsSkills && { resourcesListChanged: true }),
       });
       void closed.then((by) => {
-        if (by !== "local") this.#connection.lose(client);
+        if (by === "local" || this.#isClosed) return;
+        // Proxies end idle streams, and the running calls of the connection must continue then.
+        const again = async (): Promise<void> => {
+          await this.#follow(client, followsSkills);
+          await this.#read(client, true);
+        };
+        const follow = (): void => void again().catch(() => this.#connection.lose(client));
+        this.#cancelFollow = systemClock.setTimeout(follow, this.#pace.next());
       });
     } catch (error) {
       // The error is only logged, because the tools work without notifications.

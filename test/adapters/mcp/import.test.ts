@@ -245,6 +245,46 @@ describe("importMcpServer()", () => {
     await world.server.close();
   });
 
+  it("keeps its running calls when a proxy ends the idle stream of changes", async () => {
+    const begun = Promise.withResolvers<void>();
+    const answered = Promise.withResolvers<void>();
+    const proxy = new AbortController();
+    const far = new ToolRegistry({
+      tools: [toolOf("waits", async () => {
+        begun.resolve();
+        await answered.promise;
+        return "done";
+      })],
+    });
+    const mcp = createMcpEndpoint(far, { openExecution: true });
+    const registry = new ToolRegistry();
+    let listens = 0;
+    const again = Promise.withResolvers<void>();
+    await using _server = await importMcpServer(URL_OF_MCP, {
+      namespace: "far",
+      registry,
+      http: {
+        async fetch(url, init) {
+          const response = await fetchFrom(mcp)(url, init);
+          if (!String(init?.body).includes("subscriptions/listen")) return response;
+          if (++listens > 1) again.resolve();
+          const { readable, writable } = new TransformStream();
+          const { signal } = listens === 1 ? proxy : new AbortController();
+          void response.body?.pipeTo(writable, { signal, preventAbort: true })
+            .catch(() => writable.close());
+          return new Response(readable, response);
+        },
+      },
+    });
+    const call = new ToolDispatcher(registry).dispatch({ name: "far:waits" });
+    await begun.promise;
+    proxy.abort();
+    await again.promise;
+    answered.resolve();
+    const result = await call;
+    assertEquals(result.ok && result.content, "done");
+  });
+
   it("repeats a repeatable call after the connection is reopened", async () => {
     const world = await imported();
     world.isDown = true;
