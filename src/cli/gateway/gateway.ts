@@ -2,6 +2,7 @@
 
 import { resolve } from "node:path";
 import { Hono } from "hono/tiny";
+import { memoryCallStore } from "../../adapters/calls/mod.ts";
 import { type Authorize, MemoryRateLimitStore } from "../../adapters/hono/mod.ts";
 import { problemResponse } from "../../adapters/http/mod.ts";
 import type { Journal } from "../../adapters/journal/mod.ts";
@@ -23,7 +24,7 @@ import {
 } from "../../tool/mod.ts";
 import { createService, type Service, tokenCaller } from "../serve/service.ts";
 import type { ServeFlags, ServeSettings } from "../serve/settings.ts";
-import { type ServiceState, stateIn, tenantStore } from "../serve/state.ts";
+import { type ServeState, type ServiceState, stateIn, tenantStore } from "../serve/state.ts";
 import type { Terminal } from "../terminal.ts";
 import { authorizeCallers, forTenant } from "./callers.ts";
 import type { NamedSource, PlueFile } from "./file.ts";
@@ -37,7 +38,7 @@ export interface GatewayHost {
   /** The selection of the flags, which narrows the selection of the file. */
   readonly selection: Selection;
   readonly flags: Pick<ServeFlags, "bridge" | "code">;
-  readonly state: ServiceState;
+  readonly state: ServeState;
   readonly records: Journal | undefined;
   readonly skills: SkillCatalog | undefined;
   readonly log: (error: unknown) => void;
@@ -277,9 +278,10 @@ export class Gateway implements AsyncDisposable {
     const known = this.#scopes.get(tenant);
     if (known !== undefined) return known;
     const { terminal, state: shared } = this.#host;
-    const state = tenant === undefined
-      ? shared
-      : stateIn(tenantStore(shared.store, tenant), terminal, shared.logins);
+    const { isInMemory, store, logins } = shared;
+    // In memory, a tenant must not use the space of another one.
+    const own = (name: string) => isInMemory ? memoryCallStore() : tenantStore(store, name);
+    const state = tenant === undefined ? shared : stateIn(own(tenant), terminal, logins);
     const stop = new AbortController();
     const registry = new GatewayRegistry((message) => terminal.warn(message));
     const scope = { tenant, registry, state, stop, isRecovering: false };

@@ -40,7 +40,10 @@ export interface ServiceState {
   recover(dispatcher: () => ToolDispatcher, signal: AbortSignal): void;
 }
 
-export interface ServeState extends ServiceState, Disposable {}
+export interface ServeState extends ServiceState, Disposable {
+  /** True if the state ends with the process. */
+  readonly isInMemory: boolean;
+}
 
 export interface SharedState {
   readonly store: CallStore;
@@ -65,10 +68,9 @@ export async function openState(
   shared: SharedState | undefined,
   terminal: Terminal,
 ): Promise<ServeState> {
-  const store: CallStore & Partial<Disposable> = folder !== undefined
-    ? await storeIn(folder)
-    : shared?.store ?? memoryCallStore();
-  const state = stateIn(store, terminal, shared?.logins);
+  const kept = folder !== undefined ? await storeIn(folder) : shared?.store;
+  const store: CallStore & Partial<Disposable> = kept ?? memoryCallStore();
+  const state = { ...stateIn(store, terminal, shared?.logins), isInMemory: kept === undefined };
   return { ...state, [Symbol.dispose]: () => store[Symbol.dispose]?.() };
 }
 

@@ -104,6 +104,39 @@ describe("the tenants of plue serve -c", () => {
     const page = await fetch(`${served.url}/t/acme/mcp`, { method: "POST" });
     assertEquals(page.status, 401);
   });
+
+  it("do not use the space of another tenant for results and questions", async () => {
+    const module = `const parameters = { type: "object", properties: { text: { type: "string" } } };
+const more = { description: "Is for the test.", risk: "safe", parameters };
+export const text = { name: "text", ...more, execute: () => "x".repeat(1_047_000) };
+export const ask = { name: "ask", ...more, execute: (_, { ask }) => ask("q", { message: "?" }) };`;
+    for (const name of ["a", "b"]) await files.write(`${name}.mjs`, module);
+    const many = Array.from({ length: 9 }, (_, index) => `caller-${index}`);
+    await using served = await gateway("space.json", {
+      tenants: {
+        a: { sources: { tools: { from: "a.mjs" } } },
+        b: { sources: { tools: { from: "b.mjs" } } },
+      },
+      callers: {
+        tokens: {
+          ...Object.fromEntries(many.map((name) => [name, caller(name, "a")])),
+          bob: caller("bob", "b"),
+        },
+      },
+    });
+    const status = async (name: string, path: string, body: object): Promise<number> => {
+      const { status } = await fetch(`${served.url}/t/${path}/execute`, {
+        ...{ method: "POST", body: JSON.stringify(body) },
+        headers: { "content-type": "application/json", ...bearer(token(name)) },
+      });
+      return status;
+    };
+    for (const idempotencyKey of "12345678") {
+      await Promise.all(many.map((name) => status(name, "a/tools/text", { idempotencyKey })));
+    }
+    const arguments_ = { text: "x".repeat(150_000) };
+    assertEquals(await status("bob", "b/tools/ask", { arguments: arguments_ }), 202);
+  });
 });
 
 describe("tenantStore()", () => {
