@@ -29,6 +29,7 @@ export function valueOf(end: ProgramEnd): unknown {
 const VALUES: readonly (readonly [title: string, source: string, value: unknown])[] = [
   ["the value of the program", "return { a: [1, null] };", { a: [1, null] }],
   ["null for a program that returns nothing", "", null],
+  ["the value although objects inherit toJSON", "Object.prototype.toJSON = Date; return 1;", 1],
   ["the result of a call with its arguments", "return await tools.crm.list({ a: 1 });", [
     "crm:list",
     { a: 1 },

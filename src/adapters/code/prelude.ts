@@ -95,7 +95,7 @@ export const PRELUDE = `(() => {
     else reject(new ToolError(value.code, value.message));
   };
   const take = () => {
-    const taken = (end ? stringify({ ...end, log }) : "") + calls;
+    const taken = (end ? stringify({ __proto__: null, ...end, log }) : "") + calls;
     calls = "";
     return taken;
   };
