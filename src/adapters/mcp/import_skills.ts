@@ -56,10 +56,8 @@ export async function readSkills(
     const { uri, resources } = skill;
     const files: Record<string, Uint8Array> = {};
     try {
-      const path = decodeURIComponent(uri).replace(/^[a-z][\w+.-]*:\/\//i, "").slice(
-        0,
-        -MANIFEST.length,
-      );
+      const manifest = decodeURIComponent(uri).replace(/^[a-z][\w+.-]*:\/\//i, "");
+      const path = manifest.slice(0, -MANIFEST.length);
       const name = path.slice(0, -1).replaceAll("/", ".");
       if (resources === "dynamic") throw new TypeError("it has no digests of its files");
       size += resources.reduce((sum, file) => sum + file.size + FILE_BYTES, 0);
