@@ -9,6 +9,7 @@ import {
   forwardedQuestion,
   isSuspended,
   MAX_TIMEOUT_MS,
+  setOwn,
   type SuspendedCall,
   type ToolContent,
   type ToolResult,
@@ -21,11 +22,12 @@ export interface CodeSettings {
   readonly limits: Required<CodeLimits>;
 }
 
-/** A call of a program that waits for a person. */
+/** A call of a program that waits for a person, and the answers once there are some. */
 interface WaitingCall extends Pick<SuspendedCall, "ticket" | "questions"> {
   readonly index: number;
   readonly id: string;
   readonly print: string;
+  readonly answers?: Answers;
 }
 
 /** A suspension of the program, stored as a step of the call. JSON. */
@@ -67,7 +69,6 @@ export class CodeRun {
   readonly #settings: CodeSettings;
   readonly #tools: Toolset;
   readonly #suspensions: Suspension[] = [];
-  readonly #answers: Map<number, Answers> = new Map();
   /** The context of the calls of the program. */
   readonly #context: DispatchContext;
   #waiting: Map<number, WaitingCall> = new Map();
@@ -122,17 +123,16 @@ export class CodeRun {
   async #ask(waiting: readonly WaitingCall[]): Promise<void> {
     const { ask } = this.#call.context;
     const step = stepOf(this.#suspensions.length);
-    const questions = waiting.flatMap(({ index, questions }) =>
-      questions.map((question, at) => ({ index, question, key: `${step}.${index}.${at}` }))
+    const calls = waiting.map((call) => ({ ...call, answers: {} }));
+    const questions = calls.flatMap(({ index, questions, answers }) =>
+      questions.map((question, at) => ({ question, answers, key: `${step}.${index}.${at}` }))
     );
-    this.#answers.clear();
     await Promise.all(
-      questions.slice(0, MAX_QUESTIONS).map(async ({ index, question, key }) => {
-        const answer = await ask(key, forwardedQuestion(question, undefined));
-        this.#answers.set(index, { ...this.#answers.get(index), [question.key]: answer });
-      }),
+      questions.slice(0, MAX_QUESTIONS).map(async ({ question, answers, key }) =>
+        setOwn(answers, question.key, await ask(key, forwardedQuestion(question, undefined)))
+      ),
     );
-    this.#waiting = new Map(waiting.map((call) => [call.index, call]));
+    this.#waiting = new Map(calls.map((call) => [call.index, call]));
     this.#failures = [];
   }
 
@@ -184,11 +184,11 @@ export class CodeRun {
     const { callId, settings: { clock } } = this.#call;
     const startMs = clock.now() - this.#begunAt;
     this.#report(index, id, { startMs });
-    const ticket = this.#waiting.get(index)?.ticket;
+    const waiting = this.#waiting.get(index);
     this.#waiting.delete(index);
-    const request = ticket === undefined
+    const request = waiting === undefined
       ? { name: id, arguments: json, callId: `${callId}.${index}` }
-      : { ticket, answers: this.#answers.get(index) ?? {} };
+      : { ticket: waiting.ticket, answers: waiting.answers ?? {} };
     const { idempotencyKey: key } = this.#call.options;
     // The key may already have the maximum length of 256 characters.
     const context = key === undefined

@@ -1,6 +1,6 @@
 /** The executor for programs in QuickJS, compiled to WebAssembly (`quickjs-wasi`). */
 
-import type { JSValueHandle, QuickJS } from "quickjs-wasi";
+import type { JSValueHandle } from "quickjs-wasi";
 import { fail, systemClock } from "../../tool/mod.ts";
 import type { Executor, Program } from "./executor.ts";
 import { meterModule } from "./meter.ts";
@@ -42,9 +42,7 @@ export function quickJs(module: Uint8Array | ArrayBuffer | WebAssembly.Module): 
       const library = await import("quickjs-wasi").catch((cause) =>
         fail("run programs", 'install the package "quickjs-wasi"', cause)
       );
-      const sandbox = new QuickJsSandbox(library, program);
-      await sandbox.open(await compiled);
-      return await new ProgramRun(program, sandbox).run();
+      return await new ProgramRun(program, await open(library, await compiled, program)).run();
     },
   };
 }
@@ -52,92 +50,40 @@ export function quickJs(module: Uint8Array | ArrayBuffer | WebAssembly.Module): 
 type Library = typeof import("quickjs-wasi");
 type Operation = "run" | "fail" | "settle" | "take";
 
-class QuickJsSandbox implements Sandbox {
-  readonly #library: Library;
-  readonly #program: Program;
-  readonly #prelude: Partial<Record<Operation, JSValueHandle>> = {};
-  #vm: QuickJS | undefined;
-  #ranMs = 0;
-  #turnBegan = Infinity;
-  #interrupts = 0;
-  #isInterrupted = false;
-
-  constructor(library: Library, program: Program) {
-    this.#library = library;
-    this.#program = program;
-  }
-
-  async open(wasm: WebAssembly.Module): Promise<void> {
-    const { limits: { cpuMs, memoryBytes }, time } = this.#program;
-    const vm = await this.#library.QuickJS.create({
-      wasm,
-      // A time that stands still, no randomness, and no output.
-      wasi: (memory) => ({
-        clock_time_get(_clock: number, _precision: bigint, address: number): number {
-          new DataView(memory.buffer).setBigUint64(address, BigInt(time) * 1_000_000n, true);
-          return 0;
-        },
-        random_get: () => 0,
-        fd_write: () => 0,
-      }),
-      intrinsics: INTRINSICS,
-      timezoneOffset: 0,
-      memoryLimit: memoryBytes,
-      maxStackSize: MAX_STACK,
-      interruptHandler: () => {
-        const ranMs = this.#ranMs + systemClock.now() - this.#turnBegan;
-        return this.#isInterrupted ||= ++this.#interrupts > cpuMs * INTERRUPTS_PER_MS ||
-          ranMs > cpuMs * MAX_SLOWNESS;
+async function open(
+  { QuickJS }: Library,
+  wasm: WebAssembly.Module,
+  { limits: { cpuMs, memoryBytes }, source, time }: Program,
+): Promise<Sandbox> {
+  let ranMs = 0;
+  let turnBegan = Infinity;
+  let interrupts = 0;
+  let isInterrupted = false;
+  const vm = await QuickJS.create({
+    wasm,
+    // A time that stands still, no randomness, and no output.
+    wasi: (memory) => ({
+      clock_time_get(_clock: number, _precision: bigint, address: number): number {
+        new DataView(memory.buffer).setBigUint64(address, BigInt(time) * 1_000_000n, true);
+        return 0;
       },
-    });
-    this.#vm = vm;
-    const prelude = vm.evalCode(PRELUDE, "plue.js");
-    for (const name of ["run", "fail", "settle", "take"] as const) {
-      this.#prelude[name] = prelude.getProp(name);
-    }
-  }
+      random_get: () => 0,
+      fd_write: () => 0,
+    }),
+    intrinsics: INTRINSICS,
+    timezoneOffset: 0,
+    memoryLimit: memoryBytes,
+    maxStackSize: MAX_STACK,
+    interruptHandler: () =>
+      isInterrupted ||= ++interrupts > cpuMs * INTERRUPTS_PER_MS ||
+        ranMs + systemClock.now() - turnBegan > cpuMs * MAX_SLOWNESS,
+  });
+  const prelude = vm.evalCode(PRELUDE, "plue.js");
+  const names = ["run", "fail", "settle", "take"] as const;
+  const functions = new Map(names.map((name) => [name, prelude.getProp(name)]));
 
-  turn(operation: "run" | "settle", json: string): string {
-    const vm = this.#vm as QuickJS;
-    this.#turnBegan = systemClock.now();
-    try {
-      return vm.withScope(() => {
-        this.#enter(vm, operation, () => {
-          // The source is in the first line, so that the lines of errors are its own.
-          const source = `(async () => {${this.#program.source}\n})`;
-          const more = operation === "run" ? [vm.evalCode(source, FILE)] : [];
-          return [vm.newString(json), ...more];
-        });
-        return this.#enter(vm, "take", () => []);
-      });
-    } catch (error) {
-      this.#checkLimits(error);
-      throw error;
-    } finally {
-      this.#ranMs += systemClock.now() - this.#turnBegan;
-      this.#turnBegan = Infinity;
-    }
-  }
-
-  /** Calls a function of the prelude, and then the jobs of the program. */
-  #enter(vm: QuickJS, operation: Operation, args: () => readonly JSValueHandle[]): string {
-    try {
-      const method = this.#prelude[operation] as JSValueHandle;
-      const result = vm.callFunction(method, vm.undefined, ...args());
-      const text = result.isString ? result.toString() : "";
-      if (operation !== "take") vm.executePendingJobs();
-      return text;
-    } catch (error) {
-      this.#checkLimits(error);
-      const { handle } = error as InstanceType<Library["JSException"]>;
-      if (handle === undefined || operation === "fail") throw error;
-      return this.#enter(vm, "fail", () => [handle]);
-    }
-  }
-
-  #checkLimits(error: unknown): void {
-    const { cpuMs, memoryBytes } = this.#program.limits;
-    const why = this.#isInterrupted
+  const checkLimits = (error: unknown): void => {
+    const why = isInterrupted
       ? `the program used more than ${cpuMs} ms of processor time; do less per program`
       : error instanceof WebAssembly.RuntimeError || error instanceof RangeError
       ? "the functions or data of the program are nested too deeply"
@@ -145,9 +91,43 @@ class QuickJsSandbox implements Sandbox {
       ? `the program used more than ${memoryBytes} bytes of memory; keep less data`
       : undefined;
     if (why !== undefined) throw new Stopped(why);
-  }
-
-  close(): void {
-    this.#vm?.dispose();
-  }
+  };
+  /** Calls a function of the prelude, and then the jobs of the program. */
+  const enter = (operation: Operation, args: () => readonly JSValueHandle[]): string => {
+    try {
+      const method = functions.get(operation) as JSValueHandle;
+      const result = vm.callFunction(method, vm.undefined, ...args());
+      if (operation === "take") return result.toString();
+      vm.executePendingJobs();
+    } catch (error) {
+      checkLimits(error);
+      const { handle } = error as InstanceType<Library["JSException"]>;
+      if (handle === undefined || operation === "fail") throw error;
+      enter("fail", () => [handle]);
+    }
+    return "";
+  };
+  return {
+    turn(operation, json) {
+      turnBegan = systemClock.now();
+      try {
+        return vm.withScope(() => {
+          enter(operation, () => {
+            const text = vm.newString(json);
+            // The source is in the first line, so that the lines of errors are its own.
+            const code = `(async () => {${source}\n})`;
+            return operation === "run" ? [text, vm.evalCode(code, FILE)] : [text];
+          });
+          return enter("take", () => []);
+        });
+      } catch (error) {
+        checkLimits(error);
+        throw error;
+      } finally {
+        ranMs += systemClock.now() - turnBegan;
+        turnBegan = Infinity;
+      }
+    },
+    close: () => vm.dispose(),
+  };
 }

@@ -44,11 +44,12 @@ export interface WrittenType {
  * one name share a type.
  *
  * @param name The name of the type, if the schema refers to itself.
+ * @param pad The indentation of the type.
  */
 export function writeType(
   schema: JsonSchema,
   name: string,
-  level: number,
+  pad: string,
   named: NamedTypes,
 ): WrittenType {
   const trace = new Trace();
@@ -58,20 +59,13 @@ export function writeType(
   for (let salt = 0;; salt++) {
     // If another schema has a different definition of a name, all names get a hash of this one.
     const suffix = salt === 0 ? "" : `_${fnv1a(JSON.stringify(root) + salt).toString(16)}`;
-    const writer = new SchemaWriter({ root, name, suffix });
-    const text = writer.write(root, level);
+    const writer = new SchemaWriter(root, name, suffix);
+    const text = writer.write(root, pad);
     const added = [...writer.definitions];
     if (added.some(([key, type]) => (named.get(key) ?? type) !== type)) continue;
     for (const [key, type] of added) named.set(key, type);
     return { text, names: added.map(([key]) => key) };
   }
-}
-
-interface SchemaOrigin {
-  readonly root: JsonSchema;
-  readonly name: string;
-  /** The end of the names of its types. */
-  readonly suffix: string;
 }
 
 /** Writes the parts of one schema, which has references to its root and to its `$defs` only. */
@@ -80,31 +74,35 @@ class SchemaWriter {
   readonly definitions: NamedTypes = new Map();
   /** The names and the schemas of the types, by reference. */
   readonly #named: Map<unknown, readonly [name: string, schema: JsonSchemaObject]> = new Map();
-  readonly #of: SchemaOrigin;
+  readonly #root: JsonSchema;
+  readonly #name: string;
+  /** The end of the names of all types. */
+  readonly #suffix: string;
 
-  constructor(of: SchemaOrigin) {
-    this.#of = of;
+  constructor(root: JsonSchema, name: string, suffix: string) {
+    this.#root = root;
+    this.#name = name;
+    this.#suffix = suffix;
   }
 
   /** Writes a schema, and the definitions that it refers to. */
-  write(schema: unknown, level: number): string {
-    const type = this.type(schema, level);
+  write(schema: unknown, pad: string): string {
+    const type = this.type(schema, pad);
     // The loop also reaches the definitions that it adds. Recursion would exceed the stack.
     for (const [name, target] of this.#named.values()) {
-      const text = `  ${comment(target, "  ", "\n  ")}type ${name} = ${this.type(target, 1)};\n`;
-      this.definitions.set(name, text);
+      const text = `${comment(target, "  ", "\n  ")}type ${name} = ${this.type(target, "  ")}`;
+      this.definitions.set(name, `  ${text};\n`);
     }
     return type;
   }
 
-  /** @param level The level of indentation. */
-  type(schema: unknown, level: number): string {
+  type(schema: unknown, pad: string): string {
     if (!isObject(schema)) return schema === false ? "never" : "unknown";
     const { $ref, allOf, anyOf, oneOf } = schema;
-    const inner = (member: unknown): string => this.type(member, level);
+    const inner = (member: unknown): string => this.type(member, pad);
     const parts = [
-      $ref === undefined ? "unknown" : this.#reference($ref, level),
-      this.#own(schema, level),
+      this.#reference($ref, pad),
+      this.#own(schema, pad),
       ...listOf(allOf).map(inner),
       ...[anyOf, oneOf].map((list) => Array.isArray(list) ? union(list, inner) : "unknown"),
     ];
@@ -114,71 +112,73 @@ class SchemaWriter {
   }
 
   /** Writes the keywords of a schema without its references and compositions. */
-  #own(schema: JsonSchemaObject, level: number): string {
-    const { type, enum: values, prefixItems, properties } = schema;
+  #own(schema: JsonSchemaObject, pad: string): string {
+    const { type, enum: values, items, prefixItems, properties } = schema;
     if (Object.hasOwn(schema, "const")) return literal(schema["const"]);
     if (Array.isArray(values)) return union(values, literal);
-    if (Array.isArray(type)) {
-      return union(type, (one) => this.#own({ ...schema, type: one }, level));
-    }
+    if (Array.isArray(type)) return union(type, (one) => this.#own({ ...schema, type: one }, pad));
     if (typeof type === "string" && Object.hasOwn(SCALARS, type)) return SCALARS[type] as string;
     if (type === "object" || (type === undefined && isObject(properties))) {
-      return this.#object(schema, level);
+      return this.#object(schema, pad);
     }
-    if (Array.isArray(prefixItems)) return this.#tuple(prefixItems, schema, level);
-    return type === "array" ? `${group(this.type(schema["items"], level + 1))}[]` : "unknown";
+    if (Array.isArray(prefixItems)) return this.#tuple(prefixItems, schema, pad);
+    return type === "array" ? this.#list(items, pad) : "unknown";
   }
 
-  #tuple(items: readonly unknown[], schema: JsonSchemaObject, level: number): string {
-    const { minItems = 0, items: rest = true } = schema;
-    const members = items.map((item, index) =>
-      `${group(this.type(item, level + 1))}${index < Number(minItems) ? "" : "?"}`
+  #list(items: unknown, pad: string): string {
+    return `${group(this.type(items, `${pad}  `))}[]`;
+  }
+
+  #tuple(prefix: readonly unknown[], schema: JsonSchemaObject, pad: string): string {
+    const { minItems = 0, items = true } = schema;
+    const members = prefix.map((item, index) =>
+      `${group(this.type(item, `${pad}  `))}${index < Number(minItems) ? "" : "?"}`
     );
-    if (rest !== false) members.push(`...${group(this.type(rest, level + 1))}[]`);
+    if (items !== false) members.push(`...${this.#list(items, pad)}`);
     return `[${members.join(", ")}]`;
   }
 
-  #object(schema: JsonSchemaObject, level: number): string {
+  #object(schema: JsonSchemaObject, pad: string): string {
+    const inside = `${pad}  `;
+    const inner = (member: unknown): string => this.type(member, inside);
     const required = requiredBy(schema);
     const properties = mapOf(schema["properties"]);
     const names = new Set([...Object.keys(properties), ...required].map(String));
-    const pad = "  ".repeat(level + 1);
     const members = Array.from(names, (name) => {
       const property = Object.hasOwn(properties, name) ? properties[name] : true;
-      const key = `${memberName(name)}${required.has(name) ? "" : "?"}`;
-      return `${comment(property, pad)}${key}: ${this.type(property, level + 1)}`;
+      const mark = required.has(name) ? "" : "?";
+      return `${comment(property, inside)}${memberName(name)}${mark}: ${inner(property)}`;
     });
     const patterns = Object.values(mapOf(schema["patternProperties"]));
     const isMap = names.size === 0;
     const { additionalProperties: more = isMap && patterns.length === 0 } = schema;
     const others = [...patterns, more].filter((one) => one !== false);
-    if (isMap) members.push(`[key: string]: ${union(others, (one) => this.type(one, level + 1))}`);
+    if (isMap) members.push(`[key: string]: ${union(others, inner)}`);
     // The type of an index signature must include the types of all named members.
     else if (others.length > 0) members.push("[key: string]: unknown");
     return members.some((member) => /^\/\*|\n/.test(member))
-      ? `{\n${members.map((member) => `${pad}${member};\n`).join("")}${"  ".repeat(level)}}`
+      ? `{\n${members.map((member) => `${inside}${member};\n`).join("")}${pad}}`
       : `{ ${members.join("; ")} }`;
   }
 
-  #reference(ref: unknown, level: number): string {
-    const { root, name } = this.#of;
-    const key = ref === "#" ? name : definitionName(ref);
+  #reference(ref: unknown, pad: string): string {
+    const key = ref === "#" ? this.#name : definitionName(ref);
     if (key === undefined) return "unknown";
-    const target = ref === "#" ? root : mapOf(mapOf(root)["$defs"])[key];
-    if (!isObject(target)) return this.type(target, level);
+    const target = ref === "#" ? this.#root : mapOf(mapOf(this.#root)["$defs"])[key];
+    if (!isObject(target)) return this.type(target, pad);
     let named = this.#named.get(ref);
     if (named === undefined) {
-      named = [this.#newName(key), target];
+      named = [this.#freeName(key), target];
       this.#named.set(ref, named);
       this.definitions.set(named[0], "");
     }
     return `${NAMED}.${named[0]}`;
   }
 
-  #newName(key: string): string {
+  #freeName(key: string): string {
     const word = key.replace(/\W/g, "_").replace(/^[^A-Za-z]*/, "").slice(0, 100) || "type";
     // No keyword of TypeScript begins with a capital letter.
-    const name = word.charAt(0).toUpperCase() + word.slice(1) + this.#of.suffix;
+    const name = word.charAt(0).toUpperCase() + word.slice(1) + this.#suffix;
     let free = name;
     for (let number = 2; this.definitions.has(free); number++) free = `${name}_${number}`;
     return free;

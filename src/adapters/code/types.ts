@@ -124,10 +124,9 @@ function largest(most: number, fits: (number: number) => boolean): number {
 
 function declareTool(tool: Tool, named: NamedTypes): Declaration {
   const { name, namespace, description, deprecated, parameters, returns = true } = tool;
-  const level = namespace === undefined ? 1 : 2;
-  const pad = "  ".repeat(level);
-  const args = writeType(parameters, `${name}_arguments`, level, named);
-  const result = writeType(returns, `${name}_result`, level, named);
+  const pad = namespace === undefined ? "  " : "    ";
+  const args = writeType(parameters, `${name}_arguments`, pad, named);
+  const result = writeType(returns, `${name}_result`, pad, named);
   const takesNone = "properties" in parameters && parameters["additionalProperties"] !== true &&
     /^\{ \[key: string\]: (never|unknown) \}$/.test(args.text);
   const mark = FunctionDefinition.fromTool(tool).canCallWithoutParameters ? "?" : "";
@@ -154,17 +153,15 @@ function writeFile(declarations: readonly Declaration[], named: NamedTypes): str
   const groups = groupBy(declarations, ({ tool }) => tool.namespace ?? tool.name);
   const members = Array.from(groups, ([name, group]) => {
     const [{ tool }] = group as [Declaration];
-    if (group.length === 1 && tool.namespace === undefined) return group.map(writeMember).join("");
-    // A tool that is named as a namespace is a function with members.
-    const written = group.map((one) => writeMember(one, one.tool.namespace === undefined));
-    return `  ${memberName(name)}: {\n${written.join("")}  };\n`;
+    const isTool = group.length === 1 && tool.namespace === undefined;
+    const written = group.map(({ tool, comment, signature }) => {
+      // A tool that is named as a namespace is a function with members.
+      const name = isTool || tool.namespace !== undefined ? memberName(tool.name) : "";
+      return `${comment}${name}${signature}\n`;
+    }).join("");
+    return isTool ? written : `  ${memberName(name)}: {\n${written}  };\n`;
   });
   const body = members.length === 0 ? "{}" : `{\n${members.join("")}}`;
   const space = types === "" ? "" : `declare namespace ${NAMED} {\n${types}}\n`;
   return `${HEAD}${space}${ABOUT}declare const tools: ${body};\n`;
-}
-
-function writeMember(declaration: Declaration, isCall: boolean | number): string {
-  const { tool, comment, signature } = declaration;
-  return `${comment}${isCall === true ? "" : memberName(tool.name)}${signature}\n`;
 }

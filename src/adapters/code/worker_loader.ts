@@ -1,6 +1,6 @@
 /** The executor for programs in Workers of their own, which Cloudflare's Worker Loader creates. */
 
-import { describeThrown, fail, isFunction } from "../../tool/mod.ts";
+import { describeThrown, fail, isFunction, noop } from "../../tool/mod.ts";
 import type { Executor, Program } from "./executor.ts";
 import { PRELUDE } from "./prelude.ts";
 import { FILE, ProgramRun, type Sandbox, Stopped } from "./program_run.ts";
@@ -98,32 +98,18 @@ export function workerLoader(loader: WorkerLoaderBinding): Executor {
     fail("run programs in Workers", "pass the binding of worker_loaders, such as env.LOADER");
   }
   return {
-    run: async (program) => await new ProgramRun(program, new Loaded(loader, program)).run(),
+    run: async (program) => await new ProgramRun(program, workerOf(loader, program)).run(),
   };
 }
 
-class Loaded implements Sandbox {
-  readonly #loader: WorkerLoaderBinding;
-  readonly #program: Program;
-  #turn: PromiseWithResolvers<string> = Promise.withResolvers();
-  #reply: (json: string) => void = () => {};
-  #isClosed = false;
+function workerOf(loader: WorkerLoaderBinding, program: Program): Sandbox {
+  const { limits: { cpuMs }, source, time } = program;
+  let turn = Promise.withResolvers<string>();
+  let reply = (_json: string): void => {};
+  let isClosed = false;
 
-  constructor(loader: WorkerLoaderBinding, program: Program) {
-    this.#loader = loader;
-    this.#program = program;
-  }
-
-  turn(operation: "run" | "settle", json: string): Promise<string> {
-    this.#turn = Promise.withResolvers();
-    if (operation === "run") this.#start(json).catch((error) => this.#fail(error));
-    else this.#reply(json);
-    return this.#turn.promise;
-  }
-
-  async #start(limits: string): Promise<void> {
-    const { limits: { cpuMs }, source, time } = this.#program;
-    const worker = this.#loader.load({
+  const start = async (limits: string): Promise<void> => {
+    const worker = loader.load({
       compatibilityDate: COMPATIBILITY_DATE,
       mainModule: "main.js",
       modules: {
@@ -136,31 +122,36 @@ class Loaded implements Sandbox {
       env: {},
       limits: { cpuMs },
     });
-    await (worker.getEntrypoint() as Guest).run((output) => this.#exchange(output), limits);
-  }
-
+    await (worker.getEntrypoint() as Guest).run(exchange, limits);
+  };
   /** Ends the turn of the program. Returns the text for its next turn; `""` ends the program. */
-  async #exchange(output: string): Promise<string> {
-    if (this.#isClosed) return "";
-    const reply = new Promise<string>((resolve) => this.#reply = resolve);
-    this.#turn.resolve(String(output));
-    return await reply;
-  }
-
-  #fail(error: unknown): void {
+  const exchange = async (output: string): Promise<string> => {
+    if (isClosed) return "";
+    const next = new Promise<string>((resolve) => reply = resolve);
+    turn.resolve(String(output));
+    return await next;
+  };
+  const failed = (error: unknown): void => {
     const message = describeThrown(error);
     const [, name, text] = /\b(\w*Error): (.*)/.exec(message) ?? [];
-    // The module of the program is invalid.
-    if (text !== undefined && message.includes(`${FILE}:`)) {
-      return this.#turn.resolve(JSON.stringify({ failed: [name, text, message] }));
+    if (text === undefined || !message.includes(`${FILE}:`)) {
+      return turn.reject(new Stopped(`Cloudflare ended the program: ${message}`));
     }
-    this.#turn.reject(new Stopped(`Cloudflare ended the program: ${message}`));
-  }
-
-  close(): void {
-    this.#isClosed = true;
-    this.#reply("");
-    // Nothing waits for the turn anymore.
-    this.#turn.promise.catch(() => {});
-  }
+    // The module of the program is invalid.
+    turn.resolve(JSON.stringify({ failed: [name, text, message] }));
+  };
+  return {
+    turn(operation, json) {
+      turn = Promise.withResolvers();
+      if (operation === "run") start(json).catch(failed);
+      else reply(json);
+      return turn.promise;
+    },
+    close() {
+      isClosed = true;
+      reply("");
+      // Nothing waits for the turn anymore.
+      turn.promise.catch(noop);
+    },
+  };
 }
