@@ -26,6 +26,11 @@ const ENTRIES: readonly Entry[] = [
   { name: "layers", file: "src/execute/layers/mod.ts" },
   { name: "search", file: "src/registry/search/mod.ts", limitKb: 7.15 },
   { name: "formats", file: "src/formats/mod.ts", limitKb: 68.96 },
+  {
+    name: "formats/anthropic",
+    file: "src/formats/entries/anthropic.generated.ts",
+    limitKb: 42.3,
+  },
   { name: "openapi", file: "src/adapters/openapi/mod.ts", limitKb: 36.75 },
   { name: "hono", file: "src/adapters/hono/mod.ts", limitKb: 80.1, packages: true },
   { name: "mcp", file: "src/adapters/mcp/mod.ts", packages: true },

@@ -4,7 +4,7 @@
 
 import { readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
-import { basename, join, sep } from "node:path";
+import { join, sep } from "node:path";
 import { rolldown, RolldownMagicString } from "rolldown";
 import { parseAst } from "rolldown/parseAst";
 import { dts } from "rolldown-plugin-dts";
@@ -16,7 +16,7 @@ const peers = Object.keys(readJson("package.json").peerDependencies);
 /** The sources of the entries, by the names of their files. */
 const ENTRIES = Object.fromEntries(
   Object.entries(readJson("deno.json").exports).map(([entry, source]) => [
-    entry === "." ? "mod" : basename(entry),
+    entry === "." ? "mod" : entry.slice(2),
     join(ROOT, source),
   ]),
 );
