@@ -62,7 +62,10 @@ export async function reportNames(): Promise<ReadonlyMap<string, string>> {
   return new Map(
     await readExports((exported, entry) => {
       const lines = exported.map(([name, symbol]) => describe(name, symbol)).sort();
-      return [`${entry === "." ? "tools" : entry.slice(2).replace("/", "-")}.txt`, `${lines.join("\n")}\n`] as const;
+      return [
+        `${entry === "." ? "tools" : entry.slice(2).replace("/", "-")}.txt`,
+        `${lines.join("\n")}\n`,
+      ] as const;
     }),
   );
 }
