@@ -408,7 +408,7 @@ describe("a plue service", () => {
   const EVENTS = { "content-type": "text/event-stream" };
 
   it("gets no approval of other arguments that would be cut off in the question", async () => {
-    const args = { command: `${"x".repeat(2_000)}; evil` };
+    const args = { command: `${"x".repeat(70_000)}; evil` };
     const result = {
       ok: false,
       error: { code: "input_required", message: "It asks.", retryable: false },
@@ -419,7 +419,7 @@ describe("a plue service", () => {
     const { stderr, paths } = await callAt(() =>
       new Response(`event: result\ndata: ${data}\n\n`, { headers: EVENTS })
     );
-    assertStringIncludes(stderr, '"/message" must have at most 2000 characters');
+    assertStringIncludes(stderr, "more than 65536 bytes of JSON together");
     assertEquals(paths, ["/tools", "/tools/run/execute"]);
   });
 
