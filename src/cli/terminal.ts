@@ -4,8 +4,10 @@
  */
 
 import Table from "cli-table3";
+import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
+import process from "node:process";
 import type { Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { styleText } from "node:util";
@@ -169,6 +171,20 @@ export class Terminal {
     ));
     return table.toString().replaceAll(/ +$/gm, "");
   }
+}
+
+const OPENERS: { readonly [platform: string]: readonly string[] } = {
+  darwin: ["open"],
+  win32: ["cmd", "/d", "/c", "start", ""],
+};
+
+/** Opens the page with the opener of the platform. If that fails, prints the address instead. */
+export function openPage(url: string, terminal: Terminal): void {
+  const [opener = "", ...args] = OPENERS[process.platform] ?? ["xdg-open"];
+  const print = (): void => terminal.note(`Cannot open a browser: open ${url} yourself`);
+  const child = spawn(opener, [...args, url], { stdio: "ignore", detached: true });
+  child.once("error", print).once("exit", (code) => void (code !== 0 && print()));
+  child.unref();
 }
 
 /** The value of a JSON text; `undefined` for other texts. */

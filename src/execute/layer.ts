@@ -6,16 +6,18 @@
 
 import type { ToolHost, ToolRuntime } from "../registry/mod.ts";
 import type { Toolset } from "../select/mod.ts";
-import type {
-  Clock,
-  FailureCode,
-  Tool,
-  ToolContext,
-  ToolFailure,
-  ToolResult,
+import {
+  type Clock,
+  type FailureCode,
+  once,
+  type Tool,
+  type ToolContext,
+  type ToolFailure,
+  type ToolResult,
 } from "../tool/mod.ts";
 import type { Deadline } from "./deadline.ts";
 import type { FailureDetails } from "./failures.ts";
+import type { TraceParent } from "./ports.ts";
 import type { DispatchContext, ResumedCall, ToolCall } from "./request.ts";
 
 /** The result of a call, or a promise of the result. Promises of the kernel never reject. */
@@ -232,4 +234,29 @@ export interface Call {
    * of `@plue/tools/layers`, and use it for values of the tool that they send. Never throws.
    */
   readonly redact: ((value: unknown) => unknown) | undefined;
+}
+
+// Notes of layers about a call, for observers such as a journal
+
+/** A decision about a call, in addition to the selection of its tool. */
+export interface CallDecision {
+  /** The source: a criterion of the selection, a rule, the approver, or the caller's answer. */
+  readonly by: "criterion" | "rule" | "approver" | "caller";
+  readonly name?: string | undefined;
+  readonly verdict: "allow" | "deny";
+  readonly reason?: string | undefined;
+}
+
+/** A decision, or the position of a call in its trace. */
+export type CallNote = CallDecision | TraceParent;
+
+const notes: WeakMap<Call, CallNote[]> = new WeakMap();
+
+/** Returns the notes of a call, oldest first; `undefined` if there are none. */
+export function notesOf(call: Call): readonly CallNote[] | undefined {
+  return notes.get(call);
+}
+
+export function note(call: Call, fact: CallNote): void {
+  once(notes, call, () => []).push(fact);
 }

@@ -7,7 +7,6 @@ export * from "./ports.ts";
 export * from "./layer.ts";
 export * from "./kernel_options.ts";
 export * from "./metrics.ts";
-export * from "./notes.ts";
 export * from "./layers/concurrency_limit.ts";
 export * from "./idempotency.ts";
 export * from "./layers/approval.ts";

@@ -1,8 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
-import { formatsPage } from "../../scripts/docs_formats.ts";
-import { targetEntries } from "../../scripts/target_entries.ts";
+import { formatsPage, targetEntries } from "../../scripts/docs_formats.ts";
 
 describe("docs/formats.md", () => {
   const page = readFileSync(new URL("../../docs/formats.md", import.meta.url), "utf8");
@@ -18,7 +17,7 @@ describe("docs/formats.md", () => {
 });
 
 describe("the entries of the targets", () => {
-  it("have the records of all targets (otherwise run: bun scripts/target_entries.ts)", async () => {
+  it("have the records of all targets (otherwise run: bun scripts/docs_formats.ts)", async () => {
     const folder = new URL("../../src/formats/entries/", import.meta.url);
     const written = readdirSync(folder).sort()
       .map((file) => [file, readFileSync(new URL(file, folder), "utf8")] as const);

@@ -6,7 +6,6 @@ import { basename, resolve } from "node:path";
 import process from "node:process";
 import { cleanText, defined, describeThrown } from "../../tool/mod.ts";
 import { selectionOf } from "../show.ts";
-import { openPage } from "../serve/open_page.ts";
 import { logText, openJournal, openSkills, tokenCaller } from "../serve/service.ts";
 import { listen, readSettings, type ServeFlags, urlOf } from "../serve/settings.ts";
 import { openState, refreshing } from "../serve/state.ts";
@@ -18,6 +17,7 @@ import {
   type CommandIo,
   counted,
   EXIT,
+  openPage,
   parsedJson,
   type Terminal,
   usageError,

@@ -17,8 +17,7 @@ import { readRule } from "../arguments.ts";
 import { callHost, CallView, FAILED } from "../context.ts";
 import { CallFailure } from "../failures.ts";
 import { MAKE } from "../kernel_options.ts";
-import type { Call, Layer, Next, Outcome } from "../layer.ts";
-import { note } from "../notes.ts";
+import { type Call, type Layer, type Next, note, type Outcome } from "../layer.ts";
 import type { Approver, CallInfo } from "../ports.ts";
 import type { QuestionsLayer } from "./questions.ts";
 

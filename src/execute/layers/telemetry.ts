@@ -1,8 +1,7 @@
 /** Runs each call inside a span of the host's telemetry. */
 
 import { assertSync, callHook } from "../../tool/mod.ts";
-import type { Call, Layer, Next, Outcome } from "../layer.ts";
-import { note } from "../notes.ts";
+import { type Call, type Layer, type Next, note, type Outcome } from "../layer.ts";
 import type { CallSpan, CallTelemetry } from "../ports.ts";
 
 /**
