@@ -145,20 +145,20 @@ export class OAuthSource implements OAuthCredentials {
     const key = `credential.${await ownerOf(request)}.${name}`;
     for (;;) {
       request.signal.throwIfAborted();
-      const { tokens, sealed, authorization } = await this.#store.read(key);
+      const { tokens, record } = await this.#store.read(key);
       const isEnough = request.scopes.every((scope) => tokens?.requested.includes(scope));
       const isOver = tokens === undefined || (isStale(tokens) && tokens.refresh === undefined);
       if (isOver || !isEnough) {
         const scopes = client.scopesWith(...request.scopes, ...tokens?.requested ?? []);
         return {
           url: await this.#urlFor(client, request, scopes),
-          after: authorization,
+          after: record?.authorization,
           arrived: (signal, after) => this.#store.arrived(key, after, signal),
         };
       }
       if (!isStale(tokens)) {
         const { token, scopes, expiresAt } = tokens;
-        return { token, scopes, expiresAt, reject: () => this.#store.reject(key, sealed) };
+        return { token, scopes, expiresAt, reject: () => this.#store.reject(key, record?.sealed) };
       }
       const refresh = (token: string) => client.grant("refresh_token", { refresh_token: token });
       await this.#store.refresh(key, refresh);

@@ -76,7 +76,7 @@ type Library = typeof import("oauth4webapi");
 type Fields = Readonly<Record<string, string>>;
 
 /** The errors that may end without the person: of a server that is busy, and of this client. */
-const NOT_ABOUT_GRANT = /temporarily_unavailable|server_error|slow_down|client/;
+const NOT_ABOUT_GRANT = /unavailable|server_error|slow_down|client/;
 
 const TIMEOUT_MS = 20_000;
 const MAX_BODY_BYTES = 1_048_576;
@@ -183,16 +183,18 @@ export class ProviderClient {
       const answer = await oauth.processGenericTokenEndpointResponse(...to, response, types);
       // Another token must not be sent to another server as an assertion.
       const isWanted = wanted === undefined || answer["issued_token_type"] === wanted;
-      if (!isWanted) throw { code: "it has issued a token of another type" };
+      if (!isWanted) throw { code: "it has another type" };
       return tokensOf(answer);
     } catch (error) {
       // The errors of the library contain the response, which may have tokens.
       const isAnswer = error instanceof oauth.ResponseBodyError ||
         error instanceof oauth.AuthorizationResponseError;
-      const { error: answer, code } = Object(error);
+      const { error: answer, code, status } = Object(error);
       const why = check.cleanText(String(isAnswer ? answer : code ?? "no answer"), 100);
-      const name = isAnswer && !NOT_ABOUT_GRANT.test(why) ? REFUSED : "Error";
-      throw Object.assign(new Error(`Cannot get a token of "${this.name}": ${why}`), { name });
+      // A status such as 429, for too many requests, is not about the grant either.
+      const isRefused = isAnswer && !(status > 403 || NOT_ABOUT_GRANT.test(why));
+      const failure = new Error(`Cannot get a token of "${this.name}": ${why}`);
+      throw Object.assign(failure, isRefused && { name: REFUSED });
     }
   }
 }
@@ -216,7 +218,9 @@ async function boundedFetch(url: string, request: object): Promise<Response> {
 }
 
 function tokensOf(response: TokenEndpointResponse): Tokens {
-  const { access_token: token, refresh_token: refresh, scope, expires_in: seconds } = response;
+  const { access_token: token, refresh_token: refresh, scope, expires_in } = response;
+  // Some servers send 0 for a token that does not expire.
+  const seconds = expires_in || undefined;
   const expiresAt = seconds && Date.now() + seconds * 1_000;
   const staleAt = expiresAt && expiresAt - Math.min(30, seconds / 2) * 1_000;
   // GitHub separates scopes by commas.

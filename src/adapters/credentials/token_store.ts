@@ -21,6 +21,12 @@ interface TokenRecord {
   readonly expiresAt: number;
 }
 
+/** A record with its revision in the store. Both are `undefined` if there is none. */
+interface FoundRecord {
+  readonly record: TokenRecord | undefined;
+  readonly revision: number | undefined;
+}
+
 /** The lifetime of tokens that are not refreshed, in milliseconds: 90 days. */
 const TTL_MS = 7_776_000_000;
 /** The lifetime of the lock of a refresh: longer than the time limit of a request to a server. */
@@ -40,16 +46,14 @@ export class TokenStore {
     this.#sealer = sealer;
   }
 
-  /** Returns the tokens of a key with their encrypted form, and the id of the last authorization. */
-  async read(
-    key: string,
-  ): Promise<Partial<TokenRecord> & { readonly tokens: StoredTokens | undefined }> {
-    const { record } = await this.#read(key);
+  /** Returns the record of a key, and its tokens. */
+  async read(key: string): Promise<FoundRecord & { readonly tokens: StoredTokens | undefined }> {
+    const { record, revision } = await this.#read(key);
     const bytes = record?.sealed && await this.#sealer.open(record.sealed);
     // The key is encrypted, too, so that one caller's tokens cannot be stored as another one's.
     const { key: own, tokens } = bytes instanceof Uint8Array ? Object(parseJson(bytes)) : {};
-    const known = own === key && { ...tokens, ...(record?.isRejected && { staleAt: 0 }) };
-    return { ...record, tokens: known || undefined };
+    const stale = record?.isRejected && { staleAt: 0 };
+    return { record, revision, tokens: own === key ? { ...tokens, ...stale } : undefined };
   }
 
   /** Ends an authorization: stores its tokens. Without tokens, those before stay. */
@@ -72,7 +76,7 @@ export class TokenStore {
   reject(key: string, sealed: string | undefined): Promise<void> {
     return this.#change(
       key,
-      (record) => record?.sealed === sealed ? record && { ...record, isRejected: true } : undefined,
+      (record) => record && record.sealed === sealed ? { ...record, isRejected: true } : undefined,
     );
   }
 
@@ -88,7 +92,7 @@ export class TokenStore {
     const revision = await this.#store.create(lock, new Uint8Array(), { expiresAt });
     if (revision === undefined) return await pause(POLL_MS);
     try {
-      const { tokens, sealed } = await this.read(key);
+      const { tokens, ...found } = await this.read(key);
       // Another process may have refreshed them before the lock.
       if (tokens?.refresh === undefined || !isStale(tokens)) return;
       const given = await unlessRefused(send(tokens.refresh));
@@ -96,11 +100,12 @@ export class TokenStore {
       const fresh = given &&
         await this.#seal(key, { ...given, refresh, scopes, requested: tokens.requested });
       const expiresAt = Date.now() + TTL_MS;
+      // Without another read, because a failed read would lose the new tokens.
       await this.#change(key, (record) =>
         // Tokens of an authorization that has ended meanwhile are newer.
-        record?.sealed === sealed
-          ? record && { ...fresh, authorization: record.authorization, expiresAt }
-          : undefined);
+        record && record.sealed === found.record?.sealed
+          ? { ...fresh, authorization: record.authorization, expiresAt }
+          : undefined, found);
     } finally {
       await this.#store.delete(lock, revision).catch(noop);
     }
@@ -131,22 +136,22 @@ export class TokenStore {
     return { sealed: await this.#sealer.seal(encodeJson({ key, tokens })) };
   }
 
-  async #read(
-    key: string,
-  ): Promise<{ readonly record?: TokenRecord; readonly revision?: number }> {
+  async #read(key: string): Promise<FoundRecord> {
     const stored = await this.#store.get(key);
-    return stored === undefined
-      ? {}
-      : { record: parseJson(stored.value) as TokenRecord, revision: stored.revision };
+    return {
+      record: stored && parseJson(stored.value) as TokenRecord,
+      revision: stored?.revision,
+    };
   }
 
-  /** Changes a record. Without a new record, nothing is written. */
+  /** Changes a record, which may be known. Without a new record, nothing is written. */
   async #change(
     key: string,
     change: (record: TokenRecord | undefined) => TokenRecord | undefined,
+    known?: FoundRecord,
   ): Promise<void> {
-    for (;;) {
-      const { record: before, revision } = await this.#read(key);
+    for (let found = known;; found = undefined) {
+      const { record: before, revision } = found ?? await this.#read(key);
       const record = change(before);
       if (record === undefined) return;
       const write = [encodeJson(record), { expiresAt: record.expiresAt }] as const;

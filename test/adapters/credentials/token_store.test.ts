@@ -15,6 +15,21 @@ describe("TokenStore", () => {
     assertEquals((await tokens.read(key)).tokens, { ...old, token: "new" });
   });
 
+  it("stores a refreshed token although the store cannot be read meanwhile", async () => {
+    const store = memoryCallStore();
+    const { get } = store;
+    const tokens = new TokenStore(store, sealer);
+    await tokens.end("credential.a.hub", "id", {
+      ...{ token: "old", refresh: "r", requested: [], staleAt: 0 },
+    });
+    await tokens.refresh("credential.a.hub", () => {
+      Object.assign(store, { get: () => Promise.reject(new Error("no connection")) });
+      return Promise.resolve({ token: "new" });
+    });
+    Object.assign(store, { get });
+    assertEquals((await tokens.read("credential.a.hub")).tokens?.token, "new");
+  });
+
   it("reads the store once for all calls that wait for the same permission", async () => {
     const store = memoryCallStore();
     let reads = 0;
