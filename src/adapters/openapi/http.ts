@@ -5,8 +5,10 @@ import {
   clip,
   describeThrown,
   type FailureCode,
+  noop,
   pointerStep,
   type ToolContext,
+  type ToolCredentials,
   ToolResult,
 } from "../../tool/mod.ts";
 import { readText, wasNotSent } from "../http/runtime.ts";
@@ -39,14 +41,16 @@ export type CredentialSource = (
 
 export interface HttpClient {
   readonly fetch: HttpFetch;
-  readonly authorize: CredentialSource | undefined;
+  readonly authorize?: CredentialSource;
+  /** The callers' credentials that `authorize` may use. */
+  readonly credentials?: ToolCredentials;
   readonly maxResponseBytes: number;
 }
 
 export async function callOperation(
   operation: HttpOperation,
   server: string,
-  { fetch, authorize, maxResponseBytes }: HttpClient,
+  { fetch, authorize, credentials: declared = {}, maxResponseBytes }: HttpClient,
   args: JsonRecord,
   context: ToolContext,
 ): Promise<ToolResult> {
@@ -68,6 +72,11 @@ export async function callOperation(
   const name = `${operation.method} ${operation.path}`;
   try {
     const response = await fetch(url, { ...init, signal: context.signal, redirect: "manual" });
+    for (const name of response.status === 401 ? Object.keys(declared) : []) {
+      const credential = context.credential(name);
+      const isSent = JSON.stringify(credentials).includes(credential.token);
+      if (isSent) await credential.reject().catch(noop);
+    }
     return await readResponse(response, name, maxResponseBytes);
   } catch (cause) {
     context.throwIfAborted();

@@ -199,12 +199,10 @@ function readRoot(session: ImportSession, document: unknown): JsonRecord | undef
 
 function wantedForm(document: unknown): string {
   if (typeof document === "string") {
-    return "it is text; parse it first, JSON with JSON.parse() and YAML with a parser such as the " +
-      'npm package "yaml"';
+    return 'it is text; parse it first, with JSON.parse() or the npm package "yaml"';
   }
   if (textIn(document, "swagger") !== undefined) {
-    return "it is Swagger 2.0: convert it to OpenAPI 3 first, such as with the npm package " +
-      '"swagger2openapi"';
+    return 'it is Swagger 2.0; convert it first, with the npm package "swagger2openapi"';
   }
   return 'its "openapi" must be a version from "3.0" to "3.2"';
 }
@@ -222,7 +220,7 @@ function importOperations(
   root: JsonRecord,
   options: OpenApiImportOptions,
 ): void {
-  const { fetch, authorize, maxResponseBytes = MAX_RESPONSE_BYTES } = options;
+  const { fetch, maxResponseBytes = MAX_RESPONSE_BYTES } = options;
   const document = new ApiDocument(root, (part) => session.charge(part));
   const api: OpenApiImport = {
     session,
@@ -230,7 +228,7 @@ function importOperations(
     document,
     schemas: new SchemaReader(document, (...note) => session.warn(undefined, ...note)),
     credentials: credentialKeys(document),
-    client: fetch === undefined ? undefined : { fetch, authorize, maxResponseBytes },
+    client: fetch && { ...options, fetch, maxResponseBytes },
     warned: new Set(),
   };
   for (const [one, name] of nameOperations(findOperations(session, document))) {
@@ -411,10 +409,10 @@ function serverOf(
   const common = findServer(member(document.root, "servers"), options);
   const server = own === undefined ? common : findServer(own, options);
   if (client?.authorize === undefined || server.address === undefined) return server;
-  const trusted = common.address === undefined ? undefined : new URL(common.address).origin;
+  const trusted = common.address && new URL(common.address).origin;
   const { origin } = new URL(server.address);
   if (origin !== trusted) {
-    const why = "is ignored, because credentials are sent only to the document's server";
+    const why = "is ignored: credentials go to the document's server only";
     warn(path, "servers", `The operation's own server "${clip(origin)}" ${why}`);
     return common;
   }

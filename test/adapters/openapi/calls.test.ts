@@ -6,6 +6,7 @@ import {
   type OpenApiImportOptions,
 } from "../../../src/adapters/openapi/mod.ts";
 import { ToolDispatcher, ToolRegistry, type ToolResult } from "../../../mod.ts";
+import { credentials, fromContext } from "../../../src/adapters/credentials/mod.ts";
 import { call } from "../../support/call_tool.ts";
 import data from "./calls.json" with { type: "json" };
 import { api, type Asked, fakeApi, petStore, respond, respondWith } from "./fake_api.ts";
@@ -189,6 +190,29 @@ describe("an imported operation", () => {
     assertEquals(asked[0]?.request.headers["x-token"], "secret");
     assertEquals(asked[0]?.request.headers["authorization"], "Bearer b");
     assertEquals(seen, ["op", "string"]);
+  });
+
+  it("reports the credential that the API has rejected, and no other one of the tool", async () => {
+    const rejected: string[] = [];
+    const source = fromContext((name) => ({
+      token: `the-token-of-${name}`,
+      reject() {
+        rejected.push(name);
+        throw new Error("the store cannot be reached");
+      },
+    }));
+    const { tools } = importOpenApi(api("/a", "get", { operationId: "op" }), {
+      fetch: fakeApi(() => respond(401, "")).fetch,
+      baseUrl: "https://api.example",
+      credentials: { hub: {}, other: {} },
+      authorize: (_, { credential }) => ({ query: { key: credential("hub").token } }),
+    });
+    const dispatcher = new ToolDispatcher(new ToolRegistry({ tools }), {
+      credentials: credentials(source),
+    });
+    const result = await dispatcher.dispatch({ name: "op" });
+    assertEquals(!result.ok && result.error.code, "denied");
+    assertEquals(rejected, ["hub"]);
   });
 
   it("sends credentials to the servers of the document only, and names them", async () => {
