@@ -18,7 +18,7 @@ export interface CodeLimits {
   readonly timeoutMs?: number;
   /**
    * The processor time, in milliseconds. Other work of the thread waits. `quickJs` counts steps
-   * instead, so that a busy machine ends no program early: 200,000 steps are a millisecond.
+   * instead, so that a busy machine ends no program early: 80,000 steps are a millisecond.
    *
    * @default {500}
    */

@@ -8,7 +8,9 @@ import { PRELUDE } from "./prelude.ts";
 import { FILE, ProgramRun, type Sandbox, Stopped } from "./program_run.ts";
 
 /** The number of calls of the interrupt handler, each after 8,000 steps, for a millisecond. */
-const INTERRUPTS_PER_MS = 25;
+const INTERRUPTS_PER_MS = 10;
+/** A call of the host's clock takes as long as 40 steps. */
+const CLOCK_INTERRUPTS = 40 / 8_000;
 /** The multiple of `cpuMs` for which a program may occupy its thread on a busy machine. */
 const MAX_SLOWNESS = 20;
 /** All of JavaScript except `WeakRef` (bit 9) and `performance` (bit 10). */
@@ -64,6 +66,7 @@ async function open(
     // A time that stands still, no randomness, and no output.
     wasi: (memory) => ({
       clock_time_get(_clock: number, _precision: bigint, address: number): number {
+        interrupts += CLOCK_INTERRUPTS;
         new DataView(memory.buffer).setBigUint64(address, BigInt(time) * 1_000_000n, true);
         return 0;
       },
