@@ -294,13 +294,12 @@ export class SkillCatalog implements BridgeSkills {
     const tools = toolset.bridge?.behind ?? toolset;
     const [namespace = ""] = this.#folderOf(skill).split("/");
     const isImported = this.#imports.has(namespace);
-    const names = toolNamesIn(skill);
+    const names = toolNamesIn(skill).filter((name) => !this.#hostTools.has(name));
     // Skills of a server are hidden from callers that see no tool of the server.
     if (isImported && names.length === 0) {
       return tools.available().some((tool) => tool.namespace === namespace);
     }
     return names.every((name) => {
-      if (this.#hostTools.has(name)) return true;
       const ids = isImported ? [`${namespace}:${name}`] : [name, name.replace(".", ":")];
       const tool = ids.map((id) => tools.resolve(id)).find((found) => found !== undefined);
       if (tool === undefined) this.#report(skill, ids, tools);

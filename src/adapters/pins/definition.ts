@@ -61,26 +61,27 @@ function sorted(list: readonly unknown[]): readonly unknown[] {
 const GRADES: readonly PinGrade[] = ["wording", "narrowed", "widened", "risk_raised"];
 
 export function gravest(grades: readonly PinGrade[]): PinGrade {
-  return GRADES[Math.max(0, ...grades.map((grade) => GRADES.indexOf(grade)))] as PinGrade;
+  return GRADES.findLast((grade) => grades.includes(grade)) ?? "wording";
 }
 
-const MAX_CHANGES = 100;
+/** A field with more changes counts as one change, because an operator must see every change. */
+const MAX_PARTS = 100;
 
 type Add = (path: string, grade: PinGrade) => void;
 
 /** Returns the differences of two definitions, gravest first. An unclear effect is `widened`. */
 export function differences(before: unknown, after: unknown): readonly PinChange[] {
-  const changes: PinChange[] = [];
-  const add: Add = (path, grade) => void changes.push({ path, grade });
-  for (const [field, old, now] of changedMembers(before, after)) {
+  return changedMembers(before, after).flatMap(([field, old, now]) => {
     const path = pointerStep(field);
+    const parts: PinChange[] = [];
+    const add: Add = (path, grade) => void parts.push({ path, grade });
     if (field === "parameters" || field === "returns") compareSchemas(old, now, path, add);
     else if (field === "annotations") compareHints(old, now, path, add);
     else if (field === "meta") compareMeta(old, now, path, add);
     else add(path, field === "tags" || field === "name" ? "widened" : "wording");
-  }
-  return changes.sort((a, b) => GRADES.indexOf(b.grade) - GRADES.indexOf(a.grade))
-    .slice(0, MAX_CHANGES);
+    const whole = { path, grade: gravest(parts.map(({ grade }) => grade)) };
+    return parts.length > MAX_PARTS ? [whole] : parts;
+  }).sort((a, b) => GRADES.indexOf(b.grade) - GRADES.indexOf(a.grade));
 }
 
 function changedMembers(

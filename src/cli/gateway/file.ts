@@ -10,6 +10,7 @@ import type { JournalOptions } from "../../adapters/journal/mod.ts";
 import type { RuleDocument } from "../../adapters/rules/mod.ts";
 import type { SelectionCriteria } from "../../select/mod.ts";
 import {
+  attemptOr,
   describeThrown,
   isObject,
   type Issue,
@@ -128,33 +129,29 @@ export async function readPlueFile(
   const [issue] = explainWithoutEngine(schema)(value);
   if (issue !== undefined) throw json.error(pointerOf(issue), sentenceOf(issue));
   const settings = value as PlueSettings;
+  const { store, tenants = {} } = settings;
+  if (store !== undefined && !isStoreAddress(store)) {
+    reject(json, "/store", `it must be ${STORE_FORMS}`);
+  }
   const sources = [
     ...sourcesIn(json, settings.sources, "/sources"),
     ...sourcesIn(json, settings.mcpServers, "/mcpServers"),
   ];
   rejectSameNames(json, sources);
-  const tenants = Object.entries(settings.tenants ?? {}).map(
-    ([tenant, { sources: own, use = [] }]) => {
-      const pointer = `/tenants/${tenant}`;
-      const shared = use.map((name, index) =>
-        sources.find((source) => source.name === name) ??
-          reject(json, `${pointer}/use/${index}`, `there is no source "${name}" in the file`)
-      );
-      const all = [...shared, ...sourcesIn(json, own, `${pointer}/sources`, tenant)];
-      rejectSameNames(json, all);
-      return [tenant, all] as const;
-    },
-  );
-  const file = {
-    json,
-    settings,
-    folder: dirname(resolve(path)),
-    sources,
-    tenants: new Map(tenants),
-  };
+  const ofTenants = Object.entries(tenants).map(([tenant, { sources: own, use = [] }]) => {
+    const pointer = `/tenants/${tenant}`;
+    const shared = use.map((name, index) =>
+      sources.find((source) => source.name === name) ??
+        reject(json, `${pointer}/use/${index}`, `there is no source "${name}" in the file`)
+    );
+    const all = [...shared, ...sourcesIn(json, own, `${pointer}/sources`, tenant)];
+    rejectSameNames(json, all);
+    return [tenant, all] as const;
+  });
+  const folder = dirname(resolve(path));
+  const file = { json, settings, folder, sources, tenants: new Map(ofTenants) };
   rejectUnknownTenants(file);
   rejectUnused(file);
-  rejectWrongStore(file);
   return file;
 }
 
@@ -206,12 +203,6 @@ function rejectUnused({ json, settings, sources, tenants }: PlueFile): void {
   }
 }
 
-function rejectWrongStore({ json, settings: { store } }: PlueFile): void {
-  if (store !== undefined && !isStoreAddress(store)) {
-    reject(json, "/store", `it must be ${STORE_FORMS}`);
-  }
-}
-
 /** The fields of sources that have an effect only with another field. */
 const BESIDE = {
   args: ["command"],
@@ -230,12 +221,17 @@ function sourcesIn(
 ): readonly NamedSource[] {
   return Object.entries(sources).flatMap(([name, settings]) => {
     const own = pointer + pointerStep(name);
+    const has = (field: string): boolean => Object.hasOwn(settings, field);
     for (const [field, needed] of Object.entries(BESIDE)) {
-      if (!Object.hasOwn(settings, field) || needed.some((one) => Object.hasOwn(settings, one))) {
-        continue;
-      }
+      if (!has(field) || needed.some(has)) continue;
       const why = `"${field}" has no effect without "${needed.join('" or "')}"; remove it`;
       throw json.error(own + pointerStep(field), why);
+    }
+    for (const [header, text] of Object.entries(settings.headers ?? {})) {
+      // The message of a runtime would contain the value, which may be a secret.
+      if (attemptOr<unknown>(undefined, () => new Headers({ [header]: text }))) continue;
+      const why = "it is not a valid header; write its name and its value in ASCII on one line";
+      throw json.error(`${own}/headers${pointerStep(header)}`, why);
     }
     const { url } = settings;
     if (url !== undefined && !(URL.canParse(url) && /^https?:/.test(url))) {

@@ -159,7 +159,7 @@ function banner(path: string, url: string, gateway: Gateway, terminal: Terminal)
     ).replaceAll(/^/gm, "  "),
     "",
     ...gateway.status().flatMap(({ name, problems }) =>
-      problems.map((problem) => `source "${name}": ${problem}`)
+      problems.map((problem) => `source "${name}": ${cleanText(problem, 2_000)}`)
     ),
     `${summary(gateway)}. MCP clients connect to ${url}/mcp`,
     ...gateway.tenants.map((tenant) => `Clients of ${tenant}: ${url}/t/${tenant}/mcp`),

@@ -262,6 +262,15 @@ describe("importMcpServer({ skills })", () => {
     await source.close();
   });
 
+  it("hides a skill of a server for client tools from callers that see no tool of the server", async () => {
+    const { mcp, skills } = await serving();
+    const file = new TextEncoder().encode(manifest("notes", "allowed-tools: Bash\n"));
+    for (const server of ["bank", "far"]) await skills.import(server, { "notes/SKILL.md": file });
+    const { client, uris } = await listed(mcp, "user");
+    assertEquals(uris.filter((uri) => uri.includes("notes")), ["skill://bank/notes/SKILL.md"]);
+    await client.close();
+  });
+
   it("removes a skill that the server removes, and registers no tool for it", async () => {
     const files: Record<string, string> = { ...theirs };
     const { far, near, mcp, source } = await imported(files);

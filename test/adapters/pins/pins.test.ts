@@ -135,6 +135,20 @@ describe("toolPins() and a tool that has changed", () => {
     });
   }
 
+  it("shows a changed description and 101 other changes", async () => {
+    const { next } = imports();
+    await next(READ);
+    const many = Array.from({ length: 101 }, (_, number) => [`new${number}`, {}]);
+    const { held: [one] } = await next({
+      ...withProperties(Object.fromEntries(many), { title: "Read" }),
+      description: "Sends a file.",
+    });
+    assertEquals(one?.changes, [
+      { path: "/parameters", grade: "widened" },
+      { path: "/description", grade: "wording" },
+    ]);
+  });
+
   it("takes words that speak to the model for a raised risk", async () => {
     const { next } = imports();
     await next(READ);

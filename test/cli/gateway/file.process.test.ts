@@ -108,6 +108,11 @@ describe("readPlueFile()", () => {
       "2:14: the environment variable KEY is missing; set it",
     ],
     [
+      "a header with a line break, without its value",
+      `{"sources": {"a": {"from": "x.yaml",\n "headers": {"key": "${token}\\nb"}}}}`,
+      "2:14: it is not a valid header;",
+    ],
+    [
       "a short token",
       '{"callers": {"tokens": {"ann": {"token": "short"}}}}',
       "1:33: Cannot check tokens:",
