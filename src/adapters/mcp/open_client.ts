@@ -98,6 +98,7 @@ const LONGEST_RECONNECT_MS = 60_000;
 /** Private members of the SDK's transport. */
 interface StartedProgram {
   readonly _readBuffer: object;
+  processReadBuffer(): void;
   readonly _process?: {
     readonly stdout: { on(event: "data", heard: () => void): void; pause(): void; resume(): void };
     once(event: "exit", heard: (code: number | null, signal: string | null) => void): void;
@@ -129,7 +130,7 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
           maxBufferSize: limits.maxBytes,
         });
         const started = transport as unknown as StartedProgram;
-        Object.assign(started._readBuffer, readLines(limits.maxBytes, deserializeMessage));
+        Object.assign(started._readBuffer, readLines(limits.maxBytes, unasked, deserializeMessage));
         ended = undefined;
         const start = transport.start.bind(transport);
         transport.start = async () => {
@@ -137,11 +138,15 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
           // Not a subclass, because only for its own class the SDK tries the revision on a copy.
           const { _process: program } = started;
           program?.once("exit", (code, signalName) => void (ended = { code, signal: signalName }));
-          program?.stdout.on("data", () => {
-            if (unasked.pause === undefined) return;
-            program.stdout.pause();
-            void unasked.pause.then(() => program.stdout.resume());
-          });
+          const pace = (): void => {
+            if (unasked.pause === undefined) return program?.stdout.resume();
+            program?.stdout.pause();
+            void unasked.pause.then(() => {
+              started.processReadBuffer();
+              pace();
+            });
+          };
+          program?.stdout.on("data", pace);
         };
         return transport;
       }),

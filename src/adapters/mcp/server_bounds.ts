@@ -127,6 +127,11 @@ function boundedBytes(maxBytes: number): TransformStream<Uint8Array, Uint8Array>
   });
 }
 
+/** A stream is read in parts, so that many short events of a large chunk do not come at once. */
+const PART_BYTES = 16_384;
+/** The weight of a line besides its size, because an event takes time even if it is empty. */
+const LINE_BYTES = 2_048;
+
 const LF = 10;
 const CR = 13;
 
@@ -141,11 +146,13 @@ function boundedEvents(
 ): TransformStream<Uint8Array, Uint8Array> {
   let bytes = 0;
   let total = 0;
+  let lines = 0;
   let last = LF;
-  /** Returns true if the event exceeds the limit within the chunk. An empty line ends an event. */
-  const exceeds = (chunk: Uint8Array): boolean => {
-    for (const byte of chunk) {
+  /** Returns true if the event exceeds the limit within the part. An empty line ends an event. */
+  const exceeds = (part: Uint8Array): boolean => {
+    for (const byte of part) {
       const isEnd = byte === LF || byte === CR;
+      if (isEnd) lines++;
       if (isEnd && !(byte === LF && last === CR) && (last === LF || last === CR)) bytes = 0;
       else if (++bytes > maxBytes) return true;
       last = byte;
@@ -154,21 +161,25 @@ function boundedEvents(
   };
   return new TransformStream({
     async transform(chunk, controller) {
-      total += chunk.byteLength;
-      const isTooLarge = exceeds(chunk);
-      if (isTooLarge || id !== undefined && total > MAX_STREAM * maxBytes) {
-        const message = isTooLarge
-          ? tooMuch(maxBytes)
-          : tooMuch(MAX_STREAM * maxBytes, "in answer to one request");
-        if (id === undefined) throw new RangeError(message);
-        const error = { code: -32_000, message };
-        const answer = JSON.stringify({ jsonrpc: "2.0", id, error });
-        controller.enqueue(new TextEncoder().encode(`\n\ndata: ${answer}\n\n`));
-        return controller.terminate();
+      for (let at = 0; at < chunk.byteLength; at += PART_BYTES) {
+        const part = chunk.subarray(at, at + PART_BYTES);
+        total += part.byteLength;
+        lines = 0;
+        const isTooLarge = exceeds(part);
+        if (isTooLarge || id !== undefined && total > MAX_STREAM * maxBytes) {
+          const message = isTooLarge
+            ? tooMuch(maxBytes)
+            : tooMuch(MAX_STREAM * maxBytes, "in answer to one request");
+          if (id === undefined) throw new RangeError(message);
+          const error = { code: -32_000, message };
+          const answer = JSON.stringify({ jsonrpc: "2.0", id, error });
+          controller.enqueue(new TextEncoder().encode(`\n\ndata: ${answer}\n\n`));
+          return controller.terminate();
+        }
+        controller.enqueue(part);
+        unasked.read(part.byteLength + lines * LINE_BYTES);
+        await unasked.pause;
       }
-      controller.enqueue(chunk);
-      unasked.read(chunk.byteLength);
-      await unasked.pause;
     },
   });
 }
@@ -184,9 +195,14 @@ const ID = /^\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d+)|"id"\s*:\s*(\
 
 /**
  * Separates the messages of a program like the SDK's `ReadBuffer`, which takes quadratic time.
- * A message above the limit fails only the request that it answers, unless it does not end.
+ * A message above the limit fails only the request that it answers, unless it does not end. During a
+ * pause of `unasked`, there is no next message.
  */
-export function readLines(maxBytes: number, parse: (line: string) => JSONRPCMessage) {
+export function readLines(
+  maxBytes: number,
+  unasked: UnaskedMessages,
+  parse: (line: string) => JSONRPCMessage,
+) {
   const decoder = new TextDecoder();
   const most = MAX_STREAM * maxBytes;
   /** The lines that were not read. The last one has not ended. */
@@ -205,10 +221,11 @@ export function readLines(maxBytes: number, parse: (line: string) => JSONRPCMess
       lines = [...lines, line, ...next];
     },
     readMessage(): JSONRPCMessage | null {
-      while (lines.length > 1) {
+      while (lines.length > 1 && unasked.pause === undefined) {
         try {
           return parse(bounded(lines.shift() as string));
         } catch (error) {
+          unasked.add();
           // Programs also write other texts than messages.
           if (!(error instanceof SyntaxError)) throw error;
         }

@@ -448,7 +448,7 @@ describe("readLines()", () => {
   const encoder = new TextEncoder();
 
   it("returns an error as the response that is too large, with the id at either end", () => {
-    const lines = readLines(200, JSON.parse);
+    const lines = readLines(200, new UnaskedMessages(), JSON.parse);
     const result = { text: `"id":9}${"é".repeat(100)}`, id: 9 };
     const large = [{ jsonrpc: "2.0", id: 1, result }, { result, jsonrpc: "2.0", id: 2 }, {
       result,
@@ -464,8 +464,32 @@ describe("readLines()", () => {
     assertThrows(() => lines.append(new Uint8Array(800)), RangeError, "more than 800 bytes");
   });
 
+  it("reads at most 1,000 lines a second that are no messages", async () => {
+    for (const line of ["\n", "{}\n"]) {
+      let count = 0;
+      const unasked = new UnaskedMessages();
+      const lines = readLines(KB, unasked, (text) => {
+        count++;
+        if (text === "{}") throw new TypeError("no message");
+        return JSON.parse(text);
+      });
+      lines.append(encoder.encode(`${line.repeat(1_500)}{"id":1}\n`));
+      const readAll = (): unknown => {
+        try {
+          return lines.readMessage();
+        } catch {
+          return readAll();
+        }
+      };
+      assertEquals(readAll(), null);
+      assertEquals(count, 1_000);
+      await unasked.pause;
+      assertEquals(readAll(), { id: 1 });
+    }
+  });
+
   it("joins the parts of a large message in linear time", () => {
-    const lines = readLines(16 * KB * KB, JSON.parse);
+    const lines = readLines(16 * KB * KB, new UnaskedMessages(), JSON.parse);
     const part = encoder.encode("a".repeat(KB));
     lines.append(encoder.encode('{"text":"'));
     for (let count = 0; count < 8 * KB; count++) {
@@ -528,6 +552,20 @@ describe("boundedFetch()", () => {
   it("bounds the bodies of errors, too", async () => {
     const response = await bounded(new Response("0123456789a", { status: 500 }));
     await assertRejects(() => response.text());
+  });
+
+  it("counts a line as 2 KiB, as an event takes time even if it is empty", async () => {
+    const unasked = new UnaskedMessages();
+    const headers = { "content-type": "text/event-stream" };
+    const response = new Response("a\n".repeat(16 * KB), { headers });
+    const { body } = await boundedFetch(() => Promise.resolve(response), KB * KB, unasked)(
+      "http://a.example",
+    );
+    const reader = body?.getReader();
+    const first = await reader?.read();
+    assertEquals(first?.value?.byteLength, 16 * KB);
+    assert(unasked.pause !== undefined);
+    await reader?.cancel();
   });
 
   it("counts the bytes of each event separately", async () => {
