@@ -19,5 +19,5 @@ const edge :Workerd.Worker = (
   ],
   durableObjectNamespaces = [ (className = "Calls", uniqueKey = "plue-calls", enableSql = true) ],
   durableObjectStorage = (localDisk = "disk"),
-  compatibilityDate = "2026-08-01",
+  compatibilityDate = "2026-05-01",
 );
