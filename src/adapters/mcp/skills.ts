@@ -108,6 +108,8 @@ type Contents = Readonly<Record<string, string | Uint8Array>>;
 /** The skills that were read at one time, with the contents of their files. */
 interface Snapshot {
   readonly files: Contents;
+  /** The namespaces of the servers whose skills are among them. */
+  readonly imported: ReadonlySet<string>;
   readonly catalog: SdkCatalog;
   /** A tool for each skill, so that the search for tools finds skills. */
   readonly index: Toolset;
@@ -263,6 +265,7 @@ export class SkillCatalog implements BridgeSkills {
       list: (folder) => this.#own.list(folder),
       read: async (path) => files[path] = await this.#own.read(path),
     }, { onWarning: this.#warn });
+    const imported = new Set(this.#imports.keys());
     for (const [namespace, contents] of this.#imports) {
       for (const path of Object.keys(contents)) {
         files[`${namespace}/${path}`] = contents[path] ?? "";
@@ -277,7 +280,8 @@ export class SkillCatalog implements BridgeSkills {
       return tool;
     });
     const parts: Snapshot["parts"] = new BoundedMap({ maxEntries: MAX_PARTS });
-    return { files, catalog, index: buildToolset(tools), byTool, parts, reported: new Set() };
+    const index = buildToolset(tools);
+    return { files, imported, catalog, index, byTool, parts, reported: new Set() };
   }
 
   async #load(files: Contents): Promise<SdkCatalog> {
@@ -293,7 +297,7 @@ export class SkillCatalog implements BridgeSkills {
   #isVisible(skill: Skill, toolset: Toolset): boolean {
     const tools = toolset.bridge?.behind ?? toolset;
     const [namespace = ""] = this.#folderOf(skill).split("/");
-    const isImported = this.#imports.has(namespace);
+    const isImported = this.#current().imported.has(namespace);
     const names = toolNamesIn(skill).filter((name) => !this.#hostTools.has(name));
     // Skills of a server are hidden from callers that see no tool of the server.
     if (isImported && names.length === 0) {

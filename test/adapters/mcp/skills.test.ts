@@ -271,6 +271,18 @@ describe("importMcpServer({ skills })", () => {
     await client.close();
   });
 
+  it("hides the skills of a closed server as before, if the catalog cannot be read again", async () => {
+    let list = (): Promise<[]> => Promise.resolve([]);
+    const files = { list: () => list(), read: () => Promise.resolve("") };
+    const { mcp, skills } = await serving({}, {}, files as never);
+    await skills.import("far", { "a/SKILL.md": new TextEncoder().encode(manifest("a")) });
+    list = () => Promise.reject(new Error("The folder is gone"));
+    await assertRejects(() => skills.import("far"), Error, "The folder is gone");
+    const { client, uris } = await listed(mcp, "user");
+    assertEquals([uris, skills.skills.length], [[], 1]);
+    await client.close();
+  });
+
   it("removes a skill that the server removes, and registers no tool for it", async () => {
     const files: Record<string, string> = { ...theirs };
     const { far, near, mcp, source } = await imported(files);
