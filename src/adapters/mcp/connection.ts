@@ -288,14 +288,18 @@ async function sendCall(
   }
 }
 
-/** Returns true if a server still answers a client, or needs more than 5 seconds to answer. */
+/**
+ * Returns true if a server still answers a client, or needs more than 5 seconds to answer. A server
+ * that limits the rate of requests answers with status 503.
+ */
 async function answers(client: Client, signal: AbortSignal): Promise<boolean> {
   const options = { signal, timeout: 5_000 };
   try {
     await (client.getProtocolEra() === "modern" ? client.discover(options) : client.ping(options));
     return true;
   } catch (error) {
-    return await kindOf(error, client) === "answered";
+    const isLimited = error instanceof Error && "status" in error && error.status === 503;
+    return isLimited || await kindOf(error, client) === "answered";
   }
 }
 
@@ -351,7 +355,10 @@ async function kindOf(error: unknown, client: Client): Promise<FailureKind> {
   if (error instanceof SdkHttpError) {
     // The protocol's status for an unknown session is 404; many servers send 400.
     const mayBeSession = error.status === 404 || error.status === 400;
-    if (mayBeSession && client.getProtocolEra() === "legacy") return "unknown session";
+    const hasSession = client.transport?.sessionId !== undefined;
+    if (mayBeSession && hasSession && client.getProtocolEra() === "legacy") {
+      return "unknown session";
+    }
     return error.status < 500 ? "answered" : "lost";
   }
   if (wasNotSent(error)) return "not sent";

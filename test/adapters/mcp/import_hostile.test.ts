@@ -270,23 +270,28 @@ describe("an imported server that sends too much", () => {
 
 describe("an imported server with a failed response", () => {
   for (
-    const [what, response, code] of [
-      ["an error of a proxy", () => new Response("late", { status: 504 }), "unavailable"],
-      ["a refusal", () => new Response("no", { status: 404 }), "threw"],
+    const [what, response, code, refusesPing] of [
+      ["an error of a proxy", () => new Response("late", { status: 504 }), "unavailable", false],
+      ["a limit of the rate", () => new Response("no", { status: 503 }), "unavailable", true],
+      ["a refusal", () => new Response("no", { status: 404 }), "threw", false],
+      ["a refusal without sessions", () => new Response("no", { status: 400 }), "threw", true],
       [
         "a page",
         () => new Response("<p>", { headers: { "content-type": "text/html" } }),
         "unavailable",
+        false,
       ],
     ] as const
   ) {
     it(`does not lose the running calls of others after ${what}`, async () => {
+      let sent = 0;
       const answered = Promise.withResolvers<void>();
       const begun = Promise.withResolvers<void>();
       await using server = await importFrom(fetchRaw(async ({ id, method, params }) => {
         if (method === "tools/list") return resultOf(id, { tools: [tool("long"), tool("bad")] });
+        if (params?.["name"] === "bad") sent++;
+        if (params?.["name"] === "bad" || method === "ping" && refusesPing) return response();
         if (method !== "tools/call") return resultOf(id, {});
-        if (params?.["name"] === "bad") return response();
         begun.resolve();
         await answered.promise;
         return resultOf(id, { content: [{ type: "text", text: "done" }] });
@@ -299,6 +304,7 @@ describe("an imported server with a failed response", () => {
       answered.resolve();
       const { ok } = await long;
       assertEquals([bad.ok ? "ok" : bad.error.code, ok], [code, true]);
+      assertEquals(sent, 1);
     });
   }
 });
