@@ -4,6 +4,8 @@ import { isObject, isText } from "../../tool/mod.ts";
 
 /** Shorter secrets are not removed: they would occur in other words. */
 const MIN_LENGTH = 6;
+/** Searching for more characters at once is slow if they repeat. */
+const MAX_SEARCHED = 512;
 const MAX_CAUSES = 5;
 const MARK = "[credential]";
 /** Returns the form of a text within JSON. */
@@ -17,10 +19,10 @@ const escaped = (text: string): string => JSON.stringify(text).slice(1, -1);
  * @throws {TypeError} If the value is neither JSON nor an error.
  */
 export function withoutSecrets(value: unknown, secrets: readonly string[]): unknown {
-  const long = secrets.filter(({ length }) => length >= MIN_LENGTH);
-  const forms = [...new Set(long.flatMap((one) => [one, encodeURIComponent(one), escaped(one)]))]
-    // A secret may contain a shorter one.
-    .sort((one, other) => other.length - one.length);
+  const all = secrets.filter(({ length }) => length >= MIN_LENGTH)
+    .flatMap((one) => [one, encodeURIComponent(one), escaped(one)]);
+  // A secret may contain a shorter one.
+  const forms = [...new Set(all)].sort((one, other) => other.length - one.length);
   const clean = (text: string): string => forms.reduce(withoutForm, text);
   const cleanPart = (part: unknown): unknown => {
     if (isText(part)) return clean(part);
@@ -32,9 +34,9 @@ export function withoutSecrets(value: unknown, secrets: readonly string[]): unkn
   if (value instanceof Error) return cleanError(value, clean, MAX_CAUSES);
   const text: string | undefined = JSON.stringify(value);
   // To look at each part is slow, so most values are only copied.
-  const starts = forms.map((form) => escaped(form.slice(0, MIN_LENGTH)));
   const copy: unknown = text && JSON.parse(text);
-  return starts.some((one) => text?.includes(one)) ? cleanPart(copy) : copy;
+  const isFound = forms.some((form) => text?.includes(escaped(form.slice(0, MIN_LENGTH))));
+  return isFound ? cleanPart(copy) : copy;
 }
 
 /**
@@ -43,14 +45,13 @@ export function withoutSecrets(value: unknown, secrets: readonly string[]): unkn
  * the secret, one character after the other.
  */
 function withoutForm(text: string, form: string): string {
-  const rest = text.replaceAll(form, MARK);
-  if (!rest.includes("…")) return rest;
-  const start = form.slice(0, MIN_LENGTH);
+  const rest = text.replaceAll(form.slice(0, MAX_SEARCHED), MARK)
+    .replaceAll(MARK + form.slice(MAX_SEARCHED), MARK);
   const parts = rest.split("…");
   const last = parts.pop();
   const clean = parts.map((part) => {
-    const word = part.split(/\s/).at(-1) ?? "";
-    const at = word.indexOf(start);
+    const word = part.split(/\s/).pop() ?? "";
+    const at = word.indexOf(form.slice(0, MIN_LENGTH));
     return at < 0 ? part : part.slice(0, part.length - word.length + at) + MARK;
   });
   return [...clean, last].join("…");
