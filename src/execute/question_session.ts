@@ -105,14 +105,14 @@ export class QuestionSession {
       (action) => redacted(this.#call, readQuestion(action, key, fields, this.#call.host.engine)),
     );
     const isAboutCall = question.kind === "approval" || question.kind === "client";
-    if (isAboutCall) {
+    // The source of a program would be repeated in the question of each of the program's calls.
+    if (isAboutCall && (key === APPROVAL_KEY || !this.#call.tool.callsTools)) {
       question = { ...question, arguments: shownArguments(this.#call) };
     }
     const asked = fingerprintOf(question);
     const before = this.#memory.get(key);
     // An approval is valid only for the shown message and arguments.
-    const isSame = !isAboutCall || before?.asked === asked;
-    let answer = isSame ? before?.answer : undefined;
+    let answer = isAboutCall && before?.asked !== asked ? undefined : before?.answer;
     for (let tries = 0;; tries++) {
       if (answer !== undefined) {
         const issues = this.#misfits(question, answer);

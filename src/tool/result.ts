@@ -135,7 +135,7 @@ export interface Question extends QuestionFields {
   /** Identifies the question in its call. The answer has the same key. */
   readonly key: string;
   readonly kind: QuestionKind;
-  /** The arguments of the call, for the kinds `approval` and `client`. */
+  /** The arguments of the call, for `approval` and `client`. A program's call has them in `message`. */
   readonly arguments?: unknown;
   /** The issues of the last answer, if the question is repeated. */
   readonly issues?: readonly Issue[];

@@ -183,7 +183,7 @@ function Questions({ call, questions }: {
             <QuestionForm
               key={question.key}
               question={question}
-              isOfProgram={call.tool === RUN_CODE}
+              call={call}
               onAnswer={(own) => onAnswer(question.key, own)}
             />
           )
@@ -201,13 +201,13 @@ function Questions({ call, questions }: {
   );
 }
 
-function QuestionForm({ question, isOfProgram, onAnswer }: {
+function QuestionForm({ question, call, onAnswer }: {
   readonly question: Question;
-  readonly isOfProgram: boolean;
+  readonly call: PageCall;
   readonly onAnswer: (answer: Answer) => void;
 }): JSX.Element {
   const { kind, url, resumes = false, issues = [], arguments: given } = question;
-  const { message, input } = isOfProgram
+  const { message, input } = call.tool === RUN_CODE
     ? readProgramQuestion(question.message)
     : { message: question.message, input: given };
   const visit = kind === "authorization" && url && isWebAddress(url) ? url : undefined;
@@ -238,10 +238,10 @@ function QuestionForm({ question, isOfProgram, onAnswer }: {
           ))}
         </dl>
       )}
-      {isOfProgram && isObject(given) && (
+      {call.tool === RUN_CODE && isObject(call.arguments) && (
         <details class="branch">
           <summary>Program</summary>
-          <Block label="Program">{String(given["code"])}</Block>
+          <Block label="Program">{String(call.arguments["code"])}</Block>
         </details>
       )}
       {visit !== undefined && !isOpened && (
