@@ -9,7 +9,7 @@ import type {
   StreamableHTTPClientTransportOptions,
   Transport,
 } from "@modelcontextprotocol/client";
-import { abortable, clip } from "../../tool/mod.ts";
+import { abortable, clip, systemClock } from "../../tool/mod.ts";
 import { causesOf, messagesOf } from "../http/runtime.ts";
 import { loadClient } from "./client_library.ts";
 import type { ClientOpener } from "./connection.ts";
@@ -94,14 +94,22 @@ function httpOpener(
 }
 
 const LONGEST_RECONNECT_MS = 60_000;
+/** The time after the end of a program in which its last output is read. */
+const OUTPUT_MS = 1_000;
 
 /** Private members of the SDK's transport. */
 interface StartedProgram {
   readonly _readBuffer: object;
   processReadBuffer(): void;
   readonly _process?: {
-    readonly stdout: { on(event: "data", heard: () => void): void; pause(): void; resume(): void };
+    readonly stdout: {
+      on(event: "data", heard: () => void): void;
+      pause(): void;
+      resume(): void;
+      destroy(): void;
+    };
     once(event: "exit", heard: (code: number | null, signal: string | null) => void): void;
+    once(event: "close", heard: () => void): void;
   };
 }
 
@@ -137,7 +145,14 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
           await start();
           // Not a subclass, because only for its own class the SDK tries the revision on a copy.
           const { _process: program } = started;
-          program?.once("exit", (code, signalName) => void (ended = { code, signal: signalName }));
+          program?.once("exit", (code, signalName) => {
+            ended = { code, signal: signalName };
+            // The transport closes when the output ends, which a child of the program may hold open.
+            program.once(
+              "close",
+              systemClock.setTimeout(() => program.stdout.destroy(), OUTPUT_MS),
+            );
+          });
           const pace = (): void => {
             if (unasked.pause === undefined) return program?.stdout.resume();
             program?.stdout.pause();

@@ -5,6 +5,7 @@
 
 import { McpServer } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
+import { spawn } from "node:child_process";
 import { appendFileSync } from "node:fs";
 import process from "node:process";
 
@@ -25,6 +26,10 @@ serveStdio(() => {
     () => text(String(process.pid)),
   );
   server.registerTool("crash", { description: "Ends the process." }, () => process.exit(1));
+  server.registerTool("leave", { description: "Leaves a child with its output, and ends." }, () => {
+    spawn("sleep", ["60"], { stdio: ["ignore", "inherit", "ignore"], detached: true });
+    process.exit(1);
+  });
   server.registerTool(
     "wait",
     { description: "Waits until it is cancelled." },

@@ -153,6 +153,10 @@ describe("importMcpServer() with a program that ends", () => {
     // This call waits for the new process.
     const second = await far.call("pid");
     assert(first.ok && second.ok && first.content !== second.content);
+    // A child of the program still holds its output open.
+    const leave = await far.call("leave");
+    assertEquals(!leave.ok && leave.error.code, "unavailable");
+    assert((await far.call("pid")).ok);
     assertEquals(errors, []);
   });
 
