@@ -106,7 +106,7 @@ export class QuestionSession {
     );
     const isAboutCall = question.kind === "approval" || question.kind === "client";
     // The source of a program would be repeated in the question of each of the program's calls.
-    if (isAboutCall && (key === APPROVAL_KEY || !this.#call.tool.callsTools)) {
+    if (isAboutCall && (!this.#call.tool.callsTools || key === APPROVAL_KEY)) {
       question = { ...question, arguments: shownArguments(this.#call) };
     }
     const asked = fingerprintOf(question);
@@ -127,7 +127,7 @@ export class QuestionSession {
         throw cannotAsk(`${MAX_TRIES} answers to "${key}" did not match its schema`);
       }
       const given = await this.#askCaller(question);
-      if (given === null) throw cannotAsk("its caller does not support this question");
+      if (given === null) throw cannotAsk("its caller cannot be asked this question");
       answer = given;
       if (answer === undefined) break;
     }
@@ -140,12 +140,12 @@ export class QuestionSession {
     const call = this.#call;
     const { deadline, options } = call;
     if (this.#asking++ === 0) this.#resumeTime = deadline.suspend(this.#settings.timeoutMs);
-    let why = "its caller could not be asked";
+    let why = "its caller cannot be asked";
     try {
       const asked = (async () => await options.onQuestion?.(question, new CallView(call)))();
       const answer: unknown = await abortable(asked, deadline.signal);
       why =
-        `the answer to "${question.key}" must have the "action" accept, decline or cancel, in at most 64 kB`;
+        `the answer to "${question.key}" must have "action" accept, decline or cancel, in at most 64 kB`;
       return answer === undefined || answer === null
         ? answer
         : readAnswer(answer) ?? fail("take an answer", why);

@@ -51,7 +51,7 @@ function withoutForm(text: string, form: string): string {
   const last = parts.pop();
   const clean = parts.map((part) => {
     const word = part.split(/\s/).pop() ?? "";
-    const at = word.indexOf(form.slice(0, MIN_LENGTH));
+    const at = word.replace(form.slice(0, MIN_LENGTH), MARK).indexOf(MARK);
     return at < 0 ? part : part.slice(0, part.length - word.length + at) + MARK;
   });
   return [...clean, last].join("…");

@@ -35,6 +35,11 @@ describe("withoutSecrets()", () => {
     assertEquals(cleaned, Array(3).fill("not found: [credential]…"));
   });
 
+  it("replaces a long secret that was cut after its first 512 characters", () => {
+    const secret = `eyJhbG${"abcdefgh".repeat(200)}`;
+    assertEquals(withoutSecrets(`not ${secret.slice(0, 700)}…`, [secret]), "not [credential]…");
+  });
+
   it("needs little time for many cut texts and a long secret", () => {
     const secret = "eyJhbG".padEnd(6_000, "a8b-");
     const begun = performance.now();

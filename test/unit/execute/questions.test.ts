@@ -179,7 +179,7 @@ describe("context.ask()", () => {
     assertEquals(outcome(await call("greet", {}, context)), "input_unavailable");
     assertStringIncludes(
       String(outcome(await call("copes", {}, context))),
-      "its caller does not support this question",
+      "its caller cannot be asked this question",
     );
     assertEquals(reports, []);
   });
@@ -193,7 +193,7 @@ describe("context.ask()", () => {
       assertEquals(outcome(result), "input_unavailable");
       assertStringIncludes(
         messageOf(result),
-        'the answer to "name" must have the "action" accept, decline or cancel, in at most 64 kB',
+        'the answer to "name" must have "action" accept, decline or cancel, in at most 64 kB',
       );
     }
     assertEquals(reports.length, 4);
