@@ -563,7 +563,11 @@ describe("boundedFetch()", () => {
   it("counts a line as 2 KiB, as an event takes time even if it is empty", async () => {
     const unasked = new UnaskedMessages();
     const headers = { "content-type": "text/event-stream" };
-    const response = new Response("a\n".repeat(16 * KB), { headers });
+    // workerd would split a text into smaller chunks.
+    const lines = new ReadableStream({
+      start: (controller) => controller.enqueue(new TextEncoder().encode("a\n".repeat(16 * KB))),
+    });
+    const response = new Response(lines, { headers });
     const { body } = await boundedFetch(() => Promise.resolve(response), KB * KB, unasked)(
       "http://a.example",
     );
