@@ -258,7 +258,7 @@ describe("oauthCallback()", () => {
     assertEquals((await callback(new Request(link))).status, 200);
   });
 
-  it("tells the person that there is no permission, and the call asks again", async () => {
+  it("shows the person that there is no permission, and the call requests it again", async () => {
     await using away = await startOAuthServer();
     const refused = await linkFor(worldOf(server), "deny");
     const lost = await linkFor(worldOf(away));

@@ -79,7 +79,7 @@ async function obtain(
     const missing = found.filter((one): one is Missing => "url" in one);
     if (missing.length === 0) return found.filter((one) => one instanceof Credential);
     const doing = "waiting for permission at a URL";
-    // A person may have refused before the call resumes. The call must not wait for that again.
+    // The person may have denied permission before the call resumes. The call then must not wait.
     const afters = await call.wait(
       doing,
       () =>

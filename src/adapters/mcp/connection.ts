@@ -289,8 +289,8 @@ async function sendCall(
 }
 
 /**
- * Returns true if a server still answers a client, or needs more than 5 seconds to answer. A server
- * that limits the rate of requests answers with status 503.
+ * Returns true if a server responds to a client, or takes more than 5 seconds to respond. Status 503
+ * is a response, because servers that limit the rate of requests send it.
  */
 async function answers(client: Client, signal: AbortSignal): Promise<boolean> {
   const options = { signal, timeout: 5_000 };

@@ -155,7 +155,7 @@ export function createMcpEndpoint(
 
 /** Replaces a body that is not JSON. The SDK rejects it. */
 const NOT_JSON = "not JSON";
-/** Shared by all endpoints, because another endpoint may take the place of one whose calls run. */
+/** Shared by all endpoints: a call may still run when another endpoint has replaced its endpoint. */
 const ANSWERS = new ClientAnswers();
 
 class McpService {

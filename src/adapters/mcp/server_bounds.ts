@@ -127,7 +127,7 @@ function boundedBytes(maxBytes: number): TransformStream<Uint8Array, Uint8Array>
   });
 }
 
-/** A stream is read in parts, so that many short events of a large chunk do not come at once. */
+/** The size of the parts in which a stream is read: a large chunk may have many short events. */
 const PART_BYTES = 16_384;
 /** The weight of a line besides its size, because an event takes time even if it is empty. */
 const LINE_BYTES = 2_048;

@@ -470,7 +470,7 @@ describe("readLines()", () => {
     assertThrows(() => lines.append(new Uint8Array(800)), RangeError, "more than 800 bytes");
   });
 
-  it("reads at most 1,000 lines a second that are no messages", async () => {
+  it("reads at most 1,000 lines without a message per second", async () => {
     for (const line of ["\n", "{}\n"]) {
       let count = 0;
       const unasked = new UnaskedMessages();
