@@ -2,7 +2,7 @@
 
 import type { FetchLike, JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { utf8Length } from "../../execute/json_value.ts";
-import { isObject, systemClock } from "../../tool/mod.ts";
+import { type Clock, isObject, systemClock } from "../../tool/mod.ts";
 
 export const MAX_MESSAGE_BYTES: number = 16 * 1024 * 1024;
 
@@ -36,11 +36,16 @@ const MAX_UNASKED = 1_000;
  * and the bytes of its streams. After too many of either in a second, reading pauses until its end.
  */
 export class UnaskedMessages {
+  readonly #clock: Clock;
   #asked = 0;
   #count = 0;
   #bytes = 0;
   #since = -Infinity;
   #pause: Promise<void> | undefined;
+
+  constructor(clock: Clock = systemClock) {
+    this.#clock = clock;
+  }
 
   /** Resolves at the end of the pause; `undefined` without a pause. */
   get pause(): Promise<void> | undefined {
@@ -69,7 +74,7 @@ export class UnaskedMessages {
   }
 
   #beginSecond(): number {
-    const now = systemClock.now();
+    const now = this.#clock.now();
     if (now - this.#since >= 1_000) {
       this.#since = now;
       this.#count = this.#bytes = 0;
@@ -79,7 +84,7 @@ export class UnaskedMessages {
 
   #pauseAt(now: number): void {
     this.#pause ??= new Promise((resolve) =>
-      systemClock.setTimeout(() => {
+      this.#clock.setTimeout(() => {
         this.#pause = undefined;
         resolve();
       }, 1_000 - (now - this.#since))

@@ -16,6 +16,7 @@ import {
   readLines,
   UnaskedMessages,
 } from "../../../src/adapters/mcp/server_bounds.ts";
+import { FakeClock } from "../../support/waiting.ts";
 import {
   endless,
   fetchRaw,
@@ -473,7 +474,8 @@ describe("readLines()", () => {
   it("reads at most 1,000 lines without a message per second", async () => {
     for (const line of ["\n", "{}\n"]) {
       let count = 0;
-      const unasked = new UnaskedMessages();
+      const clock = new FakeClock();
+      const unasked = new UnaskedMessages(clock);
       const lines = readLines(KB, unasked, (text) => {
         count++;
         if (text === "{}") throw new TypeError("no message");
@@ -489,7 +491,7 @@ describe("readLines()", () => {
       };
       assertEquals(readAll(), null);
       assertEquals(count, 1_000);
-      await unasked.pause;
+      await clock.pass(1_000);
       assertEquals(readAll(), { id: 1 });
     }
   });
@@ -510,22 +512,24 @@ describe("readLines()", () => {
 
 describe("UnaskedMessages", () => {
   it("pauses after too many messages in a second", async () => {
-    const unasked = new UnaskedMessages();
+    const clock = new FakeClock();
+    const unasked = new UnaskedMessages(clock);
     for (let count = 1; count < 1_000; count++) unasked.add();
     assertEquals(unasked.pause, undefined);
     unasked.add();
     assert(unasked.pause !== undefined);
-    await unasked.pause;
+    await clock.pass(1_000);
     assertEquals(unasked.pause, undefined);
   });
 
   it("pauses after 16 MiB of streams in a second", async () => {
-    const unasked = new UnaskedMessages();
+    const clock = new FakeClock();
+    const unasked = new UnaskedMessages(clock);
     unasked.read(16 * KB * KB);
     assertEquals(unasked.pause, undefined);
     unasked.read(1);
     assert(unasked.pause !== undefined);
-    await unasked.pause;
+    await clock.pass(1_000);
     assertEquals(unasked.pause, undefined);
   });
 
