@@ -105,9 +105,8 @@ export class QuestionSession {
       (action) => redacted(this.#call, readQuestion(action, key, fields, this.#call.host.engine)),
     );
     const isAboutCall = question.kind === "approval" || question.kind === "client";
-    // The source of a program would be repeated in the question of each of the program's calls.
-    if (isAboutCall && (!this.#call.tool.callsTools || key === APPROVAL_KEY)) {
-      question = { ...question, arguments: shownArguments(this.#call) };
+    if (isAboutCall) {
+      question = { ...question, arguments: question.arguments ?? shownArguments(this.#call) };
     }
     const asked = fingerprintOf(question);
     const before = this.#memory.get(key);
@@ -340,6 +339,11 @@ const FIELDS = {
       ? href
       : fail(action, `${place} must begin with https:// or http://`);
   },
+  arguments(action: string, args: unknown, place: string): unknown {
+    const verdict = readJson(args, MAX_MEMORY_BYTES);
+    if (verdict.kind === "json") return frozenCopy(verdict.value);
+    return fail(action, `${place} must be JSON of at most ${MAX_MEMORY_BYTES} bytes`);
+  },
   resumes: checkFlag,
 };
 
@@ -355,14 +359,15 @@ function readQuestion(
   const more = schema === undefined ? rest : { ...rest, schema: frozenCopy(schema) ?? true };
   if (message === undefined) fail(action, 'it has no "/message"');
   // A long message is not truncated, because a person could approve the missing part.
-  // The message of an approval may contain the arguments of a call.
-  const most = kind === "approval" ? MAX_MEMORY_BYTES : 2_000;
-  if (message.length > most) fail(action, `"/message" must have at most ${most} characters`);
+  if (message.length > 2_000) fail(action, '"/message" must have at most 2000 characters');
   if ((more.url !== undefined) !== (kind === "authorization")) {
     fail(action, 'a question for an authorization, and no other, has a "/url"');
   }
   if (schema !== undefined && kind !== "input" && kind !== "client") {
     fail(action, 'only a question for input has a "/schema"');
+  }
+  if ("arguments" in more && kind !== "approval" && kind !== "client") {
+    fail(action, 'only a question of the kind approval or client has "/arguments"');
   }
   return { key, kind, message, ...more };
 }

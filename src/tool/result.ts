@@ -2,7 +2,6 @@
 
 import { type Check, checkText, fail, oneOf } from "./check.ts";
 import { defined, type JsonSchema } from "./json.ts";
-import { argumentsText } from "./text.ts";
 
 const CODES = [
   // The caller's toolset does not contain the tool.
@@ -115,12 +114,19 @@ export type QuestionKind = "input" | "approval" | "authorization" | "client";
 export interface QuestionFields {
   /** @default {"input"} */
   readonly kind?: QuestionKind | undefined;
-  /** The question, for the person who answers: at most 2,000 characters, or 65,536 of an approval. */
+  /** The question, for the person who answers: at most 2,000 characters. */
   readonly message: string;
   /** The schema of the content, for `input` and `client`. Without it, any JSON value is valid. */
   readonly schema?: JsonSchema | undefined;
   /** The URL to visit, for the kind `authorization`. */
   readonly url?: string | undefined;
+  /**
+   * The arguments that a question of the kind `approval` or `client` shows and for which its answer
+   * is valid: JSON of at most 64 kB. A tool that calls others sets it to the arguments of such a call.
+   *
+   * @default {the arguments of the call}
+   */
+  readonly arguments?: unknown;
   /**
    * True if the call itself notices when the person has finished at the URL. Answer with `accept`
    * as soon as the person has the URL; the call then waits, and continues without another answer.
@@ -135,25 +141,23 @@ export interface Question extends QuestionFields {
   /** Identifies the question in its call. The answer has the same key. */
   readonly key: string;
   readonly kind: QuestionKind;
-  /** The arguments of the call, for `approval` and `client`. A program's call has them in `message`. */
-  readonly arguments?: unknown;
   /** The issues of the last answer, if the question is repeated. */
   readonly issues?: readonly Issue[];
 }
 
 /**
- * Returns a question of another process as a question of the tool that called that process. If
- * hooks there have changed the arguments, the message shows the changed arguments.
+ * Returns a question of another call as a question of the tool that made that call.
+ *
+ * @param given The tool's own arguments. The question has its arguments only if they differ.
  */
 export function forwardedQuestion(
   { kind, message, schema, url, resumes, issues = [], arguments: args }: Question,
-  given: unknown,
+  given?: unknown,
 ): QuestionFields {
   const words = [...issues.map((issue) => issue.message), message];
-  if (args !== undefined && JSON.stringify(args) !== JSON.stringify(given)) {
-    words.push(`It runs with ${argumentsText(args, Infinity)}`);
-  }
-  return { kind, message: words.join("\n"), schema, url, resumes };
+  const isSame = JSON.stringify(args) === JSON.stringify(given);
+  const more = { schema, url, resumes, ...(!isSame && { arguments: args }) };
+  return { kind, message: words.join("\n"), ...more };
 }
 
 /** The person's action: answered, declined, or left without an answer. */

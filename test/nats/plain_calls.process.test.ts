@@ -444,16 +444,16 @@ describe("Plain calls over NATS", () => {
       const hooks = { before: () => ({ arguments: { path: "/etc" } }) };
       await world.serve([asking], { dispatcher: { hooks } });
       const { dispatcher } = await world.call();
-      const asked: string[] = [];
+      const asked: unknown[] = [];
       const result = await dispatcher.dispatch({ name: "ping", arguments: { path: "a" } }, {
-        onQuestion({ message }) {
-          asked.push(message);
+        onQuestion({ message, arguments: shown }) {
+          asked.push([message, shown]);
           return { action: "accept" };
         },
       });
       assertEquals([result.ok && result.content, asked], [
         "accept",
-        ['Sure?\nIt runs with {"path":"/etc"}'],
+        [["Sure?", { path: "/etc" }]],
       ]);
     },
   );

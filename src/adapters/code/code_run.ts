@@ -129,7 +129,7 @@ export class CodeRun {
     );
     await Promise.all(
       questions.slice(0, MAX_QUESTIONS).map(async ({ question, answers, key }) =>
-        setOwn(answers, question.key, await ask(key, forwardedQuestion(question, undefined)))
+        setOwn(answers, question.key, await ask(key, forwardedQuestion(question)))
       ),
     );
     this.#waiting = new Map(calls.map((call) => [call.index, call]));

@@ -10,7 +10,7 @@ import { Form } from "./form.tsx";
 import { Icon, type IconName } from "./icons.tsx";
 import { Block, Button, Coloured, Copy, Head, milliseconds, Segments, Tree } from "./parts.tsx";
 import { imagesIn, membersOf, type Table, tableOf, textOf } from "./json_views.ts";
-import { ProgramCalls, readProgramQuestion, RUN_CODE } from "./program_view.tsx";
+import { ProgramCalls, RUN_CODE } from "./program_view.tsx";
 import { hrefOf } from "./route.ts";
 
 const STATUS = {
@@ -206,10 +206,7 @@ function QuestionForm({ question, call, onAnswer }: {
   readonly call: PageCall;
   readonly onAnswer: (answer: Answer) => void;
 }): JSX.Element {
-  const { kind, url, resumes = false, issues = [], arguments: given } = question;
-  const { message, input } = call.tool === RUN_CODE
-    ? readProgramQuestion(question.message)
-    : { message: question.message, input: given };
+  const { kind, message, url, resumes = false, issues = [], arguments: input } = question;
   const visit = kind === "authorization" && url && isWebAddress(url) ? url : undefined;
   const isOpened = visit !== undefined && resumes;
   const schema = useMemo(() => new FormSchema(question.schema ?? {}), [question.schema]);

@@ -2,7 +2,6 @@
 
 import type { ComponentChildren, JSX } from "preact";
 import type { ProgramCallState } from "../../adapters/code/code_run.ts";
-import { parse } from "./json_views.ts";
 import { Icon, type IconName } from "./icons.tsx";
 import { Id, milliseconds } from "./parts.tsx";
 
@@ -70,13 +69,4 @@ function ProgramCall({ state, fromMs, totalMs }: {
       {message !== undefined && <p class="wrong">{message}</p>}
     </>
   );
-}
-
-/** Splits the question of a program's call into its message and the arguments of the call. */
-export function readProgramQuestion(
-  message: string,
-): { readonly message: string; readonly input?: unknown } {
-  const [words = "", json = ""] = message.split(/\nIt runs with (?=[^\n]*$)/);
-  const read = parse(json);
-  return read.ok ? { message: words, input: read.value } : { message };
 }

@@ -8,7 +8,7 @@ import { allExecutors } from "./support.ts";
 
 const KEY = new Uint8Array(32).fill(7);
 
-// MCP shows at most 20,000 characters of arguments. The questions are not about these arguments.
+// MCP shows at most 20,000 characters of arguments. The questions show those of the program's calls.
 const PROGRAM =
   `const late = (await tools.crm.invoices()).filter(({ overdueDays }) => overdueDays > 198);
 return await Promise.all(late.map(({ id }) => tools.crm.remind({ id })));`.padEnd(21_000);

@@ -430,6 +430,12 @@ describe("context.ask()", () => {
         { message: "?", kind: "approval", schema: {} },
         'only a question for input has a "/schema"',
       ],
+      ["k", { message: "?", arguments: {} }, 'kind approval or client has "/arguments"'],
+      [
+        "k",
+        { message: "?", kind: "approval", arguments: "x".repeat(65_536) },
+        '"/arguments" must be JSON of at most 65536 bytes',
+      ],
       ["k", { message: "?", url: "https://a.example" }, 'and no other, has a "/url"'],
       ["k", { message: "?", kind: "authorization" }, 'has a "/url"'],
       ["k", { message: "?", kind: "authorization", url: "javascript:1" }, "must begin with https"],
@@ -751,6 +757,19 @@ describe("approval that is asked for", () => {
       (await suspended(call("rm", {}, { principal }))).questions[0]?.message;
     assertEquals(await words("bob"), 'Run the tool "rm"?');
     assertEquals(await words("eve"), "Really?");
+  });
+
+  it("shows the arguments that a tool hands in, and is valid only for these", async () => {
+    let path = "b";
+    const { call, dispatcher } = single((_, { ask }) =>
+      ask("k", { kind: "approval", message: "?", arguments: { path } })
+    );
+    const first = await suspended(call({ path: "a" }));
+    assertEquals(first.questions[0]?.arguments, { path: "b" });
+    path = "/";
+    const second = await suspended(dispatcher.resume(first.ticket, { k: accept() }));
+    assertEquals(second.questions[0]?.arguments, { path: "/" });
+    assert((await dispatcher.resume(second.ticket, { k: accept() })).ok);
   });
 
   it("is requested again if a hook has changed the arguments since", async () => {
