@@ -16,6 +16,9 @@ const [BEFORE, AFTER] = ["async()=>{", "\n}"];
  * Node 24 and Deno have a function for it, which is the default; it rejects what is not only a
  * type, such as `enum`. Bun and workerd have none that keeps lines, so they need `strip`.
  *
+ * Only for programs that you trust: these functions have no limits, and a short program with nested
+ * brackets can occupy or end the process.
+ *
  * @example Usage
  * ```ts
  * import assert from "node:assert/strict";
