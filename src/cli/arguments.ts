@@ -64,8 +64,6 @@ export function askedFields(
 /**
  * Reads the words after a tool's id: flags, and JSON objects (`'{"depth": 2}'`, `@file.json`, `-`),
  * whose members the flags override. The dispatcher checks the arguments against the schema.
- *
- * @throws {CommandError} If a flag is unknown, or a file or its JSON cannot be read.
  */
 export async function readArguments(
   tool: Tool,

@@ -158,7 +158,6 @@ export interface CallFlags extends Flags {
  * Calls a tool, with its questions and its progress on the terminal, and prints the result.
  *
  * @param print Prints the content of a result, unless it is printed as JSON.
- * @returns The exit code.
  */
 export async function callOnTerminal(
   request: { readonly name: string; readonly arguments: unknown },

@@ -205,8 +205,6 @@ interface NativeFlags {
 
 /**
  * Prints the flags for a compiler, or where libplue is. Compiles it where npm has installed none.
- *
- * @throws {Error} If there is no libplue for the platform.
  */
 export function native(
   { cflags = false, libs = false, static: isStatic = false }: NativeFlags,

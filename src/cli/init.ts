@@ -37,7 +37,6 @@ type Kind = keyof typeof KINDS;
  * Asks three questions. An argument or a flag of the command line replaces its question.
  *
  * @param what The name of the first tool, or the first source.
- * @returns The exit code.
  */
 export async function init(
   kind: Kind | undefined,

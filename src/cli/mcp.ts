@@ -30,10 +30,7 @@ export interface McpFlags {
   readonly force?: boolean;
 }
 
-/**
- * @param sources The sources that the client's own `plue serve` serves.
- * @returns The exit code.
- */
+/** @param sources The sources that the client's own `plue serve` serves. */
 export async function mcp(
   action: "add" | "remove",
   client: string,

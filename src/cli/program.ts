@@ -20,7 +20,6 @@ import {
  * Runs the command.
  *
  * @param words The command line, without the program's name.
- * @returns The exit code.
  */
 export async function runCommand(words: readonly string[], io: CommandIo): Promise<number> {
   let exitCode: number = EXIT.ok;

@@ -57,8 +57,6 @@ export async function openShared(
 /**
  * Opens the store at an address. A file of SQLite that does not exist is created only if `create` is
  * set, so that a mistyped path is an error of the commands that only read.
- *
- * @throws {CommandError} If the address is wrong, its package is missing, or it cannot be used.
  */
 export async function openStore(
   action: string,

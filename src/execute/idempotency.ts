@@ -18,11 +18,7 @@ import type { ClaimedKey, KeptKeys, SettleKey } from "./ports.ts";
 
 /** Limits of the results that are stored for idempotency keys. */
 export interface IdempotencyOptions {
-  /**
-   * The lifetime of a result after the end of its call, in milliseconds.
-   *
-   * @default {600_000}
-   */
+  /** The lifetime of a result after the end of its call, in milliseconds. @default {600_000} */
   readonly windowMs?: number;
   /**
    * The maximum number of stored results. Above it, the oldest results of principals above their

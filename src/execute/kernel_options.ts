@@ -34,11 +34,7 @@ export interface DispatcherOptions {
    * @default {60_000}
    */
   readonly timeoutMs?: number;
-  /**
-   * The longest timeout that a tool may have, in milliseconds.
-   *
-   * @default {3_600_000}
-   */
+  /** The longest timeout that a tool may have, in milliseconds. @default {3_600_000} */
   readonly maxTimeoutMs?: number;
   /**
    * The grace period for a tool to stop after a timeout or an abort, in milliseconds. The call ends
@@ -54,11 +50,7 @@ export interface DispatcherOptions {
    * @default {10_000}
    */
   readonly closeTimeoutMs?: number;
-  /**
-   * The maximum size of the arguments, in bytes of JSON.
-   *
-   * @default {1_048_576}
-   */
+  /** The maximum size of the arguments, in bytes of JSON. @default {1_048_576} */
   readonly maxArgumentBytes?: number;
   /**
    * The maximum size of a result, and of each value that a tool sends before it, in bytes of JSON.

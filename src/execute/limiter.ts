@@ -8,17 +8,9 @@ import { once } from "../tool/mod.ts";
 
 /** Limits of running and queued calls. */
 export interface ConcurrencyLimits {
-  /**
-   * The maximum number of concurrent calls.
-   *
-   * @default {Infinity}
-   */
+  /** The maximum number of concurrent calls. @default {Infinity} */
   readonly maxConcurrent?: number;
-  /**
-   * The maximum number of concurrent calls of one tool.
-   *
-   * @default {Infinity}
-   */
+  /** The maximum number of concurrent calls of one tool. @default {Infinity} */
   readonly maxConcurrentPerTool?: number;
   /**
    * The maximum number of queued calls. Principals take turns; calls of one principal run in the

@@ -46,11 +46,7 @@ export interface CallStoreNamespace {
 
 /** Options for {@linkcode durableObjectStore}. */
 export interface DurableObjectStoreOptions extends Pick<StoreLimits, "maxOwnerBytes"> {
-  /**
-   * The name of the store. A namespace may have several stores.
-   *
-   * @default {"plue"}
-   */
+  /** The name of the store. A namespace may have several stores. @default {"plue"} */
   readonly name?: string;
   /**
    * The number of objects among which the principals are distributed. The number is part of the

@@ -15,8 +15,6 @@ const escaped = (text: string): string => JSON.stringify(text).slice(1, -1);
  * Returns a copy of JSON, or of an error, in which `[credential]` replaces the secrets, also within a
  * URL and within JSON in a text. The copy of an error has only its name, message, stack, code and
  * causes. Other fields, such as a request, could show a secret in a log.
- *
- * @throws {TypeError} If the value is neither JSON nor an error.
  */
 export function withoutSecrets(value: unknown, secrets: readonly string[]): unknown {
   const all = secrets.filter(({ length }) => length >= MIN_LENGTH)

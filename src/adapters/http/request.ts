@@ -113,11 +113,7 @@ export interface ServerSetup {
   readonly createDispatcher?: (options: DispatcherOptions) => Dispatcher;
 }
 
-/**
- * Returns the dispatcher, for a part that needs the layers of `ToolDispatcher`.
- *
- * @throws {TypeError} If the dispatcher is not a `ToolDispatcher`.
- */
+/** Returns the dispatcher, for a part that needs the layers of `ToolDispatcher`. */
 export function withAllLayers(dispatcher: Dispatcher, part: string): ToolDispatcher {
   // Not `instanceof`, because it would add all layers to every bundle.
   return "dispatchAll" in dispatcher

@@ -62,9 +62,7 @@ export interface ImportMcpServerOptions
   readonly skills?: SkillCatalog;
   /** Holds back tools that have changed since they were approved: `toolPins` of `@plue/tools/pins`. */
   readonly pins?: ImportPins | undefined;
-  /**
-   * The delays before a lost connection is reopened. A client as source is not reconnected.
-   */
+  /** The delays before a lost connection is reopened. A client as source is not reconnected. */
   readonly reconnect?: ReconnectOptions;
   /**
    * The maximum size of one message of the server, in bytes. The whole list of tools may have a

@@ -46,11 +46,7 @@ export interface AttachNativeOptions {
    * @default The environment variable `PLUE_WAKE`, or else the fastest that the runtime has.
    */
   readonly wake?: WakeKind | undefined;
-  /**
-   * True if the process stays alive until `detach()`.
-   *
-   * @default {true}
-   */
+  /** True if the process stays alive until `detach()`. @default {true} */
   readonly keepAlive?: boolean | undefined;
   /** Node: the package `koffi`, for programs from whose bundle plue cannot import it. */
   readonly koffi?: Koffi | undefined;

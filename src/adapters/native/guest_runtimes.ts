@@ -185,7 +185,6 @@ export function denoGuest(deno: DenoRuntime): GuestRuntime {
  *
  * @param version Node's version.
  * @param given The package koffi, if this module cannot import it.
- * @throws {TypeError} If koffi is not installed.
  */
 export async function nodeGuest(version: string, given?: Koffi): Promise<GuestRuntime> {
   const koffi = given ?? await importKoffi();
@@ -246,7 +245,6 @@ function watchSocket(descriptor: number, run: () => void): Closable {
  * nothing else. libplue reads its settings from the environment.
  *
  * @returns The result as JSON, or `undefined` on Node, which cannot load libraries by itself.
- * @throws {Error} If the call fails.
  */
 export async function callThroughLibplue(
   path: string,

@@ -68,12 +68,7 @@ export class HostFunctions {
     this.#log = log;
   }
 
-  /**
-   * Adds a tool, and registers it if there is a registry. Adding it again does nothing.
-   *
-   * @returns Its id.
-   * @throws {TypeError} If the definition is invalid, or its id is taken.
-   */
+  /** Adds a tool, registers it if there is a registry, and returns its id. A known tool stays. */
   add(number: number, definitionJson: string): string {
     const known = this.#registered.get(number);
     if (known !== undefined) return known;

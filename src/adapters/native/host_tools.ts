@@ -48,8 +48,6 @@ const FIELDS: readonly string[] = [...selectionDataFields(), "bridge", "config"]
 
 /**
  * Reads `config_json`. The values of the selection and the bridge are checked when they are used.
- *
- * @throws {NativeConfigError} If the text is not a JSON object, or a field is unknown.
  */
 export function readNativeConfig(text: string | undefined): NativeConfig {
   const value = parse(text === undefined || text.trim() === "" ? "{}" : text);
@@ -155,10 +153,7 @@ export class HostTools {
   /** Stops the interval; set while availability functions, filters or policies can change the list. */
   #stopTicking: (() => void) | undefined;
 
-  /**
-   * @param onChange Called when the list may have changed.
-   * @throws {NativeConfigError} If the host's configuration is invalid.
-   */
+  /** @param onChange Called when the list may have changed. */
   constructor(
     tools: NativeTools,
     config: NativeConfig,

@@ -40,7 +40,6 @@ export interface ToolsModule {
  * @param builtIn The tools that are compiled into the sidecar, if any.
  * @param name The module in the host's configuration, if any: a path from the current folder, or a
  * URL.
- * @throws {Error} If the module does not exist, throws, or exports no registry.
  */
 export async function loadTools(
   builtIn: ToolsModule | undefined,
@@ -79,11 +78,7 @@ async function importTools(name: string): Promise<NativeTools> {
   return toolsOf({ ...module, registry });
 }
 
-/**
- * Imports a module by its URL, or by its path from the current folder.
- *
- * @throws {Error} If the module does not exist, or throws.
- */
+/** Imports a module by its URL, or by its path from the current folder. */
 export async function importToolsModule(name: string): Promise<Readonly<Record<string, unknown>>> {
   const url = URL.canParse(name) ? name : pathToFileURL(resolve(name)).href;
   try {

@@ -46,11 +46,7 @@ import {
  */
 export interface NatsCallStoreOptions
   extends StoreLimits, Partial<Pick<NatsOptions, "secret" | "keys">> {
-  /**
-   * The name of the bucket, which is created if it is missing.
-   *
-   * @default {"plue_calls"}
-   */
+  /** The name of the bucket, which is created if it is missing. @default {"plue_calls"} */
   readonly bucket?: string;
 }
 

@@ -55,11 +55,7 @@ export interface PostgresClient {
 
 /** Options for {@linkcode migratePostgresCallStore}. */
 export interface PostgresSchemaOptions {
-  /**
-   * The schema of the tables.
-   *
-   * @default {"plue"}
-   */
+  /** The schema of the tables. @default {"plue"} */
   readonly schema?: string;
 }
 

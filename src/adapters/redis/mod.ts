@@ -63,11 +63,7 @@ export interface RedisClient {
 
 /** Options for {@linkcode redisCallStore}. */
 export interface RedisCallStoreOptions extends Pick<StoreLimits, "maxOwnerBytes"> {
-  /**
-   * The beginning of the store's keys in Redis.
-   *
-   * @default {"plue"}
-   */
+  /** The beginning of the store's keys in Redis. @default {"plue"} */
   readonly prefix?: string;
   /**
    * The time after which an operation rejects, in milliseconds. The server skips a write that it

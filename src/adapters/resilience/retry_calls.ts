@@ -14,11 +14,7 @@ import {
 
 /** Options for {@linkcode retryCalls}. */
 export interface RetryOptions {
-  /**
-   * The maximum number of runs, including the first run.
-   *
-   * @default {3}
-   */
+  /** The maximum number of runs, including the first run. @default {3} */
   readonly maxAttempts?: number | undefined;
   /**
    * The first delay, in milliseconds. Each further delay is twice as long, up to 10 seconds. A random

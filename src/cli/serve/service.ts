@@ -144,11 +144,7 @@ export async function openJournal(
 /** The tools of coding agents that the skills of others name. */
 const HOST_TOOLS = ["Bash", "Edit", "Glob", "Grep", "Read", "WebFetch", "WebSearch", "Write"];
 
-/**
- * Reads the skills of a folder. Their files are read once.
- *
- * @throws {CommandError} If the folder cannot be read.
- */
+/** Reads the skills of a folder. Their files are read once. */
 export async function openSkills(
   folder: string | undefined,
   log: (error: unknown) => void,

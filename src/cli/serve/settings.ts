@@ -84,8 +84,6 @@ interface FileSettings {
 /**
  * Reads the settings: the flags, or else the file, or else the variables. An empty variable counts
  * as unset.
- *
- * @throws {CommandError} If a value cannot be used. The message is one line.
  */
 export function readSettings(
   environment: Readonly<Record<string, string | undefined>>,

@@ -61,7 +61,6 @@ const DATABASE_FILES = [DATABASE, `${DATABASE}-wal`, `${DATABASE}-shm`, `${DATAB
  *
  * @param folder The user's folder. Without `folder` and `shared`, the state ends with the process.
  * @param shared The state that is shared with other servers.
- * @throws {CommandError} If the folder cannot be used.
  */
 export async function openState(
   folder: string | undefined,

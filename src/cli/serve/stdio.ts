@@ -27,7 +27,6 @@ const INTERNAL_ERROR = -32_603;
  * Serves until standard input ends, or Ctrl-C.
  *
  * @param served Returns the tools, for the schemas of their arguments.
- * @returns The exit code.
  */
 export async function serveStdio(
   endpoint: Endpoint,

@@ -107,11 +107,7 @@ interface Loading {
   readonly pinned: PinnedImport[];
 }
 
-/**
- * Loads the tools of sources into one registry.
- *
- * @throws {CommandError} If a source cannot be used.
- */
+/** Loads the tools of sources into one registry. */
 export async function loadTools(
   sources: readonly string[],
   io: CommandIo,
@@ -226,7 +222,6 @@ export function absoluteSource(source: string): string {
  * Writes a source of `plue.json` in the form of `loadTools`: its path begins at the folder of the file.
  *
  * @param namespace The namespace of the tools of a document.
- * @throws {CommandError} If the source is an MCP server, or a file that does not exist.
  */
 export function sourceIn(folder: string, source: string, namespace: string): string {
   const name = { ...readName(source), namespace: undefined };

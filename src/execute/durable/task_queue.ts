@@ -36,11 +36,7 @@ export interface TaskQueueOptions extends CallTasksOptions {
 
 /** Options for `queue.work()`. */
 export interface WorkOptions {
-  /**
-   * The maximum number of tasks that this process runs concurrently.
-   *
-   * @default {16}
-   */
+  /** The maximum number of tasks that this process runs concurrently. @default {16} */
   readonly concurrency?: number;
   /** The maximum number of concurrent tasks of a tool in this process, by the tool's id. */
   readonly toolConcurrency?: Readonly<Record<string, number>>;

@@ -35,11 +35,7 @@ import {
 export interface CallTasksOptions {
   /** The store of the tasks. */
   readonly store: CallStore;
-  /**
-   * The lifetime of a task after its last change, in milliseconds.
-   *
-   * @default {86_400_000}
-   */
+  /** The lifetime of a task after its last change, in milliseconds. @default {86_400_000} */
   readonly ttlMs?: number;
   /**
    * The duration of the lease on a running task, in milliseconds. Without a renewal for this time,
@@ -48,11 +44,7 @@ export interface CallTasksOptions {
    * @default {30_000}
    */
   readonly leaseMs?: number;
-  /**
-   * The polling interval for clients and `follow`, in milliseconds.
-   *
-   * @default {1_000}
-   */
+  /** The polling interval for clients and `follow`, in milliseconds. @default {1_000} */
   readonly pollMs?: number;
   /**
    * The maximum number of running tasks of one principal in this process. Further tasks fail with

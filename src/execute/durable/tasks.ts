@@ -25,11 +25,7 @@ import { TaskWorker } from "./task_worker.ts";
 
 /** Options of a list. */
 export interface TaskListOptions extends TaskOwner {
-  /**
-   * The maximum number of tasks.
-   *
-   * @default {50}
-   */
+  /** The maximum number of tasks. @default {50} */
   readonly limit?: number;
   /** The `nextCursor` of the previous page. */
   readonly cursor?: string;

@@ -53,11 +53,7 @@ export interface TicketSealer {
 
 /** Options of all tickets. */
 export interface TicketOptions {
-  /**
-   * The lifetime of a ticket, in milliseconds.
-   *
-   * @default {86_400_000}
-   */
+  /** The lifetime of a ticket, in milliseconds. @default {86_400_000} */
   readonly ttlMs?: number;
   /**
    * Records used tickets, so that each ticket resumes its call once. Without this option, a ticket

@@ -64,7 +64,6 @@ interface RequestOptions {
  * Sends a request.
  *
  * @param path The path below the service, without a slash at its start.
- * @throws {ApiError} If the service returns a problem.
  */
 export async function send(path: string, options: RequestOptions = {}): Promise<Response> {
   const { method = "GET", body, accept, isTask = false, signal = null } = options;
